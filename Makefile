@@ -1,0 +1,49 @@
+# Each target sets up what it needs in .venv; a package index is all it takes.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+SKLEARN ?= 1.6.1 1.7.2 1.8.0 1.9.1
+
+.PHONY: help demo test lint sklearn-matrix bench clean
+
+help:  ## list the targets
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "frobmetric needs Python 3.11 or newer; run: make PYTHON=python3.11 ..."; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.demo: $(BIN)/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --editable '.[cli,plot]'
+	@touch $@
+
+$(VENV)/.test: $(BIN)/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --editable '.[test]'
+	@touch $@ $(VENV)/.demo
+
+demo: $(VENV)/.demo  ## learn a metric on handwritten digits; leaves model and figure in ./frobmetric-demo
+	$(BIN)/frobmetric demo
+
+lint: $(VENV)/.test  ## ruff and mypy
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+test: lint  ## lint, types and all tests
+	$(BIN)/python -m pytest -n auto --quiet
+
+sklearn-matrix: $(BIN)/python  ## check_estimator under each supported scikit-learn
+	@for v in $(SKLEARN); do \
+	  d=$(VENV)-sklearn-$$v; \
+	  test -x $$d/bin/python || $(PYTHON) -m venv $$d; \
+	  $$d/bin/python -m pip install --quiet --editable '.[test]' "scikit-learn==$$v" || exit 1; \
+	  echo "== scikit-learn $$v"; \
+	  $$d/bin/python -m pytest -q -s -p no:cacheprovider -k "" tests/metric/test_sklearn.py || exit 1; \
+	done
+
+bench: $(VENV)/.test  ## the paper's rows and the choice of C; needs the data folder
+	$(BIN)/python benchmarks/paper_rows.py
+	$(BIN)/python benchmarks/default_c.py
+
+clean:  ## remove the environments
+	rm -rf $(VENV) $(VENV)-sklearn-*

@@ -1,0 +1,97 @@
+"""Which C should be the default: validation error over C on every data set at hand.
+
+    python benchmarks/default_c.py [--folder DIR] [--most-runs 5] [--only iris wine]
+
+Writes benchmarks/results/default_c.csv and default_c.md. The test parts are not looked at.
+"""
+
+import argparse
+import csv
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from frobmetric import datasets, mine_triplets, solve
+from frobmetric.core import FrobeniusSDP, Hinge
+from frobmetric.metric.frob import unit_mean_square
+from frobmetric.metric.knn import knn_error
+from frobmetric.solvers import State
+
+GRID = 10.0 ** np.arange(0, 7)
+RESULTS = Path(__file__).parent / "results"
+#: Sets left out unless named: one fit takes minutes, and the paper's rows measure them anyway.
+LARGE = {"mnist"}
+
+
+def errors_along_c(split):
+    """Validation error of Euclid, then of each C (certified to a gap of 1e-3, warm-started)."""
+    Z, scale = unit_mean_square(split.X_train)
+    V = split.X_validation / scale
+    triplets = mine_triplets(Z, split.y_train, warn_small=False)
+    constraints = triplets.constraints(Z)
+    base = split.X_train / scale
+    row = [knn_error(base, split.y_train, V, split.y_validation)]
+    u = np.zeros(triplets.n_triplets)
+    for before, C in zip(np.r_[GRID[0], GRID[:-1]], GRID, strict=True):
+        problem = FrobeniusSDP(constraints, Hinge(C * triplets.share))
+        solution = solve(problem, start=State(u * (C / before)), max_iter=3000)
+        u, L = solution.u, solution.point.factor()
+        row.append(knn_error(base @ L, split.y_train, V @ L, split.y_validation))
+    return row
+
+
+def measure(name, folder, n_runs):
+    started = time.perf_counter()
+    runs = [errors_along_c(datasets.load(name, seed=s, folder=folder)) for s in range(n_runs)]
+    mean = 100 * np.mean(runs, axis=0)
+    print(f"{name:14s} {n_runs:2d} runs {time.perf_counter() - started:6.1f} s  "
+          + " ".join(f"{e:6.2f}" for e in mean), flush=True)
+    return [name, n_runs, *mean.tolist()]
+
+
+def summary(rows):
+    """Over the sets: mean rank of each C, and mean error relative to the best C of the set."""
+    table = np.array([row[3:] for row in rows])
+    ranks = np.argsort(np.argsort(table, axis=1), axis=1).mean(axis=0) + 1
+    excess = (table - table.min(axis=1, keepdims=True)).mean(axis=0)
+    ratio = ((table + 0.1) / (table.min(axis=1, keepdims=True) + 0.1)).mean(axis=0)
+    return {"mean rank": ranks, "mean excess over the set's best (points)": excess,
+            "mean ratio to the set's best": ratio}
+
+
+def write(rows):
+    head = ["set", "runs", "Euclid", *[f"C = {C:g}" for C in GRID]]
+    with (RESULTS / "default_c.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([head, *rows])
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    for row in rows:
+        best = min(row[3:])
+        cells = [f"**{e:.2f}**" if e == best else f"{e:.2f}" for e in row[2:]]
+        lines.append(f"| {row[0]} | {row[1]} | " + " | ".join(cells) + " |")
+    for name, values in summary(rows).items():
+        lines.append(f"| {name} | | | " + " | ".join(f"{v:.2f}" for v in values) + " |")
+    (RESULTS / "default_c.md").write_text(
+        "3-NN error in % on the validation part, mean over runs; data scaled to unit mean squared "
+        "norm, hinge loss, 3 + 3 neighbours, gap 1e-3.\n\n" + "\n".join(lines) + "\n")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--folder", type=Path)
+    parser.add_argument("--most-runs", type=int, default=5)
+    parser.add_argument("--only", nargs="*")
+    options = parser.parse_args()
+    warnings.simplefilter("ignore", ConvergenceWarning)
+    names = options.only or [n for n in datasets.available(options.folder) if n not in LARGE]
+    rows = []
+    for name in names:
+        n = len(datasets.load(name, folder=options.folder).y_train)
+        rows.append(measure(name, options.folder, options.most_runs if n < 3000 else 1))
+        write(rows)
+
+
+if __name__ == "__main__":
+    main()

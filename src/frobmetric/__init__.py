@@ -1,0 +1,23 @@
+"""frobmetric learns distances, and proves that its answer is optimal."""
+
+from .core import Certificate, CertificateError, FrobeniusSDP, NumericalError, Solution, certify
+from .metric import FrobMetric, FrobMetricCV, mine_triplets
+from .solvers import solve
+from .ui.files import load, save
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Certificate",
+    "CertificateError",
+    "FrobMetric",
+    "FrobMetricCV",
+    "FrobeniusSDP",
+    "NumericalError",
+    "Solution",
+    "certify",
+    "load",
+    "mine_triplets",
+    "save",
+    "solve",
+]

@@ -1,0 +1,19 @@
+"""`python -m frobmetric`, and the console script."""
+
+import sys
+
+
+def main():
+    """Run the command line; a missing extra is one line, not a traceback."""
+    try:
+        from .ui.cli import main as run
+    except ImportError as error:
+        sys.stderr.write(f"error: {error}\n")
+        sys.exit(2)
+    except KeyboardInterrupt:
+        sys.exit(130)
+    run()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,232 @@
+"""The linear maps M -> <A_r, M> and their adjoints; no A_r is ever stored.
+
+Distances between samples carry everything that is learned from comparisons. `Pairs` is that
+operator: a row is a squared distance, and its adjoint is one graph-Laplacian product. The other
+kinds are differences of its rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+import scipy.sparse as sp
+
+from .cones import PSD, Cone, Point, as_dense
+from .kernels import laplacian_product, pair_products
+from .losses import split_rows
+from .threads import blas_threads
+from .types import Array, Data, Index, Rows, Symmetric, Vector
+
+
+class Constraints(Protocol):
+    """The map A, of shape (n_constraints, n) where M is of order n."""
+
+    @property
+    def shape(self) -> tuple[int, int]: ...
+
+    def forward(self, M: Point | Symmetric) -> Vector:
+        """<A_r, M> for every row; M is a point (work in its rank) or any symmetric matrix."""
+
+    def adjoint(self, u: Vector) -> Symmetric:
+        """The sum of u_r A_r."""
+
+    def restrict(self, rows: Rows) -> Constraints:
+        """These rows alone; `rows` are increasing."""
+
+
+class Pairs:
+    """Row r is the squared distance (x_i - x_j).T M (x_i - x_j) of the r-th pair (i, j).
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (n_samples, n_features)
+    pairs : integer ndarray of shape (n_pairs, 2)
+    """
+
+    def __init__(self, X: Data, pairs: Index) -> None:
+        self.X = X
+        self.pairs = np.ascontiguousarray(pairs, dtype=np.intp).reshape(-1, 2)
+        self.shape = (len(self.pairs), int(X.shape[1]))
+        # The pattern of W is fixed by the pairs: sort once, then only its data change.
+        first = self.pairs[:, 0]
+        self._order = None if (np.diff(first) >= 0).all() else np.argsort(first, kind="stable")
+        n = X.shape[0]
+        self._indptr = np.concatenate([[0], np.cumsum(np.bincount(first, minlength=n))])
+        self._indices = self._sorted(self.pairs[:, 1])
+        self._work = 2 * n * X.shape[1] ** 2
+
+    def forward(self, M: Point | Symmetric) -> Vector:
+        with blas_threads(self._work):
+            if isinstance(M, np.ndarray):
+                left, right = self.X @ M, self.X
+            else:
+                left = right = self.X @ M.factor()
+        return pair_products(left, right, self.pairs[:, 0], self.pairs[:, 1])
+
+    def adjoint(self, u: Vector) -> Symmetric:
+        n = self.X.shape[0]
+        W = sp.csr_array((self._sorted(u), self._indices, self._indptr), shape=(n, n))
+        with blas_threads(self._work):
+            return laplacian_product(self.X, W)
+
+    def restrict(self, rows: Rows) -> Pairs:
+        return Pairs(self.X, self.pairs[rows])
+
+    def _sorted(self, values: Any) -> Any:
+        return values if self._order is None else values[self._order]
+
+
+class PairDifferences:
+    """Row r is d^2(far pair) - d^2(near pair), each distinct pair measured once.
+
+    Parameters
+    ----------
+    pairs : Pairs
+    near, far : integer ndarrays of shape (n_rows,)
+        Row numbers of `pairs`.
+    """
+
+    def __init__(self, pairs: Pairs, near: Index, far: Index) -> None:
+        self.pairs, self.near, self.far = pairs, near, far
+        self.shape = (len(near), pairs.shape[1])
+
+    def forward(self, M: Point | Symmetric) -> Vector:
+        distances = self.pairs.forward(M)
+        return distances[self.far] - distances[self.near]
+
+    def adjoint(self, u: Vector) -> Symmetric:
+        n_pairs = self.pairs.shape[0]
+        pulled, pushed = (np.bincount(side, u, n_pairs) for side in (self.near, self.far))
+        return self.pairs.adjoint(np.subtract(pushed, pulled, dtype=float))
+
+    def restrict(self, rows: Rows) -> PairDifferences:
+        near, far = self.near[rows], self.far[rows]
+        used, position = np.unique(np.concatenate([near, far]), return_inverse=True)
+        return PairDifferences(self.pairs.restrict(used), *np.split(position, 2))
+
+
+class Quadruplets(PairDifferences):
+    """Row r says of (a, b, c, d) that a and b are closer than c and d.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (n_samples, n_features)
+    quadruplets : integer ndarray of shape (n_rows, 4)
+    """
+
+    def __init__(self, X: Data, quadruplets: Index) -> None:
+        both = np.concatenate([quadruplets[:, :2], quadruplets[:, 2:]]).astype(np.intp)
+        n = int(X.shape[0])
+        keys, position = np.unique(both[:, 0] * n + both[:, 1], return_inverse=True)
+        pairs = Pairs(X, np.column_stack([keys // n, keys % n]))
+        super().__init__(pairs, *np.split(position, 2))
+
+
+class Triplets(Quadruplets):
+    """Row r says of (anchor, near, far) that the anchor is closer to near than to far.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (n_samples, n_features)
+    triplets : integer ndarray of shape (n_rows, 3)
+    """
+
+    def __init__(self, X: Data, triplets: Index) -> None:
+        super().__init__(X, np.asarray(triplets)[:, [0, 1, 0, 2]])
+
+
+class NeighborTriplets:
+    """All triplets (anchor, near, far) of each anchor with its near and far neighbours.
+
+    Rows run over (anchor, near, far), the last fastest; no index of the triplets is stored.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (n_samples, n_features)
+    anchors : integer ndarray of shape (n_anchors,)
+    near, far : integer ndarrays of shape (n_anchors, n_near) and (n_anchors, n_far)
+    """
+
+    def __init__(self, X: Data, anchors: Index, near: Index, far: Index) -> None:
+        self._grid = (len(anchors), near.shape[1], far.shape[1])
+        self.shape = (int(np.prod(self._grid)), int(X.shape[1]))
+        others = np.concatenate([near, far], axis=1)
+        first = np.repeat(anchors, others.shape[1])
+        self.pairs = Pairs(X, np.column_stack([first, others.ravel()]))
+
+    def forward(self, M: Point | Symmetric) -> Vector:
+        n_anchors, n_near, n_far = self._grid
+        distances = self.pairs.forward(M).reshape(n_anchors, n_near + n_far)
+        margins = distances[:, None, n_near:] - distances[:, :n_near, None]
+        return margins.ravel()
+
+    def adjoint(self, u: Vector) -> Symmetric:
+        block = u.reshape(self._grid)
+        return self.pairs.adjoint(np.hstack([-block.sum(axis=2), block.sum(axis=1)]).ravel())
+
+    def restrict(self, rows: Rows) -> PairDifferences:
+        _, n_near, n_far = self._grid
+        anchor, near, far = np.unravel_index(rows, self._grid)
+        start = anchor * (n_near + n_far)
+        return PairDifferences(self.pairs, start + near, start + n_near + far).restrict(
+            np.arange(len(rows))
+        )
+
+
+class Sparse:
+    """Rows given as sparse symmetric matrices, on any cone.
+
+    Parameters
+    ----------
+    rows : sparse matrix of shape (n_rows, size of the cone's elements)
+        Row r is A_r, flattened.
+    cone : Cone
+    """
+
+    def __init__(self, rows: sp.sparray, cone: Cone) -> None:
+        self.cone = cone
+        self._rows = sp.csr_array(rows)
+        self.shape = (self._rows.shape[0], cone.shape[0])
+
+    @classmethod
+    def from_matrices(cls, matrices: Sequence[Array]) -> Sparse:
+        """One symmetric matrix a row, dense or sparse."""
+        flat = [sp.csr_array(A).reshape((1, -1)) for A in matrices]
+        return cls(sp.vstack(flat), PSD(matrices[0].shape[0]))
+
+    def forward(self, M: Point | Symmetric) -> Vector:
+        return self._rows @ as_dense(M).ravel()
+
+    def adjoint(self, u: Vector) -> Symmetric:
+        return (self._rows.T @ u).reshape(self.cone.shape)
+
+    def restrict(self, rows: Rows) -> Sparse:
+        return Sparse(self._rows[rows], self.cone)
+
+
+class Stack:
+    """Several kinds of rows, one below the other."""
+
+    def __init__(self, parts: Sequence[Constraints]) -> None:
+        self.parts = tuple(parts)
+        self._sizes = [part.shape[0] for part in parts]
+        self.shape = (sum(self._sizes), self.parts[0].shape[1])
+
+    def forward(self, M: Point | Symmetric) -> Vector:
+        return np.concatenate([part.forward(M) for part in self.parts])
+
+    def adjoint(self, u: Vector) -> Symmetric:
+        runs = np.split(u, np.cumsum(self._sizes)[:-1])
+        return np.sum(
+            [part.adjoint(run) for part, run in zip(self.parts, runs, strict=True)], axis=0
+        )
+
+    def restrict(self, rows: Rows) -> Stack:
+        own = split_rows(rows, self._sizes)
+        return Stack([part.restrict(r) for part, r in zip(self.parts, own, strict=True)])
+
+
+#: Every kind of constraints; the contract tests go through this list.
+CONSTRAINTS = (Pairs, PairDifferences, Quadruplets, Triplets, NeighborTriplets, Sparse, Stack)

@@ -1,0 +1,275 @@
+"""Losses on the margins v = <A_r, M>, one row a constraint, and their conjugates.
+
+A loss enters the dual as `-loss*(-u)`, concave in u on the box `lower <= u <= upper`. One sign
+throughout, that of "<A_r, M> is large": a row that pushes its margin up has u >= 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Protocol, Self
+
+import numpy as np
+
+from .types import Rows, Vector
+
+
+class Loss(Protocol):
+    """Separable over the rows, with absolute weights: a mean has weight C / m in every row."""
+
+    @property
+    def is_hard(self) -> bool:
+        """Whether some row must hold, instead of costing something when it does not."""
+
+    @property
+    def lower(self) -> Vector: ...
+    @property
+    def upper(self) -> Vector: ...
+
+    @property
+    def scale(self) -> Vector:
+        """The size that u has when a row matters; finite boxes become the unit box by it."""
+
+    def value(self, v: Vector) -> float:
+        """The sum of the losses; hard rows count nothing here but in `violation`."""
+
+    def violation(self, v: Vector) -> Vector:
+        """By how much each hard row is broken, relative to 1 + |target|; 0 for soft rows."""
+
+    def conjugate(self, u: Vector) -> tuple[float, Vector]:
+        """The sum of -loss*(-u), and its gradient in u."""
+
+    def multiplier(self, v: Vector) -> Vector:
+        """A u that belongs to these margins: minus a slope of the loss (0 for hard rows)."""
+
+    def restrict(self, rows: Rows) -> Loss:
+        """The loss of these rows alone."""
+
+
+class _Rowwise:
+    """What losses with one number a row have in common."""
+
+    def restrict(self, rows: Rows) -> Self:
+        values = {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
+        return type(self)(**{k: v[rows] if np.ndim(v) else v for k, v in values.items()})
+
+
+class _Soft(_Rowwise):
+    """A loss that can be paid: u lives between zero and the steepest slope, the weight."""
+
+    weight: Vector
+    is_hard = False
+
+    @property
+    def lower(self) -> Vector:
+        return np.zeros_like(self.weight)
+
+    @property
+    def upper(self) -> Vector:
+        return self.weight
+
+    @property
+    def scale(self) -> Vector:
+        return self.weight
+
+    def violation(self, v: Vector) -> Vector:
+        return np.zeros_like(v)
+
+
+@dataclass(frozen=True)
+class Hinge(_Soft):
+    """loss_r(v) = weight_r * max(0, target_r - v), the paper's; u lives in [0, weight_r]."""
+
+    weight: Vector
+    target: Vector | float = 1.0
+
+    def value(self, v: Vector) -> float:
+        return float(self.weight @ np.maximum(0, self.target - v))
+
+    def conjugate(self, u: Vector) -> tuple[float, Vector]:
+        return float(np.sum(self.target * u)), self.target * np.ones_like(u)
+
+    def multiplier(self, v: Vector) -> Vector:
+        return self.weight * (v < self.target)
+
+
+@dataclass(frozen=True)
+class SmoothedHinge(_Soft):
+    """The hinge with its corner rounded to a parabola over a width `smoothing` of margin.
+
+    With t = target_r - v the loss is weight_r times 0 for t <= 0, t^2 / (2 smoothing) up to
+    t = smoothing, and t - smoothing / 2 beyond; u lives in [0, weight_r].
+    """
+
+    weight: Vector
+    target: Vector | float = 1.0
+    smoothing: float = 0.5
+
+    def value(self, v: Vector) -> float:
+        short = np.maximum(0, self.target - v)
+        curved = np.minimum(short, self.smoothing)
+        return float(self.weight @ (curved * (short - curved / 2))) / self.smoothing
+
+    def conjugate(self, u: Vector) -> tuple[float, Vector]:
+        # a row of weight 0 has u = 0, so any divisor serves it
+        share = self.smoothing * u / np.where(self.weight > 0, self.weight, 1.0)
+        return float(np.sum(u * (self.target - share / 2))), self.target - share
+
+    def multiplier(self, v: Vector) -> Vector:
+        return self.weight * np.clip((self.target - v) / self.smoothing, 0, 1)
+
+
+@dataclass(frozen=True)
+class SquaredHinge(_Soft):
+    """loss_r(v) = weight_r * max(0, target_r - v)^2; u >= 0 has no upper bound."""
+
+    weight: Vector
+    target: Vector | float = 1.0
+
+    @property
+    def upper(self) -> Vector:
+        return np.where(self.weight > 0, np.inf, 0.0)
+
+    @property
+    def scale(self) -> Vector:
+        return 2 * self.weight
+
+    def value(self, v: Vector) -> float:
+        return float(self.weight @ np.maximum(0, self.target - v) ** 2)
+
+    def conjugate(self, u: Vector) -> tuple[float, Vector]:
+        share = u / np.where(self.weight > 0, 2 * self.weight, 1.0)
+        return float(np.sum(u * (self.target - share / 2))), self.target - share
+
+    def multiplier(self, v: Vector) -> Vector:
+        return 2 * self.weight * np.maximum(0, self.target - v)
+
+
+class _Hard(_Rowwise):
+    """A row that must hold: it costs nothing, and its u has an open end."""
+
+    target: Vector
+    is_hard = True
+
+    @property
+    def lower(self) -> Vector:
+        return np.full_like(self.target, -np.inf)
+
+    @property
+    def upper(self) -> Vector:
+        return np.full_like(self.target, np.inf)
+
+    @property
+    def scale(self) -> Vector:
+        return np.ones_like(self.target)
+
+    def value(self, v: Vector) -> float:
+        return 0.0
+
+    def conjugate(self, u: Vector) -> tuple[float, Vector]:
+        return float(self.target @ u), self.target
+
+    def multiplier(self, v: Vector) -> Vector:
+        return np.zeros_like(v)
+
+
+@dataclass(frozen=True)
+class AtLeast(_Hard):
+    """<A_r, M> >= target_r; u >= 0."""
+
+    target: Vector
+
+    @property
+    def lower(self) -> Vector:
+        return np.zeros_like(self.target)
+
+    def violation(self, v: Vector) -> Vector:
+        return np.maximum(0, self.target - v) / (1 + np.abs(self.target))
+
+
+@dataclass(frozen=True)
+class AtMost(_Hard):
+    """<A_r, M> <= target_r; u <= 0."""
+
+    target: Vector
+
+    @property
+    def upper(self) -> Vector:
+        return np.zeros_like(self.target)
+
+    def violation(self, v: Vector) -> Vector:
+        return np.maximum(0, v - self.target) / (1 + np.abs(self.target))
+
+
+@dataclass(frozen=True)
+class Equal(_Hard):
+    """<A_r, M> = target_r; u is free."""
+
+    target: Vector
+
+    def violation(self, v: Vector) -> Vector:
+        return np.abs(v - self.target) / (1 + np.abs(self.target))
+
+
+@dataclass(frozen=True)
+class Mixed:
+    """Different losses for consecutive runs of rows, as `Stack` has different constraints."""
+
+    parts: tuple[Loss, ...]
+
+    @property
+    def is_hard(self) -> bool:
+        return any(part.is_hard for part in self.parts)
+
+    @property
+    def lower(self) -> Vector:
+        return np.concatenate([part.lower for part in self.parts])
+
+    @property
+    def upper(self) -> Vector:
+        return np.concatenate([part.upper for part in self.parts])
+
+    @property
+    def scale(self) -> Vector:
+        return np.concatenate([part.scale for part in self.parts])
+
+    def value(self, v: Vector) -> float:
+        return sum(part.value(x) for part, x in self._runs(v))
+
+    def violation(self, v: Vector) -> Vector:
+        return np.concatenate([part.violation(x) for part, x in self._runs(v)])
+
+    def conjugate(self, u: Vector) -> tuple[float, Vector]:
+        values, slopes = zip(*(part.conjugate(x) for part, x in self._runs(u)), strict=True)
+        return sum(values), np.concatenate(slopes)
+
+    def multiplier(self, v: Vector) -> Vector:
+        return np.concatenate([part.multiplier(x) for part, x in self._runs(v)])
+
+    def restrict(self, rows: Rows) -> Mixed:
+        return Mixed(tuple(
+            part.restrict(own)
+            for part, own in zip(self.parts, split_rows(rows, self._sizes), strict=True)
+        ))
+
+    @property
+    def _sizes(self) -> list[int]:
+        return [len(part.scale) for part in self.parts]
+
+    def _runs(self, x: Vector) -> list[tuple[Loss, Vector]]:
+        runs = np.split(x, np.cumsum(self._sizes)[:-1])
+        return list(zip(self.parts, runs, strict=True))
+
+
+def split_rows(rows: Rows, sizes: list[int]) -> list[Rows]:
+    """Increasing row numbers of a stack as the row numbers of each of its parts."""
+    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    cuts = np.searchsorted(rows, offsets)
+    return [
+        rows[lo:hi] - offset
+        for lo, hi, offset in zip(cuts[:-1], cuts[1:], offsets[:-1], strict=True)
+    ]
+
+
+#: Every loss; the contract tests go through this list.
+LOSSES = (Hinge, SmoothedHinge, SquaredHinge, AtLeast, AtMost, Equal)

@@ -1,0 +1,351 @@
+"""From labels to triplets: each sample with its nearest of the same class and of the others."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.spatial.distance import cdist
+from sklearn.neighbors import NearestNeighbors
+from sklearn.utils.validation import check_array, check_consistent_length, column_or_1d
+
+from ..core import NeighborTriplets, Stack, Triplets
+
+#: Classes up to this size share one search for impostors, larger ones have one each.
+SMALL_CLASS = 32
+#: Squared distances closer than this, relative to the data's mean squared norm, are ties.
+TIE = 1e-10
+#: Distances held at a time when ties are looked into.
+BLOCK = 1 << 22
+
+
+@dataclass(frozen=True)
+class GivenTriplets:
+    """Triplets (anchor, near, far) as rows of indices, with a weight each."""
+
+    index: np.ndarray
+    weight: np.ndarray
+
+    @property
+    def n_triplets(self):
+        return len(self.index)
+
+    @property
+    def share(self):
+        """The weight of each triplet in a mean over all."""
+        return self.weight / self.weight.sum()
+
+    def constraints(self, X):
+        return Triplets(X, self.index)
+
+    def to_array(self):
+        return self.index
+
+    def to_arrays(self):
+        """What a file has to hold: see `triplets_from_arrays`."""
+        return {"index": self.index, "weight": self.weight}
+
+
+@dataclass(frozen=True)
+class Block:
+    """Anchors that have equally many neighbours; every near with every far is a triplet."""
+
+    anchors: np.ndarray
+    near: np.ndarray
+    far: np.ndarray
+
+    @property
+    def n_triplets(self):
+        return self.near.size * self.far.shape[1]
+
+    def to_array(self):
+        """Rows (anchor, near, far) in the order of `NeighborTriplets`."""
+        n_near, n_far = self.near.shape[1], self.far.shape[1]
+        return np.column_stack([
+            np.repeat(self.anchors, n_near * n_far),
+            np.repeat(self.near, n_far, axis=1).ravel(),
+            np.tile(self.far, (1, n_near)).ravel(),
+        ])
+
+
+@dataclass(frozen=True)
+class MinedTriplets:
+    """Triplets kept as neighbour lists, never as one row a triplet."""
+
+    blocks: tuple[Block, ...]
+
+    @property
+    def n_triplets(self):
+        return sum(block.n_triplets for block in self.blocks)
+
+    @property
+    def share(self):
+        """The weight of each triplet in a mean over all."""
+        return np.full(self.n_triplets, 1 / self.n_triplets)
+
+    def constraints(self, X):
+        parts = [NeighborTriplets(X, b.anchors, b.near, b.far) for b in self.blocks]
+        return parts[0] if len(parts) == 1 else Stack(parts)
+
+    def to_array(self):
+        """The same triplets as an (n_triplets, 3) array of (anchor, near, far)."""
+        return np.concatenate([block.to_array() for block in self.blocks])
+
+    def to_arrays(self):
+        """What a file has to hold: see `triplets_from_arrays`."""
+        return {
+            f"{name}.{i}": getattr(block, name)
+            for i, block in enumerate(self.blocks)
+            for name in ("anchors", "near", "far")
+        }
+
+
+def triplets_from_arrays(arrays):
+    """The triplets whose `to_arrays` gave these arrays."""
+    if "index" in arrays:
+        return GivenTriplets(arrays["index"], arrays["weight"])
+    numbers = range(len(arrays) // 3)
+    return MinedTriplets(tuple(
+        Block(*(arrays[f"{name}.{i}"] for name in ("anchors", "near", "far"))) for i in numbers
+    ))
+
+
+def mine_triplets(
+    X, y, n_neighbors=3, n_impostors=None, graph=None, n_jobs=None, *, warn_small=True
+):
+    """For each sample, its nearest of the same class with its nearest of the other classes.
+
+    The search is exact. Equal distances are decided by row number, so that the triplets do not
+    depend on rounding; a sample is never its own neighbour, a duplicate of it can be.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+    y : array-like of shape (n_samples,)
+        Class labels.
+    n_neighbors : int
+        How many of the same class.
+    n_impostors : int, default=n_neighbors
+        How many of other classes.
+    graph : sparse matrix of shape (n_samples, n_samples), optional
+        A neighbour graph with distances as its stored values, from any search; each sample then
+        takes its neighbours from its row, as many as are there.
+    n_jobs : int, optional
+    warn_small : bool
+        Name the classes that have too few samples for `n_neighbors`.
+
+    Returns
+    -------
+    MinedTriplets
+        `FrobMetric.fit(X, triplets=...)` takes them as they are.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from frobmetric import mine_triplets
+    >>> mine_triplets(np.array([[0.0], [1.0], [3.0]]), [0, 0, 1], 1).to_array()
+    array([[0, 1, 2],
+           [1, 0, 2]])
+    """
+    X = check_array(X, dtype=np.float64)
+    y = column_or_1d(y)
+    check_consistent_length(X, y)
+    classes, labels, sizes = np.unique(y, return_inverse=True, return_counts=True)
+    if len(classes) < 2:
+        raise ValueError(
+            f"y has one class ({classes[0]}); triplets need samples of at least two classes"
+        )
+    n_impostors = n_neighbors if n_impostors is None else n_impostors
+    if graph is None:
+        X = X - X.mean(axis=0)  # brute-force search cancels far from the origin
+        near = _targets(X, labels, sizes, n_neighbors, n_jobs)
+        far = _impostors(X, labels, sizes, n_impostors, n_jobs)
+    else:
+        near, far = _from_graph(graph, labels, n_neighbors, n_impostors)
+    if warn_small:
+        _warn_small_classes(classes, sizes, n_neighbors)
+    return _blocks(near, far)
+
+
+def as_triplets(triplets, n_samples, weight=None):
+    """Triplets given by the user, checked; without weights neighbour lists stay what they are."""
+    if isinstance(triplets, (MinedTriplets, GivenTriplets)):
+        index = triplets.to_array()
+    else:
+        index, triplets = _as_index(triplets), None
+    _check_index(index, n_samples)
+    if weight is None and triplets is not None:
+        return triplets
+    return GivenTriplets(index, _as_weight(weight, len(index)))
+
+
+def _as_index(triplets):
+    index = np.asarray(triplets)
+    if index.size == 0:
+        raise ValueError("triplets is empty; give at least one row (anchor, near, far)")
+    if index.ndim != 2 or index.shape[1] != 3:
+        raise ValueError(
+            f"triplets has shape {index.shape}; expected (n_triplets, 3): anchor, near, far"
+        )
+    if not np.issubdtype(index.dtype, np.integer):
+        raise TypeError(
+            f"triplets has dtype {index.dtype}; expected integers, the row numbers of X"
+        )
+    return index.astype(np.intp)
+
+
+def _as_weight(weight, n_triplets):
+    if weight is None:
+        return np.ones(n_triplets)
+    weight = np.asarray(weight, dtype=np.float64)
+    if weight.shape != (n_triplets,):
+        raise ValueError(
+            f"triplet_weight has shape {weight.shape}; there are {n_triplets} triplets, so "
+            f"expected ({n_triplets},)"
+        )
+    bad = np.flatnonzero(~((weight >= 0) & (weight < np.inf)))
+    if len(bad):
+        raise ValueError(
+            f"triplet_weight[{bad[0]}] = {weight[bad[0]]} must be non-negative and finite"
+        )
+    if not weight.any():
+        raise ValueError("triplet_weight is zero for every triplet; give at least one a weight")
+    return weight
+
+
+def _check_index(index, n_samples):
+    outside = np.flatnonzero(((index < 0) | (index >= n_samples)).any(axis=1))
+    if len(outside):
+        row = outside[0]
+        raise ValueError(
+            f"triplets[{row}] = {tuple(index[row].tolist())} is out of range; X has {n_samples} "
+            f"rows, so indices go from 0 to {n_samples - 1}"
+        )
+    anchor, near, far = index.T
+    equal = np.flatnonzero((anchor == near) | (anchor == far) | (near == far))
+    if len(equal):
+        row = equal[0]
+        raise ValueError(
+            f"triplets[{row}] = {tuple(index[row].tolist())} compares a point with itself; the "
+            "three indices must differ"
+        )
+
+
+def _targets(X, labels, sizes, k, n_jobs):
+    """The k nearest of the same class, -1 where a class has fewer."""
+    found = np.full((len(X), k), -1)
+    for label in np.flatnonzero(sizes > 1):
+        members = np.flatnonzero(labels == label)
+        found[members] = _nearest(X, members, members, k, np.arange(len(X)), 1, n_jobs)
+    return found
+
+
+def _impostors(X, labels, sizes, k, n_jobs):
+    """The k nearest of other classes, -1 where there are fewer."""
+    found = np.full((len(X), k), -1)
+    for label in np.flatnonzero(sizes > SMALL_CLASS):
+        members, others = np.flatnonzero(labels == label), np.flatnonzero(labels != label)
+        found[members] = _nearest(X, members, others, k, labels, 0, n_jobs)
+    small = np.flatnonzero(sizes[labels] <= SMALL_CLASS)
+    if len(small):
+        largest = sizes[labels[small]].max()
+        found[small] = _nearest(X, small, np.arange(len(X)), k, labels, largest, n_jobs)
+    return found
+
+
+def _nearest(X, queries, pool, k, group, n_excluded, n_jobs):
+    """The k nearest in the pool that are not of the query's group, -1 where there are fewer.
+
+    At most `n_excluded` of the pool are of a query's group.
+    """
+    reach = min(k + 1 + n_excluded, len(pool))
+    search = NearestNeighbors(algorithm="brute", n_jobs=n_jobs).fit(X[pool])
+    distance, column = search.kneighbors(X[queries], reach)
+    found = pool[column]
+    barred = group[found] == group[queries][:, None]
+    found[barred], distance[barred] = -1, np.inf
+    order = np.argsort(distance, axis=1, kind="stable")[:, : k + 1]
+    found, distance = (np.take_along_axis(a, order, axis=1) for a in (found, distance))
+    if found.shape[1] > k:
+        tie = TIE * np.mean(np.einsum("ij,ij->i", X, X))
+        with np.errstate(invalid="ignore"):  # inf - inf where there are fewer than k
+            tied = np.flatnonzero(distance[:, k] ** 2 - distance[:, k - 1] ** 2 <= tie)
+        found = found[:, :k]
+        found[tied] = _break_ties(X, queries[tied], pool, distance[tied, k - 1] ** 2, k, group, tie)
+    return np.pad(found, ((0, 0), (0, k - found.shape[1])), constant_values=-1)
+
+
+def _break_ties(X, queries, pool, radius2, k, group, tie):
+    """The k nearest again, those at the k-th distance in the order of their row numbers."""
+    found = np.empty((len(queries), k), dtype=np.intp)
+    step = max(1, BLOCK // len(pool))
+    for start in range(0, len(queries), step):
+        rows = slice(start, start + step)
+        distance2 = cdist(X[queries[rows]], X[pool], "sqeuclidean")
+        distance2[group[queries[rows]][:, None] == group[pool]] = np.inf
+        cutoff = radius2[rows, None]
+        row, column = np.nonzero(distance2 <= cutoff + tie)
+        is_tied = distance2[row, column] >= (cutoff - tie)[row, 0]
+        order = np.lexsort((pool[column], is_tied, row))
+        found[rows] = _first_of_each(row[order], pool[column[order]], k, len(cutoff))
+    return found
+
+
+def _from_graph(graph, labels, n_neighbors, n_impostors):
+    n = len(labels)
+    if not sp.issparse(graph) or graph.shape != (n, n):
+        kind = f"a sparse matrix of shape {graph.shape}" if sp.issparse(graph) else type(graph)
+        raise ValueError(
+            f"graph is {kind}; expected a sparse matrix of shape {(n, n)} with distances as its "
+            "values, for example of kneighbors_graph(..., mode='distance')"
+        )
+    graph = sp.coo_array(graph)
+    row, column = graph.coords
+    order = np.lexsort((column, graph.data, row))
+    order = order[row[order] != column[order]]
+    row, column = row[order], column[order]
+    same = labels[row] == labels[column]
+    return (
+        _first_of_each(row[same], column[same], n_neighbors, n),
+        _first_of_each(row[~same], column[~same], n_impostors, n),
+    )
+
+
+def _first_of_each(row, value, k, n_rows):
+    """The first k values of each row (rows are in order), padded with -1."""
+    place = np.arange(len(row)) - np.searchsorted(row, row)
+    table = np.full((n_rows, k), -1)
+    kept = place < k
+    table[row[kept], place[kept]] = value[kept]
+    return table
+
+
+def _blocks(near, far):
+    """Group the anchors by how many neighbours they have."""
+    counts = np.column_stack([(near >= 0).sum(axis=1), (far >= 0).sum(axis=1)])
+    blocks = []
+    for n_near, n_far in np.unique(counts, axis=0):
+        anchors = np.flatnonzero((counts == (n_near, n_far)).all(axis=1))
+        if n_near and n_far:
+            blocks.append(Block(anchors, near[anchors, :n_near], far[anchors, :n_far]))
+    if not blocks:
+        raise ValueError(
+            "no triplet can be formed: no sample has both a neighbour of its own class and one of "
+            "another class; give at least one class two samples"
+        )
+    return MinedTriplets(tuple(blocks))
+
+
+def _warn_small_classes(classes, sizes, k):
+    small = np.flatnonzero(sizes <= k)
+    if len(small):
+        named = ", ".join(f"{classes[i]!s} ({sizes[i]})" for i in small[:5])
+        more = f" and {len(small) - 5} more" if len(small) > 5 else ""
+        warnings.warn(
+            f"classes with fewer than n_neighbors + 1 = {k + 1} samples contribute only the "
+            f"triplets they have: {named}{more}",
+            UserWarning,
+            stacklevel=3,
+        )

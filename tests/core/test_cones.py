@@ -1,0 +1,54 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from frobmetric.core import PSD, Nonnegative, NumericalError, Product
+from random_problems import symmetric
+
+
+@settings(max_examples=60, deadline=None)
+@given(n=st.integers(1, 9), seed=st.integers(0, 10_000), size=st.floats(1e-8, 1e8))
+def test_projection_is_the_nearest_positive_semidefinite_matrix(n, seed, size):
+    """S = S+ + S-, the two orthogonal, S+ in the cone, S- in its polar."""
+    S = size * symmetric(np.random.default_rng(seed), n)
+    split = PSD(n).split(S)
+    plus = split.positive().dense()
+    minus = S - plus
+    scale = np.linalg.norm(S)
+    assert np.linalg.eigvalsh(plus)[0] >= -1e-13 * scale
+    assert np.linalg.eigvalsh(minus)[-1] <= 1e-13 * scale
+    assert abs(np.vdot(plus, minus)) <= 1e-12 * scale**2
+    assert split.positive_norm2 == pytest.approx(np.vdot(plus, plus), rel=1e-9)
+
+
+def test_factor_is_ordered_and_has_the_rank(rng):
+    L = rng.normal(size=(6, 2))
+    point = PSD(6).split(L @ L.T).positive(scale=4.0)
+    assert point.rank == 2
+    norms = np.linalg.norm(point.factor(), axis=0)
+    assert norms[0] > norms[1]
+    np.testing.assert_allclose(point.dense(), 4 * L @ L.T, atol=1e-12)
+    assert point.norm2 == pytest.approx(np.linalg.norm(4 * L @ L.T) ** 2)
+
+
+def test_product_projects_each_block(rng):
+    cone = Product((PSD(3), Nonnegative(2)))
+    S, d = symmetric(rng, 3), np.array([-1.0, 2.0])
+    point = cone.split(np.concatenate([S.ravel(), d])).positive()
+    np.testing.assert_allclose(point.dense()[:9].reshape(3, 3), PSD(3).split(S).positive().dense())
+    np.testing.assert_array_equal(point.dense()[9:], [0.0, 2.0])
+    assert point.rank == PSD(3).split(S).positive().rank + 1
+    L = point.factor()
+    assert np.vdot(L @ L.T, L @ L.T) == pytest.approx(point.norm2)
+    assert cone.min_eigenvalue(np.concatenate([np.eye(3).ravel(), d])) == -1.0
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_a_matrix_that_is_not_finite_is_refused(bad):
+    S = np.eye(3)
+    S[2, 1] = bad
+    with pytest.raises(NumericalError, match="NaN or infinity"):
+        PSD(3).split(S)
+    with pytest.raises(NumericalError, match="NaN or infinity"):
+        Nonnegative(1).split(np.array([bad]))

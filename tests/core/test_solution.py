@@ -1,0 +1,146 @@
+"""The certificate: exact on closed forms, and not to be fooled."""
+
+import numpy as np
+import pytest
+
+from frobmetric.core import (
+    CertificateError,
+    Equal,
+    FrobeniusSDP,
+    Hinge,
+    Sparse,
+    SquaredHinge,
+    Triplets,
+    certify,
+)
+from frobmetric.solvers import solve
+from random_problems import EXAMPLES, make_loss, psd, random_problem
+
+
+@pytest.fixture
+def solved(rng):
+    A = EXAMPLES[Triplets](rng, 5, 40)
+    problem = random_problem(rng, A, make_loss(Hinge, rng, 40), with_cost=True, with_prior=True)
+    return problem, solve(problem, tol=1e-6, max_iter=10_000)
+
+
+def test_one_triplet_in_closed_form():
+    """min |M|^2/2 + w max(0, 1 - <A, M>) with A = diag(1, -1): M = diag(min(w, 1), 0)."""
+    X = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0]])
+    for w in (0.3, 5.0):
+        problem = FrobeniusSDP(Triplets(X, np.array([[0, 1, 2]])), Hinge(np.array([w])))
+        solution = solve(problem, tol=1e-12)
+        m = min(w, 1.0)
+        np.testing.assert_allclose(solution.point.dense(), [[m, 0], [0, 0]], atol=1e-9)
+        assert solution.certificate.primal == pytest.approx(m**2 / 2 + w * (1 - m))
+
+
+def test_distance_bound_holds(rng):
+    A = EXAMPLES[Triplets](rng, 5, 40)
+    problem = random_problem(rng, A, make_loss(SquaredHinge, rng, 40), True, True)
+    exact = solve(problem, tol=1e-12, max_iter=10_000).point.dense()
+    for tol in (1e-1, 1e-2, 1e-4):
+        rough = solve(problem, tol=tol)
+        distance = np.linalg.norm(rough.point.dense() - exact)
+        assert 0 < distance <= rough.certificate.distance_bound
+    other = certify(problem, psd(rng, 5), rough.u)
+    assert other.distance_bound > rough.certificate.distance_bound
+
+
+def test_certificate_of_a_solution_is_reproduced(solved):
+    problem, solution = solved
+    assert certify(problem, solution.point, solution.u) == solution.certificate
+    assert certify(problem, solution.point.dense(), solution.u) == solution.certificate
+
+
+def test_tampered_metric_is_noticed(solved):
+    problem, solution = solved
+    honest = solution.certificate.relative_gap
+    M = solution.point.dense()
+    assert certify(problem, 1.1 * M, solution.u).relative_gap > 100 * honest
+    with pytest.raises(CertificateError, match="eigenvalue"):
+        certify(problem, M - np.eye(5), solution.u)
+    with pytest.raises(CertificateError, match="symmetric"):
+        certify(problem, M + np.triu(np.ones((5, 5)), 1), solution.u)
+    with pytest.raises(CertificateError, match="NaN"):
+        certify(problem, np.nan * M, solution.u)
+    with pytest.raises(CertificateError, match="shape"):
+        certify(problem, M[:4, :4], solution.u)
+
+
+def test_tampered_dual_is_noticed(solved):
+    problem, solution = solved
+    with pytest.raises(CertificateError, match=r"outside \["):
+        certify(problem, solution.point, solution.u + 10)
+    with pytest.raises(CertificateError, match="nan"):
+        certify(problem, solution.point, solution.u * np.nan)
+    with pytest.raises(CertificateError, match="shape"):
+        certify(problem, solution.point, solution.u[1:])
+    worse = certify(problem, solution.point, solution.u * 0.5)
+    assert worse.relative_gap > 100 * solution.certificate.relative_gap
+
+
+def test_an_adjoint_that_does_not_belong_is_noticed(solved):
+    """Else primal < dual would pass for a proof."""
+
+    class Wrong(Triplets):
+        def adjoint(self, u):
+            return 1e-3 * super().adjoint(u)
+
+    problem, _ = solved
+    T = np.array([[0, 1, 2]])
+    wrong = FrobeniusSDP(Wrong(problem.constraints.pairs.X, T), Hinge(np.ones(1)))
+    right = FrobeniusSDP(Triplets(problem.constraints.pairs.X, T), Hinge(np.ones(1)))
+    M = solve(right, tol=1e-9).point
+    assert certify(right, M, np.ones(1)).gap >= 0
+    with pytest.raises(CertificateError, match="do not belong together"):
+        certify(wrong, M, np.ones(1))
+
+
+def test_hard_rows_have_no_gap_but_a_violation():
+    problem = FrobeniusSDP(Sparse.from_matrices([np.eye(2)]), Equal(np.array([2.0])))
+    solution = solve(problem, tol=1e-8)
+    np.testing.assert_allclose(solution.point.dense(), np.eye(2), atol=1e-6)
+    rough = certify(problem, 1.1 * np.eye(2), solution.u)
+    assert rough.gap == np.inf
+    assert rough.violation == pytest.approx(0.2 / 3)
+    assert "breaks" in str(rough)
+    assert rough.error >= 0.2 / 3
+
+
+def test_a_prior_that_needs_no_change_has_gap_zero():
+    X = np.array([[0.0, 0.0], [0.0, 1.0], [2.0, 0.0]])
+    problem = FrobeniusSDP(
+        Triplets(X, np.array([[0, 1, 2]])), Hinge(np.ones(1)), prior=np.eye(2) * 1e3
+    )
+    solution = solve(problem)
+    assert solution.status == "optimal"
+    assert solution.certificate.gap == 0
+    np.testing.assert_allclose(solution.point.dense(), 1e3 * np.eye(2))
+
+
+def test_a_problem_with_parts_that_do_not_fit_is_refused():
+    A = Sparse.from_matrices([np.eye(2)])
+    with pytest.raises(ValueError, match="2 rows and the constraints have 1"):
+        FrobeniusSDP(A, Hinge(np.ones(2)))
+    with pytest.raises(ValueError, match=r"prior has shape \(3, 3\); expected \(2, 2\)"):
+        FrobeniusSDP(A, Hinge(np.ones(1)), prior=np.eye(3))
+    with pytest.raises(ValueError, match="sigma=0"):
+        FrobeniusSDP(A, Hinge(np.ones(1)), sigma=0)
+
+
+def test_offset_and_cost_replace_rows_at_their_bound(rng):
+    """Rows at u = weight are linear: out of the problem, they are a cost and a constant."""
+    A = EXAMPLES[Triplets](rng, 4, 30)
+    problem = FrobeniusSDP(A, Hinge(np.full(30, 0.2)))
+    whole = solve(problem, tol=1e-9, max_iter=10_000)
+    at_bound = whole.u >= 0.2 * (1 - 1e-6)
+    assert 0 < at_bound.sum() < 30
+    rest = FrobeniusSDP(
+        A.restrict(np.flatnonzero(~at_bound)),
+        Hinge(np.full(int((~at_bound).sum()), 0.2)),
+        cost=-A.adjoint(0.2 * at_bound),
+        offset=0.2 * at_bound.sum(),
+    )
+    part = solve(rest, tol=1e-9, max_iter=10_000)
+    assert part.certificate.primal == pytest.approx(whole.certificate.primal, rel=1e-6)

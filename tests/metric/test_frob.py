@@ -1,0 +1,361 @@
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import sklearn
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.spatial.distance import pdist
+from sklearn.base import clone
+from sklearn.datasets import load_digits, load_iris, make_classification
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+
+from frobmetric import CertificateError, FrobMetric, mine_triplets
+from frobmetric.metric.frob import LOSSES
+from frobmetric.metric.knn import knn_error
+
+IRIS = load_iris(return_X_y=True)
+
+
+@pytest.fixture(scope="module")
+def digits():
+    X, y = load_digits(return_X_y=True)
+    return X[:600], y[:600], X[600:1200], y[600:1200]
+
+
+def test_the_learned_metric_is_better_than_euclid(digits):
+    X, y, X_test, y_test = digits
+    metric = FrobMetric().fit(X, y)
+    assert metric.certificate_.relative_gap <= 1e-3
+    learned = knn_error(metric.transform(X), y, metric.transform(X_test), y_test)
+    assert learned < knn_error(X, y, X_test, y_test)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_every_loss_is_certified(loss):
+    metric = FrobMetric(loss=loss, C=100, tol=1e-5).fit(*IRIS)
+    assert metric.status_ == "optimal"
+    assert metric.certificate_.relative_gap <= 1e-5
+    assert metric.certificate_.gap >= 0
+
+
+def test_labels_and_their_triplets_give_the_same_metric():
+    X, y = IRIS
+    from_labels = FrobMetric(C=10, tol=1e-7).fit(X, y)
+    from_rows = FrobMetric(C=10, tol=1e-7).fit(X, triplets=mine_triplets(X, y).to_array())
+    from_blocks = FrobMetric(C=10, tol=1e-7).fit(X, triplets=mine_triplets(X, y))
+    assert from_labels.n_triplets_ == from_rows.n_triplets_ == 1350
+    np.testing.assert_array_equal(from_blocks.components_, from_labels.components_)
+    distance = from_rows.get_mahalanobis_matrix() - from_labels.get_mahalanobis_matrix()
+    bounds = from_rows.certificate_.distance_bound + from_labels.certificate_.distance_bound
+    assert np.linalg.norm(distance) * from_rows.scale_**2 <= bounds
+    assert bounds < 0.01
+
+
+def test_a_weight_of_two_is_the_triplet_twice():
+    X, y = IRIS
+    T = mine_triplets(X, y).to_array()[::7]
+    weight = np.where(np.arange(len(T)) % 3 == 0, 2.0, 1.0)
+    twice = np.concatenate([T, T[weight == 2]])
+    options = {"C": 10, "tol": 1e-9, "max_iter": 10_000, "loss": "squared_hinge"}
+    weighted = FrobMetric(**options).fit(X, triplets=T, triplet_weight=weight)
+    repeated = FrobMetric(**options).fit(X, triplets=twice)
+    assert weighted.certificate_.primal == pytest.approx(repeated.certificate_.primal, rel=1e-8)
+    np.testing.assert_allclose(
+        weighted.get_mahalanobis_matrix(), repeated.get_mahalanobis_matrix(), rtol=1e-3, atol=1e-5)
+
+
+def test_distances_are_those_of_the_matrix():
+    X, y = IRIS
+    metric = FrobMetric().fit(X, y)
+    M, pairs = metric.get_mahalanobis_matrix(), X[:20].reshape(10, 2, 4)
+    difference = pairs[:, 0] - pairs[:, 1]
+    expected = np.sqrt(np.einsum("ij,jk,ik->i", difference, M, difference))
+    distance = metric.pair_distance(pairs)
+    np.testing.assert_allclose(distance, expected)
+    np.testing.assert_allclose(
+        np.linalg.norm(metric.transform(pairs[:, 0]) - metric.transform(pairs[:, 1]), axis=1),
+        expected)
+    np.testing.assert_array_equal(metric.pair_score(pairs), -distance)
+    np.testing.assert_array_equal(metric.pair_distance(pairs[:, ::-1]), distance)
+    np.testing.assert_array_equal(metric.pair_distance(np.stack([X, X], axis=1)), 0)
+    assert metric.get_metric()(X[0], X[1]) == pytest.approx(metric.pair_distance([X[:2]])[0])
+
+
+def test_the_metric_serves_a_nearest_neighbor_search():
+    X, y = IRIS
+    metric = FrobMetric().fit(X, y)
+    by_function = KNeighborsClassifier(3, metric=metric.get_metric()).fit(X, y)
+    by_transform = make_pipeline(FrobMetric(), KNeighborsClassifier(3)).fit(X, y)
+    np.testing.assert_array_equal(by_function.predict(X), by_transform.predict(X))
+    assert pickle.loads(pickle.dumps(metric.get_metric()))(X[0], X[1]) > 0
+
+
+def test_components_are_ordered_and_truncated():
+    X, y = IRIS
+    full = FrobMetric().fit(X, y)
+    assert full.components_.shape == (4, 4)
+    lengths = np.linalg.norm(full.components_, axis=1)
+    assert (np.diff(lengths) <= 0).all()
+    assert (lengths[full.rank_:] == 0).all()
+    two = FrobMetric(n_components=2).fit(X, y)
+    np.testing.assert_array_equal(two.components_, full.components_[:2])
+    assert two.certificate_ == full.certificate_
+    assert two.get_mahalanobis_matrix().shape == (4, 4)
+    assert two.get_feature_names_out().tolist() == ["frobmetric0", "frobmetric1"]
+    by_rank = FrobMetric(n_components="rank").fit(X, y)
+    assert by_rank.components_.shape == (full.rank_, 4)
+
+
+@pytest.mark.parametrize("power", [-12, -6, 0, 6, 12])
+def test_the_unit_of_x_does_not_matter(power):
+    X, y = make_classification(150, 6, n_informative=4, n_classes=3, random_state=0)
+    reference = pdist(FrobMetric().fit(X, y).transform(X))
+    scaled = FrobMetric().fit(X * 10.0**power, y).transform(X * 10.0**power)
+    np.testing.assert_allclose(pdist(scaled), reference, rtol=1e-9, atol=1e-9 * reference.max())
+
+
+def test_extreme_units_have_a_defined_answer():
+    X, y = IRIS
+    for factor in (1e-150, 1e150):
+        metric = FrobMetric(C=10).fit(X * factor, y)
+        assert np.isfinite(metric.components_).all()
+        assert metric.certificate_.relative_gap <= 1e-3
+
+
+def test_an_offset_does_not_matter():
+    X, y = IRIS
+    metric = FrobMetric(C=10, tol=1e-7)
+    reference = pdist(metric.fit(X, y).transform(X))
+    shifted = pdist(metric.fit(X + 1e5, y).transform(X))
+    np.testing.assert_allclose(shifted, reference, atol=1e-3 * reference.max())
+
+
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 10_000), n=st.integers(6, 30), d=st.integers(1, 40),
+       C=st.floats(1e-3, 1e4))
+def test_any_small_data_set_is_certified(seed, n, d, C):
+    """More features than samples, one feature, duplicates: the gap is always proven."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    X[n // 2] = X[0]
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "classes with fewer|the learned metric is zero")
+        metric = FrobMetric(C=C, keep_dual=True, max_iter=5000).fit(X, np.arange(n) % 2)
+    assert metric.certificate_.relative_gap <= 1e-3
+    assert metric.certify(X).relative_gap <= 1.001e-3
+    assert np.linalg.eigvalsh(metric.get_mahalanobis_matrix())[0] >= -1e-9
+
+
+def test_float32_stays_float32():
+    X, y = IRIS
+    metric = FrobMetric(C=10).fit(X.astype(np.float32), y)
+    assert metric.components_.dtype == np.float32
+    assert metric.transform(X.astype(np.float32)).dtype == np.float32
+    same = FrobMetric(C=10).fit(X.astype(np.float32).astype(float), y)
+    np.testing.assert_allclose(metric.components_, same.components_, atol=1e-5)
+
+
+def test_data_frames_in_and_out():
+    X, y = IRIS
+    names = ["a", "b", "c", "d"]
+    for frame, kind in ((pd.DataFrame(X, columns=names), "pandas"),
+                        (pl.DataFrame(X, schema=names), "polars")):
+        metric = FrobMetric().set_output(transform=kind).fit(frame, y)
+        assert metric.feature_names_in_.tolist() == names
+        out = metric.transform(frame)
+        assert type(out) is type(frame)
+        assert list(out.columns) == [f"frobmetric{i}" for i in range(4)]
+
+
+def test_same_data_same_bits(digits):
+    X, y = digits[:2]
+    first, second = (FrobMetric(n_jobs=1).fit(X, y) for _ in range(2))
+    np.testing.assert_array_equal(first.components_, second.components_)
+    assert first.certificate_ == second.certificate_
+
+
+def test_nothing_of_the_data_is_kept(digits):
+    X, y = digits[:2]
+    metric = FrobMetric().fit(X, y)
+    kept = [v for v in vars(metric).values() if isinstance(v, np.ndarray)]
+    assert max(v.size for v in kept) == 64 * 64
+    assert len(pickle.dumps(metric)) < 100_000
+    assert not hasattr(metric, "dual_coef_")
+
+
+def test_clone_and_pickle():
+    X, y = IRIS
+    metric = FrobMetric(C=5, prior=np.eye(4)).fit(X, y)
+    assert not hasattr(clone(metric), "components_")
+    again = pickle.loads(pickle.dumps(metric))
+    np.testing.assert_array_equal(again.transform(X), metric.transform(X))
+
+
+def test_a_prior_pulls_the_metric():
+    X, y = IRIS
+    prior = 3 * np.eye(4)
+    close = FrobMetric(C=1e-6, prior=prior).fit(X, y)
+    np.testing.assert_allclose(close.get_mahalanobis_matrix(), prior, atol=1e-4)
+    free = FrobMetric(C=1e4, prior=prior).fit(X, y)
+    assert np.linalg.norm(free.get_mahalanobis_matrix() - prior) > 1
+
+
+def test_passes_mine_again():
+    X, y = IRIS
+    one, two = FrobMetric().fit(X, y), FrobMetric(n_passes=2, keep_dual=True).fit(X, y)
+    mined = mine_triplets(one.transform(X), y).to_array()
+    agree = (np.sort(two.triplets_.to_array(), axis=0) == np.sort(mined, axis=0)).mean()
+    assert agree > 0.99
+    assert two.certificate_.relative_gap <= 1e-3
+    assert not np.allclose(one.components_, two.components_)
+
+
+class TestCertify:
+    """`certify` proves the kept answer again, and is not fooled."""
+
+    @pytest.fixture
+    def kept(self):
+        return FrobMetric(keep_dual=True, n_components=3).fit(*IRIS)
+
+    def test_reproduces_the_certificate(self, kept):
+        again = kept.certify(IRIS[0])
+        assert again.relative_gap == pytest.approx(kept.certificate_.relative_gap, rel=1e-6)
+        assert kept.dual_coef_.shape == (kept.n_triplets_,)
+
+    def test_notices_other_components(self, kept):
+        kept.components_ = kept.components_ * 1.01
+        with pytest.raises(CertificateError, match="components_ differ"):
+            kept.certify(IRIS[0])
+
+    def test_notices_other_dual_variables(self, kept):
+        kept.dual_coef_ = kept.dual_coef_ * 0.9
+        with pytest.raises(CertificateError):
+            kept.certify(IRIS[0])
+
+    def test_notices_other_data(self, kept):
+        with pytest.raises(CertificateError, match="other data"):
+            kept.certify(IRIS[0][::-1])
+        with pytest.raises(ValueError, match="out of range"):
+            kept.certify(IRIS[0][:100])
+
+    def test_needs_the_dual(self):
+        with pytest.raises(ValueError, match="keep_dual=True"):
+            FrobMetric().fit(*IRIS).certify(IRIS[0])
+
+
+def test_an_interruption_leaves_the_best_metric():
+    def press_ctrl_c(step):
+        if step.gap < 0.05 * step.primal:
+            raise KeyboardInterrupt
+
+    metric = FrobMetric(tol=1e-9, callback=press_ctrl_c)
+    with pytest.raises(KeyboardInterrupt):
+        metric.fit(*IRIS)
+    assert metric.status_ == "interrupted"
+    assert metric.certificate_.relative_gap < 0.05
+    assert metric.transform(IRIS[0]).shape == (150, 4)
+
+
+def test_a_callback_can_stop():
+    metric = FrobMetric(tol=1e-9, callback=lambda step: step.gap < 0.1 * step.primal).fit(*IRIS)
+    assert metric.status_ == "stopped"
+    assert metric.n_iter_ == len(metric.history_)
+
+
+def test_not_converging_warns_and_leaves_a_metric():
+    with pytest.warns(ConvergenceWarning, match="raise max_iter or tol"):
+        metric = FrobMetric(max_iter=2).fit(*IRIS)
+    assert metric.status_ == "max_iter"
+    assert metric.certificate_.relative_gap > 1e-3
+
+
+def test_verbose_writes_and_silence_is_the_default(capsys):
+    FrobMetric(C=10).fit(*IRIS)
+    assert capsys.readouterr().out == ""
+    FrobMetric(C=10, verbose=1).fit(*IRIS)
+    assert "gap" in capsys.readouterr().out
+
+
+def test_contradictory_triplets_give_zero_and_say_so():
+    X = np.array([[0.0], [1.0], [2.0]])
+    with pytest.warns(UserWarning, match="the learned metric is zero"):
+        metric = FrobMetric(n_components="rank").fit(X, triplets=np.array([[0, 2, 1]]))
+    assert metric.rank_ == 0
+    np.testing.assert_array_equal(metric.transform(X), 0)
+
+
+def test_metadata_routing_is_declared():
+    X, y = IRIS
+    T = mine_triplets(X, y).to_array()
+    with sklearn.config_context(enable_metadata_routing=True):
+        metric = FrobMetric().set_fit_request(triplets=True, triplet_weight=True)
+        pipe = make_pipeline(metric).fit(X, triplets=T, triplet_weight=np.ones(len(T)))
+    assert pipe[-1].n_triplets_ == len(T)
+
+
+@pytest.mark.parametrize(("options", "match"), [
+    ({"C": 0}, "'C' parameter of FrobMetric must be a positive finite number. Got 0"),
+    ({"C": np.nan}, "must be a positive finite number. Got nan"),
+    ({"C": "big"}, "Got 'big' instead"),
+    ({"tol": -1}, "'tol' parameter"),
+    ({"n_neighbors": 0}, "must be an integer of at least 1. Got 0"),
+    ({"n_neighbors": 2.5}, "must be an integer"),
+    ({"n_impostors": 0}, "'n_impostors' parameter"),
+    ({"max_iter": 0}, "'max_iter' parameter"),
+    ({"n_passes": 0}, "'n_passes' parameter"),
+    ({"n_components": 5}, "n_components=5 is larger than the 4 features"),
+    ({"n_components": 0}, "'n_components' parameter"),
+    ({"n_components": "all"}, r"one of \['rank'\]"),
+    ({"loss": "log"}, r"one of \['hinge', 'smoothed_hinge', 'squared_hinge'\]. Got 'log'"),
+    ({"solver": "simplex"}, "lbfgsb"),
+    ({"prior": np.eye(3)}, r"prior has shape \(3, 3\); X has 4 features"),
+    ({"prior": np.triu(np.ones((4, 4)))}, "prior is not symmetric"),
+    ({"prior": -np.eye(4)}, "prior has the eigenvalue -1"),
+    ({"prior": np.full((4, 4), np.nan)}, "prior contains NaN"),
+])
+def test_bad_parameters_are_refused(options, match):
+    with pytest.raises(ValueError, match=match):
+        FrobMetric(**options).fit(*IRIS)
+
+
+@pytest.mark.parametrize(("X", "y", "match"), [
+    (np.full((6, 2), np.nan), [0, 1] * 3, "NaN"),
+    (np.full((6, 2), np.inf), [0, 1] * 3, "infinity"),
+    (np.ones((6, 2)), [0, 1] * 3, "all 6 rows of X are equal"),
+    (np.eye(6), [0, 1], "inconsistent"),
+    (np.eye(6), np.linspace(0, 1, 6), "Unknown label type"),
+    (np.eye(6), [1] * 6, "one class"),
+    (np.eye(6), None, "requires y"),
+    (np.eye(6), ["a", "b", "c", "d", "e", "f"], "no triplet can be formed"),
+    (np.ones(6), [0, 1] * 3, "Expected 2D array"),
+])
+@pytest.mark.filterwarnings("ignore:classes with fewer")
+def test_bad_data_are_refused(X, y, match):
+    with pytest.raises(ValueError, match=match):
+        FrobMetric().fit(X, y)
+
+
+def test_arguments_that_exclude_each_other():
+    X, y = IRIS
+    with pytest.raises(ValueError, match="both y and triplets"):
+        FrobMetric().fit(X, y, triplets=[[0, 1, 2]])
+    with pytest.raises(ValueError, match="triplet_weight was given without triplets"):
+        FrobMetric().fit(X, y, triplet_weight=[1.0])
+    with pytest.raises(ValueError, match="out of range"):
+        FrobMetric().fit(X, triplets=[[0, 1, 150]])
+
+
+def test_use_before_fit_and_wrong_shapes():
+    with pytest.raises(NotFittedError):
+        FrobMetric().transform(IRIS[0])
+    metric = FrobMetric().fit(*IRIS)
+    with pytest.raises(ValueError, match="expecting 4 features"):
+        metric.transform(np.ones((2, 3)))
+    with pytest.raises(ValueError, match=r"expected \(n_pairs, 2, 4\)"):
+        metric.pair_distance(np.ones((5, 3, 4)))

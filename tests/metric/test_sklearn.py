@@ -1,0 +1,67 @@
+"""scikit-learn's own checks: every one passed, none skipped, none expected to fail."""
+
+import inspect
+from collections import Counter
+from numbers import Real
+
+import pytest
+import sklearn
+from sklearn.utils import estimator_checks
+from sklearn.utils.estimator_checks import check_estimator
+
+from frobmetric import FrobMetric, FrobMetricCV
+
+SETTINGS = [
+    FrobMetric(),
+    FrobMetric(n_neighbors=1, n_impostors=5, C=10.0, n_components=1),
+    FrobMetric(loss="squared_hinge", n_components="rank", tol=1e-4),
+    FrobMetric(loss="smoothed_hinge", n_passes=2, keep_dual=True, n_jobs=1),
+    FrobMetricCV(Cs=[10.0, 1e3], cv=2),
+]
+
+#: Checks that `check_estimator` does not call by itself.
+MORE_CHECKS = [
+    "check_set_output_transform",
+    "check_set_output_transform_pandas",
+    "check_set_output_transform_polars",
+    "check_global_output_transform_pandas",
+    "check_global_set_output_transform_polars",
+    "check_transformer_get_feature_names_out",
+    "check_transformer_get_feature_names_out_pandas",
+    "check_dataframe_column_names_consistency",
+    "check_inplace_ensure_writeable",
+    "check_get_feature_names_out_error",
+    "check_param_validation",
+]
+
+# Tiny random problems have classes of one or two samples, and folds without some class.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:classes with fewer than n_neighbors:UserWarning"),
+    pytest.mark.filterwarnings("ignore:the learned metric is zero:UserWarning"),
+    pytest.mark.filterwarnings("ignore:The least populated class in y:UserWarning"),
+    pytest.mark.filterwarnings("ignore:X (does not have|has) (valid )?feature names:UserWarning"),
+    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
+]
+
+
+@pytest.mark.parametrize("estimator", SETTINGS, ids=str)
+def test_check_estimator(estimator, record_property):
+    results = check_estimator(estimator, on_skip=None, on_fail=None)
+    statuses = Counter(result["status"] for result in results)
+    record_property(f"scikit-learn {sklearn.__version__}", dict(statuses))
+    failures = {
+        result["check_name"]: str(result["exception"])
+        for result in results
+        if result["status"] != "passed"
+    }
+    assert failures == {}
+    assert statuses["passed"] > 30
+
+
+@pytest.mark.parametrize("name", MORE_CHECKS)
+@pytest.mark.parametrize("estimator", SETTINGS, ids=str)
+def test_further_checks(name, estimator):
+    estimator._parameter_constraints = {rule: [Real] for rule in estimator._rules}
+    check = getattr(estimator_checks, name)
+    assert len(inspect.signature(check).parameters) == 2, sklearn.__version__
+    check(type(estimator).__name__, estimator)

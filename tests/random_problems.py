@@ -1,0 +1,153 @@
+"""Small random problems of every kind, and their formulation for a generic solver."""
+
+import warnings
+from dataclasses import MISSING, fields
+
+import numpy as np
+import scipy.sparse as sp
+
+from frobmetric.core import (
+    PSD,
+    FrobeniusSDP,
+    NeighborTriplets,
+    Nonnegative,
+    PairDifferences,
+    Pairs,
+    Product,
+    Quadruplets,
+    Sparse,
+    Stack,
+    Triplets,
+)
+
+
+def symmetric(rng, n):
+    A = rng.normal(size=(n, n))
+    return (A + A.T) / 2
+
+
+def psd(rng, n, rank=None):
+    L = rng.normal(size=(n, rank or n))
+    return L @ L.T / n
+
+
+def _tuples(rng, n_samples, n_rows, size):
+    return np.array([rng.choice(n_samples, size, replace=False) for _ in range(n_rows)])
+
+
+def _pairs(rng, n, m):
+    X = rng.normal(size=(15, n))
+    return Pairs(X, _tuples(rng, 15, m, 2))
+
+
+def _pair_differences(rng, n, m):
+    return PairDifferences(_pairs(rng, n, 9), rng.integers(0, 9, m), rng.integers(0, 9, m))
+
+
+def _triplets(rng, n, m):
+    return Triplets(rng.normal(size=(15, n)), _tuples(rng, 15, m, 3))
+
+
+def _sparse_triplets(rng, n, m):
+    X = sp.random_array((15, n), density=0.6, rng=rng, format="csr")
+    return Triplets(X, _tuples(rng, 15, m, 3))
+
+
+def _quadruplets(rng, n, m):
+    return Quadruplets(rng.normal(size=(15, n)), _tuples(rng, 15, m, 4))
+
+
+def _neighbor_triplets(rng, n, m):
+    anchors = np.sort(rng.choice(15, min(15, max(1, m // 6)), replace=False))
+    others = np.array([rng.choice(np.delete(np.arange(15), a), 5, replace=False) for a in anchors])
+    return NeighborTriplets(rng.normal(size=(15, n)), anchors, others[:, :2], others[:, 2:])
+
+
+def _sparse(rng, n, m):
+    return Sparse.from_matrices([symmetric(rng, n) for _ in range(m)])
+
+
+def _stack(rng, n, m):
+    return Stack([_triplets(rng, n, m - m // 2), _sparse(rng, n, max(1, m // 2))])
+
+
+#: One random instance of each kind: (rng, order n, about m rows).
+EXAMPLES = {
+    Pairs: _pairs,
+    PairDifferences: _pair_differences,
+    Triplets: _triplets,
+    Quadruplets: _quadruplets,
+    NeighborTriplets: _neighbor_triplets,
+    Sparse: _sparse,
+    Stack: _stack,
+}
+MORE_EXAMPLES = {"sparse X": _sparse_triplets}
+
+
+def blocks(rng, m=6):
+    """Constraints on a product of two PSD blocks and a non-negative one."""
+    cone = Product((PSD(3), PSD(2), Nonnegative(2)))
+    rows = [
+        np.concatenate([symmetric(rng, 3).ravel(), symmetric(rng, 2).ravel(), rng.normal(size=2)])
+        for _ in range(m)
+    ]
+    return Sparse(sp.csr_array(np.array(rows)), cone)
+
+
+def make_loss(kind, rng, m):
+    """A loss of this class with random positive numbers where it has no default."""
+    needed = [f.name for f in fields(kind) if f.default is MISSING]
+    return kind(**{name: rng.uniform(0.2, 2.0, m) for name in needed})
+
+
+def random_problem(rng, constraints, loss, with_cost, with_prior):
+    n = constraints.shape[1]
+    return FrobeniusSDP(
+        constraints,
+        loss,
+        cost=0.3 * symmetric(rng, n) if with_cost else None,
+        prior=psd(rng, n) if with_prior else None,
+        sigma=float(rng.uniform(0.3, 3.0)),
+    )
+
+
+def feasible_target(kind, rng, constraints):
+    """A target that some positive definite matrix meets, with room to spare."""
+    v = constraints.forward(psd(rng, constraints.shape[1]) + np.eye(constraints.shape[1]))
+    room = {"AtLeast": -1.0, "AtMost": 1.0, "Equal": 0.0}[kind.__name__]
+    return v + room * rng.uniform(0.0, 0.5, len(v))
+
+
+def dense_rows(constraints):
+    """The matrices A_r, one after the other."""
+    unit = np.eye(constraints.shape[0])
+    return [constraints.adjoint(e) for e in unit]
+
+
+def cvxpy_optimum(problem, kind, weight=None, target=1.0, smoothing=None):
+    """The optimal value by cvxpy and Clarabel, and whether it calls it accurate."""
+    import cvxpy as cp
+
+    n = problem.constraints.shape[1]
+    M = cp.Variable((n, n), PSD=True)
+    v = np.array([A.ravel() for A in dense_rows(problem.constraints)]) @ cp.vec(M, order="C")
+    objective = cp.sum(cp.multiply(problem.cost, M))
+    objective += cp.sum_squares(M - problem.prior) / (2 * problem.sigma)
+    short = cp.pos(target - v)
+    soft = {
+        "Hinge": lambda: weight @ short,
+        "SmoothedHinge": lambda: weight @ cp.huber(short, smoothing) / (2 * smoothing),
+        "SquaredHinge": lambda: weight @ cp.square(short),
+    }
+    hard = {"AtLeast": lambda: v >= target, "AtMost": lambda: v <= target,
+            "Equal": lambda: v == target}
+    if kind.__name__ in soft:
+        objective += soft[kind.__name__]()
+        rules = []
+    else:
+        rules = [hard[kind.__name__]()]
+    statement = cp.Problem(cp.Minimize(objective), rules)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Solution may be inaccurate")
+        best = statement.solve(solver=cp.CLARABEL)
+    return best, statement.status == "optimal"
