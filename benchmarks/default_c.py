@@ -12,6 +12,7 @@ import warnings
 from pathlib import Path
 
 import numpy as np
+from scipy.stats import rankdata
 from sklearn.exceptions import ConvergenceWarning
 
 from frobmetric import datasets, mine_triplets, solve
@@ -55,7 +56,7 @@ def measure(name, folder, n_runs):
 def summary(rows):
     """Over the sets: mean rank of each C, and mean error relative to the best C of the set."""
     table = np.array([row[3:] for row in rows])
-    ranks = np.argsort(np.argsort(table, axis=1), axis=1).mean(axis=0) + 1
+    ranks = rankdata(table, axis=1).mean(axis=0)
     excess = (table - table.min(axis=1, keepdims=True)).mean(axis=0)
     ratio = ((table + 0.1) / (table.min(axis=1, keepdims=True) + 0.1)).mean(axis=0)
     return {"mean rank": ranks, "mean excess over the set's best (points)": excess,

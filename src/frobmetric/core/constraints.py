@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from .cones import PSD, Cone, Point, as_dense
 from .kernels import laplacian_product, pair_products
 from .losses import split_rows
-from .threads import blas_threads
+from .threads import threads_for
 from .types import Array, Data, Index, Rows, Symmetric, Vector
 
 
@@ -58,7 +58,7 @@ class Pairs:
         self._work = 2 * n * X.shape[1] ** 2
 
     def forward(self, M: Point | Symmetric) -> Vector:
-        with blas_threads(self._work):
+        with threads_for(self._work):
             if isinstance(M, np.ndarray):
                 left, right = self.X @ M, self.X
             else:
@@ -68,7 +68,7 @@ class Pairs:
     def adjoint(self, u: Vector) -> Symmetric:
         n = self.X.shape[0]
         W = sp.csr_array((self._sorted(u), self._indices, self._indptr), shape=(n, n))
-        with blas_threads(self._work):
+        with threads_for(self._work):
             return laplacian_product(self.X, W)
 
     def restrict(self, rows: Rows) -> Pairs:

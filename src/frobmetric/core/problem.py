@@ -130,7 +130,9 @@ class FrobeniusSDP:
             dual=value + sum(terms) + self.offset,
             gradient=slope - margins,
             violation=float(self.loss.violation(margins).max(initial=0.0)),
-            rounding=ROUNDING * (abs(primal) + abs(value) + sum(map(abs, terms))),
+            # M itself is known up to rounding of the prior
+            rounding=ROUNDING * (abs(primal) + abs(value) + sum(map(abs, terms)))
+            + (ROUNDING * float(np.linalg.norm(self.prior))) ** 2 / self.sigma,
         )
 
     def _primal(self, M: Symmetric, margins: Vector) -> float:

@@ -72,6 +72,11 @@ class Step(NamedTuple):
     rank: int
     seconds: float
 
+    @property
+    def relative_gap(self) -> float:
+        size = max(abs(self.primal), abs(self.dual))
+        return self.gap / size if size > 0 else self.gap
+
 
 @dataclass(frozen=True)
 class Solution:
@@ -111,7 +116,8 @@ def certify(problem: FrobeniusSDP, point: Point | Symmetric, u: Vector) -> Certi
         dual=found.dual,
         gap=gap,
         relative_gap=gap / size if size > 0 else gap,
-        distance_bound=float(np.sqrt(2 * problem.sigma * gap)),
+        # a gap of zero is one below rounding
+        distance_bound=float(np.sqrt(2 * problem.sigma * max(gap, found.rounding))),
         min_eigenvalue=smallest,
         violation=found.violation,
     )

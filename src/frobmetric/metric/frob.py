@@ -24,6 +24,7 @@ from .parameters import (
     POSITIVE,
     SEED,
     WHOLE,
+    InvalidParameterError,
     Rule,
     check_parameters,
     check_psd,
@@ -292,13 +293,21 @@ class FrobMetric(MahalanobisEstimator):
         self.history_ = list(solution.history)
         self.n_iter_ = solution.n_iter
         self.n_triplets_ = triplets.n_triplets
+        self._keep_dual(solution.u, triplets)
+
+    def _keep_dual(self, u, triplets):
         if self.keep_dual:
-            self.dual_coef_, self.triplets_ = solution.u, triplets
+            self.dual_coef_, self.triplets_ = u, triplets
+        else:  # those of an earlier fit would prove another metric
+            vars(self).pop("dual_coef_", None)
+            vars(self).pop("triplets_", None)
 
     def _n_components(self, n_features):
         value = n_features if self.n_components is None else self.n_components
         if value != "rank" and value > n_features:
-            raise ValueError(f"n_components={value} is larger than the {n_features} features of X")
+            raise InvalidParameterError(
+                f"n_components={value} is larger than the {n_features} features of X"
+            )
         return value
 
     def _check_components(self, point, scale):

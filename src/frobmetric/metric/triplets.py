@@ -15,8 +15,9 @@ from ..core import NeighborTriplets, Stack, Triplets
 
 #: Classes up to this size share one search for impostors, larger ones have one each.
 SMALL_CLASS = 32
-#: Squared distances closer than this, relative to the data's mean squared norm, are ties.
-TIE = 1e-10
+#: Moves of a feature by less than this, relative to the root mean squared norm of the data, are
+#: rounding: distances that they could make equal are ties.
+TIE = 2.0**-29
 #: Distances held at a time when ties are looked into.
 BLOCK = 1 << 22
 
@@ -145,9 +146,11 @@ def mine_triplets(
     --------
     >>> import numpy as np
     >>> from frobmetric import mine_triplets
-    >>> mine_triplets(np.array([[0.0], [1.0], [3.0]]), [0, 0, 1], 1).to_array()
+    >>> mine_triplets(np.array([[0.0], [1.0], [3.0], [4.0]]), [0, 0, 1, 1], 1).to_array()
     array([[0, 1, 2],
-           [1, 0, 2]])
+           [1, 0, 2],
+           [2, 3, 1],
+           [3, 2, 1]])
     """
     X = check_array(X, dtype=np.float64)
     y = column_or_1d(y)
@@ -269,15 +272,23 @@ def _nearest(X, queries, pool, k, group, n_excluded, n_jobs):
     order = np.argsort(distance, axis=1, kind="stable")[:, : k + 1]
     found, distance = (np.take_along_axis(a, order, axis=1) for a in (found, distance))
     if found.shape[1] > k:
-        tie = TIE * np.mean(np.einsum("ij,ij->i", X, X))
-        with np.errstate(invalid="ignore"):  # inf - inf where there are fewer than k
-            tied = np.flatnonzero(distance[:, k] ** 2 - distance[:, k - 1] ** 2 <= tie)
+        last2, next2 = distance[:, k - 1] ** 2, distance[:, k] ** 2
+        tie = _tie_width(X, distance[:, k - 1])
+        tied = np.flatnonzero(np.isfinite(next2) & (next2 <= last2 + tie))
         found = found[:, :k]
-        found[tied] = _break_ties(X, queries[tied], pool, distance[tied, k - 1] ** 2, k, group, tie)
+        found[tied] = _break_ties(X, queries[tied], pool, k, group, last2[tied], tie[tied])
     return np.pad(found, ((0, 0), (0, k - found.shape[1])), constant_values=-1)
 
 
-def _break_ties(X, queries, pool, radius2, k, group, tie):
+def _tie_width(X, distance):
+    """By how much rounding may change these distances' squares."""
+    mean_square = np.mean(np.einsum("ij,ij->i", X, X))
+    shift = TIE * np.sqrt(X.shape[1] * mean_square)
+    # the last term is the cancellation in the search itself, which matters among duplicates
+    return 2 * distance * shift + shift**2 + 1e-13 * mean_square
+
+
+def _break_ties(X, queries, pool, k, group, radius2, tie):
     """The k nearest again, those at the k-th distance in the order of their row numbers."""
     found = np.empty((len(queries), k), dtype=np.intp)
     step = max(1, BLOCK // len(pool))
@@ -285,11 +296,10 @@ def _break_ties(X, queries, pool, radius2, k, group, tie):
         rows = slice(start, start + step)
         distance2 = cdist(X[queries[rows]], X[pool], "sqeuclidean")
         distance2[group[queries[rows]][:, None] == group[pool]] = np.inf
-        cutoff = radius2[rows, None]
-        row, column = np.nonzero(distance2 <= cutoff + tie)
-        is_tied = distance2[row, column] >= (cutoff - tie)[row, 0]
+        row, column = np.nonzero(distance2 <= (radius2 + tie)[rows, None])
+        is_tied = distance2[row, column] >= (radius2 - tie)[rows][row]
         order = np.lexsort((pool[column], is_tied, row))
-        found[rows] = _first_of_each(row[order], pool[column[order]], k, len(cutoff))
+        found[rows] = _first_of_each(row[order], pool[column[order]], k, len(distance2))
     return found
 
 

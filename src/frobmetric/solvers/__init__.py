@@ -10,13 +10,19 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ..core.problem import FrobeniusSDP
 from ..core.solution import Certificate, Solution, certify
+from ..core.threads import one_thread
 from .lbfgsb import lbfgsb
 from .monitor import Callback, Monitor, State
+from .quasi_newton import quasi_newton
 
 Solver = Callable[[FrobeniusSDP, State, Monitor], State]
 
 #: Every method by name.
-SOLVERS: dict[str, Solver] = {"auto": lbfgsb, "lbfgsb": lbfgsb}
+SOLVERS: dict[str, Solver] = {
+    "auto": quasi_newton,
+    "lbfgsb": lbfgsb,
+    "quasi_newton": quasi_newton,
+}
 
 __all__ = ["SOLVERS", "Callback", "Interrupted", "Monitor", "Solver", "State", "solve"]
 
@@ -83,7 +89,8 @@ def solve(
     monitor = Monitor(tol, max_iter, callback)
     begin = start if isinstance(start, State) else State(getattr(start, "u", None))
     try:
-        SOLVERS[solver](problem, begin, monitor)
+        with one_thread():
+            SOLVERS[solver](problem, begin, monitor)
     except KeyboardInterrupt:
         if monitor.best is None:
             raise

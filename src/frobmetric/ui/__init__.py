@@ -1,0 +1,1 @@
+"""What people touch: files, tables, figures and the command line."""

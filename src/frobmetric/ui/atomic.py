@@ -1,0 +1,36 @@
+"""Files that are replaced whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from contextlib import contextmanager
+from pathlib import Path
+
+
+def target_file(path):
+    """The file that a path leads to; an error unless it can be written."""
+    target = Path(os.path.realpath(path))
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"{path}: the folder {target.parent} does not exist; create it")
+    if target.exists() and not target.is_file():
+        raise OSError(f"{path} is not a regular file; give the name of a file")
+    if not os.access(target.parent, os.W_OK):
+        raise PermissionError(f"{path}: the folder {target.parent} cannot be written to")
+    return target
+
+
+@contextmanager
+def replacing(path):
+    """A binary file to write, which becomes `path` if and when the block ends well."""
+    target = target_file(path)
+    draft = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
+    try:
+        with open(draft, "xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(draft, target)
+    except BaseException:  # Ctrl-C too must leave no draft behind
+        draft.unlink(missing_ok=True)
+        raise

@@ -1,0 +1,102 @@
+"""Whether what a model file holds belongs together."""
+
+from __future__ import annotations
+
+from math import sqrt
+
+import numpy as np
+
+#: Two machines round differently; certificates of one answer agree to this, relatively.
+AGREEMENT = 1e-6
+#: What every model has, and what some classes have besides.
+REQUIRED = ("components_", "n_features_in_", "scale_", "rank_", "n_iter_", "n_triplets_", "status_")
+ALSO_REQUIRED = {"FrobMetricCV": ("C_", "Cs_", "cv_errors_")}
+
+
+def check_model(estimator):
+    """Raise ValueError, saying what is wrong, unless the fitted attributes agree."""
+    for name in REQUIRED + ALSO_REQUIRED.get(type(estimator).__name__, ()):
+        if not hasattr(estimator, name):
+            raise ValueError(f"it lacks {name}")
+    n_features = estimator.n_features_in_
+    _check_components(estimator.components_, n_features)
+    names = getattr(estimator, "feature_names_in_", None)
+    if names is not None and len(names) != n_features:
+        raise ValueError(f"it has {len(names)} feature names for {n_features} features")
+    if not 0 < estimator.scale_ < np.inf:
+        raise ValueError(f"scale_ = {estimator.scale_} is not a positive number")
+    if hasattr(estimator, "dual_coef_") != hasattr(estimator, "triplets_"):
+        raise ValueError("it has only one of dual variables and triplets; they belong together")
+    if hasattr(estimator, "dual_coef_"):
+        _check_dual(estimator)
+
+
+def disagreements(claimed, found):
+    """The fields in which two certificates differ by more than rounding."""
+    size = max(abs(found.primal), abs(found.dual))
+    allowed = {
+        "primal": size,
+        "dual": size,
+        "gap": size,
+        "relative_gap": 1.0,
+        "min_eigenvalue": sqrt(2 * size),  # |M|^2 / 2 <= primal when the prior is zero
+        "violation": 1.0,
+    }
+    wrong = [
+        name
+        for name, unit in allowed.items()
+        if not abs(getattr(claimed, name) - getattr(found, name)) <= AGREEMENT * unit
+    ]
+    # the bound is a root of the gap: compared before the root, which magnifies rounding
+    if not abs(claimed.distance_bound**2 - found.distance_bound**2) <= 2 * AGREEMENT * size:
+        wrong.append("distance_bound")
+    return wrong
+
+
+def check_triplet_arrays(arrays):
+    """Whether `triplets_from_arrays` can rebuild the triplets."""
+    if "index" in arrays:
+        _check_given(arrays)
+    else:
+        _check_mined(arrays)
+    for name, array in arrays.items():
+        if name != "weight" and (not np.issubdtype(array.dtype, np.integer) or array.min() < 0):
+            raise ValueError(f"triplets.{name} must hold row numbers")
+
+
+def _check_components(components, n_features):
+    if components.ndim != 2 or components.shape[1] != n_features:
+        raise ValueError(
+            f"components has shape {components.shape}; expected (n_components, {n_features})"
+        )
+    if components.dtype not in (np.float32, np.float64) or not np.isfinite(components).all():
+        raise ValueError("components must hold finite numbers in single or double precision")
+
+
+def _check_dual(estimator):
+    shape, n_triplets = estimator.dual_coef_.shape, estimator.triplets_.n_triplets
+    if shape != (n_triplets,) or n_triplets != estimator.n_triplets_:
+        raise ValueError(
+            f"it says {estimator.n_triplets_} triplets, but has {n_triplets}, and dual variables "
+            f"of shape {shape}"
+        )
+
+
+def _check_given(arrays):
+    index, weight = arrays["index"], arrays["weight"]
+    if index.ndim != 2 or index.shape[1:] != (3,) or weight.shape != index.shape[:1]:
+        raise ValueError(
+            f"triplets.index has shape {index.shape} and triplets.weight {weight.shape}; expected "
+            "(n_triplets, 3) and (n_triplets,)"
+        )
+
+
+def _check_mined(arrays):
+    for i in range(len(arrays) // 3):
+        anchors, near, far = (arrays[f"{name}.{i}"] for name in ("anchors", "near", "far"))
+        lengths = {len(anchors), len(near), len(far)}
+        if (anchors.ndim, near.ndim, far.ndim) != (1, 2, 2) or len(lengths) != 1:
+            raise ValueError(
+                f"block {i} of the triplets has shapes {anchors.shape}, {near.shape} and "
+                f"{far.shape}; expected (n,), (n, n_near) and (n, n_far)"
+            )
