@@ -15,7 +15,7 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.demo: $(BIN)/python pyproject.toml
-	$(BIN)/python -m pip install --quiet --editable '.[cli,plot]'
+	$(BIN)/python -m pip install --quiet --editable '.[cli,plot,fast]'
 	@touch $@
 
 $(VENV)/.test: $(BIN)/python pyproject.toml
@@ -38,7 +38,8 @@ sklearn-matrix: $(BIN)/python  ## check_estimator under each supported scikit-le
 	  test -x $$d/bin/python || $(PYTHON) -m venv $$d; \
 	  $$d/bin/python -m pip install --quiet --editable '.[test]' "scikit-learn==$$v" || exit 1; \
 	  echo "== scikit-learn $$v"; \
-	  $$d/bin/python -m pytest -q -p no:cacheprovider --junitxml=$$d/report.xml tests/metric/test_sklearn.py || exit 1; \
+	  SCIPY_ARRAY_API=1 $$d/bin/python tests/metric/test_sklearn.py || exit 1; \
+	  $$d/bin/python -m pytest -q -p no:cacheprovider tests/metric/test_sklearn.py || exit 1; \
 	done
 
 bench: $(VENV)/.test  ## the paper's rows and the choice of C; needs the data folder

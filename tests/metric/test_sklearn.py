@@ -45,17 +45,16 @@ pytestmark = [
 
 
 @pytest.mark.parametrize("estimator", SETTINGS, ids=str)
-def test_check_estimator(estimator, record_property):
+def test_check_estimator(estimator):
     results = check_estimator(estimator, on_skip=None, on_fail=None)
     statuses = Counter(result["status"] for result in results)
-    record_property(f"scikit-learn {sklearn.__version__}", dict(statuses))
     failures = {
         result["check_name"]: str(result["exception"])
         for result in results
         if result["status"] != "passed"
     }
     assert failures == {}
-    assert statuses["passed"] > 30
+    assert statuses["passed"] == len(results) > 30
 
 
 @pytest.mark.parametrize("name", MORE_CHECKS)
@@ -65,3 +64,13 @@ def test_further_checks(name, estimator):
     check = getattr(estimator_checks, name)
     assert len(inspect.signature(check).parameters) == 2, sklearn.__version__
     check(type(estimator).__name__, estimator)
+
+
+if __name__ == "__main__":  # the statuses themselves, for `make sklearn-matrix`
+    import warnings
+
+    warnings.simplefilter("ignore")
+    for setting in SETTINGS:
+        found = check_estimator(setting, on_skip=None, on_fail=None)
+        counts = dict(Counter(result["status"] for result in found))
+        print(f"scikit-learn {sklearn.__version__}: {setting}: {counts}")  # noqa: T201

@@ -457,7 +457,8 @@ def test_ctrl_c_saves_the_best_metric():
     assert b"interrupted; the best metric so far was saved in m.safetensors" in seen
     loaded = load("m.safetensors")
     assert loaded.status_ == answer["status"] == "interrupted"
-    assert 0 < loaded.certify(digits[:600]).relative_gap == loaded.certificate_.relative_gap
+    proven = loaded.certify(digits[:600]).relative_gap
+    assert 0 < proven == pytest.approx(loaded.certificate_.relative_gap, rel=1e-6)
     assert loaded.n_iter_ >= 3
 
 

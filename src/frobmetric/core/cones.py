@@ -15,7 +15,7 @@ from typing import Protocol
 import numpy as np
 import scipy.linalg
 
-from .threads import threads_for
+from .threads import threads_for_order
 from .types import Array, Symmetric, Vector
 
 
@@ -117,7 +117,7 @@ class PSD:
 
     def split(self, S: Symmetric) -> Eigenpairs:
         _check_finite(S)
-        with threads_for(10 * self.n**3):
+        with threads_for_order(self.n):
             return Eigenpairs(*np.linalg.eigh(S))
 
     def min_eigenvalue(self, S: Symmetric) -> float:

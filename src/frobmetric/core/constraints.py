@@ -14,9 +14,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from .cones import PSD, Cone, Point, as_dense
-from .kernels import laplacian_product, pair_products
+from .kernels import image, laplacian_product, pair_products
 from .losses import split_rows
-from .threads import threads_for
 from .types import Array, Data, Index, Rows, Symmetric, Vector
 
 
@@ -35,6 +34,9 @@ class Constraints(Protocol):
     def restrict(self, rows: Rows) -> Constraints:
         """These rows alone; `rows` are increasing."""
 
+    def norms(self) -> Vector:
+        """For each row a number that |A_r|_F does not exceed."""
+
 
 class Pairs:
     """Row r is the squared distance (x_i - x_j).T M (x_i - x_j) of the r-th pair (i, j).
@@ -47,32 +49,35 @@ class Pairs:
 
     def __init__(self, X: Data, pairs: Index) -> None:
         self.X = X
-        self.pairs = np.ascontiguousarray(pairs, dtype=np.intp).reshape(-1, 2)
-        self.shape = (len(self.pairs), int(X.shape[1]))
+        self.first, self.second = np.asarray(pairs, dtype=np.intp).reshape(-1, 2).T.copy()
+        self.shape = (len(self.first), int(X.shape[1]))
         # The pattern of W is fixed by the pairs: sort once, then only its data change.
-        first = self.pairs[:, 0]
-        self._order = None if (np.diff(first) >= 0).all() else np.argsort(first, kind="stable")
-        n = X.shape[0]
-        self._indptr = np.concatenate([[0], np.cumsum(np.bincount(first, minlength=n))])
-        self._indices = self._sorted(self.pairs[:, 1])
-        self._work = 2 * n * X.shape[1] ** 2
+        is_sorted = (np.diff(self.first) >= 0).all()
+        self._order = None if is_sorted else np.argsort(self.first, kind="stable")
+        counts = np.bincount(self.first, minlength=X.shape[0])
+        self._indptr = np.concatenate([[0], np.cumsum(counts)])
+        self._indices = self._sorted(self.second)
 
     def forward(self, M: Point | Symmetric) -> Vector:
-        with threads_for(self._work):
-            if isinstance(M, np.ndarray):
-                left, right = self.X @ M, self.X
-            else:
-                left = right = self.X @ M.factor()
-        return pair_products(left, right, self.pairs[:, 0], self.pairs[:, 1])
+        if isinstance(M, np.ndarray):
+            left, right = image(self.X, M), self.X
+        else:
+            left = right = image(self.X, M.factor())
+        return pair_products(left, right, self.first, self.second)
 
     def adjoint(self, u: Vector) -> Symmetric:
-        n = self.X.shape[0]
-        W = sp.csr_array((self._sorted(u), self._indices, self._indptr), shape=(n, n))
-        with threads_for(self._work):
-            return laplacian_product(self.X, W)
+        return laplacian_product(self.X, self._indptr, self._indices, self._sorted(u))
 
     def restrict(self, rows: Rows) -> Pairs:
-        return Pairs(self.X, self.pairs[rows])
+        pairs = np.column_stack([self.first[rows], self.second[rows]])
+        used = np.zeros(self.X.shape[0], dtype=bool)
+        used[pairs] = True
+        if used.mean() > 0.9:
+            return Pairs(self.X, pairs)
+        return Pairs(self.X[used], (np.cumsum(used) - 1)[pairs])
+
+    def norms(self) -> Vector:
+        return pair_products(self.X, self.X, self.first, self.second)
 
     def _sorted(self, values: Any) -> Any:
         return values if self._order is None else values[self._order]
@@ -105,6 +110,11 @@ class PairDifferences:
         near, far = self.near[rows], self.far[rows]
         used, position = np.unique(np.concatenate([near, far]), return_inverse=True)
         return PairDifferences(self.pairs.restrict(used), *np.split(position, 2))
+
+    def norms(self) -> Vector:
+        # |ff' - gg'|^2 = |f|^4 - 2 (f.g)^2 + |g|^4, without the middle term
+        lengths = self.pairs.norms()
+        return np.hypot(lengths[self.far], lengths[self.near])
 
 
 class Quadruplets(PairDifferences):
@@ -166,6 +176,11 @@ class NeighborTriplets:
         block = u.reshape(self._grid)
         return self.pairs.adjoint(np.hstack([-block.sum(axis=2), block.sum(axis=1)]).ravel())
 
+    def norms(self) -> Vector:
+        n_anchors, n_near, n_far = self._grid
+        lengths = self.pairs.norms().reshape(n_anchors, n_near + n_far)
+        return np.hypot(lengths[:, None, n_near:], lengths[:, :n_near, None]).ravel()
+
     def restrict(self, rows: Rows) -> PairDifferences:
         _, n_near, n_far = self._grid
         anchor, near, far = np.unravel_index(rows, self._grid)
@@ -205,6 +220,9 @@ class Sparse:
     def restrict(self, rows: Rows) -> Sparse:
         return Sparse(self._rows[rows], self.cone)
 
+    def norms(self) -> Vector:
+        return np.sqrt(self._rows.multiply(self._rows).sum(axis=1))
+
 
 class Stack:
     """Several kinds of rows, one below the other."""
@@ -226,6 +244,9 @@ class Stack:
     def restrict(self, rows: Rows) -> Stack:
         own = split_rows(rows, self._sizes)
         return Stack([part.restrict(r) for part, r in zip(self.parts, own, strict=True)])
+
+    def norms(self) -> Vector:
+        return np.concatenate([part.norms() for part in self.parts])
 
 
 #: Every kind of constraints; the contract tests go through this list.

@@ -1,41 +1,115 @@
-"""The hot loops of the constraints, as NumPy reference."""
+"""The hot loops of the constraints: NumPy as reference, numba when it is installed.
+
+Everything runs in blocks: memory stays bounded, and large work is shared by threads.
+"""
 
 from __future__ import annotations
+
+import warnings
+from functools import cache
+from types import ModuleType
 
 import numpy as np
 import scipy.sparse as sp
 
+from .threads import map_blocks
 from .types import Array, Data, Index, Symmetric, Vector
 
-#: Floating-point numbers that a block of differences may hold: it should stay in cache.
+#: Numbers that a block of rows may hold: it should stay in cache.
 BLOCK = 1 << 18
 
 
+def image(X: Data, L: Array) -> Array:
+    """X @ L."""
+    if sp.issparse(X):
+        return X @ L
+    result = np.empty((X.shape[0], L.shape[1]))
+
+    def multiply(rows: slice) -> None:
+        np.dot(X[rows], L, out=result[rows])
+
+    map_blocks(multiply, X.shape[0], _rows_of(X), 2.0 * X.size * L.shape[1])
+    return result
+
+
 def pair_products(P: Data, Q: Data, first: Index, second: Index) -> Vector:
-    """(P[i] - P[j]) . (Q[i] - Q[j]) for each pair (i, j), in blocks of bounded memory.
+    """(P[i] - P[j]) . (Q[i] - Q[j]) for each pair (i, j).
 
     Differences are taken before products: the expansion |p|^2 + |q|^2 - 2 p.q would cancel.
     """
     products = np.empty(len(first))
-    step = max(1, BLOCK // max(1, P.shape[1]))
-    for start in range(0, len(first), step):
-        rows = slice(start, start + step)
+    fast = None if sp.issparse(P) or sp.issparse(Q) else compiled()
+
+    def multiply(rows: slice) -> None:
+        if fast:
+            fast.difference_products(P, Q, first[rows], second[rows], products[rows])
+            return
         left = _differences(P, first[rows], second[rows])
         right = left if Q is P else _differences(Q, first[rows], second[rows])
         np.einsum("ij,ij->i", left, right, out=products[rows])
+
+    map_blocks(multiply, len(first), _rows_of(P), 20.0 * len(first) * P.shape[1])
     return products
 
 
-def laplacian_product(X: Data, W: sp.csr_array) -> Symmetric:
-    """X.T @ (Deg - W - W.T) @ X with Deg the row sums plus the column sums of W.
+def laplacian_product(X: Data, indptr: Index, indices: Index, weights: Vector) -> Symmetric:
+    """X.T @ (Deg - W - W.T) @ X with W in CSR form, Deg its row sums plus its column sums.
 
     This is the sum of W_ij (x_i - x_j)(x_i - x_j).T over the stored pairs, at the price of one
     sparse product and one n D^2 product, whatever the number of triplets behind the weights.
     """
+    n = X.shape[0]
+    W = sp.csr_array((weights, indices, indptr), shape=(n, n))
     degree = W.sum(axis=1) + W.sum(axis=0)
-    half = X.T @ (_scale_rows(X, degree / 2) - W @ X)
+    fast = None if sp.issparse(X) else compiled()
+
+    def multiply(rows: slice) -> Symmetric:
+        if fast:
+            moved = np.empty((rows.stop - rows.start, X.shape[1]))
+            fast.laplacian_rows(X, indptr, indices, weights, degree, rows.start, moved)
+        else:
+            moved = _scale_rows(X[rows], degree[rows] / 2) - W[rows] @ X
+        return X[rows].T @ moved
+
+    flops = 2.0 * X.shape[0] * X.shape[1] ** 2
+    half: Data = sum(map_blocks(multiply, n, _rows_of(X), flops))
     half = half.toarray() if sp.issparse(half) else half
     return half + half.T
+
+
+@cache
+def compiled() -> ModuleType | None:
+    """The compiled loops, None without numba; a numba that fails is named once."""
+    try:
+        import numba  # noqa: F401
+    except ModuleNotFoundError:
+        return None
+    except Exception as error:
+        _warn_without_numba(error)
+        return None
+    try:
+        from . import compiled as loops
+
+        one, rows = np.ones((1, 1)), np.zeros(1, dtype=np.intp)
+        loops.difference_products(one, one, rows, rows, np.empty(1))
+        loops.laplacian_rows(one, np.zeros(2, dtype=np.intp), rows, one[0], one[0], 0, one.copy())
+    except Exception as error:
+        _warn_without_numba(error)
+        return None
+    return loops
+
+
+def _warn_without_numba(error: Exception) -> None:
+    warnings.warn(
+        f"numba is installed but does not work ({type(error).__name__}: {error}); using NumPy, "
+        "which is slower",
+        RuntimeWarning,
+        stacklevel=4,
+    )
+
+
+def _rows_of(X: Data) -> int:
+    return max(1, BLOCK // max(1, X.shape[1]))
 
 
 def _differences(P: Data, first: Index, second: Index) -> Array:

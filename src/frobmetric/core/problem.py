@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from .cones import PSD, Cone, Point, Split, as_dense
 from .constraints import Constraints
 from .losses import Loss
-from .types import Symmetric, Vector
+from .types import Rows, Symmetric, Vector
 
 #: Rounding of the two objectives, relative to the terms that they sum.
 ROUNDING = 1e-13
@@ -44,6 +44,7 @@ class Evaluation(Comparison):
 
     point: Point
     split: Split
+    pull: Symmetric
 
 
 @dataclass(frozen=True)
@@ -106,16 +107,61 @@ class FrobeniusSDP:
         """M(u) and all that follows from it: one eigen-decomposition."""
         pull, split = self._split(u)
         point = split.positive(self.sigma)
-        compared = self._compare(point, u, pull, split)
-        return Evaluation(**vars(compared), point=point, split=split)
+        return self._evaluation(point, u, pull, split)
+
+    def extend(self, found: Evaluation, u: Vector) -> Evaluation:
+        """What a restriction of this problem found at its rows of u, for all rows.
+
+        S(u) is the same matrix, so this needs the margins of the other rows and nothing else.
+        """
+        return self._evaluation(found.point, u, found.pull, found.split)
 
     def compare(self, M: Point | Symmetric, u: Vector) -> Comparison:
         """The primal at any M beside the dual at any u."""
         return self._compare(M, u, *self._split(u))
 
+    def restrict(self, rows: Rows, u: Vector, pull: Symmetric) -> FrobeniusSDP:
+        """The problem in these rows alone, the others held at their u.
+
+        A held row is replaced by the straight line below its loss that u stands for. The dual is
+        therefore the same function of the rows that are left, and the primal never larger.
+        `pull` is that of an evaluation at u.
+        """
+        constraints, loss = self.constraints.restrict(rows), self.loss.restrict(rows)
+        whole, _ = self.loss.conjugate(u)
+        part, _ = loss.conjugate(u[rows])
+        return replace(
+            self,
+            constraints=constraints,
+            loss=loss,
+            cost=constraints.adjoint(u[rows]) - pull,
+            offset=self.offset + whole - part,
+        )
+
+    def sample(self, rows: Rows) -> FrobeniusSDP:
+        """The problem with these rows standing for all: their sum is to the rest as the mean is.
+
+        Instead of weighing the rows up, all else is weighed down, which any loss allows.
+        """
+        share = len(rows) / self.constraints.shape[0]
+        return replace(
+            self,
+            constraints=self.constraints.restrict(rows),
+            loss=self.loss.restrict(rows),
+            cost=share * self.cost,
+            sigma=self.sigma / share,
+            offset=share * self.offset,
+        )
+
     def _split(self, u: Vector) -> tuple[Symmetric, Split]:
         pull = self.constraints.adjoint(u) - self.cost
         return pull, self.cone.split(self.prior / self.sigma + pull)
+
+    def _evaluation(
+        self, point: Point, u: Vector, pull: Symmetric, split: Split
+    ) -> Evaluation:
+        compared = self._compare(point, u, pull, split)
+        return Evaluation(**vars(compared), point=point, split=split, pull=pull)
 
     def _compare(
         self, M: Point | Symmetric, u: Vector, pull: Symmetric, split: Split

@@ -64,7 +64,7 @@ class Certificate:
 
 
 class Step(NamedTuple):
-    """One entry of the history; each step is one eigen-decomposition."""
+    """One entry of the history: both objectives of the whole problem at one u."""
 
     primal: float
     dual: float
@@ -82,6 +82,8 @@ class Step(NamedTuple):
 class Solution:
     """The best certified iterate of a run, and why the run ended.
 
+    `n_iter` counts the eigen-decompositions; `history` has those that judged the whole problem.
+
     `status` is "optimal" (certified to the tolerance), "max_iter", "stalled" (the method could
     make no more progress), "stopped" (by the callback) or "interrupted" (by Ctrl-C).
     """
@@ -92,10 +94,7 @@ class Solution:
     status: str
     solver: str
     history: tuple[Step, ...]
-
-    @property
-    def n_iter(self) -> int:
-        return len(self.history)
+    n_iter: int
 
 
 def certify(problem: FrobeniusSDP, point: Point | Symmetric, u: Vector) -> Certificate:

@@ -1,22 +1,28 @@
-"""How many BLAS threads work deserves.
+"""Threads: one for BLAS, ours for large work.
 
-Waking BLAS threads for small work costs more than they save; on a busy machine a hundredfold,
-because they wait for each other by spinning. A solver therefore runs in `one_thread`, and the
-few large products inside it ask for the others back.
+BLAS threads wait for each other by spinning, which on a busy machine costs a hundredfold. A solver
+therefore runs with one BLAS thread (`one_thread`), and large work is cut into blocks that a few
+threads of our own take in turn (`map_blocks`). The cut does not depend on the number of threads,
+so neither do the results.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController
 
+Result = TypeVar("Result")
+
 #: Floating-point operations below which work is small: some milliseconds of one core.
-SMALL_WORK = 1e8
+SMALL_WORK = 5e7
+#: An eigen-decomposition, which cannot be cut, gets BLAS threads from this order on.
+LARGE_ORDER = 600
 
 #: What BLAS had before `one_thread`, None outside of it.
 _granted: ContextVar[int | None] = ContextVar("granted", default=None)
@@ -24,28 +30,42 @@ _granted: ContextVar[int | None] = ContextVar("granted", default=None)
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """BLAS works in one thread here, but for `threads_for` large work."""
+    """BLAS works in one thread here; `map_blocks` has as many as BLAS had."""
     if _granted.get() is not None:
         yield
         return
-    token = _granted.set(max((lib.num_threads for lib in _blas().lib_controllers), default=1))
+    token = _granted.set(_blas_threads())
     try:
-        with _limit(1):
+        with _blas().limit(limits=1):
             yield
     finally:
         _granted.reset(token)
 
 
-def threads_for(flops: float) -> AbstractContextManager[Any]:
-    """One BLAS thread for small work, as many as there were for large work."""
-    granted = _granted.get()
-    if flops > SMALL_WORK:
-        return nullcontext() if granted is None else _limit(granted)
-    return _limit(1) if granted is None else nullcontext()
+def threads_for_order(n: int) -> AbstractContextManager[Any]:
+    """The BLAS threads for a decomposition of this order."""
+    return _blas().limit(limits=_n_threads()) if n >= LARGE_ORDER else one_thread()
 
 
-def _limit(n: int) -> AbstractContextManager[Any]:
-    return _blas().limit(limits=n)
+def map_blocks(
+    work: Callable[[slice], Result], n_rows: int, block: int, flops: float
+) -> list[Result]:
+    """`work` of each block of so many rows, in order; in several threads if it is large."""
+    blocks = [slice(start, min(start + block, n_rows)) for start in range(0, n_rows, block)]
+    with one_thread():
+        n_threads = min(_n_threads(), len(blocks))
+        if n_threads < 2 or flops < SMALL_WORK:
+            return [work(rows) for rows in blocks]
+        with ThreadPoolExecutor(n_threads) as pool:
+            return list(pool.map(work, blocks))
+
+
+def _n_threads() -> int:
+    return _granted.get() or _blas_threads()
+
+
+def _blas_threads() -> int:
+    return max((library.num_threads for library in _blas().lib_controllers), default=1)
 
 
 @cache

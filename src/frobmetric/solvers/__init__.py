@@ -11,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from ..core.problem import FrobeniusSDP
 from ..core.solution import Certificate, Solution, certify
 from ..core.threads import one_thread
+from .active_set import active_set
 from .lbfgsb import lbfgsb
 from .monitor import Callback, Monitor, State
 from .quasi_newton import quasi_newton
@@ -19,7 +20,8 @@ Solver = Callable[[FrobeniusSDP, State, Monitor], State]
 
 #: Every method by name.
 SOLVERS: dict[str, Solver] = {
-    "auto": quasi_newton,
+    "auto": active_set,
+    "active_set": active_set,
     "lbfgsb": lbfgsb,
     "quasi_newton": quasi_newton,
 }
@@ -112,6 +114,7 @@ def _certified(problem: FrobeniusSDP, solver: str, monitor: Monitor) -> Solution
         status=monitor.status,
         solver=solver,
         history=tuple(monitor.history),
+        n_iter=monitor.n_steps,
     )
 
 

@@ -51,4 +51,4 @@ def lbfgsb(problem: FrobeniusSDP, state: State, monitor: Monitor) -> State:
                 break
     except _Finished:
         pass
-    return State(monitor.best_u, monitor.best.point if monitor.best else None)
+    return monitor.state

@@ -44,16 +44,20 @@ class State:
 class Monitor:
     """Keeps the history and the best iterate, and says when to stop.
 
-    `status` is empty while the run goes on.
+    `status` is empty while the run goes on. A method that solves parts of the problem on the way
+    watches each with `inner`: its steps count, but they prove nothing of the whole and are not
+    in the history.
     """
 
     tol: float
     max_iter: int
     callback: Callback | None = None
+    n_steps: int = 0
     history: list[Step] = field(default_factory=list)
     best_u: Vector | None = None
     best: Evaluation | None = None
     status: str = ""
+    _outer: Monitor | None = None
     _began: float = field(default_factory=time.perf_counter)
 
     def record(self, u: Vector, found: Evaluation) -> bool:
@@ -66,6 +70,7 @@ class Monitor:
             seconds=time.perf_counter() - self._began,
         )
         self.history.append(step)
+        self._count()
         if self.best is None or found.error < self.best.error:
             self.best, self.best_u = found, u
         wants_stop = self.callback is not None and bool(self.callback(step))
@@ -73,6 +78,21 @@ class Monitor:
             self.status = "optimal"
         elif wants_stop:
             self.status = "stopped"
-        elif len(self.history) >= self.max_iter:
+        elif self.n_steps >= self.max_iter:
             self.status = "max_iter"
         return bool(self.status)
+
+    @property
+    def state(self) -> State:
+        """The best iterate, to start again from."""
+        return State(self.best_u, self.best.point if self.best else None)
+
+    def inner(self, tol: float, max_iter: int | None = None) -> Monitor:
+        """A monitor for a part of the problem, within what is left of `max_iter`."""
+        left = max(1, self.max_iter - self.n_steps)
+        return Monitor(tol, left if max_iter is None else min(left, max_iter), _outer=self)
+
+    def _count(self) -> None:
+        self.n_steps += 1
+        if self._outer is not None:
+            self._outer._count()

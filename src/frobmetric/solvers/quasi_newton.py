@@ -18,6 +18,8 @@ from .monitor import Monitor, State
 MEMORY = 10
 #: Share of the predicted descent that a step must reach (Armijo).
 SUFFICIENT = 1e-4
+#: Share of the rounding allowed for in a certificate that a value typically has.
+NOISE = 1e-2
 #: Shortenings of one step before the memory is given up.
 MOST_TRIALS = 25
 
@@ -32,11 +34,13 @@ class _Dual:
         self.scale = np.where(problem.loss.scale > 0, problem.loss.scale, 1.0)
         self.lower = problem.loss.lower / self.scale
         self.upper = problem.loss.upper / self.scale
+        self.noise = 0.0
 
     def evaluate(self, v: Vector) -> tuple[float, Vector]:
         loss = self.problem.loss
         u = np.clip(v * self.scale, loss.lower, loss.upper)
         found = self.problem.evaluate(u)
+        self.noise = NOISE * found.rounding
         self.monitor.record(u, found)
         return -found.dual, -found.gradient * self.scale
 
@@ -63,7 +67,7 @@ def quasi_newton(problem: FrobeniusSDP, state: State, monitor: Monitor) -> State
         if step @ change > 1e-10 * np.sqrt((step @ step) * (change @ change)):
             memory.append((step, change))
         v, value, gradient = found
-    return State(monitor.best_u, monitor.best.point if monitor.best else None)
+    return monitor.state
 
 
 def _direction(gradient: Vector, free: Vector, memory: Memory) -> Vector:
@@ -97,7 +101,7 @@ def _search(
         if predicted >= 0:
             return None
         reached, slope = dual.evaluate(trial)
-        if dual.monitor.status or reached <= value + SUFFICIENT * predicted:
+        if dual.monitor.status or reached <= value + SUFFICIENT * predicted + dual.noise:
             return trial, reached, slope
         # the minimum of the parabola through both values and the slope at v
         length *= float(np.clip(-predicted / (2 * (reached - value - predicted)), 0.1, 0.5))
