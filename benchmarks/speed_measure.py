@@ -11,6 +11,11 @@ from threadpoolctl import threadpool_limits
 from frobmetric.experiments.rivals import RIVALS, RivalFailed, RivalMissing, TimeLimitExceeded
 
 
+def shown(number):
+    """Three digits, without a power of ten."""
+    return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
+
+
 @dataclass(frozen=True)
 class Target:
     """What a ratio has to be: `at_least` compares rival / ours, `at_most` ours / rival."""
@@ -50,7 +55,7 @@ class Timing:
     def __str__(self):
         if not self.runs:
             return self.reason
-        return f"{self.seconds:.3g} s" + (", one run" if len(self.runs) == 1 else "")
+        return shown(self.seconds) + " s" + (", one run" if len(self.runs) == 1 else "")
 
 
 @dataclass(frozen=True)

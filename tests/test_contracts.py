@@ -103,6 +103,14 @@ def test_conjugate_is_the_concave_conjugate(kind, rng):
 
 
 @EACH_LOSS
+def test_curvature_is_the_slope_of_the_slope(kind, rng):
+    loss = make_loss(kind, rng, 5)
+    u = _inside(loss, rng)
+    change = loss.conjugate(u + 1e-6)[1] - loss.conjugate(u - 1e-6)[1]
+    np.testing.assert_allclose(-change / 2e-6, loss.curvature, atol=1e-6)
+
+
+@EACH_LOSS
 def test_multiplier_is_tight(kind, rng):
     """Fenchel: loss(v) + loss*(-u) = -u v where u belongs to v."""
     loss, v = make_loss(kind, rng, 20), rng.normal(size=20)

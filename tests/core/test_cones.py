@@ -32,6 +32,15 @@ def test_factor_is_ordered_and_has_the_rank(rng):
     assert point.norm2 == pytest.approx(np.linalg.norm(4 * L @ L.T) ** 2)
 
 
+def test_derivative_is_that_of_the_projection(rng):
+    cone = Product((PSD(4), Nonnegative(3)))
+    S, H = (np.concatenate([symmetric(rng, 4).ravel(), rng.normal(size=3)]) for _ in range(2))
+    h = 1e-6
+    ahead, behind = (cone.split(S + t * H).positive().dense() for t in (h, -h))
+    np.testing.assert_allclose(
+        (ahead - behind) / (2 * h), cone.split(S).derivative(H), atol=1e-7)
+
+
 def test_product_projects_each_block(rng):
     cone = Product((PSD(3), Nonnegative(2)))
     S, d = symmetric(rng, 3), np.array([-1.0, 2.0])

@@ -7,7 +7,7 @@ after the other.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import prod
 from typing import Protocol
@@ -42,6 +42,8 @@ class Split(Protocol):
     @property
     def negative_norm2(self) -> float: ...
     def positive(self, scale: float = 1.0) -> Point: ...
+    def derivative(self, H: Symmetric) -> Symmetric:
+        """How the positive part moves with the matrix in direction H (one choice, if several)."""
 
 
 class Cone(Protocol):
@@ -104,6 +106,16 @@ class Eigenpairs:
         roots = np.sqrt(scale * self.values[leading])
         return Factored(np.ascontiguousarray((self.vectors[:, leading] * roots)[:, ::-1]))
 
+    def derivative(self, H: Symmetric) -> Symmetric:
+        # P [Omega o (P' H P)] P', with Omega 1, 0 and a quotient where the signs are +, - and mixed
+        plus, minus = np.maximum(self.values, 0), np.maximum(-self.values, 0)
+        size = plus[:, None] + minus[None, :]
+        share = np.divide(plus[:, None], size, out=np.ones_like(size), where=size > 0)
+        is_plus = self.values > 0
+        omega = np.where(is_plus[:, None], share, share.T)
+        omega[np.ix_(~is_plus, ~is_plus)] = 0.0
+        return self.vectors @ (omega * (self.vectors.T @ H @ self.vectors)) @ self.vectors.T
+
 
 @dataclass(frozen=True)
 class PSD:
@@ -163,6 +175,9 @@ class Signs:
     def positive(self, scale: float = 1.0) -> Diagonal:
         return Diagonal(scale * np.maximum(self.values, 0))
 
+    def derivative(self, H: Symmetric) -> Symmetric:
+        return np.where(self.values > 0, H, 0.0)
+
 
 @dataclass(frozen=True)
 class Nonnegative:
@@ -206,9 +221,10 @@ class Blocks:
 
 @dataclass(frozen=True)
 class BlockSplit:
-    """The positive and negative parts of each block."""
+    """The positive and negative parts of each block; `cut` gives the blocks of an element."""
 
     parts: tuple[Split, ...]
+    cut: Callable[[Symmetric], list[Symmetric]]
 
     @property
     def positive_norm2(self) -> float:
@@ -220,6 +236,10 @@ class BlockSplit:
 
     def positive(self, scale: float = 1.0) -> Blocks:
         return Blocks(tuple(part.positive(scale) for part in self.parts))
+
+    def derivative(self, H: Symmetric) -> Symmetric:
+        pairs = zip(self.parts, self.cut(H), strict=True)
+        return np.concatenate([part.derivative(block).ravel() for part, block in pairs])
 
 
 @dataclass(frozen=True)
@@ -233,10 +253,13 @@ class Product:
         return (sum(prod(cone.shape) for cone in self.cones),)
 
     def split(self, S: Symmetric) -> BlockSplit:
-        return BlockSplit(tuple(cone.split(block) for cone, block in self.blocks(S)))
+        return BlockSplit(tuple(cone.split(block) for cone, block in self.blocks(S)), self.cut)
 
     def min_eigenvalue(self, S: Symmetric) -> float:
         return min(cone.min_eigenvalue(block) for cone, block in self.blocks(S))
+
+    def cut(self, S: Symmetric) -> list[Symmetric]:
+        return [block for _, block in self.blocks(S)]
 
     def blocks(self, S: Symmetric) -> Iterator[tuple[Cone, Symmetric]]:
         """Each cone with its own block of S."""

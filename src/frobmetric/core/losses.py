@@ -39,6 +39,10 @@ class Loss(Protocol):
     def conjugate(self, u: Vector) -> tuple[float, Vector]:
         """The sum of -loss*(-u), and its gradient in u."""
 
+    @property
+    def curvature(self) -> Vector:
+        """How fast that gradient falls as u_r grows."""
+
     def multiplier(self, v: Vector) -> Vector:
         """A u that belongs to these margins: minus a slope of the loss (0 for hard rows)."""
 
@@ -71,6 +75,10 @@ class _Soft(_Rowwise):
     @property
     def scale(self) -> Vector:
         return self.weight
+
+    @property
+    def curvature(self) -> Vector:
+        return np.zeros_like(self.weight)
 
     def violation(self, v: Vector) -> Vector:
         return np.zeros_like(v)
@@ -105,6 +113,10 @@ class SmoothedHinge(_Soft):
     target: Vector | float = 1.0
     smoothing: float = 0.5
 
+    @property
+    def curvature(self) -> Vector:
+        return self.smoothing / np.where(self.weight > 0, self.weight, 1.0)
+
     def value(self, v: Vector) -> float:
         short = np.maximum(0, self.target - v)
         curved = np.minimum(short, self.smoothing)
@@ -134,6 +146,10 @@ class SquaredHinge(_Soft):
     def scale(self) -> Vector:
         return 2 * self.weight
 
+    @property
+    def curvature(self) -> Vector:
+        return 0.5 / np.where(self.weight > 0, self.weight, 1.0)
+
     def value(self, v: Vector) -> float:
         return float(self.weight @ np.maximum(0, self.target - v) ** 2)
 
@@ -162,6 +178,10 @@ class _Hard(_Rowwise):
     @property
     def scale(self) -> Vector:
         return np.ones_like(self.target)
+
+    @property
+    def curvature(self) -> Vector:
+        return np.zeros_like(self.target)
 
     def value(self, v: Vector) -> float:
         return 0.0
@@ -232,6 +252,10 @@ class Mixed:
     @property
     def scale(self) -> Vector:
         return np.concatenate([part.scale for part in self.parts])
+
+    @property
+    def curvature(self) -> Vector:
+        return np.concatenate([part.curvature for part in self.parts])
 
     def value(self, v: Vector) -> float:
         return sum(part.value(x) for part, x in self._runs(v))

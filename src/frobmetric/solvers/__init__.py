@@ -14,6 +14,7 @@ from ..core.threads import one_thread
 from .active_set import active_set
 from .lbfgsb import lbfgsb
 from .monitor import Callback, Monitor, State
+from .newton import newton
 from .quasi_newton import quasi_newton
 
 Solver = Callable[[FrobeniusSDP, State, Monitor], State]
@@ -23,6 +24,7 @@ SOLVERS: dict[str, Solver] = {
     "auto": active_set,
     "active_set": active_set,
     "lbfgsb": lbfgsb,
+    "newton": newton,
     "quasi_newton": quasi_newton,
 }
 

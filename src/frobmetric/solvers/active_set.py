@@ -12,6 +12,7 @@ import numpy as np
 from ..core.problem import Evaluation, FrobeniusSDP
 from ..core.types import Rows, Vector
 from .monitor import Monitor, State
+from .newton import newton
 from .quasi_newton import quasi_newton
 from .screening import gap_radius, settled
 
@@ -25,12 +26,14 @@ ROUGH, ROUGH_STEPS = 5e-2, 30
 BAND = 0.02
 #: How much of the gap a round is to remove.
 PROGRESS = 0.05
+#: Relative gap below which Newton's method takes over from the quasi-Newton one.
+TIGHT = 1e-8
 
 
 def active_set(problem: FrobeniusSDP, state: State, monitor: Monitor) -> State:
     """Maximise the dual by rounds of restricted problems."""
     if problem.loss.is_hard or problem.constraints.shape[0] < FEW_ROWS:
-        return quasi_newton(problem, state, monitor)
+        return _all_at_once(problem, state, monitor)
     norms, band = problem.constraints.norms(), BAND
     u = _start(problem, state, monitor)
     found = problem.evaluate(u)
@@ -43,6 +46,11 @@ def active_set(problem: FrobeniusSDP, state: State, monitor: Monitor) -> State:
                 monitor.status = "stalled"
             band = min(1.0, 3 * band)
     return monitor.state
+
+
+def _all_at_once(problem: FrobeniusSDP, state: State, monitor: Monitor) -> State:
+    method = newton if monitor.tol < TIGHT else quasi_newton
+    return method(problem, state, monitor)
 
 
 def _start(problem: FrobeniusSDP, state: State, monitor: Monitor) -> Vector:
@@ -91,7 +99,7 @@ def _round(
     restricted = problem.restrict(rows, u, found.pull)
     size = max(abs(found.primal), abs(found.dual))
     inner = monitor.inner(max(monitor.tol / 2, PROGRESS * found.gap / size))
-    quasi_newton(restricted, State(u=u[rows]), inner)
+    _all_at_once(restricted, State(u=u[rows]), inner)
     if inner.best is None or inner.best_u is None:
         raise RuntimeError("a round made no step")
     u = u.copy()

@@ -92,7 +92,24 @@ class Monitor:
         left = max(1, self.max_iter - self.n_steps)
         return Monitor(tol, left if max_iter is None else min(left, max_iter), _outer=self)
 
+    def phase(self, tol: float) -> Monitor:
+        """A monitor of the same problem that ends at this error; its steps are recorded here."""
+        return _Phase(max(tol, self.tol), self.max_iter, whole=self)
+
     def _count(self) -> None:
         self.n_steps += 1
         if self._outer is not None:
             self._outer._count()
+
+
+@dataclass
+class _Phase(Monitor):
+    """One method's part of a run that several methods share."""
+
+    whole: Monitor | None = None
+
+    def record(self, u: Vector, found: Evaluation) -> bool:
+        super().record(u, found)
+        if self.whole is not None and self.whole.record(u, found):
+            self.status = self.whole.status
+        return bool(self.status)

@@ -1,0 +1,88 @@
+"""Semismooth Newton with conjugate gradients on the dual: the finish for tight tolerances.
+
+The gradient of the dual has kinks where S has a zero eigenvalue, but a generalised derivative V
+everywhere; near the optimum a handful of steps that solve V h = gradient are enough.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..core.problem import Evaluation, FrobeniusSDP
+from ..core.types import Vector
+from .monitor import Monitor, State
+from .quasi_newton import quasi_newton
+
+#: Relative error from which Newton's method is tried.
+NEAR = 1e-4
+#: Products with V in one Newton step.
+MOST_PRODUCTS = 300
+#: Share of the predicted ascent that a step must reach (Armijo).
+SUFFICIENT = 1e-4
+#: Halvings of a step before the first-order method takes over again.
+MOST_HALVINGS = 8
+
+
+def newton(problem: FrobeniusSDP, state: State, monitor: Monitor) -> State:
+    """Maximise the dual: first order to the neighbourhood of the optimum, then Newton."""
+    near, norms2 = NEAR, problem.constraints.norms() ** 2
+    while not monitor.status:
+        first = monitor.phase(near)
+        state = quasi_newton(problem, state, first)
+        if first.status == "stalled":
+            monitor.status = "stalled"
+        u, found = state.dual(problem), first.best
+        while found is not None and not monitor.status:
+            u, found = _step(problem, u, found, norms2, monitor)
+        state, near = monitor.state, near / 30
+    return monitor.state
+
+
+def _step(
+    problem: FrobeniusSDP, u: Vector, found: Evaluation, norms2: Vector, monitor: Monitor
+) -> tuple[Vector, Evaluation | None]:
+    """One Newton step on the free variables, and where it leads; None if nowhere."""
+    lower, upper = problem.loss.lower, problem.loss.upper
+    held = ((u <= lower) & (found.gradient < 0)) | ((u >= upper) & (found.gradient > 0))
+    free = np.where(held, 0.0, 1.0)
+    direction = _conjugate_gradients(problem, found, free, norms2)
+    for halving in range(MOST_HALVINGS):
+        trial = np.clip(u + 0.5**halving * direction, lower, upper)
+        predicted = float(found.gradient @ (trial - u))
+        if predicted <= 0:
+            break
+        reached = problem.evaluate(trial)
+        monitor.record(trial, reached)
+        if monitor.status or reached.dual >= found.dual + SUFFICIENT * predicted - found.rounding:
+            return trial, reached
+    return u, None
+
+
+def _conjugate_gradients(
+    problem: FrobeniusSDP, found: Evaluation, free: Vector, norms2: Vector
+) -> Vector:
+    """Solve V h = gradient on the free variables, as accurately as the gradient is small."""
+    curvature = problem.loss.curvature
+    diagonal = problem.sigma * norms2 + curvature
+    diagonal = np.where(diagonal > 0, diagonal, 1.0)
+    ridge = 1e-10 * diagonal  # V is singular when more rows are free than M has freedom
+
+    def product(h: Vector) -> Vector:
+        moved = problem.sigma * found.split.derivative(problem.constraints.adjoint(h))
+        return free * (problem.constraints.forward(moved) + (curvature + ridge) * h)
+
+    h, residual = np.zeros_like(free), free * found.gradient
+    scaled = residual / diagonal
+    search, rho = scaled, float(residual @ scaled)
+    goal = rho * min(1e-2, found.error) ** 2
+    for _ in range(MOST_PRODUCTS):
+        image = product(search)
+        bend = float(search @ image)
+        if rho <= goal or bend <= 0:
+            break
+        h = h + rho / bend * search
+        residual = residual - rho / bend * image
+        scaled = residual / diagonal
+        rho, before = float(residual @ scaled), rho
+        search = scaled + rho / before * search
+    return h
