@@ -17,8 +17,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from frobmetric import datasets, mine_triplets, solve
 from frobmetric.core import FrobeniusSDP, Hinge
-from frobmetric.metric.frob import unit_mean_square
 from frobmetric.metric.knn import knn_error
+from frobmetric.metric.span import unit_mean_square
 from frobmetric.solvers import State
 
 GRID = 10.0 ** np.arange(0, 7)

@@ -12,8 +12,8 @@ import time
 from pathlib import Path
 
 from frobmetric import FrobMetric, datasets
-from frobmetric.metric.frob import unit_mean_square
 from frobmetric.metric.knn import knn_error
+from frobmetric.metric.span import unit_mean_square
 from frobmetric.metric.triplets import mine_triplets
 from record import as_markdown, run_record
 

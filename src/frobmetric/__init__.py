@@ -1,7 +1,7 @@
 """frobmetric learns distances, and proves that its answer is optimal."""
 
 from .core import Certificate, CertificateError, FrobeniusSDP, NumericalError, Solution, certify
-from .metric import FrobMetric, FrobMetricCV, mine_triplets
+from .metric import FrobMetric, FrobMetricCV, frob_path, mine_triplets
 from .solvers import solve
 from .ui.files import load, save
 
@@ -16,6 +16,7 @@ __all__ = [
     "NumericalError",
     "Solution",
     "certify",
+    "frob_path",
     "load",
     "mine_triplets",
     "save",

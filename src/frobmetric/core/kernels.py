@@ -72,7 +72,8 @@ def laplacian_product(X: Data, indptr: Index, indices: Index, weights: Vector) -
         return X[rows].T @ moved
 
     flops = 2.0 * X.shape[0] * X.shape[1] ** 2
-    half: Data = sum(map_blocks(multiply, n, _rows_of(X), flops))
+    parts: list[Data] = map_blocks(multiply, n, _rows_of(X), flops)
+    half = sum(parts[1:], start=parts[0]) if parts else np.zeros((X.shape[1], X.shape[1]))
     half = half.toarray() if sp.issparse(half) else half
     return half + half.T
 

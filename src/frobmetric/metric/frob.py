@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 from contextlib import nullcontext
+from numbers import Integral
 from typing import ClassVar
 
 import numpy as np
@@ -31,13 +32,11 @@ from .parameters import (
     choice,
     integer,
 )
+from .span import Frame
 from .triplets import as_triplets, mine_triplets
 
 #: The losses that a metric can be learned with.
 LOSSES = {"hinge": Hinge, "smoothed_hinge": SmoothedHinge, "squared_hinge": SquaredHinge}
-
-#: Differences below this, relative to the root mean squared norm of the data, are rounding.
-GRID = 2.0**-32
 
 
 class FrobMetric(MahalanobisEstimator):
@@ -197,11 +196,11 @@ class FrobMetric(MahalanobisEstimator):
         """
         X, y = self._validate(X, y, triplets, triplet_weight)
         with limit_threads(self.n_jobs):
-            Z, self.scale_ = unit_mean_square(X)
+            frame = self._frame(X)
             if triplets is not None:
-                self._learn(Z, as_triplets(triplets, len(Z), triplet_weight), X.dtype)
+                self._learn(frame, as_triplets(triplets, len(X), triplet_weight), X.dtype)
             else:
-                self._learn_from_labels(Z, y, X.dtype)
+                self._learn_from_labels(frame, y, X.dtype)
         return self
 
     def certify(self, X):
@@ -225,10 +224,10 @@ class FrobMetric(MahalanobisEstimator):
         if not hasattr(self, "dual_coef_"):
             raise ValueError("no dual variables were kept; fit with keep_dual=True")
         X = validate_data(self, X, reset=False, dtype=[np.float64, np.float32])
-        Z, scale = unit_mean_square(X)
-        problem = self._problem(Z, scale, as_triplets(self.triplets_, len(Z)))
+        frame = self._frame(X)
+        problem = self._problem(frame, as_triplets(self.triplets_, len(X)))
         point = problem.evaluate(self.dual_coef_).point
-        self._check_components(point, scale)
+        self._check_components(frame, point)
         return certify(problem, point, self.dual_coef_)
 
     def _validate(self, X, y, triplets, triplet_weight):
@@ -244,41 +243,43 @@ class FrobMetric(MahalanobisEstimator):
         check_classification_targets(y)
         return X, y
 
-    def _learn_from_labels(self, Z, y, dtype):
-        view, start = Z, State()
+    def _frame(self, X):
+        return Frame.of(X, keep_features=self.prior is not None)
+
+    def _learn_from_labels(self, frame, y, dtype):
+        view, start = frame.Z, State()
         for i in range(self.n_passes):
             mined = mine_triplets(
                 view, y, self.n_neighbors, self.n_impostors, n_jobs=self.n_jobs, warn_small=i == 0
             )
-            solution = self._learn(Z, mined, dtype, start)
+            solution = self._learn(frame, mined, dtype, start)
             if solution.point.rank == 0:
                 break  # a metric that is zero has no neighbours to find
-            view, start = Z @ solution.point.factor(), State(point=solution.point)
+            view, start = frame.Z @ solution.point.factor(), State(point=solution.point)
 
-    def _learn(self, Z, triplets, dtype, start=None):
+    def _learn(self, frame, triplets, dtype, start=None):
         """Solve for these triplets and keep the answer, also when interrupted."""
-        n_components = self._n_components(Z.shape[1])
-        problem = self._problem(Z, self.scale_, triplets)
+        self._check_size()
+        problem = self._problem(frame, triplets)
         try:
             solution = solve(
                 problem, self.solver, self.tol, self.max_iter, self._on_step(), start or State()
             )
         except Interrupted as interruption:
-            self._store(interruption.solution, triplets, n_components, dtype)
+            self._store(interruption.solution, frame, triplets, dtype)
             raise
-        self._store(solution, triplets, n_components, dtype)
+        self._store(solution, frame, triplets, dtype)
         return solution
 
-    def _problem(self, Z, scale, triplets):
+    def _problem(self, frame, triplets):
         prior = None
         if self.prior is not None:
-            prior = check_psd("prior", self.prior, Z.shape[1]) * scale**2
+            prior = check_psd("prior", self.prior, frame.Z.shape[1]) * frame.scale**2
         loss = LOSSES[self.loss](self.C * triplets.share)
-        return FrobeniusSDP(triplets.constraints(Z), loss, prior=prior)
+        return FrobeniusSDP(triplets.constraints(frame.Z), loss, prior=prior)
 
-    def _store(self, solution, triplets, n_components, dtype):
-        factor = solution.point.factor()
-        self.rank_ = solution.point.rank
+    def _store(self, solution, frame, triplets, dtype):
+        self.scale_, self.rank_ = frame.scale, solution.point.rank
         if self.rank_ == 0 and solution.status == "optimal":
             warnings.warn(
                 "the learned metric is zero: no direction of X serves the triplets better than "
@@ -286,8 +287,9 @@ class FrobMetric(MahalanobisEstimator):
                 UserWarning,
                 stacklevel=4,
             )
-        size = max(1, self.rank_) if n_components == "rank" else n_components
-        self.components_ = (_fixed_size(factor, size).T / self.scale_).astype(dtype)
+        sizes = {None: self.n_features_in_, "rank": max(1, self.rank_)}
+        size = sizes.get(self.n_components, self.n_components)
+        self.components_ = frame.components(solution.point.factor(), size).astype(dtype, copy=False)
         self.certificate_ = solution.certificate
         self.status_ = solution.status
         self.history_ = list(solution.history)
@@ -302,17 +304,16 @@ class FrobMetric(MahalanobisEstimator):
             vars(self).pop("dual_coef_", None)
             vars(self).pop("triplets_", None)
 
-    def _n_components(self, n_features):
-        value = n_features if self.n_components is None else self.n_components
-        if value != "rank" and value > n_features:
+    def _check_size(self):
+        if isinstance(self.n_components, Integral) and self.n_components > self.n_features_in_:
             raise InvalidParameterError(
-                f"n_components={value} is larger than the {n_features} features of X"
+                f"n_components={self.n_components} is larger than the {self.n_features_in_} "
+                "features of X"
             )
-        return value
 
-    def _check_components(self, point, scale):
+    def _check_components(self, frame, point):
         """Whether `components_` is what the dual variables give."""
-        expected = _fixed_size(point.factor(), len(self.components_)).T / scale
+        expected = frame.components(point.factor(), len(self.components_))
         difference = expected.T @ expected - self.get_mahalanobis_matrix()
         allowed = 1e3 * np.sqrt(np.finfo(self.components_.dtype).eps)
         error = np.linalg.norm(difference) / max(np.linalg.norm(expected) ** 2, 1e-300)
@@ -344,39 +345,6 @@ class _Reporter:
         return self.callback is not None and self.callback(step)
 
 
-def unit_mean_square(X):
-    """X centred and divided by one number so that its mean squared norm is one, in float64.
-
-    The result is rounded to multiples of `GRID`, below which another unit of X (metres for
-    millimetres) rounds differently: a solver that amplifies such noise would otherwise end at
-    another point within its tolerance.
-
-    Returns
-    -------
-    Z : ndarray of the shape of X
-    scale : float
-    """
-    X = X.astype(np.float64)
-    largest = np.abs(X).max()
-    if largest > 0:
-        X = X / largest  # squares of 1e200 overflow
-    X = X - X.mean(axis=0)
-    spread = np.sqrt(np.mean(np.einsum("ij,ij->i", X, X)))
-    if spread <= 1e-15:
-        raise ValueError(
-            f"all {len(X)} rows of X are equal; there is no distance to learn from them"
-        )
-    return np.round(X / (spread * GRID)) * GRID, float(largest * spread)
-
-
 def limit_threads(n_jobs):
     """At most so many threads inside this context; None limits nothing."""
     return nullcontext() if n_jobs is None else threadpool_limits(effective_n_jobs(n_jobs))
-
-
-def _fixed_size(factor, size):
-    """The first `size` columns, zeros added; each column's largest entry made positive."""
-    factor = factor[:, :size]
-    rows = np.abs(factor).argmax(axis=0)
-    factor = factor * np.where(factor[rows, np.arange(factor.shape[1])] < 0, -1.0, 1.0)
-    return np.pad(factor, ((0, 0), (0, size - factor.shape[1])))

@@ -1,7 +1,9 @@
-"""The choice of C by held-out nearest-neighbour error."""
+"""The path of metrics over C, and the choice of C by held-out nearest-neighbour error."""
 
 from __future__ import annotations
 
+import time
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -9,20 +11,128 @@ from sklearn.model_selection import check_cv
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from .frob import FrobMetric
+from ..core import Certificate, certify
+from ..solvers import State, solve
+from ..solvers.screening import previous_optimum_ball, settled
+from .frob import FrobMetric, limit_threads
 from .knn import knn_error
 from .parameters import FOLDS, NUMBERS, Rule, check_parameters
+from .triplets import as_triplets, mine_triplets
 
 #: Values of C between hardly learning and hardly regularising.
 DEFAULT_CS = (1e1, 1e2, 1e3, 1e4, 1e5)
+#: A step in C by more than this factor leaves screening too wide a ball to settle anything.
+SCREENED_RATIO = 2.0
+#: Share of the rows that screening must settle to be worth a smaller problem.
+WORTHWHILE = 0.2
+
+
+@dataclass(frozen=True)
+class PathPoint:
+    """The metric at one C, with its certificate and what it took."""
+
+    C: float
+    components: np.ndarray
+    certificate: Certificate
+    status: str
+    rank: int
+    n_active: int
+    n_screened: int
+    n_iter: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class FrobPath:
+    """The metrics along rising values of C."""
+
+    points: list[PathPoint]
+    n_triplets: int
+
+    @property
+    def Cs(self):  # noqa: N802
+        return np.array([point.C for point in self.points])
+
+
+class PathInterrupted(KeyboardInterrupt):
+    """Ctrl-C during a path; `path` has the points that were finished."""
+
+    def __init__(self, path):
+        super().__init__(f"interrupted after {len(path.points)} points of the path")
+        self.path = path
+
+
+def frob_path(
+    X,
+    y=None,
+    Cs=DEFAULT_CS,
+    *,
+    triplets=None,
+    n_neighbors=3,
+    n_impostors=None,
+    loss="hinge",
+    prior=None,
+    tol=1e-3,
+    max_iter=1000,
+    solver="auto",
+    callback=None,
+    n_jobs=None,
+):
+    """Fit `FrobMetric` at each C, every fit started from the one before.
+
+    Neighbours are searched once. A triplet whose dual variable is known at the new C, because the
+    old optimum bounds how far the metric can move, is left out of the work.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+    y : array-like of shape (n_samples,), optional
+        Class labels; or give `triplets`.
+    Cs : sequence of float
+        In any order; they are solved rising, repeated ones once.
+    callback : callable, optional
+        Called with each `PathPoint` when it is finished; a true answer ends the path there.
+    triplets, n_neighbors, n_impostors, loss, prior, tol, max_iter, solver, n_jobs
+        As in `FrobMetric`.
+
+    Returns
+    -------
+    FrobPath
+        `components` are those of `FrobMetric` with n_components="rank".
+
+    Raises
+    ------
+    PathInterrupted
+        On Ctrl-C, with the finished points.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from frobmetric import frob_path
+    >>> path = frob_path(*load_iris(return_X_y=True), [1, 10, 100])
+    >>> [point.status for point in path.points]
+    ['optimal', 'optimal', 'optimal']
+    """
+    metric = FrobMetric(
+        n_neighbors, n_impostors, loss=loss, prior=prior, tol=tol, max_iter=max_iter,
+        solver=solver, n_jobs=n_jobs,
+    )  # fmt: skip
+    grid = _check_grid(Cs)
+    X, y = metric._validate(X, y, triplets, None)
+    with limit_threads(n_jobs):
+        frame = metric._frame(X)
+        if triplets is None:
+            triplets = mine_triplets(frame.Z, y, n_neighbors, n_impostors, n_jobs=n_jobs)
+        return _follow(metric, frame, as_triplets(triplets, len(X)), grid, callback)
 
 
 class FrobMetricCV(FrobMetric):
     """FrobMetric with C chosen by the k-NN error on held-out parts of the data.
 
-    For each value of C and each fold a metric is learned on the rest and judged by the error of a
-    k-nearest-neighbour classifier (k = `n_neighbors`) on the fold; the value with the smallest
-    mean error, the smallest such value if several have it, is fitted to all data.
+    For each fold the path over C is learned on the rest (`frob_path`, one search for neighbours
+    and warm starts) and judged by the error of a k-nearest-neighbour vote (k = `n_neighbors`) on
+    the fold; the value with the smallest mean error, the smallest such value if several have it,
+    is fitted to all data.
 
     Parameters
     ----------
@@ -31,7 +141,7 @@ class FrobMetricCV(FrobMetric):
     cv : int, splitter or iterable, default=3
         As in scikit-learn; folds are stratified for an int.
     **others
-        All others are those of `FrobMetric`.
+        All others are those of `FrobMetric`; `n_passes` counts for the final fit only.
 
     Attributes
     ----------
@@ -117,18 +227,81 @@ class FrobMetricCV(FrobMetric):
             self, X, y, dtype=[np.float64, np.float32], ensure_min_samples=2
         )
         check_classification_targets(labels)
-        folds = list(check_cv(self.cv, labels, classifier=True).split(samples, labels))
-        self.cv_errors_ = np.array([
-            [self._held_out_error(C, samples, labels, *fold) for fold in folds] for C in self.Cs_
-        ])
+        folds = check_cv(self.cv, labels, classifier=True).split(samples, labels)
+        errors = [self._held_out_errors(samples, labels, *fold) for fold in folds]
+        self.cv_errors_ = np.array(errors).T
         self.C_ = float(self.Cs_[self.cv_errors_.mean(axis=1).argmin()])
         return super().fit(X, y)
 
-    def _held_out_error(self, C, X, y, train, test):
-        shared = {name: getattr(self, name) for name in FrobMetric._rules if name != "C"}
-        metric = FrobMetric(C=C, **shared).fit(X[train], y[train])
-        Z, k = X @ metric.components_.T, min(self.n_neighbors, len(train))
-        return knn_error(Z[train], y[train], Z[test], y[test], k, self.n_jobs)
+    def _held_out_errors(self, X, y, train, test):
+        """The error of each C on the test part."""
+        names = ("n_neighbors", "n_impostors", "loss", "prior", "tol", "max_iter", "solver",
+                 "n_jobs")  # fmt: skip
+        shared = {name: getattr(self, name) for name in names}
+        path = frob_path(X[train], y[train], self.Cs_, **shared)
+        k = min(self.n_neighbors, len(train))
+        maps = (X @ point.components.T for point in path.points)
+        return [knn_error(Z[train], y[train], Z[test], y[test], k, self.n_jobs) for Z in maps]
+
+
+def _follow(metric, frame, triplets, grid, callback):
+    """Solve at each C of the grid, from the last answer."""
+    path, last = FrobPath([], triplets.n_triplets), None
+    try:
+        for C in grid:
+            began = time.perf_counter()
+            problem = metric.set_params(C=float(C))._problem(frame, triplets)
+            ratio = C / path.points[-1].C if path.points else None
+            last, n_screened = _next(metric, problem, last, ratio)
+            path.points.append(_point(C, frame, last, n_screened, time.perf_counter() - began))
+            if callback is not None and callback(path.points[-1]):
+                break
+    except KeyboardInterrupt as interruption:
+        raise PathInterrupted(path) from interruption
+    return path
+
+
+def _next(metric, problem, last, ratio):
+    """The solution from the last one, all weights `ratio` times larger; rows that were screened."""
+    options = {"solver": metric.solver, "tol": metric.tol, "max_iter": metric.max_iter}
+    if last is None:
+        return solve(problem, **options), 0
+    u = last.u * ratio
+    is_settled = _screen(problem, last, ratio, u)
+    if is_settled.mean() < WORTHWHILE:
+        return solve(problem, start=State(u=u), **options), 0
+    rows = np.flatnonzero(~is_settled)
+    rest = problem.restrict(rows, u, problem.constraints.adjoint(u) - problem.cost)
+    solution = solve(rest, start=State(u=u[rows]), **options)
+    u[rows] = solution.u
+    certificate = certify(problem, solution.point, u)
+    return replace(solution, u=u, certificate=certificate), int(is_settled.sum())
+
+
+def _screen(problem, last, ratio, u):
+    """The rows whose u the last optimum tells; it is written to `u`."""
+    if ratio > SCREENED_RATIO:
+        return np.zeros(len(u), dtype=bool)
+    centre, radius = previous_optimum_ball(problem, last, ratio)
+    margins, norms = problem.constraints.forward(centre), problem.constraints.norms()
+    is_settled, known = settled(problem.loss, margins, radius * norms)
+    u[is_settled] = known[is_settled]
+    return is_settled
+
+
+def _point(C, frame, solution, n_screened, seconds):
+    rank = solution.point.rank
+    return PathPoint(
+        C=float(C),
+        components=frame.components(solution.point.factor(), max(1, rank)),
+        certificate=solution.certificate,
+        status=solution.status,
+        rank=rank,
+        n_active=int(np.count_nonzero(solution.u)),
+        n_screened=n_screened,
+        n_iter=solution.n_iter,
+        seconds=seconds,
+    )
 
 
 def _check_grid(values):
