@@ -8,6 +8,7 @@ kinds are differences of its rows.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -77,6 +78,10 @@ class Pairs:
         return Pairs(self.X[used], (np.cumsum(used) - 1)[pairs])
 
     def norms(self) -> Vector:
+        return self._lengths
+
+    @cached_property
+    def _lengths(self) -> Vector:
         return pair_products(self.X, self.X, self.first, self.second)
 
     def _sorted(self, values: Any) -> Any:

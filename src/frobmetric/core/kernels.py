@@ -69,12 +69,13 @@ def laplacian_product(X: Data, indptr: Index, indices: Index, weights: Vector) -
             fast.laplacian_rows(X, indptr, indices, weights, degree, rows.start, moved)
         else:
             moved = _scale_rows(X[rows], degree[rows] / 2) - W[rows] @ X
-        return X[rows].T @ moved
+        half = X[rows].T @ moved
+        return half.toarray() if sp.issparse(half) else half
 
     flops = 2.0 * X.shape[0] * X.shape[1] ** 2
-    parts: list[Data] = map_blocks(multiply, n, _rows_of(X), flops)
-    half = sum(parts[1:], start=parts[0]) if parts else np.zeros((X.shape[1], X.shape[1]))
-    half = half.toarray() if sp.issparse(half) else half
+    half: Data = np.zeros((X.shape[1], X.shape[1]))
+    for part in map_blocks(multiply, n, _rows_of(X), flops):
+        half += part
     return half + half.T
 
 

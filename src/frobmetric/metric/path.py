@@ -14,7 +14,7 @@ from sklearn.utils.validation import validate_data
 from ..core import Certificate, certify
 from ..solvers import State, solve
 from ..solvers.screening import previous_optimum_ball, settled
-from .frob import FrobMetric, limit_threads
+from .frob import LOSSES, FrobMetric, limit_threads
 from .knn import knn_error
 from .parameters import FOLDS, NUMBERS, Rule, check_parameters
 from .triplets import as_triplets, mine_triplets
@@ -247,10 +247,11 @@ class FrobMetricCV(FrobMetric):
 def _follow(metric, frame, triplets, grid, callback):
     """Solve at each C of the grid, from the last answer."""
     path, last = FrobPath([], triplets.n_triplets), None
+    problem = metric._problem(frame, triplets)
     try:
         for C in grid:
             began = time.perf_counter()
-            problem = metric.set_params(C=float(C))._problem(frame, triplets)
+            problem = replace(problem, loss=LOSSES[metric.loss](C * triplets.share))
             ratio = C / path.points[-1].C if path.points else None
             last, n_screened = _next(metric, problem, last, ratio)
             path.points.append(_point(C, frame, last, n_screened, time.perf_counter() - began))
