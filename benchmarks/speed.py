@@ -11,6 +11,7 @@ Writes benchmarks/results/speed.json and speed.md; `--rows` replaces those rows 
 import argparse
 import json
 import os
+import traceback
 from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -27,7 +28,10 @@ def parse():
     parser.add_argument("--threads", type=int, default=min(2, os.cpu_count()))
     parser.add_argument("--limit", type=float, default=420.0, help="seconds for one run of a rival")
     parser.add_argument("--folder", type=Path, default=os.environ.get("FROBMETRIC_DATA"))
-    return parser.parse_args()
+    options = parser.parse_args()
+    if options.folder is None:
+        parser.error("the data folder is needed: give --folder or set FROBMETRIC_DATA")
+    return options
 
 
 def as_row(line):
@@ -89,9 +93,13 @@ def all_rows():
 
 def measure(row, bench):
     """One row of the results file: its lines, and the profile of what it ran."""
-    from speed_measure import profile
+    from speed_measure import Line, profile
 
-    lines, work = row(bench)
+    try:
+        lines, work = row(bench)
+    except Exception as error:  # hours of other rows should not be lost with this one
+        traceback.print_exc()
+        lines, work = [Line(row.__name__, f"failed: {type(error).__name__}", "")], None
     for line in lines:
         print("  ".join(as_row(_plain(line))), flush=True)
     return {"lines": [_plain(line) for line in lines], "profile": profile(work) if work else None}
@@ -136,6 +144,9 @@ def main():
         print(f"== {name}", flush=True)
         done[name] = measure(known[name], bench) | {"run": full_record(options)}
         write({name: done[name] for name in known if name in done}, options)
+    failed = [name for name in done if done[name]["lines"][0]["ours"].startswith("failed")]
+    if failed:
+        raise SystemExit(f"rows that failed: {', '.join(failed)}")
 
 
 if __name__ == "__main__":

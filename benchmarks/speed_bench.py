@@ -7,7 +7,7 @@ import numpy as np
 
 from frobmetric import FrobeniusSDP, datasets, mine_triplets
 from frobmetric.core import Hinge
-from frobmetric.metric.frob import unit_mean_square
+from frobmetric.metric.span import unit_mean_square
 from frobmetric.solvers import solve
 from speed_measure import Timing, best_of, run_rival
 

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from speed_bench import posed
 from speed_measure import Line, at_most, best_of, timed
@@ -63,7 +64,8 @@ def floor(bench):
         found = best_of(lambda problem=problem, u=u: problem.evaluate(u), 5)
         flops, moved = _work(*problem.constraints.shape, len(bench.scaled(name)),
                              found.result.point.rank)
-        gemm, stream = _gemm_speed(*bench.scaled(name).shape), _stream_speed(bench.threads)
+        gemm = _gemm_speed(*bench.scaled(name).shape, bench.threads)
+        stream = _stream_speed(bench.threads)
         least = max(flops / gemm, moved / stream)
         lines.append(Line(
             f"one evaluation, {name}: {flops / 1e9:.2f} GFlop, {moved / 1e9:.3f} GB",
@@ -84,10 +86,17 @@ def _work(m, D, n, rank):
     return adjoint + projection + forward, moved
 
 
-def _gemm_speed(n, D):
-    """Operations per second of the largest product in an evaluation."""
-    A = np.random.default_rng(0).random((n, D))
-    return 2 * n * D * D / min(timed(lambda: A.T @ A.copy())[0] for _ in range(5))
+def _gemm_speed(n, D, threads):
+    """Operations per second of the largest product in an evaluation, on this many cores.
+
+    Threads of BLAS wait for each other, so on a busy machine one core's speed says more.
+    """
+    A, B = np.random.default_rng(0).random((2, n, D))
+    fastest = {}
+    for count in (1, threads):
+        with threadpool_limits(count):
+            fastest[count] = min(timed(lambda: A.T @ B)[0] for _ in range(10))
+    return 2 * n * D * D * max(1 / fastest[threads], threads / fastest[1])
 
 
 def _stream_speed(threads, size=1 << 25):

@@ -87,7 +87,8 @@ def compare(work, ours, rival, target, against="", and_also=True, gap=None, **de
         ratio = rival.seconds / ours.seconds if target.sign == "≥" else ours.seconds / rival.seconds
     return Line(
         work, str(ours), f"{against} {rival}".strip(), ratio, not rival.runs, target, and_also, gap,
-        detail | {"runs": ours.runs, "rival_runs": rival.runs},
+        detail | {"runs": ours.runs, "rival_runs": rival.runs,
+                  "rival_detail": getattr(rival.result, "detail", None)},
     )
 
 

@@ -1,0 +1,1 @@
+"""The experiments of the paper, and the programs that they compare with."""
