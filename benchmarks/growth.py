@@ -68,9 +68,13 @@ def _solve(problem, solver):
 
 
 def exponent(sizes, values):
-    """The slope of log(value) over log(size), by least squares on the upper half of the sizes."""
-    upper = slice(len(sizes) // 2, None)
-    return float(np.polyfit(np.log(sizes[upper]), np.log(values[upper]), 1)[0])
+    """The slope of log(value) over log(size) on the upper half of the sizes."""
+    half = len(sizes) // 2
+    return slope(sizes[half:], values[half:])
+
+
+def slope(sizes, values):
+    return float(np.polyfit(np.log(sizes), np.log(values), 1)[0])
 
 
 def column(rows, solver, name):
@@ -90,6 +94,7 @@ def summary(sweeps):
                 "last_steps": int(steps[-1]), "time_exponent": exponent(sizes, seconds),
                 "step_time_exponent": exponent(sizes, seconds / steps),
                 "steps_exponent": exponent(sizes, steps),
+                "last_time_exponent": slope(sizes[-2:], seconds[-2:]),
             })
     return found
 
@@ -134,7 +139,7 @@ def _draw_slope(ax, rows, size, power):
 
 def _dress(ax, label, ticks):
     ax.set_xscale("log")
-    ax.set_xticks(ticks, [f"{tick:,.0f}" for tick in ticks])
+    ax.set_xticks(ticks, [f"{tick:g}" if tick < 1500 else f"{tick / 1e3:.0f}k" for tick in ticks])
     ax.set_xticks([], minor=True)
     ax.set_xlabel(label)
     ax.legend(frameon=False)
@@ -158,7 +163,10 @@ def report(sweeps, found, record):
             f"{f['last_steps']} at the largest, from {f['fewest_steps']} to {f['most_steps']} "
             f"({verdict}); time grows as {f['size']}^{f['time_exponent']:.2f}: time per step as "
             f"{f['size']}^{f['step_time_exponent']:.2f}, steps as "
-            f"{f['size']}^{f['steps_exponent']:.2f}.")
+            f"{f['size']}^{f['steps_exponent']:.2f}; between the last two sizes the time grows as "
+            f"{f['size']}^{f['last_time_exponent']:.2f}.")
+    lines += ["", "Rank and share of active triplets change along both sweeps, so the size is not "
+              "all that changes. One kind of synthetic data and one C: other data may differ."]
     lines += ["", "| n | D | m | solver | steps | CPU s | wall s | gap | rank | active |",
               "|" + "---|" * 10]
     lines += [

@@ -53,8 +53,8 @@ class Bench:
         return self.scaled(name), self.mined(name)
 
     @kept
-    def dlib(self, name, C, rival="dlib"):
-        """dlib on this set: with one thread and with all, whichever is faster."""
+    def dlib(self, name, C, rival):
+        """A build of dlib on this set: with one thread and with all, whichever is faster."""
         Z, triplets = self.triplets(name)
         counts = sorted({1, self.threads})
         timings = [run_rival(rival, self, Z, triplets=triplets, C=C, threads=count)

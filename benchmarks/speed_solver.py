@@ -45,7 +45,7 @@ def usps_accurate(bench):
     """Five more digits."""
     rough, ours = (bench.solving("usps", 1e4, tol) for tol in (1e-3, 1e-8))
     work = "USPS, C = 1e4, gap 1e-8"
-    dlib = bench.dlib("usps", 1e4)
+    dlib = bench.dlib("usps", 1e4, "dlib")
     return [
         compare(work, ours, rough, at_most(4), "gap 1e-3:", gap=gap_of(ours)),
         compare(work, ours, dlib, at_most(1), "dlib", gap=gap_of(ours)),
@@ -71,7 +71,7 @@ def path(bench):
     return [
         compare(name, ours, single, at_most(3), "C = 1e6 alone:", gap=gap,
                 steps=[point.n_iter for point in ours.result.points]),
-        compare(name, ours, bench.dlib("usps", 1e4), at_most(1), "dlib at C = 1e4:", gap=gap),
+        compare(name, ours, bench.dlib("usps", 1e4, "dlib"), at_most(1), "dlib at C = 1e4:", gap=gap),
     ], work
 
 
