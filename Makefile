@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SKLEARN ?= 1.6.1 1.7.2 1.8.0 1.9.1
 
-.PHONY: help demo test lint sklearn-matrix bench clean
+.PHONY: help demo test lint sklearn-matrix bench bench-paper clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -42,9 +42,14 @@ sklearn-matrix: $(BIN)/python  ## check_estimator under each supported scikit-le
 	  $$d/bin/python -m pytest -q -p no:cacheprovider tests/metric/test_sklearn.py || exit 1; \
 	done
 
-bench: $(VENV)/.test  ## the paper's rows and the choice of C; needs the data folder
+bench: $(VENV)/.test  ## the speed table beside every rival; needs the data folder in FROBMETRIC_DATA
+	$(BIN)/python -m frobmetric.experiments.rivals.setup
+	$(BIN)/python benchmarks/speed.py --limit 120
+
+bench-paper: $(VENV)/.test  ## the paper's rows, the choice of C, growth with D and m
 	$(BIN)/python benchmarks/paper_rows.py
 	$(BIN)/python benchmarks/default_c.py
+	$(BIN)/python benchmarks/growth.py
 
 clean:  ## remove the environments
 	rm -rf $(VENV) $(VENV)-sklearn-*

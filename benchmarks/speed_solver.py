@@ -71,7 +71,8 @@ def path(bench):
     return [
         compare(name, ours, single, at_most(3), "C = 1e6 alone:", gap=gap,
                 steps=[point.n_iter for point in ours.result.points]),
-        compare(name, ours, bench.dlib("usps", 1e4, "dlib"), at_most(1), "dlib at C = 1e4:", gap=gap),
+        compare(name, ours, bench.dlib("usps", 1e4, "dlib"), at_most(1), "dlib at C = 1e4:",
+                gap=gap),
     ], work
 
 

@@ -6,12 +6,11 @@ everywhere; near the optimum a handful of steps that solve V h = gradient are en
 
 from __future__ import annotations
 
-import numpy as np
-
 from ..core.problem import Evaluation, FrobeniusSDP
 from ..core.types import Vector
 from .monitor import Monitor, State
 from .quasi_newton import quasi_newton
+from .vectors import choose, clip, dot
 
 #: Relative error from which Newton's method is tried.
 NEAR = 1e-4
@@ -44,11 +43,11 @@ def _step(
     """One Newton step on the free variables, and where it leads; None if nowhere."""
     lower, upper = problem.loss.lower, problem.loss.upper
     held = ((u <= lower) & (found.gradient < 0)) | ((u >= upper) & (found.gradient > 0))
-    free = np.where(held, 0.0, 1.0)
+    free = choose(held, 0.0, 1.0)
     direction = _conjugate_gradients(problem, found, free, norms2)
     for halving in range(MOST_HALVINGS):
-        trial = np.clip(u + 0.5**halving * direction, lower, upper)
-        predicted = float(found.gradient @ (trial - u))
+        trial = clip(u + 0.5**halving * direction, lower, upper)
+        predicted = dot(found.gradient, trial - u)
         if predicted <= 0:
             break
         reached = problem.evaluate(trial)
@@ -64,25 +63,25 @@ def _conjugate_gradients(
     """Solve V h = gradient on the free variables, as accurately as the gradient is small."""
     curvature = problem.loss.curvature
     diagonal = problem.sigma * norms2 + curvature
-    diagonal = np.where(diagonal > 0, diagonal, 1.0)
+    diagonal = choose(diagonal > 0, diagonal, 1.0)
     ridge = 1e-10 * diagonal  # V is singular when more rows are free than M has freedom
 
     def product(h: Vector) -> Vector:
         moved = problem.sigma * found.split.derivative(problem.constraints.adjoint(h))
         return free * (problem.constraints.forward(moved) + (curvature + ridge) * h)
 
-    h, residual = np.zeros_like(free), free * found.gradient
+    h, residual = 0.0 * free, free * found.gradient
     scaled = residual / diagonal
-    search, rho = scaled, float(residual @ scaled)
+    search, rho = scaled, dot(residual, scaled)
     goal = rho * min(1e-2, found.error) ** 2
     for _ in range(MOST_PRODUCTS):
         image = product(search)
-        bend = float(search @ image)
+        bend = dot(search, image)
         if rho <= goal or bend <= 0:
             break
         h = h + rho / bend * search
         residual = residual - rho / bend * image
         scaled = residual / diagonal
-        rho, before = float(residual @ scaled), rho
+        rho, before = dot(residual, scaled), rho
         search = scaled + rho / before * search
     return h

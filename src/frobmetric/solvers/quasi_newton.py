@@ -7,12 +7,14 @@ direction of the free variables and projects it: a handful of passes over u, and
 from __future__ import annotations
 
 from collections import deque
+from math import sqrt
 
 import numpy as np
 
 from ..core.problem import FrobeniusSDP
 from ..core.types import Vector
 from .monitor import Monitor, State
+from .vectors import choose, clip, dot, largest
 
 #: Pairs of steps and gradient changes that the quasi-Newton matrix remembers.
 MEMORY = 10
@@ -31,14 +33,14 @@ class _Dual:
 
     def __init__(self, problem: FrobeniusSDP, monitor: Monitor) -> None:
         self.problem, self.monitor = problem, monitor
-        self.scale = np.where(problem.loss.scale > 0, problem.loss.scale, 1.0)
+        self.scale = choose(problem.loss.scale > 0, problem.loss.scale, 1.0)
         self.lower = problem.loss.lower / self.scale
         self.upper = problem.loss.upper / self.scale
         self.noise = 0.0
 
     def evaluate(self, v: Vector) -> tuple[float, Vector]:
         loss = self.problem.loss
-        u = np.clip(v * self.scale, loss.lower, loss.upper)
+        u = clip(v * self.scale, loss.lower, loss.upper)
         found = self.problem.evaluate(u)
         self.noise = NOISE * found.rounding
         self.monitor.record(u, found)
@@ -47,7 +49,7 @@ class _Dual:
     def free(self, v: Vector, gradient: Vector) -> Vector:
         """1.0 where a descent step can move the variable, 0.0 where its bound holds it."""
         held = ((v <= self.lower) & (gradient > 0)) | ((v >= self.upper) & (gradient < 0))
-        return np.where(held, 0.0, 1.0)
+        return choose(held, 0.0, 1.0)
 
 
 def quasi_newton(problem: FrobeniusSDP, state: State, monitor: Monitor) -> State:
@@ -64,7 +66,8 @@ def quasi_newton(problem: FrobeniusSDP, state: State, monitor: Monitor) -> State
             memory.clear()
             continue
         step, change = found[0] - v, found[2] - gradient
-        if step @ change > 1e-10 * np.sqrt((step @ step) * (change @ change)):
+        lengths = sqrt(dot(step, step) * dot(change, change))
+        if dot(step, change) > 1e-10 * lengths:
             memory.append((step, change))
         v, value, gradient = found
     return monitor.state
@@ -77,16 +80,16 @@ def _direction(gradient: Vector, free: Vector, memory: Memory) -> Vector:
     length = 0.0
     for step, change in reversed(memory):
         change = change * free
-        curvature = float(step @ change)
+        curvature = dot(step, change)
         if curvature <= 0:  # positive over all variables, not over the free ones
             continue
-        length = length or curvature / float(change @ change)
-        share = float(step @ q) / curvature
+        length = length or curvature / dot(change, change)
+        share = dot(step, q) / curvature
         q = q - share * change
         used.append((step, change, curvature, share))
-    q = q * (length or 1 / max(np.abs(q).max(initial=0.0), np.finfo(float).tiny))
+    q = q * (length or 1 / max(largest(q), np.finfo(float).tiny))
     for step, change, curvature, share in reversed(used):
-        q = q + (share - (change @ q) / curvature) * step
+        q = q + (share - dot(change, q) / curvature) * step
     return -q * free
 
 
@@ -96,13 +99,13 @@ def _search(
     """A point on the projected line with sufficient descent; None if there is none."""
     length = 1.0
     for _ in range(MOST_TRIALS):
-        trial = np.clip(v + length * direction, dual.lower, dual.upper)
-        predicted = gradient @ (trial - v)
+        trial = clip(v + length * direction, dual.lower, dual.upper)
+        predicted = dot(gradient, trial - v)
         if predicted >= 0:
             return None
         reached, slope = dual.evaluate(trial)
         if dual.monitor.status or reached <= value + SUFFICIENT * predicted + dual.noise:
             return trial, reached, slope
         # the minimum of the parabola through both values and the slope at v
-        length *= float(np.clip(-predicted / (2 * (reached - value - predicted)), 0.1, 0.5))
+        length *= min(max(-predicted / (2 * (reached - value - predicted)), 0.1), 0.5)
     return None
