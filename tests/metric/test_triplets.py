@@ -141,3 +141,14 @@ def test_bad_triplets_are_refused(triplets, error, match):
 def test_bad_weights_are_refused(weight, match):
     with pytest.raises(ValueError, match=match):
         as_triplets([[0, 1, 2], [1, 2, 3]], 4, weight)
+
+
+@pytest.mark.parametrize("spare", [0, 2, 8])
+@pytest.mark.parametrize("small_class", [0, 32])
+def test_ties_beyond_what_the_search_found(rng, monkeypatch, spare, small_class):
+    """More ties than spare neighbours, with and without a search of all classes at once."""
+    monkeypatch.setattr(module, "SPARE", spare)
+    monkeypatch.setattr(module, "SMALL_CLASS", small_class)
+    X = rng.integers(0, 2, size=(90, 4)).astype(float)
+    y = rng.integers(0, 4, size=90)
+    assert as_set(mine_triplets(X, y)) == neighbors_by_hand(X, y, 3, 3)

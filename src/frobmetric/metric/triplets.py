@@ -18,6 +18,8 @@ SMALL_CLASS = 32
 #: Moves of a feature by less than this, relative to the root mean squared norm of the data, are
 #: rounding: distances that they could make equal are ties.
 TIE = 2.0**-29
+#: Neighbours found beyond those asked for: ties among so many cost no second search.
+SPARE = 8
 #: Distances held at a time when ties are looked into.
 BLOCK = 1 << 22
 
@@ -263,21 +265,31 @@ def _nearest(X, queries, pool, k, group, n_excluded, n_jobs):
 
     At most `n_excluded` of the pool are of a query's group.
     """
-    reach = min(k + 1 + n_excluded, len(pool))
+    reach = min(k + 1 + SPARE + n_excluded, len(pool))
     search = NearestNeighbors(algorithm="brute", n_jobs=n_jobs).fit(X[pool])
     distance, column = search.kneighbors(X[queries], reach)
-    found = pool[column]
+    found, edge = pool[column], distance[:, -1].copy()
     barred = group[found] == group[queries][:, None]
     found[barred], distance[barred] = -1, np.inf
-    order = np.argsort(distance, axis=1, kind="stable")[:, : k + 1]
+    order = np.argsort(distance, axis=1, kind="stable")
     found, distance = (np.take_along_axis(a, order, axis=1) for a in (found, distance))
-    if found.shape[1] > k:
-        last2, next2 = distance[:, k - 1] ** 2, distance[:, k] ** 2
-        tie = _tie_width(X, distance[:, k - 1])
-        tied = np.flatnonzero(np.isfinite(next2) & (next2 <= last2 + tie))
-        found = found[:, :k]
-        found[tied] = _break_ties(X, queries[tied], pool, k, group, last2[tied], tie[tied])
+    if reach > k:
+        radius, tie = distance[:, k - 1], _tie_width(X, distance[:, k - 1])
+        found = _by_row_number(found, distance, k, radius**2, tie)
+        # where the search ended within the ties, there may be more of them
+        wide = (edge**2 <= radius**2 + tie) & np.isfinite(radius)
+        more = np.flatnonzero(wide) if reach < len(pool) else np.empty(0, dtype=np.intp)
+        found[more] = _break_ties(X, queries[more], pool, k, group, radius[more] ** 2, tie[more])
     return np.pad(found, ((0, 0), (0, k - found.shape[1])), constant_values=-1)
+
+
+def _by_row_number(found, distance, k, radius2, tie):
+    """The first k, those at the k-th distance in the order of their row numbers."""
+    with np.errstate(invalid="ignore"):  # inf - inf where there are fewer than k
+        beyond = (found < 0) | ~(distance**2 <= (radius2 + tie)[:, None])
+        is_tied = distance**2 >= (radius2 - tie)[:, None]
+    order = np.lexsort((found, is_tied, beyond), axis=-1)[:, :k]
+    return np.take_along_axis(found, order, axis=1)
 
 
 def _tie_width(X, distance):
