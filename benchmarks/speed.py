@@ -73,7 +73,7 @@ def write(rows, options):
     (RESULTS / "speed.md").write_text(
         f"{as_table(rows)}\n\n"
         f"Best of {options.repeat} with {options.threads} threads, kernels warm; a rival that "
-        "takes long runs once. Ratios: with ≥ the rival's time over frobmetric's, with ≤ "
+        "takes two minutes runs once. Ratios: with ≥ the rival's time over frobmetric's, with ≤ "
         "frobmetric's over the rival's.\n\n"
         "Where the time goes (own time of functions, in one thread):\n\n"
         f"{where_time_goes(rows)}\n\n" + "\n\n".join(records) + "\n")
@@ -139,10 +139,10 @@ def main():
     unknown = set(options.rows or ()) - set(known)
     if unknown:
         raise SystemExit(f"unknown rows {sorted(unknown)}; the known ones are {', '.join(known)}")
-    done = earlier_rows(options)
+    done, record = earlier_rows(options), full_record(options)
     for name in options.rows or known:
         print(f"== {name}", flush=True)
-        done[name] = measure(known[name], bench) | {"run": full_record(options)}
+        done[name] = measure(known[name], bench) | {"run": record}
         write({name: done[name] for name in known if name in done}, options)
     failed = [name for name in done if done[name]["lines"][0]["ours"].startswith("failed")]
     if failed:

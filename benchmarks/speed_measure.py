@@ -10,6 +10,9 @@ from threadpoolctl import threadpool_limits
 
 from frobmetric.experiments.rivals import RIVALS, RivalFailed, RivalMissing, TimeLimitExceeded
 
+#: Seconds of a rival's run that are not spent again to get a best of several.
+LONG = 120.0
+
 
 def shown(number):
     """Three digits, without a power of ten."""
@@ -107,10 +110,10 @@ def best_of(work, repeat):
 
 
 def run_rival(name, bench, *data, **settings):
-    """The timing of a rival, by its own clock; runs that are long are made once."""
+    """The timing of a rival, by its own clock; one that takes `LONG` is not run again."""
     runs, fits = [], []
     try:
-        while len(runs) < bench.repeat and max(runs, default=0.0) < bench.limit / 4:
+        while len(runs) < bench.repeat and max(runs, default=0.0) < LONG:
             fitted = RIVALS[name].fit(*data, limit=bench.limit, **settings)
             runs.append(fitted.seconds)
             fits.append(fitted)
@@ -118,7 +121,7 @@ def run_rival(name, bench, *data, **settings):
         if not runs:
             return Timing(reason=str(exceeded), limit=exceeded.limit)
     except (RivalMissing, RivalFailed) as error:
-        return Timing(reason=f"not available: {error}" if not runs else "")
+        return Timing(reason=f"{name} not available: {str(error).splitlines()[-1]}")
     return Timing(tuple(runs), min(fits, key=lambda fitted: fitted.seconds))
 
 
