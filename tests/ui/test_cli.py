@@ -371,7 +371,7 @@ def test_bad_data_are_3(arguments, message):
         ("fit iris.csv -t species --solver no", "one of .*'auto'"),
         ("fit iris.csv -t species --neighbors 0", "'n_neighbors' parameter"),
         ("fit iris.csv -t species --components nine", "'n_components' parameter"),
-        ("fit iris.csv -t species --components 9", "9 exceeds the 4 features"),
+        ("fit iris.csv -t species --components 9", "n_components=9 is larger than the 4 features"),
         ("fit iris.csv -t species --C 1 --cv 2", "--cv chooses C"),
         ("fit iris.csv -t species --cv 2 --triplets t.csv", "it needs labels"),
         ("fit iris.csv -t species -o iris.csv", "names a table"),

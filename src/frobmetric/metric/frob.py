@@ -76,7 +76,7 @@ class FrobMetric(MahalanobisEstimator):
     tol : float, default=1e-3
         Relative duality gap at which a solve ends.
     max_iter : int, default=1000
-        Largest number of steps of a solve, each one eigen-decomposition.
+        Largest number of steps of a solve, each at most one eigen-decomposition.
     solver : str, default="auto"
         A name in `frobmetric.solvers.SOLVERS`.
     keep_dual : bool, default=False
@@ -99,11 +99,11 @@ class FrobMetric(MahalanobisEstimator):
     status_ : str
         Why the last solve ended; "optimal" if certified to `tol`.
     history_ : list of Step
-        primal, dual, gap, rank and seconds of each step of the last solve.
+        primal, dual, gap, rank and seconds of the steps of the last solve that judged all triplets.
     rank_ : int
         Rank of the metric before truncation.
     n_iter_ : int
-        Steps of the last solve.
+        Steps of the last solve, those on a part of the triplets included.
     n_triplets_ : int
     scale_ : float
         What the centred data were divided by.

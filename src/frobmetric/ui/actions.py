@@ -24,15 +24,11 @@ typer = require("typer", "cli")
 HELD_OUT = 0.3
 
 
-def make_estimator(parameters, n_features, seed, keep_dual):
+def make_estimator(parameters, seed, keep_dual):
     """A FrobMetric, or a FrobMetricCV if C is to be chosen."""
     others = {name: value for name, value in parameters.items() if name not in ("C", "cv")}
     others |= {"random_state": seed, "keep_dual": keep_dual}
-    C, cv, n_components = parameters["C"], parameters["cv"], parameters["n_components"]
-    if isinstance(n_components, int) and n_components > n_features:
-        raise typer.BadParameter(
-            f"{n_components} exceeds the {n_features} features", param_hint="--components"
-        )
+    C, cv = parameters["C"], parameters["cv"]
     if cv is None:
         return FrobMetric(**others, **({} if C is None else {"C": C}))
     if C is not None:
@@ -97,7 +93,7 @@ def held_out_parts(data, target, header, parameters, seed):
     table = read_table(data, target, header=header)
     _check_labelled(data, table)
     train, test = split(table, seed)
-    estimator = make_estimator(parameters, table.X.shape[1], seed, keep_dual=False)
+    estimator = make_estimator(parameters, seed, keep_dual=False)
     with live_progress(estimator):
         estimator.fit(train.frame(), train.y)
     return estimator, train, test

@@ -81,7 +81,7 @@ def fit(
     if triplets is None and table.y is None:
         raise typer.BadParameter("labels are needed, or --triplets", param_hint="--target")
     answers = {"y": table.y} if triplets is None else {"triplets": read_triplets(triplets)}
-    estimator = actions.make_estimator(parameters, table.X.shape[1], seed, keep_dual)
+    estimator = actions.make_estimator(parameters, seed, keep_dual)
     return actions.fit_and_save(estimator, table, answers, output)
 
 
