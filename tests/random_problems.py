@@ -1,7 +1,7 @@
 """Small random problems of every kind, and their formulation for a generic solver."""
 
 import warnings
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, fields, replace
 
 import numpy as np
 import scipy.sparse as sp
@@ -9,6 +9,8 @@ import scipy.sparse as sp
 from frobmetric.core import (
     PSD,
     FrobeniusSDP,
+    LowRank,
+    MatrixFree,
     NeighborTriplets,
     Nonnegative,
     PairDifferences,
@@ -67,6 +69,16 @@ def _sparse(rng, n, m):
     return Sparse.from_matrices([symmetric(rng, n) for _ in range(m)])
 
 
+def _low_rank(rng, n, m):
+    ranks = rng.integers(1, 4, m)
+    return LowRank([rng.normal(size=(n, k)) for k in ranks], [rng.normal(size=k) for k in ranks])
+
+
+def _matrix_free(rng, n, m):
+    hidden = _sparse(rng, n, m)
+    return MatrixFree(hidden.forward, hidden.adjoint, m, PSD(n))
+
+
 def _stack(rng, n, m):
     return Stack([_triplets(rng, n, m - m // 2), _sparse(rng, n, max(1, m // 2))])
 
@@ -79,6 +91,8 @@ EXAMPLES = {
     Quadruplets: _quadruplets,
     NeighborTriplets: _neighbor_triplets,
     Sparse: _sparse,
+    LowRank: _low_rank,
+    MatrixFree: _matrix_free,
     Stack: _stack,
 }
 MORE_EXAMPLES = {"sparse X": _sparse_triplets}
@@ -97,7 +111,10 @@ def blocks(rng, m=6):
 def make_loss(kind, rng, m):
     """A loss of this class with random positive numbers where it has no default."""
     needed = [f.name for f in fields(kind) if f.default is MISSING]
-    return kind(**{name: rng.uniform(0.2, 2.0, m) for name in needed})
+    values = {name: rng.uniform(0.2, 2.0, m) for name in needed}
+    if "sense" in needed:
+        values["sense"] = rng.integers(-1, 2, m)
+    return kind(**values)
 
 
 def random_problem(rng, constraints, loss, with_cost, with_prior):
@@ -111,11 +128,10 @@ def random_problem(rng, constraints, loss, with_cost, with_prior):
     )
 
 
-def feasible_target(kind, rng, constraints):
-    """A target that some positive definite matrix meets, with room to spare."""
+def make_feasible(loss, rng, constraints):
+    """The hard loss with targets that some positive definite matrix meets, with room to spare."""
     v = constraints.forward(psd(rng, constraints.shape[1]) + np.eye(constraints.shape[1]))
-    room = {"AtLeast": -1.0, "AtMost": 1.0, "Equal": 0.0}[kind.__name__]
-    return v + room * rng.uniform(0.0, 0.5, len(v))
+    return replace(loss, target=v - loss.sense * rng.uniform(0.0, 0.5, len(v)))
 
 
 def dense_rows(constraints):
@@ -124,7 +140,7 @@ def dense_rows(constraints):
     return [constraints.adjoint(e) for e in unit]
 
 
-def cvxpy_optimum(problem, kind, weight=None, target=1.0, smoothing=None):
+def cvxpy_optimum(problem):
     """The optimal value by cvxpy and Clarabel, and whether it calls it accurate."""
     import cvxpy as cp
 
@@ -133,19 +149,22 @@ def cvxpy_optimum(problem, kind, weight=None, target=1.0, smoothing=None):
     v = np.array([A.ravel() for A in dense_rows(problem.constraints)]) @ cp.vec(M, order="C")
     objective = cp.sum(cp.multiply(problem.cost, M))
     objective += cp.sum_squares(M - problem.prior) / (2 * problem.sigma)
-    short = cp.pos(target - v)
+    loss, rules = problem.loss, []
+    short = cp.pos(loss.target - v)
     soft = {
-        "Hinge": lambda: weight @ short,
-        "SmoothedHinge": lambda: weight @ cp.huber(short, smoothing) / (2 * smoothing),
-        "SquaredHinge": lambda: weight @ cp.square(short),
+        "Hinge": lambda: loss.weight @ short,
+        "SmoothedHinge": lambda: (
+            loss.weight @ cp.huber(short, loss.smoothing) / (2 * loss.smoothing)
+        ),
+        "SquaredHinge": lambda: loss.weight @ cp.square(short),
     }
-    hard = {"AtLeast": lambda: v >= target, "AtMost": lambda: v <= target,
-            "Equal": lambda: v == target}
-    if kind.__name__ in soft:
-        objective += soft[kind.__name__]()
-        rules = []
+    if loss.is_hard:
+        sense = np.broadcast_to(loss.sense, loss.target.shape)
+        above, below, level = (np.flatnonzero(sense == k) for k in (1, -1, 0))
+        rules = [v[above] >= loss.target[above], v[below] <= loss.target[below],
+                 v[level] == loss.target[level]]
     else:
-        rules = [hard[kind.__name__]()]
+        objective += soft[type(loss).__name__]()
     statement = cp.Problem(cp.Minimize(objective), rules)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Solution may be inaccurate")

@@ -1,5 +1,7 @@
 """What every constraint kind and every loss promises, checked for each pair of them."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -78,7 +80,7 @@ def test_dual_never_exceeds_primal(make, kind, rng):
     for _ in range(10):
         M, loss = psd(rng, 4), make_loss(kind, rng, A.shape[0])
         if loss.is_hard:
-            loss = _met_by(kind, A.forward(M), rng)
+            loss = _met_by(loss, A.forward(M), rng)
         problem = random_problem(rng, A, loss, with_cost=True, with_prior=True)
         u = _inside(loss, rng)
         found = problem.compare(M, u)
@@ -180,6 +182,6 @@ def _inside(loss, rng):
     return lower + (upper - lower) * rng.uniform(0.1, 0.9, m)
 
 
-def _met_by(kind, v, rng):
-    room = {"AtLeast": -1.0, "AtMost": 1.0, "Equal": 0.0}[kind.__name__]
-    return kind(v + room * rng.uniform(0.0, 1.0, len(v)))
+def _met_by(loss, v, rng):
+    """The hard loss with targets that these margins meet."""
+    return replace(loss, target=v - loss.sense * rng.uniform(0, 1, len(v)))

@@ -1,17 +1,18 @@
 """The mathematics: cones, constraints, losses, the problem, and the proof of an answer."""
 
-from .cones import PSD, Factored, Nonnegative, NumericalError, Point, Product
+from .cones import PSD, Face, Factored, Nonnegative, NumericalError, Point, Product
 from .constraints import (
+    Beside,
     Constraints,
     NeighborTriplets,
     PairDifferences,
     Pairs,
     Quadruplets,
-    Sparse,
     Stack,
     Triplets,
 )
-from .losses import AtLeast, AtMost, Equal, Hinge, Loss, Mixed, SmoothedHinge, SquaredHinge
+from .losses import AtLeast, AtMost, Equal, Hard, Hinge, Loss, Mixed, SmoothedHinge, SquaredHinge
+from .matrices import LowRank, MatrixFree, Sparse
 from .problem import Evaluation, FrobeniusSDP
 from .solution import Certificate, CertificateError, Solution, Step, certify
 
@@ -19,15 +20,20 @@ __all__ = [
     "PSD",
     "AtLeast",
     "AtMost",
+    "Beside",
     "Certificate",
     "CertificateError",
     "Constraints",
     "Equal",
     "Evaluation",
+    "Face",
     "Factored",
     "FrobeniusSDP",
+    "Hard",
     "Hinge",
     "Loss",
+    "LowRank",
+    "MatrixFree",
     "Mixed",
     "NeighborTriplets",
     "Nonnegative",

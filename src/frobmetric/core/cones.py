@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from math import prod
 from typing import Protocol
 
@@ -45,6 +46,9 @@ class Split(Protocol):
     def derivative(self, H: Symmetric) -> Symmetric:
         """How the positive part moves with the matrix in direction H (one choice, if several)."""
 
+    def clipped(self, upper: float = np.inf) -> Symmetric:
+        """The matrix with its eigenvalues moved into [0, upper]."""
+
 
 class Cone(Protocol):
     """A closed convex cone with a projection in closed form."""
@@ -74,15 +78,25 @@ class Factored:
         return self.L
 
     def dense(self) -> Symmetric:
-        return self.L @ self.L.T
+        return self._product
+
+    @cached_property
+    def _product(self) -> Symmetric:
+        with threads_for_order(len(self.L)):
+            return self.L @ self.L.T
 
 
 @dataclass(frozen=True)
 class Eigenpairs:
-    """S = P diag(values) P.T with the eigenvalues rising."""
+    """S = P diag(values) P.T with the eigenvalues rising.
+
+    P has fewer columns than rows if the cone is a face; `outside` is then the squared norm of
+    what S has beyond it, which is all negative part.
+    """
 
     values: Vector
     vectors: Array
+    outside: float = 0.0
 
     @property
     def n_positive(self) -> int:
@@ -98,7 +112,7 @@ class Eigenpairs:
 
     @property
     def negative_norm2(self) -> float:
-        return float(np.sum(np.minimum(self.values, 0) ** 2))
+        return float(np.sum(np.minimum(self.values, 0) ** 2)) + self.outside
 
     def positive(self, scale: float = 1.0) -> Factored:
         """scale * (S)_+, its leading direction first."""
@@ -106,15 +120,40 @@ class Eigenpairs:
         roots = np.sqrt(scale * self.values[leading])
         return Factored(np.ascontiguousarray((self.vectors[:, leading] * roots)[:, ::-1]))
 
+    def clipped(self, upper: float = np.inf) -> Symmetric:
+        kept = self.values > 0
+        L = self.vectors[:, kept] * np.sqrt(np.minimum(self.values[kept], upper))
+        with threads_for_order(len(L)):
+            return L @ L.T
+
     def derivative(self, H: Symmetric) -> Symmetric:
-        # P [Omega o (P' H P)] P', with Omega 1, 0 and a quotient where the signs are +, - and mixed
-        plus, minus = np.maximum(self.values, 0), np.maximum(-self.values, 0)
-        size = plus[:, None] + minus[None, :]
-        share = np.divide(plus[:, None], size, out=np.ones_like(size), where=size > 0)
+        """P [Omega o (P.T H P)] P.T, without forming P.T H P.
+
+        Omega is 1, 0 and a quotient where the signs are +, - and mixed. Only products with the
+        smaller of the two sides of P are needed: if that is the negative one, the derivative is
+        H less that of the negative part.
+        """
+        plus, minus, share = self._sides
+        whole = self.vectors.shape[0] == self.vectors.shape[1]
+        with threads_for_order(len(H)):
+            if whole and plus.shape[1] > minus.shape[1]:
+                return H - _one_sided(H, minus, plus, 1 - share.T)
+            return _one_sided(H, plus, minus, share)
+
+    @cached_property
+    def _sides(self) -> tuple[Array, Array, Array]:
+        """The eigenvectors of positive and of other eigenvalues, and Omega between them."""
         is_plus = self.values > 0
-        omega = np.where(is_plus[:, None], share, share.T)
-        omega[np.ix_(~is_plus, ~is_plus)] = 0.0
-        return self.vectors @ (omega * (self.vectors.T @ H @ self.vectors)) @ self.vectors.T
+        plus, minus = (np.ascontiguousarray(self.vectors[:, k]) for k in (is_plus, ~is_plus))
+        above, below = self.values[is_plus, None], self.values[None, ~is_plus]
+        return plus, minus, above / (above - below)
+
+
+def _one_sided(H: Symmetric, own: Array, other: Array, share: Array) -> Symmetric:
+    """P [Omega o (P.T H P)] P.T with Omega 1 on `own`, `share` between the two, else 0."""
+    U = own.T @ H
+    half = own @ (0.5 * (U @ own) @ own.T + (share * (U @ other)) @ other.T)
+    return half + half.T
 
 
 @dataclass(frozen=True)
@@ -135,6 +174,33 @@ class PSD:
     def min_eigenvalue(self, S: Symmetric) -> float:
         _check_finite(S)
         return float(np.linalg.eigvalsh(S)[0]) if self.n else 0.0
+
+
+@dataclass(frozen=True)
+class Face:
+    """The positive semidefinite matrices with range in the span of some orthonormal columns.
+
+    It projects by one eigen-decomposition of their order. Its dual cone is larger than itself:
+    the matrices that are positive semidefinite on that span.
+    """
+
+    basis: Array
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (len(self.basis), len(self.basis))
+
+    def split(self, S: Symmetric) -> Eigenpairs:
+        _check_finite(S)
+        with threads_for_order(len(S)):
+            inside = self.basis.T @ S @ self.basis
+            values, vectors = np.linalg.eigh(inside)
+            beyond = max(0.0, float(np.vdot(S, S)) - float(np.vdot(inside, inside)))
+            return Eigenpairs(values, self.basis @ vectors, beyond)
+
+    def min_eigenvalue(self, S: Symmetric) -> float:
+        _check_finite(S)
+        return PSD(self.basis.shape[1]).min_eigenvalue(self.basis.T @ S @ self.basis)
 
 
 @dataclass(frozen=True)
@@ -174,6 +240,9 @@ class Signs:
 
     def positive(self, scale: float = 1.0) -> Diagonal:
         return Diagonal(scale * np.maximum(self.values, 0))
+
+    def clipped(self, upper: float = np.inf) -> Symmetric:
+        return np.clip(self.values, 0, upper)
 
     def derivative(self, H: Symmetric) -> Symmetric:
         return np.where(self.values > 0, H, 0.0)
@@ -236,6 +305,9 @@ class BlockSplit:
 
     def positive(self, scale: float = 1.0) -> Blocks:
         return Blocks(tuple(part.positive(scale) for part in self.parts))
+
+    def clipped(self, upper: float = np.inf) -> Symmetric:
+        return np.concatenate([part.clipped(upper).ravel() for part in self.parts])
 
     def derivative(self, H: Symmetric) -> Symmetric:
         pairs = zip(self.parts, self.cut(H), strict=True)

@@ -9,15 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
+from math import prod
 from typing import Any, Protocol
 
 import numpy as np
-import scipy.sparse as sp
 
-from .cones import PSD, Cone, Point, as_dense
+from .cones import Blocks, Cone, Point, as_dense
 from .kernels import image, laplacian_product, pair_products
 from .losses import split_rows
-from .types import Array, Data, Index, Rows, Symmetric, Vector
+from .matrices import LowRank, MatrixFree, Sparse
+from .types import Data, Index, Rows, Symmetric, Vector
 
 
 class Constraints(Protocol):
@@ -195,38 +196,37 @@ class NeighborTriplets:
         )
 
 
-class Sparse:
-    """Rows given as sparse symmetric matrices, on any cone.
+class Beside:
+    """One kind of rows a block, side by side: row r is the sum of the blocks' rows r.
 
-    Parameters
-    ----------
-    rows : sparse matrix of shape (n_rows, size of the cone's elements)
-        Row r is A_r, flattened.
-    cone : Cone
+    The elements are those of the product of the blocks' cones.
     """
 
-    def __init__(self, rows: sp.sparray, cone: Cone) -> None:
-        self.cone = cone
-        self._rows = sp.csr_array(rows)
-        self.shape = (self._rows.shape[0], cone.shape[0])
-
-    @classmethod
-    def from_matrices(cls, matrices: Sequence[Array]) -> Sparse:
-        """One symmetric matrix a row, dense or sparse."""
-        flat = [sp.csr_array(A).reshape((1, -1)) for A in matrices]
-        return cls(sp.vstack(flat), PSD(matrices[0].shape[0]))
+    def __init__(self, parts: Sequence[Constraints], cones: Sequence[Cone]) -> None:
+        self.parts, self.cones = tuple(parts), tuple(cones)
+        sizes = [prod(cone.shape) for cone in cones]
+        self._cuts = np.cumsum(sizes)[:-1]
+        self.shape = (self.parts[0].shape[0], sum(sizes))
 
     def forward(self, M: Point | Symmetric) -> Vector:
-        return self._rows @ as_dense(M).ravel()
+        blocks: Sequence[Point | Symmetric] = (
+            M.parts if isinstance(M, Blocks) else self._blocks(as_dense(M))
+        )
+        pairs = zip(self.parts, blocks, strict=True)
+        return np.sum([part.forward(block) for part, block in pairs], axis=0)
 
     def adjoint(self, u: Vector) -> Symmetric:
-        return (self._rows.T @ u).reshape(self.cone.shape)
+        return np.concatenate([part.adjoint(u).ravel() for part in self.parts])
 
-    def restrict(self, rows: Rows) -> Sparse:
-        return Sparse(self._rows[rows], self.cone)
+    def restrict(self, rows: Rows) -> Beside:
+        return Beside([part.restrict(rows) for part in self.parts], self.cones)
 
     def norms(self) -> Vector:
-        return np.sqrt(self._rows.multiply(self._rows).sum(axis=1))
+        return np.sqrt(np.sum([part.norms() ** 2 for part in self.parts], axis=0))
+
+    def _blocks(self, M: Symmetric) -> list[Symmetric]:
+        runs = np.split(M, self._cuts)
+        return [run.reshape(cone.shape) for run, cone in zip(runs, self.cones, strict=True)]
 
 
 class Stack:
@@ -254,5 +254,15 @@ class Stack:
         return np.concatenate([part.norms() for part in self.parts])
 
 
-#: Every kind of constraints; the contract tests go through this list.
-CONSTRAINTS = (Pairs, PairDifferences, Quadruplets, Triplets, NeighborTriplets, Sparse, Stack)
+#: Every kind of constraints on one matrix; the contract tests go through this list.
+CONSTRAINTS = (
+    Pairs,
+    PairDifferences,
+    Quadruplets,
+    Triplets,
+    NeighborTriplets,
+    Sparse,
+    LowRank,
+    MatrixFree,
+    Stack,
+)

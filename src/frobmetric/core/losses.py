@@ -162,18 +162,22 @@ class SquaredHinge(_Soft):
 
 
 class _Hard(_Rowwise):
-    """A row that must hold: it costs nothing, and its u has an open end."""
+    """A row that must hold: it costs nothing, and its u has an open end.
+
+    `sense` is +1 where the margin must be at least the target, -1 where at most, 0 where equal.
+    """
 
     target: Vector
+    sense: Vector | int
     is_hard = True
 
     @property
     def lower(self) -> Vector:
-        return np.full_like(self.target, -np.inf)
+        return np.where(self._sense > 0, 0.0, -np.inf)
 
     @property
     def upper(self) -> Vector:
-        return np.full_like(self.target, np.inf)
+        return np.where(self._sense < 0, 0.0, np.inf)
 
     @property
     def scale(self) -> Vector:
@@ -186,11 +190,28 @@ class _Hard(_Rowwise):
     def value(self, v: Vector) -> float:
         return 0.0
 
+    def violation(self, v: Vector) -> Vector:
+        short = self.target - v
+        broken = np.where(self._sense == 0, np.abs(short), np.maximum(0, self._sense * short))
+        return broken / (1 + np.abs(self.target))
+
     def conjugate(self, u: Vector) -> tuple[float, Vector]:
         return float(self.target @ u), self.target
 
     def multiplier(self, v: Vector) -> Vector:
         return np.zeros_like(v)
+
+    @property
+    def _sense(self) -> Vector:
+        return np.broadcast_to(np.asarray(self.sense), self.target.shape)
+
+
+@dataclass(frozen=True)
+class Hard(_Hard):
+    """Rows that must hold, each in its own sense: +1 for at least, -1 for at most, 0 for equal."""
+
+    target: Vector
+    sense: Vector
 
 
 @dataclass(frozen=True)
@@ -198,13 +219,7 @@ class AtLeast(_Hard):
     """<A_r, M> >= target_r; u >= 0."""
 
     target: Vector
-
-    @property
-    def lower(self) -> Vector:
-        return np.zeros_like(self.target)
-
-    def violation(self, v: Vector) -> Vector:
-        return np.maximum(0, self.target - v) / (1 + np.abs(self.target))
+    sense = 1
 
 
 @dataclass(frozen=True)
@@ -212,13 +227,7 @@ class AtMost(_Hard):
     """<A_r, M> <= target_r; u <= 0."""
 
     target: Vector
-
-    @property
-    def upper(self) -> Vector:
-        return np.zeros_like(self.target)
-
-    def violation(self, v: Vector) -> Vector:
-        return np.maximum(0, v - self.target) / (1 + np.abs(self.target))
+    sense = -1
 
 
 @dataclass(frozen=True)
@@ -226,9 +235,7 @@ class Equal(_Hard):
     """<A_r, M> = target_r; u is free."""
 
     target: Vector
-
-    def violation(self, v: Vector) -> Vector:
-        return np.abs(v - self.target) / (1 + np.abs(self.target))
+    sense = 0
 
 
 @dataclass(frozen=True)
@@ -296,4 +303,4 @@ def split_rows(rows: Rows, sizes: list[int]) -> list[Rows]:
 
 
 #: Every loss; the contract tests go through this list.
-LOSSES = (Hinge, SmoothedHinge, SquaredHinge, AtLeast, AtMost, Equal)
+LOSSES = (Hinge, SmoothedHinge, SquaredHinge, Hard, AtLeast, AtMost, Equal)

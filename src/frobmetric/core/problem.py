@@ -67,6 +67,7 @@ class FrobeniusSDP:
     loss : Loss with m rows
     cost, prior : ndarrays of the cone's shape, zero if not given
     sigma : float
+        Infinity drops the Frobenius term: the plain SDP, for `frobmetric.sdp.solve_sdp`.
     cone : Cone, the positive semidefinite matrices of order n if not given
     offset : float
 
@@ -95,8 +96,8 @@ class FrobeniusSDP:
                 f"the loss has {n_rows} rows and the constraints have "
                 f"{self.constraints.shape[0]}; they must have one each"
             )
-        if not 0 < self.sigma < np.inf:
-            raise ValueError(f"sigma={self.sigma!r} must be positive and finite")
+        if not self.sigma > 0:
+            raise ValueError(f"sigma={self.sigma!r} must be positive")
         put = object.__setattr__  # the instance is frozen from here on
         if self.cone is None:
             put(self, "cone", PSD(self.constraints.shape[1]))
@@ -154,6 +155,11 @@ class FrobeniusSDP:
         )
 
     def _split(self, u: Vector) -> tuple[Symmetric, Split]:
+        if np.isinf(self.sigma):
+            raise ValueError(
+                "sigma=inf has no Frobenius term, so no M(u); solve this plain SDP with "
+                "frobmetric.sdp.solve_sdp, or give a finite sigma"
+            )
         pull = self.constraints.adjoint(u) - self.cost
         return pull, self.cone.split(self.prior / self.sigma + pull)
 

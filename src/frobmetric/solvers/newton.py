@@ -6,13 +6,16 @@ everywhere; near the optimum a handful of steps that solve V h = gradient are en
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from math import inf
+
 from ..core.problem import Evaluation, FrobeniusSDP
 from ..core.types import Vector
 from .monitor import Monitor, State
 from .quasi_newton import quasi_newton
 from .vectors import choose, clip, dot
 
-#: Relative error from which Newton's method is tried.
+#: Relative error from which Newton's method is tried on losses that can be paid.
 NEAR = 1e-4
 #: Products with V in one Newton step.
 MOST_PRODUCTS = 300
@@ -21,26 +24,48 @@ SUFFICIENT = 1e-4
 #: Halvings of a step before the first-order method takes over again.
 MOST_HALVINGS = 8
 
+#: Told every u that was tried, and what was found there; a true answer ends the climb.
+Record = Callable[[Vector, Evaluation], bool]
+
 
 def newton(problem: FrobeniusSDP, state: State, monitor: Monitor) -> State:
-    """Maximise the dual: first order to the neighbourhood of the optimum, then Newton."""
-    near, norms2 = NEAR, problem.constraints.norms() ** 2
+    """Maximise the dual: first order to the neighbourhood of the optimum, then Newton.
+
+    Hard rows have no plateaus, so with them Newton is tried from the start.
+    """
+    near = inf if problem.loss.is_hard else NEAR
+    norms2 = problem.constraints.norms() ** 2
     while not monitor.status:
         first = monitor.phase(near)
         state = quasi_newton(problem, state, first)
         if first.status == "stalled":
             monitor.status = "stalled"
-        u, found = state.dual(problem), first.best
-        while found is not None and not monitor.status:
-            u, found = _step(problem, u, found, norms2, monitor)
-        state, near = monitor.state, near / 30
+        if first.best is not None and not monitor.status:
+            climb(problem, state.dual(problem), first.best, norms2, monitor.record)
+        state, near = monitor.state, min(near / 30, NEAR)
     return monitor.state
 
 
+def climb(
+    problem: FrobeniusSDP, u: Vector, found: Evaluation, norms2: Vector, record: Record
+) -> tuple[Vector, Evaluation]:
+    """Newton steps from u until `record` ends them or none leads further up.
+
+    `norms2` are the squared norms of the rows.
+    """
+    while True:
+        step = _step(problem, u, found, norms2, record)
+        if step is None:
+            return u, found
+        u, found, ended = step
+        if ended:
+            return u, found
+
+
 def _step(
-    problem: FrobeniusSDP, u: Vector, found: Evaluation, norms2: Vector, monitor: Monitor
-) -> tuple[Vector, Evaluation | None]:
-    """One Newton step on the free variables, and where it leads; None if nowhere."""
+    problem: FrobeniusSDP, u: Vector, found: Evaluation, norms2: Vector, record: Record
+) -> tuple[Vector, Evaluation, bool] | None:
+    """One Newton step on the free variables: where it leads, and whether that is the end."""
     lower, upper = problem.loss.lower, problem.loss.upper
     held = ((u <= lower) & (found.gradient < 0)) | ((u >= upper) & (found.gradient > 0))
     free = choose(held, 0.0, 1.0)
@@ -51,10 +76,10 @@ def _step(
         if predicted <= 0:
             break
         reached = problem.evaluate(trial)
-        monitor.record(trial, reached)
-        if monitor.status or reached.dual >= found.dual + SUFFICIENT * predicted - found.rounding:
-            return trial, reached
-    return u, None
+        ended = record(trial, reached)
+        if ended or reached.dual >= found.dual + SUFFICIENT * predicted - found.rounding:
+            return trial, reached, ended
+    return None
 
 
 def _conjugate_gradients(
