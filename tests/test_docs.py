@@ -26,7 +26,7 @@ PAGES = [
 MODULES = sorted(path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py"))
 NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
 BASE = {"numpy", "scipy", "sklearn", "joblib", "threadpoolctl"}
-ROOMS = ("core", "solvers", "metric", "datasets")
+ROOMS = ("core", "solvers", "metric", "sdp", "datasets")
 #: What each room, or file, may import beside the standard library and its own room.
 RULES = {
     "core": {"numpy", "scipy", "threadpoolctl"},
@@ -34,6 +34,8 @@ RULES = {
     "core/compiled.py": {"numba"},
     "solvers": {"numpy", "scipy", "sklearn.exceptions", "frobmetric.core"},
     "metric": BASE | {"frobmetric.core", "frobmetric.solvers"},
+    "sdp": {"numpy", "scipy", "sklearn.exceptions", "frobmetric.core", "frobmetric.solvers"},
+    "sdp/cvxpy_interface.py": {"cvxpy"},
     "datasets": BASE,
     "experiments": BASE | {f"frobmetric.{room}" for room in ROOMS},
     "ui": BASE | {"frobmetric"},

@@ -55,6 +55,7 @@ class Cone(Protocol):
 
     @property
     def shape(self) -> tuple[int, ...]: ...
+    def identity(self) -> Symmetric: ...
     def split(self, S: Symmetric) -> Split: ...
     def min_eigenvalue(self, S: Symmetric) -> float: ...
 
@@ -166,6 +167,9 @@ class PSD:
     def shape(self) -> tuple[int, ...]:
         return (self.n, self.n)
 
+    def identity(self) -> Symmetric:
+        return np.eye(self.n)
+
     def split(self, S: Symmetric) -> Eigenpairs:
         _check_finite(S)
         with threads_for_order(self.n):
@@ -189,6 +193,9 @@ class Face:
     @property
     def shape(self) -> tuple[int, ...]:
         return (len(self.basis), len(self.basis))
+
+    def identity(self) -> Symmetric:
+        return self.basis @ self.basis.T
 
     def split(self, S: Symmetric) -> Eigenpairs:
         _check_finite(S)
@@ -258,6 +265,9 @@ class Nonnegative:
     def shape(self) -> tuple[int, ...]:
         return (self.n,)
 
+    def identity(self) -> Symmetric:
+        return np.ones(self.n)
+
     def split(self, S: Symmetric) -> Signs:
         _check_finite(S)
         return Signs(S)
@@ -323,6 +333,9 @@ class Product:
     @property
     def shape(self) -> tuple[int, ...]:
         return (sum(prod(cone.shape) for cone in self.cones),)
+
+    def identity(self) -> Symmetric:
+        return np.concatenate([cone.identity().ravel() for cone in self.cones])
 
     def split(self, S: Symmetric) -> BlockSplit:
         return BlockSplit(tuple(cone.split(block) for cone, block in self.blocks(S)), self.cut)

@@ -1,9 +1,10 @@
-"""Rows A_r given as matrices: sparse, by their factors, or as two functions."""
+"""Rows A_r given as matrices: sparse, by their factors, or as two functions; and rows scaled."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -44,6 +45,25 @@ class Sparse:
 
     def norms(self) -> Vector:
         return np.sqrt(self.rows.multiply(self.rows).sum(axis=1))
+
+
+class Scaled:
+    """The rows of other constraints, each times a factor."""
+
+    def __init__(self, inner: Any, factors: Vector) -> None:
+        self.inner, self.factors, self.shape = inner, factors, inner.shape
+
+    def forward(self, M: Point | Symmetric) -> Vector:
+        return self.factors * self.inner.forward(M)
+
+    def adjoint(self, u: Vector) -> Symmetric:
+        return self.inner.adjoint(self.factors * u)
+
+    def restrict(self, rows: Rows) -> Scaled:
+        return Scaled(self.inner.restrict(rows), self.factors[rows])
+
+    def norms(self) -> Vector:
+        return np.abs(self.factors) * self.inner.norms()
 
 
 class LowRank:

@@ -23,6 +23,7 @@ class State:
 
     u: Vector | None = None
     point: Point | None = None
+    sigma: float | None = None
 
     def dual(self, problem: FrobeniusSDP) -> Vector:
         """A u inside the box: the given one, else the one that belongs to the point, else 0."""

@@ -21,11 +21,15 @@ NEAR = 1e-4
 MOST_PRODUCTS = 300
 #: Share of the predicted ascent that a step must reach (Armijo).
 SUFFICIENT = 1e-4
+#: Relative accuracy of a Newton step far from the optimum.
+ROUGHEST = 1e-2
 #: Halvings of a step before the first-order method takes over again.
 MOST_HALVINGS = 8
 
 #: Told every u that was tried, and what was found there; a true answer ends the climb.
 Record = Callable[[Vector, Evaluation], bool]
+#: Asked during long work; a true answer ends it as it is.
+Enough = Callable[[], bool]
 
 
 def newton(problem: FrobeniusSDP, state: State, monitor: Monitor) -> State:
@@ -47,14 +51,21 @@ def newton(problem: FrobeniusSDP, state: State, monitor: Monitor) -> State:
 
 
 def climb(
-    problem: FrobeniusSDP, u: Vector, found: Evaluation, norms2: Vector, record: Record
+    problem: FrobeniusSDP,
+    u: Vector,
+    found: Evaluation,
+    norms2: Vector,
+    record: Record,
+    finest: float = 0.0,
+    enough: Enough = lambda: False,
 ) -> tuple[Vector, Evaluation]:
     """Newton steps from u until `record` ends them or none leads further up.
 
-    `norms2` are the squared norms of the rows.
+    `norms2` are the squared norms of the rows. The steps are computed the more accurately the
+    smaller the error is, but no more accurately than `finest`: worth it if only a few are taken.
     """
     while True:
-        step = _step(problem, u, found, norms2, record)
+        step = _step(problem, u, found, norms2, record, finest, enough)
         if step is None:
             return u, found
         u, found, ended = step
@@ -63,13 +74,20 @@ def climb(
 
 
 def _step(
-    problem: FrobeniusSDP, u: Vector, found: Evaluation, norms2: Vector, record: Record
+    problem: FrobeniusSDP,
+    u: Vector,
+    found: Evaluation,
+    norms2: Vector,
+    record: Record,
+    finest: float,
+    enough: Enough,
 ) -> tuple[Vector, Evaluation, bool] | None:
     """One Newton step on the free variables: where it leads, and whether that is the end."""
     lower, upper = problem.loss.lower, problem.loss.upper
     held = ((u <= lower) & (found.gradient < 0)) | ((u >= upper) & (found.gradient > 0))
     free = choose(held, 0.0, 1.0)
-    direction = _conjugate_gradients(problem, found, free, norms2)
+    accuracy = max(min(ROUGHEST, found.error), finest)
+    direction = _conjugate_gradients(problem, found, free, norms2, accuracy, enough)
     for halving in range(MOST_HALVINGS):
         trial = clip(u + 0.5**halving * direction, lower, upper)
         predicted = dot(found.gradient, trial - u)
@@ -83,9 +101,14 @@ def _step(
 
 
 def _conjugate_gradients(
-    problem: FrobeniusSDP, found: Evaluation, free: Vector, norms2: Vector
+    problem: FrobeniusSDP,
+    found: Evaluation,
+    free: Vector,
+    norms2: Vector,
+    accuracy: float,
+    enough: Enough,
 ) -> Vector:
-    """Solve V h = gradient on the free variables, as accurately as the gradient is small."""
+    """Solve V h = gradient on the free variables to a relative accuracy."""
     curvature = problem.loss.curvature
     diagonal = problem.sigma * norms2 + curvature
     diagonal = choose(diagonal > 0, diagonal, 1.0)
@@ -98,11 +121,11 @@ def _conjugate_gradients(
     h, residual = 0.0 * free, free * found.gradient
     scaled = residual / diagonal
     search, rho = scaled, dot(residual, scaled)
-    goal = rho * min(1e-2, found.error) ** 2
+    goal = rho * accuracy**2
     for _ in range(MOST_PRODUCTS):
         image = product(search)
         bend = dot(search, image)
-        if rho <= goal or bend <= 0:
+        if rho <= goal or bend <= 0 or enough():
             break
         h = h + rho / bend * search
         residual = residual - rho / bend * image

@@ -78,12 +78,26 @@ class Fitted:
         return X @ self.L
 
 
-def _nothing():
+def do_nothing():
+    """For programs of which nothing is missing, and nothing to be installed."""
     return ""
 
 
+class Installable:
+    """What can be absent: it has a `name`, and `missing()` says why it cannot run here."""
+
+    def is_available(self):
+        return not self.missing()
+
+    def require(self):
+        """Raise RivalMissing if it cannot run here."""
+        reason = self.missing()
+        if reason:
+            raise RivalMissing(f"{self.name} cannot run here: {reason}")
+
+
 @dataclass(frozen=True)
-class Rival:
+class Rival(Installable):
     """A program that learns a metric.
 
     Attributes
@@ -106,11 +120,8 @@ class Rival:
     learns_from: str
     needs: str
     command: Callable[[Task], list[str]]
-    missing: Callable[[], str] = _nothing
-    install: Callable[[], object] = _nothing
-
-    def is_available(self):
-        return not self.missing()
+    missing: Callable[[], str] = do_nothing
+    install: Callable[[], object] = do_nothing
 
     def fit(self, X, y=None, *, triplets=None, C=None, limit=600.0, seed=0, threads=None):
         """Learn a metric of X as it is: no rival is given other units than its neighbour.
@@ -138,9 +149,7 @@ class Rival:
         ------
         RivalMissing, TimeLimitExceeded, RivalFailed
         """
-        reason = self.missing()
-        if reason:
-            raise RivalMissing(f"{self.name} cannot run here: {reason}")
+        self.require()
         with tempfile.TemporaryDirectory(prefix="frobmetric-rival-") as folder:
             task = _write_task(self, Path(folder), X, y, triplets, C, seed)
             told = run(self.command(task), limit, threads)

@@ -10,9 +10,9 @@ from . import RIVALS
 from .rival import RivalFailed
 
 
-def set_up(name):
+def set_up(name, rivals=RIVALS):
     """Set one rival up; a sentence about how that went."""
-    rival = RIVALS[name]
+    rival = rivals[name]
     try:
         rival.install()
     except (RivalFailed, OSError) as error:
@@ -20,12 +20,12 @@ def set_up(name):
     return f"{name}: {rival.missing() or 'ready'}"
 
 
-def main(names):
-    unknown = set(names) - set(RIVALS)
+def main(names, rivals=RIVALS):
+    unknown = set(names) - set(rivals)
     if unknown:
-        return f"unknown rivals {sorted(unknown)}; the known ones are {', '.join(RIVALS)}\n"
-    for name in names or RIVALS:
-        sys.stdout.write(set_up(name) + "\n")
+        return f"unknown rivals {sorted(unknown)}; the known ones are {', '.join(rivals)}\n"
+    for name in names or rivals:
+        sys.stdout.write(set_up(name, rivals) + "\n")
     return 0
 
 

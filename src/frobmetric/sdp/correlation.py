@@ -1,0 +1,480 @@
+"""The nearest correlation matrix, by Newton's method on the dual (Qi & Sun, 2006)."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from ..core import PSD, Certificate, FrobeniusSDP, Hard, Point, Step
+from ..core.cones import as_dense
+from ..core.problem import ROUNDING
+from ..core.threads import one_thread, threads_for_order
+from ..core.types import Array, Index, Rows, Symmetric, Vector
+from ..solvers import SOLVERS, Callback, Monitor, State, solve
+from .covariance import NearestMatrix, as_symmetric, check_floor, first, residual
+
+__all__ = ["nearest_correlation"]
+
+#: How far below `min_eigenvalue` rounding may leave an eigenvalue, as one test tells.
+BELOW = 5e-13
+MISSING = "; where it is missing, give it the weight 0 by `elementwise`"
+
+
+def nearest_correlation(
+    G: Any,
+    weights: Any = None,
+    *,
+    elementwise: Any = None,
+    bounds: tuple[Any, Any] | None = None,
+    fixed: Any = None,
+    min_eigenvalue: float = 0.0,
+    tol: float = 1e-8,
+    max_iter: int = 1000,
+    callback: Callback | None = None,
+) -> NearestMatrix:
+    """The correlation matrix X nearest to G: unit diagonal, positive semidefinite.
+
+    Parameters
+    ----------
+    G : array-like of shape (n, n), symmetric
+        Its diagonal need not be 1.
+    weights : array-like of shape (n,) or (n, n), optional
+        Minimise |W^(1/2) (X - G) W^(1/2)|_F with W the diagonal matrix of a positive vector, or a
+        positive definite matrix.
+    elementwise : array-like of shape (n, n), optional
+        Minimise |H o (X - G)|_F, entry by entry, for these H >= 0 instead. Where H is 0 the entry
+        is free, and that of G may be NaN. Slower: many nearest matrices in a row.
+    bounds : (lower, upper), optional
+        Of the entries off the diagonal: numbers or symmetric arrays. None, NaN and infinity are
+        no bound.
+    fixed : boolean array of shape (n, n) or pairs (i, j), optional
+        Entries that keep their value of G. Values of 1 or -1 leave X no interior, and Newton's
+        method is then slow.
+    min_eigenvalue : float in [0, 1)
+        No eigenvalue of X is smaller.
+    tol : float
+        Norm of what the constraints may lack before X is made exact; with `elementwise`, proven
+        relative gap of the squared distance.
+    max_iter : int
+        Most eigen-decompositions.
+    callback : callable
+        Called with each step; a true answer stops.
+
+    Returns
+    -------
+    NearestMatrix
+        X is symmetric with diagonal 1.0 and entries in [-1, 1], exactly, and no eigenvalue is
+        below `min_eigenvalue` by more than 1e-12. Bounds and fixed entries hold exactly where
+        that leaves it so, and up to `tol` otherwise.
+
+    Raises
+    ------
+    ValueError
+        If no correlation matrix has these bounds and fixed entries, or the input is not valid.
+
+    Examples
+    --------
+    >>> from frobmetric.sdp.correlation import nearest_correlation
+    >>> found = nearest_correlation([[1, 1, 0], [1, 1, 1], [0, 1, 1]])
+    >>> found.matrix.round(6).tolist()
+    [[1.0, 0.76069, 0.157298], [0.76069, 1.0, 0.76069], [0.157298, 0.76069, 1.0]]
+    >>> print(f"{found.distance:.6f}", found.status)
+    0.527790 optimal
+    """
+    if weights is not None and elementwise is not None:
+        raise ValueError("give weights or elementwise, not both")
+    unit = 1 - check_floor(min_eigenvalue, 1)
+    H = None if elementwise is None else _hadamard(elementwise, np.shape(G))
+    G = as_symmetric("G", G, None if H is None else H == 0, MISSING)
+    norm, rows = _norm(weights, len(G)), _rows(G, bounds, fixed, unit)
+    prior = np.nan_to_num(G) - (1 - unit) * np.eye(len(G))
+    task = _Task(prior, rows, unit, tol, max_iter, callback)
+    if H is None:
+        return _answer(task, _project(task, norm), lambda D: _around(norm.root, D))
+    return _answer(task, _descend(task, H), lambda D: H * D)
+
+
+class _Rows(NamedTuple):
+    """Entries (i, j) and what is asked of them; the first n are the diagonal."""
+
+    i: Index
+    j: Index
+    loss: Hard
+
+    def of(self, M: Symmetric) -> Vector:
+        return M[self.i, self.j]
+
+
+class _Norm(NamedTuple):
+    """|W^(1/2) D W^(1/2)|_F: W^(1/2), its inverse, and the sum of |W|; vectors are diagonal."""
+
+    root: Array
+    inverse: Array
+    size: float
+
+
+@dataclass(frozen=True)
+class _Task:
+    """What is asked of M = X - min_eigenvalue I; G is moved as well, and M_ii = unit."""
+
+    G: Symmetric
+    rows: _Rows
+    unit: float
+    tol: float
+    max_iter: int
+    callback: Callback | None
+
+    def __post_init__(self) -> None:
+        if not self.tol > 0:
+            raise ValueError(f"tol={self.tol!r} must be positive")
+        if self.max_iter < 1:
+            raise ValueError(f"max_iter={self.max_iter!r} must be at least 1")
+
+    @property
+    def row_tol(self) -> float:
+        """Of the largest relative error of a row, so that the norm of all is below `tol`."""
+        return self.tol / (2 * np.sqrt(len(self.G)))
+
+    def wants_stop(self, step: Step) -> bool:
+        return self.callback is not None and bool(self.callback(step))
+
+
+class _Found(NamedTuple):
+    """A positive semidefinite M, and what u proves: `dual` is a bound from below."""
+
+    M: Symmetric
+    u: Vector
+    dual: float
+    status: str
+    n_iter: int
+
+
+class _Entries:
+    """Row r is the entry (i_r, j_r) of K M K; a vector K is a diagonal matrix."""
+
+    def __init__(self, i: Index, j: Index, K: Array) -> None:
+        self.i, self.j, self.K = i, j, K
+        self.shape = (len(i), len(K))
+        self._is_diagonal = K.ndim == 1  # then entries are scaled one by one
+        self._scale = K[i] * K[j] if self._is_diagonal else 1.0
+
+    def forward(self, M: Point | Symmetric) -> Vector:
+        X = as_dense(M) if self._is_diagonal else _around(self.K, as_dense(M))
+        return self._scale * X[self.i, self.j]
+
+    def adjoint(self, u: Vector) -> Symmetric:
+        n = self.shape[1]
+        half = np.bincount(self.i * n + self.j, self._scale * u / 2, n * n).reshape(n, n)
+        whole = half + half.T
+        return whole if self._is_diagonal else _around(self.K, whole)
+
+    def restrict(self, rows: Rows) -> _Entries:
+        return _Entries(self.i[rows], self.j[rows], self.K)
+
+    def norms(self) -> Vector:
+        gram = _around(self.K, np.eye(self.shape[1]))
+        lengths = np.diagonal(gram)
+        return np.sqrt((lengths[self.i] * lengths[self.j] + gram[self.i, self.j] ** 2) / 2)
+
+
+def _around(K: Array, A: Symmetric) -> Symmetric:
+    """K A K."""
+    if K.ndim == 1:
+        return K[:, None] * A * K
+    with threads_for_order(len(A)):
+        return K @ A @ K
+
+
+def _problem(task: _Task, norm: _Norm, G: Symmetric) -> FrobeniusSDP:
+    """In W^(1/2) M W^(1/2), where the norm is Frobenius' own and the cone the same."""
+    rows = _Entries(task.rows.i, task.rows.j, norm.inverse)
+    return FrobeniusSDP(rows, task.rows.loss, prior=_around(norm.root, G))
+
+
+def _project(task: _Task, norm: _Norm) -> _Found:
+    """The nearest matrix in the norm of W."""
+    problem = _problem(task, norm, task.G)
+    # what meets every row, if none touches another and no eigenvalue is negative
+    lack = task.rows.loss.target - task.rows.of(task.G)
+    start = State(lack / problem.constraints.norms() ** 2)
+    limit = _farthest(task, norm, problem)
+
+    def watch(step: Step) -> bool:
+        return task.wants_stop(step) or step.dual > limit
+
+    found = solve(problem, "newton", task.row_tol, task.max_iter, watch, start)
+    M = _around(norm.inverse, found.point.dense())
+    _check_feasible(task, M, found.history, limit)
+    return _Found(M, found.u, found.certificate.dual, found.status, found.n_iter)
+
+
+def _farthest(task: _Task, norm: _Norm, problem: FrobeniusSDP) -> float:
+    """Half a squared distance that no correlation matrix has: |M'|_F <= tr M' = <W, M>."""
+    return 0.505 * (float(np.linalg.norm(problem.prior)) + task.unit * norm.size) ** 2
+
+
+def _check_feasible(task: _Task, M: Symmetric, history: Any, limit: float) -> None:
+    if max(step.dual for step in history) <= limit:
+        return
+    rows, words = task.rows, {-1: "at most", 0: "equal to", 1: "at least"}
+    worst = np.argsort(-rows.loss.violation(rows.of(M)), kind="stable")[:3]
+    asked = [
+        f"X[{rows.i[r]}, {rows.j[r]}] {words[int(rows.loss.sense[r])]} {rows.loss.target[r]:.4g}"
+        for r in worst if rows.i[r] != rows.j[r]
+    ]
+    raise ValueError(
+        "no correlation matrix has all these bounds and fixed entries: it would be farther from G "
+        f"than any is. Hardest to meet: {', '.join(asked) or 'the diagonal'}"
+    )
+
+
+def _descend(task: _Task, H: Array) -> _Found:
+    """Accelerated proximal gradients: every step is a nearest matrix in a norm above that of H."""
+    w = H.max(axis=1)
+    norm = _norm(np.maximum(w, w.max() / 100) if w.any() else np.ones(len(w)), len(w))
+    weight, H2 = np.outer(norm.root, norm.root) ** 2, H * H
+    whole, state = Monitor(task.tol, task.max_iter), State()
+    X = Z = _unit_diagonal(np.where(H > 0, task.G, 0.0), task.unit)
+    pace, error, began = 1.0, 1.0, time.perf_counter()
+    while True:
+        aim = Z - H2 / weight * (Z - task.G)
+        run = whole.inner(min(1e-4, max(error / 100, task.row_tol / 10)), 50)
+        M, state = _nearest(task, norm, aim, state, run)
+        before, X = X, _unit_diagonal(M, task.unit)
+        value, gap = _bound(task, H2, X, state.u, weight * (M - aim))
+        error = gap / (value + w.max() ** 2)
+        step = Step(value, value - gap, gap, state.point.rank, time.perf_counter() - began)
+        status = _status(task, error, step, whole.n_steps)
+        if status:
+            return _Found(M, state.u, value - gap, status, whole.n_steps)
+        uphill = np.vdot(weight * (Z - X), X - before) > 0
+        pace, share = (1.0, 0.0) if uphill else ((1 + np.sqrt(1 + 4 * pace**2)) / 2, pace - 1)
+        Z = X + share / pace * (X - before)
+
+
+def _nearest(
+    task: _Task, norm: _Norm, aim: Symmetric, state: State, run: Monitor
+) -> tuple[Symmetric, State]:
+    """One projection of `_descend`: not certified, as the bound of the whole is."""
+    problem = _problem(task, norm, aim)
+    with one_thread():
+        state = SOLVERS["newton"](problem, state, run)
+    M = _around(norm.inverse, as_dense(state.point))
+    _check_feasible(task, M, run.history, _farthest(task, norm, problem))
+    return M, state
+
+
+def _bound(
+    task: _Task, H2: Array, X: Symmetric, u: Vector, pull: Symmetric
+) -> tuple[float, float]:
+    """|H o (X - G)|^2 / 2, and by how much it is above the least such value, at most.
+
+    `pull` is A*(u) plus a positive semidefinite matrix, so that <pull, Y> >= target.u for every
+    admissible Y; where it is not the slope at X, entries of Y may be anywhere up to `unit`.
+    """
+    slope = H2 * (X - task.G)
+    rest = slope - pull
+    diagonal = float(np.trace(rest))
+    apart = float(np.abs(rest).sum() - np.abs(np.diagonal(rest)).sum())
+    least = float(task.rows.loss.target @ u) + task.unit * (diagonal - apart)
+    return float(np.vdot(slope, X - task.G)) / 2, max(0.0, float(np.vdot(slope, X)) - least)
+
+
+def _status(task: _Task, error: float, step: Step, n_iter: int) -> str:
+    wants_stop = task.wants_stop(step)
+    if error <= task.tol:
+        return "optimal"
+    if wants_stop:
+        return "stopped"
+    if n_iter < task.max_iter:
+        return ""
+    warnings.warn(
+        f"nearest_correlation ended (max_iter) after {n_iter} steps with relative gap {error:.1e} "
+        f"> tol={task.tol:g}; raise max_iter or tol",
+        ConvergenceWarning,
+        stacklevel=4,
+    )
+    return "max_iter"
+
+
+def _unit_diagonal(M: Symmetric, unit: float) -> Symmetric:
+    """D M D with the diagonal `unit`; a congruence, so it stays positive semidefinite."""
+    lengths = np.diagonal(M)
+    X = _around(np.sqrt(unit / np.where(lengths > 0, lengths, unit)), M)
+    X = np.clip((X + X.T) / 2, -unit, unit)
+    np.fill_diagonal(X, unit)
+    return X
+
+
+def _exact(task: _Task, M: Symmetric) -> Symmetric:
+    """M with the diagonal exact, other rows too if it stays positive semidefinite."""
+    X = _unit_diagonal(M, task.unit)
+    broken = task.rows.loss.violation(task.rows.of(X)) > 0
+    met, (i, j) = X.copy(), (k[broken] for k in task.rows[:2])
+    met[i, j] = met[j, i] = task.rows.loss.target[broken]
+    for candidate in (met, X) if broken.any() else (X,):
+        if _is_positive(candidate):
+            return candidate
+    lowest = min(0.0, PSD(len(X)).min_eigenvalue(X))
+    share = lowest / (lowest - task.unit)
+    return (1 - share) * X + share * task.unit * np.eye(len(X))
+
+
+def _is_positive(X: Symmetric) -> bool:
+    try:
+        with threads_for_order(len(X)):
+            np.linalg.cholesky(X + BELOW * np.eye(len(X)))
+    except np.linalg.LinAlgError:
+        return False
+    return True
+
+
+def _answer(
+    task: _Task, found: _Found, weigh: Callable[[Symmetric], Symmetric]
+) -> NearestMatrix:
+    M = _exact(task, found.M)
+    distance = float(np.linalg.norm(weigh(M - task.G)))
+    X = M + (1 - task.unit) * np.eye(len(M))
+    np.fill_diagonal(X, 1.0)
+    return NearestMatrix(
+        matrix=X,
+        distance=distance,
+        certificate=_certificate(task, M, distance**2 / 2, found.dual),
+        multipliers=found.u[: len(X)],
+        gradient=residual(task.rows.loss, task.rows.of(found.M)),
+        status=found.status,
+        n_iter=found.n_iter,
+    )
+
+
+def _certificate(task: _Task, M: Symmetric, primal: float, dual: float) -> Certificate:
+    violation = float(task.rows.loss.violation(task.rows.of(M)).max())
+    size = max(primal, abs(dual))
+    noise = ROUNDING * size + (ROUNDING * float(np.linalg.norm(task.G))) ** 2
+    gap = np.inf if violation > 0 else max(0.0, primal - dual)
+    gap = gap if gap > noise else 0.0
+    return Certificate(
+        primal=primal,
+        dual=dual,
+        gap=gap,
+        relative_gap=gap / size if size > 0 else gap,
+        distance_bound=float(np.sqrt(2 * max(gap, noise))),
+        min_eigenvalue=1 - task.unit - BELOW,
+        violation=violation,
+    )
+
+
+def _hadamard(elementwise: Any, shape: tuple[int, ...]) -> Array:
+    H = as_symmetric("elementwise", elementwise)
+    if H.shape != shape:
+        raise ValueError(f"elementwise has shape {H.shape} and G has {shape}; they must be equal")
+    if (H < 0).any():
+        i, j = first(H < 0)
+        raise ValueError(f"elementwise[{i}, {j}] = {H[i, j]:g} is negative; weights are 0 or more")
+    return H
+
+
+def _norm(weights: Any, n: int) -> _Norm:
+    w = np.ones(n) if weights is None else np.asarray(weights, dtype=float)
+    if w.shape == (n,):
+        if not (np.isfinite(w) & (w > 0)).all():
+            k = first(~(np.isfinite(w) & (w > 0)))[0]
+            raise ValueError(f"weights[{k}] = {w[k]:g}; weights must be positive and finite")
+        return _Norm(np.sqrt(w), 1 / np.sqrt(w), float(w.sum()))
+    if w.shape != (n, n):
+        raise ValueError(f"weights has shape {w.shape}; expected ({n},) or ({n}, {n})")
+    pairs = PSD(n).split(as_symmetric("weights", w))
+    if not pairs.values[0] > n * np.finfo(float).eps * pairs.values[-1]:
+        raise ValueError(
+            f"weights has the eigenvalue {pairs.values[0]:.3g}; W must be positive definite "
+            "(for weights entry by entry use `elementwise`)"
+        )
+    root, inverse = ((pairs.vectors * pairs.values**p) @ pairs.vectors.T for p in (0.5, -0.5))
+    return _Norm(root, inverse, float(np.abs(w).sum()))
+
+
+def _rows(G: Symmetric, bounds: Any, fixed: Any, unit: float) -> _Rows:
+    """The diagonal, the entries held at one value, and the bounds that not every X meets."""
+    n = len(G)
+    low, high = (None, None) if bounds is None else bounds
+    lower, upper = _limit("lower", low, -np.inf, n), _limit("upper", high, np.inf, n)
+    held = _held(fixed, n)
+    _check_entries(G, lower, upper, held, unit)
+    lower, upper = np.where(held, G, lower), np.where(held, G, upper)
+    same = lower == upper
+    parts = [(np.arange(n), np.arange(n), np.full(n, unit), np.zeros(n))]
+    for mask, value, sense in (
+        (same, lower, 0.0),
+        (~same & (lower > -unit), lower, 1.0),
+        (~same & (upper < unit), upper, -1.0),
+    ):
+        i, j = np.nonzero(np.triu(mask, 1))
+        parts.append((i, j, value[i, j], np.full(len(i), sense)))
+    i, j, target, sense = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return _Rows(i, j, Hard(target, sense))
+
+
+def _limit(name: str, value: Any, nothing: float, n: int) -> Array:
+    limit = np.asarray(nothing if value is None else value, dtype=float)
+    if limit.ndim and limit.shape != (n, n):
+        raise ValueError(f"the {name} bounds have shape {limit.shape}; give a number or ({n}, {n})")
+    limit = np.broadcast_to(np.where(np.isnan(limit), nothing, limit), (n, n))
+    if not np.array_equal(limit, limit.T):
+        i, j = first(limit != limit.T)
+        raise ValueError(
+            f"the {name} bounds are not symmetric: {limit[i, j]:g} at ({i}, {j}) and "
+            f"{limit[j, i]:g} at ({j}, {i})"
+        )
+    return limit
+
+
+def _held(fixed: Any, n: int) -> Array:
+    """Which entries are fixed, as a symmetric mask."""
+    mask, given = np.zeros((n, n), dtype=bool), np.asarray(() if fixed is None else fixed)
+    if given.dtype == bool:
+        if given.shape != (n, n):
+            raise ValueError(f"fixed has shape {given.shape}; a mask must have ({n}, {n})")
+        mask |= given
+    elif given.size:
+        i, j = _pairs(given, n).T
+        mask[i, j] = True
+    return mask | mask.T
+
+
+def _pairs(given: Array, n: int) -> Index:
+    if given.ndim != 2 or given.shape[1] != 2 or given.dtype.kind not in "iu":
+        raise ValueError(
+            f"fixed has shape {given.shape} and type {given.dtype}; give a boolean mask or pairs "
+            "of integers (i, j)"
+        )
+    wrong = (given < 0).any(axis=1) | (given >= n).any(axis=1) | (given[:, 0] == given[:, 1])
+    if wrong.any():
+        k = first(wrong)[0]
+        raise ValueError(
+            f"fixed[{k}] = {tuple(given[k].tolist())} must be two different numbers below {n}; the "
+            "diagonal is 1 anyway"
+        )
+    return given
+
+
+def _check_entries(
+    G: Symmetric, lower: Array, upper: Array, held: Array, unit: float
+) -> None:
+    off = ~np.eye(len(G), dtype=bool)
+    most = f"{unit:g}, the most that a correlation can be here"
+    for wrong, words in (
+        (lower > upper, "the bounds cross at {0}: {2:g} > {3:g}"),
+        (held & ~(np.abs(G) <= unit), f"the fixed entry G{{0}} = {{1:g}} is not within {most}"),
+        (held & ((lower > G) | (upper < G)), "the fixed entry G{0} = {1:g} breaks its bounds"),
+        (lower > unit, f"the lower bound {{2:g}} at {{0}} is above {most}"),
+        (upper < -unit, f"the upper bound {{3:g}} at {{0}} is below -{most}"),
+    ):
+        if (wrong & off).any():
+            at = first(wrong & off)
+            raise ValueError(words.format(list(at), G[at], lower[at], upper[at]))

@@ -1,0 +1,288 @@
+"""`solve_sdp`: an SDP with or without a Frobenius term, and the proof of its answer."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from ..core import FrobeniusSDP, Product, Step
+from ..core.cones import as_dense
+from ..core.threads import one_thread
+from ..core.types import Symmetric, Vector
+from ..solvers import Interrupted, solve
+from ..solvers.admm import admm
+from ..solvers.gram import GramSolver, gram_solver
+from ..solvers.monitor import State
+from ..solvers.proximal import proximal
+from ..solvers.watch import SDPCallback, SDPStep, Watch
+from .certificate import SDPCertificate, certify_sdp, dual_slack
+from .faces import Exposure, cover, reduce_to_face
+from .infeasibility import Ray, find_ray, verify_ray
+from .presolve import simplify
+
+#: Error that the first phase is to reach, and the rounds that it has for it.
+ROUGH, ROUNDS = 1e-2, 150
+#: Error after that from which a proof of infeasibility is looked for.
+HOPELESS = 1e-1
+
+
+@dataclass(frozen=True)
+class SDPSolution:
+    """The answer of an SDP and what is proven of it.
+
+    Attributes
+    ----------
+    status : {"optimal", "primal_infeasible", "dual_infeasible", "not_converged"}
+    X : ndarray of the cone's shape
+    y : ndarray of shape (n_rows,)
+        Multipliers in the sign of the rows as given: how fast the optimum rises with each
+        right-hand side; >= 0 for rows that say at least, <= 0 for at most.
+    Z : ndarray of the cone's shape
+        The multiplier of X: C - A*(y), with the slope of the Frobenius term if there is one.
+    certificate : SDPCertificate
+    ray : Ray or None
+        The proof of infeasibility.
+    sigma : float
+        Where the proximal steps ended; with X and y a start for a similar problem.
+    history : tuple of SDPStep
+    n_iter : int
+        Eigen-decompositions.
+    ended : str
+        Why the run ended: "optimal", "max_iter", "time_limit", "stopped", "interrupted", "ray".
+    """
+
+    status: str
+    X: Symmetric
+    y: Vector
+    Z: Symmetric
+    certificate: SDPCertificate
+    ray: Ray | None
+    sigma: float
+    history: tuple[SDPStep, ...]
+    n_iter: int
+    ended: str
+    problem: FrobeniusSDP
+
+    @property
+    def blocks(self) -> list[Symmetric]:
+        """X block by block."""
+        cone = self.problem.cone
+        return cone.cut(self.X) if isinstance(cone, Product) else [self.X]
+
+
+def solve_sdp(
+    problem: FrobeniusSDP,
+    tol: float = 1e-6,
+    max_iter: int = 20_000,
+    time_limit: float = np.inf,
+    callback: SDPCallback | None = None,
+    start: SDPSolution | State | None = None,
+    trace_bound: float | None = None,
+) -> SDPSolution:
+    """Solve an SDP: minimise <C, X> over X in the cone, with rows that must hold.
+
+    A finite sigma adds |X - prior|^2 / (2 sigma): the paper's problem, solved in the dual by
+    semismooth Newton. With sigma = inf the SDP itself is solved: a face that holds all feasible
+    X is looked for, ADMM gives a first answer and proximal steps the exact one.
+
+    Parameters
+    ----------
+    problem : FrobeniusSDP
+        Hard rows only; see `frobmetric.sdp.sdp` for one made of matrices.
+    tol : float
+        Stop when the three relative errors of the certificate are this small.
+    max_iter : int
+        Stop after so many eigen-decompositions.
+    time_limit : float
+        Stop after so many seconds.
+    callback : callable
+        Called with each step; a true answer stops the run.
+    start : SDPSolution or State
+        Where to start; of a state X (`point`), the multipliers (`u`) or `sigma` may be missing.
+    trace_bound : float
+        A number that the trace of no feasible X exceeds, for the bound of the certificate.
+        Looked for in the rows if not given.
+
+    Returns
+    -------
+    SDPSolution
+        Its certificate is computed from X and y alone. An answer that misses `tol` has the status
+        "not_converged", and a `ConvergenceWarning` names the errors.
+
+    Raises
+    ------
+    Interrupted
+        On Ctrl-C, with the best answer so far.
+
+    Examples
+    --------
+    The largest eigenvalue of a matrix, as an SDP: maximise <S, X> with trace X = 1.
+
+    >>> import numpy as np
+    >>> from frobmetric.sdp import sdp, solve_sdp
+    >>> S = np.array([[2.0, 1.0], [1.0, 2.0]])
+    >>> solution = solve_sdp(sdp(-S, [np.eye(2)], [1.0]))
+    >>> solution.status, round(-solution.certificate.primal, 6)
+    ('optimal', 3.0)
+    """
+    _check(problem, tol, max_iter)
+    if np.isfinite(problem.sigma):
+        return _solve_regularised(problem, tol, max_iter, time_limit, callback, start)
+    run = _Run(problem, tol, max_iter, time_limit, callback)
+    interrupted = False
+    try:
+        with one_thread():
+            run.go(start)
+    except KeyboardInterrupt:
+        if run.watch.best is None:
+            raise
+        interrupted = True
+    solution = run.solution(trace_bound)
+    if interrupted:
+        raise Interrupted(replace(solution, ended="interrupted"))
+    _warn_unless_solved(solution, tol)
+    return solution
+
+
+class _Run:
+    """One run on a plain SDP, from the problem as given to its answer."""
+
+    def __init__(
+        self, problem: FrobeniusSDP, tol: float, max_iter: int, time_limit: float,
+        callback: SDPCallback | None,
+    ) -> None:
+        self.given = problem
+        self.simple, units, self.lift = simplify(problem)
+        self.watch = Watch(tol, max_iter, units, time_limit, callback)
+        self.exposure: Exposure | None = None
+        self.ray: Ray | None = None
+
+    def go(self, start: SDPSolution | State | None) -> None:
+        gram, watch = gram_solver(self.simple.constraints), self.watch
+        self.exposure = reduce_to_face(self.simple, gram, watch)
+        problem = self.exposure.problem if self.exposure else self.simple
+        X, y, sigma = self._begin(start)
+        X, y, sigma = admm(problem, gram, X, y, sigma, watch, ROUGH, ROUNDS)
+        if watch.error > HOPELESS and not watch.status:
+            self._look_for_ray(gram, X, y)
+        while not watch.status:
+            proximal(problem, X, y, sigma, watch)
+            if not watch.status:
+                X, y, sigma = admm(problem, gram, *watch.state, watch, watch.error / 10, ROUNDS)
+
+    def _begin(self, start: SDPSolution | State | None) -> tuple[Symmetric, Vector, float]:
+        if isinstance(start, SDPSolution):
+            X, y, sigma = start.X, start.y, start.sigma
+        elif start is not None:
+            X = None if start.point is None else as_dense(start.point)
+            y, sigma = start.u, start.sigma
+        else:
+            X = y = sigma = None
+        return (
+            np.zeros(self.simple.cone.shape) if X is None else self.lift.lower_x(X),
+            np.zeros(self.simple.constraints.shape[0]) if y is None else self.lift.lower_y(y),
+            1.0 if sigma is None else sigma,
+        )
+
+    def _look_for_ray(self, gram: GramSolver, X: Symmetric, y: Vector) -> None:
+        found = find_ray(self.simple, gram, X, y, self.watch)
+        if found is None:
+            return
+        kind, vector = found
+        back = self.lift.y if kind == "primal_infeasible" else self.lift.X
+        self.ray = verify_ray(self.given, kind, back(vector))
+        if self.ray is not None:
+            self.watch.status = "ray"
+
+    def solution(self, trace_bound: float | None) -> SDPSolution:
+        """The best iterate as an answer to the problem as given."""
+        best = self.watch.best
+        if best is None:
+            raise RuntimeError("the run recorded no iterate")
+        y = best.y if self.exposure is None else cover(self.simple, self.exposure, best.y)
+        X, y = self.lift.X(best.X), self.lift.y(y)
+        y = np.clip(y, self.given.loss.lower, self.given.loss.upper)
+        certificate = certify_sdp(self.given, X, y, trace_bound)
+        solved = "optimal" if certificate.error <= self.watch.tol else "not_converged"
+        return SDPSolution(
+            status=solved if self.ray is None else self.ray.kind,
+            X=X,
+            y=y,
+            Z=dual_slack(self.given, X, y),
+            certificate=certificate,
+            ray=self.ray,
+            sigma=best.sigma,
+            history=tuple(self.watch.history),
+            n_iter=self.watch.n_steps,
+            ended=self.watch.status,
+            problem=self.given,
+        )
+
+
+def _solve_regularised(
+    problem: FrobeniusSDP, tol: float, max_iter: int, time_limit: float,
+    callback: SDPCallback | None, start: SDPSolution | State | None,
+) -> SDPSolution:
+    history: list[SDPStep] = []
+
+    def note(step: Step) -> bool:
+        eta_g = abs(step.gap) / (1 + abs(step.primal) + abs(step.dual))
+        history.append(SDPStep(
+            "newton", step.primal, step.dual, np.nan, 0.0, eta_g, problem.sigma, step.seconds
+        ))
+        wants_stop = callback is not None and bool(callback(history[-1]))
+        return wants_stop or step.seconds > time_limit
+
+    begin = State(u=start.y) if isinstance(start, SDPSolution) else start
+    for finer in (1.0, 0.1, 0.01):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # the certificate decides below
+            found = solve(problem, "newton", finer * tol, max_iter, note, begin)
+        X, begin = found.point.dense(), found
+        certificate = certify_sdp(problem, X, found.u)
+        if certificate.error <= tol or found.status != "optimal":
+            break
+    solution = SDPSolution(
+        status="optimal" if certificate.error <= tol else "not_converged",
+        X=X,
+        y=found.u,
+        Z=dual_slack(problem, X, found.u),
+        certificate=certificate,
+        ray=None,
+        sigma=problem.sigma,
+        history=tuple(history),
+        n_iter=found.n_iter,
+        ended=found.status,
+        problem=problem,
+    )
+    _warn_unless_solved(solution, tol)
+    return solution
+
+
+def _check(problem: FrobeniusSDP, tol: float, max_iter: int) -> None:
+    if not tol > 0:
+        raise ValueError(f"tol={tol!r} must be positive")
+    if max_iter < 1:
+        raise ValueError(f"max_iter={max_iter!r} must be at least 1")
+    open_ended = np.isinf(problem.loss.lower) | np.isinf(problem.loss.upper)
+    if problem.loss.curvature.any() or not open_ended.all():
+        raise ValueError(
+            "solve_sdp takes rows that must hold (Hard, Equal, AtLeast, AtMost); this problem has "
+            "losses that can be paid: use frobmetric.solve"
+        )
+    if np.isinf(problem.sigma) and problem.prior.any():
+        raise ValueError("a prior without a Frobenius term means nothing: give a finite sigma")
+
+
+def _warn_unless_solved(solution: SDPSolution, tol: float) -> None:
+    if solution.status != "not_converged" or solution.ended == "stopped":
+        return
+    warnings.warn(
+        f"not solved to tol={tol:g} ({solution.ended} after {solution.n_iter} "
+        f"eigen-decompositions): {solution.certificate}",
+        ConvergenceWarning,
+        stacklevel=3,
+    )
