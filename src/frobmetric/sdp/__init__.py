@@ -1,15 +1,24 @@
 """General semidefinite programs: exact, with a Frobenius term, from files, and nearest matrices."""
 
 from .certificate import SDPCertificate, certify_sdp
+from .construct import sdp
+from .correlation import nearest_correlation
+from .covariance import nearest_covariance
+from .norm_bound import solve_norm_bounded
 from .sdpa import SDPAError, read_sdpa, write_sdpa
-from .solve import SDPSolution, solve_sdp
+from .solution import SDPSolution
+from .solve import solve_sdp
 
 __all__ = [
     "SDPAError",
     "SDPCertificate",
     "SDPSolution",
     "certify_sdp",
+    "nearest_correlation",
+    "nearest_covariance",
     "read_sdpa",
+    "sdp",
+    "solve_norm_bounded",
     "solve_sdp",
     "write_sdpa",
 ]

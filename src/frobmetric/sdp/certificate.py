@@ -24,7 +24,7 @@ class SDPCertificate:
         Relative errors: how far X is from the rows, |A X - b| / (1 + |b|); how far C - A*(y) is
         from the cone, |C - A*(y) - Z| / (1 + |C|); and the gap, |p - d| / (1 + |p| + |d|).
     min_eigenvalue, min_eigenvalue_dual : float
-        Of X, and of C - A*(y).
+        Of X, and of C - A*(y); the latter is 0 with a Frobenius term, where every y is feasible.
     bound : float
         A number that no feasible X goes below; -infinity if none is known.
     trace_bound : float
@@ -75,22 +75,40 @@ def certify_sdp(
     b = targets(problem)
     X, y = _checked("X", X, problem.cone.shape), _checked("y", y, b.shape)
     y = np.clip(y, problem.loss.lower, problem.loss.upper)
-    Z = dual_slack(problem, X, y)
-    lowest = problem.cone.min_eigenvalue(Z)
-    known = find_trace_bound(problem) if trace_bound is None else trace_bound
-    primal, dual, bound = _objectives(problem, X, y, known, lowest)
-    outside = np.sqrt(problem.cone.split(Z).negative_norm2)
+    primal, dual = _objectives(problem, X, y)
+    eta_d, lowest, bound, known = _dual_side(problem, X, y, dual, trace_bound)
     return SDPCertificate(
         primal=primal,
         dual=dual,
         eta_p=float(np.linalg.norm(_missed(problem, X, b))) / (1 + float(np.linalg.norm(b))),
-        eta_d=float(outside) / (1 + float(np.linalg.norm(problem.cost))),
+        eta_d=eta_d,
         eta_g=abs(primal - dual) / (1 + abs(primal) + abs(dual)),
         min_eigenvalue=problem.cone.min_eigenvalue(X),
         min_eigenvalue_dual=lowest,
         bound=bound,
         trace_bound=known,
     )
+
+
+def _objectives(problem: FrobeniusSDP, X: Symmetric, y: Vector) -> tuple[float, float]:
+    if np.isfinite(problem.sigma):
+        found = problem.compare(X, y)
+        return found.primal, found.dual
+    dual = float(targets(problem) @ y) + problem.offset
+    return float(np.vdot(problem.cost, X)) + problem.offset, dual
+
+
+def _dual_side(
+    problem: FrobeniusSDP, X: Symmetric, y: Vector, dual: float, trace_bound: float | None
+) -> tuple[float, float, float, float]:
+    """eta_d, the smallest eigenvalue of the slack, the bound and the trace bound behind it."""
+    if np.isfinite(problem.sigma):  # every y is dual feasible, and its objective a bound
+        return 0.0, 0.0, dual, np.inf
+    slack = problem.cone.split(dual_slack(problem, X, y))
+    eta_d = float(np.sqrt(slack.negative_norm2)) / (1 + float(np.linalg.norm(problem.cost)))
+    known = find_trace_bound(problem) if trace_bound is None else trace_bound
+    short = min(0.0, slack.lowest)
+    return eta_d, slack.lowest, dual + known * short if short else dual, known
 
 
 def dual_slack(problem: FrobeniusSDP, X: Symmetric, y: Vector) -> Symmetric:
@@ -113,19 +131,6 @@ def find_trace_bound(problem: FrobeniusSDP) -> float:
     if lowest <= 1e-8 * float(np.abs(v).max(initial=0.0)):
         return np.inf
     return max(0.0, float(targets(problem) @ v)) / lowest
-
-
-def _objectives(
-    problem: FrobeniusSDP, X: Symmetric, y: Vector, trace_bound: float, lowest: float
-) -> tuple[float, float, float]:
-    """<C, X>, b.y and a number below the optimum."""
-    if np.isfinite(problem.sigma):
-        found = problem.compare(X, y)
-        return found.primal, found.dual, found.dual
-    dual = float(targets(problem) @ y) + problem.offset
-    short = min(0.0, lowest)
-    bound = dual + trace_bound * short if short else dual
-    return float(np.vdot(problem.cost, X)) + problem.offset, dual, bound
 
 
 def _missed(problem: FrobeniusSDP, X: Symmetric, b: Vector) -> Vector:

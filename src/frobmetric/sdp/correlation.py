@@ -59,8 +59,8 @@ def nearest_correlation(
     min_eigenvalue : float in [0, 1)
         No eigenvalue of X is smaller.
     tol : float
-        Norm of what the constraints may lack before X is made exact; with `elementwise`, proven
-        relative gap of the squared distance.
+        Norm of what the constraints may lack before X is made exact. With `elementwise`, proven
+        gap of half the squared distance, relative to that plus the largest weight squared.
     max_iter : int
         Most eigen-decompositions.
     callback : callable
@@ -216,27 +216,28 @@ def _project(task: _Task, norm: _Norm) -> _Found:
 
 def _farthest(task: _Task, norm: _Norm, problem: FrobeniusSDP) -> float:
     """Half a squared distance that no correlation matrix has: |M'|_F <= tr M' = <W, M>."""
+    # 1% above the bound itself, so that rounding proves nothing
     return 0.505 * (float(np.linalg.norm(problem.prior)) + task.unit * norm.size) ** 2
 
 
 def _check_feasible(task: _Task, M: Symmetric, history: Any, limit: float) -> None:
     if max(step.dual for step in history) <= limit:
         return
-    rows, words = task.rows, {-1: "at most", 0: "equal to", 1: "at least"}
-    worst = np.argsort(-rows.loss.violation(rows.of(M)), kind="stable")[:3]
-    asked = [
+    rows, words, n = task.rows, {-1: "at most", 0: "equal to", 1: "at least"}, len(M)
+    worst = n + np.argsort(-rows.loss.violation(rows.of(M))[n:], kind="stable")[:3]
+    asked = ", ".join(
         f"X[{rows.i[r]}, {rows.j[r]}] {words[int(rows.loss.sense[r])]} {rows.loss.target[r]:.4g}"
-        for r in worst if rows.i[r] != rows.j[r]
-    ]
+        for r in worst
+    )
     raise ValueError(
         "no correlation matrix has all these bounds and fixed entries: it would be farther from G "
-        f"than any is. Hardest to meet: {', '.join(asked) or 'the diagonal'}"
+        f"than any is. Hardest to meet: {asked}"
     )
 
 
 def _descend(task: _Task, H: Array) -> _Found:
     """Accelerated proximal gradients: every step is a nearest matrix in a norm above that of H."""
-    w = H.max(axis=1)
+    w = H.max(axis=1)  # w_i w_j >= H_ij^2; where all is free any norm will do
     norm = _norm(np.maximum(w, w.max() / 100) if w.any() else np.ones(len(w)), len(w))
     weight, H2 = np.outer(norm.root, norm.root) ** 2, H * H
     whole, state = Monitor(task.tol, task.max_iter), State()
@@ -248,7 +249,8 @@ def _descend(task: _Task, H: Array) -> _Found:
         M, state = _nearest(task, norm, aim, state, run)
         before, X = X, _unit_diagonal(M, task.unit)
         value, gap = _bound(task, H2, X, state.u, weight * (M - aim))
-        error = gap / (value + w.max() ** 2)
+        broken = task.rows.loss.violation(task.rows.of(X)).max()
+        error = max(gap / (value + weight.max()), float(broken))
         step = Step(value, value - gap, gap, state.point.rank, time.perf_counter() - began)
         status = _status(task, error, step, whole.n_steps)
         if status:
@@ -283,7 +285,8 @@ def _bound(
     diagonal = float(np.trace(rest))
     apart = float(np.abs(rest).sum() - np.abs(np.diagonal(rest)).sum())
     least = float(task.rows.loss.target @ u) + task.unit * (diagonal - apart)
-    return float(np.vdot(slope, X - task.G)) / 2, max(0.0, float(np.vdot(slope, X)) - least)
+    value = float(np.vdot(slope, X - task.G)) / 2
+    return value, min(max(0.0, float(np.vdot(slope, X)) - least), value)
 
 
 def _status(task: _Task, error: float, step: Step, n_iter: int) -> str:
@@ -402,7 +405,7 @@ def _norm(weights: Any, n: int) -> _Norm:
 def _rows(G: Symmetric, bounds: Any, fixed: Any, unit: float) -> _Rows:
     """The diagonal, the entries held at one value, and the bounds that not every X meets."""
     n = len(G)
-    low, high = (None, None) if bounds is None else bounds
+    low, high = (None, None) if bounds is None else _pair(bounds)
     lower, upper = _limit("lower", low, -np.inf, n), _limit("upper", high, np.inf, n)
     held = _held(fixed, n)
     _check_entries(G, lower, upper, held, unit)
@@ -418,6 +421,12 @@ def _rows(G: Symmetric, bounds: Any, fixed: Any, unit: float) -> _Rows:
         parts.append((i, j, value[i, j], np.full(len(i), sense)))
     i, j, target, sense = (np.concatenate(column) for column in zip(*parts, strict=True))
     return _Rows(i, j, Hard(target, sense))
+
+
+def _pair(bounds: Any) -> tuple[Any, Any]:
+    if not isinstance(bounds, tuple | list) or len(bounds) != 2:
+        raise ValueError("bounds must be a pair (lower, upper); None in it is no bound")
+    return bounds[0], bounds[1]
 
 
 def _limit(name: str, value: Any, nothing: float, n: int) -> Array:

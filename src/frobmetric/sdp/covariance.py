@@ -204,7 +204,7 @@ def _check_variances(rows: list[Any], loss: Hard, floor: float) -> None:
         if loss.sense[k] <= 0 and loss.target[k] < least:
             raise ValueError(
                 f"b[{k}] = {loss.target[k]:g} asks for a variance below {least:g}, which the "
-                "portfolio A[k] has at least; raise b[k] or lower min_eigenvalue"
+                f"portfolio A[{k}] has at least; raise b[{k}] or lower min_eigenvalue"
             )
 
 

@@ -21,6 +21,8 @@ from ..solvers.watch import Watch
 ROUNDS = 300
 #: Distance of W from both sets, relative to its norm, at which it counts as found, and exact.
 FOUND, EXACT = 1e-9, 1e-14
+#: Rounds that must halve that distance, before and after W counts as found.
+SLOW, QUICK = 50, 8
 #: How strongly each round pulls towards large W.
 PULL = 0.1
 
@@ -78,22 +80,22 @@ def _exposing_vector(
         y = gram(A.forward(V))
         return y - (float(b @ y) / length) * along if length > 0 else y
 
-    V, best, least, before = identity, None, FOUND, np.inf
-    for round_ in range(ROUNDS):
+    V, best, least, seen = identity, None, np.inf, [np.inf]
+    for _ in range(ROUNDS):
         inside = cone.split(V).clipped(1.0)
         size = float(np.linalg.norm(inside))
         if size <= FOUND or watch.count():
             return None
         y = nearest(2 * inside - V + PULL * identity)
         reached = A.adjoint(y)
-        apart = float(np.linalg.norm(reached - inside)) / size
-        if apart <= least:
-            best, least = y, apart
-        V = V + reached - inside
-        if least <= EXACT or (round_ % 50 == 49 and apart > before / 2):
+        seen.append(float(np.linalg.norm(reached - inside)) / size)
+        if seen[-1] < least:
+            best, least = y, seen[-1]
+        patience = QUICK if least <= FOUND else SLOW
+        if least <= EXACT or min(seen[-patience:]) > seen[-patience:][0] / 2:
             break  # exact, or as near as it gets
-        before = apart if round_ % 50 == 49 else before
-    return best
+        V = V + reached - inside
+    return best if least <= FOUND else None
 
 
 def _exposed(cone: Cone, W: Symmetric) -> Cone | None:

@@ -24,6 +24,8 @@ ROUNDS = 400
 FOUND = 1e-9
 #: Largest error of a ray of the problem as given that still proves something.
 ACCEPTED = 1e-7
+#: Relative rounding of A*(y), whose terms may cancel.
+ROUNDING = 1e-14
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,9 @@ def _verified_y(problem: FrobeniusSDP, y: Vector) -> Ray | None:
         return None
     y = y / gain
     W = problem.constraints.adjoint(y)
-    above = max(0.0, -problem.cone.min_eigenvalue(-W))
+    # what the terms of W leave when they cancel is nothing
+    rounding = ROUNDING * float(np.abs(y) @ problem.constraints.norms())
+    above = max(0.0, -problem.cone.min_eigenvalue(-W) - rounding)
     error = above / max(float(np.linalg.norm(W)), np.finfo(float).tiny) if above else 0.0
     return Ray("primal_infeasible", y, error) if error <= ACCEPTED else None
 
@@ -96,6 +100,11 @@ def _primal_ray(
     length = float(b @ along)
     if length <= 0:
         return None
+    # equations without a solution have a y with A*(y) = 0, which `gram` magnifies
+    alone = gram(along / float(np.linalg.norm(along)))
+    alone = alone / float(np.linalg.norm(alone))
+    if float(np.linalg.norm(A.adjoint(alone))) <= FOUND * float(b @ alone):
+        return alone
 
     def nearest(W: Symmetric) -> Vector:
         """The y with b.y = 1 whose -A*(y) is nearest to W."""

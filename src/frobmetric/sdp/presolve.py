@@ -6,8 +6,9 @@ the problem before. Nothing is lost: every step is exact.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,8 +17,11 @@ from scipy.sparse.csgraph import connected_components
 from ..core import PSD, Beside, Constraints, Equal, FrobeniusSDP, Nonnegative, Product, Sparse
 from ..core.cones import Cone
 from ..core.matrices import Scaled
-from ..core.types import Array, Symmetric, Vector
+from ..core.types import Array, Index, Symmetric, Vector
 from ..solvers.watch import Units
+
+#: Relative difference up to which two rows, or two right-hand sides, are the same number.
+SAME = 1e-14
 
 
 @dataclass(frozen=True)
@@ -42,14 +46,120 @@ class Lift:
         )
 
 
-def simplify(problem: FrobeniusSDP) -> tuple[FrobeniusSDP, Units, Lift]:
-    """Equations only, split into blocks, scaled; with the units and the way back."""
-    b = targets(problem)
-    equations, first = with_slacks(problem)
+def simplify(problem: FrobeniusSDP) -> tuple[FrobeniusSDP, Units, Lift, Fewer]:
+    """No row twice, equations only, split into blocks, scaled; with the units and the way back."""
+    fewer = drop_rows(problem)
+    equations, first = with_slacks(fewer.problem)
     blocks, second = split_blocks(equations)
     scaled, units, third = scale(blocks)
-    norms = {"norm_b": float(np.linalg.norm(b)), "norm_c": float(np.linalg.norm(problem.cost))}
-    return scaled, replace(units, **norms), first.after(second).after(third)
+    units = replace(
+        units,
+        rows=fewer.weights * units.rows,
+        norm_b=float(np.linalg.norm(targets(problem))),
+        norm_c=float(np.linalg.norm(problem.cost)),
+    )
+    return scaled, units, fewer.lift.after(first).after(second).after(third), fewer
+
+
+class Fewer(NamedTuple):
+    """A problem without the rows that say nothing of their own.
+
+    `weights` tells what each row left stands for: the norm of it and of the rows that it implies,
+    relative to its own. `contradiction` is a y with b.y > 0 and A*(y) = 0, None if there is none.
+    """
+
+    problem: FrobeniusSDP
+    lift: Lift
+    notes: tuple[str, ...]
+    weights: Vector
+    contradiction: Vector | None
+
+
+def drop_rows(problem: FrobeniusSDP) -> Fewer:
+    """Without rows that are zero, or a multiple of others that say as much; their y is 0.
+
+    Rows that are not `Sparse` stay, and so do all where some contradict each other.
+    """
+    A, ledger = problem.constraints, _Ledger(targets(problem), senses(problem))
+    if isinstance(A, Sparse):
+        size = abs(A.rows).sum(axis=1)
+        ledger.judge_zeros(np.flatnonzero(size == 0))
+        for rows, factors in _multiples(A.rows, size):
+            ledger.judge_multiples(rows, factors)
+    kept = np.flatnonzero(ledger.weights2)
+    weights, notes = np.sqrt(ledger.weights2[kept]), tuple(ledger.notes)
+    if ledger.contradiction is not None or len(kept) == A.shape[0]:
+        same = Lift(_same, _same, _same, _same)
+        return Fewer(problem, same, notes, np.ones(A.shape[0]), ledger.contradiction)
+
+    def up(y: Vector) -> Vector:
+        whole = np.zeros(A.shape[0])
+        whole[kept] = y
+        return whole
+
+    fewer = replace(problem, constraints=A.restrict(kept), loss=problem.loss.restrict(kept))
+    return Fewer(fewer, Lift(_same, up, _same, lambda y: y[kept]), notes, weights, None)
+
+
+class _Ledger:
+    """What is noted of each row; dropped ones have the weight 0."""
+
+    def __init__(self, b: Vector, sense: Vector) -> None:
+        self.b, self.sense, self.weights2 = b, sense, np.ones(len(b))
+        self.notes: list[str] = []
+        self.contradiction: Vector | None = None
+
+    def judge_zeros(self, rows: Index) -> None:
+        b, sense = self.b[rows], self.sense[rows]
+        short = np.where(sense == 0, np.abs(b), sense * b)
+        is_met = short <= SAME * np.abs(self.b).max(initial=0.0)
+        for r in rows[~is_met]:
+            self._contradict(f"row {r} is zero and asks for {self.b[r]:g}", [r], [self.b[r]])
+        for r in rows[is_met][len(rows) == len(self.b):]:  # one row must stay
+            self.weights2[r] = 0.0
+            self.notes.append(f"row {r} is zero and holds for every X: dropped")
+
+    def judge_multiples(self, rows: Index, factors: Vector) -> None:
+        """Rows <factor_r A, X> with their b_r are bounds on one number, <A, X>."""
+        level, side = self.b[rows] / factors, self.sense[rows] * np.sign(factors)
+        lower, upper = np.where(side >= 0, level, -np.inf), np.where(side <= 0, level, np.inf)
+        low, high = int(np.argmax(lower)), int(np.argmin(upper))
+        if lower[low] - upper[high] > SAME * np.abs(level).max():
+            pair = rows[[low, high]]
+            words = f"rows {pair.min()} and {pair.max()} contradict each other"
+            self._contradict(words, pair, [1 / factors[low], -1 / factors[high]])
+            return
+        ends = [k for k, bound in ((low, lower), (high, upper)) if np.isfinite(bound[k])]
+        equal = np.flatnonzero(side == 0)
+        kept = [int(equal[np.argmax(np.abs(factors[equal]))])] if len(equal) else ends
+        dropped = np.delete(np.arange(len(rows)), kept)
+        self.weights2[rows[dropped]] = 0.0
+        self.weights2[rows[kept]] += np.sum(factors[dropped] ** 2) / factors[kept] ** 2
+        said = " and ".join(f"row {r}" for r in np.unique(rows[kept]))
+        self.notes += [f"row {r} says no more than {said}: dropped" for r in rows[dropped]]
+
+    def _contradict(self, words: str, rows: Any, y: Any) -> None:
+        self.notes.append(f"{words}: no X meets that")
+        self.contradiction = np.zeros(len(self.b))
+        self.contradiction[rows] = y
+
+
+def _multiples(rows: sp.csr_array, size: Vector) -> Iterator[tuple[Index, Vector]]:
+    """Every set of two or more rows that are multiples of the first, with their factors."""
+    probe = np.random.default_rng(0).normal(size=rows.shape[1])
+    mark = np.abs(rows @ probe) / np.where(size > 0, size, np.nan)
+    order = np.argsort(mark)[: np.count_nonzero(size)]  # NaN comes last
+    for alike in np.split(order, np.flatnonzero(np.diff(mark[order]) > 1e-10) + 1):
+        left = np.sort(alike)
+        while len(left) > 1:
+            own, first = rows[left], rows[left[:1]]
+            pivot = first.indices[np.argmax(np.abs(first.data))]
+            factors = own[:, [pivot]].toarray() / first[0, pivot]
+            apart = abs(own - sp.csr_array(factors) @ first).max(axis=1).toarray()
+            same = np.ravel(apart) <= SAME * size[left]
+            if np.count_nonzero(same) > 1:
+                yield left[same], factors[same, 0]
+            left = left[~same]
 
 
 def targets(problem: FrobeniusSDP) -> Vector:
@@ -74,12 +184,12 @@ def with_slacks(problem: FrobeniusSDP) -> tuple[FrobeniusSDP, Lift]:
         sp.csr_array(entries, shape=(len(sense), len(rows))), Nonnegative(len(rows))
     )
     inside, b = problem.constraints, targets(problem)
-    parts = problem.cone.cones if isinstance(problem.cone, Product) else (problem.cone,)
-    cone = Product((*parts, slack.cone))
-    constraints = (
-        Sparse(sp.hstack([inside.rows, slack.rows]), cone) if isinstance(inside, Sparse)
-        else Beside([inside, slack], [problem.cone, slack.cone])
-    )
+    cone = Product((problem.cone, slack.cone))
+    constraints: Constraints = Beside([inside, slack], cone.cones)
+    if isinstance(inside, Sparse):
+        if isinstance(problem.cone, Product):
+            cone = Product((*problem.cone.cones, slack.cone))
+        constraints = Sparse(sp.hstack([inside.rows, slack.rows]), cone)
     equations = replace(
         problem,
         constraints=constraints,

@@ -2,75 +2,34 @@
 
 from __future__ import annotations
 
-import warnings
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
-from ..core import FrobeniusSDP, Product, Step
+from ..core import FrobeniusSDP
 from ..core.cones import as_dense
 from ..core.threads import one_thread
 from ..core.types import Symmetric, Vector
-from ..solvers import Interrupted, solve
+from ..solvers import Interrupted
 from ..solvers.admm import admm
 from ..solvers.gram import GramSolver, gram_solver
+from ..solvers.interior import interior, is_quick, work_of_step
 from ..solvers.monitor import State
 from ..solvers.proximal import proximal
-from ..solvers.watch import SDPCallback, SDPStep, Watch
-from .certificate import SDPCertificate, certify_sdp, dual_slack
+from ..solvers.watch import SDPCallback, Watch
+from .certificate import certify_sdp, dual_slack
 from .faces import Exposure, cover, reduce_to_face
 from .infeasibility import Ray, find_ray, verify_ray
 from .presolve import simplify
+from .regularised import solve_regularised
+from .solution import SDPSolution, warn_unless_solved
 
 #: Error that the first phase is to reach, and the rounds that it has for it.
 ROUGH, ROUNDS = 1e-2, 150
 #: Error after that from which a proof of infeasibility is looked for.
 HOPELESS = 1e-1
-
-
-@dataclass(frozen=True)
-class SDPSolution:
-    """The answer of an SDP and what is proven of it.
-
-    Attributes
-    ----------
-    status : {"optimal", "primal_infeasible", "dual_infeasible", "not_converged"}
-    X : ndarray of the cone's shape
-    y : ndarray of shape (n_rows,)
-        Multipliers in the sign of the rows as given: how fast the optimum rises with each
-        right-hand side; >= 0 for rows that say at least, <= 0 for at most.
-    Z : ndarray of the cone's shape
-        The multiplier of X: C - A*(y), with the slope of the Frobenius term if there is one.
-    certificate : SDPCertificate
-    ray : Ray or None
-        The proof of infeasibility.
-    sigma : float
-        Where the proximal steps ended; with X and y a start for a similar problem.
-    history : tuple of SDPStep
-    n_iter : int
-        Eigen-decompositions.
-    ended : str
-        Why the run ended: "optimal", "max_iter", "time_limit", "stopped", "interrupted", "ray".
-    """
-
-    status: str
-    X: Symmetric
-    y: Vector
-    Z: Symmetric
-    certificate: SDPCertificate
-    ray: Ray | None
-    sigma: float
-    history: tuple[SDPStep, ...]
-    n_iter: int
-    ended: str
-    problem: FrobeniusSDP
-
-    @property
-    def blocks(self) -> list[Symmetric]:
-        """X block by block."""
-        cone = self.problem.cone
-        return cone.cut(self.X) if isinstance(cone, Product) else [self.X]
+#: Rounds of refinement without progress before the run is given up.
+PATIENCE = 3
 
 
 def solve_sdp(
@@ -86,7 +45,8 @@ def solve_sdp(
 
     A finite sigma adds |X - prior|^2 / (2 sigma): the paper's problem, solved in the dual by
     semismooth Newton. With sigma = inf the SDP itself is solved: a face that holds all feasible
-    X is looked for, ADMM gives a first answer and proximal steps the exact one.
+    X is looked for, ADMM gives a first answer and proximal steps the exact one; an interior-point
+    method takes problems with few rows.
 
     Parameters
     ----------
@@ -130,7 +90,7 @@ def solve_sdp(
     """
     _check(problem, tol, max_iter)
     if np.isfinite(problem.sigma):
-        return _solve_regularised(problem, tol, max_iter, time_limit, callback, start)
+        return solve_regularised(problem, tol, max_iter, time_limit, callback, start)
     run = _Run(problem, tol, max_iter, time_limit, callback)
     interrupted = False
     try:
@@ -143,7 +103,7 @@ def solve_sdp(
     solution = run.solution(trace_bound)
     if interrupted:
         raise Interrupted(replace(solution, ended="interrupted"))
-    _warn_unless_solved(solution, tol)
+    warn_unless_solved(solution, tol)
     return solution
 
 
@@ -155,23 +115,56 @@ class _Run:
         callback: SDPCallback | None,
     ) -> None:
         self.given = problem
-        self.simple, units, self.lift = simplify(problem)
+        self.simple, units, self.lift, fewer = simplify(problem)
         self.watch = Watch(tol, max_iter, units, time_limit, callback)
         self.exposure: Exposure | None = None
         self.ray: Ray | None = None
+        self.notes = fewer.notes
+        if fewer.contradiction is not None:
+            self.ray = verify_ray(problem, "primal_infeasible", fewer.contradiction)
 
     def go(self, start: SDPSolution | State | None) -> None:
+        if self.ray is not None:
+            self._record_zero()
+            self.watch.status = "ray"
+            return
         gram, watch = gram_solver(self.simple.constraints), self.watch
         self.exposure = reduce_to_face(self.simple, gram, watch)
         problem = self.exposure.problem if self.exposure else self.simple
-        X, y, sigma = self._begin(start)
-        X, y, sigma = admm(problem, gram, X, y, sigma, watch, ROUGH, ROUNDS)
-        if watch.error > HOPELESS and not watch.status:
-            self._look_for_ray(gram, X, y)
+        work = work_of_step(problem)
+        if start is None and is_quick(problem, work):
+            interior(problem, watch)
+        if watch.error > ROUGH and not watch.status:
+            X, y, _ = admm(problem, gram, *self._begin(start), watch, ROUGH, ROUNDS)
+            if watch.error > HOPELESS and not watch.status:
+                self._look_for_ray(gram, X, y)
+            if watch.error > ROUGH and np.isfinite(work) and not watch.status:
+                interior(problem, watch)
+        self._refine(problem, gram)
+        if watch.best is None:
+            self._record_zero()
+
+    def _refine(self, problem: FrobeniusSDP, gram: GramSolver) -> None:
+        """Proximal steps and ADMM in turn, from the best iterate on, while that gets better."""
+        watch, idle = self.watch, 0
         while not watch.status:
-            proximal(problem, X, y, sigma, watch)
+            before = watch.error
+            proximal(problem, *watch.state, watch)
             if not watch.status:
-                X, y, sigma = admm(problem, gram, *watch.state, watch, watch.error / 10, ROUNDS)
+                admm(problem, gram, *watch.state, watch, watch.error / 10, ROUNDS)
+            idle = 0 if watch.error < 0.7 * before else idle + 1
+            if idle == PATIENCE and not watch.status:
+                X, y, _ = watch.state
+                self._look_for_ray(gram, X, y)
+                watch.status = watch.status or "stalled"
+
+    def _record_zero(self) -> None:
+        """An iterate where there is no time, or no use, for better ones."""
+        simple, watch = self.simple, self.watch
+        X, y = np.zeros(simple.cone.shape), np.zeros(simple.constraints.shape[0])
+        outside = float(np.sqrt(simple.cone.split(simple.cost).negative_norm2))
+        step = watch.step("presolve", simple, X, y, simple.loss.conjugate(y)[1], outside, 1.0)
+        watch.record(X, y, step)
 
     def _begin(self, start: SDPSolution | State | None) -> tuple[Symmetric, Vector, float]:
         if isinstance(start, SDPSolution):
@@ -219,47 +212,8 @@ class _Run:
             n_iter=self.watch.n_steps,
             ended=self.watch.status,
             problem=self.given,
+            notes=self.notes,
         )
-
-
-def _solve_regularised(
-    problem: FrobeniusSDP, tol: float, max_iter: int, time_limit: float,
-    callback: SDPCallback | None, start: SDPSolution | State | None,
-) -> SDPSolution:
-    history: list[SDPStep] = []
-
-    def note(step: Step) -> bool:
-        eta_g = abs(step.gap) / (1 + abs(step.primal) + abs(step.dual))
-        history.append(SDPStep(
-            "newton", step.primal, step.dual, np.nan, 0.0, eta_g, problem.sigma, step.seconds
-        ))
-        wants_stop = callback is not None and bool(callback(history[-1]))
-        return wants_stop or step.seconds > time_limit
-
-    begin = State(u=start.y) if isinstance(start, SDPSolution) else start
-    for finer in (1.0, 0.1, 0.01):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # the certificate decides below
-            found = solve(problem, "newton", finer * tol, max_iter, note, begin)
-        X, begin = found.point.dense(), found
-        certificate = certify_sdp(problem, X, found.u)
-        if certificate.error <= tol or found.status != "optimal":
-            break
-    solution = SDPSolution(
-        status="optimal" if certificate.error <= tol else "not_converged",
-        X=X,
-        y=found.u,
-        Z=dual_slack(problem, X, found.u),
-        certificate=certificate,
-        ray=None,
-        sigma=problem.sigma,
-        history=tuple(history),
-        n_iter=found.n_iter,
-        ended=found.status,
-        problem=problem,
-    )
-    _warn_unless_solved(solution, tol)
-    return solution
 
 
 def _check(problem: FrobeniusSDP, tol: float, max_iter: int) -> None:
@@ -275,14 +229,3 @@ def _check(problem: FrobeniusSDP, tol: float, max_iter: int) -> None:
         )
     if np.isinf(problem.sigma) and problem.prior.any():
         raise ValueError("a prior without a Frobenius term means nothing: give a finite sigma")
-
-
-def _warn_unless_solved(solution: SDPSolution, tol: float) -> None:
-    if solution.status != "not_converged" or solution.ended == "stopped":
-        return
-    warnings.warn(
-        f"not solved to tol={tol:g} ({solution.ended} after {solution.n_iter} "
-        f"eigen-decompositions): {solution.certificate}",
-        ConvergenceWarning,
-        stacklevel=3,
-    )

@@ -39,9 +39,11 @@ def _iterated(constraints: Constraints) -> GramSolver:
     """By conjugate gradients: rows that are known by what they do only."""
     n_rows = constraints.shape[0]
     diagonal = np.maximum(constraints.norms() ** 2, np.finfo(float).tiny)
-    gram = scipy.sparse.linalg.LinearOperator(
-        (n_rows, n_rows), lambda u: constraints.forward(constraints.adjoint(u)), dtype=float
-    )
+
+    def product(u: Vector) -> Vector:
+        return constraints.forward(constraints.adjoint(u)) + RIDGE * diagonal * u
+
+    gram = scipy.sparse.linalg.LinearOperator((n_rows, n_rows), product, dtype=float)
     inverse = scipy.sparse.linalg.LinearOperator(
         (n_rows, n_rows), lambda u: u / diagonal, dtype=float
     )

@@ -7,7 +7,6 @@ everywhere; near the optimum a handful of steps that solve V h = gradient are en
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import inf
 
 from ..core.problem import Evaluation, FrobeniusSDP
 from ..core.types import Vector
@@ -22,12 +21,16 @@ MOST_PRODUCTS = 300
 #: Share of the predicted ascent that a step must reach (Armijo).
 SUFFICIENT = 1e-4
 #: Relative accuracy of a Newton step far from the optimum.
-ROUGHEST = 1e-2
+ROUGHEST = 0.1
+#: Relative accuracy of a step for which products in single precision will do.
+SINGLE = 1e-4
 #: Halvings of a step before the first-order method takes over again.
 MOST_HALVINGS = 8
 
 #: Told every u that was tried, and what was found there; a true answer ends the climb.
 Record = Callable[[Vector, Evaluation], bool]
+#: How accurately the step from here is to be computed, relative to the gradient.
+Accuracy = Callable[[Evaluation], float]
 #: Asked during long work; a true answer ends it as it is.
 Enough = Callable[[], bool]
 
@@ -37,17 +40,45 @@ def newton(problem: FrobeniusSDP, state: State, monitor: Monitor) -> State:
 
     Hard rows have no plateaus, so with them Newton is tried from the start.
     """
-    near = inf if problem.loss.is_hard else NEAR
-    norms2 = problem.constraints.norms() ** 2
+    near, norms2 = NEAR, problem.constraints.norms() ** 2
+
+    def accuracy(found: Evaluation) -> float:
+        return _accuracy(found.error, monitor.tol)
+
+    if problem.loss.is_hard:
+        u, found = _start(problem, state, norms2, monitor)
+        if not monitor.status:
+            climb(problem, u, found, norms2, monitor.record, accuracy)
+        state = monitor.state
     while not monitor.status:
         first = monitor.phase(near)
         state = quasi_newton(problem, state, first)
         if first.status == "stalled":
             monitor.status = "stalled"
         if first.best is not None and not monitor.status:
-            climb(problem, state.dual(problem), first.best, norms2, monitor.record)
-        state, near = monitor.state, min(near / 30, NEAR)
+            climb(problem, state.dual(problem), first.best, norms2, monitor.record, accuracy)
+        state, near = monitor.state, near / 30
     return monitor.state
+
+
+def _start(
+    problem: FrobeniusSDP, state: State, norms2: Vector, monitor: Monitor
+) -> tuple[Vector, Evaluation]:
+    """Where S has no positive part, V is zero; then a step along the gradient comes first."""
+    u = state.dual(problem)
+    found = problem.evaluate(u)
+    if monitor.record(u, found) or found.point.rank:
+        return u, found
+    length = problem.sigma * choose(norms2 > 0, norms2, 1.0)
+    u = clip(u + found.gradient / length, problem.loss.lower, problem.loss.upper)
+    found = problem.evaluate(u)
+    monitor.record(u, found)
+    return u, found
+
+
+def _accuracy(error: float, tol: float) -> float:
+    """As accurate as the error is small, but not more than it takes to arrive at `tol`."""
+    return max(min(ROUGHEST, error), min(ROUGHEST, 0.1 * tol / max(error, tol)))
 
 
 def climb(
@@ -56,16 +87,15 @@ def climb(
     found: Evaluation,
     norms2: Vector,
     record: Record,
-    finest: float = 0.0,
+    accuracy: Accuracy,
     enough: Enough = lambda: False,
 ) -> tuple[Vector, Evaluation]:
     """Newton steps from u until `record` ends them or none leads further up.
 
-    `norms2` are the squared norms of the rows. The steps are computed the more accurately the
-    smaller the error is, but no more accurately than `finest`: worth it if only a few are taken.
+    `norms2` are the squared norms of the rows.
     """
     while True:
-        step = _step(problem, u, found, norms2, record, finest, enough)
+        step = _step(problem, u, found, norms2, record, accuracy, enough)
         if step is None:
             return u, found
         u, found, ended = step
@@ -79,15 +109,14 @@ def _step(
     found: Evaluation,
     norms2: Vector,
     record: Record,
-    finest: float,
+    accuracy: Accuracy,
     enough: Enough,
 ) -> tuple[Vector, Evaluation, bool] | None:
     """One Newton step on the free variables: where it leads, and whether that is the end."""
     lower, upper = problem.loss.lower, problem.loss.upper
     held = ((u <= lower) & (found.gradient < 0)) | ((u >= upper) & (found.gradient > 0))
     free = choose(held, 0.0, 1.0)
-    accuracy = max(min(ROUGHEST, found.error), finest)
-    direction = _conjugate_gradients(problem, found, free, norms2, accuracy, enough)
+    direction = _conjugate_gradients(problem, found, free, norms2, accuracy(found), enough)
     for halving in range(MOST_HALVINGS):
         trial = clip(u + 0.5**halving * direction, lower, upper)
         predicted = dot(found.gradient, trial - u)
@@ -115,7 +144,8 @@ def _conjugate_gradients(
     ridge = 1e-10 * diagonal  # V is singular when more rows are free than M has freedom
 
     def product(h: Vector) -> Vector:
-        moved = problem.sigma * found.split.derivative(problem.constraints.adjoint(h))
+        pulled = problem.constraints.adjoint(h)
+        moved = problem.sigma * found.split.derivative(pulled, accuracy >= SINGLE)
         return free * (problem.constraints.forward(moved) + (curvature + ridge) * h)
 
     h, residual = 0.0 * free, free * found.gradient
@@ -123,9 +153,11 @@ def _conjugate_gradients(
     search, rho = scaled, dot(residual, scaled)
     goal = rho * accuracy**2
     for _ in range(MOST_PRODUCTS):
+        if rho <= goal or enough():
+            break
         image = product(search)
         bend = dot(search, image)
-        if rho <= goal or bend <= 0 or enough():
+        if bend <= 0:
             break
         h = h + rho / bend * search
         residual = residual - rho / bend * image

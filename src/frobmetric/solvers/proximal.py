@@ -12,11 +12,13 @@ import numpy as np
 
 from ..core.problem import Evaluation, FrobeniusSDP
 from ..core.types import Symmetric, Vector
-from .newton import ROUGHEST, climb
+from .newton import climb
 from .watch import SDPStep, Watch
 
 #: The inner problem is solved until its primal error is this share of the dual one.
 SHARE = 0.2
+#: Relative accuracy of a Newton step; only a few are taken in each inner problem.
+ACCURACY = 1e-2
 #: Newton steps of one inner problem.
 MOST_STEPS = 40
 #: Proximal steps without a smaller error before the method is given up for a while.
@@ -33,7 +35,7 @@ def proximal(
         before = watch.error
         run = _Inner(replace(problem, prior=X, sigma=sigma), X, watch)
         y, found = climb(
-            run.around, y, run.first(y), norms2, run.record, ROUGHEST, watch.is_late
+            run.around, y, run.first(y), norms2, run.record, lambda _: ACCURACY, watch.is_late
         )
         X, step = found.point.dense(), run.measure(y, found)
         sigma = _next_sigma(sigma, step, run.n_steps)

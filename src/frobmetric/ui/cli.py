@@ -1,4 +1,4 @@
-"""The command line: fit, transform, evaluate, certify, demo."""
+"""The command line: fit, transform, evaluate, certify, demo; sdp, correlation, covariance."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
-from . import options
+from . import options, sdp_cli
 from .extras import require
 from .terminal import EXIT_CODES, ExitCode, Report, reports
 
 typer = require("typer", "cli")
 
 app = typer.Typer(
-    help="Learn a distance from labelled data, with a proof of how good it is.",
+    help="Learn a distance from labelled data, or solve a semidefinite program, with a proof of "
+    "how good the answer is.",
     epilog=EXIT_CODES,
     no_args_is_help=True,
     add_completion=False,
@@ -221,3 +222,8 @@ def demo(
         | fitted.data
         | {"figure": figure and str(figure), "folder": str(output)},
     )
+
+
+app.add_typer(sdp_cli.app, name="sdp")
+app.command(epilog=sdp_cli.NEAREST_CODES)(sdp_cli.correlation)
+app.command(epilog=sdp_cli.NEAREST_CODES)(sdp_cli.covariance)

@@ -68,7 +68,7 @@ def read_table(path, target=None, features=None, header=True):
     """
     path = Path(path)
     reader = _by_suffix(path, READERS, "read")
-    _check_file(path)
+    check_file(path)
     choice = Choice(target, None if features is None else tuple(features), header)
     return Table(*reader(path, choice))
 
@@ -109,6 +109,15 @@ def check_suffix(path):
     _by_suffix(Path(path), WRITERS, "write")
 
 
+def check_file(path):
+    """Raise an error unless this is a file with something in it."""
+    if not path.is_file():
+        what = "is not a file" if path.exists() else "does not exist"
+        raise FileNotFoundError(f"{path} {what}; check its name (in {path.parent.resolve()})")
+    if path.stat().st_size == 0:
+        raise ValueError(f"{path} is empty; expected rows of numbers")
+
+
 def _by_suffix(path, table, verb):
     try:
         return table[path.suffix.lower()]
@@ -117,14 +126,6 @@ def _by_suffix(path, table, verb):
         raise ValueError(
             f"cannot {verb} {path}: a file {given}; expected one of {', '.join(table)}"
         ) from None
-
-
-def _check_file(path):
-    if not path.is_file():
-        what = "is not a file" if path.exists() else "does not exist"
-        raise FileNotFoundError(f"{path} {what}; check its name (in {path.parent.resolve()})")
-    if path.stat().st_size == 0:
-        raise ValueError(f"{path} is empty; expected rows of numbers")
 
 
 def _first_line_is_text(path):

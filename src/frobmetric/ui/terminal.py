@@ -61,7 +61,8 @@ def reports(command):
             code = _code_of(error)
             if code is None:
                 raise
-            message = "interrupted; nothing was saved" if _is_ctrl_c(error) else str(error)
+            message = str(error) or type(error).__name__
+            message = "interrupted; nothing was saved" if _is_ctrl_c(error) else message
             say(f"error: {message}")
             report = Report(code, "", {"error": message})
         report.emit(arguments["as_json"])
@@ -78,15 +79,22 @@ def say(line):
 @contextmanager
 def live_progress(estimator):
     """On a terminal, a line that follows the steps of this estimator's fit."""
-    if not _stderr().is_terminal:
-        yield
-        return
-    with _stderr().status("looking for neighbours") as status:
-        estimator.set_params(callback=Progress(status.update))
+    with live_line("looking for neighbours") as show:
+        estimator.set_params(callback=show and Progress(show))
         try:
             yield
         finally:
             estimator.set_params(callback=None)
+
+
+@contextmanager
+def live_line(words):
+    """On a terminal, a line to follow what happens: the function that changes it, else None."""
+    if not _stderr().is_terminal:
+        yield None
+        return
+    with _stderr().status(words) as status:
+        yield status.update
 
 
 def _code_of(error):
@@ -101,7 +109,7 @@ def _code_of(error):
         InvalidParameterError: ExitCode.USAGE,
         CertificateError: ExitCode.NOT_CERTIFIED,
         BrokenPipeError: None,
-        (ValueError, TypeError, OSError, NumericalError): ExitCode.BAD_DATA,
+        (ValueError, TypeError, OSError, MemoryError, NumericalError): ExitCode.BAD_DATA,
     }
     return next((code for kinds, code in table.items() if isinstance(error, kinds)), None)
 

@@ -1,0 +1,247 @@
+"""`sdp`: a semidefinite program from the matrices that one writes it down with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..core import PSD, Constraints, Equal, FrobeniusSDP, Hard, Loss, Nonnegative, Product, Sparse
+from ..core.cones import Cone
+from ..core.types import Symmetric
+
+__all__ = ["sdp"]
+
+#: How far a matrix may be from symmetric, relative to its largest entry.
+ROUNDING = 1e-10
+NO_ROWS = (
+    "A has no rows; without any the answer is X = 0 if C is positive semidefinite, and the "
+    "objective has no minimum otherwise: give at least one row"
+)
+SENSES = {"=": 0, "==": 0, "<=": -1, ">=": 1}
+
+
+def sdp(
+    C: Any,
+    A: Any,
+    b: Any,
+    senses: str | Sequence[str] = "=",
+    sigma: float = np.inf,
+    prior: Any = None,
+    offset: float = 0.0,
+) -> FrobeniusSDP:
+    """minimise <C, X> + |X - prior|^2 / (2 sigma) over X >= 0, with rows <A_i, X> = b_i.
+
+    Parameters
+    ----------
+    C : symmetric matrix, dense or sparse, or a list of blocks
+        For a block-diagonal X the list of its blocks: a matrix for a positive semidefinite one, a
+        vector for a diagonal one with entries >= 0.
+    A : sequence of such matrices, or Constraints
+        Where C has blocks each A_i has as many, and None stands for a block of zeros. Rows that
+        are not written out (`LowRank`, `MatrixFree`, `Stack` and others) are given as they are.
+    b : array-like of shape (n_rows,)
+    senses : {"=", "<=", ">="}, or one for each row
+    sigma : float
+        Infinity, the default, leaves the Frobenius term out.
+    prior : like C, zero if not given; for a finite sigma only
+    offset : float, added to the objective
+
+    Returns
+    -------
+    FrobeniusSDP
+        For `solve_sdp`.
+
+    Raises
+    ------
+    ValueError
+        If a matrix is not symmetric, sizes do not match, or a number is NaN or infinite.
+
+    Examples
+    --------
+    Maximise X_01 with a unit diagonal; then with X_11 at most 4 instead.
+
+    >>> import numpy as np
+    >>> from frobmetric.sdp import sdp, solve_sdp
+    >>> C, diagonal = np.array([[0, -0.5], [-0.5, 0]]), [np.diag([1, 0]), np.diag([0, 1])]
+    >>> solve_sdp(sdp(C, diagonal, [1, 1])).X.round(4).tolist()
+    [[1.0, 1.0], [1.0, 1.0]]
+    >>> solution = solve_sdp(sdp(C, diagonal, [1, 4], senses=["=", "<="]))
+    >>> solution.X.round(4).tolist(), solution.y.round(4).tolist()
+    ([[1.0, 2.0], [2.0, 4.0]], [-1.0, -0.25])
+    """
+    if not sigma > 0:
+        raise ValueError(f"sigma={sigma!r} must be positive; np.inf leaves the Frobenius term out")
+    if prior is not None and np.isinf(sigma):
+        raise ValueError("a prior without a Frobenius term means nothing: give a finite sigma")
+    if not np.isfinite(offset):
+        raise ValueError(f"offset={offset!r} must be a finite number")
+    cone = _cone(C)
+    cost = _element("C", C, cone)
+    rows, cone = _rows(A, cone)
+    centre = None if prior is None else _element("prior", prior, cone)
+    loss = _loss(b, senses, rows.shape[0])
+    return FrobeniusSDP(rows, loss, cost, centre, float(sigma), cone, float(offset))
+
+
+def _cone(C: Any) -> Cone:
+    """The cone of X, from the form of C."""
+    if not isinstance(C, list | tuple):
+        shape = np.shape(C)
+        if len(shape) != 2 or shape[0] != shape[1] or shape[0] == 0:
+            raise ValueError(
+                f"C has shape {shape}; expected a square matrix with at least one row, or for a "
+                "block-diagonal X the list of its blocks"
+            )
+        return PSD(shape[0])
+    if not C:
+        raise ValueError("C is an empty list; expected a matrix, or a list of at least one block")
+    if all(isinstance(block, list | tuple) and np.ndim(block) == 1 for block in C):
+        raise ValueError(
+            "C is a list of lists of numbers, which may mean a matrix or diagonal blocks; give "
+            "np.array(C) for the matrix, [np.array(block) for block in C] for the blocks"
+        )
+    return Product(tuple(_block_cone(k, np.shape(block)) for k, block in enumerate(C)))
+
+
+def _block_cone(k: int, shape: tuple[int, ...]) -> Cone:
+    if len(shape) == 1 and shape[0] > 0:
+        return Nonnegative(shape[0])
+    if len(shape) == 2 and shape[0] == shape[1] > 0:
+        return PSD(shape[0])
+    raise ValueError(
+        f"block {k} of C has shape {shape}; expected a square matrix, or a vector for a diagonal "
+        "block, with at least one entry"
+    )
+
+
+def _element(name: str, given: Any, cone: Cone) -> Symmetric:
+    return _flat(name, given, cone).toarray().reshape(cone.shape)
+
+
+def _flat(name: str, given: Any, cone: Cone) -> Any:
+    """A matrix, or all of its blocks, as one sparse row."""
+    if not isinstance(cone, Product):
+        return _block(name, given, cone)
+    count = len(given) if isinstance(given, list | tuple) else None
+    if count != len(cone.cones):
+        raise ValueError(
+            f"{name} is {f'a list of {count}' if count is not None else type(given).__name__}; "
+            f"expected a list of {len(cone.cones)} blocks, as C is (None for a block of zeros)"
+        )
+    blocks = enumerate(zip(given, cone.cones, strict=True))
+    parts = [_block(f"block {k} of {name}", block, part) for k, (block, part) in blocks]
+    return sp.hstack(parts, format="csr")
+
+
+def _block(name: str, given: Any, cone: Cone) -> Any:
+    """A symmetric matrix, or a vector, as one sparse row."""
+    size = int(np.prod(cone.shape))
+    if given is None:
+        return sp.csr_array((1, size))
+    M = given if sp.issparse(given) else _numbers(name, given)
+    if M.shape != cone.shape:
+        raise ValueError(f"{name} has shape {M.shape}; expected {cone.shape}, as C has")
+    M = sp.coo_array(np.atleast_2d(M) if isinstance(M, np.ndarray) else M, dtype=float)
+    M.sum_duplicates()
+    _check_finite(name, M, cone)
+    if len(cone.shape) == 2:
+        M = _symmetric(name, M.tocsr())
+    return sp.csr_array(M).reshape((1, size)).tocsr()
+
+
+def _numbers(name: str, given: Any) -> Any:
+    try:
+        values = np.asarray(given)
+        if values.dtype.kind == "c":
+            raise ValueError("complex numbers")
+        return values.astype(float)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} is not an array of real numbers ({error})") from error
+
+
+def _check_finite(name: str, M: Any, cone: Cone) -> None:
+    bad = np.flatnonzero(~np.isfinite(M.data))
+    if len(bad):
+        place = (int(M.row[bad[0]]), int(M.col[bad[0]]))
+        where = place if len(cone.shape) == 2 else place[1]
+        raise ValueError(f"entry {where} of {name} is {M.data[bad[0]]}; give finite numbers")
+
+
+def _symmetric(name: str, M: Any) -> Any:
+    """M without its rounding; an error if it has more of it than that."""
+    apart = abs(M - M.T).tocoo()
+    worst = int(np.argmax(apart.data)) if apart.nnz else 0
+    if apart.nnz == 0 or apart.data[worst] == 0:
+        return M
+    if apart.data[worst] > ROUNDING * abs(M).max():
+        i, j = sorted((int(apart.row[worst]), int(apart.col[worst])))
+        raise ValueError(
+            f"{name} is not symmetric: entry ({i}, {j}) is {M[i, j]:.12g} and ({j}, {i}) is "
+            f"{M[j, i]:.12g}, {apart.data[worst]:.3g} apart; give the symmetric matrix, for "
+            "example (A + A.T) / 2, which has the same <A, X>"
+        )
+    return (M + M.T) / 2
+
+
+def _rows(A: Any, cone: Cone) -> tuple[Constraints, Cone]:
+    """The rows, and the cone that they are on."""
+    if hasattr(A, "forward") and hasattr(A, "adjoint"):
+        return A, _cone_of_rows(A, cone)
+    if sp.issparse(A) or not np.iterable(A) or (isinstance(A, np.ndarray) and A.ndim == 2):
+        raise ValueError(
+            f"A has shape {np.shape(A)}; expected a sequence of matrices, [A] if that is one row"
+        )
+    given = list(A)
+    if not given:
+        raise ValueError(NO_ROWS)
+    return Sparse(sp.vstack([_flat(f"A[{i}]", M, cone) for i, M in enumerate(given)]), cone), cone
+
+
+def _cone_of_rows(A: Any, cone: Cone) -> Cone:
+    """The cone of constraints that are given as they are, if C belongs to it."""
+    own = getattr(A, "cone", cone)
+    if A.shape[1] != cone.shape[0] or _shapes(own) != _shapes(cone):
+        raise ValueError(
+            f"A is {type(A).__name__} of shape {A.shape} on {own}, and C is on {cone}; "
+            "they must be the same"
+        )
+    if A.shape[0] == 0:
+        raise ValueError(NO_ROWS)
+    bad = np.flatnonzero(~np.isfinite(A.norms()))
+    if len(bad):
+        raise ValueError(f"row {bad[0]} of A contains NaN or infinity; give finite numbers")
+    return own
+
+
+def _shapes(cone: Cone) -> list[tuple[int, ...]]:
+    return [part.shape for part in (cone.cones if isinstance(cone, Product) else (cone,))]
+
+
+def _loss(b: Any, senses: str | Sequence[str], n_rows: int) -> Loss:
+    b = np.atleast_1d(_numbers("b", b))
+    if b.shape != (n_rows,):
+        raise ValueError(f"b has shape {b.shape}; expected one number for each of {n_rows} rows")
+    bad = np.flatnonzero(~np.isfinite(b))
+    if len(bad):
+        raise ValueError(
+            f"b[{bad[0]}] is {b[bad[0]]}; give a finite number, and leave out rows that always hold"
+        )
+    given = [senses] * n_rows if isinstance(senses, str) else list(senses)
+    if len(given) != n_rows:
+        raise ValueError(f"there are {len(given)} senses for {n_rows} rows; give one, or one a row")
+    sense = np.array([_sense(i, word) for i, word in enumerate(given)], dtype=float)
+    return Hard(b, sense) if sense.any() else Equal(b)
+
+
+def _sense(i: int, word: Any) -> int:
+    if word in ("<", ">"):
+        raise ValueError(
+            f"the sense of row {i} is {word!r}; a strict inequality has no optimum to reach: "
+            f"write {word + '='!r}"
+        )
+    if not isinstance(word, str) or word not in SENSES:
+        raise ValueError(f"the sense of row {i} is {word!r}; expected '=', '<=' or '>='")
+    return SENSES[word]

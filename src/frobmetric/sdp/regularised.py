@@ -1,0 +1,86 @@
+"""SDPs with a Frobenius term: the paper's problem, by semismooth Newton on its dual."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..core import FrobeniusSDP, Step
+from ..core.threads import one_thread
+from ..solvers import SOLVERS, Interrupted, Monitor, State
+from ..solvers.watch import SDPCallback, SDPStep
+from .certificate import SDPCertificate, certify_sdp, dual_slack
+from .solution import SDPSolution, warn_unless_solved
+
+
+def solve_regularised(
+    problem: FrobeniusSDP, tol: float, max_iter: int, time_limit: float,
+    callback: SDPCallback | None, start: SDPSolution | State | None,
+) -> SDPSolution:
+    """What `solve_sdp` does with a finite sigma."""
+    run = _Run(problem, max_iter, time_limit, callback)
+    state = State(u=start.y) if isinstance(start, SDPSolution) else start or State()
+    # a monitor looks at the worst row, a certificate at their norm: the same but for a factor
+    for finer in (1.0, 0.1, 0.01):
+        state = run.go(state, finer * tol)
+        certificate = certify_sdp(problem, run.X, run.u)
+        if certificate.error <= tol or run.monitor.status != "optimal":
+            break
+    solution = run.solution(certificate, tol)
+    if run.interrupted:
+        raise Interrupted(solution)
+    warn_unless_solved(solution, tol)
+    return solution
+
+
+class _Run:
+    """One run; `monitor` is that of its last part."""
+
+    def __init__(
+        self, problem: FrobeniusSDP, max_iter: int, time_limit: float,
+        callback: SDPCallback | None,
+    ) -> None:
+        self.problem, self.max_iter, self.time_limit = problem, max_iter, time_limit
+        self.callback, self.history = callback, list[SDPStep]()
+        self.interrupted = self.is_late = False
+        self.monitor = Monitor(1.0, max_iter)
+
+    def go(self, state: State, tol: float) -> State:
+        earlier = self.history[-1].seconds if self.history else 0.0
+        left = max(1, self.max_iter - len(self.history))
+        self.monitor = Monitor(tol, left, lambda step: self._note(step, earlier))
+        try:
+            with one_thread():
+                SOLVERS["newton"](self.problem, state, self.monitor)
+        except KeyboardInterrupt:
+            if self.monitor.best is None:
+                raise
+            self.interrupted, self.monitor.status = True, "interrupted"
+        self.u = self.monitor.best_u
+        self.X = self.monitor.best.point.dense()
+        return self.monitor.state
+
+    def _note(self, step: Step, earlier: float) -> bool:
+        eta_g = abs(step.gap) / (1 + abs(step.primal) + abs(step.dual))
+        self.history.append(SDPStep(
+            "newton", step.primal, step.dual, np.nan, 0.0, eta_g, self.problem.sigma,
+            earlier + step.seconds,
+        ))
+        wants_stop = self.callback is not None and bool(self.callback(self.history[-1]))
+        self.is_late = not wants_stop and self.history[-1].seconds > self.time_limit
+        return wants_stop or self.is_late
+
+    def solution(self, certificate: SDPCertificate, tol: float) -> SDPSolution:
+        ended = self.monitor.status
+        return SDPSolution(
+            status="optimal" if certificate.error <= tol else "not_converged",
+            X=self.X,
+            y=self.u,
+            Z=dual_slack(self.problem, self.X, self.u),
+            certificate=certificate,
+            ray=None,
+            sigma=self.problem.sigma,
+            history=tuple(self.history),
+            n_iter=len(self.history),
+            ended="time_limit" if self.is_late and ended == "stopped" else ended,
+            problem=self.problem,
+        )
