@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from sklearn.exceptions import ConvergenceWarning
 
-from frobmetric.sdp.correlation import _Entries, _exact, _rows, _Task, nearest_correlation
+from frobmetric.sdp.correlation import _exact, _Task, nearest_correlation
+from frobmetric.sdp.entries import Entries, as_rows
 from random_problems import dense_rows
 
 HIGHAM = np.array([[1.0, 1, 0], [1, 1, 1], [0, 1, 1]])
@@ -326,7 +327,7 @@ def test_entries_and_their_adjoint_belong_together(full, rng):
     n = 5
     i, j = np.array([0, 1, 1, 1, 2]), np.array([0, 1, 3, 3, 4])
     K = symmetric(rng.normal(size=(n, n))) if full else rng.uniform(1, 2, n)
-    rows = _Entries(i, j, K)
+    rows = Entries(i, j, K)
     M, u = symmetric(rng.normal(size=(n, n))), rng.normal(size=5)
     whole = K if full else np.diag(K)
     np.testing.assert_allclose(rows.forward(M), (whole @ M @ whole)[i, j])
@@ -339,7 +340,7 @@ def test_entries_and_their_adjoint_belong_together(full, rng):
 
 @pytest.mark.parametrize("unit", [1.0, 0.7])
 def test_what_rounding_leaves_negative_is_shrunk_just_enough(unit):
-    rows = _rows(HIGHAM, (None, 0.9), None, unit)
+    rows = as_rows(HIGHAM, (None, 0.9), None, unit)
     M = _exact(_Task(HIGHAM, rows, unit, 1e-8, 9, None), unit * HIGHAM)
     lowest = np.linalg.eigvalsh(M)[0]
     assert abs(lowest) <= 1e-15

@@ -11,13 +11,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from ..core import PSD, Certificate, FrobeniusSDP, Hard, Point, Step
+from ..core import PSD, Certificate, FrobeniusSDP, Step
 from ..core.cones import as_dense
 from ..core.problem import ROUNDING
 from ..core.threads import one_thread, threads_for_order
-from ..core.types import Array, Index, Rows, Symmetric, Vector
+from ..core.types import Array, Symmetric, Vector
 from ..solvers import SOLVERS, Callback, Monitor, State, solve
-from .covariance import NearestMatrix, as_symmetric, check_floor, first, residual
+from .covariance import NearestMatrix, as_symmetric, check_floor, residual
+from .entries import Entries, EntryRows, Norm, around, as_hadamard, as_norm, as_rows
 
 __all__ = ["nearest_correlation"]
 
@@ -90,33 +91,14 @@ def nearest_correlation(
     if weights is not None and elementwise is not None:
         raise ValueError("give weights or elementwise, not both")
     unit = 1 - check_floor(min_eigenvalue, 1)
-    H = None if elementwise is None else _hadamard(elementwise, np.shape(G))
+    H = None if elementwise is None else as_hadamard(elementwise, np.shape(G))
     G = as_symmetric("G", G, None if H is None else H == 0, MISSING)
-    norm, rows = _norm(weights, len(G)), _rows(G, bounds, fixed, unit)
+    norm, rows = as_norm(weights, len(G)), as_rows(G, bounds, fixed, unit)
     prior = np.nan_to_num(G) - (1 - unit) * np.eye(len(G))
     task = _Task(prior, rows, unit, tol, max_iter, callback)
     if H is None:
-        return _answer(task, _project(task, norm), lambda D: _around(norm.root, D))
+        return _answer(task, _project(task, norm), lambda D: around(norm.root, D))
     return _answer(task, _descend(task, H), lambda D: H * D)
-
-
-class _Rows(NamedTuple):
-    """Entries (i, j) and what is asked of them; the first n are the diagonal."""
-
-    i: Index
-    j: Index
-    loss: Hard
-
-    def of(self, M: Symmetric) -> Vector:
-        return M[self.i, self.j]
-
-
-class _Norm(NamedTuple):
-    """|W^(1/2) D W^(1/2)|_F: W^(1/2), its inverse, and the sum of |W|; vectors are diagonal."""
-
-    root: Array
-    inverse: Array
-    size: float
 
 
 @dataclass(frozen=True)
@@ -124,7 +106,7 @@ class _Task:
     """What is asked of M = X - min_eigenvalue I; G is moved as well, and M_ii = unit."""
 
     G: Symmetric
-    rows: _Rows
+    rows: EntryRows
     unit: float
     tol: float
     max_iter: int
@@ -155,49 +137,13 @@ class _Found(NamedTuple):
     n_iter: int
 
 
-class _Entries:
-    """Row r is the entry (i_r, j_r) of K M K; a vector K is a diagonal matrix."""
-
-    def __init__(self, i: Index, j: Index, K: Array) -> None:
-        self.i, self.j, self.K = i, j, K
-        self.shape = (len(i), len(K))
-        self._is_diagonal = K.ndim == 1  # then entries are scaled one by one
-        self._scale = K[i] * K[j] if self._is_diagonal else 1.0
-
-    def forward(self, M: Point | Symmetric) -> Vector:
-        X = as_dense(M) if self._is_diagonal else _around(self.K, as_dense(M))
-        return self._scale * X[self.i, self.j]
-
-    def adjoint(self, u: Vector) -> Symmetric:
-        n = self.shape[1]
-        half = np.bincount(self.i * n + self.j, self._scale * u / 2, n * n).reshape(n, n)
-        whole = half + half.T
-        return whole if self._is_diagonal else _around(self.K, whole)
-
-    def restrict(self, rows: Rows) -> _Entries:
-        return _Entries(self.i[rows], self.j[rows], self.K)
-
-    def norms(self) -> Vector:
-        gram = _around(self.K, np.eye(self.shape[1]))
-        lengths = np.diagonal(gram)
-        return np.sqrt((lengths[self.i] * lengths[self.j] + gram[self.i, self.j] ** 2) / 2)
-
-
-def _around(K: Array, A: Symmetric) -> Symmetric:
-    """K A K."""
-    if K.ndim == 1:
-        return K[:, None] * A * K
-    with threads_for_order(len(A)):
-        return K @ A @ K
-
-
-def _problem(task: _Task, norm: _Norm, G: Symmetric) -> FrobeniusSDP:
+def _problem(task: _Task, norm: Norm, G: Symmetric) -> FrobeniusSDP:
     """In W^(1/2) M W^(1/2), where the norm is Frobenius' own and the cone the same."""
-    rows = _Entries(task.rows.i, task.rows.j, norm.inverse)
-    return FrobeniusSDP(rows, task.rows.loss, prior=_around(norm.root, G))
+    rows = Entries(task.rows.i, task.rows.j, norm.inverse)
+    return FrobeniusSDP(rows, task.rows.loss, prior=around(norm.root, G))
 
 
-def _project(task: _Task, norm: _Norm) -> _Found:
+def _project(task: _Task, norm: Norm) -> _Found:
     """The nearest matrix in the norm of W."""
     problem = _problem(task, norm, task.G)
     # what meets every row, if none touches another and no eigenvalue is negative
@@ -209,12 +155,12 @@ def _project(task: _Task, norm: _Norm) -> _Found:
         return task.wants_stop(step) or step.dual > limit
 
     found = solve(problem, "newton", task.row_tol, task.max_iter, watch, start)
-    M = _around(norm.inverse, found.point.dense())
+    M = around(norm.inverse, found.point.dense())
     _check_feasible(task, M, found.history, limit)
     return _Found(M, found.u, found.certificate.dual, found.status, found.n_iter)
 
 
-def _farthest(task: _Task, norm: _Norm, problem: FrobeniusSDP) -> float:
+def _farthest(task: _Task, norm: Norm, problem: FrobeniusSDP) -> float:
     """Half a squared distance that no correlation matrix has: |M'|_F <= tr M' = <W, M>."""
     # 1% above the bound itself, so that rounding proves nothing
     return 0.505 * (float(np.linalg.norm(problem.prior)) + task.unit * norm.size) ** 2
@@ -238,7 +184,7 @@ def _check_feasible(task: _Task, M: Symmetric, history: Any, limit: float) -> No
 def _descend(task: _Task, H: Array) -> _Found:
     """Accelerated proximal gradients: every step is a nearest matrix in a norm above that of H."""
     w = H.max(axis=1)  # w_i w_j >= H_ij^2; where all is free any norm will do
-    norm = _norm(np.maximum(w, w.max() / 100) if w.any() else np.ones(len(w)), len(w))
+    norm = as_norm(np.maximum(w, w.max() / 100) if w.any() else np.ones(len(w)), len(w))
     weight, H2 = np.outer(norm.root, norm.root) ** 2, H * H
     whole, state = Monitor(task.tol, task.max_iter), State()
     X = Z = _unit_diagonal(np.where(H > 0, task.G, 0.0), task.unit)
@@ -261,13 +207,13 @@ def _descend(task: _Task, H: Array) -> _Found:
 
 
 def _nearest(
-    task: _Task, norm: _Norm, aim: Symmetric, state: State, run: Monitor
+    task: _Task, norm: Norm, aim: Symmetric, state: State, run: Monitor
 ) -> tuple[Symmetric, State]:
     """One projection of `_descend`: not certified, as the bound of the whole is."""
     problem = _problem(task, norm, aim)
     with one_thread():
         state = SOLVERS["newton"](problem, state, run)
-    M = _around(norm.inverse, as_dense(state.point))
+    M = around(norm.inverse, as_dense(state.point))
     _check_feasible(task, M, run.history, _farthest(task, norm, problem))
     return M, state
 
@@ -309,7 +255,7 @@ def _status(task: _Task, error: float, step: Step, n_iter: int) -> str:
 def _unit_diagonal(M: Symmetric, unit: float) -> Symmetric:
     """D M D with the diagonal `unit`; a congruence, so it stays positive semidefinite."""
     lengths = np.diagonal(M)
-    X = _around(np.sqrt(unit / np.where(lengths > 0, lengths, unit)), M)
+    X = around(np.sqrt(unit / np.where(lengths > 0, lengths, unit)), M)
     X = np.clip((X + X.T) / 2, -unit, unit)
     np.fill_diagonal(X, unit)
     return X
@@ -371,119 +317,3 @@ def _certificate(task: _Task, M: Symmetric, primal: float, dual: float) -> Certi
         min_eigenvalue=1 - task.unit - BELOW,
         violation=violation,
     )
-
-
-def _hadamard(elementwise: Any, shape: tuple[int, ...]) -> Array:
-    H = as_symmetric("elementwise", elementwise)
-    if H.shape != shape:
-        raise ValueError(f"elementwise has shape {H.shape} and G has {shape}; they must be equal")
-    if (H < 0).any():
-        i, j = first(H < 0)
-        raise ValueError(f"elementwise[{i}, {j}] = {H[i, j]:g} is negative; weights are 0 or more")
-    return H
-
-
-def _norm(weights: Any, n: int) -> _Norm:
-    w = np.ones(n) if weights is None else np.asarray(weights, dtype=float)
-    if w.shape == (n,):
-        if not (np.isfinite(w) & (w > 0)).all():
-            k = first(~(np.isfinite(w) & (w > 0)))[0]
-            raise ValueError(f"weights[{k}] = {w[k]:g}; weights must be positive and finite")
-        return _Norm(np.sqrt(w), 1 / np.sqrt(w), float(w.sum()))
-    if w.shape != (n, n):
-        raise ValueError(f"weights has shape {w.shape}; expected ({n},) or ({n}, {n})")
-    pairs = PSD(n).split(as_symmetric("weights", w))
-    if not pairs.values[0] > n * np.finfo(float).eps * pairs.values[-1]:
-        raise ValueError(
-            f"weights has the eigenvalue {pairs.values[0]:.3g}; W must be positive definite "
-            "(for weights entry by entry use `elementwise`)"
-        )
-    root, inverse = ((pairs.vectors * pairs.values**p) @ pairs.vectors.T for p in (0.5, -0.5))
-    return _Norm(root, inverse, float(np.abs(w).sum()))
-
-
-def _rows(G: Symmetric, bounds: Any, fixed: Any, unit: float) -> _Rows:
-    """The diagonal, the entries held at one value, and the bounds that not every X meets."""
-    n = len(G)
-    low, high = (None, None) if bounds is None else _pair(bounds)
-    lower, upper = _limit("lower", low, -np.inf, n), _limit("upper", high, np.inf, n)
-    held = _held(fixed, n)
-    _check_entries(G, lower, upper, held, unit)
-    lower, upper = np.where(held, G, lower), np.where(held, G, upper)
-    same = lower == upper
-    parts = [(np.arange(n), np.arange(n), np.full(n, unit), np.zeros(n))]
-    for mask, value, sense in (
-        (same, lower, 0.0),
-        (~same & (lower > -unit), lower, 1.0),
-        (~same & (upper < unit), upper, -1.0),
-    ):
-        i, j = np.nonzero(np.triu(mask, 1))
-        parts.append((i, j, value[i, j], np.full(len(i), sense)))
-    i, j, target, sense = (np.concatenate(column) for column in zip(*parts, strict=True))
-    return _Rows(i, j, Hard(target, sense))
-
-
-def _pair(bounds: Any) -> tuple[Any, Any]:
-    if not isinstance(bounds, tuple | list) or len(bounds) != 2:
-        raise ValueError("bounds must be a pair (lower, upper); None in it is no bound")
-    return bounds[0], bounds[1]
-
-
-def _limit(name: str, value: Any, nothing: float, n: int) -> Array:
-    limit = np.asarray(nothing if value is None else value, dtype=float)
-    if limit.ndim and limit.shape != (n, n):
-        raise ValueError(f"the {name} bounds have shape {limit.shape}; give a number or ({n}, {n})")
-    limit = np.broadcast_to(np.where(np.isnan(limit), nothing, limit), (n, n))
-    if not np.array_equal(limit, limit.T):
-        i, j = first(limit != limit.T)
-        raise ValueError(
-            f"the {name} bounds are not symmetric: {limit[i, j]:g} at ({i}, {j}) and "
-            f"{limit[j, i]:g} at ({j}, {i})"
-        )
-    return limit
-
-
-def _held(fixed: Any, n: int) -> Array:
-    """Which entries are fixed, as a symmetric mask."""
-    mask, given = np.zeros((n, n), dtype=bool), np.asarray(() if fixed is None else fixed)
-    if given.dtype == bool:
-        if given.shape != (n, n):
-            raise ValueError(f"fixed has shape {given.shape}; a mask must have ({n}, {n})")
-        mask |= given
-    elif given.size:
-        i, j = _pairs(given, n).T
-        mask[i, j] = True
-    return mask | mask.T
-
-
-def _pairs(given: Array, n: int) -> Index:
-    if given.ndim != 2 or given.shape[1] != 2 or given.dtype.kind not in "iu":
-        raise ValueError(
-            f"fixed has shape {given.shape} and type {given.dtype}; give a boolean mask or pairs "
-            "of integers (i, j)"
-        )
-    wrong = (given < 0).any(axis=1) | (given >= n).any(axis=1) | (given[:, 0] == given[:, 1])
-    if wrong.any():
-        k = first(wrong)[0]
-        raise ValueError(
-            f"fixed[{k}] = {tuple(given[k].tolist())} must be two different numbers below {n}; the "
-            "diagonal is 1 anyway"
-        )
-    return given
-
-
-def _check_entries(
-    G: Symmetric, lower: Array, upper: Array, held: Array, unit: float
-) -> None:
-    off = ~np.eye(len(G), dtype=bool)
-    most = f"{unit:g}, the most that a correlation can be here"
-    for wrong, words in (
-        (lower > upper, "the bounds cross at {0}: {2:g} > {3:g}"),
-        (held & ~(np.abs(G) <= unit), f"the fixed entry G{{0}} = {{1:g}} is not within {most}"),
-        (held & ((lower > G) | (upper < G)), "the fixed entry G{0} = {1:g} breaks its bounds"),
-        (lower > unit, f"the lower bound {{2:g}} at {{0}} is above {most}"),
-        (upper < -unit, f"the upper bound {{3:g}} at {{0}} is below -{most}"),
-    ):
-        if (wrong & off).any():
-            at = first(wrong & off)
-            raise ValueError(words.format(list(at), G[at], lower[at], upper[at]))

@@ -19,7 +19,8 @@ from ..solvers.watch import SDPCallback, SDPStep
 from .certificate import SDPCertificate, certify_sdp, dual_slack
 from .infeasibility import Ray
 from .presolve import targets
-from .solve import SDPSolution, solve_sdp
+from .solution import SDPSolution, warn_unless_solved
+from .solve import solve_sdp
 
 __all__ = ["solve_norm_bounded"]
 
@@ -97,13 +98,7 @@ def solve_norm_bounded(
         if search.best is None:
             raise
         raise Interrupted(replace(search.best, ended="interrupted")) from None
-    if solution.status == "not_converged" and solution.ended != "stopped":
-        warnings.warn(
-            f"not solved to tol={tol:g} ({solution.ended} after {solution.n_iter} "
-            f"eigen-decompositions): {solution.certificate}",
-            ConvergenceWarning,
-            stacklevel=2,
-        )
+    warn_unless_solved(solution, tol)
     return solution
 
 

@@ -52,12 +52,8 @@ def simplify(problem: FrobeniusSDP) -> tuple[FrobeniusSDP, Units, Lift, Fewer]:
     equations, first = with_slacks(fewer.problem)
     blocks, second = split_blocks(equations)
     scaled, units, third = scale(blocks)
-    units = replace(
-        units,
-        rows=fewer.weights * units.rows,
-        norm_b=float(np.linalg.norm(targets(problem))),
-        norm_c=float(np.linalg.norm(problem.cost)),
-    )
+    norm_b, norm_c = (float(np.linalg.norm(v)) for v in (targets(problem), problem.cost))
+    units = replace(units, rows=fewer.weights * units.rows, norm_b=norm_b, norm_c=norm_c)
     return scaled, units, fewer.lift.after(first).after(second).after(third), fewer
 
 
@@ -86,8 +82,7 @@ def drop_rows(problem: FrobeniusSDP) -> Fewer:
         ledger.judge_zeros(np.flatnonzero(size == 0))
         for rows, factors in _multiples(A.rows, size):
             ledger.judge_multiples(rows, factors)
-    kept = np.flatnonzero(ledger.weights2)
-    weights, notes = np.sqrt(ledger.weights2[kept]), tuple(ledger.notes)
+    kept, notes = np.flatnonzero(ledger.weights2), tuple(ledger.notes)
     if ledger.contradiction is not None or len(kept) == A.shape[0]:
         same = Lift(_same, _same, _same, _same)
         return Fewer(problem, same, notes, np.ones(A.shape[0]), ledger.contradiction)
@@ -98,7 +93,8 @@ def drop_rows(problem: FrobeniusSDP) -> Fewer:
         return whole
 
     fewer = replace(problem, constraints=A.restrict(kept), loss=problem.loss.restrict(kept))
-    return Fewer(fewer, Lift(_same, up, _same, lambda y: y[kept]), notes, weights, None)
+    lift = Lift(_same, up, _same, lambda y: y[kept])
+    return Fewer(fewer, lift, notes, np.sqrt(ledger.weights2[kept]), None)
 
 
 class _Ledger:
@@ -125,9 +121,8 @@ class _Ledger:
         lower, upper = np.where(side >= 0, level, -np.inf), np.where(side <= 0, level, np.inf)
         low, high = int(np.argmax(lower)), int(np.argmin(upper))
         if lower[low] - upper[high] > SAME * np.abs(level).max():
-            pair = rows[[low, high]]
-            words = f"rows {pair.min()} and {pair.max()} contradict each other"
-            self._contradict(words, pair, [1 / factors[low], -1 / factors[high]])
+            words = "rows {} and {} contradict each other".format(*np.sort(rows[[low, high]]))
+            self._contradict(words, rows[[low, high]], [1 / factors[low], -1 / factors[high]])
             return
         ends = [k for k, bound in ((low, lower), (high, upper)) if np.isfinite(bound[k])]
         equal = np.flatnonzero(side == 0)
@@ -146,8 +141,9 @@ class _Ledger:
 
 def _multiples(rows: sp.csr_array, size: Vector) -> Iterator[tuple[Index, Vector]]:
     """Every set of two or more rows that are multiples of the first, with their factors."""
-    probe = np.random.default_rng(0).normal(size=rows.shape[1])
-    mark = np.abs(rows @ probe) / np.where(size > 0, size, np.nan)
+    probed = rows.copy()
+    probed.data *= np.cos(1 + np.sqrt(2) * rows.indices)  # a number of its own for every place
+    mark = np.abs(probed.sum(axis=1)) / np.where(size > 0, size, np.nan)
     order = np.argsort(mark)[: np.count_nonzero(size)]  # NaN comes last
     for alike in np.split(order, np.flatnonzero(np.diff(mark[order]) > 1e-10) + 1):
         left = np.sort(alike)
