@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SKLEARN ?= 1.6.1 1.7.2 1.8.0 1.9.1
 
-.PHONY: help demo test lint sklearn-matrix bench bench-paper clean
+.PHONY: help demo test lint sklearn-matrix bench bench-sdp bench-paper clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -45,6 +45,12 @@ sklearn-matrix: $(BIN)/python  ## check_estimator under each supported scikit-le
 bench: $(VENV)/.test  ## the speed table beside every rival; needs the data folder in FROBMETRIC_DATA
 	$(BIN)/python -m frobmetric.experiments.rivals.setup
 	$(BIN)/python benchmarks/speed.py --limit 120
+
+bench-sdp: $(VENV)/.test  ## SDPLIB and other SDPs beside their rivals; needs the data folder
+	$(BIN)/python -m pip install --quiet --editable '.[bench]'
+	$(BIN)/python -m frobmetric.experiments.sdp_rivals.setup
+	$(BIN)/python benchmarks/sdp_speed.py
+	$(BIN)/python benchmarks/sdplib.py
 
 bench-paper: $(VENV)/.test  ## the paper's rows, the choice of C, growth with D and m
 	$(BIN)/python benchmarks/paper_rows.py

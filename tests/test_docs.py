@@ -22,6 +22,7 @@ PAGES = [
     "docs/architecture.md",
     "docs/from_paper_to_code.md",
     "docs/default_c.md",
+    "docs/sdp.md",
 ]
 MODULES = sorted(path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py"))
 NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
@@ -196,10 +197,10 @@ def test_command_lines_have_their_options():
     from frobmetric.ui.cli import app
 
     block = "\n".join(_block("README.md", "## Command line"))
-    lines = re.findall(r"^frobmetric (\w+)(.*?)(?:#.*)?$", block, re.MULTILINE)
-    assert len(lines) == 5
+    lines = re.findall(r"^frobmetric ((?:sdp )?\w+)(.*?)(?:#.*)?$", block, re.MULTILINE)
+    assert len(lines) == 9
     for command, rest in lines:
-        shown = runner.invoke(app, [command, "--help"], env={"COLUMNS": "200"})
+        shown = runner.invoke(app, [*command.split(), "--help"], env={"COLUMNS": "200"})
         assert shown.exit_code == 0
         for option in re.findall(r"(?<=\s)--?\w[\w-]*", rest):
             assert re.search(rf"(?<![\w-]){option}(?![\w-])", shown.output), (command, option)

@@ -66,10 +66,10 @@ def sdp(
     >>> import numpy as np
     >>> from frobmetric.sdp import sdp, solve_sdp
     >>> C, diagonal = np.array([[0, -0.5], [-0.5, 0]]), [np.diag([1, 0]), np.diag([0, 1])]
-    >>> solve_sdp(sdp(C, diagonal, [1, 1])).X.round(4).tolist()
+    >>> solve_sdp(sdp(C, diagonal, [1, 1])).X.round(3).tolist()
     [[1.0, 1.0], [1.0, 1.0]]
     >>> solution = solve_sdp(sdp(C, diagonal, [1, 4], senses=["=", "<="]))
-    >>> solution.X.round(4).tolist(), solution.y.round(4).tolist()
+    >>> solution.X.round(3).tolist(), solution.y.round(3).tolist()
     ([[1.0, 2.0], [2.0, 4.0]], [-1.0, -0.25])
     """
     if not sigma > 0:

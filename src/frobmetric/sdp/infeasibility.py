@@ -8,18 +8,22 @@ objective falls without end along it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+import scipy.sparse as sp
 
-from ..core import FrobeniusSDP
+from ..core import Equal, FrobeniusSDP, Nonnegative, Product, Sparse
 from ..core.types import Symmetric, Vector
 from ..solvers.gram import GramSolver
-from ..solvers.watch import Watch
+from ..solvers.interior import interior, work_of_step
+from ..solvers.watch import Iterate, Units, Watch
 from .presolve import senses, targets
 
-#: Rounds of each search.
-ROUNDS = 400
+#: Rounds of each search by splitting.
+ROUNDS = 200
+#: Error of an auxiliary problem from which its answer is worth a look.
+ROUGH = 1e-3
 #: Distance between the ray and its projection, relative to its norm, at which it counts as found.
 FOUND = 1e-9
 #: Largest error of a ray of the problem as given that still proves something.
@@ -51,11 +55,62 @@ def find_ray(
     problem: FrobeniusSDP, gram: GramSolver, X: Symmetric, y: Vector, watch: Watch
 ) -> tuple[str, Symmetric] | None:
     """Look for a proof from where iterates went; the kind and the vector, None if none is found."""
-    ray = _primal_ray(problem, gram, y, watch)
-    if ray is not None:
-        return "primal_infeasible", ray
-    ray = _dual_ray(problem, gram, X, watch)
-    return None if ray is None else ("dual_infeasible", ray)
+    searches: list[tuple[str, Callable[[], Symmetric | None]]] = [
+        ("primal_infeasible", lambda: _primal_ray(problem, gram, y, watch)),
+        ("dual_infeasible", lambda: _dual_ray(problem, gram, X, watch)),
+    ]
+    if np.isfinite(work_of_step(problem)):
+        searches += [
+            ("primal_infeasible", lambda: _primal_ray_inside(problem, watch)),
+            ("dual_infeasible", lambda: _dual_ray_inside(problem, watch)),
+        ]
+    for kind, search in searches:
+        ray = search()
+        if ray is not None and verify_ray(problem, kind, ray) is not None:
+            return kind, ray
+    return None
+
+
+def _primal_ray_inside(problem: FrobeniusSDP, watch: Watch) -> Vector | None:
+    """By the interior-point method: minimise t with A X + t (b - A(I)) = b and X, t >= 0.
+
+    X = I and t = 1 are feasible. If t cannot be 0, the multipliers are a proof.
+    """
+    identity, b = problem.cone.identity(), targets(problem)
+    column = b - problem.constraints.forward(identity)
+    wider = _widened(problem, column, np.concatenate([np.zeros(identity.size), [1.0]]))
+    found = _solved(replace(wider, loss=Equal(b)), watch)
+    return None if found is None or float(b @ found.y) <= 0 else found.y
+
+
+def _dual_ray_inside(problem: FrobeniusSDP, watch: Watch) -> Symmetric | None:
+    """By the interior-point method: minimise <C, X> with A X = 0 and trace X <= 1."""
+    identity, n_rows = problem.cone.identity(), problem.constraints.shape[0]
+    wider = _widened(problem, np.zeros(n_rows), np.concatenate([problem.cost.ravel(), [0.0]]))
+    trace = sp.csr_array(np.concatenate([identity.ravel(), [1.0]])[None])
+    rows = Sparse(sp.vstack([wider.constraints.rows, trace]), wider.cone)
+    bounded = replace(wider, constraints=rows, loss=Equal(np.append(np.zeros(n_rows), 1.0)))
+    found = _solved(bounded, watch)
+    return None if found is None else found.X[:-1].reshape(problem.cone.shape)
+
+
+def _widened(problem: FrobeniusSDP, column: Vector, cost: Vector) -> FrobeniusSDP:
+    """The problem with one more variable, which is not negative."""
+    parts = problem.cone.cones if isinstance(problem.cone, Product) else (problem.cone,)
+    cone = Product((*parts, Nonnegative(1)))
+    rows = sp.hstack([problem.constraints.rows, sp.csr_array(column[:, None])])
+    return replace(
+        problem, constraints=Sparse(rows, cone), cost=cost, prior=None, cone=cone, offset=0.0
+    )
+
+
+def _solved(problem: FrobeniusSDP, watch: Watch) -> Iterate | None:
+    """The best iterate on an auxiliary problem, within what is left of the run."""
+    left = watch.time_limit - watch.seconds
+    inner = Watch(FOUND, max(1, watch.max_iter - watch.n_steps), Units.of(problem), left)
+    interior(problem, inner)
+    watch.n_steps += inner.n_steps
+    return inner.best if inner.error <= ROUGH else None
 
 
 def verify_ray(problem: FrobeniusSDP, kind: str, vector: Symmetric) -> Ray | None:

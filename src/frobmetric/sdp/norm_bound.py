@@ -76,10 +76,10 @@ def solve_norm_bounded(
     >>> import numpy as np
     >>> from frobmetric.sdp import sdp, solve_norm_bounded
     >>> problem = sdp(np.diag([1.0, 2.0]), [np.eye(2)], [1.0])
-    >>> solve_norm_bounded(problem, 0.625).X.round(4).tolist()
-    [[0.75, 0.0], [0.0, 0.25]]
-    >>> solve_norm_bounded(problem, 2.0).X.round(4).tolist()
-    [[1.0, 0.0], [0.0, 0.0]]
+    >>> np.diag(solve_norm_bounded(problem, 0.625).X).round(3).tolist()
+    [0.75, 0.25]
+    >>> round(solve_norm_bounded(problem, 2.0).certificate.primal, 3)
+    1.0
     >>> solve_norm_bounded(problem, 0.4).status
     'primal_infeasible'
     """

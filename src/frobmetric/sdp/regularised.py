@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from ..core import FrobeniusSDP, Step
 from ..core.threads import one_thread
 from ..solvers import SOLVERS, Interrupted, Monitor, State
-from ..solvers.watch import SDPCallback, SDPStep
+from ..solvers.gram import gram_solver
+from ..solvers.watch import SDPCallback, SDPStep, Watch
 from .certificate import SDPCertificate, certify_sdp, dual_slack
+from .infeasibility import Ray, find_ray, verify_ray
+from .presolve import simplify
 from .solution import SDPSolution, warn_unless_solved
+
+#: Steps after which it is asked whether the rows can be met at all.
+SUSPICIOUS = 150
 
 
 def solve_regularised(
@@ -19,12 +27,18 @@ def solve_regularised(
     """What `solve_sdp` does with a finite sigma."""
     run = _Run(problem, max_iter, time_limit, callback)
     state = State(u=start.y) if isinstance(start, SDPSolution) else start or State()
+    state = run.go(state, tol, SUSPICIOUS)
+    if run.monitor.status == "max_iter" and len(run.history) < max_iter:
+        run.look_for_ray()
+        if run.ray is None:
+            state = run.go(state, tol)
     # a monitor looks at the worst row, a certificate at their norm: the same but for a factor
-    for finer in (1.0, 0.1, 0.01):
-        state = run.go(state, finer * tol)
-        certificate = certify_sdp(problem, run.X, run.u)
+    certificate = certify_sdp(problem, run.X, run.u)
+    for finer in (0.1, 0.01):
         if certificate.error <= tol or run.monitor.status != "optimal":
             break
+        run.go(state, finer * tol)
+        certificate = certify_sdp(problem, run.X, run.u)
     solution = run.solution(certificate, tol)
     if run.interrupted:
         raise Interrupted(solution)
@@ -43,10 +57,21 @@ class _Run:
         self.callback, self.history = callback, list[SDPStep]()
         self.interrupted = self.is_late = False
         self.monitor = Monitor(1.0, max_iter)
+        self.ray: Ray | None = None
 
-    def go(self, state: State, tol: float) -> State:
+    def look_for_ray(self) -> None:
+        """Whether the rows alone can be met; the Frobenius term has no say in that."""
+        rows = replace(self.problem, cost=None, prior=None, sigma=np.inf)
+        simple, units, lift, _ = simplify(rows)
+        watch = Watch(1.0, self.max_iter, units, self.time_limit - self.history[-1].seconds)
+        u = lift.lower_y(self.u)
+        found = find_ray(simple, gram_solver(simple.constraints), 0 * simple.cost, u, watch)
+        if found is not None and found[0] == "primal_infeasible":
+            self.ray = verify_ray(rows, found[0], lift.y(found[1]))
+
+    def go(self, state: State, tol: float, most: int | None = None) -> State:
         earlier = self.history[-1].seconds if self.history else 0.0
-        left = max(1, self.max_iter - len(self.history))
+        left = max(1, min(self.max_iter, most or self.max_iter) - len(self.history))
         self.monitor = Monitor(tol, left, lambda step: self._note(step, earlier))
         try:
             with one_thread():
@@ -71,16 +96,17 @@ class _Run:
 
     def solution(self, certificate: SDPCertificate, tol: float) -> SDPSolution:
         ended = self.monitor.status
+        solved = "optimal" if certificate.error <= tol else "not_converged"
         return SDPSolution(
-            status="optimal" if certificate.error <= tol else "not_converged",
+            status=solved if self.ray is None else self.ray.kind,
             X=self.X,
             y=self.u,
             Z=dual_slack(self.problem, self.X, self.u),
             certificate=certificate,
-            ray=None,
+            ray=self.ray,
             sigma=self.problem.sigma,
             history=tuple(self.history),
             n_iter=len(self.history),
-            ended="time_limit" if self.is_late and ended == "stopped" else ended,
+            ended="ray" if self.ray else "time_limit" if self.is_late else ended,
             problem=self.problem,
         )

@@ -34,7 +34,7 @@ class SDPSolution:
         Where the proximal steps ended; with X and y a start for a similar problem.
     history : tuple of SDPStep
     n_iter : int
-        Eigen-decompositions.
+        Eigen-decompositions, and steps of the interior-point method.
     ended : str
         Why the run ended: "optimal", "max_iter", "time_limit", "stalled", "stopped",
         "interrupted", "ray".

@@ -7,7 +7,7 @@ in the direction of Helmberg, Kojima and Monteiro.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -64,7 +64,7 @@ def _follow(problem: FrobeniusSDP, watch: Watch) -> None:
     blocks, idle = list(_blocks(problem)), 0
     _, b = problem.loss.conjugate(np.zeros(problem.constraints.shape[0]))
     X, y, Z = _start(problem, b)
-    least = np.inf
+    least = np.array([np.inf, np.inf])
     while not watch.status and idle < PATIENCE:
         try:
             X, y, Z = _advance(problem, blocks, b, X, y, Z)
@@ -76,16 +76,19 @@ def _follow(problem: FrobeniusSDP, watch: Watch) -> None:
         step = watch.step("interior", problem, X, y, missed, uncovered, sigma)
         watch.record(X, y, step)
         watch.count()
-        idle = 0 if step.error < 0.9 * least else idle + 1
-        least = min(least, step.error)
+        # the relative gap can stay large while the path is followed as it should be
+        reached = np.array([step.error, float(np.vdot(X, Z))])
+        idle = 0 if (reached < 0.9 * least).any() else idle + 1
+        least = np.minimum(least, reached)
 
 
 def _start(problem: FrobeniusSDP, b: Vector) -> tuple[Symmetric, Vector, Symmetric]:
     """Multiples of the identity that are large beside b and C."""
     identity, norms = problem.cone.identity(), problem.constraints.norms()
-    order = float(identity.sum())
-    room = max(10.0, np.sqrt(order), np.sqrt(order) * float((np.abs(b) / (1 + norms)).max()))
-    cover = max(10.0, np.sqrt(order), float(norms.max()), float(np.linalg.norm(problem.cost)))
+    root = np.sqrt(float(identity.sum()))
+    far = float((np.abs(b) / (1 + norms)).max(initial=0.0))
+    size = max(float(norms.max(initial=0.0)), float(np.linalg.norm(problem.cost)))
+    room, cover = max(10.0, root, root * far), max(10.0, root, size)
     return room * identity, np.zeros(len(b)), cover * identity
 
 
@@ -97,10 +100,14 @@ def _advance(
     A, order = problem.constraints, float(problem.cone.identity().sum())
     mu = float(np.vdot(X, Z)) / order
     rest = problem.cost - A.adjoint(y) - Z
-    inverse = _join(block.inverse(Z) for block in blocks)
+    inverse = _join(blocks, (block.inverse(Z) for block in blocks))
     schur = sum(block.schur(X, inverse) for block in blocks)
     factor = _factor(np.asarray(schur))
-    base = b + A.forward(_join(block.between(X, rest, inverse) for block in blocks))
+
+    def between(left: Symmetric, middle: Symmetric) -> Symmetric:
+        return _join(blocks, (block.between(left, middle, inverse) for block in blocks))
+
+    base = b + A.forward(between(X, rest))
 
     def direction(
         target: float, bend: Symmetric | float
@@ -110,8 +117,7 @@ def _advance(
             right = right + A.forward(bend)
         dy = scipy.linalg.cho_solve(factor, right)
         dZ = rest - A.adjoint(dy)
-        pushed = _join(block.between(X, dZ, inverse) for block in blocks)
-        return target * inverse - X - pushed - bend, dy, dZ
+        return target * inverse - X - between(X, dZ) - bend, dy, dZ
 
     roots = [(block.root(X), block.root(Z)) for block in blocks]
 
@@ -125,8 +131,7 @@ def _advance(
     long_x, long_z = reach(0, dX), reach(1, dZ)
     left = float(np.vdot(X + long_x * dX, Z + long_z * dZ)) / order
     target = mu * min(1.0, max(0.0, left / mu)) ** (3 if min(long_x, long_z) > 0.3 else 1)
-    bend = _join(block.between(dX, dZ, inverse) for block in blocks)
-    dX, dy, dZ = direction(target, bend)
+    dX, dy, dZ = direction(target, between(dX, dZ))
     long_x, long_z = reach(0, dX), reach(1, dZ)
     return X + long_x * dX, y + long_z * dy, Z + long_z * dZ
 
@@ -143,9 +148,10 @@ def _factor(schur: Array) -> tuple[Array, bool]:
     raise np.linalg.LinAlgError("the rows are dependent")
 
 
-def _join(parts: Iterator[Symmetric]) -> Symmetric:
-    flat = list(parts)
-    return flat[0] if len(flat) == 1 else np.concatenate([part.ravel() for part in flat])
+def _join(blocks: list[_Block], parts: Iterable[Symmetric]) -> Symmetric:
+    if blocks[0].is_whole:
+        return next(iter(parts))
+    return np.concatenate([part.ravel() for part in parts])
 
 
 def _parts(cone: Cone) -> tuple[Cone, ...]:

@@ -21,7 +21,7 @@ MOST_PRODUCTS = 300
 #: Share of the predicted ascent that a step must reach (Armijo).
 SUFFICIENT = 1e-4
 #: Relative accuracy of a Newton step far from the optimum.
-ROUGHEST = 0.1
+ROUGHEST = 0.05
 #: Relative accuracy of a step for which products in single precision will do.
 SINGLE = 1e-4
 #: Halvings of a step before the first-order method takes over again.

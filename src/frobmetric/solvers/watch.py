@@ -97,11 +97,12 @@ class Watch:
         """The errors of an iterate with A X - b = -missed and |C - A*(y) - Z| = uncovered."""
         units, volume = self.units, self.units.primal * self.units.dual
         _, b = problem.loss.conjugate(y)
-        primal, dual = volume * float(np.vdot(problem.cost, X)), volume * float(b @ y)
+        primal = volume * float(np.vdot(problem.cost, X)) + problem.offset
+        dual = volume * float(b @ y) + problem.offset
         return SDPStep(
             phase=phase,
-            primal=primal + problem.offset,
-            dual=dual + problem.offset,
+            primal=primal,
+            dual=dual,
             eta_p=units.primal * float(np.linalg.norm(units.rows * missed)) / (1 + units.norm_b),
             eta_d=units.dual * uncovered / (1 + units.norm_c),
             eta_g=abs(primal - dual) / (1 + abs(primal) + abs(dual)),
