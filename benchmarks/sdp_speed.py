@@ -11,6 +11,9 @@ benchmarks/results/sdp_speed.json and sdp_speed.md.
 import argparse
 import json
 import os
+import subprocess
+import sys
+import tempfile
 import time
 import warnings
 from pathlib import Path
@@ -69,7 +72,7 @@ def random_frobenius(n=500, m=5000, seed=0):
     )
 
 
-def by_scs(problem):
+def by_scs(problem, eps=TOL):
     """The same in SCS' own quadratic form, over the lower triangle of X."""
     import scs
 
@@ -87,7 +90,7 @@ def by_scs(problem):
         "c": weight * problem.cost[i, j],
     }
     cone = {"z": len(problem.loss.target), "s": [n]}
-    solver = scs.SCS(data, cone, eps_abs=TOL, eps_rel=TOL, max_iters=100_000, verbose=False,
+    solver = scs.SCS(data, cone, eps_abs=eps, eps_rel=eps, max_iters=100_000, verbose=False,
                      time_limit_secs=900)
     found = solver.solve()
     X = np.zeros((n, n))
@@ -98,12 +101,15 @@ def by_scs(problem):
 def random(repeat, threads):
     problem = random_frobenius()
     found, seconds = best_of(repeat, lambda: solve_sdp(problem, TOL))
-    (X, y, info), theirs = best_of(1, lambda: by_scs(problem))
-    X = problem.cone.split(X).clipped()
-    judged = certify_sdp(problem, X, y)
+    for eps in TOL / 2.0 ** np.arange(8):  # until its answer is as good, measured alike
+        (X, y, info), theirs = best_of(1, lambda eps=eps: by_scs(problem, eps))
+        judged = certify_sdp(problem, problem.cone.split(X).clipped(), y)
+        if judged.error <= TOL:
+            break
     return [{
         "work": "random Frobenius SDP, n = 500, m = 5,000 rows of ten non-zeros, σ = 1, 1e-6",
-        "ours": seconds, "rival": f"SCS ({info['status']}, {info['iter']} iterations)",
+        "ours": seconds,
+        "rival": f"SCS ({info['status']}, eps {eps:.1e}, {info['iter']} iterations)",
         "theirs": theirs, "target": 20.0,
         "accuracy": f"largest error {found.certificate.error:.0e} against {judged.error:.0e}; "
                     f"{found.n_iter} eigen-decompositions",
@@ -111,24 +117,51 @@ def random(repeat, threads):
 
 
 def nearest(repeat, threads):
+    """statsmodels has no tolerance: it goes on until no eigenvalue is negative, or n_fact n rounds.
+
+    So twice: as one calls it, ended at a limit, and with the fewest rounds, found by trial, that
+    have our distance to eight digits.
+    """
     from statsmodels.stats.correlation_tools import corr_nearest
 
     rng = np.random.default_rng(0)
     G = rng.uniform(-1, 1, (1000, 1000))
     G = np.triu(G, 1) + np.triu(G, 1).T + np.eye(1000)
     found, seconds = best_of(repeat, lambda: nearest_correlation(G))
+    told = (f"{found.n_iter} eigen-decompositions, gradient {found.gradient:.0e}, distance "
+            f"{found.distance:.10g}")
+    row = {"work": "nearest correlation matrix, n = 1,000 random", "ours": seconds, "target": 30.0}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        theirs, slow = best_of(1, lambda: corr_nearest(G, threshold=1e-15, n_fact=100))
-    distance = float(np.linalg.norm(theirs - G))
+        for n_fact in (0.1, 0.125, 0.15, 0.175, 0.2, 0.25, 0.3):
+            theirs, slow = best_of(1, lambda: corr_nearest(G, n_fact=n_fact))  # noqa: B023
+            distance = float(np.linalg.norm(theirs - G))
+            if abs(distance - found.distance) <= 1e-8 * found.distance:
+                break
     lowest = float(np.linalg.eigvalsh(theirs)[0])
-    return [{
-        "work": "nearest correlation matrix, n = 1,000 random", "ours": seconds,
-        "rival": "statsmodels corr_nearest", "theirs": slow, "target": 30.0,
-        "accuracy": f"{found.n_iter} eigen-decompositions, gradient {found.gradient:.0e}; distance "
-                    f"{found.distance:.8g} against {distance:.8g} (its smallest eigenvalue "
-                    f"{lowest:.0e})",
-    }]
+    return [
+        row | {"rival": "statsmodels corr_nearest as called, ended at the limit: >",
+               "theirs": _as_called(G), "accuracy": told},
+        row | {"rival": f"statsmodels corr_nearest, n_fact = {n_fact:g} by hindsight:",
+               "theirs": slow, "accuracy": f"{told} against {distance:.10g}, whose smallest "
+                                           f"eigenvalue is {lowest:.0e}"},
+    ]
+
+
+def _as_called(G, limit=120.0):
+    """Seconds of `corr_nearest(G)` in a process of its own, the limit if it takes longer."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "G.npy"
+        np.save(path, G)
+        code = ("import numpy as np, warnings; warnings.simplefilter('ignore'); "
+                "from statsmodels.stats.correlation_tools import corr_nearest; "
+                f"corr_nearest(np.load({str(path)!r}))")
+        began = time.perf_counter()
+        try:
+            subprocess.run([sys.executable, "-c", code], timeout=limit, check=True)
+        except subprocess.TimeoutExpired:
+            return limit
+        return time.perf_counter() - began
 
 
 def invalid(repeat, threads):

@@ -22,7 +22,7 @@ Result = TypeVar("Result")
 #: Floating-point operations below which work is small: some milliseconds of one core.
 SMALL_WORK = 5e7
 #: An eigen-decomposition, which cannot be cut, gets BLAS threads from this order on.
-LARGE_ORDER = 600
+LARGE_ORDER = 400
 
 #: What BLAS had before `one_thread`, None outside of it.
 _granted: ContextVar[int | None] = ContextVar("granted", default=None)
