@@ -123,7 +123,7 @@ def run_all(options):
     wanted = [p for p in problems if _is_wanted(p, options)]
     path = RESULTS / "sdplib.json"
     kept = json.loads(path.read_text())["runs"] if path.exists() and not options.again else {}
-    tasks = [(p, name) for p in wanted for name in options.programs
+    tasks = [(p, name) for name in options.programs for p in wanted
              if f"{p['problem']} {name}" not in kept]
 
     def work(task):
