@@ -35,8 +35,12 @@ RULES = {
     "core/compiled.py": {"numba"},
     "solvers": {"numpy", "scipy", "sklearn.exceptions", "frobmetric.core"},
     "metric": BASE | {"frobmetric.core", "frobmetric.solvers"},
-    "sdp": {"numpy", "scipy", "sklearn.exceptions", "frobmetric.core", "frobmetric.solvers"},
+    "sdp": {
+        "numpy", "scipy", "sklearn.exceptions", "frobmetric.core", "frobmetric.solvers",
+        "frobmetric.atomic",
+    },
     "sdp/cvxpy_interface.py": {"cvxpy"},
+    "atomic": set(),
     "datasets": BASE,
     "experiments": BASE | {f"frobmetric.{room}" for room in ROOMS},
     "ui": BASE | {"frobmetric"},

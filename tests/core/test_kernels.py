@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from frobmetric import core
 from frobmetric.core import NeighborTriplets, kernels, threads
-from frobmetric.core.cones import Factored
+from frobmetric.core.points import Factored
 
 needs_numba = pytest.mark.skipif(kernels.compiled() is None, reason="needs numba (extra `fast`)")
 

@@ -25,21 +25,8 @@ from frobmetric.experiments.sdp_rivals import (
 from frobmetric.experiments.sdp_rivals.csdp import CLOCK
 from frobmetric.experiments.sdp_rivals.triangles import triangles
 from frobmetric.sdp.sdpa import read_sdpa
+from sdpa_examples import MANUAL
 
-#: (P) and (D) of the SDPA manual's first example have the value -41.9.
-MANUAL = """"Example 1: mDim = 3, nBLOCK = 1, {2}"
-3 = mDIM
-1 = nBLOCK
-2 = bLOCKsTRUCT
-{48, -8, 20}
-0 1 1 1 -11
-0 1 2 2 23
-1 1 1 1 10
-1 1 1 2 4
-2 1 2 2 -8
-3 1 1 2 -8
-3 1 2 2 -2
-"""
 #: x >= 1 and -x >= 1 at once; I shows that.
 PRIMAL_INFEASIBLE = "1\n1\n2\n1.0\n0 1 1 1 1.0\n0 1 2 2 1.0\n1 1 1 1 1.0\n1 1 2 2 -1.0\n"
 #: tr(Y) = -1 with Y >= 0.

@@ -10,7 +10,8 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
 from frobmetric.sdp import cvxpy_cones
-from frobmetric.sdp.cvxpy_cones import Elimination, second_order, semidefinite
+from frobmetric.sdp.cvxpy_cones import second_order, semidefinite
+from frobmetric.sdp.elimination import Elimination
 
 REASON = "needs cvxpy 1.9 or later: pip install frobmetric[sdp]"
 cp = pytest.importorskip("cvxpy", minversion="1.9", reason=REASON)

@@ -32,22 +32,9 @@ from frobmetric.core import (
 from frobmetric.sdp import sdpa
 from frobmetric.sdp.sdpa import SDPAError, read_sdpa, write_sdpa
 from random_problems import blocks, dense_rows, symmetric
+from sdpa_examples import MANUAL
 
 # The two examples of the SDPA manual, with the optimal values that it gives
-EXAMPLE_1 = """\
-"Example 1: mDim = 3, nBLOCK = 1, {2}"
-   3  =  mDIM
-   1  =  nBLOCK
-   2  =  bLOCKsTRUCT
-{48, -8, 20}
-0 1 1 1 -11
-0 1 2 2 23
-1 1 1 1 10
-1 1 1 2 4
-2 1 2 2 -8
-3 1 1 2 -8
-3 1 2 2 -2
-"""
 EXAMPLE_2 = """\
 "Example 2: mDim = 5, nBLOCK = 3, {2,3,-2}"
 5 = mDIM
@@ -123,7 +110,7 @@ def optimum(problem):
 
 
 def test_the_example_of_the_manual(read):
-    problem = read(EXAMPLE_1)
+    problem = read(MANUAL)
     assert problem.cone == PSD(2)
     assert problem.sigma == np.inf
     assert problem.offset == 0
@@ -137,7 +124,7 @@ def test_the_example_of_the_manual(read):
 
 
 @pytest.mark.parametrize(
-    ("text", "value"), [(EXAMPLE_1, -41.9), (EXAMPLE_2, 32.06269340)], ids=["1", "2"]
+    ("text", "value"), [(MANUAL, -41.9), (EXAMPLE_2, 32.06269340)], ids=["1", "2"]
 )
 def test_the_value_of_sdpa_is_minus_ours(read, text, value):
     assert -optimum(read(text)) == pytest.approx(value, rel=1e-6)
@@ -145,7 +132,7 @@ def test_the_value_of_sdpa_is_minus_ours(read, text, value):
 
 def test_minus_u_is_the_x_of_sdpa(read):
     """At SDPA's x of the manual's first example, c.x is the value and Z is in the cone."""
-    problem, x = read(EXAMPLE_1), np.array([-1.1, -2.7375, -0.55])
+    problem, x = read(MANUAL), np.array([-1.1, -2.7375, -0.55])
     assert problem.loss.target @ x == pytest.approx(-41.9)
     Z = problem.cost - problem.constraints.adjoint(-x)
     assert problem.cone.min_eigenvalue(Z) > -1e-9
@@ -178,38 +165,38 @@ def test_cones(read, sizes, cone):
 
 
 HABITS = {
-    "comments": '"one"\n* two\n  "three\n\n*\n' + EXAMPLE_1,
-    "no comment": EXAMPLE_1.split("\n", 1)[1],
-    "comment in Latin-1": b'"Universit\xe4t\n' + EXAMPLE_1.encode(),
-    "byte order mark": b"\xef\xbb\xbf" + EXAMPLE_1.encode(),
-    "blank lines": EXAMPLE_1.replace("\n", "\n\n \t\n"),
-    "lines of Windows": EXAMPLE_1.replace("\n", "\r\n"),
-    "lines of old Macs": EXAMPLE_1.replace("\n", "\r"),
-    "no last newline": EXAMPLE_1.rstrip(),
-    "no blank before =": EXAMPLE_1.replace("  =  ", "="),
-    "text with numbers": EXAMPLE_1.replace("=  mDIM", "= mDIM, 3 matrices"),
-    "text after c": EXAMPLE_1.replace("20}", "20} = c"),
-    "plus signs": EXAMPLE_1.replace("3  =", "+3  =").replace(" 10\n", " +10\n"),
-    "sizes in braces": EXAMPLE_1.replace("   2  =", "{(2)},"),
-    "c over lines": EXAMPLE_1.replace("{48, -8, 20}", "{48,\n\n-8\n 20\n}"),
-    "c without braces": EXAMPLE_1.replace("{48, -8, 20}", "48 -8 20"),
-    "Fortran": EXAMPLE_1.replace("48,", "0.48D+02,").replace(" 23\n", " 2.3d1\n"),
-    "exponents": EXAMPLE_1.replace("48,", "480E-1,").replace(" 23\n", " .23e+2\n"),
-    "braces around entries": EXAMPLE_1.replace("0 1 2 2 23", "{0, (1), 2,2, 23.}"),
-    "lower triangle": EXAMPLE_1.replace("1 1 1 2 4", "1 1 2 1 4"),
-    "explicit zeros": EXAMPLE_1 + "2 1 1 1 0\n3 1 1 1 -0.0\n0 1 1 2 0e5\n",
-    "any order": "\n".join([*EXAMPLE_1.split("\n")[:5], *EXAMPLE_1.split("\n")[:4:-1]]),
+    "comments": '"one"\n* two\n  "three\n\n*\n' + MANUAL,
+    "no comment": MANUAL.split("\n", 1)[1],
+    "comment in Latin-1": b'"Universit\xe4t\n' + MANUAL.encode(),
+    "byte order mark": b"\xef\xbb\xbf" + MANUAL.encode(),
+    "blank lines": MANUAL.replace("\n", "\n\n \t\n"),
+    "lines of Windows": MANUAL.replace("\n", "\r\n"),
+    "lines of old Macs": MANUAL.replace("\n", "\r"),
+    "no last newline": MANUAL.rstrip(),
+    "no blank before =": MANUAL.replace("  =  ", "="),
+    "text with numbers": MANUAL.replace("=  mDIM", "= mDIM, 3 matrices"),
+    "text after c": MANUAL.replace("20}", "20} = c"),
+    "plus signs": MANUAL.replace("3  =", "+3  =").replace(" 10\n", " +10\n"),
+    "sizes in braces": MANUAL.replace("   2  =", "{(2)},"),
+    "c over lines": MANUAL.replace("{48, -8, 20}", "{48,\n\n-8\n 20\n}"),
+    "c without braces": MANUAL.replace("{48, -8, 20}", "48 -8 20"),
+    "Fortran": MANUAL.replace("48,", "0.48D+02,").replace(" 23\n", " 2.3d1\n"),
+    "exponents": MANUAL.replace("48,", "480E-1,").replace(" 23\n", " .23e+2\n"),
+    "braces around entries": MANUAL.replace("0 1 2 2 23", "{0, (1), 2,2, 23.}"),
+    "lower triangle": MANUAL.replace("1 1 1 2 4", "1 1 2 1 4"),
+    "explicit zeros": MANUAL + "2 1 1 1 0\n3 1 1 1 -0.0\n0 1 1 2 0e5\n",
+    "any order": "\n".join([*MANUAL.split("\n")[:5], *MANUAL.split("\n")[:4:-1]]),
 }
 
 
 @pytest.mark.parametrize("habit", HABITS)
 def test_habits(read, habit):
-    assert_same(read(HABITS[habit]), read(EXAMPLE_1))
+    assert_same(read(HABITS[habit]), read(MANUAL))
 
 
 def test_zeros_are_not_stored(read):
     assert read(HABITS["explicit zeros"]).constraints.norms().tolist() == pytest.approx(
-        read(EXAMPLE_1).constraints.norms().tolist())
+        read(MANUAL).constraints.norms().tolist())
     assert not np.signbit(read(HABITS["explicit zeros"]).cost[0, 1])
 
 

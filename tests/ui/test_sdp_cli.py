@@ -22,23 +22,9 @@ for package in ("typer", "rich"):
 from typer.testing import CliRunner  # noqa: E402
 
 from frobmetric.ui.cli import app  # noqa: E402
+from sdpa_examples import MANUAL  # noqa: E402
 
 SOURCE = Path(__file__).resolve().parents[2] / "src"
-# The first example of the SDPA manual: its optimum is -41.9, at this x
-MANUAL = """\
-"Example 1: mDim = 3, nBLOCK = 1, {2}"
-   3  =  mDIM
-   1  =  nBLOCK
-   2  =  bLOCKsTRUCT
-{48, -8, 20}
-0 1 1 1 -11
-0 1 2 2 23
-1 1 1 1 10
-1 1 1 2 4
-2 1 2 2 -8
-3 1 1 2 -8
-3 1 2 2 -2
-"""
 MANUAL_X, MANUAL_Y = [-1.1, -2.7375, -0.55], [[5.9, -1.375], [-1.375, 1]]
 # maximise X_12 + X_34 + 2 d_1 with a unit diagonal and d_1 + d_2 = 3: 1 + 1 + 6, in three parts
 PARTS = """\

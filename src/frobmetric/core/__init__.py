@@ -1,6 +1,6 @@
 """The mathematics: cones, constraints, losses, the problem, and the proof of an answer."""
 
-from .cones import PSD, Face, Factored, Nonnegative, NumericalError, Point, Product
+from .cones import PSD, Face, Nonnegative, NumericalError, Product
 from .constraints import (
     Beside,
     Constraints,
@@ -13,6 +13,7 @@ from .constraints import (
 )
 from .losses import AtLeast, AtMost, Equal, Hard, Hinge, Loss, Mixed, SmoothedHinge, SquaredHinge
 from .matrices import LowRank, MatrixFree, Sparse
+from .points import Factored, Point
 from .problem import Evaluation, FrobeniusSDP
 from .solution import Certificate, CertificateError, Solution, Step, certify
 

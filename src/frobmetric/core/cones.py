@@ -1,4 +1,4 @@
-"""The cones that M lives in, their projections, and points kept as factors.
+"""The cones that M lives in, and their projections.
 
 Every cone works on plain arrays, so that sums, multiples and inner products are NumPy's own: a
 symmetric matrix for `PSD`, a vector for `Nonnegative`, and for `Product` the flattened blocks one
@@ -14,8 +14,8 @@ from math import prod
 from typing import Any, Protocol
 
 import numpy as np
-import scipy.linalg
 
+from .points import Blocks, Diagonal, Factored, Point
 from .threads import threads_for_order
 from .types import Array, Symmetric, Vector
 
@@ -25,17 +25,6 @@ ROUGH_ORDER = 150
 
 class NumericalError(ArithmeticError):
     """A computation left the range of floating-point numbers."""
-
-
-class Point(Protocol):
-    """An element M of a cone, kept factored: M = L @ L.T."""
-
-    @property
-    def rank(self) -> int: ...
-    @property
-    def norm2(self) -> float: ...
-    def factor(self) -> Array: ...
-    def dense(self) -> Symmetric: ...
 
 
 class Split(Protocol):
@@ -68,33 +57,6 @@ class Cone(Protocol):
     def identity(self) -> Symmetric: ...
     def split(self, S: Symmetric) -> Split: ...
     def min_eigenvalue(self, S: Symmetric) -> float: ...
-
-
-@dataclass(frozen=True)
-class Factored:
-    """The positive semidefinite matrix L @ L.T, L of shape (n, rank)."""
-
-    L: Array
-
-    @property
-    def rank(self) -> int:
-        return int(self.L.shape[1])
-
-    @property
-    def norm2(self) -> float:
-        gram = self.L.T @ self.L
-        return float(np.vdot(gram, gram))
-
-    def factor(self) -> Array:
-        return self.L
-
-    def dense(self) -> Symmetric:
-        return self._product
-
-    @cached_property
-    def _product(self) -> Symmetric:
-        with threads_for_order(len(self.L)):
-            return self.L @ self.L.T
 
 
 @dataclass(frozen=True)
@@ -235,27 +197,6 @@ class Face:
 
 
 @dataclass(frozen=True)
-class Diagonal:
-    """The diagonal matrix of a non-negative vector, kept as that vector."""
-
-    values: Vector
-
-    @property
-    def rank(self) -> int:
-        return int(np.count_nonzero(self.values))
-
-    @property
-    def norm2(self) -> float:
-        return float(self.values @ self.values)
-
-    def factor(self) -> Array:
-        return np.diag(np.sqrt(self.values))[:, self.values > 0]
-
-    def dense(self) -> Symmetric:
-        return self.values
-
-
-@dataclass(frozen=True)
 class Signs:
     """A vector as positive part plus negative part."""
 
@@ -303,27 +244,6 @@ class Nonnegative:
     def min_eigenvalue(self, S: Symmetric) -> float:
         _check_finite(S)
         return float(S.min(initial=np.inf))
-
-
-@dataclass(frozen=True)
-class Blocks:
-    """A block-diagonal point, one point a block."""
-
-    parts: tuple[Point, ...]
-
-    @property
-    def rank(self) -> int:
-        return sum(part.rank for part in self.parts)
-
-    @property
-    def norm2(self) -> float:
-        return sum(part.norm2 for part in self.parts)
-
-    def factor(self) -> Array:
-        return scipy.linalg.block_diag(*(part.factor() for part in self.parts))
-
-    def dense(self) -> Symmetric:
-        return np.concatenate([part.dense().ravel() for part in self.parts])
 
 
 @dataclass(frozen=True)
@@ -385,11 +305,6 @@ class Product:
             stop = start + prod(cone.shape)
             yield cone, S[start:stop].reshape(cone.shape)
             start = stop
-
-
-def as_dense(M: Point | Symmetric) -> Symmetric:
-    """M as an array, whichever way it is kept."""
-    return M if isinstance(M, np.ndarray) else M.dense()
 
 
 def _check_finite(S: Symmetric) -> None:

@@ -14,10 +14,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from .cones import Blocks, Cone, Point, as_dense
+from .cones import Cone
 from .kernels import image, laplacian_product, pair_products
 from .losses import split_rows
 from .matrices import LowRank, MatrixFree, Sparse
+from .points import Blocks, Point, as_dense
 from .types import Data, Index, Rows, Symmetric, Vector
 
 

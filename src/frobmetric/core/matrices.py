@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .cones import PSD, Cone, Point, as_dense
+from .cones import PSD, Cone
+from .points import Point, as_dense
 from .types import Array, Rows, Symmetric, Vector
 
 

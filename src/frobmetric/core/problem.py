@@ -6,9 +6,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .cones import PSD, Cone, Point, Split, as_dense
+from .cones import PSD, Cone, Split
 from .constraints import Constraints
 from .losses import Loss
+from .points import Point, as_dense
 from .types import Rows, Symmetric, Vector
 
 #: Rounding of the two objectives, relative to the terms that they sum.

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .cones import Point, as_dense
+from .points import Point, as_dense
 from .problem import Comparison, FrobeniusSDP, relative_error
 from .types import Symmetric, Vector
 

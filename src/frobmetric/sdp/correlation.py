@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from ..core import PSD, Certificate, FrobeniusSDP, Step
-from ..core.cones import as_dense
+from ..core.points import as_dense
 from ..core.problem import ROUNDING
 from ..core.threads import one_thread, threads_for_order
 from ..core.types import Array, Symmetric, Vector

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..core import PSD, Hard, Point
-from ..core.cones import as_dense
+from ..core.points import as_dense
 from ..core.threads import threads_for_order
 from ..core.types import Array, Index, Rows, Symmetric, Vector
 from .covariance import as_symmetric, first

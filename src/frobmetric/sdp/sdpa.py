@@ -14,16 +14,16 @@ from __future__ import annotations
 import gzip
 import lzma
 import os
-import secrets
 import zlib
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 
+from ..atomic import replacing
 from ..core import PSD, Equal, FrobeniusSDP, Loss, Nonnegative, Product, Sparse
 from ..core.cones import Cone
 from ..core.types import Index, Symmetric, Vector
@@ -124,7 +124,7 @@ def write_sdpa(problem: FrobeniusSDP, path: PathLike, comment: str = "") -> None
         entries = _with_slacks(entries, slacked, sense, len(layout.sizes))
         layout = Layout((*layout.sizes, -len(slacked)))
     lines = [*_remarks(comment, len(slacked), len(layout.sizes)), *_lines(target, layout, entries)]
-    with _replacing(path) as file, _stream(file, path, "wb") as stream:
+    with replacing(path) as file, _stream(file, path, "wb") as stream:
         stream.write("".join(f"{line}\n" for line in lines).encode())
 
 
@@ -152,24 +152,6 @@ def _content(path: PathLike) -> bytes:
             f"({error}); expected a whole {Path(path).suffix} file; get the file again"
         ) from error
     return b"".join(chunks)
-
-
-@contextmanager
-def _replacing(path: PathLike) -> Iterator[Any]:
-    """A binary file to write, which becomes `path` if and when the block ends well."""
-    target = Path(os.path.realpath(path))
-    if not target.parent.is_dir():
-        raise FileNotFoundError(f"{path}: the folder {target.parent} does not exist; create it")
-    draft = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
-    try:
-        with open(draft, "xb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(draft, target)
-    except BaseException:  # Ctrl-C too must leave no draft behind
-        draft.unlink(missing_ok=True)
-        raise
 
 
 def _symmetric_rows(entries: Entries, m: int, layout: Layout) -> Any:

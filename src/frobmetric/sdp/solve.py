@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from ..core import FrobeniusSDP
-from ..core.cones import as_dense
+from ..core.points import as_dense
 from ..core.threads import one_thread
 from ..core.types import Symmetric, Vector
 from ..solvers import Interrupted

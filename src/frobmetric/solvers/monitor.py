@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..core.cones import Point
+from ..core.points import Point
 from ..core.problem import Evaluation, FrobeniusSDP
 from ..core.solution import Step
 from ..core.types import Vector

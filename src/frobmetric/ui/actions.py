@@ -8,8 +8,8 @@ from time import perf_counter
 import numpy as np
 from sklearn.model_selection import train_test_split
 
+from ..atomic import target_file
 from ..metric import FrobMetric, FrobMetricCV
-from .atomic import target_file
 from .evaluation import compare
 from .extras import MissingExtraError, require
 from .files import load, save

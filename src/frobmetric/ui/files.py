@@ -17,10 +17,10 @@ from pathlib import Path
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from ..atomic import replacing
 from ..core import Certificate, Step
 from ..metric import FrobMetric, FrobMetricCV
 from ..metric.triplets import triplets_from_arrays
-from .atomic import replacing
 from .extras import require
 from .model_checks import check_model, check_triplet_arrays
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from .atomic import replacing
+from ..atomic import replacing
 from .columns import MISSING
 from .tables import check_file
 

@@ -7,10 +7,10 @@ from time import perf_counter
 
 import numpy as np
 
+from ..atomic import target_file
 from ..core import PSD
 from ..sdp.correlation import nearest_correlation
 from ..sdp.covariance import ASYMMETRY, SENSES, nearest_covariance
-from .atomic import target_file
 from .extras import require
 from .matrix_files import (
     SUFFIXES,

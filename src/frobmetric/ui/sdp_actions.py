@@ -15,11 +15,11 @@ from time import perf_counter
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from ..atomic import target_file
 from ..core import Nonnegative, Product
 from ..sdp import read_sdpa, solve_sdp
 from ..sdp.presolve import split_blocks
 from ..solvers import Interrupted
-from .atomic import target_file
 from .extras import require
 from .progress import SDPProgress
 from .sdp_files import SDPAnswer

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..atomic import replacing
 from ..core import Product
-from .atomic import replacing
 
 
 @dataclass(frozen=True)

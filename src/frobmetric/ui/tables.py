@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from .atomic import replacing
+from ..atomic import replacing
 from .columns import Choice
 from .extras import require
 from .readers import READERS

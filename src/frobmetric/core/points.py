@@ -1,0 +1,98 @@
+"""Elements of a cone, kept as factors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+import scipy.linalg
+
+from .threads import threads_for_order
+from .types import Array, Symmetric, Vector
+
+
+class Point(Protocol):
+    """An element M of a cone, kept factored: M = L @ L.T."""
+
+    @property
+    def rank(self) -> int: ...
+    @property
+    def norm2(self) -> float: ...
+    def factor(self) -> Array: ...
+    def dense(self) -> Symmetric: ...
+
+
+@dataclass(frozen=True)
+class Factored:
+    """The positive semidefinite matrix L @ L.T, L of shape (n, rank)."""
+
+    L: Array
+
+    @property
+    def rank(self) -> int:
+        return int(self.L.shape[1])
+
+    @property
+    def norm2(self) -> float:
+        gram = self.L.T @ self.L
+        return float(np.vdot(gram, gram))
+
+    def factor(self) -> Array:
+        return self.L
+
+    def dense(self) -> Symmetric:
+        return self._product
+
+    @cached_property
+    def _product(self) -> Symmetric:
+        with threads_for_order(len(self.L)):
+            return self.L @ self.L.T
+
+
+@dataclass(frozen=True)
+class Diagonal:
+    """The diagonal matrix of a non-negative vector, kept as that vector."""
+
+    values: Vector
+
+    @property
+    def rank(self) -> int:
+        return int(np.count_nonzero(self.values))
+
+    @property
+    def norm2(self) -> float:
+        return float(self.values @ self.values)
+
+    def factor(self) -> Array:
+        return np.diag(np.sqrt(self.values))[:, self.values > 0]
+
+    def dense(self) -> Symmetric:
+        return self.values
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """A block-diagonal point, one point a block."""
+
+    parts: tuple[Point, ...]
+
+    @property
+    def rank(self) -> int:
+        return sum(part.rank for part in self.parts)
+
+    @property
+    def norm2(self) -> float:
+        return sum(part.norm2 for part in self.parts)
+
+    def factor(self) -> Array:
+        return scipy.linalg.block_diag(*(part.factor() for part in self.parts))
+
+    def dense(self) -> Symmetric:
+        return np.concatenate([part.dense().ravel() for part in self.parts])
+
+
+def as_dense(M: Point | Symmetric) -> Symmetric:
+    """M as an array, whichever way it is kept."""
+    return M if isinstance(M, np.ndarray) else M.dense()
