@@ -50,19 +50,24 @@ def reduce_to_face(
     return None if cone is None else Exposure(y, replace(problem, cone=cone))
 
 
-def cover(problem: FrobeniusSDP, exposure: Exposure, y: Vector, tol: float = 1e-8) -> Vector:
+def cover(problem: FrobeniusSDP, exposure: Exposure, y: Vector) -> Vector:
     """A y for the whole cone: on the face C - A*(y) stays as it is, beyond it W is added.
 
-    A large multiple of W makes C - A*(y) + t W positive up to the share of 1 / t; b.y is the same.
+    A large multiple of W makes C - A*(y) + t W positive up to the share of 1 / t. b.y would be the
+    same but for rounding, which grows with t; the best t is where both errors together are least.
     """
     A, cone = problem.constraints, problem.cone
+    _, b = problem.loss.conjugate(y)
     Z, W = problem.cost - A.adjoint(y), A.adjoint(exposure.y)
+    size, value = 1 + float(np.linalg.norm(problem.cost)), float(b @ y)
     best, least = y, np.inf
     for t in 10.0 ** np.arange(-2, 13):
-        outside = np.sqrt(cone.split(Z + t * W).negative_norm2)
-        if outside < least:
-            best, least = y - t * exposure.y, outside
-        if outside <= tol or outside > 10 * least:
+        moved = y - t * exposure.y
+        outside = float(np.sqrt(cone.split(Z + t * W).negative_norm2))
+        error = outside / size + abs(float(b @ moved) - value) / (1 + abs(value))
+        if error < least:
+            best, least = moved, error
+        elif error > 10 * least:
             break
     return best
 
