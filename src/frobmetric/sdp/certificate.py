@@ -75,12 +75,13 @@ def certify_sdp(
     b = targets(problem)
     X, y = _checked("X", X, problem.cone.shape), _checked("y", y, b.shape)
     y = np.clip(y, problem.loss.lower, problem.loss.upper)
+    broken = missed(problem, problem.constraints.forward(X), b)
     primal, dual = _objectives(problem, X, y)
     eta_d, lowest, bound, known = _dual_side(problem, X, y, dual, trace_bound)
     return SDPCertificate(
         primal=primal,
         dual=dual,
-        eta_p=float(np.linalg.norm(_missed(problem, X, b))) / (1 + float(np.linalg.norm(b))),
+        eta_p=float(np.linalg.norm(broken)) / (1 + float(np.linalg.norm(b))),
         eta_d=eta_d,
         eta_g=abs(primal - dual) / (1 + abs(primal) + abs(dual)),
         min_eigenvalue=problem.cone.min_eigenvalue(X),
@@ -133,9 +134,9 @@ def find_trace_bound(problem: FrobeniusSDP) -> float:
     return max(0.0, float(targets(problem) @ v)) / lowest
 
 
-def _missed(problem: FrobeniusSDP, X: Symmetric, b: Vector) -> Vector:
-    """By how much X breaks each row."""
-    short, sense = b - problem.constraints.forward(X), senses(problem)
+def missed(problem: FrobeniusSDP, margins: Vector, b: Vector) -> Vector:
+    """By how much the rows are broken, given <A_r, X> of each."""
+    short, sense = b - margins, senses(problem)
     return np.where(sense == 0, short, np.maximum(0, sense * short))
 
 

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import time
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..core import FrobeniusSDP, Step
+from ..core import Evaluation, FrobeniusSDP
 from ..core.threads import one_thread
+from ..core.types import Vector
 from ..solvers import SOLVERS, Interrupted, Monitor, State
 from ..solvers.gram import gram_solver
 from ..solvers.watch import SDPCallback, SDPStep, Watch
-from .certificate import SDPCertificate, certify_sdp, dual_slack
+from .certificate import SDPCertificate, certify_sdp, dual_slack, missed
 from .infeasibility import Ray, find_ray, verify_ray
-from .presolve import simplify
+from .presolve import simplify, targets
 from .solution import SDPSolution, warn_unless_solved
 
 #: Steps after which it is asked whether the rows can be met at all.
@@ -42,8 +44,21 @@ def solve_regularised(
     solution = run.solution(certificate, tol)
     if run.interrupted:
         raise Interrupted(solution)
-    warn_unless_solved(solution, tol)
+    warn_unless_solved(solution, tol, depth=4)
     return solution
+
+
+@dataclass
+class _Noting(Monitor):
+    """A monitor that tells the run of every step."""
+
+    run: _Run | None = None
+
+    def record(self, u: Vector, found: Evaluation) -> bool:
+        super().record(u, found)
+        if self.run is not None and self.run.note(found) and not self.status:
+            self.status = "stopped"
+        return bool(self.status)
 
 
 class _Run:
@@ -58,6 +73,7 @@ class _Run:
         self.interrupted = self.is_late = False
         self.monitor = Monitor(1.0, max_iter)
         self.ray: Ray | None = None
+        self._began = time.perf_counter()
 
     def look_for_ray(self) -> None:
         """Whether the rows alone can be met; the Frobenius term has no say in that."""
@@ -70,9 +86,8 @@ class _Run:
             self.ray = verify_ray(rows, found[0], lift.y(found[1]))
 
     def go(self, state: State, tol: float, most: int | None = None) -> State:
-        earlier = self.history[-1].seconds if self.history else 0.0
         left = max(1, min(self.max_iter, most or self.max_iter) - len(self.history))
-        self.monitor = Monitor(tol, left, lambda step: self._note(step, earlier))
+        self.monitor = _Noting(tol, left, run=self)
         try:
             with one_thread():
                 SOLVERS["newton"](self.problem, state, self.monitor)
@@ -84,14 +99,23 @@ class _Run:
         self.X = self.monitor.best.point.dense()
         return self.monitor.state
 
-    def _note(self, step: Step, earlier: float) -> bool:
-        eta_g = abs(step.gap) / (1 + abs(step.primal) + abs(step.dual))
-        self.history.append(SDPStep(
-            "newton", step.primal, step.dual, np.nan, 0.0, eta_g, self.problem.sigma,
-            earlier + step.seconds,
-        ))
-        wants_stop = self.callback is not None and bool(self.callback(self.history[-1]))
-        self.is_late = not wants_stop and self.history[-1].seconds > self.time_limit
+    def note(self, found: Evaluation) -> bool:
+        """Add a step to the history; true if the run is to end here."""
+        b = targets(self.problem)
+        step = SDPStep(
+            phase="newton",
+            primal=found.primal,
+            dual=found.dual,
+            eta_p=float(np.linalg.norm(missed(self.problem, found.margins, b)))
+            / (1 + float(np.linalg.norm(b))),
+            eta_d=0.0,
+            eta_g=abs(found.gap) / (1 + abs(found.primal) + abs(found.dual)),
+            sigma=self.problem.sigma,
+            seconds=time.perf_counter() - self._began,
+        )
+        self.history.append(step)
+        wants_stop = self.callback is not None and bool(self.callback(step))
+        self.is_late = not wants_stop and step.seconds > self.time_limit
         return wants_stop or self.is_late
 
     def solution(self, certificate: SDPCertificate, tol: float) -> SDPSolution:

@@ -62,12 +62,13 @@ class SDPSolution:
         return cone.cut(self.X) if isinstance(cone, Product) else [self.X]
 
 
-def warn_unless_solved(solution: SDPSolution, tol: float) -> None:
+def warn_unless_solved(solution: SDPSolution, tol: float, depth: int = 3) -> None:
+    """Warn of errors above the tolerance, `depth` calls up."""
     if solution.status != "not_converged" or solution.ended == "stopped":
         return
     warnings.warn(
         f"not solved to tol={tol:g} ({solution.ended} after {solution.n_iter} "
         f"eigen-decompositions): {solution.certificate}",
         ConvergenceWarning,
-        stacklevel=3,
+        stacklevel=depth,
     )
