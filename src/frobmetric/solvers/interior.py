@@ -64,6 +64,7 @@ def _follow(problem: FrobeniusSDP, watch: Watch) -> None:
     blocks, idle = list(_blocks(problem)), 0
     _, b = problem.loss.conjugate(np.zeros(problem.constraints.shape[0]))
     X, y, Z = _start(problem, b)
+    negligible = 1e-13 * float(np.vdot(X, Z))
     least = np.array([np.inf, np.inf])
     while not watch.status and idle < PATIENCE:
         try:
@@ -72,12 +73,12 @@ def _follow(problem: FrobeniusSDP, watch: Watch) -> None:
             return  # on the boundary up to rounding
         missed = b - problem.constraints.forward(X)
         uncovered = float(np.linalg.norm(problem.cost - problem.constraints.adjoint(y) - Z))
-        sigma = float(np.linalg.norm(X) / np.linalg.norm(Z))
+        sigma = float(np.linalg.norm(X) / max(np.linalg.norm(Z), np.finfo(float).tiny))
         step = watch.step("interior", problem, X, y, missed, uncovered, sigma)
         watch.record(X, y, step)
         watch.count()
         # the relative gap can stay large while the path is followed as it should be
-        reached = np.array([step.error, float(np.vdot(X, Z))])
+        reached = np.array([step.error, float(np.vdot(X, Z)) + negligible])
         idle = 0 if (reached < 0.9 * least).any() else idle + 1
         least = np.minimum(least, reached)
 

@@ -27,6 +27,9 @@ SINGLE = 1e-4
 #: Halvings of a step before the first-order method takes over again.
 MOST_HALVINGS = 8
 
+#: Doublings of a step on the way to where the dual bends.
+MOST_DOUBLINGS = 60
+
 #: Told every u that was tried, and what was found there; a true answer ends the climb.
 Record = Callable[[Vector, Evaluation], bool]
 #: How accurately the step from here is to be computed, relative to the gradient.
@@ -46,7 +49,10 @@ def newton(problem: FrobeniusSDP, state: State, monitor: Monitor) -> State:
         return _accuracy(found.error, monitor.tol)
 
     if problem.loss.is_hard:
-        u, found = _start(problem, state, norms2, monitor)
+        u = state.dual(problem)
+        found = problem.evaluate(u)
+        if not monitor.record(u, found):
+            u, found = off_the_plane(problem, u, found, norms2, monitor.record)
         if not monitor.status:
             climb(problem, u, found, norms2, monitor.record, accuracy)
         state = monitor.state
@@ -61,18 +67,19 @@ def newton(problem: FrobeniusSDP, state: State, monitor: Monitor) -> State:
     return monitor.state
 
 
-def _start(
-    problem: FrobeniusSDP, state: State, norms2: Vector, monitor: Monitor
+def off_the_plane(
+    problem: FrobeniusSDP, u: Vector, found: Evaluation, norms2: Vector, record: Record
 ) -> tuple[Vector, Evaluation]:
-    """Where S has no positive part, V is zero; then a step along the gradient comes first."""
-    u = state.dual(problem)
-    found = problem.evaluate(u)
-    if monitor.record(u, found) or found.point.rank:
-        return u, found
-    length = problem.sigma * choose(norms2 > 0, norms2, 1.0)
-    u = clip(u + found.gradient / length, problem.loss.lower, problem.loss.upper)
-    found = problem.evaluate(u)
-    monitor.record(u, found)
+    """Where S has no positive part the dual is a plane and V zero: go uphill until it bends."""
+    step = found.gradient / (problem.sigma * choose(norms2 > 0, norms2, 1.0))
+    for _ in range(MOST_DOUBLINGS):
+        if found.point.rank:
+            break
+        u = clip(u + step, problem.loss.lower, problem.loss.upper)
+        found = problem.evaluate(u)
+        if record(u, found):
+            break
+        step = 2 * step
     return u, found
 
 

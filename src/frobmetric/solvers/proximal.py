@@ -12,7 +12,7 @@ import numpy as np
 
 from ..core.problem import Evaluation, FrobeniusSDP
 from ..core.types import Symmetric, Vector
-from .newton import climb
+from .newton import climb, off_the_plane
 from .watch import SDPStep, Watch
 
 #: The inner problem is solved until its primal error is this share of the dual one.
@@ -34,8 +34,9 @@ def proximal(
     while not watch.status and idle < PATIENCE:
         before = watch.error
         run = _Inner(replace(problem, prior=X, sigma=sigma), X, watch)
+        y, found = off_the_plane(run.around, y, run.first(y), norms2, run.record)
         y, found = climb(
-            run.around, y, run.first(y), norms2, run.record, lambda _: ACCURACY, watch.is_late
+            run.around, y, found, norms2, run.record, lambda _: ACCURACY, watch.is_late
         )
         X, step = found.point.dense(), run.measure(y, found)
         sigma = _next_sigma(sigma, step, run.n_steps)
