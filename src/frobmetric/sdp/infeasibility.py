@@ -52,14 +52,18 @@ class Ray:
 
 
 def find_ray(
-    problem: FrobeniusSDP, gram: GramSolver, X: Symmetric, y: Vector, watch: Watch
+    problem: FrobeniusSDP, gram: GramSolver, X: Symmetric, y: Vector, watch: Watch,
+    thorough: bool = True,
 ) -> tuple[str, Symmetric] | None:
-    """Look for a proof from where iterates went; the kind and the vector, None if none is found."""
+    """Look for a proof from where iterates went; the kind and the vector, None if none is found.
+
+    A thorough search solves auxiliary problems by the interior-point method too.
+    """
     searches: list[tuple[str, Callable[[], Symmetric | None]]] = [
         ("primal_infeasible", lambda: _primal_ray(problem, gram, y, watch)),
         ("dual_infeasible", lambda: _dual_ray(problem, gram, X, watch)),
     ]
-    if np.isfinite(work_of_step(problem)):
+    if thorough and np.isfinite(work_of_step(problem)):
         searches += [
             ("primal_infeasible", lambda: _primal_ray_inside(problem, watch)),
             ("dual_infeasible", lambda: _dual_ray_inside(problem, watch)),

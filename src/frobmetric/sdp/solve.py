@@ -137,7 +137,7 @@ class _Run:
         if watch.error > ROUGH and not watch.status:
             X, y, _ = admm(problem, gram, *self._begin(start), watch, ROUGH, ROUNDS)
             if watch.error > HOPELESS and not watch.status:
-                self._look_for_ray(gram, X, y)
+                self._look_for_ray(gram, X, y, thorough=False)
             if watch.error > ROUGH and np.isfinite(work) and not watch.status:
                 interior(problem, watch)
         self._refine(problem, gram)
@@ -155,7 +155,7 @@ class _Run:
             idle = 0 if watch.error < 0.7 * before else idle + 1
             if idle == PATIENCE and not watch.status:
                 X, y, _ = watch.state
-                self._look_for_ray(gram, X, y)
+                self._look_for_ray(gram, X, y, thorough=True)
                 watch.status = watch.status or "stalled"
 
     def _record_zero(self) -> None:
@@ -180,8 +180,10 @@ class _Run:
             1.0 if sigma is None else sigma,
         )
 
-    def _look_for_ray(self, gram: GramSolver, X: Symmetric, y: Vector) -> None:
-        found = find_ray(self.simple, gram, X, y, self.watch)
+    def _look_for_ray(
+        self, gram: GramSolver, X: Symmetric, y: Vector, thorough: bool
+    ) -> None:
+        found = find_ray(self.simple, gram, X, y, self.watch, thorough)
         if found is None:
             return
         kind, vector = found

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 import scipy.linalg
@@ -257,34 +258,42 @@ class _Block:
         return self._schur_by_rows(X, inverse)
 
     def _schur_by_entries(self, X: Symmetric, inverse: Symmetric) -> Array:
-        entries, n = self.rows, self.cone.shape[0]
+        entries, (m, n) = self.rows, (self.rows.shape[0], self.cone.shape[0])
         p, q = np.divmod(entries.indices, n)
-        pairs = X[q[:, None], p] * inverse[p[:, None], q]
         gather = sp.csr_array(
-            (entries.data, np.arange(entries.nnz), entries.indptr),
-            shape=(entries.shape[0], entries.nnz),
+            (entries.data, np.arange(entries.nnz), entries.indptr), shape=(m, entries.nnz)
         )
-        schur = gather @ (gather @ pairs).T
+        schur, size = np.empty((m, m)), max(1, int(2e7 // max(1, entries.nnz)))
+        cuts = np.searchsorted(entries.indptr, np.arange(0, entries.nnz + size, size))
+        for start, stop in pairwise(np.unique(np.append(cuts.clip(max=m), [0, m]))):
+            own = slice(entries.indptr[start], entries.indptr[stop])
+            pairs = X[q[own, None], p] * inverse[p[own, None], q]
+            schur[start:stop] = (gather[start:stop, own] @ pairs) @ gather.T
         return (schur + schur.T) / 2
 
     def _schur_by_rows(self, X: Symmetric, inverse: Symmetric) -> Array:
-        m, (places, rows) = self.rows.shape[0], self._touched
-        schur, used = np.zeros((m, m)), np.flatnonzero(np.diff(self.rows.indptr))
-        size = max(1, int(1e7 // len(places)))
-        for start in range(0, len(used), size):
-            own = used[start:start + size]
-            moved = np.empty((len(places), len(own)))
-            for k, (support, core) in enumerate(self._cores[start:start + size]):
+        places, rows = self._touched
+        count = len(self._cores)
+        lower = np.zeros((count, count))
+        size = max(1, int(2e6 // len(places)))
+        for start in range(0, count, size):
+            cores = self._cores[start:start + size]
+            moved = np.empty((len(places), len(cores)))
+            for k, (support, core) in enumerate(cores):
                 moved[:, k] = ((X[:, support] @ core) @ inverse[support]).ravel()[places]
-            schur[:, own] = rows @ moved
-        return (schur + schur.T) / 2
+            lower[start:, start:start + size] = rows[start:] @ moved
+        lower = np.tril(lower)
+        used, schur = np.flatnonzero(np.diff(self.rows.indptr)), np.zeros((self.rows.shape[0],) * 2)
+        schur[np.ix_(used, used)] = lower + np.tril(lower, -1).T
+        return schur
 
     @cached_property
     def _touched(self) -> tuple[Array, sp.csr_array]:
-        """The entries that some row has, and the rows on these alone."""
+        """The entries that some row has, and the rows that are not zero on these alone."""
         places, index = np.unique(self.rows.indices, return_inverse=True)
-        shape = (self.rows.shape[0], len(places))
-        return places, sp.csr_array((self.rows.data, index, self.rows.indptr), shape=shape)
+        ends = np.unique(self.rows.indptr)
+        shape = (len(ends) - 1, len(places))
+        return places, sp.csr_array((self.rows.data, index, ends), shape=shape)
 
 
 def _lowest_eigenvalue(root: Array, S: Symmetric) -> float:
