@@ -105,7 +105,8 @@ def one(name, path, limit, threads):
     except TimeLimitExceeded as error:
         return {"status": str(error), "seconds": limit, "detail": {}}
     except (RivalMissing, RivalFailed) as error:
-        return {"status": "failed", "seconds": None, "detail": {"why": str(error)[:300]}}
+        why = str(error).replace(sys.executable, "python")[:300]
+        return {"status": "failed", "seconds": None, "detail": {"why": why}}
 
 
 def in_a_process(name, path, limit, threads):
@@ -138,6 +139,9 @@ def run_all(options):
                                          "jobs": options.jobs}, "runs": kept}
         path.write_text(json.dumps(record, indent=1) + "\n")
 
+    if not tasks:
+        write_table(problems, json.loads(path.read_text()))
+        return
     with ThreadPoolExecutor(options.jobs) as pool:
         list(pool.map(work, tasks))
     write_table(problems, json.loads(path.read_text()))
@@ -204,7 +208,8 @@ def write_table(problems, record):
         "1 + |reference|; for infeasible problems it is the error of the proof. References are "
         "SDPA-GMP's and SDPA-DD's; on gpp, hinf and qap these themselves are good to 4 to 8 "
         f"digits. Limit {record['run']['limit']:g} s, {record['run']['program_threads']} thread(s) "
-        f"each, {record['run']['jobs']} program(s) at a time, tolerance {TOL:g}.", "",
+        f"each, {record['run']['jobs']} program(s) at a time, tolerance {TOL:g}. An empty cell was "
+        "not run.", "",
         "| " + " | ".join(head) + " |", "|" + "---|" * len(head),
         *(row(p, runs) for p in done), "", as_markdown(record["run"]), "",
     ]
