@@ -26,6 +26,7 @@ from typer.testing import CliRunner  # noqa: E402
 
 from frobmetric.ui import options  # noqa: E402
 from frobmetric.ui.cli import app  # noqa: E402
+from terminals import read_until  # noqa: E402
 
 X, y = load_iris(return_X_y=True)
 SPECIES = np.array(["setosa", "versicolor", "virginica"])[y]
@@ -462,19 +463,6 @@ def test_ctrl_c_saves_the_best_metric():
     assert loaded.n_iter_ >= 3
 
 
-def read_until(terminal, pattern):
-    """What a terminal shows until the pattern is seen, or to its end."""
-    seen = b""
-    while pattern is None or not re.search(pattern, seen):
-        try:
-            more = os.read(terminal, 4096)
-        except OSError:  # how Linux says that the other side is closed
-            more = b""
-        if not more:
-            assert pattern is None, f"the process ended early: {seen.decode()}"
-            break
-        seen += more
-    return seen
 
 
 def test_without_typer_one_line_says_what_to_install():

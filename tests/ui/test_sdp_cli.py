@@ -23,6 +23,7 @@ from typer.testing import CliRunner  # noqa: E402
 
 from frobmetric.ui.cli import app  # noqa: E402
 from sdpa_examples import MANUAL  # noqa: E402
+from terminals import read_until  # noqa: E402
 
 SOURCE = Path(__file__).resolve().parents[2] / "src"
 MANUAL_X, MANUAL_Y = [-1.1, -2.7375, -0.55], [[5.9, -1.375], [-1.375, 1]]
@@ -585,18 +586,3 @@ def test_ctrl_c_writes_the_best_answer(rng):
     with np.load("solution.npz", allow_pickle=False) as file:
         assert file["x"].shape == (n,)
         assert np.linalg.eigvalsh(file["X1"])[0] >= -1e-6
-
-
-def read_until(terminal, pattern):
-    """What a terminal shows until the pattern is seen, or to its end."""
-    seen = b""
-    while pattern is None or not re.search(pattern, seen):
-        try:
-            more = os.read(terminal, 4096)
-        except OSError:  # how Linux says that the other side is closed
-            more = b""
-        if not more:
-            assert pattern is None, f"the process ended early: {seen.decode()}"
-            break
-        seen += more
-    return seen

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from ..core import PSD, Constraints, Equal, FrobeniusSDP, Hard, Loss, Nonnegative, Product, Sparse
 from ..core.cones import Cone
-from ..core.types import Symmetric
+from ..core.types import Symmetric, Vector
 
 __all__ = ["sdp"]
 
@@ -229,11 +229,16 @@ def _loss(b: Any, senses: str | Sequence[str], n_rows: int) -> Loss:
         raise ValueError(
             f"b[{bad[0]}] is {b[bad[0]]}; give a finite number, and leave out rows that always hold"
         )
+    sense = as_senses(senses, n_rows)
+    return Hard(b, sense) if sense.any() else Equal(b)
+
+
+def as_senses(senses: str | Sequence[str], n_rows: int) -> Vector:
+    """+1 for ">=", -1 for "<=", 0 for "=", one a row."""
     given = [senses] * n_rows if isinstance(senses, str) else list(senses)
     if len(given) != n_rows:
         raise ValueError(f"there are {len(given)} senses for {n_rows} rows; give one, or one a row")
-    sense = np.array([_sense(i, word) for i, word in enumerate(given)], dtype=float)
-    return Hard(b, sense) if sense.any() else Equal(b)
+    return np.array([_sense(i, word) for i, word in enumerate(given)], dtype=float)
 
 
 def _sense(i: int, word: Any) -> int:

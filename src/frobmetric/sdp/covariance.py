@@ -15,12 +15,12 @@ import scipy.sparse as sp
 from ..core import PSD, Certificate, FrobeniusSDP, Hard, LowRank, Solution, Sparse, Stack
 from ..core.types import Array, Symmetric, Vector
 from ..solvers import Callback, solve
+from .construct import as_senses
 
 __all__ = ["NearestMatrix", "nearest_covariance"]
 
 #: How far a given matrix may be from symmetric, relative to its largest entry.
 ASYMMETRY = 1e-8
-SENSES = {"=": 0, "==": 0, "<=": -1, ">=": 1}
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ def nearest_covariance(
     S = as_symmetric("S", S)
     floor = check_floor(min_eigenvalue, np.inf)
     rows = [_row(k, row, len(S)) for k, row in enumerate(A)]
-    loss = Hard(_numbers(b, len(rows)), _signs(senses, len(rows)))
+    loss = Hard(_numbers(b, len(rows)), as_senses(senses, len(rows)))
     _check_variances(rows, loss, floor)
     problem, order, sizes = _problem(S, rows, loss, floor)
     solution = solve(problem, "newton", tol, max_iter, callback)
@@ -185,16 +185,6 @@ def _numbers(b: Any, n_rows: int) -> Vector:
         k = first(~np.isfinite(b))[0]
         raise ValueError(f"b[{k}] is {b[k]}; leave out constraints that demand nothing")
     return b
-
-
-def _signs(senses: str | Sequence[str], n_rows: int) -> Vector:
-    given = [senses] * n_rows if isinstance(senses, str) else list(senses)
-    if len(given) != n_rows:
-        raise ValueError(f"there are {len(given)} senses for {n_rows} constraints; one each")
-    unknown = [sense for sense in given if sense not in SENSES]
-    if unknown:
-        raise ValueError(f"the sense {unknown[0]!r} is not known; choose one of {list(SENSES)}")
-    return np.array([SENSES[sense] for sense in given], dtype=float)
 
 
 def _check_variances(rows: list[Any], loss: Hard, floor: float) -> None:

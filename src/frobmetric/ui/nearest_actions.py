@@ -9,8 +9,9 @@ import numpy as np
 
 from ..atomic import target_file
 from ..core import PSD
+from ..sdp.construct import SENSES
 from ..sdp.correlation import nearest_correlation
-from ..sdp.covariance import ASYMMETRY, SENSES, nearest_covariance
+from ..sdp.covariance import ASYMMETRY, nearest_covariance
 from .extras import require
 from .matrix_files import (
     SUFFIXES,
