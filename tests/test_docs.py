@@ -27,20 +27,28 @@ PAGES = [
 MODULES = sorted(path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py"))
 NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
 BASE = {"numpy", "scipy", "sklearn", "joblib", "threadpoolctl"}
-ROOMS = ("core", "solvers", "metric", "sdp", "datasets")
+ROOMS = ("core", "solvers", "metric", "sdp", "manifold", "datasets", "parameters", "reporting")
 #: What each room, or file, may import beside the standard library and its own room.
 RULES = {
     "core": {"numpy", "scipy", "threadpoolctl"},
     "core/kernels.py": {"numba"},
     "core/compiled.py": {"numba"},
     "solvers": {"numpy", "scipy", "sklearn.exceptions", "frobmetric.core"},
-    "metric": BASE | {"frobmetric.core", "frobmetric.solvers"},
+    "metric": BASE | {
+        "frobmetric.core", "frobmetric.solvers", "frobmetric.parameters", "frobmetric.reporting",
+    },
     "sdp": {
         "numpy", "scipy", "sklearn.exceptions", "frobmetric.core", "frobmetric.solvers",
         "frobmetric.atomic",
     },
     "sdp/cvxpy_interface.py": {"cvxpy"},
+    "manifold": BASE | {
+        "frobmetric.core", "frobmetric.solvers", "frobmetric.sdp", "frobmetric.parameters",
+        "frobmetric.reporting",
+    },
     "atomic": set(),
+    "parameters": {"numpy", "sklearn"},
+    "reporting": set(),
     "datasets": BASE,
     "experiments": BASE | {f"frobmetric.{room}" for room in ROOMS},
     "ui": BASE | {"frobmetric"},

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 from contextlib import nullcontext
 from numbers import Integral
@@ -15,9 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
 from ..core import CertificateError, FrobeniusSDP, Hinge, SmoothedHinge, SquaredHinge, certify
-from ..solvers import SOLVERS, Interrupted, State, solve
-from .mahalanobis import MahalanobisEstimator
-from .parameters import (
+from ..parameters import (
     CALLABLE,
     FLAG,
     MATRIX,
@@ -32,6 +29,9 @@ from .parameters import (
     choice,
     integer,
 )
+from ..reporting import Reporter
+from ..solvers import SOLVERS, Interrupted, State, solve
+from .mahalanobis import MahalanobisEstimator
 from .span import Frame
 from .triplets import as_triplets, mine_triplets
 
@@ -326,23 +326,7 @@ class FrobMetric(MahalanobisEstimator):
     def _on_step(self):
         if not self.verbose:
             return self.callback
-        return _Reporter(self.verbose, self.callback)
-
-
-class _Reporter:
-    """Writes a line every so many steps, and passes each step on."""
-
-    def __init__(self, every, callback):
-        self.every, self.callback, self.count = every, callback, 0
-
-    def __call__(self, step):
-        if self.count % self.every == 0:
-            sys.stdout.write(
-                f"step {self.count + 1:4d}  objective {step.primal:.6g}  gap {step.gap:.2e}  "
-                f"rank {step.rank}  {step.seconds:.1f} s\n"
-            )
-        self.count += 1
-        return self.callback is not None and self.callback(step)
+        return Reporter(self.verbose, self.callback)
 
 
 def limit_threads(n_jobs):

@@ -12,11 +12,11 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from ..core import Certificate, certify
+from ..parameters import FOLDS, NUMBERS, Rule, check_parameters
 from ..solvers import State, solve
 from ..solvers.screening import previous_optimum_ball, settled
 from .frob import LOSSES, FrobMetric, limit_threads
 from .knn import knn_error
-from .parameters import FOLDS, NUMBERS, Rule, check_parameters
 from .triplets import as_triplets, mine_triplets
 
 #: Values of C between hardly learning and hardly regularising.

@@ -100,7 +100,7 @@ def live_line(words):
 def _code_of(error):
     """How an error ends the program; None if it is a fault of the program itself."""
     from ..core import CertificateError, NumericalError
-    from ..metric.parameters import InvalidParameterError
+    from ..parameters import InvalidParameterError
 
     table = {
         KeyboardInterrupt: ExitCode.INTERRUPTED,

@@ -1,0 +1,140 @@
+"""Nested dissection: in which order to eliminate the points of a sparse graph.
+
+A separator cuts the graph into two halves that no edge joins; it is eliminated after both, and
+each half is cut again. The points that are eliminated together are a front: its pivots, and its
+border, the points eliminated later that they are then joined with.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.csgraph import (
+    breadth_first_order,
+    connected_components,
+    dijkstra,
+    maximum_bipartite_matching,
+)
+
+#: Parts of at most so many points are not cut any more.
+LEAF = 40
+
+
+@dataclass(frozen=True, eq=False)
+class Front:
+    """Points eliminated together; `nodes` are the pivots, then the border.
+
+    `edges` are the numbers of the edges that first appear here, between the local points `low`
+    and `high`; `placed` says where the borders of the children lie among the nodes.
+    """
+
+    nodes: np.ndarray
+    n_pivots: int
+    edges: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    children: tuple[int, ...]
+    placed: tuple[np.ndarray, ...]
+
+    @property
+    def pivots(self):
+        return self.nodes[: self.n_pivots]
+
+    @property
+    def border(self):
+        return self.nodes[self.n_pivots :]
+
+
+def nested_dissection(edges, n_points, leaf=LEAF):
+    """The fronts of a graph, each after its children.
+
+    Parameters
+    ----------
+    edges : ndarray of shape (n_edges, 2)
+        Each edge once.
+    n_points : int
+
+    Returns
+    -------
+    list of Front
+    """
+    i, j = edges.T
+    half = sp.csr_array((np.ones(len(i)), (i, j)), shape=(n_points, n_points))
+    adjacency = (half + half.T).tocsr()
+    tree = []
+    _dissect(adjacency, np.arange(n_points), leaf, tree)
+    return _fronts(adjacency, edges, tree)
+
+
+def _dissect(adjacency, nodes, leaf, tree):
+    """Append (pivots, children) of this part to the tree, children first; the roots of the part."""
+    inner = adjacency[nodes][:, nodes]
+    n_parts, part = connected_components(inner, directed=False)
+    if n_parts > 1 and len(nodes) > leaf:
+        parts = [nodes[part == k] for k in range(n_parts)]
+        return [root for piece in parts for root in _dissect(adjacency, piece, leaf, tree)]
+    separator, left = _cut(inner) if len(nodes) > leaf else (np.ones(len(nodes), bool), None)
+    children = []
+    if not separator.all():
+        for half in (left & ~separator, ~left & ~separator):
+            if half.any():
+                children += _dissect(adjacency, nodes[half], leaf, tree)
+    tree.append((nodes[separator], tuple(children)))
+    return [len(tree) - 1]
+
+
+def _cut(inner):
+    """Halves by distance from a far end, and the fewest points that meet all edges between them."""
+    order = breadth_first_order(inner, 0, directed=False, return_predecessors=False)
+    distance = dijkstra(inner, directed=False, indices=order[-1], unweighted=True)
+    left = np.zeros(inner.shape[0], dtype=bool)
+    left[np.argsort(distance, kind="stable")[: len(left) // 2]] = True
+    rows, columns = np.flatnonzero(left), np.flatnonzero(~left)
+    separator = np.zeros(len(left), dtype=bool)
+    in_rows, in_columns = _vertex_cover(inner[rows][:, columns].tocsr())
+    separator[rows[in_rows]] = separator[columns[in_columns]] = True
+    return separator, left
+
+
+def _vertex_cover(crossing):
+    """The smallest vertex cover of a bipartite graph, from a largest matching (König)."""
+    column_of = maximum_bipartite_matching(crossing, perm_type="column")
+    matched = np.flatnonzero(column_of >= 0)
+    row_of = np.full(crossing.shape[1], -1)
+    row_of[column_of[matched]] = matched
+    seen_row = (column_of < 0) & (np.diff(crossing.indptr) > 0)
+    seen_column = np.zeros(crossing.shape[1], dtype=bool)
+    reached = np.flatnonzero(seen_row)
+    while reached.size:  # along alternating paths from the rows without a partner
+        columns = np.unique(crossing[reached].indices)
+        columns = columns[~seen_column[columns]]
+        seen_column[columns] = True
+        reached = row_of[columns]
+        reached = reached[(reached >= 0) & ~seen_row[reached]]
+        seen_row[reached] = True
+    return matched[~seen_row[matched]], np.flatnonzero(seen_column)
+
+
+def _fronts(adjacency, edges, tree):
+    """The fronts of an elimination tree: what each front is joined with when its turn comes."""
+    turn, home = np.empty(adjacency.shape[0], dtype=int), np.empty(adjacency.shape[0], dtype=int)
+    turn[np.concatenate([pivots for pivots, _ in tree])] = np.arange(len(turn))
+    for number, (pivots, _) in enumerate(tree):
+        home[pivots] = number
+    first = np.where(turn[edges[:, 0]] < turn[edges[:, 1]], edges[:, 0], edges[:, 1])
+    by_front = np.argsort(home[first], kind="stable")
+    starts = np.searchsorted(home[first][by_front], np.arange(len(tree) + 1))
+    local, fronts = np.empty(len(turn), dtype=int), []
+    for number, (pivots, children) in enumerate(tree):
+        borders = [fronts[child].border for child in children]
+        border = np.unique(np.concatenate([adjacency[pivots].indices, *borders]))
+        border = border[turn[border] > turn[pivots[-1]]]
+        nodes = np.concatenate([pivots, border[np.argsort(turn[border])]])
+        local[nodes] = np.arange(len(nodes))
+        own = by_front[starts[number] : starts[number + 1]]
+        ends = np.sort(local[edges[own]], axis=1)
+        placed = tuple(local[border] for border in borders)
+        fronts.append(Front(nodes, len(pivots), own, *ends.T, children, placed))
+    return fronts

@@ -1,0 +1,178 @@
+"""New samples in a finished embedding."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.validation import check_array
+
+from .graph import COINCIDENT
+from .samples import GraphSamples, as_samples, blocks, check_distances
+
+#: A new sample is placed by so many times the neighbours of the graph: more average out noise,
+#: but twice as many already reach over to the next sheet of a swiss roll.
+WIDER = 1.5
+#: Directions with less than this share of the variance along the widest are not followed ...
+FLAT = 0.1
+#: ... and with less than this they are rounding.
+ROUNDING = 1e-10
+
+
+class Extension:
+    """Place new samples by an affine map of their neighbourhoods into the embedding.
+
+    Around a new sample x, with weights ω_i proportional to 1/|x - x_i|² for its nearest points
+    x_i and weighted means x̄ and ȳ,
+
+        y = ȳ + B (x - x̄),    B minimises Σ_i ω_i |y_i - ȳ - B P (x_i - x̄)|²,
+
+    where P projects on the principal directions of the neighbourhood: as many as the embedding
+    has, and further ones of at least a tenth of the largest variance. A sample that is a training
+    point gets its place, one close to it a place close by. Only distances are used, so that any
+    metric will do; far from the training points the map is continued as it is.
+
+    Parameters
+    ----------
+    X : {array, sparse matrix} of shape (n_samples, n_features) or (n_samples, n_samples)
+        The training samples, as `neighbor_graph` takes them.
+    Y : ndarray of shape (n_points, n_components)
+        The embedding of the distinct points.
+    n_neighbors : int
+        Neighbours in the graph; half as many again place a sample.
+    metric : str or callable
+    representative : ndarray of shape (n_points,), optional
+        The sample of each point; by default sample i is point i.
+    component : ndarray of shape (n_points,), optional
+        Points of different components were embedded apart: a new sample is placed by those of
+        its nearest point's component.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from frobmetric.manifold.extension import Extension
+    >>> X = np.array([[0.0, 0.0], [1.0, 1.0], [2.0, 2.0], [3.0, 3.0]])
+    >>> extension = Extension(X, np.array([[-3.0], [-1.0], [1.0], [3.0]]), 2)
+    >>> extension.place([[0.5, 0.5], [2.0, 2.0]]).round(9)
+    array([[-2.],
+           [ 1.]])
+    """
+
+    def __init__(
+        self, X, Y, n_neighbors=6, metric="euclidean", *, representative=None, component=None
+    ):
+        samples = as_samples(X, metric)
+        self.Y = np.asarray(Y, dtype=np.float64)
+        n_points, n_components = self.Y.shape
+        index = np.arange(n_points) if representative is None else representative
+        self.representative = index
+        self.points = None  # nothing can be placed by a sparse graph
+        if not isinstance(samples, GraphSamples):
+            self.points, self.width = samples.take(index), samples.X.shape[1]
+        self.size = min(max(int(WIDER * n_neighbors), n_components + 2), n_points)
+        self.component = np.zeros(n_points) if component is None else np.asarray(component)
+
+    def place(self, X):
+        """The embedding of new samples.
+
+        Parameters
+        ----------
+        X : {array, sparse matrix} of shape (n_new, n_features) or (n_new, n_samples)
+            Features, or if the training samples were given by their distances, the distances of
+            the new samples from all of them.
+
+        Returns
+        -------
+        Y : ndarray of shape (n_new, n_components)
+        """
+        new = self._checked(X)
+        placed = np.empty((new.shape[0], self.Y.shape[1]))
+        for rows in blocks(new.shape[0], self.size**2):
+            placed[rows] = self._place(new[rows], rows.start)
+        return placed
+
+    def _place(self, new, start):
+        nearest, to_new = self.points.nearest(self.size, new)
+        _check_reached(to_new, start)
+        weight = _weights(to_new) * (self.component[nearest] == self.component[nearest[:, :1]])
+        weight /= weight.sum(axis=1, keepdims=True)
+        combination = _combination(self._among(nearest), to_new, weight, self.Y.shape[1])
+        # relative to the nearest point: weights sum to one only up to rounding
+        base = self.Y[nearest[:, 0]]
+        placed = base + np.einsum("mi,mij->mj", combination, self.Y[nearest] - base[:, None])
+        here = to_new[:, 0] <= COINCIDENT**2 * to_new[:, -1]
+        placed[here] = base[here]
+        return placed
+
+    def _among(self, nearest):
+        """Squared distances among the neighbours of each new sample: (n_new, size, size)."""
+        first, second = np.triu_indices(self.size, 1)
+        pairs = np.stack([nearest[:, first], nearest[:, second]], axis=-1).reshape(-1, 2)
+        among = np.zeros((len(nearest), self.size, self.size))
+        among[:, first, second] = self.points.squared(pairs).reshape(len(nearest), -1)
+        return among + among.transpose(0, 2, 1)
+
+    def _checked(self, X):
+        if self.points is None:
+            raise ValueError(
+                "new samples cannot be placed: the training samples were given as a sparse graph, "
+                "which does not hold the distances between neighbours; fit on features or on an "
+                "array of all distances"
+            )
+        is_distances = self.points.metric == "precomputed"
+        X = check_array(
+            X, accept_sparse=not is_distances and "csr", dtype=np.float64,
+            ensure_all_finite=not is_distances,
+        )
+        if X.shape[1] != self.width:
+            what = "the distances from the" if is_distances else "the features of the"
+            raise ValueError(
+                f"X has shape {X.shape}; expected (n_new, {self.width}): {what} training samples"
+            )
+        if is_distances:
+            check_distances(X)
+            return X[:, self.representative]
+        if sp.issparse(self.points.X):
+            return sp.csr_matrix(X)
+        return X.toarray() if sp.issparse(X) else X
+
+
+def _weights(to_new):
+    """One over the squared distances, the largest 1; bounded where the nearest is the sample."""
+    shifted = to_new + COINCIDENT**2 * to_new[:, -1:]
+    shifted[shifted[:, 0] == 0] = 1.0  # all neighbours are the sample
+    return shifted[:, :1] / shifted
+
+
+def _combination(among, to_new, weight, n_components):
+    """The coefficients of the neighbours' places in the place of each new sample.
+
+    With G_ij = <x_i - x̄, x_j - x̄> and g_i = <x - x̄, x_i - x̄>, both from squared distances, they
+    are ω + Ω^½ H⁺ Ω^½ g, where H⁺ inverts H = Ω^½ G Ω^½ on its leading eigenvectors.
+    """
+    mean = np.einsum("mij,mj->mi", among, weight)
+    square = mean - np.einsum("mi,mi->m", mean, weight)[:, None] / 2  # |x_i - x̄|²
+    G = (square[:, :, None] + square[:, None] - among) / 2
+    g = (square - to_new) / 2
+    g -= np.einsum("mi,mi->m", g, weight)[:, None]
+    root = np.sqrt(weight)
+    value, vector = np.linalg.eigh(root[:, :, None] * G * root[:, None])
+    along = np.einsum("mij,mi->mj", vector, root * g) * _inverse(value, n_components)
+    return weight + root * np.einsum("mij,mj->mi", vector, along)
+
+
+def _inverse(value, n_components):
+    """Reciprocals of the eigenvalues that are followed, zeros for the others."""
+    largest = np.maximum(value[:, -1:], np.finfo(float).tiny)
+    is_followed = value > FLAT * largest
+    is_followed[:, -n_components:] = True
+    is_followed &= value > ROUNDING * largest
+    return np.where(is_followed, 1 / np.where(is_followed, value, 1.0), 0.0)
+
+
+def _check_reached(to_new, start):
+    far = np.flatnonzero(~np.isfinite(to_new).all(axis=1))
+    if len(far):
+        raise ValueError(
+            f"new sample {start + far[0]} is so far from the training samples that squared "
+            "distances overflow; check its units"
+        )

@@ -1,0 +1,361 @@
+"""How well an embedding keeps neighbourhoods: the co-ranking matrix and its curves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from numbers import Integral
+from threading import Lock
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.spatial.distance import cdist
+from sklearn.metrics import pairwise_distances
+from sklearn.utils import check_random_state
+from sklearn.utils.extmath import row_norms, safe_sparse_dot
+from sklearn.utils.validation import check_array
+
+from ..core.threads import map_blocks
+
+#: Distances held at a time, a thread: some five such arrays of 8 bytes each are 20 MB.
+BLOCK = 1 << 19
+#: Last bits of a (squared) distance that are rounding: 2^-32 of it remain to be compared.
+TIE_BITS = 20
+#: From so many features on, distances come from products, which lose the digits that cancel.
+MANY_FEATURES = 64
+#: Squared distances below this share of the squared norms are lost to that cancellation.
+LOST = 2.0**-46
+#: Metrics that scikit-learn can compute on sparse data.
+SPARSE_METRICS = ("cityblock", "cosine", "euclidean", "l1", "l2", "manhattan")
+#: Operations a distance and its share of the sort, roughly.
+FLOPS = 100
+
+
+@dataclass(frozen=True)
+class NeighborhoodQuality:
+    """How many of the K nearest neighbours an embedding keeps, for every K.
+
+    With ρ_ij the rank of j around i in the data and r_ij in the embedding (1 to N − 1), and
+    q_kl = #{(i, j) : ρ_ij = k, r_ij = l}::
+
+        Q_NX(K) = Σ_{k, l ≤ K} q_kl / (K N)
+        B_NX(K) = (Σ_{k < l ≤ K} q_kl − Σ_{l < k ≤ K} q_kl) / (K N)
+        R_NX(K) = ((N − 1) Q_NX(K) − K) / (N − 1 − K)
+
+    Q is the share of neighbours that are kept, R rescales it so that a random embedding has 0
+    and a perfect one 1. B > 0 is intrusive: far points come between neighbours, as where a
+    manifold is crushed; B < 0 is extrusive: neighbours are driven apart, as where it is torn.
+
+    Attributes
+    ----------
+    q_nx, b_nx : ndarray of shape (n_samples - 1,)
+        At K = 1 to n_samples − 1.
+    r_nx : ndarray of shape (n_samples - 2,)
+        At K = 1 to n_samples − 2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from frobmetric.manifold.quality import neighborhood_quality
+    >>> X = np.array([[0.0, 0.0], [1.0, 0.0], [3.0, 0.0], [7.0, 0.0]])
+    >>> quality = neighborhood_quality(X, X[:, :1])
+    >>> quality.q_nx
+    array([1., 1., 1.])
+    >>> quality.area
+    1.0
+    """
+
+    q_nx: np.ndarray
+    b_nx: np.ndarray
+    r_nx: np.ndarray
+
+    @property
+    def area(self):
+        """The mean of R_NX over log K: Σ R_NX(K)/K ÷ Σ 1/K, one where all is kept."""
+        weights = 1 / np.arange(1, len(self.r_nx) + 1)
+        return float(self.r_nx @ weights / weights.sum())
+
+
+@dataclass(frozen=True)
+class Space:
+    """Points and what their distances are, computed for a few rows at a time."""
+
+    points: np.ndarray
+    metric: str
+    name: str = "X"
+
+    @classmethod
+    def of(cls, points, metric="euclidean", name="X"):
+        """A space of checked points; of Euclidean ones the position and the unit are free."""
+        points = _checked(points, metric, name)
+        if metric == "euclidean":
+            points = _at_origin(points)
+        return cls(points, metric, name)
+
+    @property
+    def n_points(self):
+        return self.points.shape[0]
+
+    def distances(self, rows):
+        """Something that grows with the distance of each row to all points, as a new array."""
+        if self.metric == "precomputed":
+            return self._valid(self.points[rows].astype(np.float64), rows)
+        if self.metric != "euclidean":
+            found = pairwise_distances(self.points[rows], self.points, metric=self.metric)
+            return self._valid(np.array(found, dtype=np.float64), rows)
+        if sp.issparse(self.points) or self.points.shape[1] >= MANY_FEATURES:
+            return self._from_products(rows)
+        return cdist(self.points[rows], self.points, "sqeuclidean")
+
+    def _from_products(self, rows):
+        sums = self._squared_norms[rows, None] + self._squared_norms
+        squared = safe_sparse_dot(self.points[rows], self.points.T, dense_output=True)
+        squared *= -2
+        squared += sums
+        sums *= LOST
+        squared[squared < sums] = 0.0
+        return squared
+
+    @cached_property
+    def _squared_norms(self):
+        return row_norms(self.points, squared=True)
+
+    def _valid(self, distances, rows):
+        is_valid = np.isfinite(distances) & (distances >= 0)
+        if is_valid.all():
+            return distances + 0.0  # no negative zero
+        row, column = np.argwhere(~is_valid)[0]
+        raise ValueError(
+            f"the distance of {self.name} from point {rows[row]} to point {column} is "
+            f"{distances[row, column]}; distances must be finite and not negative: "
+            f"correct the matrix or choose another metric than {self.metric!r}"
+        )
+
+
+def neighborhood_quality(X, Y, metric="euclidean", *, rows=None, random_state=None):
+    """Judge an embedding by the neighbourhoods it keeps.
+
+    Takes O(N² log N) time and O(N) memory beside blocks of bounded size; no N × N array is made.
+
+    Parameters
+    ----------
+    X : array-like or sparse matrix of shape (n_samples, n_features)
+        The data, or their distances, of shape (n_samples, n_samples).
+    Y : array-like of shape (n_samples, n_components)
+        The embedding; its distances are Euclidean.
+    metric : str or callable
+        Of X: "precomputed", or one of scikit-learn's `pairwise_distances`.
+    rows : int, optional
+        Judge the neighbourhoods of so many points, drawn at random, among all points. By
+        default those of all.
+    random_state : int, RandomState instance or None
+        For the draw.
+
+    Returns
+    -------
+    NeighborhoodQuality
+
+    Notes
+    -----
+    Distances that agree to 32 bits are ties, as which rounding may leave them; the smaller
+    index is then the nearer. No point is its own neighbour, a duplicate of it can be.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from frobmetric.manifold.quality import neighborhood_quality
+    >>> circle = np.array([[0.0, 2.0], [3.0, 0.0], [0.0, -2.0], [-3.0, 0.0]])
+    >>> crushed = neighborhood_quality(circle, circle[:, :1])
+    >>> crushed.q_nx
+    array([0.5 , 0.75, 1.  ])
+    >>> crushed.b_nx.round(3)
+    array([0.   , 0.25 , 0.167])
+    """
+    data, embedding = _spaces(X, Y, metric)
+    n = data.n_points
+    chosen = _chosen_rows(n, rows, random_state)
+    extruded, kept, intruded = _tally(data, embedding, chosen)
+    size = np.arange(1, n)
+    q_nx = np.cumsum(extruded + kept + intruded) / (size * len(chosen))
+    b_nx = np.cumsum(extruded - intruded) / (size * len(chosen))
+    r_nx = ((n - 1) * q_nx - size)[:-1] / (n - 1 - size[:-1])
+    return NeighborhoodQuality(q_nx, b_nx, r_nx)
+
+
+def coranking_matrix(X, Y, metric="euclidean"):
+    """How often the k-th neighbour in the data is the l-th in the embedding.
+
+    Parameters
+    ----------
+    X, Y, metric
+        As of `neighborhood_quality`, which needs no such matrix and has the notes on ties.
+
+    Returns
+    -------
+    ndarray of shape (n_samples - 1, n_samples - 1)
+        Integers; row k − 1 and column l − 1 hold q_kl. Rows and columns sum to n_samples.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from frobmetric.manifold.quality import coranking_matrix
+    >>> line = np.array([[0.0], [1.0], [3.0]])
+    >>> coranking_matrix(line, line)
+    array([[3, 0],
+           [0, 3]])
+    >>> coranking_matrix(line, line[[0, 2, 1]])
+    array([[0, 3],
+           [3, 0]])
+    """
+    data, embedding = _spaces(X, Y, metric)
+    n = data.n_points
+    q, lock = np.zeros((n - 1, n - 1), dtype=np.int64), Lock()
+    k = np.arange(n - 1)
+
+    def count(rows):
+        for ranks in embedding_ranks(data, embedding, np.arange(n)[rows]):
+            with lock:
+                q[k, ranks - 1] += 1  # every k occurs once, so no pair of indices repeats
+
+    map_blocks(count, n, block_size(n), FLOPS * n * n)
+    return q
+
+
+def embedding_ranks(data, embedding, rows):
+    """The ranks in the embedding of the neighbours in the data, from near to far.
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_points - 1)
+        Entry (i, k) is r_ij of the j with ρ_ij = k + 1, for the i-th of these rows.
+    """
+    near_data = neighbor_order(data.distances(rows), rows)
+    near_embedding = neighbor_order(embedding.distances(rows), rows)
+    rank = np.arange(1, data.n_points)
+    ranks, rank_of = np.empty_like(near_data), np.empty(data.n_points, dtype=np.int64)
+    for i in range(len(rows)):
+        rank_of[near_embedding[i]] = rank
+        ranks[i] = rank_of[near_data[i]]
+    return ranks
+
+
+def neighbor_order(distances, rows):
+    """All points but itself from near to far, around each of these rows; ties by index.
+
+    Parameters
+    ----------
+    distances : ndarray of shape (n_rows, n_points)
+        Finite, not negative; overwritten.
+    rows : ndarray of shape (n_rows,)
+        Which points they start from.
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_points - 1)
+    """
+    n = distances.shape[1]
+    bits = max(TIE_BITS, (n - 1).bit_length())
+    # nonnegative floats are ordered as their bits are: the last ones make room for the index, and
+    # sorting numbers is several times as fast as a stable argsort
+    keys = round_keys(distances, bits)
+    keys |= np.arange(n)
+    keys[np.arange(len(rows)), rows] = -1
+    keys.sort(axis=1)
+    keys &= (1 << bits) - 1
+    return keys[:, 1:]
+
+
+def round_keys(distances, bits=TIE_BITS):
+    """Integers ordered as the distances, the last bits rounded away; overwrites them."""
+    keys = distances.view(np.int64)
+    keys += 1 << (bits - 1)
+    keys &= -(1 << bits)
+    return keys
+
+
+def _tally(data, embedding, chosen):
+    """Pairs by max(ρ, r) = 1 .. n − 1: those with ρ < r, ρ = r and ρ > r."""
+    n = data.n_points
+    k, counts, lock = np.arange(1, n), np.zeros((3, n - 1), dtype=np.int64), Lock()
+
+    def count(block):
+        ranks = embedding_ranks(data, embedding, chosen[block])
+        extruded = np.bincount(ranks[ranks > k], minlength=n)[1:]
+        kept, intruded = (ranks == k).sum(axis=0), (ranks < k).sum(axis=0)
+        with lock:  # sums of integers: the order of the blocks does not matter
+            counts[:] += extruded, kept, intruded
+
+    map_blocks(count, len(chosen), block_size(n), FLOPS * len(chosen) * n)
+    return counts
+
+
+def block_size(n):
+    return max(1, BLOCK // n)
+
+
+def _chosen_rows(n, rows, random_state):
+    if rows is None:
+        return np.arange(n)
+    if not isinstance(rows, Integral) or not 1 <= rows <= n:
+        raise ValueError(f"rows = {rows}; expected an integer from 1 to {n} (samples), or None")
+    return np.sort(check_random_state(random_state).choice(n, rows, replace=False))
+
+
+def _spaces(X, Y, metric):
+    data, embedding = Space.of(X, metric), Space.of(Y, name="Y")
+    if data.n_points != embedding.n_points:
+        raise ValueError(
+            f"X has {data.n_points} rows and Y has {embedding.n_points}; "
+            "expected one row of Y for each of X"
+        )
+    return data, embedding
+
+
+def _checked(points, metric, name):
+    """The points as a matrix, or the reason why they cannot be ranked."""
+    is_euclidean = metric == "euclidean"
+    points = check_array(
+        points, accept_sparse="csr", dtype=np.float64 if is_euclidean else "numeric",
+        ensure_all_finite=False, ensure_min_samples=0, input_name=name,
+    )  # fmt: skip
+    if points.shape[0] < 3:
+        raise ValueError(f"{name} has {points.shape[0]} rows; ranks need at least 3 points")
+    if sp.issparse(points) and metric not in SPARSE_METRICS:
+        raise ValueError(
+            f"{name} is sparse and metric = {metric!r}; expected one of "
+            f"{', '.join(SPARSE_METRICS)}, or a dense array: {name}.toarray()"
+        )
+    if metric == "precomputed" and points.shape[0] != points.shape[1]:
+        raise ValueError(
+            f"{name} has shape {points.shape} and metric = 'precomputed'; expected a square "
+            "matrix of distances, or another metric"
+        )
+    if metric != "precomputed":  # a matrix of distances is looked at block by block
+        _require_finite(points, name)
+    return points
+
+
+def _require_finite(points, name):
+    is_sparse = sp.issparse(points)
+    bad = ~np.isfinite(points.data if is_sparse else points)
+    if bad.any():
+        row = points.tocoo().row[bad][0] if is_sparse else bad.any(axis=1).argmax()
+        raise ValueError(
+            f"row {row} of {name} holds NaN or infinity; expected finite numbers: "
+            "remove such rows or fill them in"
+        )
+
+
+def _at_origin(points):
+    """The points in another place and unit, so that squares neither cancel nor overflow.
+
+    The place is a value of each feature and the unit a power of two: ties stay ties. Sparse
+    points stay in their place, and sparse.
+    """
+    _, exponent = np.frexp(abs(points).max())
+    if sp.issparse(points):
+        scaled = np.ldexp(points.data, -exponent)
+        return sp.csr_array((scaled, points.indices, points.indptr), points.shape)
+    points = np.ldexp(points, -exponent)
+    points = points - np.quantile(points, 0.5, axis=0, method="lower")
+    return np.ascontiguousarray(points)

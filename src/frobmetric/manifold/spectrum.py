@@ -1,0 +1,98 @@
+"""The smallest eigenvalues of a weighted Laplacian, and the bounds that they prove.
+
+For any w >= 0 the maximum variance is at most bᵀw / λ₂, with λ₂ the second eigenvalue of L_w
+against diag(m); with a Frobenius term it is at most bᵀw + sigma/2 Σ_k max(0, 1 - λ_k)². Without
+the sign of w both hold where the distances have to be equal to b.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.linalg
+from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
+
+#: Laplacians of at most so many points are decomposed whole.
+DENSE = 120
+#: How far below a computed eigenvalue, relative to it, its proof is tried.
+MARGINS = (1e-12, 1e-10, 1e-8, 1e-6, 1e-4, 1e-2)
+
+
+def smallest_eigenpairs(program, weights, n_pairs, tol=1e-9):
+    """The smallest eigenvalues of L_w v = λ diag(m) v but the first, which is 0.
+
+    Returns
+    -------
+    values : ndarray of shape (n_pairs,)
+        Ascending.
+    vectors : ndarray of shape (n_points, n_pairs)
+        With Σ_i m_i v_i² = 1.
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        If one of them is negative, or could not be found.
+    """
+    n_pairs = min(n_pairs, program.n_points - 1)
+    root = np.sqrt(program.masses)
+    if program.n_points <= max(DENSE, 2 * n_pairs + 2):
+        values, vectors = scipy.linalg.eigh(_dense_laplacian(program, weights))
+        values, vectors = values[1 : n_pairs + 1], vectors[:, 1 : n_pairs + 1]
+    else:
+        values, vectors = _lanczos(program.laplacian_factor(weights), root, n_pairs, tol)
+    if values[0] <= 0:
+        raise np.linalg.LinAlgError("the Laplacian has a negative eigenvalue")
+    return values, vectors / root[:, None]
+
+
+def _lanczos(factor, root, n_pairs, tol):
+    """Eigenpairs of the scaled Laplacian from its inverse beside the constant vector."""
+    constant = root / np.linalg.norm(root)
+
+    def apply(x):
+        x = x.ravel() - constant * (constant @ x.ravel())
+        y = root * factor.solve((root * x)[:, None]).ravel()
+        return y - constant * (constant @ y)
+
+    inverse = LinearOperator((len(root), len(root)), matvec=apply, dtype=float)
+    start = np.random.default_rng(0).standard_normal(len(root))
+    try:
+        values, vectors = eigsh(inverse, n_pairs, which="LA", tol=tol, v0=start)
+    except ArpackError as error:
+        raise np.linalg.LinAlgError("the eigenvalues of the Laplacian were not found") from error
+    return 1 / values[::-1], vectors[:, ::-1]
+
+
+def _dense_laplacian(program, weights):
+    """diag(m)^-1/2 L_w diag(m)^-1/2 as an array."""
+    root = np.sqrt(program.masses)
+    flow = weights[:, None] * program.differences(np.diag(1 / root))
+    return program.divergence(flow) / root[:, None]
+
+
+def proven_bound(program, weights):
+    """An upper bound of the objective from any w, whose eigenvalues are counted, not trusted.
+
+    Infinity if w proves nothing.
+    """
+    try:
+        if np.isinf(program.sigma):
+            return _variance_bound(program, weights)
+        return _frobenius_bound(program, weights)
+    except np.linalg.LinAlgError:
+        return np.inf
+
+
+def _variance_bound(program, weights):
+    second = smallest_eigenpairs(program, weights, 1)[0][0]
+    for margin in MARGINS:
+        if program.count_below(weights, (1 - margin) * second) == 1:
+            return program.squared @ weights / ((1 - margin) * second)
+    return np.inf
+
+
+def _frobenius_bound(program, weights):
+    """All eigenvalues below 1, as many as the inertia says."""
+    n_below = program.count_below(weights, 1.0) - 1
+    values = smallest_eigenpairs(program, weights, n_below + 1)[0] if n_below else np.ones(1)
+    below = np.maximum(0, 1 - (1 - MARGINS[0]) * values)
+    return program.squared @ weights + program.sigma / 2 * (below**2).sum()
