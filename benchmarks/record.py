@@ -1,6 +1,5 @@
 """What every results file says of the run that made it."""
 
-import os
 import platform
 import subprocess
 import sys
@@ -8,13 +7,15 @@ from importlib.metadata import version
 
 from threadpoolctl import threadpool_info
 
+from frobmetric.experiments.record import describe_machine
+
 
 def run_record():
     """Command, commit, machine, threads and versions of this run."""
     return {
         "command": " ".join(["python", *sys.argv]),
         "commit": _commit(),
-        "machine": f"{platform.machine()}, {_processor()}, {os.cpu_count()} cores",
+        "machine": describe_machine()["machine"],
         "threads": {info["prefix"]: info["num_threads"] for info in threadpool_info()},
         "python": platform.python_version(),
         "versions": {name: version(name) for name in ("numpy", "scipy", "scikit-learn")},
@@ -34,11 +35,3 @@ def _commit():
     run = subprocess.run(["git", "describe", "--always", "--dirty"], capture_output=True, text=True,
                          check=False)
     return run.stdout.strip() or "unknown"
-
-
-def _processor():
-    try:
-        with open("/proc/cpuinfo") as file:
-            return next(line.split(":")[1].strip() for line in file if "model name" in line)
-    except (OSError, StopIteration):
-        return platform.processor() or "unknown processor"

@@ -10,7 +10,14 @@ import sklearn.datasets
 from sklearn.utils import Bunch
 
 from frobmetric import datasets
-from frobmetric.datasets import NAMES, DatasetNotFound, available, load
+from frobmetric.datasets import (
+    NAMES,
+    PICTURE_NAMES,
+    DatasetNotFound,
+    available,
+    load,
+    load_pictures,
+)
 
 # Table I of the paper: training, validation, test, dimension after PCA, classes
 PAPER = {
@@ -405,3 +412,63 @@ def test_expected_test_counts_are_those_of_the_file(name, data_folder):
         pytest.skip(f"{spec.source.name} is not in {data_folder}")
     with np.load(data_folder / spec.source.name, allow_pickle=False) as file:
         assert tuple(np.bincount(file["y_test"])) == spec.source.openml.test_counts
+
+
+# Pictures without labels
+
+PICTURES = {
+    "teapots": ("teapots_100_38x50.npz", "X_rgbsum", 100, (38, 50), 765),
+    "frey_faces": ("frey_faces.npz", "X", 1_965, (28, 20), 255),
+}
+
+
+def test_pictures_are_known_by_name():
+    assert list(PICTURE_NAMES) == list(PICTURES)
+    assert not set(PICTURE_NAMES) & set(NAMES)
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_pictures_are_grey_from_0_to_1(name, tmp_path):
+    file, key, n, (height, width), white = PICTURES[name]
+    values = np.arange(n * height * width).reshape(n, -1) % (white + 1)
+    np.savez(tmp_path / file, **{key: values.astype(np.uint16)})
+    pictures = load_pictures(name, folder=tmp_path)
+    assert (pictures.name, pictures.shape) == (name, (height, width))
+    assert (pictures.X.shape, pictures.X.dtype) == ((n, height * width), np.float64)
+    np.testing.assert_array_equal(pictures.X, values / white)
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_real_pictures_follow_each_other(name, data_folder):
+    if not (data_folder / PICTURES[name][0]).is_file():
+        pytest.skip(f"{PICTURES[name][0]} is not in {data_folder}")
+    X = load_pictures(name, folder=data_folder).X
+    assert 0 <= X.min() < X.max() <= 1
+    # nearer to the next one than to one drawn at random, as in a film
+    to_next = np.linalg.norm(np.diff(X, axis=0), axis=1).mean()
+    shuffled = np.random.default_rng(0).permutation(X)
+    assert to_next < 0.7 * np.linalg.norm(np.diff(shuffled, axis=0), axis=1).mean()
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_absent_pictures_say_how_to_get_them(name, tmp_path, monkeypatch):
+    file, key, n, (height, width), _ = PICTURES[name]
+    with pytest.raises(DatasetNotFound, match=f"{file} is needed, and no data folder was given"):
+        load_pictures(name)
+    monkeypatch.setenv("FROBMETRIC_DATA", str(tmp_path))
+    with pytest.raises(DatasetNotFound) as error:
+        load_pictures(name)
+    for part in (str(tmp_path), "FROBMETRIC_DATA", f"{key} ({n}, {height * width}).",
+                 "no download exists"):  # fmt: skip
+        assert part in str(error.value)
+
+
+def test_pictures_of_another_shape_are_refused(tmp_path):
+    np.savez(tmp_path / "frey_faces.npz", X=np.zeros((7, 560), np.uint8))
+    with pytest.raises(ValueError, match=r"'X' of .*frey_faces.npz.*\(7, 560\).*\(1965, 560\)"):
+        load_pictures("frey_faces", folder=tmp_path)
+
+
+def test_unknown_pictures_suggest_the_nearest():
+    with pytest.raises(ValueError, match="Did you mean 'teapots'"):
+        load_pictures("teapot")

@@ -1,7 +1,8 @@
-"""Data sets by name, split and reduced as in table I of the paper.
+"""Data sets by name, split and reduced as in table I of the paper; pictures without labels.
 
 Features keep the units in which a set was published (pixels are 0..255): like the paper, nothing is
-standardised. No row is fetched from a network unless ``download=True`` says so.
+standardised. No row is fetched from a network unless ``download=True`` says so. Pictures to unfold
+are grey from 0 to 1, whatever the numbers in their files are.
 """
 
 from __future__ import annotations
@@ -18,7 +19,10 @@ import sklearn.datasets
 from numpy.typing import NDArray
 from sklearn.decomposition import PCA
 
-__all__ = ["NAMES", "DatasetNotFound", "Split", "available", "load"]
+__all__ = [
+    "NAMES", "PICTURE_NAMES", "DatasetNotFound", "Pictures", "Split", "available", "load",
+    "load_pictures",
+]
 
 _NO_DOWNLOAD = "no download exists for this set"
 _Data = tuple[NDArray, NDArray]
@@ -40,6 +44,19 @@ class Split:
     y_validation: NDArray
     X_test: NDArray
     y_test: NDArray
+
+
+@dataclass(frozen=True, eq=False)
+class Pictures:
+    """Pictures in the order in which they were taken.
+
+    X is float64 (n_pictures, height * width), grey from 0 to 1, row by row of the picture; shape
+    is (height, width).
+    """
+
+    name: str
+    X: NDArray
+    shape: tuple[int, int]
 
 
 def load(name, *, seed=0, folder=None, pca=True, download=False) -> Split:
@@ -67,7 +84,7 @@ def load(name, *, seed=0, folder=None, pca=True, download=False) -> Split:
     >>> load("iris").X_train.shape
     (105, 4)
     """
-    spec = _find(name)
+    spec = _find(name, _SETS)
     X, y = spec.source.read(_as_folder(folder), download)
     parts = spec.split(len(y), seed)
     Xs = [np.asarray(X[rows], dtype=np.float64) for rows in parts]
@@ -83,12 +100,26 @@ def available(folder=None) -> list[str]:
     return [name for name, spec in _SETS.items() if spec.source.is_present(where)]
 
 
-def _find(name) -> _Set:
-    if name in _SETS:
-        return _SETS[name]
-    nearest = difflib.get_close_matches(str(name).lower(), NAMES, n=1)
+def load_pictures(name, *, folder=None) -> Pictures:
+    """Load pictures without labels, all of them and in their order.
+
+    Parameters
+    ----------
+    name : str
+        One of `PICTURE_NAMES`.
+    folder : path, optional
+        Where the npz files are; by default the environment variable ``FROBMETRIC_DATA``.
+    """
+    source = _find(name, _PICTURES)
+    return Pictures(name, source.read(_as_folder(folder)), source.shape)
+
+
+def _find(name, sets):
+    if name in sets:
+        return sets[name]
+    nearest = difflib.get_close_matches(str(name).lower(), sets, n=1)
     hint = f" Did you mean {nearest[0]!r}?" if nearest else ""
-    raise ValueError(f"unknown data set {name!r}; the known ones are {', '.join(NAMES)}.{hint}")
+    raise ValueError(f"unknown data set {name!r}; the known ones are {', '.join(sets)}.{hint}")
 
 
 def _as_folder(folder) -> Path | None:
@@ -185,14 +216,36 @@ class _File:
         return (X if self.unit == 1 else X / self.unit), y
 
     def _say_how_to_get(self, folder: Path | None) -> str:
-        place = f"is not in {folder}" if folder else "is needed, and no data folder was given"
         other = f"or pass download=True to fetch {self.openml}" if self.openml else _NO_DOWNLOAD
-        arrays = ", ".join(f"{key} {shape}" for key, shape in self.shapes().items())
         unit = f", X being {self.unit} times the features" if self.unit != 1 else ""
-        return (
-            f"the data file {self.name} {place}. Pass folder= or set FROBMETRIC_DATA to the folder "
-            f"that holds it; {other}. The arrays it must contain: {arrays}{unit}."
-        )
+        return _absence(self.name, folder, other, self.shapes()) + f"{unit}."
+
+
+@dataclass(frozen=True)
+class _PictureFile:
+    """An npz file with one row a picture; `white` is the number for the brightest grey."""
+
+    name: str
+    key: str
+    n_pictures: int
+    shape: tuple[int, int]
+    white: int
+
+    def read(self, folder: Path | None) -> NDArray:
+        shapes = {self.key: (self.n_pictures, self.shape[0] * self.shape[1])}
+        if folder is None or not (folder / self.name).is_file():
+            raise DatasetNotFound(_absence(self.name, folder, _NO_DOWNLOAD, shapes) + ".")
+        return _read_npz(folder / self.name, shapes)[self.key] / self.white
+
+
+def _absence(name: str, folder: Path | None, other: str, shapes: dict[str, tuple]) -> str:
+    """That a file is not there, and what to do."""
+    place = f"is not in {folder}" if folder else "is needed, and no data folder was given"
+    arrays = ", ".join(f"{key} {shape}" for key, shape in shapes.items())
+    return (
+        f"the data file {name} {place}. Pass folder= or set FROBMETRIC_DATA to the folder "
+        f"that holds it; {other}. The arrays it must contain: {arrays}"
+    )
 
 
 def _read_npz(path: Path, shapes: dict[str, tuple[int, ...]]) -> dict[str, NDArray]:
@@ -305,4 +358,12 @@ _SETS = {
     "utd_mhad": _Set(_one("utd_mhad_handcrafted.npz", 90, 861, y="action")),
 }
 
+_PICTURES = {
+    # A teapot turned by 360 degrees; the sum of red, green and blue
+    "teapots": _PictureFile("teapots_100_38x50.npz", "X_rgbsum", 100, (38, 50), white=765),
+    # One man's face in a video
+    "frey_faces": _PictureFile("frey_faces.npz", "X", 1_965, (28, 20), white=255),
+}
+
 NAMES = tuple(_SETS)
+PICTURE_NAMES = tuple(_PICTURES)

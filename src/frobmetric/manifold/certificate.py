@@ -35,7 +35,7 @@ class UnfoldingCertificate:
     violation: float
 
     def __str__(self):
-        if self.violation > 0:
+        if self.violation != 0:
             return (
                 f"maximum <= {self.dual:.6g}; the embedding has {self.primal:.6g} and misses a "
                 f"squared distance by {self.violation:.1e} of it"
@@ -56,8 +56,8 @@ def certify_unfolding(program, Y, w, constraints="leq"):
     """
     ratio = squares(program.differences(Y)) / program.squared
     excess = np.abs(ratio - 1) if constraints == "eq" else ratio - 1
-    # rounding of the squares is none
-    violation = excess.max() if excess.max() > 1e-12 else 0.0
+    # rounding of the squares is none; what is not a number is not feasible
+    violation = 0.0 if excess.max() <= 1e-12 else excess.max()
     is_bound = constraints == "eq" or (w >= 0).all()
     dual = proven_bound(program, w) if is_bound and np.isfinite(w).all() else np.inf
     return make_certificate(program.objective(Y), dual, violation)

@@ -19,7 +19,7 @@ from scipy.sparse.csgraph import (
 )
 
 #: Parts of at most so many points are not cut any more.
-LEAF = 40
+LEAF = 50
 
 
 @dataclass(frozen=True, eq=False)

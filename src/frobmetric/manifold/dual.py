@@ -1,24 +1,24 @@
 """Maximum variance unfolding through its dual, for the Gram matrix of the samples.
 
 The Gram matrix is dense, and every step decomposes it: for a Frobenius term that keeps many of its
-eigenvalues. Without that term the general solver does it, for comparison.
+eigenvalues. The weaker that term, the more steps it takes.
 """
 
 from __future__ import annotations
 
-import warnings
+from copy import copy
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.exceptions import ConvergenceWarning
 
 from ..core import PSD, AtMost, FrobeniusSDP, Sparse
-from ..core.solution import Step
-from ..sdp import solve_sdp
-from ..solvers import Interrupted
-from .dual_interior import unfold_weights
-from .lowrank import Unfolded, feasible, principal_axes
+from .dual_interior import is_proven, unfold_weights
+from .lowrank import Unfolded, feasible
 from .spectrum import proven_bound
+
+#: Without a Frobenius term: that many times the variance is a sigma to begin with, and what the
+#: last one may cost, with the gap left beside it, in tol.
+FIRST, COST, REST = 100.0, 0.2, 0.3
 
 
 def unfold_dual(program, tol=1e-5, max_iter=1000, callback=None):
@@ -26,32 +26,24 @@ def unfold_dual(program, tol=1e-5, max_iter=1000, callback=None):
 
     Parameters and answer are those of `frobmetric.manifold.lowrank.unfold`, without a start.
     """
-    solver = _unfold_plain if np.isinf(program.sigma) else unfold_weights
+    solver = unfold_weights if np.isfinite(program.sigma) else _unfold_plain
     return solver(program, tol, max_iter, callback)
 
 
 def _unfold_plain(program, tol, max_iter, callback):
-    problem, history = gram_problem(program), []
-
-    def report(step):
-        # the solver minimises, and its bounds are the other way round
-        primal, dual = -step.primal, -step.dual
-        history.append(Step(primal, dual, max(0.0, dual - primal), 0, step.seconds))
-        return callback is not None and callback(history[-1])
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # the certificate will say so
-        try:
-            solution = solve_sdp(problem, 0.1 * tol, max_iter, callback=report)
-        except Interrupted as interruption:
-            solution = interruption.solution
-    Y = feasible(program, _coordinates(program, solution.X))
-    w = np.maximum(0, -solution.y)
-    bound = proven_bound(program, w)
-    is_proven = bound - program.objective(Y) <= tol * bound < np.inf
-    ended = "stalled" if solution.ended == "optimal" else solution.ended
-    status = "optimal" if is_proven else ended
-    return Unfolded(Y, w, status, tuple(history), solution.n_iter)
+    """With two Frobenius terms that should not be there, whose problems the history tells of."""
+    near, found, history = copy(program), [], []
+    for times in (FIRST, max(FIRST, COST / tol)):
+        near.sigma = times * proven_bound(program, 1 / program.squared)
+        found.append(unfold_weights(near, REST * COST / times, max_iter - len(history), callback))
+        history += found[-1].history
+        if found[-1].status != "optimal":
+            break
+    Y = max((feasible(program, each.Y) for each in found), key=program.objective)
+    w = min((each.w for each in found), key=lambda w: proven_bound(program, w))
+    ended = found[-1].status.replace("optimal", "stalled")
+    status = "optimal" if is_proven(program, Y, w, tol) else ended
+    return Unfolded(Y, w, status, tuple(history), len(history))
 
 
 def gram_problem(program):
@@ -69,19 +61,9 @@ def gram_problem(program):
 
 def _rows(program, root):
     """(e_i / √m_i - e_j / √m_j)(...)ᵀ of each edge, flattened."""
-    ends, n = (program.first, program.second), program.n_points
-    entries = [
-        (sign * np.ones(program.n_edges) / (root[a] * root[b]), np.arange(program.n_edges), a * n + b)
-        for sign, a, b in [(1, ends[0], ends[0]), (1, ends[1], ends[1]),
-                           (-1, *ends), (-1, *ends[::-1])]
-    ]
-    values, rows, columns = (np.concatenate(parts) for parts in zip(*entries, strict=True))
+    i, j, n = program.first, program.second, program.n_points
+    entries = [(1, i, i), (1, j, j), (-1, i, j), (-1, j, i)]
+    values = np.concatenate([sign / (root[a] * root[b]) for sign, a, b in entries])
+    columns = np.concatenate([a * n + b for _, a, b in entries])
+    rows = np.tile(np.arange(program.n_edges), len(entries))
     return sp.csr_array((values, (rows, columns)), shape=(program.n_edges, n * n))
-
-
-def _coordinates(program, X):
-    """Y of the points from their Gram matrix."""
-    values, vectors = np.linalg.eigh(X)
-    keep = values > 1e-12 * values[-1]
-    Y = vectors[:, keep] * np.sqrt(values[keep]) / np.sqrt(program.masses)[:, None]
-    return principal_axes(program, Y)

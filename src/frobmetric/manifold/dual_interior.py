@@ -19,9 +19,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from ..core import PSD
 from ..core.solution import Step
-from ..core.threads import one_thread, threads_for_order
+from ..core.threads import one_thread
 from .lowrank import Unfolded, feasible
 from .program import squares
 from .spectrum import proven_bound
@@ -30,7 +29,7 @@ from .spectrum import proven_bound
 FIRST = 0.1
 #: How much weaker the barrier gets after a full step and after a shorter one.
 FASTER, SLOWER = 0.1, 0.2
-#: Which it does where a step longer than this could gain less than so much per edge, in units of mu.
+#: Which it does after a step longer than this that promised less than so much mu per edge.
 LONG, CENTRAL = 0.3, 1.0
 #: The gap due to the last barrier, in units of tol.
 LAST = 0.3
@@ -57,9 +56,14 @@ def unfold_weights(program, tol, max_iter, callback):
                 run.advance()
         except KeyboardInterrupt:
             run.status = "interrupted"
-        return Unfolded(
-            run.best_Y, run.best_w, run.status or "max_iter", tuple(run.history), len(run.history)
-        )
+        status, history = run.status or "max_iter", tuple(run.history)
+        return Unfolded(run.best_Y, run.best_w, status, history, len(history))
+
+
+def is_proven(program, Y, w, tol):
+    """Whether w proves that a feasible Y is optimal."""
+    bound = proven_bound(program, w)
+    return bound - program.objective(Y) <= tol * bound < np.inf
 
 
 @dataclass
@@ -96,7 +100,8 @@ class _Run:
         self._compare()
         self._record()
         if t > LONG and gain < CENTRAL * mu * len(w):
-            self._weaken(FASTER if t > 0.9 else SLOWER)
+            last = LAST * self.tol * self.upper / len(w)
+            self.mu = min(mu, max((FASTER if t > 0.9 else SLOWER) * mu, last))
 
     def _move(self, dw, gain):
         """Along dw as far as the signs and the barrier's objective allow; the part taken."""
@@ -113,10 +118,6 @@ class _Run:
     def _barrier_objective(self, point):
         return point.bound - self.mu * np.log(point.w).sum()
 
-    def _weaken(self, factor):
-        last = LAST * self.tol * self.upper / len(self.w)
-        self.mu = min(self.mu, max(factor * self.mu, last))
-
     def _compare(self):
         """Keep the multipliers and the coordinates if they are the best so far."""
         self.idle += 1
@@ -131,33 +132,22 @@ class _Run:
         gap, seconds = max(0.0, self.upper - self.lower), time.perf_counter() - self._began
         step = Step(self.lower, self.upper, gap, self.here.rank, seconds)
         self.history.append(step)
-        if gap <= self.tol * self.upper and self._is_proven():
+        wants_stop = self.callback is not None and self.callback(step)
+        is_small = gap <= self.tol * self.upper
+        if is_small and is_proven(self.program, self.best_Y, self.best_w, self.tol):
             self.status = "optimal"
-        elif self.callback is not None and self.callback(step):
+        elif wants_stop:
             self.status = "stopped"
         elif self.idle >= PATIENCE:
             self.status = "stalled"
-
-    def _is_proven(self):
-        proven = proven_bound(self.program, self.best_w)
-        return proven - self.lower <= self.tol * proven < np.inf
 
 
 class GramPoint:
     """X = sigma (J - L_w)_+ with the eigenvalues of J - L_w, and all that follows from it.
 
-    Attributes
-    ----------
-    values : ndarray of shape (n_points,)
-        Falling; all but the last, which is put there for the constant vector.
-    vectors : ndarray of shape (n_points, n_points)
-        With Σ_i m_i v_i² = 1.
-    Y : ndarray of shape (n_points, rank)
-        Coordinates with the Gram matrix X, along their principal axes.
-    slack : ndarray of shape (n_edges,)
-        b - |y_i - y_j|², the gradient of D.
-    bound : float
-        D(w).
+    `values` fall, and the last one is that of the constant vector, put there; `vectors` are
+    scaled to Σ_i m_i v_i² = 1. `Y` has the Gram matrix X and is along its principal axes; `slack`
+    is the gradient of D, and `bound` is D(w).
     """
 
     def __init__(self, program, w):
@@ -167,9 +157,9 @@ class GramPoint:
         laplacian = program.divergence(flow) / root[:, None]
         beyond = 1 + 2 * laplacian.diagonal().max()  # all eigenvalues
         S = np.eye(len(root)) - laplacian - beyond * np.outer(constant, constant)
-        split = PSD(len(root)).split(S)
-        self.values, self.vectors = split.values[::-1], split.vectors[:, ::-1] / root[:, None]
-        self.rank = split.n_positive
+        values, vectors = np.linalg.eigh(S)
+        self.values, self.vectors = values[::-1], vectors[:, ::-1] / root[:, None]
+        self.rank = np.count_nonzero(values > len(root) * np.finfo(float).eps * abs(values).max())
         kept = self.values[: self.rank]
         self.Y = self.vectors[:, : self.rank] * np.sqrt(program.sigma * kept)
         self.slack = program.squared - squares(program.differences(self.Y))
@@ -189,8 +179,7 @@ class Curvature:
         above, below = point.values[:r], point.values[r:, None]
         share = above / (above - below)
         U = program.differences(point.vectors)
-        mixed = (U[:, r:] ** 2) @ share
-        plus = U[:, :r] ** 2
+        plus, mixed = U[:, :r] ** 2, (U[:, r:] ** 2) @ share
         self.diagonal = program.sigma * (plus.sum(1) ** 2 + 2 * (plus * mixed).sum(1))
         self.omega = np.vstack([np.ones((r, r)), 2 * share]).astype(self.kind)
         self.vectors = np.ascontiguousarray(point.vectors, dtype=self.kind)
@@ -209,21 +198,22 @@ class Curvature:
         x, residual = np.zeros_like(right), right
         p = z = residual / diagonal
         first = now = float(residual @ z)
-        with threads_for_order(self.program.n_points):
-            for _ in range(MOST_PRODUCTS):
-                Hp = self.apply(p) + stiffness * p
-                t = now / float(p @ Hp)
-                x, residual = x + t * p, residual - t * Hp
-                z = residual / diagonal
-                before, now = now, float(residual @ z)
-                if now <= ACCURACY**2 * first:
-                    break
-                p = z + now / before * p
+        for _ in range(MOST_PRODUCTS):
+            Hp = self.apply(p) + stiffness * p
+            bend = float(p @ Hp)
+            if bend <= 0:  # rounding
+                break
+            x, residual = x + now / bend * p, residual - now / bend * Hp
+            z = residual / diagonal
+            before, now = now, float(residual @ z)
+            if now <= ACCURACY**2 * first:
+                break
+            p = z + now / before * p
         return x
 
 
 def _start(program):
-    """The multiple of 1/b with the best bound."""
+    """The multiple of 1/b with the best bound, among those that some eigenvalue is near 1 for."""
     w = program.squared.mean() / program.squared
     values = 1 - GramPoint(program, w).values[:-1]  # the last one belongs to the constant vector
 
@@ -231,8 +221,8 @@ def _start(program):
         below = np.maximum(0, 1 - np.exp(log_t) * values)
         return np.exp(log_t) * (program.squared @ w) + program.sigma / 2 * (below**2).sum()
 
-    largest = np.log(10 / values[0])
-    found = minimize_scalar(bound, bounds=(largest - 40, largest), method="bounded")
+    bounds = np.log([0.1 / values[-1], 10 / values[0]])
+    found = minimize_scalar(bound, bounds=bounds, method="bounded")
     return np.exp(found.x) * w
 
 

@@ -25,6 +25,8 @@ ROUGH = 1e-3
 #: The weight of the equations at first, relative to a typical multiplier, and its growth where
 #: they do not come closer by a factor of `PROGRESS`.
 PENALTY, GROWTH, PROGRESS = 100.0, 10.0, 0.5
+#: A run whose equations have become so much heavier will not find what it lacks.
+HEAVIEST = 1e10
 #: Steps of Newton's method for one set of multipliers.
 N_STEPS = 30
 #: Columns for the start beyond those of the rough unfolding: equations need more dimensions.
@@ -51,6 +53,14 @@ def unfold_equal(program, Y, tol=1e-5, max_iter=1000, callback=None):
     return Unfolded(Y, run.best_w, run.status, tuple(run.history), len(run.history))
 
 
+class _SignedSystem(NewtonSystem):
+    """With w of either sign, whose absolute values are factored: none may leave a point loose."""
+
+    def __init__(self, program, Y, w, stiffness, d):
+        super().__init__(program, Y, np.abs(w), stiffness, d)
+        self.w = w[:, None]
+
+
 class _Run:
     """One run: Y, the multipliers w and the weight of the equations."""
 
@@ -63,6 +73,7 @@ class _Run:
         self.w = self.best_w = rough.w
         self.upper = proven_bound(program, rough.w)
         self.penalty = PENALTY * np.median(np.abs(rough.w))
+        self.heaviest = HEAVIEST * self.penalty
         self.error = self._violation()
 
     def round(self):
@@ -75,13 +86,16 @@ class _Run:
         before, self.error = self.error, self._violation()
         if self.error > PROGRESS * before:
             self.penalty *= GROWTH
-        self._grow()
         upper = proven_bound(self.program, self.w)
         if upper < self.upper:
             self.upper, self.best_w = upper, self.w
-        gap = abs(self.upper - self.program.objective(self.Y)) / abs(self.upper)
-        if self.error <= self.tol and gap <= self.tol:
+        gap = abs(self.upper - self.program.objective(self.Y))
+        if self.error <= self.tol and gap <= self.tol * abs(self.upper) < np.inf:
             self.status = "optimal"
+        elif not self.status and self.penalty > self.heaviest:
+            self.status = "stalled"
+        elif not self.status:
+            self._grow()
 
     def _misses(self, Y):
         """(|d|² - b) / 2 of each edge."""
@@ -102,7 +116,7 @@ class _Run:
         program, d = self.program, self.program.differences(self.Y)
         weights = self._weights(self.Y)
         gradient = program.slope(self.Y) - program.divergence(weights[:, None] * d)
-        newton = NewtonSystem(program, self.Y, weights, self.penalty / program.squared, d)
+        newton = _SignedSystem(program, self.Y, weights, self.penalty / program.squared, d)
         dY, is_convex = newton.solve(gradient, 1e-3)
         gain, before, t = float((gradient * dY).sum()), self._value(self.Y), 1.0
         while self._value(self.Y + t * dY) < before + 1e-4 * t * gain and t > 1e-10:

@@ -210,9 +210,8 @@ class _Run:
         pull = np.einsum("ij,ij->j", Y, program.slope(Y)) / carried
         energy = self.w @ program.differences(Y) ** 2 / carried
         keep = (carried > NEGLIGIBLE * self.tol * carried.sum()) & (energy > ESCAPE * pull)
-        if not keep.all():
-            self.Y = Y[:, keep]
-            self.d, self.c = _edges(program, self.Y)
+        self.Y = Y[:, keep]
+        self.d, self.c = _edges(program, self.Y)
 
     def _add(self, values, vectors):
         """A column along each vector that the variance can still grow along; true if any."""
@@ -235,7 +234,8 @@ class _Run:
         low, high = 0.0, (self.c / np.maximum(taken, 1e-300)).min()
         for _ in range(60):
             middle = (low + high) / 2
-            grows = self.mu * (taken / (self.c - middle * taken)).sum() < size / 2
+            pull = size / 2 * (1 - middle * size / self.program.sigma)
+            grows = self.mu * (taken / (self.c - middle * taken)).sum() < pull
             low, high = (middle, high) if grows else (low, middle)
         return max(low, 1e-12 * high)
 

@@ -11,27 +11,43 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import blas, lapack
 
-from .dissection import Front, nested_dissection
+from .dissection import nested_dissection
+
+#: Pivots below this part of their front could have either sign ...
+UNCERTAIN = 1e-14
+#: ... and below this would spoil the rest of the elimination.
+UNSTABLE = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
 class Factor:
-    """The Cholesky factor L of a matrix A, front by front: a triangle, and the rows below it."""
+    """The inverse of the Cholesky factor L of a matrix A, front by front.
 
-    fronts: list[Front]
-    columns: list[tuple[np.ndarray, np.ndarray]]
+    Where L has the columns (L₁; L₂) of a front, its triangle and the rows of its border, `columns`
+    has (L₁⁻¹; -L₂ L₁⁻¹): one product with it eliminates a front, one with its transpose goes back.
+    """
+
+    order: np.ndarray
+    places: list[np.ndarray]
+    columns: list[np.ndarray]
 
     def solve(self, B):
         """A^-1 B, with B of shape (n_points, r)."""
-        X, r = B.copy(), B.shape[1]
-        for front, (triangle, below) in zip(self.fronts, self.columns, strict=True):
-            x = blas.dtrsv(triangle, X[front.pivots].ravel(), lower=1)
-            X[front.pivots] = x.reshape(-1, r)
-            X[front.border] -= (below @ x).reshape(-1, r)
-        for front, (triangle, below) in zip(self.fronts[::-1], self.columns[::-1], strict=True):
-            x = X[front.pivots].ravel() - below.T @ X[front.border].ravel()
-            X[front.pivots] = blas.dtrsv(triangle, x, lower=1, trans=1).reshape(-1, r)
-        return X
+        X, r, starts, start = B[self.order], B.shape[1], [], 0
+        for place, column in zip(self.places, self.columns, strict=True):
+            stop = start + column.shape[1] // r
+            x = (column @ X[start:stop].ravel()).reshape(-1, r)
+            X[start:stop] = x[: stop - start]
+            X[place[stop - start :]] += x[stop - start :]
+            starts.append(start)
+            start = stop
+        for start, place, column in zip(
+            starts[::-1], self.places[::-1], self.columns[::-1], strict=True
+        ):
+            X[start : start + column.shape[1] // r] = (X[place].ravel() @ column).reshape(-1, r)
+        solution = np.empty_like(X)
+        solution[self.order] = X
+        return solution
 
 
 class Elimination:
@@ -55,6 +71,10 @@ class Elimination:
 
     def __init__(self, edges, n_points):
         self.fronts = nested_dissection(edges, n_points)
+        self.order = np.concatenate([front.pivots for front in self.fronts])
+        turn = np.empty(n_points, dtype=int)
+        turn[self.order] = np.arange(n_points)
+        self.places = [turn[front.nodes] for front in self.fronts]
 
     def factor(self, diagonal, off_diagonal):
         """The Cholesky factor of a positive definite matrix.
@@ -74,28 +94,33 @@ class Elimination:
         for number, front in enumerate(self.fronts):
             matrix = _assemble(front, diagonal, off_diagonal, left)
             size = front.n_pivots * diagonal.shape[1]
-            triangle, failed = lapack.dpotrf(matrix[:size, :size], lower=1, clean=0)
+            triangle, failed = lapack.dpotrf(matrix[:size, :size], lower=1)
             if failed:
                 raise np.linalg.LinAlgError("the matrix is not positive definite")
-            below = matrix[size:, :size]
+            inverse, below = lapack.dtrtri(triangle, lower=1)[0], matrix[size:, :size]
             if len(below):
                 below = blas.dtrsm(1.0, triangle, below, side=1, lower=1, trans_a=1)
                 left[number] = blas.dsyrk(-1.0, below, beta=1.0, c=matrix[size:, size:], lower=1)
-            columns.append((triangle, below))
-        return Factor(self.fronts, columns)
+                below = blas.dtrsm(-1.0, triangle, below, side=1, lower=1)
+            columns.append(np.concatenate([inverse, below]))
+        return Factor(self.order, self.places, columns)
 
     def count_negative(self, diagonal, off_diagonal):
         """How many eigenvalues of a symmetric matrix are below 0, by Sylvester's law of inertia.
 
-        A pivot that cannot be told from 0 counts as negative.
+        Raises
+        ------
+        numpy.linalg.LinAlgError
+            If a pivot cannot be told from 0, so that the count would not be certain.
         """
         left, negative = {}, 0
         for number, front in enumerate(self.fronts):
             matrix = _assemble(front, diagonal, off_diagonal, left)
             size = front.n_pivots * diagonal.shape[1]
             values, vectors = np.linalg.eigh(matrix[:size, :size], UPLO="L")
-            tiny = np.finfo(float).eps * np.abs(values).max(initial=0.0)
-            values[np.abs(values) <= tiny] = -max(tiny, np.finfo(float).tiny)
+            least = UNSTABLE if len(matrix) > size else UNCERTAIN
+            if np.abs(values).min() <= least * np.abs(matrix).max():
+                raise np.linalg.LinAlgError("a pivot is too small to tell its sign")
             negative += int((values < 0).sum())
             below = matrix[size:, :size] @ vectors
             left[number] = matrix[size:, size:] - (below / values) @ below.T

@@ -59,7 +59,8 @@ class UnfoldingProgram:
 
     def gram(self, Y):
         """Σ_i m_i (y_i - ȳ)(y_i - ȳ)ᵀ, whose eigenvalues are those of X."""
-        return Y.T @ self.spread(Y)
+        Y = self.centred(Y)
+        return Y.T @ (self.masses[:, None] * Y)
 
     def objective(self, Y):
         inner = self.gram(Y)
@@ -111,7 +112,7 @@ class UnfoldingProgram:
         raise np.linalg.LinAlgError("the weighted Laplacian is not positive definite")
 
     def count_below(self, weights, level):
-        """How many eigenvalues of L_w against diag(m) are below a level, the one of the constant
+        """How many eigenvalues of L_w v = λ diag(m) v are below a level, that of the constant
         vector included."""
         degree = self._sum_at_ends @ weights - level * self.masses
         return self.elimination.count_negative(degree[:, None, None], -weights[:, None, None])

@@ -36,10 +36,10 @@ def smallest_eigenpairs(program, weights, n_pairs, tol=1e-9):
     root = np.sqrt(program.masses)
     if program.n_points <= max(DENSE, 2 * n_pairs + 2):
         values, vectors = scipy.linalg.eigh(_dense_laplacian(program, weights))
-        values, vectors = values[1 : n_pairs + 1], vectors[:, 1 : n_pairs + 1]
+        values, vectors = values[:n_pairs], vectors[:, :n_pairs]
     else:
         values, vectors = _lanczos(program.laplacian_factor(weights), root, n_pairs, tol)
-    if values[0] <= 0:
+    if values[0] <= 1e-14 * np.abs(weights).max():
         raise np.linalg.LinAlgError("the Laplacian has a negative eigenvalue")
     return values, vectors / root[:, None]
 
@@ -63,10 +63,11 @@ def _lanczos(factor, root, n_pairs, tol):
 
 
 def _dense_laplacian(program, weights):
-    """diag(m)^-1/2 L_w diag(m)^-1/2 as an array."""
+    """diag(m)^-1/2 L_w diag(m)^-1/2 as an array, the constant vector moved to its largest value."""
     root = np.sqrt(program.masses)
     flow = weights[:, None] * program.differences(np.diag(1 / root))
-    return program.divergence(flow) / root[:, None]
+    laplacian = program.divergence(flow) / root[:, None]
+    return laplacian + (np.linalg.norm(laplacian) + 1) * np.outer(root, root) / (root @ root)
 
 
 def proven_bound(program, weights):
@@ -85,14 +86,23 @@ def proven_bound(program, weights):
 def _variance_bound(program, weights):
     second = smallest_eigenpairs(program, weights, 1)[0][0]
     for margin in MARGINS:
-        if program.count_below(weights, (1 - margin) * second) == 1:
+        if _count(program, weights, (1 - margin) * second) == 1:
             return program.squared @ weights / ((1 - margin) * second)
     return np.inf
 
 
 def _frobenius_bound(program, weights):
-    """All eigenvalues below 1, as many as the inertia says."""
-    n_below = program.count_below(weights, 1.0) - 1
-    values = smallest_eigenpairs(program, weights, n_below + 1)[0] if n_below else np.ones(1)
+    """All eigenvalues below 1, as many as the inertia says; some more do no harm."""
+    counts = (_count(program, weights, 1 + margin) for margin in MARGINS)
+    n_below = next((count for count in counts if count is not None), program.n_points) - 1
+    values = smallest_eigenpairs(program, weights, n_below)[0] if n_below else np.ones(1)
     below = np.maximum(0, 1 - (1 - MARGINS[0]) * values)
     return program.squared @ weights + program.sigma / 2 * (below**2).sum()
+
+
+def _count(program, weights, level):
+    """Eigenvalues below a level, or None where that is not certain."""
+    try:
+        return program.count_below(weights, level)
+    except np.linalg.LinAlgError:
+        return None

@@ -250,25 +250,24 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         return X
 
     def _unfold_all(self, graph, labels):
-        """Every component; after Ctrl-C the remaining ones get one step each."""
-        answers, max_iter = [], self.max_iter
-        for label in range(labels.max() + 1):
-            answers.append(self._unfold(graph, labels == label, max_iter))
-            if answers[-1].status == "interrupted":
-                max_iter = 1
-        return answers
-
-    def _unfold(self, graph, inside, max_iter):
-        """One component of the graph."""
-        part = graph if inside.all() else graph.restrict(np.flatnonzero(inside))
-        options = {
+        """Every component; once one was ended early the remaining ones get one step each."""
+        options, answers = {
             "sigma": np.inf if self.sigma is None else float(self.sigma),
             "constraints": self.constraints,
             "method": self.method,
             "tol": self.tol,
-            "max_iter": max_iter,
+            "max_iter": self.max_iter,
             "callback": Reporter(self.verbose, self.callback) if self.verbose else self.callback,
-        }
+        }, []
+        for label in range(labels.max() + 1):
+            answers.append(self._unfold(graph, labels == label, options))
+            if answers[-1].status in ("interrupted", "stopped"):
+                options |= {"max_iter": 1, "callback": None}
+        return answers
+
+    def _unfold(self, graph, inside, options):
+        """One component of the graph."""
+        part = graph if inside.all() else graph.restrict(np.flatnonzero(inside))
         if self.landmarks is None or self.landmarks >= part.n_points:
             return solve_unfolding(part, **options)
         landmarks = Landmarks.of(part, self.landmarks, check_random_state(self.random_state))
@@ -302,7 +301,8 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         if self.status_ in ("max_iter", "stalled"):
             warnings.warn(
                 f"not solved to tol={self.tol:g} ({self.status_} after {self.n_iter_} steps): "
-                f"{self.certificate_}; raise max_iter or tol"
+                f"{self.certificate_}; raise "
+                + ("max_iter or tol" if self.status_ == "max_iter" else "tol")
                 + (", or set constraints='leq'" if self.constraints == "eq" else ""),
                 ConvergenceWarning,
                 stacklevel=4,

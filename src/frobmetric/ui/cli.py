@@ -1,4 +1,4 @@
-"""The command line: fit, transform, evaluate, certify, demo; sdp, correlation, covariance."""
+"""The command line: fit, transform, evaluate, certify, demo; the others are added below."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
-from . import options, sdp_cli
+from . import options, reproduce_cli, sdp_cli, unfold_cli
 from .extras import require
 from .terminal import EXIT_CODES, ExitCode, Report, reports
 
@@ -224,6 +224,8 @@ def demo(
     )
 
 
+app.command(epilog=unfold_cli.CODES)(unfold_cli.unfold)
+app.add_typer(reproduce_cli.app, name="reproduce")
 app.add_typer(sdp_cli.app, name="sdp")
 app.command(epilog=sdp_cli.NEAREST_CODES)(sdp_cli.correlation)
 app.command(epilog=sdp_cli.NEAREST_CODES)(sdp_cli.covariance)

@@ -1,4 +1,4 @@
-"""What one step of a fit, of a nearest matrix or of an SDP tells people."""
+"""What one step of a fit, of a nearest matrix, of an SDP or of an unfolding tells people."""
 
 from __future__ import annotations
 
@@ -58,3 +58,15 @@ class SDPProgress:
         known = (f"{name} {error:.1e}" for name, error in errors.items() if isfinite(error))
         # short enough for 80 columns
         self.show(f"{step.phase}  {seconds:.1f} s  {' '.join(known)}  value {-step.primal:.6g}")
+
+
+class UnfoldingProgress(Progress):
+    """The same for `MaximumVarianceUnfolding`: what is reached, and what the most is."""
+
+    def __call__(self, step):
+        self.count += 1
+        bound = f"   at most {step.dual:.6g}" if isfinite(step.dual) else ""
+        self.show(
+            f"step {self.count}   value {step.primal:.6g}{bound}   rank {step.rank}   "
+            f"{perf_counter() - self.began:.1f} s"
+        )

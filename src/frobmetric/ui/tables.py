@@ -104,9 +104,9 @@ def write_table(path, table, labels_name="label"):
         write(file, table, names, labels_name)
 
 
-def check_suffix(path):
-    """Raise ValueError unless `write_table` knows the format of this file."""
-    _by_suffix(Path(path), WRITERS, "write")
+def check_suffix(path, known=None):
+    """Raise ValueError unless the suffix is one of these, or one that `write_table` knows."""
+    _by_suffix(Path(path), dict.fromkeys(known) if known else WRITERS, "write")
 
 
 def check_file(path):

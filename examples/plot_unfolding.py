@@ -1,0 +1,31 @@
+"""
+A swiss roll, unrolled
+======================
+
+Maximum variance unfolding pulls the samples apart as far as the distances between neighbours
+allow. The answer comes with an interval that holds the largest possible variance, and with the
+eigenvalues that show how many dimensions it needs. The right half judges it beside Isomap: which
+share of the K nearest neighbours stays, and which way the errors go.
+"""
+
+import matplotlib.pyplot as plt
+from sklearn.datasets import make_swiss_roll
+from sklearn.manifold import Isomap
+
+from frobmetric.manifold import MaximumVarianceUnfolding
+from frobmetric.ui.embedding_plotting import EmbeddingDisplay, SpectrumDisplay
+from frobmetric.ui.quality_plotting import QualityDisplay
+
+X, angle = make_swiss_roll(800, random_state=0)
+mvu = MaximumVarianceUnfolding(n_neighbors=6, extra_edges=True).fit(X)
+print(mvu.certificate_)
+isomap = Isomap(n_neighbors=6).fit_transform(X)
+
+figure, axes = plt.subplots(2, 2, figsize=(11, 7), layout="constrained")
+EmbeddingDisplay.from_estimator(mvu, color=angle, color_name="angle", ax=axes[0, 0])
+axes[0, 0].set_title("maximum variance unfolding")
+SpectrumDisplay.from_estimator(mvu, ax=axes[1, 0])
+QualityDisplay.from_embeddings(
+    X, {"unfolding": mvu.embedding_, "Isomap": isomap}, axes=axes[:, 1], log=True
+)
+plt.show()
