@@ -136,7 +136,9 @@ def test_the_small_version_with_the_real_methods():
 def test_all_figures_are_drawn_and_shown(fake, teapot_folder):
     run("--data", teapot_folder)
     files = [f"swiss_roll_{name}.png" for name in FIGURES]
-    files += ["teapots_embeddings.png", "teapots_quality.png", "time_seconds.png"]
+    files += [f"{name}_{kind}.png" for name in ("teapots", "teapots_3")
+              for kind in ("embeddings", "quality")]
+    files += ["time_seconds.png"]
     markdown, html = pages()
     assert parsed(html).images == files
     assert re.findall(r"\]\((.*?)\)", markdown) == files

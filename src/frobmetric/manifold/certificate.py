@@ -50,16 +50,16 @@ def certify_unfolding(program, Y, w, constraints="leq"):
     ----------
     program : UnfoldingProgram
     Y : ndarray of shape (n_points, rank)
-    w : ndarray of shape (n_edges,)
-        Multipliers, not negative with "leq".
+    w : ndarray of shape (n_edges,), or None
+        Multipliers, not negative with "leq"; without any there is no bound.
     constraints : {"leq", "eq"}
     """
     ratio = squares(program.differences(Y)) / program.squared
     excess = np.abs(ratio - 1) if constraints == "eq" else ratio - 1
     # rounding of the squares is none; what is not a number is not feasible
     violation = 0.0 if excess.max() <= 1e-12 else excess.max()
-    is_bound = constraints == "eq" or (w >= 0).all()
-    dual = proven_bound(program, w) if is_bound and np.isfinite(w).all() else np.inf
+    is_bound = w is not None and np.isfinite(w).all() and (constraints == "eq" or w.min() >= 0)
+    dual = proven_bound(program, w) if is_bound else np.inf
     return make_certificate(program.objective(Y), dual, violation)
 
 

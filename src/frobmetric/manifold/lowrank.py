@@ -33,10 +33,14 @@ CENTRAL_GRADIENT, CENTRAL_PRODUCT, CENTRAL_GAIN = 0.1, 10.0, 0.1
 LEFT = 0.005
 #: Shorter steps are none.
 SHORTEST = 1e-12
+#: The barrier gets no weaker than for this tolerance ...
+ROUNDING = 1e-11
+#: ... and a run ends whose interval has not become narrower for so many steps.
+IDLE = 100
 #: Columns with a smaller part of the variance than this times tol are dropped.
 NEGLIGIBLE = 1e-4
-#: Eigenvalues below this call for a new column.
-ESCAPE = 0.998
+#: Eigenvalues so far below 1 call for a new column: ten times the relative gradient, within these.
+SEEN, CERTAIN = 1e-4, 2e-3
 #: The gap due to the barrier, relative to the variance, at which optimality is first looked at.
 LOOK = 0.1
 
@@ -79,6 +83,8 @@ def unfold(program, Y, tol=1e-5, max_iter=1000, callback=None, max_rank=None):
                 run.advance()
         except KeyboardInterrupt:
             run.status = "interrupted"
+        except np.linalg.LinAlgError:  # on the boundary up to rounding
+            run.status = "stalled"
         return run.answer()
 
 
@@ -96,6 +102,8 @@ class _Run:
     upper: float = np.inf
     best_w: np.ndarray | None = None
     stuck: int = 0
+    best_gap: float = np.inf
+    best_step: int = 0
 
     def __post_init__(self):
         self._began, program = time.perf_counter(), self.program
@@ -112,7 +120,8 @@ class _Run:
         has_grown = is_central and self._judge()
         self._record()
         if is_central and not has_grown:
-            self.mu = max(FASTER * self.mu, self.tol * self._variance() / (40 * len(self.c)))
+            least = max(self.tol, ROUNDING) * self._variance() / (40 * len(self.c))
+            self.mu = max(FASTER * self.mu, least)
 
     def answer(self):
         """The feasible coordinates, along their principal axes, and the best multipliers."""
@@ -186,7 +195,7 @@ class _Run:
         self.w = np.clip(self.w + s * dw + s**2 * bent, 1e-10 * central, 1e10 * central)
 
     def _judge(self):
-        """Bounds from w; true if columns were missing, which are then there."""
+        """Bounds from w; true if there is a column that is new, or has not grown up yet."""
         program, barrier = self.program, 2 * (self.w @ self.c) / self._variance()
         if barrier > LOOK:
             return False
@@ -194,40 +203,63 @@ class _Run:
             values, vectors = smallest_eigenpairs(program, self.w, self.Y.shape[1] + 2, tol=1e-6)
         except np.linalg.LinAlgError:
             return False
+        level = 1 - np.clip(10 * self._residual(), SEEN, CERTAIN)
         self._trim()
-        if self._add(values, vectors):
+        if self._is_growing(level) or self._add(values, vectors, level):
             return True
-        upper = proven_bound(program, self.w) if barrier < 3 * self.tol else np.inf
+        near = barrier < 3 * max(self.tol, ROUNDING)
+        upper = proven_bound(program, self.w) if near else np.inf
         if upper < self.upper:
             self.upper, self.best_w = upper, self.w.copy()
         return False
 
     def _trim(self):
-        """Turn Y into its principal axes, and drop those that carry nothing or are yet to grow."""
-        program = self.program
-        Y = principal_axes(program, self.Y)
-        carried = np.diag(program.gram(Y))
-        pull = np.einsum("ij,ij->j", Y, program.slope(Y)) / carried
-        energy = self.w @ program.differences(Y) ** 2 / carried
-        keep = (carried > NEGLIGIBLE * self.tol * carried.sum()) & (energy > ESCAPE * pull)
-        self.Y = Y[:, keep]
-        self.d, self.c = _edges(program, self.Y)
+        """Turn Y into its principal axes, and drop those that carry nothing."""
+        Y = principal_axes(self.program, self.Y)
+        carried = np.diag(self.program.gram(Y))
+        self.Y = Y[:, carried > NEGLIGIBLE * self.tol * carried.sum()]
+        self.d, self.c = _edges(self.program, self.Y)
 
-    def _add(self, values, vectors):
+    def _is_growing(self, level):
+        """Whether some column pulls more than the edges hold."""
+        pull = np.einsum("ij,ij->j", self.Y, self.program.slope(self.Y))
+        return bool((self.w @ self.d**2 < level * pull).any())
+
+    def _add(self, values, vectors, level):
         """A column along each vector that the variance can still grow along; true if any."""
         program, rank = self.program, self.Y.shape[1]
-        for vector in vectors[:, values < ESCAPE].T:
+        for vector in vectors[:, values < level].T:
             axes = self.Y / np.sqrt(np.diag(program.gram(self.Y)))
             new = vector[:, None] - axes @ (axes.T @ program.spread(vector[:, None]))
             size = program.gram(new)[0, 0]
             if size > 0.25:  # it is not one of those that are there
-                length = self._growth(squares(program.differences(new)) / 2, size)
-                self.Y = np.hstack([self.Y, np.sqrt(length) * new])
-                self.d, self.c = _edges(program, self.Y)
-                self.w = self.mu / self.c
+                self._grow(new, size)
         if self.Y.shape[1] > self.max_rank:
             self.status = "rank"
         return self.Y.shape[1] > rank
+
+    def _grow(self, new, size):
+        """Append a column, as long as is best for the barrier while the others make room for it."""
+        program, d = self.program, self.d
+        taken = squares(program.differences(new)) / 2
+        newton = NewtonSystem(program, self.Y, self.w, self.w / self.c, d)
+        force = program.divergence((self.w * taken / self.c)[:, None] * d)
+        bend, is_convex = newton.solve(-force, 1e-2)
+        length = self._growth(taken, size)
+        best = self._grown(new, length, 0.0 * bend)
+        for _ in range(40 if is_convex else 0):
+            longer = self._grown(new, length, length * bend)
+            if longer[0] < best[0]:
+                break
+            best, length = longer, 1.5 * length
+        self.Y, self.d, self.c = best[1:]
+        self.w = self.mu / self.c
+
+    def _grown(self, new, length, bend):
+        """The barrier's objective with such a column, and what it is computed from."""
+        Y = np.hstack([self.Y + bend, np.sqrt(length) * new])
+        d, c = _edges(self.program, Y)
+        return (self._barrier_objective(Y, c) if (c > 0).all() else -np.inf), Y, d, c
 
     def _growth(self, taken, size):
         """How long a new column, squared, is best for the present barrier; `taken` of the slack."""
@@ -245,13 +277,15 @@ class _Run:
         seconds = time.perf_counter() - self._began
         step = Step(primal, self.upper, gap, self.Y.shape[1], seconds)
         self.history.append(step)
+        if not gap >= 0.9 * self.best_gap or np.isinf(gap):
+            self.best_gap, self.best_step = gap, len(self.history)
         if self.status:
             return
         if gap <= self.tol * abs(self.upper) < np.inf:
             self.status = "optimal"
         elif self.callback is not None and self.callback(step):
             self.status = "stopped"
-        elif self.stuck >= 3:
+        elif self.stuck >= 3 or len(self.history) > self.best_step + IDLE:
             self.status = "stalled"
 
 

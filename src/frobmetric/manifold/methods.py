@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ..core.threads import one_thread
 from ..parameters import InvalidParameterError
 from .certificate import UnfoldingCertificate, certify_unfolding, make_certificate
 from .dual import unfold_dual
@@ -23,7 +24,7 @@ PATIENCE = 200
 #: What is added to the start, relative to a typical distance: no column may be exactly zero.
 NOISE = 1e-2
 #: Axes with a smaller part of the variance than this are rounding.
-VOID = 1e-15
+VOID = 1e-12
 #: Components lie apart by this part of the widest.
 APART = 0.1
 #: Why the fit of several components ended: the first of these that one of them ended with.
@@ -93,9 +94,14 @@ def solve_unfolding(graph, sigma, constraints, method, tol, max_iter, callback):
         relative = sigma / unit
     program = UnfoldingProgram(replace(graph, squared=graph.squared / unit), relative)
     report = None if callback is None else lambda step: callback(_in_units(step, unit))
-    found = _solver(constraints, method)(program, _start(program), tol, max_iter, report)
-    Y = _carrying_axes(program, found.Y)
-    proof = certify_unfolding(program, Y, found.w, constraints)
+    with one_thread():
+        found = _solver(constraints, method)(program, _start(program), tol, max_iter, report)
+        Y = _carrying_axes(program, found.Y)
+        try:
+            proof = certify_unfolding(program, Y, found.w, constraints)
+        except KeyboardInterrupt:  # the embedding is there, and is not to be lost
+            found = replace(found, status="interrupted")
+            proof = certify_unfolding(program, Y, None, constraints)
     if np.isinf(_times(proof.primal, unit)):
         raise ValueError(
             "the variance of the embedding overflows in float64; divide X by a constant so that "
@@ -144,10 +150,12 @@ def _start(program):
 
 
 def _carrying_axes(program, Y):
-    """The principal axes of Y that carry any variance."""
+    """The principal axes of Y that carry any variance, the farthest point of each on its plus."""
     Y = principal_axes(program, Y)
     carried = np.diag(program.gram(Y))
-    return Y[:, carried > VOID * carried.sum()]
+    Y = Y[:, carried > VOID * carried.sum()]
+    farthest = np.abs(Y).argmax(axis=0)
+    return Y * np.sign(Y[farthest, np.arange(Y.shape[1])])
 
 
 def _in_units(step, unit):

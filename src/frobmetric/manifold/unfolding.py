@@ -223,7 +223,8 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        tags.input_tags.pairwise = self.metric == "precomputed"
+        is_distances = self.metric == "precomputed"
+        tags.input_tags.pairwise = tags.input_tags.positive_only = is_distances
         return tags
 
     @property
