@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SKLEARN ?= 1.6.1 1.7.2 1.8.0 1.9.1
 
-.PHONY: help demo test lint sklearn-matrix bench bench-sdp bench-paper clean
+.PHONY: help demo test lint sklearn-matrix bench bench-sdp bench-unfolding bench-paper clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -51,6 +51,11 @@ bench-sdp: $(VENV)/.test  ## SDPLIB and other SDPs beside their rivals; needs th
 	$(BIN)/python -m frobmetric.experiments.sdp_rivals.setup
 	$(BIN)/python benchmarks/sdp_speed.py
 	$(BIN)/python benchmarks/sdplib.py
+
+bench-unfolding: $(VENV)/.test  ## unfolding beside CSDP and Isomap, and the paper's experiments with it
+	$(BIN)/python -m frobmetric.experiments.sdp_rivals.setup csdp
+	$(BIN)/python benchmarks/unfolding.py
+	$(BIN)/frobmetric reproduce mvu
 
 bench-paper: $(VENV)/.test  ## the paper's rows, the choice of C, growth with D and m
 	$(BIN)/python benchmarks/paper_rows.py

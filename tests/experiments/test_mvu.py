@@ -25,6 +25,7 @@ from frobmetric.experiments.mvu import (
 )
 from frobmetric.experiments.mvu_cells import SPREADS, Store, at_unit_scale, measure
 from frobmetric.experiments.rivals.rival import RivalFailed, RivalMissing, TimeLimitExceeded
+from frobmetric.manifold import neighbor_graph
 
 
 class Calls(Watch):
@@ -283,3 +284,8 @@ def test_pictures_are_looked_for_in_the_folder(tmp_path, store):
         result = conduct(plan(name, folder=tmp_path), store, 60.0, 1)
         assert str(tmp_path) in result.reason
         assert "FROBMETRIC_DATA" in result.reason
+
+
+def test_every_roll_of_the_figure_of_time_is_connected():
+    for points in plan("time").points():
+        assert neighbor_graph(points.X, 6).components()[0] == 1

@@ -53,14 +53,6 @@ def unfold_equal(program, Y, tol=1e-5, max_iter=1000, callback=None):
     return Unfolded(Y, run.best_w, run.status, tuple(run.history), len(run.history))
 
 
-class _SignedSystem(NewtonSystem):
-    """With w of either sign, whose absolute values are factored: none may leave a point loose."""
-
-    def __init__(self, program, Y, w, stiffness, d):
-        super().__init__(program, Y, np.abs(w), stiffness, d)
-        self.w = w[:, None]
-
-
 class _Run:
     """One run: Y, the multipliers w and the weight of the equations."""
 
@@ -116,7 +108,7 @@ class _Run:
         program, d = self.program, self.program.differences(self.Y)
         weights = self._weights(self.Y)
         gradient = program.slope(self.Y) - program.divergence(weights[:, None] * d)
-        newton = _SignedSystem(program, self.Y, weights, self.penalty / program.squared, d)
+        newton = NewtonSystem(program, self.Y, weights, self.penalty / program.squared, d)
         dY, is_convex = newton.solve(gradient, 1e-3)
         gain, before, t = float((gradient * dY).sum()), self._value(self.Y), 1.0
         while self._value(self.Y + t * dY) < before + 1e-4 * t * gain and t > 1e-10:

@@ -6,21 +6,18 @@ import numpy as np
 
 from .program import dots
 
-#: Smallest weight of an edge in what is factored, relative to the largest.
-FLOOR = 1e-14
-
 
 class NewtonSystem:
     """Σ_e (w_e I + k_e d_e d_eᵀ) ⊗ (e_i - e_j)(e_i - e_j)ᵀ less the objective's curvature at Y.
 
-    The sum, with its negative w left out, is factored with the sparsity of the graph; the rest is
-    left to conjugate gradients, which that preconditions.
+    The sum, with |w| for w, is factored with the sparsity of the graph; the rest is left to
+    conjugate gradients, which that preconditions.
     """
 
     def __init__(self, program, Y, w, stiffness, d):
         self.program, self.w, self.stiffness, self.d = program, w[:, None], stiffness, d
         self.curvature = program.curvature(Y)
-        self.factor = program.factor(np.maximum(w, FLOOR * np.abs(w).max()), stiffness, d)
+        self.factor = program.factor(np.abs(w), stiffness, d)
 
     def apply(self, V):
         dV = self.program.differences(V)

@@ -13,7 +13,7 @@ from .terminal import EXIT_CODES, ExitCode, Report, reports
 typer = require("typer", "cli")
 
 app = typer.Typer(
-    help="Learn a distance from labelled data, or solve a semidefinite program, with a proof of "
+    help="Learn a distance, unfold a manifold or solve a semidefinite program, with a proof of "
     "how good the answer is.",
     epilog=EXIT_CODES,
     no_args_is_help=True,
