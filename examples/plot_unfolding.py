@@ -18,12 +18,11 @@ from frobmetric.ui.quality_plotting import QualityDisplay
 
 X, angle = make_swiss_roll(800, random_state=0)
 mvu = MaximumVarianceUnfolding(n_neighbors=6, extra_edges=True).fit(X)
-print(mvu.certificate_)
 isomap = Isomap(n_neighbors=6).fit_transform(X)
 
 figure, axes = plt.subplots(2, 2, figsize=(11, 7), layout="constrained")
 EmbeddingDisplay.from_estimator(mvu, color=angle, color_name="angle", ax=axes[0, 0])
-axes[0, 0].set_title("maximum variance unfolding")
+axes[0, 0].set_title(f"unfolding: {mvu.certificate_}")
 SpectrumDisplay.from_estimator(mvu, ax=axes[1, 0])
 QualityDisplay.from_embeddings(
     X, {"unfolding": mvu.embedding_, "Isomap": isomap}, axes=axes[:, 1], log=True
