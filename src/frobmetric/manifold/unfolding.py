@@ -67,7 +67,7 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
     max_iter : int, default=1000
     landmarks : int, default=None
         Unfold so many samples only and place the others between them: for very large data. The
-        certificate is then that of the landmarks' problem.
+        certificate and the eigenvalues are then those of the landmarks' problem.
     random_state : int or RandomState, default=None
         For the choice of landmarks. Everything else is deterministic.
     metric : str or callable, default="euclidean"

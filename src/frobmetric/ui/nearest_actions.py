@@ -37,7 +37,8 @@ def nearest_correlation_file(path, output, files, bounds, limits):
     H = None
     if files["elementwise"] is not None:
         H = _known(read_matrix(files["elementwise"]).like(matrix)).values
-    _check(matrix, None if H is None else H == 0, ", or give it the weight 0 by --elementwise")
+    is_free = None if H is None else H == 0
+    check_symmetric(matrix, is_free, ", or give it the weight 0 by --elementwise")
     options = {
         "weights": files["weights"] and _weights(files["weights"], matrix),
         "elementwise": H,
@@ -54,7 +55,7 @@ def nearest_covariance_file(path, output, constraints, limits):
     """The nearest covariance matrix of a file, in another file."""
     _check_output(output)
     matrix = read_matrix(path)
-    _check(matrix)
+    check_symmetric(matrix)
     rows = {} if constraints is None else _portfolios(constraints, matrix)
     return _nearest(nearest_covariance, matrix, output, rows | limits)
 
@@ -121,7 +122,7 @@ def _known(matrix, hint="", is_free=None):
     return matrix
 
 
-def _check(matrix, is_free=None, hint=""):
+def check_symmetric(matrix, is_free=None, hint=""):
     """Symmetric, and no entry is missing that counts."""
     G = _known(matrix, hint, is_free).values
     apart = np.nan_to_num(np.abs(G - G.T))

@@ -14,6 +14,25 @@ typer = require("typer", "cli")
 FORMATS = "csv, tsv, parquet, npy or npz"
 
 
+def exit_codes(done, undone, interrupted):
+    """What the help of a command says of its exit codes."""
+    return f"""\b
+Exit codes:
+  0    {done}
+  2    wrong usage
+  3    bad data
+  4    {undone}
+  130  interrupted by Ctrl-C; {interrupted}
+"""
+
+
+def positive(value: float | None):
+    """The value of an option, if it is positive or not given."""
+    if value is not None and not value > 0:
+        raise typer.BadParameter(f"{value:g} is not positive")
+    return value
+
+
 def _number_or_word(value: str | None):
     """What the estimator takes: "8" is the number 8; it judges all else itself."""
     return int(value) if value is not None and value.isdecimal() else value

@@ -46,12 +46,6 @@ class MVUExperiment(StrEnum):
     time = "time"
 
 
-def _positive(value: float):
-    if not value > 0:
-        raise typer.BadParameter(f"{value:g} is not positive")
-    return value
-
-
 Output = Annotated[
     Path, typer.Option("-o", "--output", help="Folder for the page, its figures and results.")
 ]
@@ -66,7 +60,7 @@ Quick = Annotated[
 ]
 Limit = Annotated[
     float,
-    typer.Option("--limit", metavar="SECONDS", callback=_positive,
+    typer.Option("--limit", metavar="SECONDS", callback=options.positive,
                  help="For each method on each set of points."),
 ]  # fmt: skip
 DataFolder = Annotated[

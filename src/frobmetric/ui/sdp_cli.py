@@ -15,24 +15,13 @@ typer = require("typer", "cli")
 MATRIX = "csv, tsv or npy"
 
 
-def _exit_codes(done, undone, interrupted):
-    return f"""\b
-Exit codes:
-  0    {done}
-  2    wrong usage
-  3    bad data
-  4    {undone}
-  130  interrupted by Ctrl-C; {interrupted}
-"""
-
-
-SOLVE_CODES = _exit_codes(
+SOLVE_CODES = options.exit_codes(
     "solved to --tol, or proven to have no solution",
     "not solved to --tol",
     "with -o the best answer so far is written first",
 )
-INFO_CODES = _exit_codes("done", "(not used)", "nothing is written")
-NEAREST_CODES = _exit_codes(
+INFO_CODES = options.exit_codes("done", "(not used)", "nothing is written")
+NEAREST_CODES = options.exit_codes(
     "done; the matrix is the nearest one to --tol", "not converged", "nothing is written"
 )
 
@@ -42,12 +31,6 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
 )
-
-
-def _positive(value: float | None):
-    if value is not None and not value > 0:
-        raise typer.BadParameter(f"{value:g} is not positive")
-    return value
 
 
 Problem = Annotated[
@@ -68,7 +51,7 @@ Nearest = Annotated[
     typer.Option("-o", "--output", show_default=False,
                  help=f"The nearest matrix: a {MATRIX} file; csv keeps the labels."),
 ]  # fmt: skip
-Tol = Annotated[float, typer.Option("--tol", callback=_positive, help="Error to reach.")]
+Tol = Annotated[float, typer.Option("--tol", callback=options.positive, help="Error to reach.")]
 MaxIter = Annotated[
     int, typer.Option("--max-iter", min=1, help="Largest number of eigen-decompositions.")
 ]
@@ -84,16 +67,17 @@ Solution = Annotated[
 ]  # fmt: skip
 Errors = Annotated[
     float,
-    typer.Option("--tol", callback=_positive, help="Largest eta_p, eta_d and eta_g to accept."),
+    typer.Option("--tol", callback=options.positive,
+                 help="Largest eta_p, eta_d and eta_g to accept."),
 ]
 TimeLimit = Annotated[
     float | None,
-    typer.Option("--time-limit", metavar="SECONDS", callback=_positive, show_default=False,
+    typer.Option("--time-limit", metavar="SECONDS", callback=options.positive, show_default=False,
                  help="Stop after so many seconds; never if not given."),
 ]  # fmt: skip
 Sigma = Annotated[
     float | None,
-    typer.Option("--sigma", callback=_positive, show_default=False,
+    typer.Option("--sigma", callback=options.positive, show_default=False,
                  help="Solve the perturbed problem instead, with <F0, X> - |X|^2 / (2 sigma) in "
                  "(D)."),
 ]  # fmt: skip

@@ -16,7 +16,7 @@ from ..manifold import MaximumVarianceUnfolding, neighborhood_quality
 from .embedding_plotting import EmbeddingDisplay, SpectrumDisplay, plane, plane_size
 from .extras import require
 from .matrix_files import SUFFIXES, LabelledMatrix, read_matrix
-from .nearest_actions import _check
+from .nearest_actions import check_symmetric
 from .progress import UnfoldingProgress
 from .tables import Table, check_suffix, read_table, write_table
 from .terminal import ExitCode, Report, live_line, say
@@ -146,7 +146,7 @@ def _read_distances(path, target, header):
             f"{path} has {n_rows} rows and {n_columns} columns of numbers; with --metric "
             "precomputed they are distances, so expected as many columns as rows"
         )
-    _check(matrix)
+    check_symmetric(matrix)
     return samples
 
 

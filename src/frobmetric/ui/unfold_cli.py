@@ -8,12 +8,11 @@ from typing import Annotated
 
 from . import options
 from .extras import require
-from .sdp_cli import _exit_codes, _positive
 from .terminal import reports
 
 typer = require("typer", "cli")
 
-CODES = _exit_codes(
+CODES = options.exit_codes(
     "done; the embedding is certified to --tol",
     "not certified to --tol; the embedding is written all the same",
     "the embedding of that moment is written first",
@@ -56,7 +55,7 @@ Neighbors = Annotated[
 ]  # fmt: skip
 Sigma = Annotated[
     float | None,
-    typer.Option("--sigma", callback=_positive, show_default=False,
+    typer.Option("--sigma", callback=options.positive, show_default=False,
                  help="Take |Gram matrix|^2 / (2 sigma) off the variance, which is to be as large "
                  "as possible; nothing if not given."),
 ]  # fmt: skip
@@ -72,7 +71,7 @@ HowToSolve = Annotated[
                  "--sigma may need."),
 ]  # fmt: skip
 Tol = Annotated[
-    float, typer.Option("--tol", callback=_positive, help="Relative gap to reach.")
+    float, typer.Option("--tol", callback=options.positive, help="Relative gap to reach.")
 ]
 MaxIter = Annotated[int, typer.Option("--max-iter", min=1, help="Largest number of steps.")]
 Landmarks = Annotated[
