@@ -59,6 +59,9 @@ NONE = Rule("None", lambda value: value is None)
 POSITIVE = Rule(
     "a positive finite number", lambda value: _is_number(value, Real) and 0 < value < np.inf
 )
+NOT_NEGATIVE = Rule(
+    "a finite number of at least 0", lambda value: _is_number(value, Real) and 0 <= value < np.inf
+)
 FLAG = Rule("True or False", lambda value: isinstance(value, (bool, np.bool_)))
 WHOLE = Rule("an integer", lambda value: _is_number(value, Integral))
 SEED = Rule("an integer, a RandomState", _is_seed)

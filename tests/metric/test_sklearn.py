@@ -10,6 +10,7 @@ from sklearn.utils import estimator_checks
 from sklearn.utils.estimator_checks import check_estimator
 
 from frobmetric import FrobMetric, FrobMetricCV
+from frobmetric.metric.boosting import BoostMetric
 
 SETTINGS = [
     FrobMetric(),
@@ -17,6 +18,9 @@ SETTINGS = [
     FrobMetric(loss="squared_hinge", n_components="rank", tol=1e-4),
     FrobMetric(loss="smoothed_hinge", n_passes=2, keep_dual=True, n_jobs=1),
     FrobMetricCV(Cs=[10.0, 1e3], cv=2),
+    BoostMetric(C=100.0),
+    BoostMetric(loss="logistic", n_components="rank", keep_dual=True),
+    BoostMetric(loss="exponential", C=10.0, corrective=False, n_components=1),
 ]
 
 #: Checks that `check_estimator` does not call by itself.

@@ -13,7 +13,7 @@ from sklearn.datasets import load_iris, load_wine
 from sklearn.exceptions import NotFittedError
 
 from frobmetric.core import CertificateError
-from frobmetric.metric import FrobMetric, FrobMetricCV
+from frobmetric.metric import BoostMetric, FrobMetric, FrobMetricCV
 from frobmetric.ui.files import FORMAT_VERSION, load, save
 from frobmetric.ui.model_checks import disagreements
 
@@ -34,6 +34,8 @@ def fitted():
         "truncated": FrobMetric(n_components=2, C=np.float64(10)).fit(X, y),
         "rank": FrobMetric(n_components="rank", loss="squared_hinge", keep_dual=True).fit(X, y),
         "prior": FrobMetric(prior=np.diag([1.0, 2, 3, 4]), keep_dual=True).fit(X, y),
+        "named prior": FrobMetric(prior="within", pull=0.1, keep_dual=True).fit(X, y),
+        "boosted": BoostMetric(keep_dual=True).fit(X, y),
         "triplets": FrobMetric(keep_dual=True).fit(
             X, triplets=TRIPLETS, triplet_weight=[1.0, 2.0, 0.5]
         ),
@@ -66,7 +68,9 @@ def edit(path, part, **changes):
 
 
 @pytest.mark.parametrize(
-    "name", ["plain", "dual", "single", "truncated", "rank", "prior", "triplets", "cv"]
+    "name",
+    ["plain", "dual", "single", "truncated", "rank", "prior", "named prior", "boosted", "triplets",
+     "cv"],
 )
 def test_round_trip(fitted, tmp_path, name):
     model = fitted[name]

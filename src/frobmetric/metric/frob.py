@@ -2,52 +2,33 @@
 
 from __future__ import annotations
 
-import warnings
-from contextlib import nullcontext
-from numbers import Integral
 from typing import ClassVar
 
 import numpy as np
-from joblib import effective_n_jobs
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
-from threadpoolctl import threadpool_limits
 
 from ..core import CertificateError, FrobeniusSDP, Hinge, SmoothedHinge, SquaredHinge, certify
-from ..parameters import (
-    CALLABLE,
-    FLAG,
-    MATRIX,
-    NONE,
-    POSITIVE,
-    SEED,
-    WHOLE,
-    InvalidParameterError,
-    Rule,
-    check_parameters,
-    check_psd,
-    choice,
-    integer,
-)
-from ..reporting import Reporter
-from ..solvers import SOLVERS, Interrupted, State, solve
-from .mahalanobis import MahalanobisEstimator
+from ..parameters import MATRIX, NONE, NOT_NEGATIVE, Rule, check_psd, choice
+from ..solvers import SOLVERS, State, solve
+from .estimator import SHARED_RULES, TripletEstimator
+from .priors import PRIORS, prior_factor, satisfied_scale
 from .span import Frame
-from .triplets import as_triplets, mine_triplets
+from .triplets import as_triplets
 
 #: The losses that a metric can be learned with.
 LOSSES = {"hinge": Hinge, "smoothed_hinge": SmoothedHinge, "squared_hinge": SquaredHinge}
 
 
-class FrobMetric(MahalanobisEstimator):
+class FrobMetric(TripletEstimator):
     """Large-margin metric learning from triplets with Frobenius regularisation.
 
     Learns d^2(a, b) = (a - b).T M (a - b) with the positive semidefinite M that minimises
 
-        |M - prior|_F^2 / 2 + C sum_r w_r loss(d^2(anchor_r, far_r) - d^2(anchor_r, near_r))
+        |M - prior|_F^2 / 2 + C sum_r w_r (loss(far_r - near_r) + pull near_r)
 
-    where the weights w_r sum to one. The problem is convex and is solved in its dual; every fit
-    carries a certificate of how far it can be from the optimum.
+    where near_r and far_r are the squared distances of the anchor of triplet r to its two others,
+    and the weights w_r sum to one; the paper's problem has neither prior nor pull. The problem is
+    convex and is solved in its dual; every fit carries a certificate of how far it can be from the
+    optimum.
 
     The data are first centred and divided by one number, `scale_`, so that their mean squared
     norm is one: `C` means the same for every data set, and the learned distances are the same for
@@ -68,8 +49,18 @@ class FrobMetric(MahalanobisEstimator):
         How many leading directions `components_` keeps: all n_features if None, as many as the
         metric has rank for "rank".
     loss : {"hinge", "smoothed_hinge", "squared_hinge"}, default="hinge"
-    prior : ndarray of shape (n_features, n_features), default=None
-        The metric to stay close to, positive semidefinite, in the units of X; zero if None.
+    prior : {"within", "discriminant", "covariance", "identity"} or ndarray, default=None
+        The metric to stay close to; zero if None. A matrix of shape (n_features, n_features) is
+        positive semidefinite and in the units of X. A name is a metric that the data have:
+        "within" is the inverse covariance within classes (relevant component analysis),
+        "discriminant" the same in the directions in which class means differ (linear discriminant
+        analysis), "covariance" the inverse covariance of all samples, "identity" the Euclidean
+        one, all of them in the span of the data. The data are first mapped to where it is
+        Euclidean; there neighbours are searched, and there the prior is that multiple of the
+        identity for which the triplets that it satisfies have a mean margin of one.
+    pull : float, default=0
+        Weight of the distances of near pairs themselves. With a large `C` and
+        1 / `n_impostors` this is the objective of large-margin nearest neighbours (LMNN).
     n_passes : int, default=1
         With labels: after the first fit, find the neighbours again under the learned metric and
         solve again, so many times in all.
@@ -106,7 +97,10 @@ class FrobMetric(MahalanobisEstimator):
         Steps of the last solve, those on a part of the triplets included.
     n_triplets_ : int
     scale_ : float
-        What the centred data were divided by.
+        What the centred data were divided by; with a prior by name, before and after they were
+        mapped to where it is Euclidean.
+    prior_factor_ : ndarray of shape (n_features, rank)
+        That map, with a prior by name other than "identity".
     dual_coef_ : ndarray of shape (n_triplets,)
         Only with `keep_dual`; in the order of `triplets_`.
     triplets_ : MinedTriplets or GivenTriplets
@@ -125,22 +119,11 @@ class FrobMetric(MahalanobisEstimator):
     True
     """
 
-    _rules: ClassVar[dict[str, Rule]] = {
-        "n_neighbors": integer(1),
-        "n_impostors": integer(1) | NONE,
-        "C": POSITIVE,
-        "n_components": integer(1) | choice(["rank"]) | NONE,
+    _rules: ClassVar[dict[str, Rule]] = SHARED_RULES | {
         "loss": choice(LOSSES),
-        "prior": MATRIX | NONE,
-        "n_passes": integer(1),
-        "tol": POSITIVE,
-        "max_iter": integer(1),
+        "prior": MATRIX | choice(PRIORS) | NONE,
+        "pull": NOT_NEGATIVE,
         "solver": choice(SOLVERS),
-        "keep_dual": FLAG,
-        "n_jobs": WHOLE | NONE,
-        "random_state": SEED | NONE,
-        "verbose": integer(0) | FLAG,
-        "callback": CALLABLE | NONE,
     }
 
     def __init__(
@@ -151,6 +134,7 @@ class FrobMetric(MahalanobisEstimator):
         n_components=None,
         loss="hinge",
         prior=None,
+        pull=0.0,
         n_passes=1,
         tol=1e-3,
         max_iter=1000,
@@ -167,6 +151,7 @@ class FrobMetric(MahalanobisEstimator):
         self.n_components = n_components
         self.loss = loss
         self.prior = prior
+        self.pull = pull
         self.n_passes = n_passes
         self.tol = tol
         self.max_iter = max_iter
@@ -176,32 +161,6 @@ class FrobMetric(MahalanobisEstimator):
         self.random_state = random_state
         self.verbose = verbose
         self.callback = callback
-
-    def fit(self, X, y=None, *, triplets=None, triplet_weight=None):
-        """Learn the metric from class labels, or from triplets.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,), optional
-            Class labels.
-        triplets : ndarray of shape (n_triplets, 3) or MinedTriplets, optional
-            Rows (anchor, near, far) of row numbers of X, instead of y.
-        triplet_weight : array-like of shape (n_triplets,), optional
-            A weight of 2 is the same as the triplet twice.
-
-        Returns
-        -------
-        self
-        """
-        X, y = self._validate(X, y, triplets, triplet_weight)
-        with limit_threads(self.n_jobs):
-            frame = self._frame(X)
-            if triplets is not None:
-                self._learn(frame, as_triplets(triplets, len(X), triplet_weight), X.dtype)
-            else:
-                self._learn_from_labels(frame, y, X.dtype)
-        return self
 
     def certify(self, X):
         """Prove the answer again, from the training data and the kept dual variables.
@@ -220,96 +179,54 @@ class FrobMetric(MahalanobisEstimator):
         CertificateError
             If the metric or the dual variables do not belong to these data.
         """
-        check_is_fitted(self)
-        if not hasattr(self, "dual_coef_"):
-            raise ValueError("no dual variables were kept; fit with keep_dual=True")
-        X = validate_data(self, X, reset=False, dtype=[np.float64, np.float32])
-        frame = self._frame(X)
+        X = self._training_data(X)
+        frame = self._known_frame(X)
         problem = self._problem(frame, as_triplets(self.triplets_, len(X)))
         point = problem.evaluate(self.dual_coef_).point
         self._check_components(frame, point)
         return certify(problem, point, self.dual_coef_)
 
-    def _validate(self, X, y, triplets, triplet_weight):
-        check_parameters(self, self._rules)
-        dtype = [np.float64, np.float32]
-        if triplets is not None:
-            if y is not None:
-                raise ValueError("both y and triplets were given; fit takes one of them")
-            return validate_data(self, X, dtype=dtype, ensure_min_samples=3), None
-        if triplet_weight is not None:
-            raise ValueError("triplet_weight was given without triplets; it weighs their rows")
-        X, y = validate_data(self, X, y, dtype=dtype, ensure_min_samples=2)
-        check_classification_targets(y)
-        return X, y
+    def _frame(self, X, y):
+        self._keep("prior_factor_", None)
+        if not isinstance(self.prior, str):
+            return Frame.of(X, keep_features=self.prior is not None)
+        if self.prior == "identity":
+            return Frame.of(X)
+        plain = Frame.of(X, keep_features=True, rounded=False)
+        self._keep("prior_factor_", prior_factor(self.prior, plain.Z, y))
+        return plain.mapped(self.prior_factor_)
 
-    def _frame(self, X):
-        return Frame.of(X, keep_features=self.prior is not None)
+    def _known_frame(self, X):
+        """That of an earlier fit."""
+        if not hasattr(self, "prior_factor_"):
+            return self._frame(X, None)
+        return Frame.of(X, keep_features=True, rounded=False).mapped(self.prior_factor_)
 
-    def _learn_from_labels(self, frame, y, dtype):
-        view, start = frame.Z, State()
-        for i in range(self.n_passes):
-            mined = mine_triplets(
-                view, y, self.n_neighbors, self.n_impostors, n_jobs=self.n_jobs, warn_small=i == 0
-            )
-            solution = self._learn(frame, mined, dtype, start)
-            if solution.point.rank == 0:
-                break  # a metric that is zero has no neighbours to find
-            view, start = frame.Z @ solution.point.factor(), State(point=solution.point)
+    def _solve(self, problem, point):
+        return solve(
+            problem, self.solver, self.tol, self.max_iter, self._on_step(), State(point=point)
+        )
 
-    def _learn(self, frame, triplets, dtype, start=None):
-        """Solve for these triplets and keep the answer, also when interrupted."""
-        self._check_size()
-        problem = self._problem(frame, triplets)
-        try:
-            solution = solve(
-                problem, self.solver, self.tol, self.max_iter, self._on_step(), start or State()
-            )
-        except Interrupted as interruption:
-            self._store(interruption.solution, frame, triplets, dtype)
-            raise
-        self._store(solution, frame, triplets, dtype)
-        return solution
+    def _why_zero(self, problem):
+        return (
+            "the learned metric is zero: no direction of X serves the triplets better than "
+            "it contradicts them; check y or the order (anchor, near, far)"
+        )
 
     def _problem(self, frame, triplets):
-        prior = None
-        if self.prior is not None:
-            prior = check_psd("prior", self.prior, frame.Z.shape[1]) * frame.scale**2
+        constraints = triplets.constraints(frame.Z)
         loss = LOSSES[self.loss](self.C * triplets.share)
-        return FrobeniusSDP(triplets.constraints(frame.Z), loss, prior=prior)
+        cost = self.C * self.pull * triplets.near_scatter(frame.Z) if self.pull else None
+        prior = self._prior_matrix(frame, constraints, triplets.share)
+        return FrobeniusSDP(constraints, loss, cost, prior)
 
-    def _store(self, solution, frame, triplets, dtype):
-        self.scale_, self.rank_ = frame.scale, solution.point.rank
-        if self.rank_ == 0 and solution.status == "optimal":
-            warnings.warn(
-                "the learned metric is zero: no direction of X serves the triplets better than "
-                "it contradicts them; check y or the order (anchor, near, far)",
-                UserWarning,
-                stacklevel=4,
-            )
-        sizes = {None: self.n_features_in_, "rank": max(1, self.rank_)}
-        size = sizes.get(self.n_components, self.n_components)
-        self.components_ = frame.components(solution.point.factor(), size).astype(dtype, copy=False)
-        self.certificate_ = solution.certificate
-        self.status_ = solution.status
-        self.history_ = list(solution.history)
-        self.n_iter_ = solution.n_iter
-        self.n_triplets_ = triplets.n_triplets
-        self._keep_dual(solution.u, triplets)
-
-    def _keep_dual(self, u, triplets):
-        if self.keep_dual:
-            self.dual_coef_, self.triplets_ = u, triplets
-        else:  # those of an earlier fit would prove another metric
-            vars(self).pop("dual_coef_", None)
-            vars(self).pop("triplets_", None)
-
-    def _check_size(self):
-        if isinstance(self.n_components, Integral) and self.n_components > self.n_features_in_:
-            raise InvalidParameterError(
-                f"n_components={self.n_components} is larger than the {self.n_features_in_} "
-                "features of X"
-            )
+    def _prior_matrix(self, frame, constraints, share):
+        """The prior in the coordinates of the frame."""
+        if self.prior is None:
+            return None
+        if isinstance(self.prior, str):
+            return satisfied_scale(constraints, share) * np.eye(frame.Z.shape[1])
+        return check_psd("prior", self.prior, frame.Z.shape[1]) * frame.scale**2
 
     def _check_components(self, frame, point):
         """Whether `components_` is what the dual variables give."""
@@ -322,13 +239,3 @@ class FrobMetric(MahalanobisEstimator):
                 f"components_ differ by {error:.1e} (relative) from the metric that the dual "
                 "variables give on these data; the model was changed, or these are other data"
             )
-
-    def _on_step(self):
-        if not self.verbose:
-            return self.callback
-        return Reporter(self.verbose, self.callback)
-
-
-def limit_threads(n_jobs):
-    """At most so many threads inside this context; None limits nothing."""
-    return nullcontext() if n_jobs is None else threadpool_limits(effective_n_jobs(n_jobs))

@@ -15,7 +15,8 @@ from ..core import Certificate, certify
 from ..parameters import FOLDS, NUMBERS, Rule, check_parameters
 from ..solvers import State, solve
 from ..solvers.screening import previous_optimum_ball, settled
-from .frob import LOSSES, FrobMetric, limit_threads
+from .estimator import limit_threads
+from .frob import LOSSES, FrobMetric
 from .knn import knn_error
 from .triplets import as_triplets, mine_triplets
 
@@ -72,6 +73,7 @@ def frob_path(
     n_impostors=None,
     loss="hinge",
     prior=None,
+    pull=0.0,
     tol=1e-3,
     max_iter=1000,
     solver="auto",
@@ -92,7 +94,7 @@ def frob_path(
         In any order; they are solved rising, repeated ones once.
     callback : callable, optional
         Called with each `PathPoint` when it is finished; a true answer ends the path there.
-    triplets, n_neighbors, n_impostors, loss, prior, tol, max_iter, solver, n_jobs
+    triplets, n_neighbors, n_impostors, loss, prior, pull, tol, max_iter, solver, n_jobs
         As in `FrobMetric`.
 
     Returns
@@ -114,13 +116,13 @@ def frob_path(
     ['optimal', 'optimal', 'optimal']
     """
     metric = FrobMetric(
-        n_neighbors, n_impostors, loss=loss, prior=prior, tol=tol, max_iter=max_iter,
+        n_neighbors, n_impostors, loss=loss, prior=prior, pull=pull, tol=tol, max_iter=max_iter,
         solver=solver, n_jobs=n_jobs,
     )  # fmt: skip
     grid = _check_grid(Cs)
     X, y = metric._validate(X, y, triplets, None)
     with limit_threads(n_jobs):
-        frame = metric._frame(X)
+        frame = metric._frame(X, y)
         if triplets is None:
             triplets = mine_triplets(frame.Z, y, n_neighbors, n_impostors, n_jobs=n_jobs)
         return _follow(metric, frame, as_triplets(triplets, len(X)), grid, callback)
@@ -176,6 +178,7 @@ class FrobMetricCV(FrobMetric):
         n_components=None,
         loss="hinge",
         prior=None,
+        pull=0.0,
         n_passes=1,
         tol=1e-3,
         max_iter=1000,
@@ -193,6 +196,7 @@ class FrobMetricCV(FrobMetric):
         self.n_components = n_components
         self.loss = loss
         self.prior = prior
+        self.pull = pull
         self.n_passes = n_passes
         self.tol = tol
         self.max_iter = max_iter
@@ -235,8 +239,8 @@ class FrobMetricCV(FrobMetric):
 
     def _held_out_errors(self, X, y, train, test):
         """The error of each C on the test part."""
-        names = ("n_neighbors", "n_impostors", "loss", "prior", "tol", "max_iter", "solver",
-                 "n_jobs")  # fmt: skip
+        names = ("n_neighbors", "n_impostors", "loss", "prior", "pull", "tol", "max_iter",
+                 "solver", "n_jobs")  # fmt: skip
         shared = {name: getattr(self, name) for name in names}
         path = frob_path(X[train], y[train], self.Cs_, **shared)
         k = min(self.n_neighbors, len(train))
@@ -248,10 +252,11 @@ def _follow(metric, frame, triplets, grid, callback):
     """Solve at each C of the grid, from the last answer."""
     path, last = FrobPath([], triplets.n_triplets), None
     problem = metric._problem(frame, triplets)
+    pull = problem.cost / metric.C
     try:
         for C in grid:
             began = time.perf_counter()
-            problem = replace(problem, loss=LOSSES[metric.loss](C * triplets.share))
+            problem = replace(problem, loss=LOSSES[metric.loss](C * triplets.share), cost=C * pull)
             ratio = C / path.points[-1].C if path.points else None
             last, n_screened = _next(metric, problem, last, ratio)
             path.points.append(_point(C, frame, last, n_screened, time.perf_counter() - began))
@@ -283,7 +288,8 @@ def _screen(problem, last, ratio, u):
     """The rows whose u the last optimum tells; it is written to `u`."""
     if ratio > SCREENED_RATIO:
         return np.zeros(len(u), dtype=bool)
-    centre, radius = previous_optimum_ball(problem, last, ratio)
+    # the cost is a pull that grows with the weights: one more loss, not a shift of the origin
+    centre, radius = previous_optimum_ball(replace(problem, cost=None), last, ratio)
     margins, norms = problem.constraints.forward(centre), problem.constraints.norms()
     is_settled, known = settled(problem.loss, margins, radius * norms)
     u[is_settled] = known[is_settled]

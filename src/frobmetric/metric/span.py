@@ -25,7 +25,7 @@ class Frame:
     scale : float
         What the centred data were divided by.
     basis : ndarray of shape (n_features, n_coordinates) or None
-        Orthonormal columns; None where the coordinates are the features.
+        Maps features to coordinates; None where the coordinates are the features.
     """
 
     Z: np.ndarray
@@ -33,12 +33,20 @@ class Frame:
     basis: np.ndarray | None = None
 
     @classmethod
-    def of(cls, X, keep_features=False):
-        Z, scale = unit_mean_square(X)
+    def of(cls, X, keep_features=False, rounded=True):
+        Z, scale = unit_mean_square(X, rounded)
         if keep_features or Z.shape[1] <= Z.shape[0]:
             return cls(Z, scale)
         basis, triangle = scipy.linalg.qr(Z.T, mode="economic")
         return cls(np.ascontiguousarray(triangle.T), scale, basis)
+
+    def mapped(self, factor):
+        """Where the metric factor @ factor.T of these coordinates is Euclidean; None is itself."""
+        if factor is None:
+            return self
+        Z, scale = unit_mean_square(self.Z @ factor)
+        basis = factor if self.basis is None else self.basis @ factor
+        return Frame(Z, self.scale * scale, basis)
 
     def components(self, factor, size):
         """The first `size` rows of L.T in the features of X, from a factor in coordinates.
@@ -54,12 +62,12 @@ class Frame:
         return components
 
 
-def unit_mean_square(X):
+def unit_mean_square(X, rounded=True):
     """X centred and divided by one number so that its mean squared norm is one, in float64.
 
-    The result is rounded to multiples of `GRID`, below which another unit of X (metres for
-    millimetres) rounds differently: a solver that amplifies such noise would otherwise end at
-    another point within its tolerance.
+    The result is rounded, unless it is to be mapped on, to multiples of `GRID`, below which another
+    unit of X (metres for millimetres) rounds differently: a solver that amplifies such noise would
+    otherwise end at another point within its tolerance.
 
     Returns
     -------
@@ -76,4 +84,5 @@ def unit_mean_square(X):
         raise ValueError(
             f"all {len(X)} rows of X are equal; there is no distance to learn from them"
         )
-    return np.round(X / (spread * GRID)) * GRID, float(largest * spread)
+    Z = np.round(X / (spread * GRID)) * GRID if rounded else X / spread
+    return Z, float(largest * spread)

@@ -11,7 +11,7 @@ from scipy.spatial.distance import cdist
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.validation import check_array, check_consistent_length, column_or_1d
 
-from ..core import NeighborTriplets, Stack, Triplets
+from ..core import NeighborTriplets, Pairs, Stack, Triplets
 
 #: Classes up to this size share one search for impostors, larger ones have one each.
 SMALL_CLASS = 32
@@ -43,6 +43,10 @@ class GivenTriplets:
     def constraints(self, X):
         return Triplets(X, self.index)
 
+    def near_scatter(self, X):
+        """The P with <P, M> = weighted mean of d^2(anchor, near) over the triplets."""
+        return Pairs(X, self.index[:, :2]).adjoint(self.share)
+
     def to_array(self):
         return self.index
 
@@ -62,6 +66,12 @@ class Block:
     @property
     def n_triplets(self):
         return self.near.size * self.far.shape[1]
+
+    def near_scatter(self, X):
+        """The sum over the triplets of (anchor - near) (anchor - near).T."""
+        n_near, n_far = self.near.shape[1], self.far.shape[1]
+        pairs = np.column_stack([np.repeat(self.anchors, n_near), self.near.ravel()])
+        return Pairs(X, pairs).adjoint(np.full(len(pairs), float(n_far)))
 
     def to_array(self):
         """Rows (anchor, near, far) in the order of `NeighborTriplets`."""
@@ -91,6 +101,10 @@ class MinedTriplets:
     def constraints(self, X):
         parts = [NeighborTriplets(X, b.anchors, b.near, b.far) for b in self.blocks]
         return parts[0] if len(parts) == 1 else Stack(parts)
+
+    def near_scatter(self, X):
+        """The P with <P, M> = weighted mean of d^2(anchor, near) over the triplets."""
+        return np.sum([block.near_scatter(X) for block in self.blocks], axis=0) / self.n_triplets
 
     def to_array(self):
         """The same triplets as an (n_triplets, 3) array of (anchor, near, far)."""

@@ -1,8 +1,8 @@
 """Models as safetensors files: numbers and JSON, no pickle; nothing in a file is executed.
 
 Tensors: `components` and `history`; with kept dual variables `dual_coef` and `triplets.<name>`;
-one for each parameter that is an array, such as `prior`; for FrobMetricCV `grid` and `cv_errors`.
-All else is in the header, as text: see `_header`.
+`prior_factor` with a prior by name; one for each parameter that is an array, such as `prior`; for
+FrobMetricCV `grid` and `cv_errors`. All else is in the header, as text: see `_header`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..atomic import replacing
 from ..core import Certificate, Step
-from ..metric import FrobMetric, FrobMetricCV
+from ..metric import BoostMetric, FrobMetric, FrobMetricCV
 from ..metric.triplets import triplets_from_arrays
 from .extras import require
 from .model_checks import check_model, check_triplet_arrays
@@ -27,11 +27,12 @@ from .model_checks import check_model, check_triplet_arrays
 #: What the header says of itself, and the newest layout that this code reads and writes.
 FORMAT, FORMAT_VERSION = "frobmetric", 1
 #: The only classes that a file can name.
-CLASSES = {"FrobMetric": FrobMetric, "FrobMetricCV": FrobMetricCV}
+CLASSES = {kind.__name__: kind for kind in (BoostMetric, FrobMetric, FrobMetricCV)}
 #: Fitted attributes that are arrays, and the tensors that hold them.
 ARRAYS = {
     "components_": "components",
     "dual_coef_": "dual_coef",
+    "prior_factor_": "prior_factor",
     "Cs_": "grid",
     "cv_errors_": "cv_errors",
 }
@@ -59,7 +60,7 @@ def save(estimator, path):
 
     Parameters
     ----------
-    estimator : FrobMetric or FrobMetricCV
+    estimator : BoostMetric, FrobMetric or FrobMetricCV
     path : str or Path
         An existing file is replaced only when the new one is complete.
     """
@@ -85,7 +86,7 @@ def load(path):
 
     Returns
     -------
-    FrobMetric or FrobMetricCV
+    BoostMetric, FrobMetric or FrobMetricCV
         It transforms to the same bits as the one that was saved.
 
     Raises

@@ -84,6 +84,15 @@ def _fit_options(
     loss: Annotated[
         str, typer.Option("--loss", help="hinge, smoothed_hinge or squared_hinge.")
     ] = "hinge",
+    prior: Annotated[
+        str | None,
+        typer.Option("--prior", show_default=False,
+                     help="Metric to stay close to: within, discriminant, covariance or identity; "
+                     "none if not given. The first three do not mind units of columns."),
+    ] = None,
+    pull: Annotated[
+        float, typer.Option("--pull", help="Weight of the distances of near pairs themselves.")
+    ] = 0.0,
     n_passes: Annotated[
         int, typer.Option("--passes", help="Find the neighbours and solve so many times.")
     ] = 1,
