@@ -92,7 +92,7 @@ def measured(certificate, status, seconds):
 
 def one(name, path, limit, threads):
     """One program on one problem, as a dictionary; what ends it early is its status."""
-    from frobmetric.experiments.rivals.rival import (
+    from frobmetric.experiments.rivals.processes import (
         RivalFailed,
         RivalMissing,
         TimeLimitExceeded,

@@ -109,9 +109,10 @@ def best_of(work, repeat):
     return Timing(tuple(seconds for seconds, _ in runs), fastest[1])
 
 
-def run_rival(name, bench, *data, **settings):
+def run_rival(name, bench, *data, C=None, **settings):
     """The timing of a rival, by its own clock; one that takes `LONG` is not run again."""
     runs, fits = [], []
+    settings["parameters"] = {} if C is None else {"C": C}
     try:
         while len(runs) < bench.repeat and max(runs, default=0.0) < LONG:
             fitted = RIVALS[name].fit(*data, limit=bench.limit, **settings)

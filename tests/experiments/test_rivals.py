@@ -1,5 +1,6 @@
 """Every rival has the interface, solves what it claims to solve, and ends at its time limit."""
 
+import json
 import os
 import sys
 
@@ -10,6 +11,7 @@ from frobmetric import FrobeniusSDP, mine_triplets, solve
 from frobmetric.core import Hinge
 from frobmetric.experiments.rivals import (
     RIVALS,
+    TABLE,
     Fitted,
     Rival,
     RivalFailed,
@@ -19,7 +21,7 @@ from frobmetric.experiments.rivals import (
     setup,
 )
 from frobmetric.experiments.rivals.dense import dense_rows, factor
-from frobmetric.experiments.rivals.rival import run
+from frobmetric.experiments.rivals.processes import run
 from frobmetric.metric.span import unit_mean_square
 from frobmetric.metric.triplets import GivenTriplets
 
@@ -28,7 +30,7 @@ C = 20.0
 #: free u_r has |1 - margin_r| < eps, and the gap is at most the sum of u_r |1 - margin_r|.
 SLACK = {"clarabel": 1e-6, "scs": 1e-5, "paper_recipe": 1e-4, "dlib": dlib.EPSILON,
          "dlib_fast_math": dlib.EPSILON}
-LEARNERS = sorted(name for name, rival in RIVALS.items() if rival.learns_from == "labels")
+FROM_ELSEWHERE = ("itml", "lmnn", "scml")
 
 
 def available(name):
@@ -58,11 +60,25 @@ def test_interface(name):
     assert rival.name == name
     assert rival.learns_from in ("labels", "triplets")
     assert rival.needs
+    assert rival.label
+    assert rival.answers in ("map", "classes")
+    assert rival.features in ("reduced", "all")
+    assert all(isinstance(values, tuple) and values for values in rival.search.values())
+    assert set(json.loads(json.dumps(rival.search))) == set(rival.search)
+    assert all(names.split() for names in rival.search)
     assert rival.is_available() == (not rival.missing())
 
 
+def test_the_table_has_the_rows_of_the_paper_in_its_order():
+    assert TABLE == ("euclid", "pca", "lda", "svm", "rca", "nca", "lmnn", "lmnn_matrix", "itml",
+                     "boost", "frob", "frob_tuned")
+    assert [RIVALS[name].paper_name for name in TABLE if RIVALS[name].paper_name] == [
+        "Euclidean", "PCA", "LDA", "SVM", "RCA", "NCA", "LMNN", "ITML", "BoostMetric", "FrobMetric"]
+    assert [name for name in TABLE if RIVALS[name].features == "all"] == ["euclid"]
+
+
 def test_those_that_solve_p3_are_held_to_it():
-    assert set(SLACK) == set(RIVALS) - set(LEARNERS)
+    assert set(SLACK) == {name for name, rival in RIVALS.items() if rival.required == ("C",)}
 
 
 @pytest.mark.parametrize("shape", ["neighbour lists", "rows"])
@@ -75,13 +91,13 @@ def test_p3_is_solved(name, shape, points, rng):
         triplets = GivenTriplets(index, np.ones(len(index)))
     problem = FrobeniusSDP(triplets.constraints(X), Hinge(C * triplets.share))
     proven = solve(problem, tol=1e-8).certificate
-    fitted = rival.fit(X, y, triplets=triplets, C=C, limit=120)
+    fitted = rival.fit(X, y, triplets=triplets, parameters={"C": C}, limit=120)
     reached = problem.compare(fitted.L @ fitted.L.T, np.zeros(triplets.n_triplets)).primal
     assert proven.dual * (1 - 1e-9) <= reached <= proven.primal + SLACK[name] * C
     assert fitted.seconds > 0
 
 
-@pytest.mark.parametrize("name", LEARNERS)
+@pytest.mark.parametrize("name", FROM_ELSEWHERE)
 def test_learners_map_the_data(name, points):
     X, y = points
     fitted = available(name).fit(X, y, limit=120)
@@ -94,7 +110,9 @@ def test_learners_map_the_data(name, points):
 def test_triplets_are_mined_when_they_are_needed(points):
     X, y = points
     rival = RIVALS["paper_recipe"]
-    mined, given = (rival.fit(X, y, C=C, triplets=t) for t in (None, mine_triplets(X, y)))
+    mined, given = (
+        rival.fit(X, y, parameters={"C": C}, triplets=t) for t in (None, mine_triplets(X, y))
+    )
     np.testing.assert_array_equal(mined.L, given.L)
 
 
@@ -126,7 +144,7 @@ def test_absent_ones_say_what_to_do(points, tmp_path, monkeypatch):
     with pytest.raises(RivalMissing, match=r"rivals\.setup"):
         RIVALS["lmnn"].fit(*points)
     with pytest.raises(RivalMissing, match="apt-get install g"):
-        RIVALS["dlib"].fit(*points, C=C)
+        RIVALS["dlib"].fit(*points, parameters={"C": C})
     assert "apt-get" in setup.set_up("dlib")
 
 
@@ -144,7 +162,7 @@ def test_what_is_needed_is_asked_for(points):
         RIVALS["nca"].fit(X)
     weighted = GivenTriplets(np.array([[0, 1, 2], [1, 2, 3]]), np.array([1.0, 2.0]))
     with pytest.raises(ValueError, match="same weight"):
-        RIVALS["paper_recipe"].fit(X, triplets=weighted, C=C)
+        RIVALS["paper_recipe"].fit(X, triplets=weighted, parameters={"C": C})
 
 
 def test_dense_rows_are_those_of_the_constraints(points):

@@ -15,7 +15,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ..rivals.rival import Installable, RivalFailed, do_nothing, run
+from ..rivals.processes import RivalFailed, run
+from ..rivals.rival import Installable, do_nothing
 
 #: The script that methods written in Python run in.
 CHILD = Path(__file__).with_name("child.py")

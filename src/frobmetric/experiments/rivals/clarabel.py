@@ -12,6 +12,7 @@ def learn(task):
 RIVAL = Rival(
     name="clarabel",
     learns_from="triplets",
+    required=("C",),
     needs="cvxpy and clarabel: pip install cvxpy clarabel",
     command=command("function", f"{__name__}:learn", "cvxpy", "clarabel"),
     missing=missing_modules("cvxpy", "clarabel"),

@@ -13,7 +13,7 @@ def solve_with(task, solver, **options):
     D = task["X"].shape[1]
     M = cp.Variable((D, D), PSD=True)
     margins = rows @ cp.vec(M, order="C")
-    loss = task["C"] / len(rows) * cp.sum(cp.pos(1 - margins))
+    loss = task["parameters"]["C"] / len(rows) * cp.sum(cp.pos(1 - margins))
     problem = cp.Problem(cp.Minimize(cp.sum_squares(M) / 2 + loss))
     problem.solve(solver=solver, **options)
     if M.value is None:

@@ -38,10 +38,11 @@ def compiled_by(name, flags):
     return Rival(
         name=name,
         learns_from="triplets",
+        required=("C",),
         needs=PACKAGES,
         command=lambda task: [
             str(build(flags)), str(task.folder), str(task.n_samples), str(task.n_features),
-            str(task.n_triplets), repr(float(task.C)), str(EPSILON),
+            str(task.n_triplets), repr(float(task.parameters["C"])), str(EPSILON),
         ],
         missing=missing,
         install=lambda: missing() or build(flags),

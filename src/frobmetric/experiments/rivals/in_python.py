@@ -13,7 +13,7 @@ CHILD = Path(__file__).with_name("child.py")
 def command(kind, target, *packages, python=sys.executable):
     """Task -> command line; `packages` are imported before the clock starts."""
     return lambda task: [
-        str(python), "-P", str(CHILD), str(task.folder), kind, target, *packages
+        str(python), "-P", str(CHILD), kind, target, ",".join(packages), str(task.folder)
     ]
 
 

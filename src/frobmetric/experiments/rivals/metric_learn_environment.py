@@ -14,8 +14,8 @@ REQUIREMENTS = ("metric-learn==0.7.0", "scikit-learn<1.8", "numpy")
 SETUP = "python -m frobmetric.experiments.rivals.setup"
 
 
-def metric_learn(name, class_name):
-    """The rival that is this class of metric-learn at its defaults."""
+def metric_learn(name, class_name, **more):
+    """The rival that is this class of metric-learn; `more` are further fields of it."""
     return Rival(
         name=name,
         learns_from="labels",
@@ -23,8 +23,10 @@ def metric_learn(name, class_name):
         command=lambda task: command(
             "estimator", f"metric_learn:{class_name}", python=python_of_environment()
         )(task),
+        stays=True,
         missing=missing,
         install=install,
+        **more,
     )
 
 

@@ -27,7 +27,7 @@ def learn(task):
 
     # gtol=0: it compares a projected step, which on a narrow box is small at u = 0 already
     found = minimize(descend, np.zeros(m), jac=True, method="L-BFGS-B",
-                     bounds=Bounds(0, task["C"] / m), options={"gtol": 0.0})
+                     bounds=Bounds(0, task["parameters"]["C"] / m), options={"gtol": 0.0})
     detail = {"objective": -float(found.fun), "steps": int(found.nfev), "status": found.message}
     return factor(positive_part(found.x)), detail
 
@@ -35,6 +35,7 @@ def learn(task):
 RIVAL = Rival(
     name="paper_recipe",
     learns_from="triplets",
+    required=("C",),
     needs="SciPy, which frobmetric brings",
     command=command("function", f"{__name__}:learn", "scipy"),
 )

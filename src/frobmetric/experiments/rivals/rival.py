@@ -1,48 +1,24 @@
 """What all rivals share: the interface, and a process of their own that ends at a time limit.
 
-A rival reads `X.npy`, `y.npy`, `triplets.npy` and `task.json` from a folder and leaves `L.npy` and
-`detail.json` there, whatever language it is written in. Nothing is pickled.
+A rival reads `X.npy`, `y.npy`, `triplets.npy` and `task.json` (parameters and seed) from a folder
+and leaves `detail.json` and the arrays of its answer there, `L.npy` if that is a map, whatever
+language it is written in. Nothing is pickled.
 """
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
-import signal
-import subprocess
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
 from ...metric.triplets import as_triplets, mine_triplets
-
-#: What tells numerical libraries how many threads to use.
-THREAD_VARIABLES = (
-    "OMP_NUM_THREADS",
-    "OPENBLAS_NUM_THREADS",
-    "MKL_NUM_THREADS",
-    "RAYON_NUM_THREADS",
-)
-
-
-class RivalMissing(RuntimeError):  # noqa: N818
-    """The rival is not installed; the message says what to do."""
-
-
-class RivalFailed(RuntimeError):  # noqa: N818
-    """The rival ended without an answer."""
-
-
-class TimeLimitExceeded(RuntimeError):  # noqa: N818
-    """The rival was ended at its time limit; `str` of it is what a table shows."""
-
-    def __init__(self, limit):
-        super().__init__(f"> {limit:g} s")
-        self.limit = limit
+from .fitted import ANSWERS
+from .processes import RivalFailed, RivalMissing, run
+from .servant import HOUSEHOLD
 
 
 @dataclass(frozen=True)
@@ -53,29 +29,8 @@ class Task:
     n_samples: int
     n_features: int
     n_triplets: int
-    C: float | None
+    parameters: Mapping[str, object]
     seed: int
-
-
-@dataclass(frozen=True)
-class Fitted:
-    """A learned linear map: M = L L.T.
-
-    Attributes
-    ----------
-    L : ndarray of shape (n_features, rank)
-    seconds : float
-        Of the learning alone: no compilation, no imports, no files.
-    detail : dict
-        What else the rival tells of its run.
-    """
-
-    L: np.ndarray
-    seconds: float
-    detail: dict = field(default_factory=dict)
-
-    def transform(self, X):
-        return X @ self.L
 
 
 def do_nothing():
@@ -98,18 +53,33 @@ class Installable:
 
 @dataclass(frozen=True)
 class Rival(Installable):
-    """A program that learns a metric.
+    """A program that learns a metric, or to classify.
 
     Attributes
     ----------
     name : str
+        Its key in `RIVALS`.
     learns_from : {"labels", "triplets"}
-        Those that learn from triplets solve the paper's problem P3: |M|^2 / 2 plus C times the mean
-        hinge loss.
     needs : str
         What has to be installed, and how.
     command : callable
         Task -> the command line that does it.
+    stays : bool
+        Whether the command without its last word, the folder, does task after task: see
+        `child.py`. It is then started once for many fits.
+    label : str
+        Its name for people; `name` if empty.
+    paper_name : str
+        Its row in the paper's tables; empty if it has none.
+    search : mapping
+        Parameters to choose on held-out data: name -> values, that to begin with first. Several
+        names with spaces between them are chosen together: their values are tuples.
+    required : tuple of str
+        Parameters without which it cannot learn.
+    answers : {"map", "classes"}
+        Whether `fit` returns a `Fitted` or a `FittedClassifier`.
+    features : {"reduced", "all"}
+        Which features its row in the paper's table is of: after PCA, or before.
     missing : callable
         () -> why it cannot run here, empty if it can.
     install : callable
@@ -120,11 +90,23 @@ class Rival(Installable):
     learns_from: str
     needs: str
     command: Callable[[Task], list[str]]
+    stays: bool = False
+    label: str = ""
+    paper_name: str = ""
+    search: Mapping[str, tuple] = field(default_factory=dict)
+    required: tuple[str, ...] = ()
+    answers: str = "map"
+    features: str = "reduced"
     missing: Callable[[], str] = do_nothing
     install: Callable[[], object] = do_nothing
 
-    def fit(self, X, y=None, *, triplets=None, C=None, limit=600.0, seed=0, threads=None):
-        """Learn a metric of X as it is: no rival is given other units than its neighbour.
+    def __post_init__(self):
+        object.__setattr__(self, "label", self.label or self.name)
+
+    def fit(
+        self, X, y=None, *, triplets=None, parameters=None, limit=600.0, seed=0, threads=None
+    ):
+        """Learn from X as it is: no rival is given other units than its neighbour.
 
         Parameters
         ----------
@@ -132,8 +114,9 @@ class Rival(Installable):
         y : ndarray of shape (n_samples,), optional
         triplets : ndarray of shape (n_triplets, 3) or MinedTriplets, optional
             Mined from y if they are needed and not given; that takes none of the `seconds`.
-        C : float, optional
-            Needed by those that learn from triplets.
+        parameters : dict, optional
+            Numbers and words by name, as in `search`; those not given are the program's own
+            choice.
         limit : float
             Seconds after which the process is ended.
         seed : int
@@ -143,74 +126,72 @@ class Rival(Installable):
 
         Returns
         -------
-        Fitted
+        Fitted or FittedClassifier
 
         Raises
         ------
         RivalMissing, TimeLimitExceeded, RivalFailed
         """
         self.require()
+        parameters = self._check_parameters(parameters or {})
+        arrays = _arrays(self, np.ascontiguousarray(X, dtype=np.float64), y, triplets)
         with tempfile.TemporaryDirectory(prefix="frobmetric-rival-") as folder:
-            task = _write_task(self, Path(folder), X, y, triplets, C, seed)
-            told = run(self.command(task), limit, threads)
-            return _read_answer(self, Path(folder), {"threads": threads, "told": told})
+            task = _write_task(Path(folder), arrays, parameters, seed)
+            do = HOUSEHOLD.run if self.stays else run
+            told = do(self.command(task), limit, threads)
+            answer = _read_answer(self, Path(folder), {"threads": threads, "told": told})
+        return answer if y is None else answer.named(np.unique(y))
+
+    def _check_parameters(self, parameters):
+        absent = [name for name in self.required if name not in parameters]
+        if absent:
+            raise ValueError(
+                f"{self.name} needs {', '.join(absent)}; give parameters={{{absent[0]!r}: ...}}"
+            )
+        return dict(parameters)
 
 
-def run(command, limit, threads=None):
-    """What a command writes to its standard error, the end of it.
-
-    At the limit the command and all that it started are ended.
-    """
-    settings = {} if threads is None else dict.fromkeys(THREAD_VARIABLES, str(threads))
-    with subprocess.Popen(
-        command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-        text=True, env=os.environ | settings, start_new_session=True,
-    ) as process:
-        try:
-            _, told = process.communicate(timeout=limit)
-        except subprocess.TimeoutExpired:
-            raise TimeLimitExceeded(limit) from None
-        finally:
-            _end(process)
-    if process.returncode:
-        raise RivalFailed(f"exit code {process.returncode} of {command[0]}: {told[-2000:]}")
-    return told[-2000:]
+def named(names, value):
+    """A value of `Rival.search` by its name, or values by theirs if there are several."""
+    names = names.split()
+    return dict(zip(names, (value,) if len(names) == 1 else value, strict=True))
 
 
-def _end(process):
-    """End the process and those that it started: its session is its own."""
-    if process.poll() is None:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
+def first_parameters(search):
+    """The parameters that a search begins with."""
+    pairs = [named(names, values[0]) for names, values in search.items()]
+    return {name: value for pair in pairs for name, value in pair.items()}
 
 
-def _write_task(rival, folder, X, y, triplets, C, seed):
-    X = np.ascontiguousarray(X, dtype=np.float64)
-    arrays = {"X": X}
+def _arrays(rival, X, y, triplets):
+    """What the rival is given, as arrays by name."""
     if rival.learns_from == "triplets":
-        if C is None:
-            raise ValueError(f"{rival.name} needs C, the weight of the mean loss")
         found = mine_triplets(X, y) if triplets is None else as_triplets(triplets, len(X))
         if np.ptp(found.share) > 0:
             raise ValueError(f"{rival.name} gives every triplet the same weight; got others")
-        arrays["triplets"] = np.ascontiguousarray(found.to_array(), dtype=np.int64)
-    elif y is None:
+        rows = np.ascontiguousarray(found.to_array(), dtype=np.int64)
+        # neighbour lists too, for those who can make use of them
+        lists = {f"triplets.{name}": array for name, array in found.to_arrays().items()}
+        return {"X": X, "triplets": rows} | lists
+    if y is None:
         raise ValueError(f"{rival.name} learns from labels; give y")
-    else:
-        arrays["y"] = np.unique(y, return_inverse=True)[1].astype(np.int64)
+    return {"X": X, "y": np.unique(y, return_inverse=True)[1].astype(np.int64)}
+
+
+def _write_task(folder, arrays, parameters, seed):
     for name, array in arrays.items():
         np.save(folder / f"{name}.npy", array, allow_pickle=False)
-    (folder / "task.json").write_text(json.dumps({"C": C, "seed": seed}))
-    return Task(folder, *X.shape, len(arrays.get("triplets", ())), C, seed)
+    (folder / "task.json").write_text(json.dumps({"parameters": parameters, "seed": seed}))
+    return Task(folder, *arrays["X"].shape, len(arrays.get("triplets", ())), parameters, seed)
 
 
 def _read_answer(rival, folder, more):
     try:
-        L = np.load(folder / "L.npy", allow_pickle=False)
         detail = json.loads((folder / "detail.json").read_text()) | more
+        answer = ANSWERS[rival.answers].read(folder, detail.pop("seconds"), detail)
     except (OSError, ValueError) as error:
         said = more["told"]
         raise RivalFailed(f"{rival.name} left no answer: {error}; it said: {said}") from error
-    if not np.isfinite(L).all():
+    if not answer.is_finite():
         raise RivalFailed(f"{rival.name} answered with NaN or infinity; it said: {more['told']}")
-    return Fitted(L, detail.pop("seconds"), detail)
+    return answer

@@ -2,4 +2,4 @@
 
 from .metric_learn_environment import metric_learn
 
-RIVAL = metric_learn("scml", "SCML_Supervised")
+RIVAL = metric_learn("scml", "SCML_Supervised", label="SCML")

@@ -14,6 +14,7 @@ def learn(task):
 RIVAL = Rival(
     name="scs",
     learns_from="triplets",
+    required=("C",),
     needs="cvxpy and scs: pip install cvxpy scs",
     command=command("function", f"{__name__}:learn", "cvxpy", "scs"),
     missing=missing_modules("cvxpy", "scs"),

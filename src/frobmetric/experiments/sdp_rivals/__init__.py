@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..rivals.rival import RivalFailed, RivalMissing, TimeLimitExceeded
+from ..rivals.processes import RivalFailed, RivalMissing, TimeLimitExceeded
 from . import csdp, sdpa
 from .conic import conic_rival
 from .sdp_rival import SDPAnswer, SDPRival

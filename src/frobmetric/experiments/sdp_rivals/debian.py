@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..rivals.cache import cache_folder
-from ..rivals.rival import RivalFailed
+from ..rivals.processes import RivalFailed
 
 SETUP = "python -m frobmetric.experiments.sdp_rivals.setup"
 OPENBLAS = "libopenblas0-pthread"

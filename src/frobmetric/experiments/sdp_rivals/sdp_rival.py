@@ -19,7 +19,8 @@ import numpy as np
 
 from ...core import FrobeniusSDP
 from ...sdp.sdpa import read_sdpa
-from ..rivals.rival import Installable, RivalFailed, TimeLimitExceeded, do_nothing, run
+from ..rivals.processes import RivalFailed, TimeLimitExceeded, run
+from ..rivals.rival import Installable, do_nothing
 
 #: What opens a compressed file, by its suffix.
 COMPRESSED = {".gz": gzip.open, ".xz": lzma.open}

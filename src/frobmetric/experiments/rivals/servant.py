@@ -1,0 +1,104 @@
+"""A process that does task after task, so that a table of small fits is not all start-up."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import queue
+import subprocess
+import tempfile
+import threading
+
+from .processes import RivalFailed, TimeLimitExceeded, end, environment, tail
+
+#: Seconds for a process to import what it needs; no limit of a fit counts them.
+START = 300.0
+
+
+class Servant:
+    """A running command that takes the folders of tasks from its standard input.
+
+    It says "ready" on its standard output, and "done" or "failed" after each task.
+    """
+
+    def __init__(self, command, threads):
+        self.key = (tuple(command), threads)
+        self._said = tempfile.TemporaryFile()  # noqa: SIM115  (closed by `end`)
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._said, text=True,
+            env=environment(threads), start_new_session=True,
+        )  # fmt: skip
+        self._answers = queue.Queue()
+        threading.Thread(target=self._listen, daemon=True).start()
+        self.is_ready = False
+
+    def _listen(self):
+        with contextlib.suppress(ValueError):  # closed while it is read
+            for line in self._process.stdout:
+                self._answers.put(line.strip())
+        self._answers.put("ended")
+
+    def do(self, folder, limit):
+        """What it writes to its standard error about a task, the end of it."""
+        start = self._said.seek(0, 2)
+        if not self.is_ready:
+            self._expect("ready", START, 0)
+            self.is_ready = True
+        with contextlib.suppress(BrokenPipeError):  # it has ended, which it says as an answer too
+            self._process.stdin.write(f"{folder}\n")
+            self._process.stdin.flush()
+        return self._expect("done", limit, start)
+
+    def _expect(self, word, limit, start):
+        """What it said from this place on, if its next answer is this word."""
+        try:
+            answer = self._answers.get(timeout=limit)
+        except queue.Empty:
+            raise TimeLimitExceeded(limit) from None
+        self._said.seek(start)
+        told = tail(self._said.read().decode(errors="replace"))
+        if answer != word:
+            raise RivalFailed(f"{self.key[0][0]} {answer}: {told}")
+        return told
+
+    def is_running(self):
+        return self._process.poll() is None
+
+    def end(self):
+        end(self._process)
+        self._process.wait()
+        for file in (self._process.stdin, self._process.stdout, self._said):
+            with contextlib.suppress(OSError):  # what was not read is lost with the process
+                file.close()
+
+
+class Household:
+    """At most one servant: the next command is most often the same."""
+
+    def __init__(self):
+        self._servant = None
+
+    def run(self, command, limit, threads=None):
+        """Do the task of the folder that is the last word of a command; see `processes.run`."""
+        *command, folder = command
+        if not self._has(tuple(command), threads):
+            self.end()
+            self._servant = Servant(command, threads)
+        try:
+            return self._servant.do(folder, limit)
+        except BaseException:  # Ctrl-C too: it is not to go on with the task
+            self.end()
+            raise
+
+    def _has(self, command, threads):
+        servant = self._servant
+        return servant is not None and servant.key == (command, threads) and servant.is_running()
+
+    def end(self):
+        servant, self._servant = self._servant, None
+        if servant is not None:
+            servant.end()
+
+
+HOUSEHOLD = Household()
+atexit.register(HOUSEHOLD.end)
