@@ -18,6 +18,7 @@ from frobmetric.datasets import (
     load,
     load_pictures,
 )
+from frobmetric.datasets_raw import load_sequences, load_word_counts
 
 # Table I of the paper: training, validation, test, dimension after PCA, classes
 PAPER = {
@@ -472,3 +473,38 @@ def test_pictures_of_another_shape_are_refused(tmp_path):
 def test_unknown_pictures_suggest_the_nearest():
     with pytest.raises(ValueError, match="Did you mean 'teapots'"):
         load_pictures("teapot")
+
+
+# Sequences of skeletons, and word counts
+
+
+def test_skeletons_are_those_of_the_file(data_folder):
+    data = load_sequences("msr_action3d", folder=data_folder)
+    assert len(data.frames) == len(data.y) == len(data.subject) == 566
+    assert sum(map(len, data.frames)) == 23_440
+    assert {frames.shape[1:] for frames in data.frames} == {(20, 3)}
+    assert set(data.y) == set(range(20))
+    assert set(data.subject) == set(range(1, 11))
+    with np.load(data_folder / "msr_action3d.npz", allow_pickle=False) as file:
+        np.testing.assert_array_equal(data.frames[1], file["frames"][54:97])
+
+
+def test_word_counts_are_those_of_the_file(data_folder):
+    data = load_word_counts("r8", folder=data_folder)
+    assert data.X_train.shape == (5_485, 6_224)
+    assert data.X_test.shape == (2_189, 6_224)
+    assert (len(data.y_train), len(data.y_test)) == (5_485, 2_189)
+    assert set(data.y_train) == set(data.y_test) == set(range(8))
+    with np.load(data_folder / "r8_counts.npz", allow_pickle=False) as file:
+        assert data.X_train.sum() + data.X_test.sum() == file["data"].sum()
+
+
+@pytest.mark.parametrize(
+    ("read", "name", "file"),
+    [(load_sequences, "msr_action3d", "msr_action3d.npz"), (load_word_counts, "r8", "r8_counts")],
+)
+def test_absent_sequences_and_counts_say_how_to_get_them(read, name, file, tmp_path):
+    with pytest.raises(DatasetNotFound, match=rf"{file}.* is not in .*no download exists"):
+        read(name, folder=tmp_path)
+    with pytest.raises(ValueError, match=f"Did you mean {name!r}"):
+        read(name.upper(), folder=tmp_path)

@@ -24,7 +24,7 @@ __all__ = [
     "load_pictures",
 ]
 
-_NO_DOWNLOAD = "no download exists for this set"
+NO_DOWNLOAD = "no download exists for this set"
 _Data = tuple[NDArray, NDArray]
 _SplitRule = Callable[[int, int], list[NDArray]]
 
@@ -84,8 +84,8 @@ def load(name, *, seed=0, folder=None, pca=True, download=False) -> Split:
     >>> load("iris").X_train.shape
     (105, 4)
     """
-    spec = _find(name, _SETS)
-    X, y = spec.source.read(_as_folder(folder), download)
+    spec = find(name, _SETS)
+    X, y = spec.source.read(as_folder(folder), download)
     parts = spec.split(len(y), seed)
     Xs = [np.asarray(X[rows], dtype=np.float64) for rows in parts]
     if pca and spec.pca is not None:
@@ -96,7 +96,7 @@ def load(name, *, seed=0, folder=None, pca=True, download=False) -> Split:
 
 def available(folder=None) -> list[str]:
     """Names of the sets that `load` can give right now with no download."""
-    where = _as_folder(folder)
+    where = as_folder(folder)
     return [name for name, spec in _SETS.items() if spec.source.is_present(where)]
 
 
@@ -110,11 +110,11 @@ def load_pictures(name, *, folder=None) -> Pictures:
     folder : path, optional
         Where the npz files are; by default the environment variable ``FROBMETRIC_DATA``.
     """
-    source = _find(name, _PICTURES)
-    return Pictures(name, source.read(_as_folder(folder)), source.shape)
+    source = find(name, _PICTURES)
+    return Pictures(name, source.read(as_folder(folder)), source.shape)
 
 
-def _find(name, sets):
+def find(name, sets):
     if name in sets:
         return sets[name]
     nearest = difflib.get_close_matches(str(name).lower(), sets, n=1)
@@ -122,7 +122,7 @@ def _find(name, sets):
     raise ValueError(f"unknown data set {name!r}; the known ones are {', '.join(sets)}.{hint}")
 
 
-def _as_folder(folder) -> Path | None:
+def as_folder(folder) -> Path | None:
     folder = folder or os.environ.get("FROBMETRIC_DATA")
     return Path(folder).expanduser() if folder else None
 
@@ -205,7 +205,7 @@ class _File:
 
     def read(self, folder: Path | None, download: bool) -> _Data:
         if folder is not None and self.is_present(folder):
-            return self._stack(_read_npz(folder / self.name, self.shapes()))
+            return self._stack(read_npz(folder / self.name, self.shapes()))
         if download and self.openml is not None:
             return self.openml.fetch((sum(rows for _, _, rows in self.parts), self.n_features))
         raise DatasetNotFound(self._say_how_to_get(folder))
@@ -216,9 +216,9 @@ class _File:
         return (X if self.unit == 1 else X / self.unit), y
 
     def _say_how_to_get(self, folder: Path | None) -> str:
-        other = f"or pass download=True to fetch {self.openml}" if self.openml else _NO_DOWNLOAD
+        other = f"or pass download=True to fetch {self.openml}" if self.openml else NO_DOWNLOAD
         unit = f", X being {self.unit} times the features" if self.unit != 1 else ""
-        return _absence(self.name, folder, other, self.shapes()) + f"{unit}."
+        return absence(self.name, folder, other, self.shapes()) + f"{unit}."
 
 
 @dataclass(frozen=True)
@@ -234,11 +234,11 @@ class _PictureFile:
     def read(self, folder: Path | None) -> NDArray:
         shapes = {self.key: (self.n_pictures, self.shape[0] * self.shape[1])}
         if folder is None or not (folder / self.name).is_file():
-            raise DatasetNotFound(_absence(self.name, folder, _NO_DOWNLOAD, shapes) + ".")
-        return _read_npz(folder / self.name, shapes)[self.key] / self.white
+            raise DatasetNotFound(absence(self.name, folder, NO_DOWNLOAD, shapes) + ".")
+        return read_npz(folder / self.name, shapes)[self.key] / self.white
 
 
-def _absence(name: str, folder: Path | None, other: str, shapes: dict[str, tuple]) -> str:
+def absence(name: str, folder: Path | None, other: str, shapes: dict[str, tuple]) -> str:
     """That a file is not there, and what to do."""
     place = f"is not in {folder}" if folder else "is needed, and no data folder was given"
     arrays = ", ".join(f"{key} {shape}" for key, shape in shapes.items())
@@ -248,7 +248,7 @@ def _absence(name: str, folder: Path | None, other: str, shapes: dict[str, tuple
     )
 
 
-def _read_npz(path: Path, shapes: dict[str, tuple[int, ...]]) -> dict[str, NDArray]:
+def read_npz(path: Path, shapes: dict[str, tuple[int, ...]]) -> dict[str, NDArray]:
     if not zipfile.is_zipfile(path):
         raise ValueError(f"{path} is not an npz file, or is cut short; copy it again.")
     with np.load(path, allow_pickle=False) as npz:
