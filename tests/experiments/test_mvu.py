@@ -24,7 +24,7 @@ from frobmetric.experiments.mvu import (
     time_against_n,
 )
 from frobmetric.experiments.mvu_cells import SPREADS, Store, at_unit_scale, measure
-from frobmetric.experiments.rivals.rival import RivalFailed, RivalMissing, TimeLimitExceeded
+from frobmetric.experiments.rivals.processes import RivalFailed, RivalMissing, TimeLimitExceeded
 from frobmetric.manifold import neighbor_graph
 
 

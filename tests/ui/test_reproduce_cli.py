@@ -14,7 +14,7 @@ from typer.testing import CliRunner  # noqa: E402
 
 from frobmetric.experiments import mvu, mvu_paper  # noqa: E402
 from frobmetric.experiments.embedders import Embedded, Embedder  # noqa: E402
-from frobmetric.experiments.rivals.rival import RivalMissing, TimeLimitExceeded  # noqa: E402
+from frobmetric.experiments.rivals.processes import RivalMissing, TimeLimitExceeded  # noqa: E402
 from frobmetric.ui import mvu_figures, reproduce_page  # noqa: E402
 from frobmetric.ui.cli import app  # noqa: E402
 from frobmetric.ui.extras import MissingExtraError  # noqa: E402

@@ -1,22 +1,17 @@
-"""One method on one set of points: the answer as plain data, kept in a file as soon as it is there.
-
-A run that was interrupted finds what is finished, and goes on from there.
-"""
+"""One method on one set of points: the answer as plain data."""
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, dataclass, field
-from hashlib import blake2b
+from dataclasses import dataclass, field
 from importlib.metadata import version
 
 import numpy as np
 
-from ..atomic import replacing
 from ..manifold.quality import neighborhood_quality
 from ..manifold.spread import local_spread
 from .record import describe_machine
-from .rivals.rival import RivalFailed, RivalMissing, TimeLimitExceeded
+from .store import ENDED, CellStore, Settling, ending
+from .store import checksum as checksum
 
 #: The measures of a table, as `local_spread` names them.
 SPREADS = ("alstd", "aled", "alcd", "gscd")
@@ -52,7 +47,7 @@ class Task:
 
 
 @dataclass(frozen=True)
-class Cell:
+class Cell(Settling):
     """How one method did.
 
     Attributes
@@ -89,46 +84,15 @@ class Cell:
     machine: dict = field(default_factory=dict)
 
     @property
-    def is_done(self):
-        return self.outcome == "done"
-
-    @property
     def points(self):
         """The embedding as an array; None without one."""
         return None if self.embedding is None else np.array(self.embedding)
 
-    def settles(self, task, limit):
-        """Whether nothing is to be gained by doing this task again."""
-        ended = self.is_done or (self.outcome == "limit" and self.limit >= limit)
-        return ended and self.task == task
 
-
-@dataclass(frozen=True)
-class Store:
+class Store(CellStore):
     """A folder of finished cells, one JSON file each."""
 
-    folder: object
-
-    def find(self, task, limit):
-        """The finished cell of a task; None if there is none."""
-        try:
-            found = json.loads((self.folder / task.file_name).read_text(encoding="utf-8"))
-            cell = Cell(**found | {"task": Task(**found["task"])})
-        except (OSError, ValueError, TypeError, KeyError):  # absent, or none of ours: done anew
-            return None
-        return cell if cell.settles(task, limit) else None
-
-    def keep(self, cell):
-        """Write a cell, if it is not to be tried again next time."""
-        if cell.outcome in ("done", "limit"):
-            self.folder.mkdir(parents=True, exist_ok=True)
-            with replacing(self.folder / cell.task.file_name) as file:
-                file.write(json.dumps(asdict(cell), allow_nan=False).encode())
-
-
-def checksum(X):
-    """The same for equal points, as 16 letters."""
-    return blake2b(np.ascontiguousarray(X).tobytes(), digest_size=8).hexdigest()
+    cell_type, task_type = Cell, Task
 
 
 def compute(embedder, task, X, limit):
@@ -149,12 +113,9 @@ def compute(embedder, task, X, limit):
     known = {"task": task, "label": embedder.label, "limit": limit, "machine": describe_machine()}
     try:
         found = embedder.embed(X, task.n_neighbors, 2, limit, task.threads)
-    except TimeLimitExceeded as error:
-        return Cell(outcome="limit", remark=str(error), **known)
-    except RivalMissing as error:
-        return Cell(outcome="missing", remark=str(error), **known)
-    except RivalFailed as error:
-        return Cell(outcome="failed", remark=_last_line(error), **known)
+    except ENDED as error:
+        outcome, remark = ending(error)
+        return Cell(outcome=outcome, remark=remark, **known)
     return Cell(
         outcome="done",
         embedding=found.embedding.tolist(),
@@ -193,8 +154,3 @@ def at_unit_scale(Y):
     Y = Y - Y.mean(axis=0)
     size = np.sqrt(np.square(Y).sum(axis=1).mean())
     return Y / size if size else Y
-
-
-def _last_line(error):
-    """What a traceback ends with, or a short message as it is."""
-    return str(error).strip().splitlines()[-1]

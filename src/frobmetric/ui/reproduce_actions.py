@@ -38,7 +38,7 @@ def reproduce_mvu(output, chosen, *, quick, limit, data, threads):
     -------
     Report
     """
-    _make_folder(output)
+    make_folder(output)
     store = Store(output / "cells")
     experiments = [plan(name, quick=quick, folder=data) for name in EXPERIMENTS]
     wanted = [experiment for experiment in experiments if experiment.name in chosen]
@@ -81,7 +81,8 @@ def _conduct(experiments, store, limit, threads):
     return found, False
 
 
-def _make_folder(output):
+def make_folder(output):
+    """Make the folder of a page, unless it is there."""
     try:
         output.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError):
