@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SKLEARN ?= 1.6.1 1.7.2 1.8.0 1.9.1
 
-.PHONY: help demo test lint sklearn-matrix bench bench-sdp bench-unfolding bench-paper clean
+.PHONY: help demo test lint sklearn-matrix bench bench-sdp bench-unfolding bench-tables bench-paper clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -56,6 +56,11 @@ bench-unfolding: $(VENV)/.test  ## unfolding beside CSDP and Isomap, and the pap
 	$(BIN)/python -m frobmetric.experiments.sdp_rivals.setup csdp
 	$(BIN)/python benchmarks/unfolding.py
 	$(BIN)/frobmetric reproduce mvu
+
+bench-tables: $(VENV)/.test  ## the paper's tables of metrics beside every rival; needs the data folder
+	$(BIN)/python -m frobmetric.experiments.rivals.setup lmnn itml
+	$(BIN)/frobmetric reproduce uci -o benchmarks/results/uci
+	$(BIN)/frobmetric reproduce action -o benchmarks/results/action
 
 bench-paper: $(VENV)/.test  ## the paper's rows, the choice of C, growth with D and m
 	$(BIN)/python benchmarks/paper_rows.py
