@@ -139,14 +139,21 @@ def test_parameters_are_chosen_one_after_the_other_and_no_fit_is_repeated(run):
     assert len(tried) == most_fits(rival) == len(rival.fits)
 
 
-def test_a_fit_over_the_limit_ends_the_search_and_one_that_fails_does_not(run):
-    instead = {0: RivalFailed("no\nmatrix"), 3: TimeLimitExceeded(60.0)}
+def test_later_fits_may_fail_or_be_over_the_limit(run):
+    instead = {0: RivalFailed("no\nmatrix"), 2: TimeLimitExceeded(60.0)}
     cell = compute_one(FakeRival(search={"weight": WEIGHTS}, instead=instead), run)
-    assert [each["outcome"] for each in cell.tries] == ["failed", "done", "done", "limit"]
+    assert [each["outcome"] for each in cell.tries] == ["failed", "done", "limit", "done"]
     assert cell.tries[0]["remark"] == "matrix"
-    assert (cell.outcome, cell.parameters) == ("done", {"weight": 0.01})
-    assert "the search ended at {'weight': 0.001}: > 60 s" in cell.remark
+    assert (cell.outcome, cell.parameters) == ("done", {"weight": 0.001})
+    assert cell.remark == "over the limit: {'weight': 0.01}"
     assert cell.total_seconds == pytest.approx(61.0)
+
+
+def test_a_first_fit_over_the_limit_ends_the_search(run):
+    cell = compute_one(FakeRival(search={"weight": WEIGHTS}, instead={0: TimeLimitExceeded(5.0)}),
+                       run)
+    assert [each["outcome"] for each in cell.tries] == ["limit"]
+    assert (cell.outcome, cell.remark) == ("limit", "> 5 s")
 
 
 @pytest.mark.parametrize(

@@ -181,7 +181,7 @@ def _compute(rival, task, run, limit, budget, known):
     }
     if choice.best is None:
         return Cell(outcome=choice.tries[-1].outcome, remark=choice.tries[-1].remark, **known)
-    known |= {"remark": choice.why_ended, "parameters": choice.best.parameters,
+    known |= {"remark": choice.remark, "parameters": choice.best.parameters,
               "validation_error": choice.best.validation_error}
     fitted, final = choice.fitted, split
     if task.refits:

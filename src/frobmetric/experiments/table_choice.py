@@ -49,6 +49,13 @@ class Choice:
         Why not all values were tried; empty if they were.
     """
 
+    @property
+    def remark(self):
+        """What is to be known of the search; empty if all values were tried in time."""
+        over = [str(attempt.parameters) for attempt in self.tries if attempt.outcome == "limit"]
+        slow = f"over the limit: {', '.join(over)}" if over else ""
+        return "; ".join(filter(None, (slow, self.why_ended)))
+
     tries: list[Try] = field(default_factory=list)
     best: Try | None = None
     fitted: object = None
@@ -86,7 +93,7 @@ def choose(rival, split, triplets, limit, seed, threads, budget=inf):
     """Coordinate search over the values of `rival.search`, judged on the validation part.
 
     Parameters start at their first values. For one after the other all values are tried, the
-    others being the best so far. A fit over the limit ends the search, one that fails does not.
+    others being the best so far. The first fit over the limit ends the search, later ones do not.
 
     Parameters
     ----------
@@ -119,10 +126,8 @@ def choose(rival, split, triplets, limit, seed, threads, budget=inf):
         if choice.why_ended:
             return False
         choice.add(*_try(rival, split, triplets, parameters, limit, seed, threads))
-        last = choice.tries[-1]
-        if last.outcome == "limit":
-            choice.why_ended = f"the search ended at {last.parameters}: {last.remark}"
-        return not choice.why_ended
+        # one that has given no answer yet is slow; else only these values are
+        return choice.best is not None or choice.tries[-1].outcome != "limit"
 
     if not attempt(first):
         return choice
