@@ -42,7 +42,7 @@ EXPLANATIONS = {
     ("nca", "balance"): "NCA depends on the units of the data, and here they are chosen too.",
     ("itml", "mnist"): "Only the first of its values was tried, as its budget was used up.",
     ("itml", "wine"): "The paper begins at the identity; here the inverse covariance is among the "
-    "values, and is chosen.",
+    "values, and is mostly chosen.",
     "letters": "The paper does not say which rows its split has; ours is in the order of the file.",
     "lmnn": "This is metric-learn's LMNN, not the authors' code.",
     "itml": "This is metric-learn's ITML, not the authors' code.",
