@@ -49,6 +49,12 @@ def test_other_commands_and_threads_are_other_processes(household):
     first = household.run([*COMMAND, "a"], 60, threads=1)
     second = household.run([*COMMAND, "a"], 60, threads=2)
     assert first.split()[0] != second.split()[0]
+    assert household.run([*COMMAND, "a"], 60, threads=1).split() == [first.split()[0], "2"]
+
+
+def test_the_one_asked_longest_ago_makes_room(household, monkeypatch):
+    monkeypatch.setattr(Household, "MOST", 2)
+    first, _, _ = (household.run([*COMMAND, "a"], 60, threads=n) for n in (1, 2, 3))
     with pytest.raises(ProcessLookupError):  # it has been waited for
         os.kill(int(first.split()[0]), 0)
 

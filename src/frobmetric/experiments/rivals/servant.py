@@ -73,31 +73,40 @@ class Servant:
 
 
 class Household:
-    """At most one servant: the next command is most often the same."""
+    """A few servants, the one that was asked last at the end: a table asks each again and again."""
+
+    #: As many as the methods of a table need; an idle one holds little memory.
+    MOST = 10
 
     def __init__(self):
-        self._servant = None
+        self._servants = {}
 
     def run(self, command, limit, threads=None):
         """Do the task of the folder that is the last word of a command; see `processes.run`."""
         *command, folder = command
-        if not self._has(tuple(command), threads):
-            self.end()
-            self._servant = Servant(command, threads)
+        key = (tuple(command), threads)
+        servant = self._servants.pop(key, None)
+        if servant is not None and not servant.is_running():
+            servant.end()
+            servant = None
+        if servant is None:
+            self._make_room()
+            servant = Servant(command, threads)
         try:
-            return self._servant.do(folder, limit)
+            told = servant.do(folder, limit)
         except BaseException:  # Ctrl-C too: it is not to go on with the task
-            self.end()
+            servant.end()
             raise
+        self._servants[key] = servant
+        return told
 
-    def _has(self, command, threads):
-        servant = self._servant
-        return servant is not None and servant.key == (command, threads) and servant.is_running()
+    def _make_room(self):
+        while len(self._servants) >= self.MOST:
+            self._servants.pop(next(iter(self._servants))).end()
 
     def end(self):
-        servant, self._servant = self._servant, None
-        if servant is not None:
-            servant.end()
+        while self._servants:
+            self._servants.popitem()[1].end()
 
 
 HOUSEHOLD = Household()
