@@ -16,8 +16,8 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from frobmetric import FrobMetric, NearestClass, datasets
+from frobmetric.experiments.table_runs import at_unit_scale
 from frobmetric.metric.knn import knn_predict
-from frobmetric.metric.span import unit_mean_square
 from record import as_markdown, run_record
 
 RESULTS = Path(__file__).parent / "results"
@@ -84,12 +84,6 @@ def by_class(split, mapped, rule, k):
     Z, V, T = mapped
     model = NearestClass(k, rule).fit(Z, split.y_train)
     return [error(model.predict(V), split.y_validation), error(model.predict(T), split.y_test)]
-
-
-def at_unit_scale(split):
-    scale = unit_mean_square(split.X_train)[1]
-    parts = {name: getattr(split, name) / scale for name in ("X_train", "X_validation", "X_test")}
-    return datasets.Split(**vars(split) | parts)
 
 
 def table(sets):

@@ -12,7 +12,8 @@ from sklearn.datasets import make_swiss_roll
 from ..datasets import load_pictures
 from ..manifold.graph import neighbor_graph, require_connected
 from .embedders import CSDP_ORIGINAL, CSDP_WELL_POSED, EXACT, ISOMAP, LLE, Embedder, perturbed
-from .mvu_cells import Cell, Store, Task, checksum, compute
+from .mvu_cells import Cell, Store, Task, compute
+from .store import checksum
 
 #: Numbers of points in the figure of time.
 SIZES = (100, 200, 400, 800, 1100, 2000)

@@ -11,7 +11,6 @@ from ..manifold.quality import neighborhood_quality
 from ..manifold.spread import local_spread
 from .record import describe_machine
 from .store import ENDED, CellStore, Settling, ending
-from .store import checksum as checksum
 
 #: The measures of a table, as `local_spread` names them.
 SPREADS = ("alstd", "aled", "alcd", "gscd")

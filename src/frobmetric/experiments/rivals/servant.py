@@ -22,7 +22,7 @@ class Servant:
     """
 
     def __init__(self, command, threads):
-        self.key = (tuple(command), threads)
+        self._program = command[0]
         self._said = tempfile.TemporaryFile()  # noqa: SIM115  (closed by `end`)
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._said, text=True,
@@ -58,7 +58,7 @@ class Servant:
         self._said.seek(start)
         told = tail(self._said.read().decode(errors="replace"))
         if answer != word:
-            raise RivalFailed(f"{self.key[0][0]} {answer}: {told}")
+            raise RivalFailed(f"{self._program} {answer}: {told}")
         return told
 
     def is_running(self):
