@@ -8,7 +8,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from frobmetric import mine_triplets
 from frobmetric.metric.span import unit_mean_square
-from frobmetric.metric.triplets import GivenTriplets
+from frobmetric.metric.triplet_sets import GivenTriplets
 from speed_bench import gap_of, objective, solved
 from speed_measure import Line, Timing, at_least, at_most, best_of, compare
 

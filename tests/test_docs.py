@@ -31,8 +31,8 @@ MODULES = sorted(path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob(
 NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
 BASE = {"numpy", "scipy", "sklearn", "joblib", "threadpoolctl"}
 ROOMS = (
-    "core", "solvers", "metric", "sdp", "manifold", "datasets", "datasets_raw", "bottleneck",
-    "atomic",
+    "core", "solvers", "metric", "sdp", "manifold", "datasets", "datasets_raw", "datasets_pairs",
+    "bottleneck", "face_features", "atomic",
 )
 #: What each room, or file, may import beside the standard library and its own room.
 RULES = {
@@ -57,7 +57,9 @@ RULES = {
     "reporting": set(),
     "datasets": BASE,
     "datasets_raw": {"numpy", "scipy", "frobmetric.datasets"},
+    "datasets_pairs": {"numpy", "frobmetric.datasets"},
     "bottleneck": {"numpy", "scipy", "sklearn", "frobmetric.parameters"},
+    "face_features": {"numpy", "cv2"},
     "experiments": BASE | {f"frobmetric.{room}" for room in ROOMS},
     "ui": BASE | {"frobmetric"},
     "__init__": {"frobmetric"},

@@ -23,7 +23,7 @@ from frobmetric.experiments.rivals import (
 from frobmetric.experiments.rivals.dense import dense_rows, factor
 from frobmetric.experiments.rivals.processes import run
 from frobmetric.metric.span import unit_mean_square
-from frobmetric.metric.triplets import GivenTriplets
+from frobmetric.metric.triplet_sets import GivenTriplets
 
 C = 20.0
 #: By how much the objective of each may exceed the optimum, relative to C. dlib stops when every

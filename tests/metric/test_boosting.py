@@ -622,8 +622,18 @@ def test_bad_data_are_refused(X, y, match):
         BoostMetric().fit(X, y)
 
 
-def test_arguments_that_exclude_each_other():
-    with pytest.raises(ValueError, match="both y and triplets"):
-        BoostMetric().fit(*IRIS, triplets=[[0, 1, 2]])
+def test_labels_and_triplets_together():
+    X, y = IRIS
+    triplets = [[0, 60, 1], [70, 110, 71]]
+    labels = BoostMetric(C=100).fit(X, y)
+    both = BoostMetric(C=100).fit(X, y, triplets=triplets, triplet_weight=[1e3, 1e3])
+    assert both.n_triplets_ == labels.n_triplets_ + 2
+    assert both.certificate_.relative_gap <= both.tol
+    pairs = X[[[0, 60], [0, 1]]]
+    near, far = both.pair_distance(pairs)
+    assert near - far < np.subtract(*labels.pair_distance(pairs))
+
+
+def test_triplets_out_of_range_are_refused():
     with pytest.raises(ValueError, match="out of range"):
         BoostMetric().fit(IRIS[0], triplets=[[0, 1, 150]])

@@ -10,7 +10,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from frobmetric import FrobMetric, FrobMetricCV, frob_path, load, mine_triplets, save
 from frobmetric.metric.priors import PRIORS, prior_factor
 from frobmetric.metric.span import unit_mean_square
-from frobmetric.metric.triplets import GivenTriplets
+from frobmetric.metric.triplet_sets import GivenTriplets
 
 NEARLY_ZERO = 1e-9
 

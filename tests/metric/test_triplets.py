@@ -5,7 +5,7 @@ from sklearn.neighbors import kneighbors_graph
 
 from frobmetric import mine_triplets
 from frobmetric.metric import triplets as module
-from frobmetric.metric.triplets import as_triplets, triplets_from_arrays
+from frobmetric.metric.triplet_sets import as_triplets, triplets_from_arrays
 
 
 def neighbors_by_hand(X, y, k, n_impostors):
@@ -133,10 +133,10 @@ def test_bad_triplets_are_refused(triplets, error, match):
 
 
 @pytest.mark.parametrize(("weight", "match"), [
-    ([1.0], r"shape \(1,\); there are 2 triplets"),
+    ([1.0], r"shape \(1,\); there are 2 comparisons"),
     ([1.0, -1.0], r"triplet_weight\[1\] = -1.0 must be non-negative"),
     ([np.nan, 1.0], r"triplet_weight\[0\] = nan"),
-    ([0.0, 0.0], "zero for every triplet"),
+    ([0.0, 0.0], "zero for every comparison"),
 ])
 def test_bad_weights_are_refused(weight, match):
     with pytest.raises(ValueError, match=match):

@@ -16,7 +16,7 @@ import pytest
 from sklearn.datasets import load_digits, load_iris
 
 from frobmetric.metric import FrobMetric, FrobMetricCV
-from frobmetric.metric.frob import LOSSES
+from frobmetric.metric.frob_problem import LOSSES
 from frobmetric.ui.files import load, save
 from frobmetric.ui.tables import Table, read_table, write_table
 

@@ -13,7 +13,7 @@ from .boosting_problem import Exponential, Logistic, TraceSDP, certify_trace
 from .boosting_rounds import METHODS, boost
 from .estimator import SHARED_RULES, TripletEstimator
 from .span import Frame
-from .triplets import as_triplets
+from .triplet_sets import as_triplets
 
 #: The losses that a metric can be boosted with.
 LOSSES = {"hinge": Hinge, "logistic": Logistic, "exponential": Exponential}

@@ -4,21 +4,13 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-import numpy as np
-
-from ..core import CertificateError, FrobeniusSDP, Hinge, SmoothedHinge, SquaredHinge, certify
-from ..parameters import MATRIX, NONE, NOT_NEGATIVE, Rule, check_psd, choice
-from ..solvers import SOLVERS, State, solve
-from .estimator import SHARED_RULES, TripletEstimator
-from .priors import PRIORS, prior_factor, satisfied_scale
-from .span import Frame
-from .triplets import as_triplets
-
-#: The losses that a metric can be learned with.
-LOSSES = {"hinge": Hinge, "smoothed_hinge": SmoothedHinge, "squared_hinge": SquaredHinge}
+from ..parameters import Rule
+from .estimator import SHARED_RULES, TripletEstimator, limit_threads
+from .frob_problem import PROBLEM_RULES, FrobEstimator
+from .triplet_sets import as_triplets
 
 
-class FrobMetric(TripletEstimator):
+class FrobMetric(FrobEstimator, TripletEstimator):
     """Large-margin metric learning from triplets with Frobenius regularisation.
 
     Learns d^2(a, b) = (a - b).T M (a - b) with the positive semidefinite M that minimises
@@ -61,6 +53,18 @@ class FrobMetric(TripletEstimator):
     pull : float, default=0
         Weight of the distances of near pairs themselves. With a large `C` and
         1 / `n_impostors` this is the objective of large-margin nearest neighbours (LMNN).
+    kernel : {"linear", "rbf", "polynomial", "precomputed"}, default="linear"
+        The metric is one between what the kernel maps samples to. `transform` maps new ones;
+        with "precomputed" it and `fit` take the kernel's values with the training samples for X.
+    gamma : float, default=None
+        Of the kernels exp(-gamma |a - b|^2) and (gamma a.b + coef0)^degree; one over the number
+        of features and the variance of X if None.
+    degree : int, default=3
+    coef0 : float, default=1
+    n_directions : int, default=None
+        Work in so many leading directions of the data. All of them if None, so that nothing is
+        lost; with sparse X or a kernel, which may have very many, at most 500, and a warning says
+        what share of the variance they have.
     n_passes : int, default=1
         With labels: after the first fit, find the neighbours again under the learned metric and
         solve again, so many times in all.
@@ -99,8 +103,20 @@ class FrobMetric(TripletEstimator):
     scale_ : float
         What the centred data were divided by; with a prior by name, before and after they were
         mapped to where it is Euclidean.
-    prior_factor_ : ndarray of shape (n_features, rank)
-        That map, with a prior by name other than "identity".
+    prior_factor_ : ndarray of shape (n_coordinates, rank)
+        That map, with a prior by name other than "identity"; coordinates are the features, or the
+        directions of sparse X or of a kernel.
+    prior_components_ : ndarray of shape (rank, n_features)
+        After `partial_fit`: the metric that it began with.
+    n_directions_ : int
+        Order of the problem that was solved.
+    kept_variance_ : float
+        Share of the variance of the data in those directions.
+    X_fit_ : ndarray of shape (n_samples, n_features)
+        With a kernel of samples: those that others are compared with; `components_` then maps
+        the kernel's values with them, and has as many columns.
+    gamma_ : float
+        With such a kernel: the value used.
     dual_coef_ : ndarray of shape (n_triplets,)
         Only with `keep_dual`; in the order of `triplets_`.
     triplets_ : MinedTriplets or GivenTriplets
@@ -119,12 +135,7 @@ class FrobMetric(TripletEstimator):
     True
     """
 
-    _rules: ClassVar[dict[str, Rule]] = SHARED_RULES | {
-        "loss": choice(LOSSES),
-        "prior": MATRIX | choice(PRIORS) | NONE,
-        "pull": NOT_NEGATIVE,
-        "solver": choice(SOLVERS),
-    }
+    _rules: ClassVar[dict[str, Rule]] = SHARED_RULES | PROBLEM_RULES
 
     def __init__(
         self,
@@ -135,6 +146,11 @@ class FrobMetric(TripletEstimator):
         loss="hinge",
         prior=None,
         pull=0.0,
+        kernel="linear",
+        gamma=None,
+        degree=3,
+        coef0=1.0,
+        n_directions=None,
         n_passes=1,
         tol=1e-3,
         max_iter=1000,
@@ -152,6 +168,11 @@ class FrobMetric(TripletEstimator):
         self.loss = loss
         self.prior = prior
         self.pull = pull
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.n_directions = n_directions
         self.n_passes = n_passes
         self.tol = tol
         self.max_iter = max_iter
@@ -161,6 +182,31 @@ class FrobMetric(TripletEstimator):
         self.random_state = random_state
         self.verbose = verbose
         self.callback = callback
+
+    def partial_fit(self, X, y=None, *, triplets=None, triplet_weight=None):
+        """Update the metric with new samples: the one learned before is the prior of this fit.
+
+        The problem is that of `fit` with `prior` the metric as it stands, of the new samples
+        alone: the certificate speaks of it. The larger `C`, the more they count. Without an
+        earlier fit this is `fit`.
+
+        Parameters
+        ----------
+        X, y, triplets, triplet_weight
+            As in `fit`.
+
+        Returns
+        -------
+        self
+        """
+        given = {"triplets": triplets, "triplet_weight": triplet_weight}
+        if not hasattr(self, "components_"):
+            return self.fit(X, y, **{name: v for name, v in given.items() if v is not None})
+        X, y = self._validate(X, y, triplets, triplet_weight, reset=False)
+        with limit_threads(self.n_jobs):
+            frame = self._frame(X, y, self._old_root())
+            self._fit(frame, X, y, triplets, triplet_weight)
+        return self
 
     def certify(self, X):
         """Prove the answer again, from the training data and the kept dual variables.
@@ -180,62 +226,4 @@ class FrobMetric(TripletEstimator):
             If the metric or the dual variables do not belong to these data.
         """
         X = self._training_data(X)
-        frame = self._known_frame(X)
-        problem = self._problem(frame, as_triplets(self.triplets_, len(X)))
-        point = problem.evaluate(self.dual_coef_).point
-        self._check_components(frame, point)
-        return certify(problem, point, self.dual_coef_)
-
-    def _frame(self, X, y):
-        self._keep("prior_factor_", None)
-        if not isinstance(self.prior, str):
-            return Frame.of(X, keep_features=self.prior is not None)
-        if self.prior == "identity":
-            return Frame.of(X)
-        plain = Frame.of(X, keep_features=True, rounded=False)
-        self._keep("prior_factor_", prior_factor(self.prior, plain.Z, y))
-        return plain.mapped(self.prior_factor_)
-
-    def _known_frame(self, X):
-        """That of an earlier fit."""
-        if not hasattr(self, "prior_factor_"):
-            return self._frame(X, None)
-        return Frame.of(X, keep_features=True, rounded=False).mapped(self.prior_factor_)
-
-    def _solve(self, problem, point):
-        return solve(
-            problem, self.solver, self.tol, self.max_iter, self._on_step(), State(point=point)
-        )
-
-    def _why_zero(self, problem):
-        return (
-            "the learned metric is zero: no direction of X serves the triplets better than "
-            "it contradicts them; check y or the order (anchor, near, far)"
-        )
-
-    def _problem(self, frame, triplets):
-        constraints = triplets.constraints(frame.Z)
-        loss = LOSSES[self.loss](self.C * triplets.share)
-        cost = self.C * self.pull * triplets.near_scatter(frame.Z) if self.pull else None
-        prior = self._prior_matrix(frame, constraints, triplets.share)
-        return FrobeniusSDP(constraints, loss, cost, prior)
-
-    def _prior_matrix(self, frame, constraints, share):
-        """The prior in the coordinates of the frame."""
-        if self.prior is None:
-            return None
-        if isinstance(self.prior, str):
-            return satisfied_scale(constraints, share) * np.eye(frame.Z.shape[1])
-        return check_psd("prior", self.prior, frame.Z.shape[1]) * frame.scale**2
-
-    def _check_components(self, frame, point):
-        """Whether `components_` is what the dual variables give."""
-        expected = frame.components(point.factor(), len(self.components_))
-        difference = expected.T @ expected - self.get_mahalanobis_matrix()
-        allowed = 1e3 * np.sqrt(np.finfo(self.components_.dtype).eps)
-        error = np.linalg.norm(difference) / max(np.linalg.norm(expected) ** 2, 1e-300)
-        if not error <= min(allowed, 1e-2):
-            raise CertificateError(
-                f"components_ differ by {error:.1e} (relative) from the metric that the dual "
-                "variables give on these data; the model was changed, or these are other data"
-            )
+        return self._prove(self._known_frame(X), as_triplets(self.triplets_, X.shape[0]))

@@ -9,16 +9,19 @@ from typing import ClassVar
 import numpy as np
 from sklearn.model_selection import check_cv
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
 
 from ..core import Certificate, certify
 from ..parameters import FOLDS, NUMBERS, Rule, check_parameters
 from ..solvers import State, solve
 from ..solvers.screening import previous_optimum_ball, settled
 from .estimator import limit_threads
-from .frob import LOSSES, FrobMetric
+from .frob import FrobMetric
+from .frob_problem import LOSSES
+from .kernels import KERNEL_RULES
 from .knn import knn_error
-from .triplets import as_triplets, mine_triplets
+from .span import as_components
+from .triplet_sets import as_triplets, together
+from .triplets import mine_triplets
 
 #: Values of C between hardly learning and hardly regularising.
 DEFAULT_CS = (1e1, 1e2, 1e3, 1e4, 1e5)
@@ -89,7 +92,7 @@ def frob_path(
     ----------
     X : array-like of shape (n_samples, n_features)
     y : array-like of shape (n_samples,), optional
-        Class labels; or give `triplets`.
+        Class labels; or give `triplets`, or both.
     Cs : sequence of float
         In any order; they are solved rising, repeated ones once.
     callback : callable, optional
@@ -122,10 +125,12 @@ def frob_path(
     grid = _check_grid(Cs)
     X, y = metric._validate(X, y, triplets, None)
     with limit_threads(n_jobs):
-        frame = metric._frame(X, y)
-        if triplets is None:
-            triplets = mine_triplets(frame.Z, y, n_neighbors, n_impostors, n_jobs=n_jobs)
-        return _follow(metric, frame, as_triplets(triplets, len(X)), grid, callback)
+        frame, given, mined = metric._frame(X, y), None, None
+        if triplets is not None:
+            given = as_triplets(triplets, X.shape[0])
+        if y is not None:
+            mined = mine_triplets(frame.Z, y, n_neighbors, n_impostors, n_jobs=n_jobs)
+        return _follow(metric, frame, together(mined, given), grid, callback)
 
 
 class FrobMetricCV(FrobMetric):
@@ -143,7 +148,8 @@ class FrobMetricCV(FrobMetric):
     cv : int, splitter or iterable, default=3
         As in scikit-learn; folds are stratified for an int.
     **others
-        All others are those of `FrobMetric`; `n_passes` counts for the final fit only.
+        All others are those of `FrobMetric`, without those of kernels, for which there is
+        scikit-learn's GridSearchCV; `n_passes` counts for the final fit only.
 
     Attributes
     ----------
@@ -166,7 +172,7 @@ class FrobMetricCV(FrobMetric):
     _rules: ClassVar[dict[str, Rule]] = {
         "Cs": NUMBERS,
         "cv": FOLDS,
-        **{name: rule for name, rule in FrobMetric._rules.items() if name != "C"},
+        **{k: rule for k, rule in FrobMetric._rules.items() if k not in {"C", *KERNEL_RULES}},
     }
 
     def __init__(
@@ -227,9 +233,7 @@ class FrobMetricCV(FrobMetric):
         """
         check_parameters(self, self._rules)
         self.Cs_ = _check_grid(self.Cs)
-        samples, labels = validate_data(
-            self, X, y, dtype=[np.float64, np.float32], ensure_min_samples=2
-        )
+        samples, labels = self._validate_samples(X, reset=True, y=y, ensure_min_samples=2)
         check_classification_targets(labels)
         folds = check_cv(self.cv, labels, classifier=True).split(samples, labels)
         errors = [self._held_out_errors(samples, labels, *fold) for fold in folds]
@@ -300,7 +304,7 @@ def _point(C, frame, solution, n_screened, seconds):
     rank = solution.point.rank
     return PathPoint(
         C=float(C),
-        components=frame.components(solution.point.factor(), max(1, rank)),
+        components=as_components(frame.in_features(solution.point.factor()), max(1, rank)),
         certificate=solution.certificate,
         status=solution.status,
         rank=rank,

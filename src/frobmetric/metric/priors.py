@@ -49,6 +49,13 @@ def satisfied_scale(constraints, share):
     return float(weight.sum() / (weight @ margins)) if weight.any() else 1.0
 
 
+def psd_root(matrix):
+    """A factor B of full column rank of a positive semidefinite matrix B B.T."""
+    values, vectors = np.linalg.eigh(matrix)
+    real = values > RANK**2 * max(values[-1], 0.0)
+    return vectors[:, real] * np.sqrt(values[real])
+
+
 def _check_classes(name, y):
     if y is None:
         others = [other for other, (_, needs) in PRIORS.items() if not needs]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
@@ -11,7 +10,7 @@ from scipy.spatial.distance import cdist
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.validation import check_array, check_consistent_length, column_or_1d
 
-from ..core import NeighborTriplets, Pairs, Stack, Triplets
+from .triplet_sets import Block, MinedTriplets
 
 #: Classes up to this size share one search for impostors, larger ones have one each.
 SMALL_CLASS = 32
@@ -22,111 +21,6 @@ TIE = 2.0**-29
 SPARE = 8
 #: Distances held at a time when ties are looked into.
 BLOCK = 1 << 22
-
-
-@dataclass(frozen=True)
-class GivenTriplets:
-    """Triplets (anchor, near, far) as rows of indices, with a weight each."""
-
-    index: np.ndarray
-    weight: np.ndarray
-
-    @property
-    def n_triplets(self):
-        return len(self.index)
-
-    @property
-    def share(self):
-        """The weight of each triplet in a mean over all."""
-        return self.weight / self.weight.sum()
-
-    def constraints(self, X):
-        return Triplets(X, self.index)
-
-    def near_scatter(self, X):
-        """The P with <P, M> = weighted mean of d^2(anchor, near) over the triplets."""
-        return Pairs(X, self.index[:, :2]).adjoint(self.share)
-
-    def to_array(self):
-        return self.index
-
-    def to_arrays(self):
-        """What a file has to hold: see `triplets_from_arrays`."""
-        return {"index": self.index, "weight": self.weight}
-
-
-@dataclass(frozen=True)
-class Block:
-    """Anchors that have equally many neighbours; every near with every far is a triplet."""
-
-    anchors: np.ndarray
-    near: np.ndarray
-    far: np.ndarray
-
-    @property
-    def n_triplets(self):
-        return self.near.size * self.far.shape[1]
-
-    def near_scatter(self, X):
-        """The sum over the triplets of (anchor - near) (anchor - near).T."""
-        n_near, n_far = self.near.shape[1], self.far.shape[1]
-        pairs = np.column_stack([np.repeat(self.anchors, n_near), self.near.ravel()])
-        return Pairs(X, pairs).adjoint(np.full(len(pairs), float(n_far)))
-
-    def to_array(self):
-        """Rows (anchor, near, far) in the order of `NeighborTriplets`."""
-        n_near, n_far = self.near.shape[1], self.far.shape[1]
-        return np.column_stack([
-            np.repeat(self.anchors, n_near * n_far),
-            np.repeat(self.near, n_far, axis=1).ravel(),
-            np.tile(self.far, (1, n_near)).ravel(),
-        ])
-
-
-@dataclass(frozen=True)
-class MinedTriplets:
-    """Triplets kept as neighbour lists, never as one row a triplet."""
-
-    blocks: tuple[Block, ...]
-
-    @property
-    def n_triplets(self):
-        return sum(block.n_triplets for block in self.blocks)
-
-    @property
-    def share(self):
-        """The weight of each triplet in a mean over all."""
-        return np.full(self.n_triplets, 1 / self.n_triplets)
-
-    def constraints(self, X):
-        parts = [NeighborTriplets(X, b.anchors, b.near, b.far) for b in self.blocks]
-        return parts[0] if len(parts) == 1 else Stack(parts)
-
-    def near_scatter(self, X):
-        """The P with <P, M> = weighted mean of d^2(anchor, near) over the triplets."""
-        return np.sum([block.near_scatter(X) for block in self.blocks], axis=0) / self.n_triplets
-
-    def to_array(self):
-        """The same triplets as an (n_triplets, 3) array of (anchor, near, far)."""
-        return np.concatenate([block.to_array() for block in self.blocks])
-
-    def to_arrays(self):
-        """What a file has to hold: see `triplets_from_arrays`."""
-        return {
-            f"{name}.{i}": getattr(block, name)
-            for i, block in enumerate(self.blocks)
-            for name in ("anchors", "near", "far")
-        }
-
-
-def triplets_from_arrays(arrays):
-    """The triplets whose `to_arrays` gave these arrays."""
-    if "index" in arrays:
-        return GivenTriplets(arrays["index"], arrays["weight"])
-    numbers = range(len(arrays) // 3)
-    return MinedTriplets(tuple(
-        Block(*(arrays[f"{name}.{i}"] for name in ("anchors", "near", "far"))) for i in numbers
-    ))
 
 
 def mine_triplets(
@@ -186,70 +80,6 @@ def mine_triplets(
     if warn_small:
         _warn_small_classes(classes, sizes, n_neighbors)
     return _blocks(near, far)
-
-
-def as_triplets(triplets, n_samples, weight=None):
-    """Triplets given by the user, checked; without weights neighbour lists stay what they are."""
-    if isinstance(triplets, (MinedTriplets, GivenTriplets)):
-        index = triplets.to_array()
-    else:
-        index, triplets = _as_index(triplets), None
-    _check_index(index, n_samples)
-    if weight is None and triplets is not None:
-        return triplets
-    return GivenTriplets(index, _as_weight(weight, len(index)))
-
-
-def _as_index(triplets):
-    index = np.asarray(triplets)
-    if index.size == 0:
-        raise ValueError("triplets is empty; give at least one row (anchor, near, far)")
-    if index.ndim != 2 or index.shape[1] != 3:
-        raise ValueError(
-            f"triplets has shape {index.shape}; expected (n_triplets, 3): anchor, near, far"
-        )
-    if not np.issubdtype(index.dtype, np.integer):
-        raise TypeError(
-            f"triplets has dtype {index.dtype}; expected integers, the row numbers of X"
-        )
-    return index.astype(np.intp)
-
-
-def _as_weight(weight, n_triplets):
-    if weight is None:
-        return np.ones(n_triplets)
-    weight = np.asarray(weight, dtype=np.float64)
-    if weight.shape != (n_triplets,):
-        raise ValueError(
-            f"triplet_weight has shape {weight.shape}; there are {n_triplets} triplets, so "
-            f"expected ({n_triplets},)"
-        )
-    bad = np.flatnonzero(~((weight >= 0) & (weight < np.inf)))
-    if len(bad):
-        raise ValueError(
-            f"triplet_weight[{bad[0]}] = {weight[bad[0]]} must be non-negative and finite"
-        )
-    if not weight.any():
-        raise ValueError("triplet_weight is zero for every triplet; give at least one a weight")
-    return weight
-
-
-def _check_index(index, n_samples):
-    outside = np.flatnonzero(((index < 0) | (index >= n_samples)).any(axis=1))
-    if len(outside):
-        row = outside[0]
-        raise ValueError(
-            f"triplets[{row}] = {tuple(index[row].tolist())} is out of range; X has {n_samples} "
-            f"rows, so indices go from 0 to {n_samples - 1}"
-        )
-    anchor, near, far = index.T
-    equal = np.flatnonzero((anchor == near) | (anchor == far) | (near == far))
-    if len(equal):
-        row = equal[0]
-        raise ValueError(
-            f"triplets[{row}] = {tuple(index[row].tolist())} compares a point with itself; the "
-            "three indices must differ"
-        )
 
 
 def _targets(X, labels, sizes, k, n_jobs):

@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..atomic import replacing
 from ..core import Certificate, Step
 from ..metric import BoostMetric, FrobMetric, FrobMetricCV
-from ..metric.triplets import triplets_from_arrays
+from ..metric.triplet_sets import triplets_from_arrays
 from .extras import require
 from .model_checks import check_model, check_triplet_arrays
 

@@ -6,6 +6,8 @@ from math import sqrt
 
 import numpy as np
 
+from ..metric.triplet_sets import parts_of
+
 #: Two machines round differently; certificates of one answer agree to this, relatively.
 AGREEMENT = 1e-6
 #: What every model has, and what some classes have besides.
@@ -55,6 +57,10 @@ def disagreements(claimed, found):
 
 def check_triplet_arrays(arrays):
     """Whether `triplets_from_arrays` can rebuild the triplets."""
+    if parts := parts_of(arrays):
+        for part in parts:
+            check_triplet_arrays(part)
+        return
     if "index" in arrays:
         _check_given(arrays)
     else:
@@ -84,10 +90,10 @@ def _check_dual(estimator):
 
 def _check_given(arrays):
     index, weight = arrays["index"], arrays["weight"]
-    if index.ndim != 2 or index.shape[1:] != (3,) or weight.shape != index.shape[:1]:
+    if index.ndim != 2 or index.shape[1:] not in ((3,), (4,)) or weight.shape != index.shape[:1]:
         raise ValueError(
             f"triplets.index has shape {index.shape} and triplets.weight {weight.shape}; expected "
-            "(n_triplets, 3) and (n_triplets,)"
+            "(n_triplets, 3 or 4) and (n_triplets,)"
         )
 
 

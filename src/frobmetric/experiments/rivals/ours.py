@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ...metric.frob import FrobMetric
-from ...metric.triplets import mine_triplets, triplets_from_arrays
+from ...metric.triplet_sets import triplets_from_arrays
+from ...metric.triplets import mine_triplets
 
 #: What the triplets' neighbour lists are called among the arrays of a task.
 PREFIX = "triplets."

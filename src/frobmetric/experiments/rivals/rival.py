@@ -1,8 +1,8 @@
 """What all rivals share: the interface, and a process of their own that ends at a time limit.
 
-A rival reads `X.npy`, `y.npy`, `triplets.npy` and `task.json` (parameters and seed) from a folder
-and leaves `detail.json` and the arrays of its answer there, `L.npy` if that is a map, whatever
-language it is written in. Nothing is pickled.
+A rival reads `X.npy`, what it learns from (`y.npy`, `triplets.npy`, or `pairs.npy` and `same.npy`)
+and `task.json` (parameters and seed) from a folder and leaves `detail.json` and the arrays of its
+answer there, `L.npy` if that is a map, whatever language it is written in. Nothing is pickled.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ...metric.triplets import as_triplets, mine_triplets
+from ...metric.triplet_sets import as_triplets
+from ...metric.triplets import mine_triplets
 from .fitted import ANSWERS
 from .processes import RivalFailed, RivalMissing, run
 from .servant import HOUSEHOLD
@@ -59,7 +60,7 @@ class Rival(Installable):
     ----------
     name : str
         Its key in `RIVALS`.
-    learns_from : {"labels", "triplets"}
+    learns_from : {"labels", "triplets", "pairs"}
     needs : str
         What has to be installed, and how.
     command : callable
@@ -104,8 +105,9 @@ class Rival(Installable):
         object.__setattr__(self, "label", self.label or self.name)
 
     def fit(
-        self, X, y=None, *, triplets=None, parameters=None, limit=600.0, seed=0, threads=None
-    ):
+        self, X, y=None, *, triplets=None, pairs=None, parameters=None, limit=600.0, seed=0,
+        threads=None,
+    ):  # fmt: skip
         """Learn from X as it is: no rival is given other units than its neighbour.
 
         Parameters
@@ -114,6 +116,8 @@ class Rival(Installable):
         y : ndarray of shape (n_samples,), optional
         triplets : ndarray of shape (n_triplets, 3) or MinedTriplets, optional
             Mined from y if they are needed and not given; that takes none of the `seconds`.
+        pairs : (ndarray of shape (n_pairs, 2), bool ndarray of shape (n_pairs,)), optional
+            Row numbers of X, and whether the two are of one class.
         parameters : dict, optional
             Numbers and words by name, as in `search`; those not given are the program's own
             choice.
@@ -134,7 +138,7 @@ class Rival(Installable):
         """
         self.require()
         parameters = self._check_parameters(parameters or {})
-        arrays = _arrays(self, np.ascontiguousarray(X, dtype=np.float64), y, triplets)
+        arrays = _arrays(self, np.ascontiguousarray(X, dtype=np.float64), y, triplets, pairs)
         with tempfile.TemporaryDirectory(prefix="frobmetric-rival-") as folder:
             task = _write_task(Path(folder), arrays, parameters, seed)
             do = HOUSEHOLD.run if self.stays else run
@@ -163,7 +167,7 @@ def first_parameters(search):
     return {name: value for pair in pairs for name, value in pair.items()}
 
 
-def _arrays(rival, X, y, triplets):
+def _arrays(rival, X, y, triplets, pairs):
     """What the rival is given, as arrays by name."""
     if rival.learns_from == "triplets":
         found = mine_triplets(X, y) if triplets is None else as_triplets(triplets, len(X))
@@ -173,6 +177,10 @@ def _arrays(rival, X, y, triplets):
         # neighbour lists too, for those who can make use of them
         lists = {f"triplets.{name}": array for name, array in found.to_arrays().items()}
         return {"X": X, "triplets": rows} | lists
+    if rival.learns_from == "pairs":
+        if pairs is None:
+            raise ValueError(f"{rival.name} learns from pairs; give pairs=(rows, same)")
+        return {"X": X, "pairs": np.asarray(pairs[0], np.int64), "same": np.asarray(pairs[1], bool)}
     if y is None:
         raise ValueError(f"{rival.name} learns from labels; give y")
     return {"X": X, "y": np.unique(y, return_inverse=True)[1].astype(np.int64)}

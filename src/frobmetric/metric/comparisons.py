@@ -1,0 +1,305 @@
+"""Metrics from comparisons: "a is closer to b than to c", "a and b are closer than c and d"."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from ..parameters import CALLABLE, MATRIX, NONE, Rule, check_parameters, choice
+from .estimator import SHARED_RULES, limit_threads
+from .frob_problem import PROBLEM_RULES, FrobEstimator
+from .questions import (
+    as_signs,
+    as_weights,
+    check_different,
+    check_distances,
+    contradictions,
+    put_nearer_first,
+)
+from .triplet_sets import GivenQuadruplets, GivenTriplets
+from .tuples import read_tuples
+
+#: Numbers held at a time when distances are measured.
+BLOCK = 1 << 22
+#: Parameters that only learning from labels has.
+OF_LABELS = ("n_neighbors", "n_impostors", "n_passes")
+TUPLE_RULES: dict[str, Rule] = {
+    "preprocessor": MATRIX | CALLABLE | NONE,
+    **{name: rule for name, rule in SHARED_RULES.items() if name not in OF_LABELS},
+    **PROBLEM_RULES,
+    "kernel": choice(["linear", "rbf", "polynomial"]),
+}
+
+
+class TupleEstimator(FrobEstimator):
+    """What learners from tuples share; one that derives from it says how many points they have."""
+
+    _size: ClassVar[int]
+    _rules: ClassVar[dict[str, Rule]] = TUPLE_RULES
+
+    def __init__(
+        self,
+        preprocessor=None,
+        C=1e4,
+        n_components=None,
+        loss="hinge",
+        prior=None,
+        kernel="linear",
+        gamma=None,
+        degree=3,
+        coef0=1.0,
+        n_directions=None,
+        pull=0.0,
+        tol=1e-3,
+        max_iter=1000,
+        solver="auto",
+        keep_dual=False,
+        n_jobs=None,
+        random_state=None,
+        verbose=0,
+        callback=None,
+    ):
+        self.preprocessor = preprocessor
+        self.C = C
+        self.n_components = n_components
+        self.loss = loss
+        self.prior = prior
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.n_directions = n_directions
+        self.pull = pull
+        self.tol = tol
+        self.max_iter = max_iter
+        self.solver = solver
+        self.keep_dual = keep_dual
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+        self.callback = callback
+
+    def pair_distance(self, pairs):
+        """Learned distance of each pair, formed or of indices of the preprocessor.
+
+        Parameters
+        ----------
+        pairs : array-like of shape (n_pairs, 2, n_features) or (n_pairs, 2)
+
+        Returns
+        -------
+        ndarray of shape (n_pairs,)
+        """
+        return self._distances(self._read(pairs, 2), (0, 1))
+
+    def _fit(self, tuples, y, sample_weight, old=None):
+        """Learn from these tuples, close to an old metric if there is one."""
+        read = self._read(tuples, self._size, reset=old is None)
+        with limit_threads(self.n_jobs):
+            frame = self._frame(read.points, None, old)
+            rows, frame = self._rows(np.asarray(tuples), read, y, sample_weight, frame)
+            self._learn(frame, rows, read.points.dtype)
+        return self
+
+    def _read(self, tuples, size, reset=False):
+        if not reset:
+            check_is_fitted(self)
+            return read_tuples(tuples, size, self.preprocessor, self.n_features_in_)
+        read = read_tuples(tuples, size, self.preprocessor)
+        self.n_features_in_ = read.points.shape[1]
+        return read
+
+    def _distances(self, read, pair):
+        """Learned distances of two of the points of each tuple, each distinct pair once."""
+        check_is_fitted(self)
+        features, n = self._features(read.points), read.points.shape[0]
+        first, second = np.sort(read.index[:, pair], axis=1).T
+        keys, place = np.unique(first * n + second, return_inverse=True)
+        distances, step = np.empty(len(keys)), max(1, BLOCK // features.shape[1])
+        for start in range(0, len(keys), step):
+            first, second = np.divmod(keys[start : start + step], n)
+            moved = (features[first] - features[second]) @ self.components_.T
+            distances[start : start + step] = np.sqrt(np.sum(moved**2, axis=1))
+        return distances[place]
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.three_d_array = True
+        tags.target_tags.required = False
+        return tags
+
+
+class ComparisonEstimator(TupleEstimator):
+    """A tuple says that one distance, the near one, is smaller than another, the far one."""
+
+    _kind: ClassVar[type]
+    _near: ClassVar[tuple[int, int]]
+    _far: ClassVar[tuple[int, int]]
+
+    def fit(self, tuples, y=None, sample_weight=None):
+        """Learn the metric.
+
+        Parameters
+        ----------
+        tuples : array-like of shape (n_tuples, size, n_features) or (n_tuples, size)
+            Formed of points, or of indices of the preprocessor.
+        y : array-like of shape (n_tuples,), optional
+            -1 where the comparison is the other way round, +1 otherwise.
+        sample_weight : array-like of shape (n_tuples,), optional
+            A weight of 2 is the same as the comparison twice.
+
+        Returns
+        -------
+        self
+        """
+        check_parameters(self, self._rules)
+        return self._fit(tuples, y, sample_weight)
+
+    def partial_fit(self, tuples, y=None, sample_weight=None):
+        """Update the metric with new comparisons: the one learned before is the prior of this fit.
+
+        The certificate speaks of the problem of the new comparisons with that prior. The larger
+        `C`, the more they count. Without an earlier fit this is `fit`.
+
+        Parameters
+        ----------
+        tuples, y, sample_weight
+            As in `fit`.
+
+        Returns
+        -------
+        self
+        """
+        if not hasattr(self, "components_"):
+            return self.fit(tuples, y, sample_weight)
+        check_parameters(self, self._rules)
+        return self._fit(tuples, y, sample_weight, self._old_root())
+
+    def decision_function(self, tuples):
+        """By how much the far distance is larger than the near one.
+
+        Parameters
+        ----------
+        tuples : array-like
+            As in `fit`.
+
+        Returns
+        -------
+        ndarray of shape (n_tuples,)
+        """
+        check_is_fitted(self)
+        read = self._read(tuples, self._size)
+        return self._distances(read, self._far) - self._distances(read, self._near)
+
+    def predict(self, tuples):
+        """+1 where the metric agrees that the near distance is smaller, -1 where it does not."""
+        return np.where(self.decision_function(tuples) > 0, 1, -1)
+
+    def score(self, tuples, y=None, sample_weight=None):
+        """Share of comparisons that the metric predicts.
+
+        Parameters
+        ----------
+        tuples, y, sample_weight
+            As in `fit`.
+
+        Returns
+        -------
+        float
+        """
+        right = self.predict(tuples)
+        right = right == as_signs(y, len(right))
+        weight = as_weights(sample_weight, len(right), "sample_weight")
+        return float(np.average(right, weights=weight))
+
+    def certify(self, tuples):
+        """Prove the answer again, from the training tuples and the kept dual variables.
+
+        Parameters
+        ----------
+        tuples : array-like
+            Those of the last fit.
+
+        Returns
+        -------
+        Certificate
+
+        Raises
+        ------
+        CertificateError
+            If the metric or the dual variables do not belong to these tuples.
+        """
+        self._require_dual()
+        points = self._read(tuples, self._size).points
+        return self._prove(self._known_frame(points), self.triplets_)
+
+    def _rows(self, tuples, read, y, sample_weight, frame):
+        """The comparisons as constraints, the near pair first in each."""
+        n = len(read.index)
+        y, weight = as_signs(y, n), as_weights(sample_weight, n, "sample_weight")
+        if tuples.ndim == 2:
+            check_distances(tuples, name="tuples")
+        check_different(read.index, name="tuples")
+        self.n_contradictions_ = contradictions(read.index, y, weight).n_comparisons
+        return self._kind(put_nearer_first(read.index, y), weight), frame
+
+
+class TripletFrobMetric(ComparisonEstimator):
+    """Large-margin metric learning from triplets: the anchor is closer to near than to far.
+
+    The problem, its solver and its certificate are those of `FrobMetric`, and so are all
+    parameters but `preprocessor`. Contradictory answers are allowed: within the margin they
+    cancel; `n_contradictions_` says how many there were.
+
+    Parameters
+    ----------
+    preprocessor : array-like, sparse matrix or callable, default=None
+        With an array of points, tuples may be of its row numbers; with a function, of anything
+        that it turns, a whole list at a time, into points.
+    **others
+        All others are those of `FrobMetric`, without those of labels. `prior` takes a matrix,
+        "covariance" or "identity".
+
+    Attributes
+    ----------
+    n_contradictions_ : int
+        Comparisons whose question was also answered the other way.
+    n_triplets_ : int
+        Comparisons learned from.
+    components_, certificate_, status_, history_, rank_, n_iter_, scale_, dual_coef_, triplets_
+        As in `FrobMetric`; `triplets_` counts distinct points in an order of their own.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from frobmetric import TripletFrobMetric
+    >>> X, y = load_iris(return_X_y=True)
+    >>> triplets = [[0, 1, 60], [60, 61, 110], [110, 111, 60], [0, 2, 110]]
+    >>> metric = TripletFrobMetric(preprocessor=X).fit(triplets)
+    >>> metric.predict([[3, 4, 70], [3, 70, 4]])
+    array([ 1, -1])
+    """
+
+    _size, _kind = 3, GivenTriplets
+    _near, _far = (0, 1), (0, 2)
+
+
+class QuadrupletFrobMetric(ComparisonEstimator):
+    """Large-margin metric learning from quadruplets: a and b are closer than c and d.
+
+    All else is as in `TripletFrobMetric`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from frobmetric import QuadrupletFrobMetric
+    >>> X, y = load_iris(return_X_y=True)
+    >>> metric = QuadrupletFrobMetric(preprocessor=X).fit([[0, 1, 2, 60], [50, 51, 60, 110]])
+    >>> metric.predict([[3, 4, 5, 70]])
+    array([1])
+    """
+
+    _size, _kind = 4, GivenQuadruplets
+    _near, _far = (0, 1), (2, 3)

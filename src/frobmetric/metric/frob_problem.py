@@ -1,0 +1,137 @@
+"""The paper's problem, from whatever comparisons: what all estimators of it share."""
+
+from __future__ import annotations
+
+import warnings
+from typing import ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..core import CertificateError, FrobeniusSDP, Hinge, SmoothedHinge, SquaredHinge, certify
+from ..parameters import MATRIX, NONE, NOT_NEGATIVE, InvalidParameterError, Rule, check_psd, choice
+from ..solvers import SOLVERS, State, solve
+from .kernels import KERNEL_RULES, KernelEstimator
+from .priors import PRIORS, prior_factor, psd_root, satisfied_scale
+from .span import Frame, as_components
+
+#: The losses that a metric can be learned with.
+LOSSES = {"hinge": Hinge, "smoothed_hinge": SmoothedHinge, "squared_hinge": SquaredHinge}
+#: What the parameters of the problem may be.
+PROBLEM_RULES: dict[str, Rule] = KERNEL_RULES | {
+    "loss": choice(LOSSES),
+    "prior": MATRIX | choice(PRIORS) | NONE,
+    "pull": NOT_NEGATIVE,
+    "solver": choice(SOLVERS),
+}
+#: Less of the variance than this outside the directions that were kept is not worth a word.
+NOTEWORTHY = 1e-3
+
+
+class FrobEstimator(KernelEstimator):
+    """Builds, solves and proves the Frobenius problem of some triplets in a frame."""
+
+    pull = 0.0
+    _rules: ClassVar[dict[str, Rule]]
+
+    def _frame(self, X, y, old=None):
+        """The data as the solver sees them; `old` is a factor of a metric to start from."""
+        self._keep("prior_factor_", None)
+        self._keep("prior_components_", None if old is None else old.T)
+        self._meet(X)
+        named = old is None and isinstance(self.prior, str) and self.prior != "identity"
+        if not named:
+            return self._span(X, self._prior_root(X) if old is None else old)
+        plain = self._span(X, None, named=True)
+        self._keep("prior_factor_", prior_factor(self.prior, plain.Z, y))
+        return plain.mapped(self.prior_factor_)
+
+    def _known_frame(self, X):
+        """That of an earlier fit."""
+        if hasattr(self, "prior_factor_"):
+            return self._span(X, None, named=True).mapped(self.prior_factor_)
+        old = getattr(self, "prior_components_", None)
+        return self._span(X, self._prior_root(X) if old is None else old.T)
+
+    def _span(self, X, root, named=False):
+        """The frame of X; that of a named prior is mapped on, and rounded only then."""
+        if self.kernel != "linear":
+            frame = Frame.of_kernel(self._kernel()(X), self.n_directions, not named)
+        elif sp.issparse(X):
+            frame = Frame.of_sparse(X, self.n_directions, not named, root)
+        else:
+            frame = Frame.of(X, named, not named, root).leading(self.n_directions)
+        if self.n_directions is None and frame.kept < 1 - NOTEWORTHY:
+            warnings.warn(
+                f"the {frame.Z.shape[1]} leading directions of the data are used, which have "
+                f"{frame.kept:.1%} of their variance; set n_directions to choose how many",
+                UserWarning,
+                stacklevel=4,
+            )
+        self.n_directions_, self.kept_variance_ = frame.Z.shape[1], frame.kept
+        return frame
+
+    def _prior_root(self, X):
+        """A factor of the prior matrix in the units of X; None if there is none."""
+        if self.prior is None or isinstance(self.prior, str):
+            return None
+        if self.kernel != "linear":
+            raise InvalidParameterError(
+                f"prior is a matrix, of features, and kernel={self.kernel!r} has others; give a "
+                f"prior by name ({', '.join(sorted(PRIORS))}) or kernel='linear'"
+            )
+        return psd_root(check_psd("prior", self.prior, X.shape[1]))
+
+    def _old_root(self):
+        """The learned metric, for an update to stay close to."""
+        if self.kernel != "linear":
+            raise ValueError(
+                f"partial_fit was called with kernel={self.kernel!r}; new samples change the "
+                "features of a kernel, so only kernel='linear' can be updated: fit again"
+            )
+        return self.components_[self.components_.any(axis=1)].T.astype(np.float64)
+
+    def _solve(self, problem, point):
+        return solve(
+            problem, self.solver, self.tol, self.max_iter, self._on_step(), State(point=point)
+        )
+
+    def _why_zero(self, problem):
+        return (
+            "the learned metric is zero: no direction of X serves the triplets better than "
+            "it contradicts them; check y or the order (anchor, near, far)"
+        )
+
+    def _problem(self, frame, triplets):
+        constraints = triplets.constraints(frame.Z)
+        loss = LOSSES[self.loss](self.C * triplets.share)
+        cost = self.C * self.pull * triplets.near_scatter(frame.Z) if self.pull else None
+        prior = self._prior_matrix(frame, constraints, triplets.share)
+        return FrobeniusSDP(constraints, loss, cost, prior)
+
+    def _prior_matrix(self, frame, constraints, share):
+        """The prior in the coordinates of the frame."""
+        if frame.root is not None:
+            return frame.root @ frame.root.T
+        if isinstance(self.prior, str):
+            return satisfied_scale(constraints, share) * np.eye(frame.Z.shape[1])
+        return None
+
+    def _prove(self, frame, triplets):
+        """The certificate again, from the data and the kept dual variables."""
+        problem = self._problem(frame, triplets)
+        point = problem.evaluate(self.dual_coef_).point
+        self._check_components(frame, point)
+        return certify(problem, point, self.dual_coef_)
+
+    def _check_components(self, frame, point):
+        """Whether `components_` is what the dual variables give."""
+        expected = as_components(self._factor(frame, point), len(self.components_))
+        difference = expected.T @ expected - self.get_mahalanobis_matrix()
+        allowed = 1e3 * np.sqrt(np.finfo(self.components_.dtype).eps)
+        error = np.linalg.norm(difference) / max(np.linalg.norm(expected) ** 2, 1e-300)
+        if not error <= min(allowed, 1e-2):
+            raise CertificateError(
+                f"components_ differ by {error:.1e} (relative) from the metric that the dual "
+                "variables give on these data; the model was changed, or these are other data"
+            )

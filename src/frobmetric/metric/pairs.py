@@ -1,0 +1,282 @@
+"""Metrics from pairs that are known to be similar or dissimilar, and the threshold between them."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+from sklearn.metrics import roc_auc_score
+from sklearn.utils.validation import check_is_fitted
+
+from ..parameters import Rule, check_parameters, choice, integer
+from .comparisons import TUPLE_RULES, TupleEstimator
+from .pair_triplets import triplets_from_pairs
+from .questions import as_signs, as_weights, check_pairs, contradictions, put_nearer_first
+from .thresholds import best_threshold
+from .triplet_sets import GivenQuadruplets, GivenTriplets
+
+#: The yardstick's length in its own coordinate: with 1 the threshold b is regularised as an entry
+#: of M is. A larger one would leave b freer, but is solved more slowly.
+YARDSTICK = 1.0
+#: Columns of a factor below this, relative to the largest, are rounding.
+RANK = 1e-12
+
+
+class PairFrobMetric(TupleEstimator):
+    """Large-margin metric learning from pairs that are similar (+1) or dissimilar (-1).
+
+    With `through="threshold"` the squared distances of similar pairs are to be below a threshold b
+    and those of dissimilar ones above it, by a margin of one; M and b minimise
+
+        |M - prior|_F^2 / 2 + b^2 / 2 + C sum_r w_r loss(y_r (b - d_r^2))
+
+    which is the problem of quadruplets: every pair is compared with a yardstick whose squared
+    length b is learned. With `through="triplets"` each pair is completed by near third points (see
+    `frobmetric.metric.pair_triplets.triplets_from_pairs`), as the paper does.
+
+    Parameters
+    ----------
+    preprocessor : array-like, sparse matrix or callable, default=None
+        As in `TripletFrobMetric`.
+    through : {"threshold", "triplets"}, default="threshold"
+    n_neighbors : int, default=5
+        With "triplets": third points for either end of a pair.
+    **others
+        All others are those of `TripletFrobMetric`.
+
+    Attributes
+    ----------
+    threshold_ : float
+        Pairs at this distance or nearer are predicted similar. `fit` sets it to what is most often
+        right on the training pairs; `calibrate_threshold` on others.
+    learned_threshold_ : float
+        With "threshold": the root of b.
+    n_contradictions_ : int
+        Pairs that were also called the other way.
+    components_, certificate_, status_, history_, rank_, n_iter_, scale_
+        As in `FrobMetric`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from frobmetric import PairFrobMetric
+    >>> X, y = load_iris(return_X_y=True)
+    >>> pairs = [[0, 1], [50, 51], [100, 101], [0, 50], [50, 100], [0, 100]]
+    >>> metric = PairFrobMetric(preprocessor=X).fit(pairs, [1, 1, 1, -1, -1, -1])
+    >>> metric.predict([[3, 4], [3, 70]])
+    array([ 1, -1])
+    """
+
+    _size = 2
+    _rules: ClassVar[dict[str, Rule]] = {
+        "through": choice(["threshold", "triplets"]),
+        "n_neighbors": integer(1),
+        **{name: rule for name, rule in TUPLE_RULES.items() if name != "pull"},
+    }
+
+    def __init__(
+        self,
+        preprocessor=None,
+        through="threshold",
+        n_neighbors=5,
+        C=1e4,
+        n_components=None,
+        loss="hinge",
+        prior=None,
+        kernel="linear",
+        gamma=None,
+        degree=3,
+        coef0=1.0,
+        n_directions=None,
+        tol=1e-3,
+        max_iter=1000,
+        solver="auto",
+        keep_dual=False,
+        n_jobs=None,
+        random_state=None,
+        verbose=0,
+        callback=None,
+    ):
+        super().__init__(
+            preprocessor, C, n_components, loss, prior, kernel, gamma, degree, coef0, n_directions,
+            0.0, tol, max_iter, solver, keep_dual, n_jobs, random_state, verbose, callback,
+        )  # fmt: skip
+        self.through = through
+        self.n_neighbors = n_neighbors
+
+    def fit(self, pairs, y, sample_weight=None, calibration_params=None):
+        """Learn the metric, and the threshold on the same pairs.
+
+        Parameters
+        ----------
+        pairs : array-like of shape (n_pairs, 2, n_features) or (n_pairs, 2)
+            Formed of points, or of indices of the preprocessor.
+        y : array-like of shape (n_pairs,)
+            +1 for similar, -1 for dissimilar.
+        sample_weight : array-like of shape (n_pairs,), optional
+            A weight of 2 is the same as the pair twice; with `through="threshold"` only.
+        calibration_params : dict, optional
+            Arguments of `calibrate_threshold`, which is called with these pairs.
+
+        Returns
+        -------
+        self
+        """
+        check_parameters(self, self._rules)
+        self._fit(pairs, y, sample_weight)
+        return self.calibrate_threshold(pairs, y, **(calibration_params or {}))
+
+    def partial_fit(self, pairs, y, sample_weight=None, calibration_params=None):
+        """Update the metric with new pairs: the one learned before is the prior of this fit.
+
+        Parameters
+        ----------
+        pairs, y, sample_weight, calibration_params
+            As in `fit`, which this is without an earlier fit.
+
+        Returns
+        -------
+        self
+        """
+        if not hasattr(self, "components_"):
+            return self.fit(pairs, y, sample_weight, calibration_params)
+        check_parameters(self, self._rules)
+        self._fit(pairs, y, sample_weight, self._old_root())
+        return self.calibrate_threshold(pairs, y, **(calibration_params or {}))
+
+    def decision_function(self, pairs):
+        """Similarity of each pair: minus its learned distance."""
+        return -self.pair_distance(pairs)
+
+    def predict(self, pairs):
+        """+1 for pairs at `threshold_` or nearer, -1 for others."""
+        check_is_fitted(self, "threshold_")
+        return np.where(self.pair_distance(pairs) <= self.threshold_, 1, -1)
+
+    def score(self, pairs, y):
+        """Area under the ROC curve: the chance that a similar pair is nearer than a dissimilar one.
+
+        Parameters
+        ----------
+        pairs, y
+            As in `fit`.
+
+        Returns
+        -------
+        float
+        """
+        y = _as_kinds(y, len(np.asarray(pairs)))
+        return float(roc_auc_score(y > 0, self.decision_function(pairs)))
+
+    def set_threshold(self, threshold):
+        """Set `threshold_`, a distance.
+
+        Returns
+        -------
+        self
+        """
+        check_is_fitted(self)
+        if not isinstance(threshold, (int, float, np.number)) or not threshold >= 0:
+            raise ValueError(f"threshold is {threshold!r}; expected a distance, at least 0")
+        self.threshold_ = float(threshold)
+        return self
+
+    def calibrate_threshold(self, pairs, y, strategy="accuracy", *, beta=1.0, min_rate=None):
+        """Set `threshold_` to the best for these pairs.
+
+        Parameters
+        ----------
+        pairs, y
+            As in `fit`; best such that the metric was not learned from.
+        strategy : {"accuracy", "f_beta", "max_tpr", "max_tnr"}, default="accuracy"
+            As in `frobmetric.metric.thresholds.best_threshold`.
+        beta, min_rate
+            Of the strategies that use them.
+
+        Returns
+        -------
+        self
+        """
+        score = self.decision_function(pairs)
+        y = _as_kinds(y, len(score))
+        # no distance is below zero: a threshold there calls no pair similar, as -inf does
+        self.threshold_ = -best_threshold(score, y > 0, strategy, beta=beta, min_rate=min_rate)
+        return self
+
+    def certify(self, pairs):
+        """Prove the answer again, from the training pairs and the kept dual variables.
+
+        Parameters
+        ----------
+        pairs : array-like
+            Those of the last fit.
+
+        Returns
+        -------
+        Certificate
+        """
+        self._require_dual()
+        frame = self._known_frame(self._read(pairs, 2).points)
+        if isinstance(self.triplets_, GivenQuadruplets):
+            frame = frame.with_yardstick(YARDSTICK)
+        return self._prove(frame, self.triplets_)
+
+    def _rows(self, pairs, read, y, sample_weight, frame):
+        """Pairs as quadruplets with the yardstick, or completed to triplets."""
+        n = len(read.index)
+        y, weight = _as_kinds(y, n), as_weights(sample_weight, n, "sample_weight")
+        if pairs.ndim == 2:
+            check_pairs(pairs)
+        self.n_contradictions_ = contradictions(read.index, y, weight).n_comparisons
+        self._keep("learned_threshold_", None)
+        if self.through == "triplets":
+            if sample_weight is not None:
+                raise ValueError(
+                    "sample_weight was given with through='triplets', which does not use it; use "
+                    "through='threshold', or leave the weights out"
+                )
+            index = triplets_from_pairs(frame.Z, read.index, y > 0, None, self.n_neighbors)
+            return GivenTriplets(index, np.ones(len(index))), frame
+        yardstick = np.tile(len(frame.Z) + np.arange(2), (n, 1))
+        both = np.hstack([read.index, yardstick])  # similar pairs are shorter than the yardstick
+        return GivenQuadruplets(put_nearer_first(both, y), weight), frame.with_yardstick(YARDSTICK)
+
+    def _factor(self, frame, point):
+        """That of the metric, without the yardstick."""
+        factor = point.factor()
+        if not frame.n_extra:
+            return frame.in_features(factor)
+        self.learned_threshold_ = float(YARDSTICK * np.linalg.norm(factor[-1]))
+        # no constraint mixes the two, so the metric is what is left of the factor; its columns
+        # are turned to be orthogonal again
+        left, sizes, _ = np.linalg.svd(frame.in_features(factor), full_matrices=False)
+        real = sizes > RANK * max(sizes, default=0.0)
+        return left[:, real] * sizes[real]
+
+    def _prior_matrix(self, frame, constraints, share):
+        """A prior by name is scaled as if the threshold were the best one for it."""
+        if not frame.n_extra or not isinstance(self.prior, str):
+            return super()._prior_matrix(frame, constraints, share)
+        euclid = np.diag([1.0] * (frame.Z.shape[1] - 1) + [0.0])
+        signed = constraints.forward(euclid)  # -d^2 of similar pairs, d^2 of others
+        best = best_threshold(-np.abs(signed), signed <= 0)
+        margins = signed - np.where(signed <= 0, best, -best)
+        weight = share * (margins > 0)
+        return euclid * (weight.sum() / (weight @ margins) if weight.any() else 1.0)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags
+
+
+def _as_kinds(y, n):
+    """y as +1 and -1, both of them there."""
+    if y is None:
+        raise ValueError("y is None; a pair learner needs +1 (similar) or -1 for each pair")
+    y = as_signs(y, n)
+    if abs(y.sum()) == n:
+        kind = "similar (+1)" if y[0] > 0 else "dissimilar (-1)"
+        raise ValueError(f"all {n} pairs are {kind}; give at least one pair of either kind")
+    return y
+
