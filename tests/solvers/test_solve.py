@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from frobmetric.core import AtLeast, FrobeniusSDP, Hinge, Sparse, Triplets
+from frobmetric.core import AtLeast, FrobeniusSDP, Hinge, Quadruplets, Sparse, Triplets
 from frobmetric.solvers import SOLVERS, Interrupted, State, solve
 from random_problems import EXAMPLES
 
@@ -104,3 +104,15 @@ def test_bad_arguments_are_refused(problem):
         solve(problem, max_iter=0)
     with pytest.raises(ValueError, match=r"u of shape \(3,\); this problem has 60"):
         solve(problem, start=State(u=np.zeros(3)))
+
+
+@pytest.mark.parametrize("solver", ["auto", "quasi_newton", "active_set", "lbfgsb"])
+@pytest.mark.parametrize("weight", [1e2, 1e4, 1e6])
+def test_a_flat_valley_is_not_walked_in_short_steps(solver, weight):
+    """Two rows m >= 1 and one -m >= 1: along u_1 + u_2 = u_3 the dual rises without curvature."""
+    rows = np.array([[0, 0, 0, 1], [0, 0, 0, 1], [0, 1, 0, 0]])
+    problem = FrobeniusSDP(Quadruplets(np.array([[0.0], [1.0]]), rows), Hinge(np.full(3, weight)))
+    solution = solve(problem, solver, tol=1e-6, max_iter=200)
+    assert solution.status == "optimal"
+    # at m = 1 the contradicted row costs 2, and m itself a half
+    assert solution.certificate.primal == pytest.approx(2 * weight + 0.5)

@@ -131,6 +131,22 @@ def test_cross_validation_chooses_c():
     run("certify", answer["model"], "iris.csv")
 
 
+def test_labels_and_triplets_together():
+    triplets = np.array([[0, 1, 60], [0, 2, 99]])
+    np.save("t.npy", triplets)
+    answer = run_json("fit", "iris.csv", "-t", "species", "--triplets", "t.npy", "--with-labels")
+    expected = FrobMetric().fit(X, y, triplets=triplets)
+    assert answer["n_triplets"] == expected.n_triplets_
+    np.testing.assert_array_equal(load("model.safetensors").components_, expected.components_)
+
+
+def test_a_kernel_maps_new_samples():
+    run_json("fit", "iris.csv", "-t", "species", "--kernel", "rbf", "--gamma", "0.1")
+    run_json("transform", "model.safetensors", "iris.csv", "-t", "species", "-o", "mapped.npz")
+    expected = FrobMetric(kernel="rbf", gamma=0.1).fit(X, y).transform(X)
+    np.testing.assert_allclose(np.load("mapped.npz")["X"], expected)
+
+
 @pytest.mark.parametrize("suffix", ["csv", "npy", "npz"])
 def test_triplets_from_a_file(suffix):
     triplets = np.array([[0, 1, 60], [0, 2, 99]])
@@ -375,6 +391,9 @@ def test_bad_data_are_3(arguments, message):
         ("fit iris.csv -t species --components 9", "n_components=9 is larger than the 4 features"),
         ("fit iris.csv -t species --C 1 --cv 2", "--cv chooses C"),
         ("fit iris.csv -t species --cv 2 --triplets t.csv", "it needs labels"),
+        ("fit iris.csv -t species --with-labels", "it needs --triplets and labels"),
+        ("fit iris.csv -t species --cv 2 --kernel rbf", "without a kernel"),
+        ("fit iris.csv -t species --kernel sigmoid", "must be one of"),
         ("fit iris.csv -t species -o iris.csv", "names a table"),
         ("fit numbers.csv", "labels are needed, or --triplets"),
         ("fit", "Missing argument"),

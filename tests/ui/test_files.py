@@ -8,12 +8,20 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.datasets import load_iris, load_wine
 from sklearn.exceptions import NotFittedError
 
 from frobmetric.core import CertificateError
-from frobmetric.metric import BoostMetric, FrobMetric, FrobMetricCV
+from frobmetric.metric import (
+    BoostMetric,
+    FrobMetric,
+    FrobMetricCV,
+    PairFrobMetric,
+    QuadrupletFrobMetric,
+    TripletFrobMetric,
+)
 from frobmetric.ui.files import FORMAT_VERSION, load, save
 from frobmetric.ui.model_checks import disagreements
 
@@ -23,6 +31,8 @@ from safetensors.numpy import save_file
 
 X, y = load_iris(return_X_y=True)
 TRIPLETS = np.array([[0, 1, 60], [0, 2, 99], [60, 61, 120]])
+QUADRUPLETS = np.array([[0, 1, 2, 60], [50, 51, 60, 110], [70, 71, 0, 140]])
+PAIRS, KINDS = np.array([[0, 1], [50, 51], [0, 50], [50, 100], [0, 100]]), [1, 1, -1, -1, -1]
 
 
 @pytest.fixture(scope="module")
@@ -328,3 +338,225 @@ def test_a_missing_extra_says_what_to_install(fitted, saved, monkeypatch):
         save(fitted["plain"], saved)
     with pytest.raises(ImportError, match=message):
         load(saved)
+
+
+KERNELS = {
+    "rbf": {"kernel": "rbf"},
+    "polynomial": {"kernel": "polynomial", "degree": 2, "coef0": 0.5, "n_components": 2},
+    "few directions": {"kernel": "rbf", "gamma": 0.1, "n_directions": 6, "prior": "within"},
+}
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("name", KERNELS)
+def test_kernels_survive(tmp_path, name, dtype):
+    data = X.astype(dtype)
+    model = FrobMetric(C=10, keep_dual=True, **KERNELS[name]).fit(data[::2], y[::2])
+    save(model, tmp_path / "m")
+    loaded = load(tmp_path / "m")
+    assert loaded.transform(data).tobytes() == model.transform(data).tobytes()
+    assert loaded.X_fit_.tobytes() == model.X_fit_.tobytes()
+    for attribute in ("gamma_", "n_directions_", "kept_variance_"):
+        assert getattr(loaded, attribute) == getattr(model, attribute)
+    assert loaded.certify(data[::2]) == model.certify(data[::2])
+    pairs = np.stack([X[:10], X[100:110]], axis=1)
+    np.testing.assert_array_equal(loaded.pair_distance(pairs), model.pair_distance(pairs))
+
+
+def test_given_values_of_a_kernel_survive(tmp_path):
+    model = FrobMetric(C=10, kernel="precomputed").fit(X[::2] @ X[::2].T, y[::2])
+    save(model, tmp_path / "m")
+    K = X @ X[::2].T
+    assert load(tmp_path / "m").transform(K).tobytes() == model.transform(K).tobytes()
+
+
+def test_a_metric_of_sparse_data_survives(tmp_path):
+    data = sp.csr_array(X * (X > 1))
+    model = FrobMetric(C=10, n_directions=3, keep_dual=True).fit(data, y)
+    save(model, tmp_path / "m")
+    loaded = load(tmp_path / "m")
+    assert loaded.transform(data).tobytes() == model.transform(data).tobytes()
+    assert loaded.certify(data) == model.certify(data)
+    assert loaded.kept_variance_ == model.kept_variance_
+
+
+def test_sparse_samples_of_a_kernel_are_refused_before_anything_is_written(saved):
+    before = saved.read_bytes()
+    model = FrobMetric(C=10, kernel="rbf").fit(sp.csr_array(X), y)
+    with pytest.raises(TypeError, match=r"kernel='rbf' .* are sparse and cannot be written; fit"):
+        save(model, saved)
+    assert saved.read_bytes() == before
+    assert list(saved.parent.iterdir()) == [saved]
+
+
+def test_an_update_survives(tmp_path):
+    model = FrobMetric(C=10, keep_dual=True).fit(X[::2], y[::2]).partial_fit(X[1::2], y[1::2])
+    save(model, tmp_path / "m")
+    loaded = load(tmp_path / "m")
+    np.testing.assert_array_equal(loaded.prior_components_, model.prior_components_)
+    assert loaded.certify(X[1::2]) == model.certify(X[1::2])
+    again, other = (m.partial_fit(X, y).components_ for m in (loaded, model))
+    np.testing.assert_array_equal(again, other)
+
+
+def test_labels_and_triplets_together_survive(tmp_path):
+    model = FrobMetric(C=10, keep_dual=True).fit(X, y, triplets=TRIPLETS, triplet_weight=[1, 2, 3])
+    save(model, tmp_path / "m")
+    loaded = load(tmp_path / "m")
+    assert loaded.certify(X) == model.certify(X)
+    np.testing.assert_array_equal(loaded.triplets_.to_array(), model.triplets_.to_array())
+    np.testing.assert_array_equal(loaded.triplets_.weight, model.triplets_.weight)
+
+
+TUPLES = {
+    "triplets": (TripletFrobMetric, {}, TRIPLETS, None),
+    "triplets, kernel": (TripletFrobMetric, {"kernel": "rbf"}, TRIPLETS, [1, -1, 1]),
+    "quadruplets": (QuadrupletFrobMetric, {"prior": "identity"}, QUADRUPLETS, None),
+    "pairs": (PairFrobMetric, {}, PAIRS, KINDS),
+    "pairs, kernel": (PairFrobMetric, {"kernel": "polynomial", "degree": 2}, PAIRS, KINDS),
+    "pairs as triplets": (PairFrobMetric, {"through": "triplets", "n_neighbors": 1}, PAIRS, KINDS),
+}
+
+
+@pytest.mark.parametrize("name", TUPLES)
+def test_learners_from_tuples_survive(tmp_path, name):
+    kind, options, tuples, answers = TUPLES[name]
+    model = kind(preprocessor=X, C=10, keep_dual=True, **options).fit(tuples, answers)
+    save(model, tmp_path / "m")
+    loaded = load(tmp_path / "m")
+    assert type(loaded) is kind
+    assert loaded.preprocessor is None
+    assert loaded.transform(X).tobytes() == model.transform(X).tobytes()
+    np.testing.assert_array_equal(
+        loaded.decision_function(X[tuples]), model.decision_function(tuples))
+    np.testing.assert_array_equal(loaded.predict(X[tuples]), model.predict(tuples))
+    assert loaded.certify(X[tuples]) == model.certify(tuples)
+    assert loaded.n_contradictions_ == model.n_contradictions_
+    for attribute in ("threshold_", "learned_threshold_", "gamma_"):
+        assert getattr(loaded, attribute, None) == getattr(model, attribute, None)
+    loaded.set_params(preprocessor=X)
+    np.testing.assert_array_equal(loaded.predict(tuples), model.predict(tuples))
+    with pytest.raises(ValueError, match="there is no preprocessor"):
+        load(tmp_path / "m").predict(tuples)
+
+
+def test_an_updated_learner_from_pairs_survives(tmp_path):
+    model = PairFrobMetric(preprocessor=X, C=10, keep_dual=True).fit(PAIRS, KINDS)
+    model.partial_fit(PAIRS + 3, KINDS)
+    save(model, tmp_path / "m")
+    assert load(tmp_path / "m").certify(X[PAIRS + 3]) == model.certify(PAIRS + 3)
+
+
+def test_a_threshold_that_is_infinite_survives(tmp_path):
+    model = PairFrobMetric(preprocessor=X, C=10).fit(PAIRS, KINDS).set_threshold(np.inf)
+    save(model, tmp_path / "m")
+    assert load(tmp_path / "m").threshold_ == np.inf
+
+
+def test_a_file_from_before_there_were_kernels(fitted, tmp_path):
+    """Such files lack the parameters and attributes that came later."""
+    path = tmp_path / "m"
+    save(fitted["dual"], path)
+    with safe_open(path, framework="np") as file:
+        parts = {part: json.loads(file.metadata()[part]) for part in ("parameters", "fitted")}
+    for part, names in {
+        "parameters": ("kernel", "gamma", "degree", "coef0", "n_directions"),
+        "fitted": ("n_directions_", "kept_variance_"),
+    }.items():
+        for name in names:
+            del parts[part][name]
+    tamper(path, {part: json.dumps(content) for part, content in parts.items()})
+    loaded = load(path)
+    assert loaded.kernel == "linear"
+    assert loaded.transform(X).tobytes() == fitted["dual"].transform(X).tobytes()
+    assert loaded.certify(X) == fitted["dual"].certify(X)
+
+
+@pytest.fixture
+def saved_kernel(tmp_path):
+    save(FrobMetric(C=1, kernel="rbf").fit(X[::5], y[::5]), tmp_path / "kernel")
+    return tmp_path / "kernel"
+
+
+@pytest.mark.parametrize(("tensors", "message"), [
+    ({"components": np.ones((4, 4))}, r"components has shape \(4, 4\); expected \(n_rows, 30\)"),
+    ({"X_fit": np.ones((30, 3))}, r"X_fit has shape \(30, 3\); expected \(n_rows, 4\)"),
+    ({"X_fit": np.ones((29, 4))}, "components has shape"),
+    ({"X_fit": np.full((30, 4), np.inf)}, "X_fit must hold finite numbers"),
+    ({"X_fit": np.ones((30, 4), dtype=np.int64)}, "X_fit must hold finite numbers"),
+])
+def test_samples_of_a_kernel_that_do_not_belong(saved_kernel, tensors, message):
+    tamper(saved_kernel, tensors=tensors)
+    with pytest.raises(ValueError, match=f"is damaged: .*{message}"):
+        load(saved_kernel)
+
+
+@pytest.mark.parametrize(("part", "changes", "message"), [
+    ("fitted", {"gamma_": -1.0}, "gamma_ = -1.0 is not a positive number"),
+    ("fitted", {"kept_variance_": 1.5}, "kept_variance_ = 1.5 is not a share"),
+    ("fitted", {"n_directions_": 0}, "n_directions_ = 0 is not at least 1"),
+    ("parameters", {"kernel": "linear"}, "it has X_fit_ with kernel='linear'"),
+    ("parameters", {"kernel": "sigmoid"}, "kernel='sigmoid' is not known"),
+    ("parameters", {"kernel": ["rbf"]}, r"kernel=\['rbf'\] is not known"),
+])
+def test_headers_of_kernels_that_say_nonsense(saved_kernel, part, changes, message):
+    edit(saved_kernel, part, **changes)
+    with pytest.raises(ValueError, match=f"is damaged: .*{message}"):
+        load(saved_kernel)
+
+
+def test_a_kernel_without_its_samples(saved_kernel, saved):
+    edit(saved, "parameters", kernel="rbf")
+    with pytest.raises(ValueError, match="it lacks X_fit_ with kernel='rbf'"):
+        load(saved)
+    tamper(saved_kernel, drop=["X_fit"])
+    with pytest.raises(ValueError, match="it lacks 'X_fit'"):
+        load(saved_kernel)
+
+
+@pytest.fixture
+def saved_pairs(tmp_path):
+    model = PairFrobMetric(preprocessor=X, C=10, keep_dual=True).fit(PAIRS, KINDS)
+    save(model.partial_fit(PAIRS + 3, KINDS), tmp_path / "pairs")
+    return tmp_path / "pairs"
+
+
+@pytest.mark.parametrize(("changes", "message"), [
+    ({"threshold_": {"float": "nan"}}, "threshold_ = nan is not a number"),
+    ({"threshold_": "near"}, "could not convert"),
+    ({"learned_threshold_": -1.0}, "learned_threshold_ = -1.0 is not a distance"),
+    ({"n_contradictions_": -1}, "n_contradictions_ = -1 is not at least 0"),
+])
+def test_thresholds_that_say_nonsense(saved_pairs, changes, message):
+    edit(saved_pairs, "fitted", **changes)
+    with pytest.raises(ValueError, match=f"is damaged: .*{message}"):
+        load(saved_pairs)
+
+
+@pytest.mark.parametrize(("tensors", "message"), [
+    ({"prior_components": np.ones((1, 3))}, r"prior_components has shape \(1, 3\)"),
+    ({"triplets.index": np.ones((5, 5), dtype=np.int64)}, r"expected \(n_triplets, 3 or 4\)"),
+    ({"triplets.weight": -np.ones(5)}, "none below zero"),
+    ({"triplets.weight": np.zeros(5)}, "not all zero"),
+    ({"triplets.weight": np.full(5, np.nan)}, "finite numbers"),
+])
+def test_comparisons_that_do_not_belong(saved_pairs, tensors, message):
+    tamper(saved_pairs, tensors=tensors)
+    with pytest.raises(ValueError, match=f"is damaged: .*{message}"):
+        load(saved_pairs)
+
+
+def test_a_threshold_is_part_of_the_model(saved_pairs):
+    with safe_open(saved_pairs, framework="np") as file:
+        content = json.loads(file.metadata()["fitted"])
+    del content["threshold_"]
+    tamper(saved_pairs, {"fitted": json.dumps(content)})
+    with pytest.raises(ValueError, match="it lacks threshold_"):
+        load(saved_pairs)
+
+
+def test_quadruplets_are_none_of_labels(fitted, tmp_path):
+    save(fitted["triplets"], tmp_path / "m")
+    tamper(tmp_path / "m", tensors={"triplets.index": QUADRUPLETS})
+    with pytest.raises(ValueError, match=r"comparisons of 4 points; those of a FrobMetric have 3"):
+        load(tmp_path / "m")

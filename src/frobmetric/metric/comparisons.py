@@ -96,20 +96,23 @@ class TupleEstimator(FrobEstimator):
 
     def _fit(self, tuples, y, sample_weight, old=None):
         """Learn from these tuples, close to an old metric if there is one."""
-        read = self._read(tuples, self._size, reset=old is None)
+        n_features = None if old is None else self.n_features_in_
+        read = read_tuples(tuples, self._size, self.preprocessor, n_features)
+        y, weight = self._answers(np.asarray(tuples), read.index, y, sample_weight)
+        if read.points.shape[0] == 1:
+            raise ValueError(
+                "all points of the tuples are equal; there is no distance to learn from them"
+            )
+        self.n_features_in_ = read.points.shape[1]
         with limit_threads(self.n_jobs):
             frame = self._frame(read.points, None, old)
-            rows, frame = self._rows(np.asarray(tuples), read, y, sample_weight, frame)
+            rows, frame = self._rows(read.index, y, weight, frame)
             self._learn(frame, rows, read.points.dtype)
         return self
 
-    def _read(self, tuples, size, reset=False):
-        if not reset:
-            check_is_fitted(self)
-            return read_tuples(tuples, size, self.preprocessor, self.n_features_in_)
-        read = read_tuples(tuples, size, self.preprocessor)
-        self.n_features_in_ = read.points.shape[1]
-        return read
+    def _read(self, tuples, size):
+        check_is_fitted(self)
+        return read_tuples(tuples, size, self.preprocessor, self.n_features_in_)
 
     def _distances(self, read, pair):
         """Learned distances of two of the points of each tuple, each distinct pair once."""
@@ -123,6 +126,9 @@ class TupleEstimator(FrobEstimator):
             moved = (features[first] - features[second]) @ self.components_.T
             distances[start : start + step] = np.sqrt(np.sum(moved**2, axis=1))
         return distances[place]
+
+    def __sklearn_is_fitted__(self):
+        return hasattr(self, "components_")  # not if a fit was begun and failed
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -235,15 +241,19 @@ class ComparisonEstimator(TupleEstimator):
         points = self._read(tuples, self._size).points
         return self._prove(self._known_frame(points), self.triplets_)
 
-    def _rows(self, tuples, read, y, sample_weight, frame):
-        """The comparisons as constraints, the near pair first in each."""
-        n = len(read.index)
+    def _answers(self, tuples, index, y, sample_weight):
+        """y and the weights, checked, and the tuples with them."""
+        n = len(index)
         y, weight = as_signs(y, n), as_weights(sample_weight, n, "sample_weight")
         if tuples.ndim == 2:
             check_distances(tuples, name="tuples")
-        check_different(read.index, name="tuples")
-        self.n_contradictions_ = contradictions(read.index, y, weight).n_comparisons
-        return self._kind(put_nearer_first(read.index, y), weight), frame
+        check_different(index, name="tuples")
+        self.n_contradictions_ = contradictions(index, y, weight).n_comparisons
+        return y, weight
+
+    def _rows(self, index, y, weight, frame):
+        """The comparisons as constraints, the near pair first in each."""
+        return self._kind(put_nearer_first(index, y), weight), frame
 
 
 class TripletFrobMetric(ComparisonEstimator):

@@ -65,9 +65,9 @@ class MetricEstimator(MahalanobisEstimator):
         except Interrupted as interruption:
             self._store(interruption.solution, frame, triplets, dtype)
             raise
-        if solution.point.rank == 0 and solution.status == "optimal":
-            warnings.warn(self._why_zero(problem), UserWarning, stacklevel=3)
         self._store(solution, frame, triplets, dtype)
+        if self.rank_ == 0 and solution.status == "optimal":
+            warnings.warn(self._why_zero(problem), UserWarning, stacklevel=3)
         return solution
 
     def _store(self, solution, frame, triplets, dtype):

@@ -38,8 +38,8 @@ class FrobMetric(FrobEstimator, TripletEstimator):
     C : float, default=1e4
         Weight of the triplets against the regulariser.
     n_components : int or "rank", default=None
-        How many leading directions `components_` keeps: all n_features if None, as many as the
-        metric has rank for "rank".
+        How many leading directions `components_` keeps: all n_features if None, or with sparse X
+        or a kernel all that were kept; as many as the metric has rank for "rank".
     loss : {"hinge", "smoothed_hinge", "squared_hinge"}, default="hinge"
     prior : {"within", "discriminant", "covariance", "identity"} or ndarray, default=None
         The metric to stay close to; zero if None. A matrix of shape (n_features, n_features) is
@@ -112,7 +112,7 @@ class FrobMetric(FrobEstimator, TripletEstimator):
         Order of the problem that was solved.
     kept_variance_ : float
         Share of the variance of the data in those directions.
-    X_fit_ : ndarray of shape (n_samples, n_features)
+    X_fit_ : ndarray or CSR matrix of shape (n_samples, n_features)
         With a kernel of samples: those that others are compared with; `components_` then maps
         the kernel's values with them, and has as many columns.
     gamma_ : float

@@ -40,11 +40,12 @@ class FrobEstimator(KernelEstimator):
         self._keep("prior_components_", None if old is None else old.T)
         self._meet(X)
         named = old is None and isinstance(self.prior, str) and self.prior != "identity"
-        if not named:
-            return self._span(X, self._prior_root(X) if old is None else old)
-        plain = self._span(X, None, named=True)
-        self._keep("prior_factor_", prior_factor(self.prior, plain.Z, y))
-        return plain.mapped(self.prior_factor_)
+        frame = self._span(X, self._prior_root(X) if old is None else old, named)
+        self._warn_of_loss(frame)
+        if named:
+            self._keep("prior_factor_", prior_factor(self.prior, frame.Z, y))
+            frame = frame.mapped(self.prior_factor_)
+        return frame
 
     def _known_frame(self, X):
         """That of an earlier fit."""
@@ -61,6 +62,10 @@ class FrobEstimator(KernelEstimator):
             frame = Frame.of_sparse(X, self.n_directions, not named, root)
         else:
             frame = Frame.of(X, named, not named, root).leading(self.n_directions)
+        self.n_directions_, self.kept_variance_ = frame.Z.shape[1], float(frame.kept)
+        return frame
+
+    def _warn_of_loss(self, frame):
         if self.n_directions is None and frame.kept < 1 - NOTEWORTHY:
             warnings.warn(
                 f"the {frame.Z.shape[1]} leading directions of the data are used, which have "
@@ -68,8 +73,6 @@ class FrobEstimator(KernelEstimator):
                 UserWarning,
                 stacklevel=4,
             )
-        self.n_directions_, self.kept_variance_ = frame.Z.shape[1], frame.kept
-        return frame
 
     def _prior_root(self, X):
         """A factor of the prior matrix in the units of X; None if there is none."""
@@ -127,11 +130,18 @@ class FrobEstimator(KernelEstimator):
     def _check_components(self, frame, point):
         """Whether `components_` is what the dual variables give."""
         expected = as_components(self._factor(frame, point), len(self.components_))
-        difference = expected.T @ expected - self.get_mahalanobis_matrix()
         allowed = 1e3 * np.sqrt(np.finfo(self.components_.dtype).eps)
-        error = np.linalg.norm(difference) / max(np.linalg.norm(expected) ** 2, 1e-300)
+        difference = _metric_difference(expected, self.components_)
+        error = difference / max(np.linalg.norm(expected) ** 2, 1e-300)
         if not error <= min(allowed, 1e-2):
             raise CertificateError(
                 f"components_ differ by {error:.1e} (relative) from the metric that the dual "
                 "variables give on these data; the model was changed, or these are other data"
             )
+
+
+def _metric_difference(a, b):
+    """|a.T @ a - b.T @ b|_F in the span of the rows: features may be very many."""
+    triangle = np.linalg.qr(np.vstack([a, b]).T, mode="r")
+    a, b = triangle[:, : len(a)], triangle[:, len(a) :]
+    return np.linalg.norm(a @ a.T - b @ b.T)

@@ -7,9 +7,9 @@ all that is needed: `components_` maps those values as it maps features otherwis
 from __future__ import annotations
 
 from functools import partial
-from typing import ClassVar
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.utils.validation import check_is_fitted
 
@@ -26,6 +26,8 @@ KERNEL_RULES = {
     "coef0": NOT_NEGATIVE,
     "n_directions": integer(1) | NONE,
 }
+#: Given values of a kernel may differ so many units of rounding from their mirror images.
+ASYMMETRY = 1e4
 
 
 class KernelEstimator(MetricEstimator):
@@ -39,7 +41,10 @@ class KernelEstimator(MetricEstimator):
     degree = 3
     coef0 = 1.0
     n_directions = None
-    _sparse_checks: ClassVar[dict[str, str]] = {"accept_sparse": "csr"}
+
+    @property
+    def _sparse_checks(self):
+        return {} if self.kernel == "precomputed" else {"accept_sparse": "csr"}
 
     def get_metric(self):
         """The learned distance as a plain function of two points."""
@@ -53,11 +58,7 @@ class KernelEstimator(MetricEstimator):
         self._keep("X_fit_", None)
         self._keep("gamma_", None)
         if self.kernel == "precomputed":
-            if X.shape[0] != X.shape[1]:
-                raise ValueError(
-                    f"X has shape {X.shape}; with kernel='precomputed' fit takes the kernel's "
-                    "values of all samples with all, (n_samples, n_samples)"
-                )
+            _check_square(X)
         elif self.kernel != "linear":
             self.X_fit_ = X.astype(np.float64)
             self.gamma_ = _default_gamma(X) if self.gamma is None else float(self.gamma)
@@ -65,14 +66,15 @@ class KernelEstimator(MetricEstimator):
     def _kernel(self):
         """The kernel's values of any samples with those of the fit, as a function of them."""
         if self.kernel == "precomputed":
-            return partial(np.asarray, dtype=np.float64)
+            return np.asarray
         return partial(
             _values, self.X_fit_, metric=self.kernel, gamma=self.gamma_, degree=self.degree,
             coef0=self.coef0,
         )  # fmt: skip
 
     def _features(self, X):
-        return X if self.kernel == "linear" else self._kernel()(X).astype(X.dtype, copy=False)
+        # those of a kernel in double precision: differences of its values are what matters
+        return X if self.kernel == "linear" else self._kernel()(X)
 
     def _pair_features(self, pairs):
         if self.kernel == "linear":
@@ -89,11 +91,28 @@ class KernelEstimator(MetricEstimator):
         return tags
 
 
+def _check_square(K):
+    if K.shape[0] != K.shape[1]:
+        raise ValueError(
+            f"X has shape {K.shape}; with kernel='precomputed' fit takes the kernel's values of "
+            "all samples with all, (n_samples, n_samples)"
+        )
+    difference = np.abs(K - K.T)
+    if difference.max() > ASYMMETRY * np.finfo(K.dtype).eps * np.abs(K).max():
+        i, j = np.unravel_index(difference.argmax(), K.shape)
+        raise ValueError(
+            f"X[{i}, {j}] = {K[i, j]:.6g} and X[{j}, {i}] = {K[j, i]:.6g}; with "
+            "kernel='precomputed' X must be symmetric: pass (X + X.T) / 2 if it should be"
+        )
+
+
 def _default_gamma(X):
     """1 / (n_features * variance), so that the unit of X does not matter."""
-    mean = X.mean()
-    square = X.multiply(X).mean() if hasattr(X, "multiply") else np.mean(np.square(X, dtype=float))
-    variance = float(square - mean**2)
+    if sp.issparse(X):
+        mean = float(X.mean())
+        variance = float(X.multiply(X).mean()) - mean**2
+    else:
+        variance = float(np.var(X, dtype=np.float64))
     return 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0
 
 

@@ -22,7 +22,9 @@ class MahalanobisEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         X = validate_data(
             self, X, reset=False, dtype=[np.float64, np.float32], **self._sparse_checks
         )
-        return self._features(X) @ self.components_.T.astype(X.dtype, copy=False)
+        features = self._features(X)
+        mapped = features @ self.components_.T.astype(features.dtype, copy=False)
+        return mapped.astype(X.dtype, copy=False)
 
     def pair_distance(self, pairs):
         """Learned distance of each pair.

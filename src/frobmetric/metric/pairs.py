@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -51,6 +52,8 @@ class PairFrobMetric(TupleEstimator):
         right on the training pairs; `calibrate_threshold` on others.
     learned_threshold_ : float
         With "threshold": the root of b.
+    prior_threshold_ : float
+        After `partial_fit`: the one before, whose square b is then to stay close to, not zero.
     n_contradictions_ : int
         Pairs that were also called the other way.
     components_, certificate_, status_, history_, rank_, n_iter_, scale_
@@ -129,6 +132,8 @@ class PairFrobMetric(TupleEstimator):
     def partial_fit(self, pairs, y, sample_weight=None, calibration_params=None):
         """Update the metric with new pairs: the one learned before is the prior of this fit.
 
+        So is the learned threshold, if there is one: b stays close to what it was, not to zero.
+
         Parameters
         ----------
         pairs, y, sample_weight, calibration_params
@@ -165,8 +170,8 @@ class PairFrobMetric(TupleEstimator):
         -------
         float
         """
-        y = _as_kinds(y, len(np.asarray(pairs)))
-        return float(roc_auc_score(y > 0, self.decision_function(pairs)))
+        score = self.decision_function(pairs)
+        return float(roc_auc_score(_as_kinds(y, len(score)) > 0, score))
 
     def set_threshold(self, threshold):
         """Set `threshold_`, a distance.
@@ -218,35 +223,54 @@ class PairFrobMetric(TupleEstimator):
         self._require_dual()
         frame = self._known_frame(self._read(pairs, 2).points)
         if isinstance(self.triplets_, GivenQuadruplets):
-            frame = frame.with_yardstick(YARDSTICK)
+            frame = self._with_yardstick(frame)
         return self._prove(frame, self.triplets_)
 
-    def _rows(self, pairs, read, y, sample_weight, frame):
-        """Pairs as quadruplets with the yardstick, or completed to triplets."""
-        n = len(read.index)
+    def _answers(self, pairs, index, y, sample_weight):
+        """y and the weights, checked, and the pairs with them."""
+        n = len(index)
         y, weight = _as_kinds(y, n), as_weights(sample_weight, n, "sample_weight")
         if pairs.ndim == 2:
             check_pairs(pairs)
-        self.n_contradictions_ = contradictions(read.index, y, weight).n_comparisons
-        self._keep("learned_threshold_", None)
+        if self.through == "triplets" and sample_weight is not None:
+            raise ValueError(
+                "sample_weight was given with through='triplets', which does not use it; use "
+                "through='threshold', or leave the weights out"
+            )
+        self.n_contradictions_ = contradictions(index, y, weight).n_comparisons
+        return y, weight
+
+    def _rows(self, index, y, weight, frame):
+        """Pairs as quadruplets with the yardstick, or completed to triplets."""
+        is_update = hasattr(self, "prior_components_")
+        before = getattr(self, "learned_threshold_", None)
+        self._keep("prior_threshold_", before if is_update else None)
         if self.through == "triplets":
-            if sample_weight is not None:
-                raise ValueError(
-                    "sample_weight was given with through='triplets', which does not use it; use "
-                    "through='threshold', or leave the weights out"
-                )
-            index = triplets_from_pairs(frame.Z, read.index, y > 0, None, self.n_neighbors)
+            index = triplets_from_pairs(frame.Z, index, y > 0, None, self.n_neighbors)
             return GivenTriplets(index, np.ones(len(index))), frame
-        yardstick = np.tile(len(frame.Z) + np.arange(2), (n, 1))
-        both = np.hstack([read.index, yardstick])  # similar pairs are shorter than the yardstick
-        return GivenQuadruplets(put_nearer_first(both, y), weight), frame.with_yardstick(YARDSTICK)
+        yardstick = np.tile(len(frame.Z) + np.arange(2), (len(index), 1))
+        both = np.hstack([index, yardstick])  # similar pairs are shorter than the yardstick
+        return GivenQuadruplets(put_nearer_first(both, y), weight), self._with_yardstick(frame)
+
+    def _with_yardstick(self, frame):
+        """The frame with a yardstick, which in an update is to stay close to its old length."""
+        frame = frame.with_yardstick(YARDSTICK)
+        if not hasattr(self, "prior_threshold_"):
+            return frame
+        column = np.zeros((frame.Z.shape[1], 1))
+        column[-1] = self.prior_threshold_ / YARDSTICK
+        return replace(frame, root=np.hstack([frame.root, column]))
+
+    def _store(self, solution, frame, pairs, dtype):
+        super()._store(solution, frame, pairs, dtype)
+        length = float(YARDSTICK * np.linalg.norm(solution.point.factor()[-1]))
+        self._keep("learned_threshold_", length if frame.n_extra else None)
 
     def _factor(self, frame, point):
         """That of the metric, without the yardstick."""
         factor = point.factor()
         if not frame.n_extra:
             return frame.in_features(factor)
-        self.learned_threshold_ = float(YARDSTICK * np.linalg.norm(factor[-1]))
         # no constraint mixes the two, so the metric is what is left of the factor; its columns
         # are turned to be orthogonal again
         left, sizes, _ = np.linalg.svd(frame.in_features(factor), full_matrices=False)
@@ -255,14 +279,23 @@ class PairFrobMetric(TupleEstimator):
 
     def _prior_matrix(self, frame, constraints, share):
         """A prior by name is scaled as if the threshold were the best one for it."""
-        if not frame.n_extra or not isinstance(self.prior, str):
+        if not frame.n_extra or frame.root is not None or not isinstance(self.prior, str):
             return super()._prior_matrix(frame, constraints, share)
-        euclid = np.diag([1.0] * (frame.Z.shape[1] - 1) + [0.0])
+        of_yardstick = np.arange(frame.Z.shape[1]) == frame.Z.shape[1] - 1
+        euclid, ruler = np.diag(1.0 * ~of_yardstick), np.diag(1.0 * of_yardstick)
         signed = constraints.forward(euclid)  # -d^2 of similar pairs, d^2 of others
-        best = best_threshold(-np.abs(signed), signed <= 0)
-        margins = signed - np.where(signed <= 0, best, -best)
+        is_similar = constraints.forward(ruler) > 0
+        best = best_threshold(-np.abs(signed), is_similar)
+        margins = signed - np.where(is_similar, best, -best)
         weight = share * (margins > 0)
         return euclid * (weight.sum() / (weight @ margins) if weight.any() else 1.0)
+
+    def _why_zero(self, problem):
+        return (
+            "the learned metric is zero: no direction of the points tells dissimilar pairs from "
+            "similar ones at this C; check y (+1 is similar), raise C, or give the rarer kind of "
+            "pairs more weight"
+        )
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -279,4 +312,3 @@ def _as_kinds(y, n):
         kind = "similar (+1)" if y[0] > 0 else "dissimilar (-1)"
         raise ValueError(f"all {n} pairs are {kind}; give at least one pair of either kind")
     return y
-

@@ -12,6 +12,8 @@ from scipy.sparse.linalg import LinearOperator, svds
 GRID = 2.0**-32
 #: Directions in which kernel values vary less than this, relative to the most, are rounding.
 KERNEL_RANK = 1e-10
+#: A kernel may have eigenvalues below zero by this, relative to the largest: rounding.
+NEGATIVE = 1e-6
 #: Directions that sparse data and kernels keep unless told otherwise.
 MOST_DIRECTIONS = 500
 
@@ -54,7 +56,7 @@ class Frame:
     def of(cls, X, keep_features=False, rounded=True, root=None):
         """That of dense samples; `root` is a factor, in features, of what to stay close to."""
         Z, scale = unit_mean_square(X, rounded)
-        root = None if root is None else root * scale
+        root = None if root is None else _real_columns(root) * scale
         n_directions = len(Z) + (0 if root is None else root.shape[1])
         if keep_features or Z.shape[1] <= n_directions:
             return cls(Z, scale, root=root)
@@ -69,12 +71,14 @@ class Frame:
         """That of sparse samples, which are never made dense: leading directions."""
         largest = float(abs(X).max()) if X.nnz else 0.0
         X = X.astype(np.float64) / (largest or 1.0)  # squares of 1e200 overflow
+        X.sum_duplicates()
         mean = np.asarray(X.mean(axis=0)).ravel()
-        total = float(X.multiply(X).sum()) - X.shape[0] * float(mean @ mean)
-        spread = np.sqrt(max(total, 0.0) / X.shape[0])
-        _require_spread(spread, 1.0, X.shape[0])
-        basis, variance = _leading(X, mean, _most(n_directions, min(X.shape)))
+        total = _centred_square(X, mean)
+        spread = float(np.sqrt(total / X.shape[0]))
+        _require_spread(spread, X.shape[0], X.shape[0])  # the mean is rounded once a row
+        basis, variance = _leading(X, mean, _most(n_directions, min(X.shape)), total)
         if root is not None:
+            root = _real_columns(root)
             basis = scipy.linalg.qr(np.hstack([basis, root]), mode="economic")[0]
         Z, scale = (X @ basis - mean @ basis) / spread, largest * spread
         root = None if root is None else basis.T @ root * scale
@@ -88,19 +92,16 @@ class Frame:
         The basis maps the values of any point with these samples to its coordinates, up to a
         shift: no distance depends on the mean.
         """
-        n = len(K)
+        n, rounding = len(K), 4 * len(K) * np.finfo(K.dtype).eps * np.abs(K).max()
+        K = K.astype(np.float64)
         means = K.mean(axis=0)
         centred = K - means - means[:, None] + means.mean()
-        scale = np.sqrt(max(np.trace(centred), 0.0) / n)
+        scale = float(np.sqrt(max(np.trace(centred), 0.0) / n))
         _require_spread(scale, np.sqrt(np.abs(K).max()), n)
         first = n - _most(n_directions, n)
         values, vectors = scipy.linalg.eigh(centred, subset_by_index=[first, n - 1])
-        if values[0] < -1e-6 * values[-1]:
-            raise ValueError(
-                f"the kernel has the eigenvalue {values[0]:.3g} beside {values[-1]:.3g}; it must "
-                "be positive semidefinite"
-            )
-        real = values > KERNEL_RANK * values[-1]
+        _require_psd(centred, max(NEGATIVE * values[-1], rounding))
+        real = values > max(KERNEL_RANK * values[-1], rounding)
         values, vectors = values[real][::-1], vectors[:, real][:, ::-1]
         Z, kept = vectors * (np.sqrt(values) / scale), min(1.0, values.sum() / (n * scale**2))
         Z = on_grid(Z) if rounded else Z
@@ -195,14 +196,42 @@ def _require_spread(spread, largest, n_samples):
         )
 
 
+def _real_columns(root):
+    """The columns of a factor without those that the rounding of its product makes."""
+    sizes = np.sum(root**2, axis=0)
+    return root[:, sizes > len(root) * np.finfo(np.float64).eps * sizes.max(initial=0.0)]
+
+
+def _require_psd(K, allowed):
+    """No eigenvalue is below zero by more than this, also among those that are not needed."""
+    try:
+        scipy.linalg.cholesky(K + allowed * np.eye(len(K)), check_finite=False)
+    except scipy.linalg.LinAlgError:
+        lowest, highest = (
+            scipy.linalg.eigh(K, eigvals_only=True, subset_by_index=[i, i])[0]
+            for i in (0, len(K) - 1)
+        )
+        raise ValueError(
+            f"the kernel has the eigenvalue {lowest:.3g} beside {highest:.3g}; it must be positive "
+            "semidefinite"
+        ) from None
+
+
 def _most(n_directions, largest):
     return min(MOST_DIRECTIONS if n_directions is None else n_directions, largest)
 
 
-def _leading(X, mean, n_directions):
+def _centred_square(X, mean):
+    """The sum of squares of sparse X less its mean, entry by entry: nothing cancels."""
+    stored = X.data - mean[X.indices]
+    n_zeros = X.shape[0] - np.bincount(X.indices, minlength=X.shape[1])
+    return float(stored @ stored + n_zeros @ mean**2)
+
+
+def _leading(X, mean, n_directions, total):
     """Orthonormal leading directions of sparse X less its mean, and the variance in them."""
     if n_directions >= min(X.shape):
-        return _all_directions(X, mean)
+        return _all_directions(X, mean), total
     centred = LinearOperator(
         X.shape,
         matvec=lambda v: X @ v - mean @ v,
@@ -219,8 +248,7 @@ def _leading(X, mean, n_directions):
 
 def _all_directions(X, mean):
     """The whole span: that of the features, or of the samples if there are fewer."""
-    total = float(X.multiply(X).sum()) - X.shape[0] * float(mean @ mean)
     if X.shape[1] <= X.shape[0]:
-        return np.eye(X.shape[1]), total
-    return scipy.linalg.qr(X.toarray().T - mean[:, None], mode="economic")[0], total
+        return np.eye(X.shape[1])
+    return scipy.linalg.qr(X.toarray().T - mean[:, None], mode="economic")[0]
 

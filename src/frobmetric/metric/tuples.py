@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import scipy.sparse as sp
@@ -51,16 +52,14 @@ def read_tuples(tuples, size, preprocessor=None, n_features=None):
     -------
     Tuples
     """
-    tuples = np.asarray(tuples)
+    tuples = _as_table(tuples, size)
     _check_shape(tuples, size, preprocessor)
     if tuples.ndim == 3:
         points, index = distinct_points(_finite(tuples.reshape(-1, tuples.shape[2])))
     else:
         names, index = np.unique(tuples, return_inverse=True)
-        points = _look_up(names, preprocessor)
-        if not sp.issparse(points):
-            points, order = distinct_points(points)
-            index = order[index]
+        points, order = distinct_points(_look_up(names, preprocessor))
+        index = order[index]
     if n_features is not None and points.shape[1] != n_features:
         raise ValueError(
             f"the points have {points.shape[1]} features; the metric was learned with {n_features}"
@@ -69,15 +68,48 @@ def read_tuples(tuples, size, preprocessor=None, n_features=None):
 
 
 def distinct_points(points):
-    """The distinct rows, in an order that depends on them alone, and where each row is there."""
-    points = np.ascontiguousarray(points) + 0  # -0.0 becomes 0.0: equal points, equal bytes
-    rows = points.view(np.dtype((np.void, points.dtype.itemsize * points.shape[1]))).ravel()
-    _, first, index = np.unique(rows, return_index=True, return_inverse=True)
-    return points[first], index.ravel()
+    """The distinct rows, in an order that depends on them alone, and where each row is there.
+
+    The order is the same in another unit, and in single precision.
+    """
+    keys = _sparse_keys(points) if sp.issparse(points) else _dense_keys(points)
+    _, first, index = np.unique(keys, return_index=True, return_inverse=True)
+    return points[first] + 0, index.ravel()  # -0.0 becomes 0.0
+
+
+def _dense_keys(points):
+    """The bytes of each row, equal where it is equal."""
+    ordered = _ordered_bytes(np.ascontiguousarray(points))
+    return ordered.view(np.dtype((np.void, ordered.dtype.itemsize * ordered.shape[1]))).ravel()
+
+
+def _sparse_keys(points):
+    points = points.copy()
+    points.sum_duplicates()
+    points.eliminate_zeros()
+    places, values = points.indices, _ordered_bytes(points.data)
+    rows = pairwise(points.indptr)
+    return np.array([places[i:j].tobytes() + values[i:j].tobytes() for i, j in rows], dtype=object)
+
+
+def _ordered_bytes(values):
+    """Numbers whose bytes, the large end first, are ordered as they are; zeros are alike."""
+    return (values + 0).astype(values.dtype.newbyteorder(">"))
+
+
+def _as_table(tuples, size):
+    """Tuples as an array, which rows of different lengths are not."""
+    try:
+        return np.asarray(tuples)
+    except ValueError:
+        raise ValueError(
+            "tuples have different sizes, or points different numbers of features; expected "
+            f"{ROLES[size]}, of {size} each"
+        ) from None
 
 
 def _check_shape(tuples, size, preprocessor):
-    if tuples.ndim not in (2, 3) or tuples.shape[0] == 0:
+    if tuples.ndim not in (2, 3) or tuples.size == 0:
         raise ValueError(
             f"tuples has shape {tuples.shape}; expected {ROLES[size]}: (n_tuples, {size}, "
             f"n_features), or (n_tuples, {size}) indices with a preprocessor, at least one"

@@ -22,6 +22,10 @@ MEMORY = 10
 SUFFICIENT = 1e-4
 #: Share of the rounding allowed for in a certificate that a value typically has.
 NOISE = 1e-2
+#: A step along which the slope stays above this share of what it was is too short,
+STEEP = 0.98
+#: and is made so many times longer.
+LONGER = 4.0
 #: Shortenings of one step before the memory is given up.
 MOST_TRIALS = 25
 
@@ -105,7 +109,35 @@ def _search(
             return None
         reached, slope = dual.evaluate(trial)
         if dual.monitor.status or reached <= value + SUFFICIENT * predicted + dual.noise:
-            return trial, reached, slope
+            found = trial, reached, slope
+            return _lengthen(dual, v, gradient, direction, found) if length == 1 else found
         # the minimum of the parabola through both values and the slope at v
         length *= min(max(-predicted / (2 * (reached - value - predicted)), 0.1), 0.5)
     return None
+
+
+def _lengthen(
+    dual: _Dual,
+    v: Vector,
+    gradient: Vector,
+    direction: Vector,
+    found: tuple[Vector, float, Vector],
+) -> tuple[Vector, float, Vector]:
+    """A longer step while the slope along it hardly changes: there the memory knows no curvature.
+
+    Without this a valley with a flat floor is walked in steps as short as its walls are steep.
+    """
+    length = 1.0
+    while not dual.monitor.status:
+        trial, reached, slope = found
+        if dot(slope, trial - v) > STEEP * dot(gradient, trial - v):
+            break
+        length *= LONGER
+        further = clip(v + length * direction, dual.lower, dual.upper)
+        if largest(further - trial) == 0:
+            break
+        longer = further, *dual.evaluate(further)
+        if longer[1] >= reached:
+            break
+        found = longer
+    return found

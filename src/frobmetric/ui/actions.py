@@ -33,6 +33,11 @@ def make_estimator(parameters, seed, keep_dual):
         return FrobMetric(**others, **({} if C is None else {"C": C}))
     if C is not None:
         raise typer.BadParameter("--cv chooses C by itself; give only one", param_hint="--C")
+    kernel, gamma = others.pop("kernel"), others.pop("gamma")
+    if kernel != "linear" or gamma is not None:
+        raise typer.BadParameter(
+            "--cv chooses the C of a metric without a kernel; give only one", param_hint="--kernel"
+        )
     return FrobMetricCV(cv=cv, **others)
 
 

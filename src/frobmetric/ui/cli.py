@@ -64,6 +64,9 @@ def fit(
             show_default=False,
         ),
     ] = None,
+    with_labels: Annotated[
+        bool, typer.Option("--with-labels", help="Learn from the labels beside --triplets.")
+    ] = False,
     keep_dual: Annotated[
         bool, typer.Option(help="Keep what `certify` needs to prove the model again.")
     ] = True,
@@ -81,7 +84,11 @@ def fit(
     table = read_table(data, target, header=header)
     if triplets is None and table.y is None:
         raise typer.BadParameter("labels are needed, or --triplets", param_hint="--target")
-    answers = {"y": table.y} if triplets is None else {"triplets": read_triplets(triplets)}
+    if with_labels and (triplets is None or table.y is None):
+        raise typer.BadParameter("it needs --triplets and labels", param_hint="--with-labels")
+    answers = {"y": table.y} if triplets is None or with_labels else {}
+    if triplets is not None:
+        answers["triplets"] = read_triplets(triplets)
     estimator = actions.make_estimator(parameters, seed, keep_dual)
     return actions.fit_and_save(estimator, table, answers, output)
 

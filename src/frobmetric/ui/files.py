@@ -1,8 +1,9 @@
 """Models as safetensors files: numbers and JSON, no pickle; nothing in a file is executed.
 
 Tensors: `components` and `history`; with kept dual variables `dual_coef` and `triplets.<name>`;
-`prior_factor` with a prior by name; one for each parameter that is an array, such as `prior`; for
-FrobMetricCV `grid` and `cv_errors`. All else is in the header, as text: see `_header`.
+`prior_factor` with a prior by name; `prior_components` after an update; `X_fit` with a kernel of
+samples; one for each parameter that is an array, such as `prior`; for FrobMetricCV `grid` and
+`cv_errors`. All else is in the header, as text: see `_header`.
 """
 
 from __future__ import annotations
@@ -15,11 +16,19 @@ from operator import index
 from pathlib import Path
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from ..atomic import replacing
 from ..core import Certificate, Step
-from ..metric import BoostMetric, FrobMetric, FrobMetricCV
+from ..metric import (
+    BoostMetric,
+    FrobMetric,
+    FrobMetricCV,
+    PairFrobMetric,
+    QuadrupletFrobMetric,
+    TripletFrobMetric,
+)
 from ..metric.triplet_sets import triplets_from_arrays
 from .extras import require
 from .model_checks import check_model, check_triplet_arrays
@@ -27,12 +36,20 @@ from .model_checks import check_model, check_triplet_arrays
 #: What the header says of itself, and the newest layout that this code reads and writes.
 FORMAT, FORMAT_VERSION = "frobmetric", 1
 #: The only classes that a file can name.
-CLASSES = {kind.__name__: kind for kind in (BoostMetric, FrobMetric, FrobMetricCV)}
+CLASSES = {
+    kind.__name__: kind
+    for kind in (
+        BoostMetric, FrobMetric, FrobMetricCV, PairFrobMetric, QuadrupletFrobMetric,
+        TripletFrobMetric,
+    )
+}  # fmt: skip
 #: Fitted attributes that are arrays, and the tensors that hold them.
 ARRAYS = {
     "components_": "components",
     "dual_coef_": "dual_coef",
     "prior_factor_": "prior_factor",
+    "prior_components_": "prior_components",
+    "X_fit_": "X_fit",
     "Cs_": "grid",
     "cv_errors_": "cv_errors",
 }
@@ -45,29 +62,49 @@ SCALARS = {
     "n_triplets_": index,
     "status_": str,
     "C_": float,
+    "n_directions_": index,
+    "kept_variance_": float,
+    "gamma_": float,
+    "n_contradictions_": index,
+    "threshold_": float,
+    "learned_threshold_": float,
+    "prior_threshold_": float,
 }
 #: Parameters that belong to a run, not to the model.
-NOT_SAVED = ("callback",)
+NOT_SAVED = ("callback", "preprocessor")
 
 
 def save(estimator, path):
     """Write a fitted estimator to a safetensors file, whole or not at all.
 
     The dual variables are written if the fit kept them (`keep_dual=True`), so that `certify` can
-    prove the loaded model again. The callback is not written. Any other parameter that is
-    neither a plain value nor an array, such as a RandomState, is left at its default, with a
-    warning.
+    prove the loaded model again. With an rbf or polynomial kernel the training samples are, which
+    `transform` needs. The callback and the preprocessor are not written: they belong to a run, and
+    load as None. Any other parameter that is neither a plain value nor an array, such as a
+    RandomState, is left at its default, with a warning.
 
     Parameters
     ----------
-    estimator : BoostMetric, FrobMetric or FrobMetricCV
+    estimator : object
+        A fitted `FrobMetric`, `FrobMetricCV`, `BoostMetric`, `TripletFrobMetric`,
+        `QuadrupletFrobMetric` or `PairFrobMetric`.
     path : str or Path
         An existing file is replaced only when the new one is complete.
+
+    Raises
+    ------
+    TypeError
+        If it is of another class, or has a kernel of sparse samples.
     """
     name = type(estimator).__name__
     if CLASSES.get(name) is not type(estimator):
         raise TypeError(f"a {name} cannot be saved; expected one of {sorted(CLASSES)}")
     check_is_fitted(estimator, "components_")
+    if sp.issparse(getattr(estimator, "X_fit_", None)):
+        raise TypeError(
+            f"kernel={estimator.kernel!r} compares with the training samples, which are sparse and "
+            "cannot be written; fit to X.toarray() if that is small enough, or with kernel='linear'"
+        )
     safetensors = require("safetensors.numpy", "cli")
     parameters, arrays = _parameters(estimator)
     tensors = _fitted_tensors(estimator) | arrays
@@ -86,8 +123,9 @@ def load(path):
 
     Returns
     -------
-    BoostMetric, FrobMetric or FrobMetricCV
-        It transforms to the same bits as the one that was saved.
+    estimator
+        Of the class that was saved; it transforms to the same bits. A learner from tuples has no
+        preprocessor: give it formed tuples, or set one with `set_params`.
 
     Raises
     ------

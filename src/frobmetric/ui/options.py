@@ -93,6 +93,16 @@ def _fit_options(
     pull: Annotated[
         float, typer.Option("--pull", help="Weight of the distances of near pairs themselves.")
     ] = 0.0,
+    kernel: Annotated[
+        str,
+        typer.Option("--kernel", help="linear, rbf or polynomial: a metric between what it maps "
+                     "samples to; the model then holds the samples."),
+    ] = "linear",
+    gamma: Annotated[
+        float | None,
+        typer.Option("--gamma", show_default=False,
+                     help="Of the kernel; by the number and variance of the features if not given."),
+    ] = None,
     n_passes: Annotated[
         int, typer.Option("--passes", help="Find the neighbours and solve so many times.")
     ] = 1,

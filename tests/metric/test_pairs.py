@@ -1,0 +1,432 @@
+"""Metrics from similar and dissimilar pairs: against cvxpy, and the threshold by brute force."""
+
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.metrics import fbeta_score, roc_auc_score
+from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
+
+from frobmetric import CertificateError, FrobMetric, PairFrobMetric
+from frobmetric.metric.frob_problem import LOSSES
+from frobmetric.metric.pair_triplets import triplets_from_pairs
+from frobmetric.metric.tuples import read_tuples
+
+EXACT = {"C": 10.0, "tol": 1e-7, "max_iter": 20_000}
+WAYS = ["threshold", "triplets"]
+
+
+def make(n=60, n_points=20, n_features=4, seed=0):
+    """Points of three classes, pairs of them, and whether they are of one class."""
+    rng = np.random.default_rng(seed)
+    X, label = rng.normal(size=(n_points, n_features)), np.arange(n_points) % 3
+    X[:, :2] += 1.5 * np.eye(3)[label][:, :2]
+    P = np.array([rng.choice(n_points, 2, replace=False) for _ in range(n)])
+    return X, P, np.where(label[P[:, 0]] == label[P[:, 1]], 1, -1)
+
+
+def cvxpy_optimum(X, P, y, C, weight=None, prior=None, threshold=0.0, loss="hinge"):
+    """The smallest value of the documented objective, with the matrix and b."""
+    cp = pytest.importorskip("cvxpy", reason="the oracle is cvxpy with Clarabel")
+    used = np.unique(X[np.unique(P)], axis=0)
+    scale = np.sqrt(np.mean(np.sum((used - used.mean(axis=0)) ** 2, axis=1)))
+    d = (X[P[:, 0]] - X[P[:, 1]]) / scale
+    rows = np.einsum("ri,rj->rij", d, d).reshape(len(P), -1)
+    share = np.ones(len(P)) if weight is None else weight
+    M, b = cp.Variable((X.shape[1],) * 2, PSD=True), cp.Variable(nonneg=True)
+    short = cp.pos(1 - cp.multiply(y, b - rows @ cp.vec(M, order="C")))
+    term = {"hinge": short, "squared_hinge": cp.square(short)}[loss]
+    near = 0 if prior is None else prior * scale**2
+    objective = cp.sum_squares(M - near) / 2 + cp.square(b - threshold**2) / 2
+    objective += C * (share / share.sum()) @ term
+    best = cp.Problem(cp.Minimize(objective)).solve(solver=cp.CLARABEL)
+    return best, M.value / scale**2, float(b.value)
+
+
+def check_optimal(metric, best, M, b):
+    certificate, slack = metric.certificate_, 1e-6 * (1 + abs(best))
+    assert metric.status_ == "optimal"
+    assert certificate.dual - slack <= best <= certificate.primal + slack
+    near = certificate.distance_bound + 1e-3 * (1 + np.linalg.norm(M))
+    error = np.linalg.norm(metric.get_mahalanobis_matrix() - M) * metric.scale_**2
+    assert error <= near
+    assert abs(metric.learned_threshold_**2 - b) <= near
+
+
+def outcome(metric, pairs):
+    return [metric.components_, metric.decision_function(pairs), metric.predict(pairs),
+            np.array(metric.threshold_)]
+
+
+def check_identical(one, other):
+    for a, b in zip(one, other, strict=True):
+        assert a.dtype == b.dtype
+        np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("setting", [
+    {}, {"loss": "squared_hinge"}, {"prior": np.diag([2.0, 1.0, 0.5, 0.1])},
+], ids=str)
+def test_the_optimum_is_that_of_cvxpy(setting):
+    X, P, y = make()
+    weight = 1.0 + np.arange(len(P)) % 3
+    metric = PairFrobMetric(X, **EXACT, **setting).fit(P, y, sample_weight=weight)
+    check_optimal(metric, *cvxpy_optimum(X, P, y, EXACT["C"], weight, **setting))
+    assert metric.n_triplets_ == 60
+    assert metric.components_.shape == (4, 4)
+    rows = metric.components_[: metric.rank_]
+    cosines = rows @ rows.T / np.outer(*2 * [np.linalg.norm(rows, axis=1)])
+    np.testing.assert_allclose(cosines, np.eye(metric.rank_), atol=1e-9)
+    assert not metric.components_[metric.rank_ :].any()
+
+
+def test_through_triplets_is_frob_metric_with_these_triplets():
+    X, P, y = make()
+    metric = PairFrobMetric(X, through="triplets", n_neighbors=2, keep_dual=True, **EXACT)
+    metric.fit(P, y)
+    read = read_tuples(P, 2, X)
+    triplets = triplets_from_pairs(read.points, read.index, y > 0, n_neighbors=2)
+    np.testing.assert_array_equal(metric.triplets_.to_array(), triplets)
+    rows = FrobMetric(**EXACT).fit(read.points, triplets=triplets)
+    assert metric.certificate_ == rows.certificate_
+    np.testing.assert_array_equal(metric.components_, rows.components_)
+    assert not hasattr(metric, "learned_threshold_")
+
+
+@pytest.mark.parametrize("through", WAYS)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_every_way_to_give_pairs_is_the_same_to_the_last_bit(through, dtype, kernel):
+    X, P, y = make()
+    X = X.astype(dtype)
+    options = {"through": through, "kernel": kernel, "C": 10.0}
+    formed = PairFrobMetric(**options).fit(X[P], y)
+    expected = outcome(formed, X[P])
+    assert formed.components_.dtype == dtype
+    names = np.array([f"face {i}" for i in range(20)])
+    order = np.random.default_rng(0).permutation(20)
+    for pairs, preprocessor in [
+        (P, X), (P.tolist(), X), (np.argsort(order)[P], X[order]), (P, lambda rows: X[rows]),
+        (names[P], lambda ids: X[[names.tolist().index(name) for name in ids]]),
+    ]:
+        metric = PairFrobMetric(preprocessor, **options).fit(pairs, y.tolist())
+        check_identical(outcome(metric, pairs), expected)
+        assert metric.score(pairs, y) == formed.score(X[P], y)
+        np.testing.assert_array_equal(metric.decision_function(np.array(pairs)[:, ::-1]),
+                                      expected[1])
+
+
+def test_weights_are_repetitions():
+    X, P, y = make(n_points=12)
+    weight = np.arange(60) % 3
+    assert np.isin(P, P[weight > 0]).all()  # else the scale would be another
+    weighted = PairFrobMetric(X, **EXACT).fit(P, y, sample_weight=weight)
+    repeated = PairFrobMetric(X, **EXACT).fit(np.repeat(P, weight, 0), np.repeat(y, weight))
+    one, other = weighted.certificate_, repeated.certificate_
+    assert max(one.dual, other.dual) <= min(one.primal, other.primal) + 1e-9
+    assert one.primal == pytest.approx(other.primal, rel=1e-6)
+    with pytest.raises(ValueError, match="sample_weight was given with through='triplets'"):
+        PairFrobMetric(X, through="triplets").fit(P, y, sample_weight=weight)
+
+
+def test_contradictions_are_counted_and_allowed():
+    X, P, y = make()
+    P, first = np.unique(np.sort(P, axis=1), axis=0, return_index=True)
+    y = y[first]
+    assert PairFrobMetric(X, C=10.0).fit(P, y).n_contradictions_ == 0
+    both, kinds = np.concatenate([P, P[:4, ::-1]]), np.concatenate([y, -y[:4]])
+    assert PairFrobMetric(X, C=10.0).fit(both, kinds).n_contradictions_ == 8
+    with pytest.raises(ValueError, match=r"says that .* differ, but other pairs join them"):
+        PairFrobMetric(X, through="triplets").fit(both, kinds)
+
+
+@pytest.mark.parametrize("through", WAYS)
+@pytest.mark.parametrize("prior", ["identity", "covariance"])
+def test_a_prior_by_name_is_what_is_learned_from_little(through, prior):
+    X, P, y = make()
+    metric = PairFrobMetric(X, through=through, prior=prior, C=1e-6, keep_dual=True).fit(P, y)
+    inverse = np.linalg.inv(np.cov(X[np.unique(P)].T, bias=True))
+    expected = np.eye(4) if prior == "identity" else inverse
+    found = metric.get_mahalanobis_matrix()
+    cosine = np.sum(found * expected) / np.linalg.norm(found) / np.linalg.norm(expected)
+    assert cosine > (0.999 if prior == "identity" else 0.9)  # the covariance is shrunk
+    assert metric.certify(P).relative_gap <= 1e-3
+
+
+def test_a_prior_by_name_satisfies_its_pairs_with_a_mean_margin_of_one():
+    X, P, y = make()
+    metric = PairFrobMetric(X, prior="identity", C=1e-9).fit(P, y)
+    squared = metric.pair_distance(P) ** 2
+    cuts = np.concatenate([[0], (np.sort(squared)[1:] + np.sort(squared)[:-1]) / 2])
+    means, right = [], []
+    for cut in cuts:
+        margins = y * (cut - squared)
+        right.append(np.sum(margins > 0))
+        means.append(margins[margins > 0].mean())
+    best = np.flatnonzero(np.array(right) == max(right))
+    assert np.isclose(np.array(means)[best], 1, rtol=1e-3).any()
+
+
+def test_a_prior_by_name_where_dissimilar_pairs_are_of_equal_points():
+    X, _, _ = make()
+    metric = PairFrobMetric(prior="identity", C=10.0).fit(X[[[0, 1], [2, 3], [4, 4]]], [1, 1, -1])
+    assert metric.status_ == "optimal"
+    assert metric.rank_ == 2  # the two directions of the similar pairs are gone
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("through", WAYS)
+def test_the_proof_can_be_repeated(loss, through):
+    X, P, y = make()
+    metric = PairFrobMetric(X, loss=loss, through=through, C=10.0, keep_dual=True).fit(P, y)
+    before = metric.__dict__.copy()
+    assert metric.certify(P).primal == pytest.approx(metric.certificate_.primal, rel=1e-9)
+    metric.set_params(preprocessor=X * np.arange(1, 5))
+    with pytest.raises(CertificateError):
+        metric.certify(P)
+    assert getattr(metric, "learned_threshold_", None) == before.get("learned_threshold_")
+    with pytest.raises(ValueError, match="keep_dual=True"):
+        PairFrobMetric(X, C=10.0).fit(P, y).certify(P)
+
+
+# The threshold
+
+
+def test_the_learned_threshold_parts_the_pairs():
+    X, P, y = make()
+    metric = PairFrobMetric(X[:, :2] * 4, C=1e3).fit(P, y)
+    by_learned = np.where(metric.pair_distance(P) <= metric.learned_threshold_, 1, -1)
+    by_best = metric.predict(P)
+    assert np.mean(by_learned == y) > 0.8
+    assert np.mean(by_learned == y) <= np.mean(by_best == y)
+
+
+def rates(predicted, y):
+    return np.mean(predicted[y > 0] > 0), np.mean(predicted[y < 0] < 0)
+
+
+def worth(predicted, y, strategy, beta=1.0, min_rate=None):
+    tpr, tnr = rates(predicted, y)
+    return {
+        "accuracy": lambda: np.mean(predicted == y),
+        "f_beta": lambda: fbeta_score(y, predicted, beta=beta, zero_division=0.0),
+        "max_tpr": lambda: tpr if tnr >= min_rate else -1.0,
+        "max_tnr": lambda: tnr if tpr >= min_rate else -1.0,
+    }[strategy]()
+
+
+@pytest.mark.parametrize("options", [
+    {"strategy": "accuracy"}, {"strategy": "f_beta"}, {"strategy": "f_beta", "beta": 0.5},
+    {"strategy": "max_tpr", "min_rate": 0.7}, {"strategy": "max_tpr", "min_rate": 1.0},
+    {"strategy": "max_tnr", "min_rate": 0.7}, {"strategy": "max_tnr", "min_rate": 0.0},
+], ids=str)
+def test_calibration_is_as_good_as_any_threshold(options):
+    X, P, y = make(seed=2)
+    rng = np.random.default_rng(0)
+    metric = PairFrobMetric(X, C=1.0).fit(P, y, calibration_params=options)
+    distances = metric.pair_distance(P)
+    for said in (y, np.where(rng.random(60) < 0.3, -y, y)):
+        assert metric.calibrate_threshold(P, said, **options) is metric
+        found = worth(metric.predict(P), said, **options)
+        every = [worth(np.where(distances <= cut, 1, -1), said, **options)
+                 for cut in [-1.0, *distances]]
+        assert found == pytest.approx(max(every))
+    default = PairFrobMetric(X, C=1.0).fit(P, y, calibration_params=options)
+    assert default.threshold_ == metric.calibrate_threshold(P, y, **options).threshold_
+
+
+def test_set_threshold():
+    X, P, y = make()
+    metric = PairFrobMetric(X, C=10.0).fit(P, y)
+    distances = np.sort(metric.pair_distance(P))
+    for threshold in (distances[7], 0, np.float32(1.0), np.inf):
+        assert metric.set_threshold(threshold) is metric
+        expected = np.where(metric.pair_distance(P) <= threshold, 1, -1)
+        np.testing.assert_array_equal(metric.predict(P), expected)
+    for wrong in (-1, np.nan, "1", None):
+        with pytest.raises(ValueError, match="expected a distance, at least 0"):
+            metric.set_threshold(wrong)
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 10_000))
+def test_the_score_is_the_area_under_the_curve(seed):
+    X, P, y = make(n=12, seed=seed)
+    y[:2] = 1, -1
+    metric = PairFrobMetric(X, C=1.0).fit(P, y)
+    assert metric.score(P, y) == pytest.approx(roc_auc_score(y, -metric.pair_distance(P)))
+    np.testing.assert_array_equal(metric.decision_function(P), metric.pair_score(P))
+    assert set(metric.predict(P)) <= {-1, 1}
+    assert (metric.pair_distance(P[:, [0, 0]]) == 0).all()
+    np.testing.assert_array_equal(metric.pair_distance(P), metric.pair_distance(P[:, ::-1]))
+
+
+# As scikit-learn checks estimators of 2-D data
+
+
+@pytest.mark.parametrize("through", WAYS)
+def test_the_manners_of_an_estimator(through):
+    X, P, y = make()
+    metric = PairFrobMetric(preprocessor=X, through=through, C=50.0, n_components=2)
+    twin = clone(metric)
+    assert twin.get_params().keys() == metric.get_params().keys()
+    assert "C=50.0" in repr(metric)
+    before = P.copy(), X.copy(), y.copy()
+    assert metric.fit(P, y) is metric
+    for now, then in zip((P, X, y), before, strict=True):
+        np.testing.assert_array_equal(now, then)
+    check_identical(outcome(twin.fit(P, y), P), outcome(metric, P))
+    check_identical(outcome(pickle.loads(pickle.dumps(metric)), P), outcome(metric, P))
+    assert metric.n_features_in_ == 4
+    assert metric.components_.shape == (2, 4)
+    with pytest.raises(ValueError, match="X has 3 features, but PairFrobMetric is expecting 4"):
+        metric.transform(X[:, :3])
+
+
+def test_a_new_fit_forgets_the_earlier_one():
+    X, P, y = make()
+    metric = PairFrobMetric(C=10.0, keep_dual=True, through="threshold").fit(X[P], y)
+    metric.partial_fit(X[P], y).set_params(through="triplets", keep_dual=False)
+    metric.fit(X[P][:, :, :3], y)
+    fresh = PairFrobMetric(C=10.0, through="triplets").fit(X[P][:, :, :3], y)
+    assert vars(metric).keys() == vars(fresh).keys()
+    check_identical(outcome(metric, X[P][:, :, :3]), outcome(fresh, X[P][:, :, :3]))
+
+
+def test_nothing_works_before_fit():
+    X, P, y = make()
+    metric = PairFrobMetric(X, keep_dual=True)
+    for call in (metric.predict, metric.decision_function, metric.certify, metric.pair_distance):
+        with pytest.raises(NotFittedError):
+            call(P)
+    for call in (metric.score, metric.calibrate_threshold):
+        with pytest.raises(NotFittedError):
+            call(P, y)
+    with pytest.raises(NotFittedError):
+        metric.set_threshold(1.0)
+
+
+def test_search_and_cross_validation():
+    X, P, y = make(n=120)
+    folds = StratifiedKFold(3)
+    search = GridSearchCV(PairFrobMetric(), {"C": [0.1, 30.0]}, cv=folds).fit(X[P], y)
+    assert search.best_score_ == search.cv_results_["mean_test_score"].max() > 0.7
+    assert search.score(X[P], y) == search.best_estimator_.score(X[P], y)
+    indexed = cross_val_score(PairFrobMetric(X, C=search.best_params_["C"]), P, y, cv=folds)
+    assert indexed.mean() == pytest.approx(search.best_score_, abs=1e-12)
+
+
+# Updates
+
+
+@pytest.mark.parametrize("prior", [None, "identity"])
+@pytest.mark.parametrize("n_features", [4, 30])
+def test_an_update_stays_close_to_the_metric_and_to_its_threshold(prior, n_features):
+    X, P, y = make(n_features=n_features)
+    Y, more, kinds = make(n=12, n_points=10, n_features=n_features, seed=5)
+    metric = PairFrobMetric(prior=prior, keep_dual=True, **EXACT)
+    check_identical(outcome(metric.partial_fit(X[P], y), X[P]),
+                    outcome(clone(metric).fit(X[P], y), X[P]))
+    old, threshold = metric.get_mahalanobis_matrix(), metric.learned_threshold_
+    metric.partial_fit(Y[more], kinds)
+    expected = cvxpy_optimum(Y, more, kinds, EXACT["C"], prior=old, threshold=threshold)
+    check_optimal(metric, *expected)
+    assert metric.prior_threshold_ == threshold
+    assert metric.certify(Y[more]).primal == pytest.approx(metric.certificate_.primal, rel=1e-9)
+
+
+def test_what_the_metric_knows_already_does_not_change_it():
+    X, P, y = make()
+    metric = PairFrobMetric(X, C=1e3, tol=1e-6).fit(P, y)
+    margins = y * (metric.learned_threshold_**2 - metric.pair_distance(P) ** 2)
+    known = margins > 1.01
+    assert set(y[known]) == {-1, 1}
+    old, threshold = metric.get_mahalanobis_matrix(), metric.learned_threshold_
+    metric.partial_fit(P[known], y[known])
+    atol = 1e-5 * np.linalg.norm(old)
+    np.testing.assert_allclose(metric.get_mahalanobis_matrix(), old, atol=atol)
+    assert metric.learned_threshold_ == pytest.approx(threshold, rel=1e-5)
+
+
+def test_an_update_through_triplets_has_the_old_metric_as_prior():
+    X, P, y = make()
+    metric = PairFrobMetric(X, through="triplets", keep_dual=True, **EXACT).fit(P, y)
+    old = metric.get_mahalanobis_matrix()
+    metric.partial_fit(P[:30], y[:30])
+    known = PairFrobMetric(X, through="triplets", prior=old, **EXACT).fit(P[:30], y[:30])
+    assert metric.certificate_.primal == pytest.approx(known.certificate_.primal, rel=1e-6)
+    assert metric.certify(P[:30]).relative_gap <= 1e-6
+
+
+# Bad input and extreme data
+
+
+@pytest.mark.parametrize(("pairs", "y", "options", "words"), [
+    ([[0, 1], [2, 3]], None, {}, r"y is None; a pair learner needs \+1 \(similar\) or -1"),
+    ([[0, 1], [2, 3]], [1, 1], {}, r"all 2 pairs are similar \(\+1\); give at least one pair of"),
+    ([[0, 1], [2, 3]], [-1, -1], {}, r"all 2 pairs are dissimilar \(-1\)"),
+    ([[0, 1], [2, 3]], [1, 0], {}, r"y\[1\] = 0; expected \+1"),
+    ([[0, 1], [2, 3]], [True, False], {}, r"y\[0\] = True; expected \+1"),
+    ([[0, 1], [2, 3]], [1], {}, r"y has shape \(1,\); there are 2"),
+    ([[0, 1], [3, 3]], [1, -1], {}, r"pairs\[1\] = \(3, 3\) is a pair of an object with itself"),
+    ([[0, 1, 2]], [1], {}, r"tuples of 3 points.*expected pairs \(first, second\), of 2"),
+    ([[0, 1], [2, 99]], [1, -1], {}, "index 99 is out of range"),
+    ([[0, 1], [2, 3]], [1, -1], {"sample_weight": [0, 0]}, "sample_weight is zero for every"),
+    ([[0, 1], [2, 3]], [1, -1], {"sample_weight": [1, -2]}, r"sample_weight\[1\] = -2.0 must be"),
+    ([[0, 1], [2, 3]], [1, -1], {"calibration_params": {"strategy": "best"}},
+     "strategy is 'best'; expected one of"),
+    ([[0, 1], [2, 3]], [1, -1], {"calibration_params": {"strategy": "max_tpr"}},
+     "strategy='max_tpr' needs min_rate"),
+], ids=str)
+def test_pairs_that_are_refused(pairs, y, options, words):
+    X, _, _ = make()
+    with pytest.raises(ValueError, match=words):
+        PairFrobMetric(X).fit(pairs, y, **options)
+
+
+@pytest.mark.parametrize(("setting", "words"), [
+    ({"through": "quadruplets"}, r"'through' parameter .* one of \['threshold', 'triplets'\]"),
+    ({"n_neighbors": 0}, "'n_neighbors' parameter .* an integer of at least 1"),
+    ({"n_components": 5}, "n_components=5 is larger than the 4 features"),
+    ({"kernel": "precomputed"}, "'kernel' parameter"),
+    ({"prior": "discriminant"}, "prior='discriminant' is computed from classes"),
+], ids=str)
+def test_parameters_are_checked_by_fit_alone(setting, words):
+    X, P, y = make()
+    metric = PairFrobMetric(X, **setting)
+    with pytest.raises(ValueError, match=words):
+        metric.fit(P, y)
+
+
+def test_what_has_no_answer_is_said():
+    X, P, y = make()
+    with pytest.raises(ValueError, match="all points of the tuples are equal"):
+        PairFrobMetric().fit(np.ones((2, 2, 3)), [1, -1])
+    metric = PairFrobMetric(X, C=10.0).fit(P, y)
+    with pytest.raises(ValueError, match=r"tuples has shape .* at least one"):
+        metric.score([], [])
+    with pytest.raises(ValueError, match=r"all 60 pairs are similar \(\+1\)"):
+        metric.score(P, np.ones(60))
+    with pytest.raises(ValueError, match=r"kernel='rbf'.*only kernel='linear' can be updated"):
+        PairFrobMetric(X, kernel="rbf", C=10.0).fit(P, y).partial_fit(P, y)
+
+
+@pytest.mark.parametrize("factor", [1e150, 1e-150, 1e3])
+def test_the_unit_does_not_matter(factor):
+    X, P, y = make()
+    plain, scaled = (PairFrobMetric(X * unit, C=30.0).fit(P, y) for unit in (1, factor))
+    np.testing.assert_array_equal(scaled.predict(P), plain.predict(P))
+    np.testing.assert_allclose(scaled.pair_distance(P), plain.pair_distance(P), atol=1e-6)
+    assert scaled.learned_threshold_ == pytest.approx(plain.learned_threshold_, rel=1e-6)
+
+
+def test_equal_points_and_two_pairs():
+    X, _, _ = make(n_features=30)
+    metric = PairFrobMetric().fit(X[[[0, 0], [1, 2]]], [1, -1])
+    assert metric.predict(X[[[0, 0], [1, 2], [2, 1]]]).tolist() == [1, -1, -1]
+    assert metric.components_.shape == (30, 30)
+    assert metric.rank_ == 1
