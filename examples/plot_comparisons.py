@@ -32,7 +32,7 @@ train, test = next(ObjectSplit(n_splits=2, random_state=0).split(triplets))
 sizes = [30, 100, 300, 1000, len(train)]
 right = {}
 for size in [0, *sizes]:
-    # no answer, hence no C: the prior alone, which is the Euclidean distance
+    # without answers: C so small that the prior, which is the Euclidean distance, remains
     metric = TripletFrobMetric(preprocessor=X, prior="identity", C=3e3 if size else 1e-9)
     some = rng.choice(train, size or 1, replace=False)
     metric.fit(triplets[some], answers[some])

@@ -22,6 +22,7 @@ PAGES = [
     "docs/architecture.md",
     "docs/from_paper_to_code.md",
     "docs/learning.md",
+    "docs/comparisons.md",
     "docs/experiments.md",
     "docs/default_c.md",
     "docs/sdp.md",
@@ -220,7 +221,7 @@ def test_command_lines_have_their_options():
 
     block = "\n".join(_block("README.md", "## Command line"))
     lines = re.findall(r"^frobmetric ((?:sdp |reproduce )?\w+)(.*?)(?:#.*)?$", block, re.MULTILINE)
-    assert len(lines) == 13
+    assert len(lines) == 14
     for command, rest in lines:
         shown = runner.invoke(app, [*command.split(), "--help"], env={"COLUMNS": "200"})
         assert shown.exit_code == 0

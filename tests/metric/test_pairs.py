@@ -430,3 +430,20 @@ def test_equal_points_and_two_pairs():
     assert metric.predict(X[[[0, 0], [1, 2], [2, 1]]]).tolist() == [1, -1, -1]
     assert metric.components_.shape == (30, 30)
     assert metric.rank_ == 1
+
+
+@pytest.mark.parametrize("through", ["threshold", "triplets"])
+def test_a_pair_of_equal_points_is_taken(through):
+    X, P, y = make()
+    X = np.vstack([X, X[:1]])
+    P, y = np.vstack([P, [[0, 20]]]), np.append(y, 1)
+    metric = PairFrobMetric(preprocessor=X, C=10, through=through).fit(P, y)
+    assert metric.certificate_.relative_gap <= metric.tol
+    assert metric.predict([[0, 20]]) == 1
+
+
+def test_a_metric_of_zero_is_said():
+    """Dissimilar pairs of equal points: whatever M is, it only makes similar pairs longer."""
+    X = np.array([[0.0], [0.0], [1.0], [3.0]])
+    with pytest.warns(UserWarning, match="the learned metric is zero: .* check y"):
+        PairFrobMetric(preprocessor=X).fit([[0, 1], [2, 3]], [-1, 1])

@@ -126,7 +126,7 @@ class TestFewDirections:
         X, y = rng.normal(size=(40, 10)), np.arange(40) % 2
         given = low_rank(rng, 10, 3) if prior == "matrix" else prior
         metric = FrobMetric(prior=given, n_directions=5, keep_dual=True, C=10).fit(X, y)
-        assert metric.n_directions_ == 5
+        assert metric.n_directions_ == (8 if prior == "matrix" else 5)  # the matrix has 3 of its own
         assert metric.certify(X).relative_gap <= 1e-3
 
 
@@ -325,3 +325,13 @@ class TestSparse:
         X.data[5] = np.nan
         with pytest.raises(ValueError, match="NaN"):
             FrobMetric().fit(X, y)
+
+
+def test_an_update_in_few_directions_keeps_what_was_known(rng):
+    X, y = rng.normal(size=(60, 8)), np.arange(60) % 2
+    X[:, 7] += 3 * y
+    metric = FrobMetric(n_directions=3, C=10).fit(X, y)
+    before = metric.get_mahalanobis_matrix()
+    other = rng.normal(size=(60, 8)) * np.array([5, 5, 5, 1, 1, 1, 1, 0.1])
+    metric.set_params(C=1e-6).partial_fit(other, np.arange(60) % 2)  # says next to nothing
+    np.testing.assert_allclose(metric.get_mahalanobis_matrix(), before, atol=1e-5)

@@ -127,9 +127,6 @@ class TupleEstimator(FrobEstimator):
             distances[start : start + step] = np.sqrt(np.sum(moved**2, axis=1))
         return distances[place]
 
-    def __sklearn_is_fitted__(self):
-        return hasattr(self, "components_")  # not if a fit was begun and failed
-
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.three_d_array = True

@@ -125,6 +125,7 @@ class TripletEstimator(MetricEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            `FrobMetric` also takes a sparse matrix, and does not make it dense.
         y : array-like of shape (n_samples,), optional
             Class labels.
         triplets : ndarray of shape (n_triplets, 3) or MinedTriplets, optional

@@ -62,7 +62,7 @@ class FrobMetric(FrobEstimator, TripletEstimator):
     degree : int, default=3
     coef0 : float, default=1
     n_directions : int, default=None
-        Work in so many leading directions of the data. All of them if None, so that nothing is
+        Work in so many leading directions of the data, and those of a prior matrix. All if None, so that nothing is
         lost; with sparse X or a kernel, which may have very many, at most 500, and a warning says
         what share of the variance they have.
     n_passes : int, default=1

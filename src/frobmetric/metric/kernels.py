@@ -116,8 +116,12 @@ def _default_gamma(X):
     return 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0
 
 
-def _values(reference, X, **parameters):
-    return pairwise_kernels(X.astype(np.float64), reference, filter_params=True, **parameters)
+def _values(reference, X, *, metric, **parameters):
+    X = X.astype(np.float64)
+    if metric == "rbf" and not (sp.issparse(X) or sp.issparse(reference)):
+        center = reference.mean(axis=0)  # far from the origin, distances would cancel
+        X, reference = X - center, reference - center
+    return pairwise_kernels(X, reference, metric, filter_params=True, **parameters)
 
 
 def _kernel_distance(kernel, components, a, b):

@@ -67,6 +67,9 @@ class MahalanobisEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         """The same of the first and of the second points of pairs."""
         return pairs[:, 0], pairs[:, 1]
 
+    def __sklearn_is_fitted__(self):
+        return hasattr(self, "components_")  # not if a fit was begun and failed
+
     @property
     def _n_features_out(self):
         return self.components_.shape[0]

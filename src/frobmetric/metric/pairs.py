@@ -246,7 +246,9 @@ class PairFrobMetric(TupleEstimator):
         before = getattr(self, "learned_threshold_", None)
         self._keep("prior_threshold_", before if is_update else None)
         if self.through == "triplets":
-            index = triplets_from_pairs(frame.Z, index, y > 0, None, self.n_neighbors)
+            apart = index[:, 0] != index[:, 1]  # equal points need no metric, or no metric serves
+            index, similar = index[apart], y[apart] > 0
+            index = triplets_from_pairs(frame.Z, index, similar, None, self.n_neighbors)
             return GivenTriplets(index, np.ones(len(index))), frame
         yardstick = np.tile(len(frame.Z) + np.arange(2), (len(index), 1))
         both = np.hstack([index, yardstick])  # similar pairs are shorter than the yardstick

@@ -50,10 +50,9 @@ def satisfied_scale(constraints, share):
 
 
 def psd_root(matrix):
-    """A factor B of full column rank of a positive semidefinite matrix B B.T."""
+    """A factor B of a positive semidefinite matrix B B.T."""
     values, vectors = np.linalg.eigh(matrix)
-    real = values > RANK**2 * max(values[-1], 0.0)
-    return vectors[:, real] * np.sqrt(values[real])
+    return vectors * np.sqrt(np.maximum(values, 0.0))
 
 
 def _check_classes(name, y):

@@ -116,17 +116,20 @@ class Frame:
         return replace(self, Z=Z, scale=self.scale * scale, basis=basis)
 
     def leading(self, n_directions):
-        """The same in the leading directions of the data alone; None is all of them."""
+        """The same in the leading directions of the data, and those of `root`; None is all."""
         if n_directions is None or n_directions >= self.Z.shape[1]:
             return self
         _, sizes, rows = np.linalg.svd(self.Z, full_matrices=False)
         turn = rows[:n_directions].T
+        if self.root is not None:
+            turn = scipy.linalg.qr(np.hstack([turn, self.root]), mode="economic")[0]
+        Z = self.Z @ turn
         return replace(
             self,
-            Z=self.Z @ turn,
+            Z=Z,
             basis=turn if self.basis is None else self.basis @ turn,
             root=None if self.root is None else turn.T @ self.root,
-            kept=float(np.sum(sizes[:n_directions] ** 2) / np.sum(sizes**2)),
+            kept=min(1.0, float(np.sum(Z**2) / np.sum(sizes**2))),
         )
 
     def with_yardstick(self, length):

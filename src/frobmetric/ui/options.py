@@ -101,7 +101,7 @@ def _fit_options(
     gamma: Annotated[
         float | None,
         typer.Option("--gamma", show_default=False,
-                     help="Of the kernel; by the number and variance of the features if not given."),
+                     help="Of the kernel; by number and variance of the features if not given."),
     ] = None,
     n_passes: Annotated[
         int, typer.Option("--passes", help="Find the neighbours and solve so many times.")

@@ -1,0 +1,265 @@
+"""Labels and comparisons in one fit, and updates of a metric with new samples."""
+
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.spatial.distance import pdist
+from sklearn.datasets import load_iris
+from sklearn.exceptions import NotFittedError
+
+from frobmetric import CertificateError, FrobMetric, FrobMetricCV, frob_path, mine_triplets
+
+X, Y = load_iris(return_X_y=True)
+GIVEN = np.array([[0, 1, 60], [0, 51, 101], [60, 61, 120], [120, 3, 70], [99, 98, 149]])
+TIGHT = {"C": 10, "tol": 1e-8, "max_iter": 5000}
+
+
+def cvxpy_optimum(X, T, C, weight=None, prior=None, pull=0.0):
+    """The smallest value of the documented objective, written out, and where it is reached."""
+    cp = pytest.importorskip("cvxpy", reason="the oracle is cvxpy with Clarabel")
+    D = X.shape[1]
+    scale = np.sqrt(np.mean(np.sum((X - X.mean(axis=0)) ** 2, axis=1)))
+    near, far = ((X[T[:, 0]] - X[T[:, i]]) / scale for i in (1, 2))
+    share = np.ones(len(T)) if weight is None else np.asarray(weight)
+    share = C * share / share.sum()
+    M = cp.Variable((D, D), PSD=True)
+    near2, far2 = (cp.sum(cp.multiply(d @ M, d), axis=1) for d in (near, far))
+    prior = np.zeros((D, D)) if prior is None else prior * scale**2
+    objective = cp.sum_squares(M - prior) / 2 + share @ (cp.pos(1 - far2 + near2) + pull * near2)
+    best = cp.Problem(cp.Minimize(objective)).solve(solver=cp.CLARABEL)
+    return best, M.value / scale**2
+
+
+def assert_optimal(metric, best, M):
+    assert metric.certificate_.primal == pytest.approx(best, rel=1e-5, abs=1e-6)
+    np.testing.assert_allclose(
+        metric.get_mahalanobis_matrix(), M, atol=1e-3 * max(np.linalg.norm(M), 1e-3))
+
+
+class TestLabelsAndTriplets:
+    @pytest.mark.parametrize("pull", [0.0, 0.2])
+    def test_the_optimum_of_both(self, rng, pull):
+        """The weights of all rows sum to one; given rows have theirs, mined ones weigh 1."""
+        samples, labels = rng.normal(size=(12, 3)), np.arange(12) % 2
+        given, weight = np.array([[0, 2, 5], [3, 8, 1], [7, 6, 4]]), np.array([4.0, 1.0, 0.5])
+        mined = mine_triplets(samples, labels, 2).to_array()
+        best, M = cvxpy_optimum(samples, np.vstack([mined, given]), 3.0,
+                                np.r_[np.ones(len(mined)), weight], pull=pull)
+        metric = FrobMetric(n_neighbors=2, C=3.0, tol=1e-8, pull=pull)
+        metric.fit(samples, labels, triplets=given, triplet_weight=weight)
+        assert metric.n_triplets_ == len(mined) + 3
+        assert_optimal(metric, best, M)
+
+    def test_a_given_triplet_counts_as_much_as_a_mined_one(self):
+        mined = mine_triplets(X, Y).to_array()
+        both = FrobMetric(**TIGHT).fit(X, Y, triplets=GIVEN)
+        listed = FrobMetric(**TIGHT).fit(X, triplets=np.vstack([mined, GIVEN]))
+        assert both.certificate_.primal == pytest.approx(listed.certificate_.primal, rel=1e-6)
+        np.testing.assert_allclose(
+            both.get_mahalanobis_matrix(), listed.get_mahalanobis_matrix(), atol=1e-3)
+
+    def test_a_weight_of_ten_is_the_triplet_ten_times(self):
+        heavy = FrobMetric(**TIGHT).fit(X, Y, triplets=GIVEN, triplet_weight=np.full(5, 10.0))
+        often = FrobMetric(**TIGHT).fit(X, Y, triplets=np.tile(GIVEN, (10, 1)))
+        assert heavy.certificate_.primal == pytest.approx(often.certificate_.primal, rel=1e-6)
+
+    def test_heavy_triplets_outweigh_the_labels(self, rng):
+        """Labels are of the first feature, comparisons of the second."""
+        samples = rng.normal(size=(60, 2))
+        labels = (samples[:, 0] > 0).astype(int)
+        T = np.array([rng.choice(60, 3, replace=False) for _ in range(100)])
+        near, far = (np.abs(samples[T[:, 0], 1] - samples[T[:, i], 1]) for i in (1, 2))
+        T = np.where((near < far)[:, None], T, T[:, [0, 2, 1]])
+
+        def ratio(weight):
+            M = FrobMetric(C=10).fit(
+                samples, labels, triplets=T, triplet_weight=np.full(100, weight)
+            ).get_mahalanobis_matrix()
+            return M[1, 1] / M[0, 0]
+
+        assert ratio(1e-3) < 0.5
+        assert ratio(1e3) > 2
+
+    def test_neighbour_lists_beside_labels(self):
+        lists = FrobMetric(**TIGHT).fit(X, Y, triplets=mine_triplets(X, Y, 1))
+        rows = FrobMetric(**TIGHT).fit(X, Y, triplets=mine_triplets(X, Y, 1).to_array())
+        assert lists.certificate_.primal == pytest.approx(rows.certificate_.primal, rel=1e-6)
+
+    @pytest.mark.parametrize("options", [
+        {}, {"n_passes": 3}, {"prior": "within"}, {"prior": np.eye(4)}, {"pull": 0.1},
+        {"kernel": "rbf"}, {"loss": "squared_hinge"},
+    ], ids=str)
+    def test_certify(self, options):
+        metric = FrobMetric(C=10, keep_dual=True, **options).fit(X, Y, triplets=GIVEN)
+        assert metric.certify(X).relative_gap <= 1e-3
+        np.testing.assert_array_equal(metric.triplets_.to_array()[-5:], GIVEN)
+        assert metric.dual_coef_.shape == (1350 + 5,)
+
+    def test_passes_keep_what_was_given(self):
+        one = FrobMetric(keep_dual=True).fit(X, Y, triplets=GIVEN)
+        two = FrobMetric(keep_dual=True, n_passes=2).fit(X, Y, triplets=GIVEN)
+        again = mine_triplets(one.transform(X), Y).to_array()
+        found = two.triplets_.to_array()
+        assert np.mean(np.sort(found[:-5], axis=0) == np.sort(again, axis=0)) > 0.99
+        np.testing.assert_array_equal(found[-5:], GIVEN)
+
+    def test_the_path_has_the_same_problems(self):
+        path = frob_path(X, Y, [1, 30], triplets=GIVEN, tol=1e-6)
+        assert path.n_triplets == 1355
+        for point in path.points:
+            fit = FrobMetric(C=point.C, tol=1e-6).fit(X, Y, triplets=GIVEN)
+            assert point.certificate.primal == pytest.approx(fit.certificate_.primal, rel=1e-5)
+
+    @pytest.mark.parametrize(("arguments", "match"), [
+        ({"triplets": [[0, 1, 150]]}, r"triplets\[0\] = \(0, 1, 150\) is out of range"),
+        ({"triplets": GIVEN, "triplet_weight": [1.0]}, "triplet_weight has shape"),
+        ({"triplets": GIVEN, "triplet_weight": -np.ones(5)}, "must be non-negative"),
+        ({"triplet_weight": np.ones(5)}, "triplet_weight was given without triplets"),
+    ])
+    def test_bad_input(self, arguments, match):
+        with pytest.raises(ValueError, match=match):
+            FrobMetric().fit(X, Y, **arguments)
+
+
+class TestPartialFit:
+    def test_without_an_earlier_fit_it_is_fit(self):
+        one, other = FrobMetric(C=10).fit(X, Y), FrobMetric(C=10).partial_fit(X, Y)
+        np.testing.assert_array_equal(one.components_, other.components_)
+        assert not hasattr(other, "prior_components_")
+        triplets = FrobMetric(C=10).partial_fit(X, triplets=GIVEN, triplet_weight=np.ones(5))
+        assert triplets.n_triplets_ == 5
+
+    def test_the_old_metric_is_the_prior(self):
+        updated = FrobMetric(**TIGHT).fit(X[::2], Y[::2])
+        old = updated.get_mahalanobis_matrix()
+        updated.partial_fit(X[1::2], Y[1::2])
+        fresh = FrobMetric(prior=old, **TIGHT).fit(X[1::2], Y[1::2])
+        assert updated.certificate_.primal == pytest.approx(fresh.certificate_.primal, rel=1e-6)
+        np.testing.assert_allclose(
+            updated.get_mahalanobis_matrix(), fresh.get_mahalanobis_matrix(), atol=1e-3)
+        P = updated.prior_components_
+        np.testing.assert_allclose(P.T @ P, old, atol=1e-12)
+
+    def test_the_optimum_against_cvxpy(self, rng):
+        samples = rng.normal(size=(14, 4))
+        first = np.array([[0, 1, 2], [3, 4, 5], [6, 0, 3]])
+        second = np.array([[1, 5, 6], [0, 4, 2]])
+        metric = FrobMetric(C=2.0, tol=1e-9).fit(samples[:7], triplets=first)
+        old = metric.get_mahalanobis_matrix()
+        metric.partial_fit(samples[7:], triplets=second, triplet_weight=[2.0, 1.0])
+        assert_optimal(metric, *cvxpy_optimum(samples[7:], second, 2.0, [2.0, 1.0], prior=old))
+
+    def test_wide_data_are_updated_in_the_span_of_old_and_new(self, rng):
+        """Against the problem over all features."""
+        samples = rng.normal(size=(10, 16))
+        T = np.array([[0, 1, 2], [3, 4, 0], [2, 3, 1]])
+        metric = FrobMetric(C=3.0, tol=1e-9, n_components="rank").fit(samples[:5], triplets=T)
+        old, rank = metric.get_mahalanobis_matrix(), metric.rank_
+        metric.partial_fit(samples[5:], triplets=T)
+        assert metric.n_directions_ == 5 + rank < 16
+        assert_optimal(metric, *cvxpy_optimum(samples[5:], T, 3.0, prior=old))
+
+    @pytest.mark.parametrize("C", [1e-7, 1e4])
+    def test_the_larger_c_the_more_the_new_samples_count(self, C):
+        metric = FrobMetric(C=10).fit(X, Y)
+        old = metric.get_mahalanobis_matrix()
+        metric.set_params(C=C).partial_fit(X[::-1], triplets=149 - GIVEN)
+        change = np.linalg.norm(metric.get_mahalanobis_matrix() - old) / np.linalg.norm(old)
+        assert change < 1e-3 if C < 1 else change > 0.1
+
+    def test_certify_knows_the_old_metric(self):
+        metric = FrobMetric(C=10, keep_dual=True, prior="within").fit(X[::2], Y[::2])
+        metric.partial_fit(X[1::2], Y[1::2], triplets=[[0, 25, 50], [60, 1, 35]])
+        certificate = metric.certify(X[1::2])
+        assert certificate.primal == pytest.approx(metric.certificate_.primal, rel=1e-6)
+        assert not hasattr(metric, "prior_factor_")
+        with pytest.raises(CertificateError):
+            metric.certify(X[::2])
+        metric.prior_components_ = 2 * metric.prior_components_
+        with pytest.raises(CertificateError):
+            metric.certify(X[1::2])
+
+    def test_a_new_fit_forgets(self):
+        metric = FrobMetric(C=10).fit(X, Y).partial_fit(X, Y).fit(X, Y)
+        assert not hasattr(metric, "prior_components_")
+        np.testing.assert_array_equal(metric.components_, FrobMetric(C=10).fit(X, Y).components_)
+
+    def test_many_small_updates_end_near_one_fit(self, rng):
+        order = rng.permutation(150)
+        metric = FrobMetric(C=100)
+        for part in np.array_split(order, 3):
+            metric.partial_fit(X[part], Y[part])
+        whole = FrobMetric(C=100).fit(X, Y)
+        a, b = pdist(metric.transform(X)), pdist(whole.transform(X))
+        assert np.corrcoef(a, b)[0, 1] > 0.9
+
+    def test_an_update_of_a_metric_that_is_zero(self):
+        line = np.array([[0.0], [1.0], [2.0]])
+        with pytest.warns(UserWarning, match="the learned metric is zero"):
+            metric = FrobMetric(C=1).fit(line, triplets=[[0, 2, 1]])
+        metric.partial_fit(line, triplets=[[0, 1, 2]])
+        fresh = FrobMetric(C=1).fit(line, triplets=[[0, 1, 2]])
+        np.testing.assert_allclose(metric.components_, fresh.components_, atol=1e-6)
+
+    def test_a_truncated_metric_is_updated_as_it_stands(self):
+        metric = FrobMetric(C=10, n_components=1).fit(X, Y)
+        old = metric.get_mahalanobis_matrix()
+        metric.set_params(C=1e-9).partial_fit(X, Y)
+        np.testing.assert_allclose(metric.get_mahalanobis_matrix(), old, atol=1e-5)
+
+    def test_single_precision(self):
+        metric = FrobMetric(C=10).fit(X.astype(np.float32), Y)
+        metric.partial_fit(X.astype(np.float32), Y)
+        assert metric.components_.dtype == np.float32
+
+    def test_bad_input_leaves_the_metric(self):
+        metric = FrobMetric(C=10).fit(X, Y)
+        before = metric.components_.copy()
+        with pytest.raises(ValueError, match="expecting 4 features"):
+            metric.partial_fit(X[:, :3], Y)
+        with pytest.raises(ValueError, match="triplet_weight was given without triplets"):
+            metric.partial_fit(X, Y, triplet_weight=[1.0])
+        with pytest.raises(ValueError, match="one class"):
+            metric.partial_fit(X[:50], Y[:50])
+        np.testing.assert_array_equal(metric.components_, before)
+
+    def test_not_fitted_means_not_fitted(self):
+        with pytest.raises(NotFittedError):
+            FrobMetric().get_metric()
+
+    @settings(max_examples=15, deadline=None)
+    @given(seed=st.integers(0, 10_000), n=st.integers(6, 20), d=st.integers(1, 30))
+    def test_every_update_is_certified(self, seed, n, d):
+        rng = np.random.default_rng(seed)
+        y = np.arange(n) % 2
+        metric = FrobMetric(C=10, keep_dual=True, max_iter=5000)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "classes with fewer|the learned metric is zero")
+            for _ in range(2):
+                samples = rng.normal(size=(n, d))
+                metric.partial_fit(samples, y)
+        assert metric.certificate_.relative_gap <= 1e-3
+        assert metric.certify(samples).relative_gap <= 1.001e-3
+
+
+class TestChosenC:
+    """FrobMetricCV chooses C once; an update keeps the choice."""
+
+    def test_an_update_uses_the_chosen_value(self):
+        metric = FrobMetricCV(Cs=[1, 100], cv=2).partial_fit(X[::2], Y[::2])
+        chosen, errors = metric.C_, metric.cv_errors_.copy()
+        old = metric.get_mahalanobis_matrix()
+        metric.partial_fit(X[1::2], Y[1::2])
+        assert chosen == metric.C_
+        np.testing.assert_array_equal(metric.cv_errors_, errors)
+        fresh = FrobMetric(C=chosen, prior=old).fit(X[1::2], Y[1::2])
+        assert metric.certificate_.primal == pytest.approx(fresh.certificate_.primal, rel=2e-3)
+
+    def test_triplets_can_update_it(self):
+        metric = FrobMetricCV(Cs=[1, 100], cv=2).fit(X, Y).partial_fit(X, triplets=GIVEN)
+        assert metric.n_triplets_ == 5
+        with pytest.raises(TypeError, match="triplets"):  # there C is chosen by labels
+            FrobMetricCV(Cs=[1, 100], cv=2).partial_fit(X, triplets=GIVEN)
