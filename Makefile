@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SKLEARN ?= 1.6.1 1.7.2 1.8.0 1.9.1
 
-.PHONY: help demo test lint sklearn-matrix bench bench-sdp bench-unfolding bench-tables bench-paper clean
+.PHONY: help demo test lint sklearn-matrix bench bench-sdp bench-unfolding bench-tables bench-comparisons bench-paper clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -61,6 +61,13 @@ bench-tables: $(VENV)/.test  ## the paper's tables of metrics beside every rival
 	$(BIN)/python -m frobmetric.experiments.rivals.setup lmnn itml
 	$(BIN)/frobmetric reproduce uci -o benchmarks/results/uci
 	$(BIN)/frobmetric reproduce action -o benchmarks/results/action
+	$(BIN)/frobmetric reproduce lfw -o benchmarks/results/lfw --no-pictures
+
+bench-comparisons: $(VENV)/.test  ## human comparisons, pair learners, kernels and text; needs the data folder
+	$(BIN)/python -m frobmetric.experiments.rivals.setup itml
+	$(BIN)/python benchmarks/shoes.py
+	$(BIN)/python benchmarks/pair_learners.py
+	$(BIN)/python benchmarks/kernels.py
 
 bench-paper: $(VENV)/.test  ## the paper's rows, the choice of C, growth with D and m
 	$(BIN)/python benchmarks/paper_rows.py

@@ -62,9 +62,9 @@ class FrobMetric(FrobEstimator, TripletEstimator):
     degree : int, default=3
     coef0 : float, default=1
     n_directions : int, default=None
-        Work in so many leading directions of the data, and those of a prior matrix. All if None, so that nothing is
-        lost; with sparse X or a kernel, which may have very many, at most 500, and a warning says
-        what share of the variance they have.
+        Work in so many leading directions of the data, and in those of a prior matrix. All of
+        them if None, so that nothing is lost; with sparse X or a kernel, which may have very many,
+        at most 500, and a warning says what share of the variance they have.
     n_passes : int, default=1
         With labels: after the first fit, find the neighbours again under the learned metric and
         solve again, so many times in all.

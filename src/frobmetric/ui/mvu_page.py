@@ -62,7 +62,7 @@ def page_blocks(results, figures, settings, command, *, quick=False):
     for result in results:
         drawn = [Figure(*each) for each in figures.get(result.experiment.name, [])]
         blocks += _section(result, drawn)
-    return [*blocks, *_colophon(results, settings, command)]
+    return [*blocks, *colophon(results, settings, command)]
 
 
 def _section(result, drawn):
@@ -153,7 +153,7 @@ def _time_tables(result):
         yield Table(["n", "method", "remark"], remarks, "Remarks.", texts=("method", "remark"))
 
 
-def _colophon(results, settings, command):
+def colophon(results, settings, command):
     machines = {_one_line(cell.machine) for result in results for cell in result.cells
                 if cell.machine}
     yield Heading("How this was made")

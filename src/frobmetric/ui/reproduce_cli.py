@@ -1,4 +1,4 @@
-"""The commands that make the paper's figures and tables again: reproduce mvu, uci, action."""
+"""The commands that make the paper's figures and tables again: reproduce mvu, uci, action, lfw."""
 
 from __future__ import annotations
 
@@ -66,6 +66,15 @@ class ActionPart(StrEnum):
     words = "words"
 
 
+class LFWPart(StrEnum):
+    """The parts of `reproduce lfw`."""
+
+    choice = "choice"
+    folds = "folds"
+    table = "table"
+    methods = "methods"
+
+
 Output = Annotated[
     Path, typer.Option("-o", "--output", help="Folder for the page, its figures and results.")
 ]
@@ -86,6 +95,23 @@ OnlyPart = Annotated[
     typer.Option("--only", show_default=False,
                  help="Fill this column, or merge words, only; can be given several times. The "
                  "page keeps what the folder has of others."),
+]  # fmt: skip
+OnlyFaces = Annotated[
+    list[LFWPart] | None,
+    typer.Option("--only", show_default=False,
+                 help="Do this part only, and the choices that it needs; can be given several "
+                 "times. The page keeps what the folder has of others."),
+]  # fmt: skip
+FaceLimit = Annotated[
+    float,
+    typer.Option("--limit", metavar="SECONDS", callback=options.positive,
+                 help="For each fit. A method over it on View 1 or in a fold is not tried again."),
+]  # fmt: skip
+FacePictures = Annotated[
+    bool,
+    typer.Option("--pictures/--no-pictures",
+                 help="Draw some triplets of faces. The pictures carry no licence: a page with "
+                 "them is not to be published."),
 ]  # fmt: skip
 Methods = Annotated[
     list[str] | None,
@@ -232,4 +258,37 @@ def action(
     return reproduce_action(
         output, [name.value for name in only or ()], methods or [], runs=runs, quick=quick,
         limit=limit, budget=budget, data=data, threads=threads or os.cpu_count(),
+    )  # fmt: skip
+
+
+@app.command(epilog=CODES)
+@reports
+def lfw(
+    output: Output = Path("lfw"),
+    only: OnlyFaces = None,
+    quick: Quick = False,
+    limit: FaceLimit = 600.0,
+    pictures: FacePictures = True,
+    data: DataFolder = None,
+    threads: Threads = None,
+    as_json: options.Json = False,
+):
+    """Reproduce face verification: Labeled Faces in the Wild.
+
+    Chooses parameters on View 1 and judges metrics by ten folds of View 2: FrobMetric over
+    dimensions and numbers of triplets as in the paper's table, and other methods beside it. The
+    folder gets index.md and index.html with all numbers beside the paper's, table.csv, results.json
+    and figures. Finished results are kept in its folder `cells`, so that the same command goes on
+    where it was stopped.
+
+    \b
+    LMNN and ITML come from
+      python -m frobmetric.experiments.rivals.setup
+    and are left out where they are not there.
+    """
+    from .lfw_actions import reproduce_lfw
+
+    return reproduce_lfw(
+        output, [name.value for name in only or ()], quick=quick, limit=limit, pictures=pictures,
+        data=data, threads=threads or os.cpu_count(),
     )  # fmt: skip

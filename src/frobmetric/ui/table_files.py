@@ -19,7 +19,7 @@ DETAILS = (*LONG, "tries", "detail", "machine", "rules")
 def write_files(folder, view, settings, command):
     """Write both files; their paths."""
     contents = {
-        "table.csv": _csv(rows(view)),
+        "table.csv": as_csv(rows(view)),
         "results.json": json.dumps(_everything(view, settings, command), indent=1,
                                    allow_nan=False),
     }
@@ -69,7 +69,7 @@ def _row(view, result, method):
     }
 
 
-def _csv(found):
+def as_csv(found):
     text = io.StringIO()
     if found:
         writer = csv.DictWriter(text, found[0], lineterminator="\n")

@@ -1,16 +1,18 @@
 """Runs one learner in a process of its own; needs NumPy and what it is to run, not frobmetric.
 
     python -P child.py estimator module:class PACKAGES [FOLDER]
+    python -P child.py pair_estimator module:class PACKAGES [FOLDER]
     python -P child.py function module:function PACKAGES [FOLDER]
 
 Without a folder it says "ready", takes one folder after the other from its standard input, a line
 each, and answers each with a line, "done" or "failed". When its input ends, so does it, at once.
 
 An estimator follows scikit-learn: made with the parameters of the task, fit(X, y), then
-`components_`. A function is called with the arrays and numbers of the task and returns (L, detail),
-or (arrays by name, detail). Before the clock starts the packages (with commas) are imported, the
-versions of all being reported, and `warm_up` of the module is called if it has one. Warnings that
-a method did not converge become the remark of the detail.
+`components_`. One of pairs follows metric-learn: fit(pairs, y) on row numbers, y being 1 or -1, and
+X its `preprocessor`. A function is called with the arrays and numbers of the task and returns
+(L, detail), or (arrays by name, detail). Before the clock starts the packages (with commas) are
+imported, the versions of all being reported, and `warm_up` of the module is called if it has one.
+Warnings that a method did not converge become the remark of the detail.
 """
 
 import json
@@ -42,7 +44,17 @@ def fit_estimator(kind, task):
     return scale * model.components_.T, {"steps": None if steps is None else int(steps)}
 
 
-KINDS = {"estimator": fit_estimator, "function": lambda learn, task: learn(task)}
+def fit_pair_estimator(kind, task):
+    model = kind(random_state=task["seed"], preprocessor=task["X"], **task["parameters"])
+    model.fit(task["pairs"], np.where(task["same"], 1, -1))
+    return model.components_.T, {"steps": int(model.n_iter_)}
+
+
+KINDS = {
+    "estimator": fit_estimator,
+    "pair_estimator": fit_pair_estimator,
+    "function": lambda learn, task: learn(task),
+}
 
 
 def remarking(learn, *arguments):

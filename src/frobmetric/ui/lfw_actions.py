@@ -1,0 +1,155 @@
+"""What `reproduce lfw` does, once its arguments are read."""
+
+from __future__ import annotations
+
+import shlex
+
+from ..datasets_pairs import load_face_pictures
+from ..experiments.lfw import Watch, conduct
+from ..experiments.lfw_cells import Store
+from ..experiments.lfw_methods import FROB
+from ..experiments.lfw_plan import MAIN, PARTS, plan
+from ..experiments.lfw_recipe import Recipe
+from ..experiments.lfw_summary import done
+from .extras import MissingExtraError
+from .lfw_files import DETAILS, write_files
+from .lfw_page import TITLE, page_blocks
+from .lfw_words import rule_words, share, where
+from .reproduce_actions import make_folder
+from .reproduce_page import write_page
+from .table_actions import words_of
+from .table_files import short
+from .table_words import outcome_words, seconds
+from .terminal import ExitCode, Report, live_line, say
+
+NOT_WANTED = "--no-pictures was given"
+
+
+def reproduce_lfw(output, chosen, *, quick, limit, pictures, data, threads):
+    """Run the chosen parts and write the page; Ctrl-C writes what is finished.
+
+    Parameters
+    ----------
+    output : Path
+        A folder, made if it is not there.
+    chosen : list of str
+        Of `PARTS`; all if empty.
+    quick : bool
+    limit : float
+        Seconds for each fit.
+    pictures : bool
+        Whether to draw some triplets.
+    data : Path, optional
+        Folder of the data files.
+    threads : int
+
+    Returns
+    -------
+    Report
+    """
+    make_folder(output)
+    with live_line("looking for what is finished") as show:
+        result = conduct(
+            plan(quick=quick), Store(output / "cells"), limit, threads, folder=data,
+            chosen=chosen or PARTS, watch=Lines(show),
+        )  # fmt: skip
+    words = words_of(chosen, PARTS, quick=quick, runs=None, data=data)
+    words += [] if pictures else ["--no-pictures"]
+    command = _command(output, limit, threads, words)
+    settings = {"limit": f"{limit:g} s for each fit", "threads": str(threads)}
+    page = _write(output, result, data, pictures, settings, command)
+    return _report(page, result, command)
+
+
+class Lines(Watch):
+    """Says what has ended, and shows on a terminal what is under way."""
+
+    def __init__(self, show):
+        self.show = show
+
+    def begin(self, task, label, done, whole):
+        if self.show:
+            self.show(f"{_where(task)}: {label}   {done} of {whole}")
+
+    def end(self, cell):
+        remark = f"   ({cell.remark})" if cell.remark and cell.outcome != "limit" else ""
+        found = outcome_words(cell)
+        if cell.is_done:
+            best = max(cell.rules, key=lambda rule: cell.judged(rule).held_out)
+            found = (f"{share(cell.judged(best).accuracy)} % by {rule_words(best)}   "
+                     f"{seconds(cell.seconds)}")  # fmt: skip
+        say(f"{_where(cell.task)}: {cell.label}   {found}{remark}")
+
+
+def _where(task):
+    return where(task, Recipe.from_text(task.recipe))
+
+
+def _command(output, limit, threads, words):
+    """What makes the same page again."""
+    words = ["frobmetric", "reproduce", "lfw", "-o", output, *words,
+             "--limit", f"{limit:g}", "--threads", threads]  # fmt: skip
+    return shlex.join(map(str, words))
+
+
+def _write(output, result, data, pictures, settings, command):
+    """The page, its figures and files; the path of the HTML."""
+    figures, without = {}, ""
+    with live_line("drawing"):
+        try:
+            from . import lfw_figures
+
+            figures["curves"] = lfw_figures.draw_curves(result, output)
+            # a file from before is not to stay beside a page that says there is none
+            (output / lfw_figures.TRIPLETS).unlink(missing_ok=True)
+            figures["triplets"], without = _triplets(lfw_figures, output, result, data, pictures)
+        except MissingExtraError as error:
+            say(f"no figures: {error}")
+            without = str(error)
+        write_files(output, result, settings, command)
+        blocks = page_blocks(result, figures, without, settings, command)
+        return write_page(output, TITLE, blocks)[-1]
+
+
+def _triplets(lfw_figures, output, result, data, pictures):
+    """The figure of triplets, and why there is none."""
+    cells = done(result.folds.get((FROB.name, MAIN), []))
+    if not pictures:
+        return [], NOT_WANTED
+    if not cells:
+        return [], "no fold is finished"
+    try:
+        faces = load_face_pictures("lfw", folder=data)
+    except (OSError, ValueError) as error:
+        return [], str(error)
+    return lfw_figures.draw_triplets(cells[0].detail["examples"], faces, output), ""
+
+
+def _report(page, result, command):
+    cells = result.cells
+    if result.reason:
+        say(f"warning: the faces were left out: {result.reason}")
+    if result.interrupted:
+        say(f"interrupted; what is finished was kept. To go on: {command}")
+    data = {
+        "page": str(page),
+        "command": command,
+        "cells": [short(cell, DETAILS) for cell in cells],
+        "left_out": {"lfw": result.reason} if result.reason else {},
+    }
+    text = f"{page}: {len(done(cells))} of {len(cells)} results are there"
+    return Report(_code(result, cells), text, data)
+
+
+def _code(result, cells):
+    if result.interrupted:
+        return ExitCode.INTERRUPTED
+    if not done(cells):
+        return ExitCode.BAD_DATA
+    ours = {method.name for method in result.plan.methods if method.is_ours}
+    own = [cell for cell in cells if cell.task.method in ours and cell.outcome != "skipped"]
+    return ExitCode.CERTIFIED if all(map(_is_certified, own)) else ExitCode.NOT_CERTIFIED
+
+
+def _is_certified(cell):
+    return cell.is_done and cell.detail.get("status") == "optimal"
