@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, field
-from hashlib import blake2b
 from importlib.metadata import version
 
 import numpy as np
@@ -12,7 +11,7 @@ import numpy as np
 from .lfw_methods import Setup
 from .lfw_rules import Judged, judge, score
 from .record import describe_machine
-from .store import ENDED, CellStore, Settling, ending
+from .store import ENDED, CellStore, Settling, ending, task_digest
 
 
 @dataclass(frozen=True)
@@ -49,8 +48,7 @@ class Task:
     @property
     def file_name(self):
         """Other tasks of the same method have other names: none takes the place of another."""
-        digest = blake2b(json.dumps(asdict(self)).encode(), digest_size=5).hexdigest()
-        return f"{self.split}-{self.variant}-{self.method}-{digest}.json"
+        return f"{self.split}-{self.variant}-{self.method}-{task_digest(self, 5)}.json"
 
 
 @dataclass(frozen=True)

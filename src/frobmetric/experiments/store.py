@@ -67,6 +67,11 @@ class CellStore:
                 file.write(json.dumps(asdict(cell), allow_nan=False).encode())
 
 
+def task_digest(task, size):
+    """Letters, two for each of `size`, by which tasks that differ in anything are told apart."""
+    return blake2b(json.dumps(asdict(task)).encode(), digest_size=size).hexdigest()
+
+
 def checksum(*arrays):
     """The same for equal arrays, as 16 letters."""
     digest = blake2b(digest_size=8)

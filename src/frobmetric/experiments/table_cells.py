@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, field
-from hashlib import blake2b
 from importlib.metadata import version
 from math import inf
 
 from .record import describe_machine
-from .store import ENDED, CellStore, Settling, ending
+from .store import ENDED, CellStore, Settling, ending, task_digest
 from .table_choice import choose
 from .table_measures import JUDGES, MAIN, RULES
 
@@ -55,8 +54,7 @@ class Task:
     @property
     def file_name(self):
         """Other tasks of the same method have other names: none takes the place of another."""
-        digest = blake2b(json.dumps(asdict(self)).encode(), digest_size=4).hexdigest()
-        return f"{self.column}-{self.run:02}-{self.method}-{digest}.json"
+        return f"{self.column}-{self.run:02}-{self.method}-{task_digest(self, 4)}.json"
 
 
 @dataclass(frozen=True)
