@@ -14,7 +14,7 @@ from drawn_faces import write_faces
 from frobmetric.datasets_pairs import FacePairs, load_faces
 from frobmetric.experiments import lfw, lfw_paper, lfw_plan, lfw_rules
 from frobmetric.experiments.lfw_cells import Cell, Store, compute, task_of
-from frobmetric.experiments.lfw_methods import FROB, METHODS, Method, Setup, triplets_of
+from frobmetric.experiments.lfw_methods import FROB, METHODS, Method, Setup
 from frobmetric.experiments.lfw_recipe import Images, Recipe, principal_axes
 from frobmetric.experiments.lfw_splits import VARIANTS, Split, divide, view1, view2
 from frobmetric.experiments.lfw_summary import RATES, curve, mean
@@ -176,11 +176,22 @@ def test_a_recipe_as_text():
 # Triplets and rules
 
 
+def test_triplets_are_drawn_from_the_same_ones(faces):
+    """Whether or not others were asked for before."""
+    split, few = view2(faces, 2, "people"), replace(SMALL, n_triplets=30)
+    used = Images(faces.X)
+    used.triplets(split, replace(SMALL, n_triplets=50))
+    used.triplets(split, replace(few, n_neighbors=2))
+    np.testing.assert_array_equal(
+        used.triplets(split, few), Images(faces.X).triplets(split, few))
+    assert len(used.triplets(split, few)) == 30
+
+
 def test_triplets_show_known_people(faces):
     for variant in VARIANTS:
         split = view2(faces, 2, variant)
-        Z = Images(faces.X).vectors(split, SMALL)
-        rows = split.known[triplets_of(Z, split, replace(SMALL, n_triplets=100_000))]
+        images = Images(faces.X)
+        rows = split.known[images.triplets(split, replace(SMALL, n_triplets=100_000))]
         anchor, near, far = faces.person[rows].T
         assert (anchor == near).all()
         assert (anchor != far).all()

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 
-from ..metric.pair_triplets import triplets_from_pairs
 from ..metric.triplets import mine_triplets
 from .lfw_recipe import Recipe
 from .rivals import boost, frob, lmnn, lmnn_matrix
@@ -58,7 +57,7 @@ class Method:
     ----------
     name, label : str
     learn : callable
-        (Z, split, setup, limit, threads) -> Fitted, the map being one of the columns of Z.
+        (images, split, setup, limit, threads) -> Fitted, the map being one of their vectors.
     changes : mapping
         What its recipe has in place of the common one.
     given : mapping
@@ -92,31 +91,22 @@ class Method:
 
     def map(self, images, split, setup, limit, threads):
         """The images in the learned space, and the `Fitted` that led there."""
-        Z = images.vectors(split, setup.recipe)
-        fitted = self.learn(Z, split, setup, limit, threads)
-        return fitted.transform(Z), fitted
+        fitted = self.learn(images, split, setup, limit, threads)
+        return fitted.transform(images.vectors(split, setup.recipe)), fitted
 
 
-def _nothing(Z, split, setup, limit, threads):
-    """Z as it is: the recipe says all."""
-    return Fitted(np.eye(Z.shape[1]), 0.0)
-
-
-def triplets_of(Z, split, recipe):
-    """Triplets from the training pairs, as places among the known images."""
-    pairs = split.known_pairs
-    return triplets_from_pairs(
-        Z[split.known], pairs.index, pairs.same, split.identity, recipe.n_neighbors,
-        pool=np.arange(len(split.known)), n_triplets=recipe.n_triplets, random_state=0,
-    )  # fmt: skip
+def _nothing(images, split, setup, limit, threads):
+    """The vectors as they are: the recipe says all."""
+    return Fitted(np.eye(images.vectors(split, setup.recipe).shape[1]), 0.0)
 
 
 def _from_triplets(rival, names):
     """Learns from triplets; `names` are what its program takes of the recipe."""
 
-    def learn(Z, split, setup, limit, threads):
+    def learn(images, split, setup, limit, threads):
         own = {name: getattr(setup.recipe, name) for name in names} | dict(setup.parameters)
-        triplets = triplets_of(Z, split, setup.recipe)
+        triplets = images.triplets(split, setup.recipe)
+        Z = images.vectors(split, setup.recipe)
         fitted = rival.fit(
             Z[split.known], triplets=triplets, parameters=own, limit=limit, threads=threads
         )
@@ -128,8 +118,8 @@ def _from_triplets(rival, names):
 
 
 def _from_pairs(rival: Rival):
-    def learn(Z, split, setup, limit, threads):
-        pairs = split.known_pairs
+    def learn(images, split, setup, limit, threads):
+        pairs, Z = split.known_pairs, images.vectors(split, setup.recipe)
         return rival.fit(
             Z[split.known], pairs=(pairs.index, pairs.same), parameters=dict(setup.parameters),
             limit=limit, threads=threads,
@@ -141,8 +131,8 @@ def _from_pairs(rival: Rival):
 def _from_labels(rival: Rival):
     """Learns from the images of people who have several."""
 
-    def learn(Z, split, setup, limit, threads):
-        rows = split.has_another
+    def learn(images, split, setup, limit, threads):
+        rows, Z = split.has_another, images.vectors(split, setup.recipe)
         return rival.fit(
             Z[split.known][rows], split.identity[rows], parameters=dict(setup.parameters),
             limit=limit, threads=threads,
@@ -154,8 +144,8 @@ def _from_labels(rival: Rival):
 def _matrix_from_labels(rival: Rival):
     """Learns from triplets of the images of people who have several."""
 
-    def learn(Z, split, setup, limit, threads):
-        rows = split.has_another
+    def learn(images, split, setup, limit, threads):
+        rows, Z = split.has_another, images.vectors(split, setup.recipe)
         X, y = Z[split.known][rows], split.identity[rows]
         triplets = mine_triplets(X, y, 1, 3, warn_small=False)
         own = {"C": setup.recipe.C} | dict(setup.parameters)

@@ -10,6 +10,7 @@ import numpy as np
 from scipy.linalg import eigh
 from sklearn.preprocessing import normalize
 
+from ..metric.pair_triplets import complete_pairs
 from .rivals.rca import whitening, within_covariance
 
 #: The most dimensions that a recipe can ask for.
@@ -76,7 +77,7 @@ class Images:
 
     def __init__(self, X, most=MOST):
         self.X, self.most = X, most
-        self._components, self._vectors = Kept(), Kept()
+        self._components, self._vectors, self._completed = Kept(), Kept(), Kept()
 
     def vectors(self, split, recipe):
         """All images as vectors, by a recipe and what is known in a split.
@@ -91,9 +92,19 @@ class Images:
         ndarray of shape (n_images, n_dimensions)
             The mean of the known images is zero, before vectors are brought to unit length.
         """
-        how = recipe.root, recipe.n_dimensions, recipe.space, recipe.shrink, recipe.unit
-        key = split.name, split.variant, *how
-        return self._vectors.get(key, lambda: self._lay_out(split, *how))
+        key = _key(split, recipe)
+        return self._vectors.get(key, lambda: self._lay_out(split, *key[2:]))
+
+    def triplets(self, split, recipe):
+        """Triplets from the training pairs of a split, as places among its known images."""
+        pairs, Z = split.known_pairs, self.vectors(split, recipe)[split.known]
+        completed = self._completed.get(
+            (*_key(split, recipe), recipe.n_neighbors),
+            lambda: complete_pairs(
+                Z, pairs.index, pairs.same, split.identity, recipe.n_neighbors, np.arange(len(Z))
+            ),
+        )
+        return completed.draw(recipe.n_triplets, random_state=0)
 
     def _lay_out(self, split, root, n_dimensions, space, shrink, unit):
         key = split.seen.tobytes(), root
@@ -114,6 +125,12 @@ class Images:
     @cached_property
     def _roots(self):
         return np.sqrt(self.X.astype(np.float32))
+
+
+def _key(split, recipe):
+    """What vectors depend on."""
+    how = recipe.root, recipe.n_dimensions, recipe.space, recipe.shrink, recipe.unit
+    return split.name, split.variant, *how
 
 
 class Kept:

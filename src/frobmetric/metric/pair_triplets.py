@@ -75,12 +75,40 @@ def triplets_from_pairs(
     array([[0, 1, 2],
            [1, 0, 2]])
     """
+    if n_triplets is not None:
+        _check_count("n_triplets", n_triplets)
+    completed = complete_pairs(X, pairs, same, identity, n_neighbors, pool)
+    return completed.draw(n_triplets, random_state)
+
+
+@dataclass(frozen=True, eq=False)
+class CompletedPairs:
+    """All triplets of some pairs, to draw from.
+
+    Attributes
+    ----------
+    triplets : ndarray of intp of shape (n, 3)
+    is_matched : ndarray of bool of shape (n,)
+        Whether each is from a matched pair.
+    """
+
+    triplets: np.ndarray
+    is_matched: np.ndarray
+
+    def draw(self, n_triplets=None, random_state=None):
+        """At most so many; both kinds keep their proportion."""
+        if n_triplets is None or n_triplets >= len(self.triplets):
+            return self.triplets
+        random = check_random_state(random_state)
+        return self.triplets[_draw(self.is_matched, n_triplets, random)]
+
+
+def complete_pairs(X, pairs, same, identity=None, n_neighbors=5, pool=None):
+    """All that `triplets_from_pairs` has to draw from; its parameters are explained there."""
     X = check_array(X, dtype=np.float64)
     pairs = _as_pairs(pairs, len(X))
     same = as_same(same, len(pairs))
     _check_count("n_neighbors", n_neighbors)
-    if n_triplets is not None:
-        _check_count("n_triplets", n_triplets)
     pool = np.unique(pairs) if pool is None else _as_pool(pool, len(X))
     people = _known(identity, pairs, same, len(X))
     found, is_matched = _complete(X, pairs, same, people, pool, n_neighbors)
@@ -88,9 +116,7 @@ def triplets_from_pairs(
     found, is_matched = found[first], is_matched[first]
     if not len(found):
         raise ValueError(_why_none(same, identity))
-    if n_triplets is None or n_triplets >= len(found):
-        return found
-    return found[_draw(is_matched, n_triplets, check_random_state(random_state))]
+    return CompletedPairs(found, is_matched)
 
 
 def as_identities(name, values, n_samples):
