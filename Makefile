@@ -61,7 +61,7 @@ bench-tables: $(VENV)/.test  ## the paper's tables of metrics beside every rival
 	$(BIN)/python -m frobmetric.experiments.rivals.setup lmnn itml
 	$(BIN)/frobmetric reproduce uci -o benchmarks/results/uci
 	$(BIN)/frobmetric reproduce action -o benchmarks/results/action
-	$(BIN)/frobmetric reproduce lfw -o benchmarks/results/lfw --no-pictures
+	$(BIN)/frobmetric reproduce lfw -o benchmarks/results/lfw
 
 bench-comparisons: $(VENV)/.test  ## human comparisons, pair learners, kernels and text; needs the data folder
 	$(BIN)/python -m frobmetric.experiments.rivals.setup itml

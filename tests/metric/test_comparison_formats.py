@@ -202,6 +202,29 @@ def test_queries_that_do_not_fit_are_said():
         write_comparisons([[0, 5, 2]], weight=[0.5])
 
 
+@pytest.mark.parametrize("format", [None, "list-order", "tensor-count"])
+def test_rows_of_unequal_length_are_said(format):
+    words = "query has rows of unequal shape, of 2 to 3 entries; expected rows of 3 object numbers"
+    with pytest.raises(ValueError, match=words):
+        read_comparisons([[0, 1, 2], [0, 2]], format=format)
+
+
+def test_other_ragged_input_is_said():
+    with pytest.raises(ValueError, match="response has rows of unequal shape, of 1 to 2 entries"):
+        read_comparisons(QUERY, [1, -1, [1, 1]])
+    with pytest.raises(ValueError, match="index has rows of unequal shape, of 3 to 4 entries"):
+        write_comparisons([[0, 1, 2], [0, 1, 2, 3]])
+
+
+@pytest.mark.parametrize("n_objects", ["5", 5.5, True, 0, -1])
+def test_a_bad_number_of_objects_is_said(n_objects):
+    words = f"n_objects is {n_objects!r}; expected an integer above all indices, or leave it out"
+    with pytest.raises(ValueError, match=words):
+        read_comparisons(ORDER, n_objects=n_objects)
+    with pytest.raises(ValueError, match=words):
+        write_comparisons(ORDER, n_objects=n_objects)
+
+
 def test_tensors_that_do_not_fit_are_said():
     with pytest.raises(ValueError, match=r"the tensor has shape \(4, 3, 2\); expected \(n, n, n\)"):
         read_comparisons(np.ones((4, 3, 2)))

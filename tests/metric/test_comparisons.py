@@ -48,11 +48,15 @@ def answers(X, T):
     return far - near
 
 
-def cvxpy_optimum(X, T, C, weight=None, prior=None, loss="hinge", pull=0.0):
+def own_unit(X):
+    """The root of the mean squared distance to the mean."""
+    return np.sqrt(np.mean(np.sum((X - X.mean(axis=0)) ** 2, axis=1)))
+
+
+def cvxpy_optimum(X, T, C, weight=None, prior=None, loss="hinge", pull=0.0, unit=None):
     """The smallest value of the documented objective, written out in full."""
     cp = pytest.importorskip("cvxpy", reason="the oracle is cvxpy with Clarabel")
-    used = np.unique(X[np.unique(T)], axis=0)
-    scale = np.sqrt(np.mean(np.sum((used - used.mean(axis=0)) ** 2, axis=1)))
+    scale = unit or own_unit(np.unique(X[np.unique(T)], axis=0))
     Z, D = X / scale, X.shape[1]
     near, far = (Z[p[:, 0]] - Z[p[:, 1]] for p in ends(T))
     near, far = (np.einsum("ri,rj->rij", d, d).reshape(len(T), -1) for d in (near, far))
@@ -74,6 +78,18 @@ def check_optimal(metric, best, M):
     assert certificate.primal - best <= certificate.gap + slack
     error = np.linalg.norm(metric.get_mahalanobis_matrix() - M) * metric.scale_**2
     assert error <= certificate.distance_bound + 1e-3 * (1 + np.linalg.norm(M))
+
+
+def check_known(updated, kind, old, tuples):
+    """An update is a fit with the old metric as prior: X in another unit is another C."""
+    ratio = own_unit(np.unique(np.vstack(tuples), axis=0)) / updated.unit_
+    known = kind(prior=old, **EXACT | {"C": EXACT["C"] * ratio**4}).fit(tuples)
+    assert updated.certificate_.primal == pytest.approx(
+        known.certificate_.primal / ratio**4, rel=1e-6)
+    distance = updated.get_mahalanobis_matrix() - known.get_mahalanobis_matrix()
+    # both bounds are in the units of their problems
+    bounds = [m.certificate_.distance_bound / m.scale_**2 for m in (updated, known)]
+    assert np.linalg.norm(distance) <= sum(bounds) + 1e-6
 
 
 def outcome(metric, tuples):
@@ -207,8 +223,81 @@ def test_a_zero_metric_warns_and_predicts_no_zero():
     assert metric.rank_ == 0
     assert (metric.components_ == 0).all()
     assert (metric.predict(T) == -1).all()
+    assert metric.score(T) == metric.score(T[:, [0, 2, 1]]) == metric.score(T, -np.ones(60)) == 0.5
     tied = TripletFrobMetric(X).fit(T)
     assert tied.predict(X[[[0, 1, 1]]]).tolist() == [-1]
+
+
+@pytest.mark.parametrize("size", KINDS)
+def test_equal_distances_count_a_half(size):
+    X, T = make(size)
+    metric = KINDS[size](C=30.0).fit(X[T])
+    tied = X[[[0, 1, 1]]] if size == 3 else X[[[0, 1, 1, 0]]]
+    assert metric.score(tied) == metric.score(tied, [-1]) == 0.5
+    right = metric.predict(X[T]) == 1
+    mixed, weight = np.concatenate([X[T], tied]), np.append(np.arange(60.0), 7.0)
+    expected = (weight[:60] @ right + 3.5) / weight.sum()
+    assert metric.score(mixed, sample_weight=weight) == pytest.approx(expected, rel=1e-12)
+
+
+OTHERS = "these are not the comparisons that the metric was learned from"
+
+
+@pytest.mark.parametrize("options", [
+    {}, {"kernel": "rbf"}, {"prior": "covariance"}, {"n_directions": 2}], ids=str)
+@pytest.mark.parametrize("size", KINDS)
+def test_a_proof_is_of_the_comparisons_with_their_answers(size, options):
+    X, T = make(size)
+    y, weight = np.where(np.arange(60) % 3, 1, -1), 1.0 + np.arange(60) % 2
+    T = np.where((y > 0)[:, None], T, T[:, flip(size)])
+    metric = KINDS[size](X, C=30.0, keep_dual=True, **options).fit(T, y, weight)
+    before = vars(metric).copy()
+    assert metric.certify(T, y, weight).relative_gap <= 1.001e-3
+    assert metric.certify(X[T], y.tolist(), weight).relative_gap <= 1.001e-3
+    turned = np.where((y > 0)[:, None], T, T[:, flip(size)])
+    assert metric.certify(turned, sample_weight=weight).relative_gap <= 1.001e-3
+    order = np.roll(np.arange(60), 1)
+    for tuples, answers in [(T, None), (T, -y), (T[order], y[order]), (T, y[order])]:
+        with pytest.raises(CertificateError, match=OTHERS):
+            metric.certify(tuples, answers, weight)
+    for tuples, answers in [(T[:50], y[:50]), (T[:3], y[:3])]:
+        with pytest.raises(CertificateError):
+            metric.certify(tuples, answers)
+    with pytest.raises(CertificateError):
+        metric.certify(2 * X[T], y, weight)
+    assert vars(metric) == before
+
+
+def test_a_proof_by_a_kernel_of_other_samples():
+    X, T = make(3)
+    metric = TripletFrobMetric(kernel="rbf", C=30.0, keep_dual=True).fit(X[T])
+    with pytest.raises(CertificateError, match="these 20 samples are not the 20 that the"):
+        metric.certify(2 * X[T])
+    with pytest.raises(CertificateError, match="these 6 samples are not the 20 that the"):
+        metric.certify(X[[[0, 1, 2], [3, 4, 5]]])
+
+
+@pytest.mark.parametrize("size", KINDS)
+@pytest.mark.parametrize("options", [{}, {"kernel": "rbf"}, {"prior": "covariance"}], ids=str)
+def test_comparisons_of_no_weight_are_as_if_not_given(size, options):
+    X, T = make(size)
+    far = np.vstack([X, 1e6 + np.arange(size * 4).reshape(size, 4) ** 2])
+    more = np.insert(T, [0, 30, 60], 20 + np.arange(size), axis=0)
+    weight = np.where((more >= 20).any(axis=1), 0.0, 2.0)
+    metric, plain = (KINDS[size](far, C=30.0, keep_dual=True, **options) for _ in range(2))
+    metric.fit(more, sample_weight=weight)
+    plain.fit(T, sample_weight=np.full(60, 2.0))
+    check_identical(outcome(metric, T), outcome(plain, T))
+    assert metric.certificate_ == plain.certificate_
+    for name in ("scale_", "unit_", "n_triplets_", "n_contradictions_", "n_directions_"):
+        assert getattr(metric, name) == getattr(plain, name)
+    np.testing.assert_array_equal(metric.dual_coef_, plain.dual_coef_)
+    np.testing.assert_array_equal(metric.triplets_.index, plain.triplets_.index)
+    assert metric.certify(more, sample_weight=weight) == plain.certify(T)
+    if not options:
+        metric.partial_fit(more[:9], sample_weight=weight[:9])
+        plain.partial_fit(T[:8])
+        check_identical(outcome(metric, T), outcome(plain, T))
 
 
 @pytest.mark.parametrize("kernel", ["linear", "rbf", "polynomial"])
@@ -336,11 +425,12 @@ def test_an_update_has_the_old_metric_as_prior(size, prior):
     metric = KINDS[size](prior=prior, keep_dual=True, **EXACT)
     check_identical(outcome(metric.partial_fit(X[T]), X[T]),
                     outcome(clone(metric).fit(X[T]), X[T]))
-    old = metric.get_mahalanobis_matrix()
+    old, unit = metric.get_mahalanobis_matrix(), metric.unit_
+    assert unit == pytest.approx(own_unit(X[np.unique(T)]), rel=1e-12)
     assert metric.partial_fit(Y[more]) is metric
-    check_optimal(metric, *cvxpy_optimum(Y, more, EXACT["C"], prior=old))
-    known = KINDS[size](prior=old, **EXACT).fit(Y[more])
-    assert metric.certificate_.primal == pytest.approx(known.certificate_.primal, rel=1e-6)
+    assert metric.unit_ == metric.scale_ == unit
+    check_optimal(metric, *cvxpy_optimum(Y, more, EXACT["C"], prior=old, unit=unit))
+    check_known(metric, KINDS[size], old, Y[more])
     proof = metric.certify(Y[more])
     assert proof.primal == pytest.approx(metric.certificate_.primal, rel=1e-9)
     with pytest.raises(CertificateError):
@@ -353,12 +443,8 @@ def test_an_update_of_wide_data_has_the_prior_of_all_features():
     metric = TripletFrobMetric(keep_dual=True, **EXACT).fit(X[T])
     old = metric.get_mahalanobis_matrix()
     metric.partial_fit(Y[more])
-    known = TripletFrobMetric(prior=old, **EXACT).fit(Y[more])
-    assert metric.certificate_.primal == pytest.approx(known.certificate_.primal, rel=1e-6)
+    check_known(metric, TripletFrobMetric, old, Y[more])
     assert metric.certify(Y[more]).relative_gap <= 1e-6
-    distance = metric.get_mahalanobis_matrix() - known.get_mahalanobis_matrix()
-    bound = metric.certificate_.distance_bound + known.certificate_.distance_bound
-    assert np.linalg.norm(distance) * metric.scale_**2 <= bound + 1e-6
 
 
 def test_what_the_metric_knows_already_does_not_change_it():
@@ -372,6 +458,80 @@ def test_what_the_metric_knows_already_does_not_change_it():
     assert metric.certificate_.primal <= 1e-6
     np.testing.assert_allclose(
         metric.get_mahalanobis_matrix(), old, atol=1e-5 * np.linalg.norm(old))
+
+
+@pytest.mark.parametrize("size", KINDS)
+def test_a_far_comparison_of_little_weight_hardly_changes_an_update(size):
+    X, T = make(size)
+    Y, more = make(size, n=15, seed=3)
+    Y = np.vstack([Y, 30.0 * np.arange(1, size + 1)[:, None] * np.eye(4)[:size]])
+    together = np.vstack([more, [20 + np.arange(size)]])
+    weight = np.append(np.ones(15), 1e-9)
+    first, plain, other = (KINDS[size](**EXACT).fit(X[T]) for _ in range(3))
+    plain.partial_fit(Y[more])
+    other.partial_fit(Y[together], sample_weight=weight)
+    assert own_unit(Y) > 5 * first.unit_
+    assert plain.unit_ == other.unit_ == first.unit_
+    old, a, b = (m.get_mahalanobis_matrix() for m in (first, plain, other))
+    assert np.linalg.norm(a - b) < 1e-2 * np.linalg.norm(a - old)
+
+
+@pytest.mark.parametrize("factor", [0.1, 10.0])
+def test_an_update_in_its_own_unit_is_one_of_another_c(factor):
+    X, T = make(3)
+    one = TripletFrobMetric(**EXACT).fit(X[T])
+    other = TripletFrobMetric(**EXACT).fit(X[T])
+    other.unit_ *= factor
+    other.set_params(C=EXACT["C"] * factor**4)
+    one.partial_fit(X[T[:9, [0, 2, 1]]])
+    other.partial_fit(X[T[:9, [0, 2, 1]]])
+    assert other.scale_ == factor * one.scale_
+    a, b = one.get_mahalanobis_matrix(), other.get_mahalanobis_matrix()
+    np.testing.assert_allclose(a, b, atol=1e-3 * np.linalg.norm(a))
+
+
+def fitted_state(metric):
+    return {name: value for name, value in vars(metric).items() if name.endswith("_")}
+
+
+def check_untouched(metric, before):
+    now = fitted_state(metric)
+    assert now.keys() == before.keys()
+    assert all(now[name] is value for name, value in before.items())
+
+
+@pytest.mark.parametrize(("setting", "words"), [
+    ({"kernel": "linear", "n_components": 5}, "n_components=5 is larger"),
+    ({"prior": "within"}, "prior='within' is computed from classes"),
+    ({"kernel": "linear", "prior": np.eye(3)}, r"prior has shape \(3, 3\)"),
+    ({"kernel": "rbf", "prior": np.eye(4)}, "prior is a matrix, of features"),
+    ({"kernel": "rbf", "n_components": 50}, "n_components=50 is larger than the 1. directions"),
+], ids=str)
+def test_an_error_inside_a_fit_leaves_the_metric_alone(setting, words):
+    X, T = make(3)
+    for options in ({}, {"kernel": "polynomial"}, {"prior": "covariance"}):
+        metric = TripletFrobMetric(C=30.0, keep_dual=True, **options).fit(X[T])
+        before, parameters = fitted_state(metric), metric.get_params()
+        proof, said = metric.certify(X[T]), outcome(metric, X[T])
+        with pytest.raises(ValueError, match=words):
+            metric.set_params(**setting).fit(X[T[:20]])
+        check_untouched(metric.set_params(**parameters), before)
+        assert metric.certify(X[T]) == proof
+        check_identical(outcome(metric, X[T]), said)
+
+
+def test_an_interrupted_fit_keeps_its_answer():
+    def press_ctrl_c(step):
+        raise KeyboardInterrupt
+
+    X, T = make(3)
+    metric = TripletFrobMetric(X, C=30.0).fit(T)
+    with pytest.raises(KeyboardInterrupt):
+        metric.set_params(callback=press_ctrl_c, tol=1e-12, keep_dual=True).partial_fit(T[:20])
+    assert metric.status_ == "interrupted"
+    assert metric.n_triplets_ == 20
+    assert metric.certify(T[:20]).primal == pytest.approx(metric.certificate_.primal, rel=1e-9)
+    assert metric.predict(T).shape == (60,)
 
 
 def test_fits_that_are_refused_leave_the_metric_alone():
@@ -426,6 +586,38 @@ def test_quadruplets_of_equal_distances_are_refused(index):
         QuadrupletFrobMetric().fit(X[[index]])
 
 
+def test_weights_of_words_and_answers_of_booleans():
+    X, T = make(3)
+    metric = TripletFrobMetric(X, C=30.0)
+    with pytest.raises(TypeError, match="sample_weight has dtype <U1; expected one number for"):
+        metric.fit(T, sample_weight=["2"] * 60)
+    with pytest.raises(TypeError, match="sample_weight has dtype object; expected one number"):
+        metric.fit(T).score(T, sample_weight=[None] * 60)
+    words = r"is smaller\) or -1; of booleans, np.where\(y, 1, -1\) makes them"
+    with pytest.raises(ValueError, match=words):
+        metric.fit(T, np.ones(60, dtype=bool))
+
+
+def test_a_table_of_named_columns_gives_its_names():
+    pandas = pytest.importorskip("pandas", reason="names are of data frames")
+    X, T = make(3)
+    table = pandas.DataFrame(X, columns=list("abcd"))
+    metric = TripletFrobMetric(table, C=30.0).fit(T)
+    assert metric.feature_names_in_.tolist() == list("abcd")
+    np.testing.assert_array_equal(metric.transform(table), X @ metric.components_.T)
+    check_identical(outcome(metric, T), outcome(TripletFrobMetric(X, C=30.0).fit(T), T))
+    with pytest.raises(ValueError, match="feature names should match"):
+        metric.transform(table.rename(columns={"a": "e"}))
+    assert not hasattr(metric.set_params(preprocessor=X).fit(T), "feature_names_in_")
+
+
+@pytest.mark.parametrize("size", KINDS)
+def test_there_is_no_fit_transform_of_tuples(size):
+    X, T = make(size)
+    with pytest.raises(TypeError, match=r"has no fit_transform; call fit\(tuples\), then"):
+        KINDS[size](X).fit_transform(T)
+
+
 def test_the_size_of_tuples_is_checked_by_every_method():
     X, T = make(3)
     metric = TripletFrobMetric(X, keep_dual=True).fit(T)
@@ -478,3 +670,12 @@ def test_points_that_occur_often_count_once():
 def test_equal_points_everywhere_are_refused():
     with pytest.raises(ValueError, match="equal by construction"):
         TripletFrobMetric().fit(np.ones((4, 3, 2)))
+
+
+def test_a_proof_is_of_the_weights_too():
+    X, T = make(3)
+    weight = 1.0 + np.arange(len(T)) % 3
+    metric = TripletFrobMetric(X, C=30.0, keep_dual=True).fit(T, sample_weight=weight)
+    assert metric.certify(T, sample_weight=2 * weight) == metric.certificate_
+    with pytest.raises(CertificateError, match="with their y and sample_weight"):
+        metric.certify(T)

@@ -43,6 +43,14 @@ def test_weights_are_shares(rng):
     assert with_zeros == comparison_accuracy(correct[:100])
 
 
+def test_counts_of_answers_do_not_narrow_the_interval(rng):
+    correct = rng.random(50) < 0.7
+    found, plain = comparison_accuracy(correct, np.full(50, 10)), comparison_accuracy(correct)
+    assert (found.low, found.high, found.n) == pytest.approx((plain.low, plain.high, 50))
+    repeated = comparison_accuracy(np.repeat(correct, 10))
+    assert repeated.high - repeated.low < 0.5 * (found.high - found.low)
+
+
 def test_it_reads_as_a_percentage():
     assert str(judging.Accuracy(0.6891, 0.6712, 0.706, 100)) == "68.9 % (67.1 ... 70.6)"
     assert str(judging.Accuracy(-0.012, -0.03, 0.006, 9)) == "-1.2 % (-3.0 ... 0.6)"
@@ -68,6 +76,24 @@ def test_only_the_seed_changes_the_interval_not_blocks_or_names(rng, monkeypatch
     assert comparison_accuracy(correct, objects=objects) == whole
     assert comparison_accuracy(correct, objects=objects, random_state=1) != whole
     assert comparison_accuracy(correct, objects=objects + 1000) == whole
+
+
+def test_an_object_named_twice_in_a_tuple_is_one_object(rng):
+    triplets = np.array([rng.choice(20, 3, replace=False) for _ in range(300)])
+    correct = rng.random(300) < 0.7
+    as_quadruplets = triplets[:, [0, 1, 0, 2]]
+    found = comparison_accuracy(correct, objects=triplets, n_resamples=200)
+    assert comparison_accuracy(correct, objects=as_quadruplets, n_resamples=200) == found
+    other = accuracy_difference(correct, ~correct, objects=as_quadruplets, n_resamples=200)
+    assert other == accuracy_difference(correct, ~correct, objects=triplets, n_resamples=200)
+
+
+@pytest.mark.parametrize(
+    ("row", "expected"),
+    [((4, 1, 4, 2), (4, 1, 9, 2)), ((3, 3, 3, 1), (3, 9, 9, 1)), ((5, 6, 7, 8), (5, 6, 7, 8))],
+)
+def test_only_repeated_objects_are_replaced(row, expected):
+    assert judging._distinct(np.array([row]), 9).tolist() == [list(expected)]
 
 
 def simulate(rng, n_objects=30, n=1500):
@@ -209,6 +235,17 @@ def test_standard_errors_are_the_spread_over_repetitions(rng):
         assert said == pytest.approx(spread, rel=0.2)
 
 
+def test_a_raised_upper_bound_has_the_error_of_the_lower_one():
+    question = np.column_stack([np.arange(10), np.arange(10) + 10, np.arange(10) + 20])
+    yes = np.append(np.full(9, 3), 2)  # of four answers each
+    found = noise_ceiling(
+        np.vstack([question, question]), np.repeat([1, -1], 10), np.append(yes, 4 - yes))
+    low = np.append(np.full(9, 0.75), 0.0)
+    assert found.agreement < 0.5  # so the bound from it is 0.5
+    assert found.high == found.low == pytest.approx(low.mean())
+    assert found.high_error == found.low_error == pytest.approx(low.std() / np.sqrt(10))
+
+
 def test_counts_are_repeated_answers_and_single_answers_do_not_count(rng):
     rows, y = votes(rng, rng.random(50), 4)
     listed = noise_ceiling(rows, y)
@@ -250,6 +287,8 @@ def test_bad_judgements_are_said():
         comparison_accuracy([0.5, np.nan])
     with pytest.raises(ValueError, match="confidence is 95; expected a number between 0 and 1"):
         comparison_accuracy([True, False], confidence=95)
+    with pytest.raises(ValueError, match="confidence is '95'; expected a number between 0 and 1"):
+        comparison_accuracy([True, False], confidence="95")
     with pytest.raises(ValueError, match="correct_a has 2 comparisons and correct_b 1"):
         accuracy_difference([True, False], [True])
     with pytest.raises(ValueError, match=r"weight has shape \(1,\); there are 2 comparisons"):
@@ -261,5 +300,10 @@ def test_objects_that_do_not_fit_are_said():
         comparison_accuracy([True, False], objects=[[0, 1, 2]])
     with pytest.raises(ValueError, match="of 4 objects contain no comparison; that is too few"):
         comparison_accuracy([True], objects=[[0, 1, 2, 3]])
-    with pytest.raises(ValueError, match="n_resamples is 0; expected"):
-        comparison_accuracy([True], objects=[[0, 1, 2, 3]], n_resamples=0)
+
+
+@pytest.mark.parametrize("n_resamples", [0, 10.5, "10", True, None])
+def test_bad_numbers_of_resamples_are_said(n_resamples):
+    words = f"n_resamples is {n_resamples!r}; expected an integer of at least 1"
+    with pytest.raises(ValueError, match=words):
+        comparison_accuracy([True], objects=[[0, 1, 2, 3]], n_resamples=n_resamples)

@@ -29,11 +29,15 @@ def make(n=60, n_points=20, n_features=4, seed=0):
     return X, P, np.where(label[P[:, 0]] == label[P[:, 1]], 1, -1)
 
 
-def cvxpy_optimum(X, P, y, C, weight=None, prior=None, threshold=0.0, loss="hinge"):
+def own_unit(X):
+    """The root of the mean squared distance to the mean."""
+    return np.sqrt(np.mean(np.sum((X - X.mean(axis=0)) ** 2, axis=1)))
+
+
+def cvxpy_optimum(X, P, y, C, weight=None, prior=None, threshold=0.0, loss="hinge", unit=None):
     """The smallest value of the documented objective, with the matrix and b."""
     cp = pytest.importorskip("cvxpy", reason="the oracle is cvxpy with Clarabel")
-    used = np.unique(X[np.unique(P)], axis=0)
-    scale = np.sqrt(np.mean(np.sum((used - used.mean(axis=0)) ** 2, axis=1)))
+    scale = unit or own_unit(np.unique(X[np.unique(P)], axis=0))
     d = (X[P[:, 0]] - X[P[:, 1]]) / scale
     rows = np.einsum("ri,rj->rij", d, d).reshape(len(P), -1)
     share = np.ones(len(P)) if weight is None else weight
@@ -140,8 +144,17 @@ def test_contradictions_are_counted_and_allowed():
     assert PairFrobMetric(X, C=10.0).fit(P, y).n_contradictions_ == 0
     both, kinds = np.concatenate([P, P[:4, ::-1]]), np.concatenate([y, -y[:4]])
     assert PairFrobMetric(X, C=10.0).fit(both, kinds).n_contradictions_ == 8
+    triplets = PairFrobMetric(X, C=10.0, through="triplets").fit(both, kinds)
+    assert triplets.n_contradictions_ == 8
+    expected = PairFrobMetric(X, C=10.0, through="triplets").fit(P[4:], y[4:])
+    assert set(P[4:].ravel()) == set(P.ravel())  # else the scale would be another
+    np.testing.assert_array_equal(triplets.components_, expected.components_)
+
+
+def test_pairs_that_others_join_are_refused_through_triplets():
+    X, _, _ = make()
     with pytest.raises(ValueError, match=r"says that .* differ, but other pairs join them"):
-        PairFrobMetric(X, through="triplets").fit(both, kinds)
+        PairFrobMetric(X, through="triplets").fit([[0, 1], [1, 2], [0, 2]], [1, 1, -1])
 
 
 @pytest.mark.parametrize("through", WAYS)
@@ -154,7 +167,7 @@ def test_a_prior_by_name_is_what_is_learned_from_little(through, prior):
     found = metric.get_mahalanobis_matrix()
     cosine = np.sum(found * expected) / np.linalg.norm(found) / np.linalg.norm(expected)
     assert cosine > (0.999 if prior == "identity" else 0.9)  # the covariance is shrunk
-    assert metric.certify(P).relative_gap <= 1e-3
+    assert metric.certify(P, y).relative_gap <= 1e-3
 
 
 def test_a_prior_by_name_satisfies_its_pairs_with_a_mean_margin_of_one():
@@ -184,13 +197,95 @@ def test_the_proof_can_be_repeated(loss, through):
     X, P, y = make()
     metric = PairFrobMetric(X, loss=loss, through=through, C=10.0, keep_dual=True).fit(P, y)
     before = metric.__dict__.copy()
-    assert metric.certify(P).primal == pytest.approx(metric.certificate_.primal, rel=1e-9)
+    assert metric.certify(P, y).primal == pytest.approx(metric.certificate_.primal, rel=1e-9)
     metric.set_params(preprocessor=X * np.arange(1, 5))
     with pytest.raises(CertificateError):
-        metric.certify(P)
+        metric.certify(P, y)
     assert getattr(metric, "learned_threshold_", None) == before.get("learned_threshold_")
     with pytest.raises(ValueError, match="keep_dual=True"):
-        PairFrobMetric(X, C=10.0).fit(P, y).certify(P)
+        PairFrobMetric(X, C=10.0).fit(P, y).certify(P, y)
+
+
+OTHERS = "these are not the comparisons that the metric was learned from"
+
+
+@pytest.mark.parametrize("through", WAYS)
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_a_proof_is_of_the_pairs_with_their_answers(through, kernel):
+    X, P, y = make()
+    metric = PairFrobMetric(X, through=through, kernel=kernel, C=10.0, keep_dual=True).fit(P, y)
+    assert metric.certify(X[P], y.tolist()).relative_gap <= 1.001e-3
+    order = np.r_[1:60, 0]
+    with pytest.raises(CertificateError, match=OTHERS):
+        metric.certify(P[order], y[order])
+    for tuples, answers in [(P[:55], y[:55]), (P[:20], y[:20]), (2 * X[P], y)]:
+        with pytest.raises(CertificateError):
+            metric.certify(tuples, answers)
+    if through == "threshold":
+        for tuples, answers in [(P, -y), (P, y[order])]:
+            with pytest.raises(CertificateError, match=OTHERS):
+                metric.certify(tuples, answers)
+    with pytest.raises(ValueError, match="y is None; a pair learner needs"):
+        metric.certify(P)
+
+
+def test_a_proof_of_weighted_pairs():
+    X, P, y = make()
+    weight = np.arange(60.0) % 3
+    metric = PairFrobMetric(X, C=10.0, keep_dual=True).fit(P, y, weight)
+    proof = metric.certify(P, y, weight)
+    assert proof.primal == pytest.approx(metric.certificate_.primal, rel=1e-9)
+    with pytest.raises(CertificateError, match=OTHERS):
+        metric.certify(P, y)
+
+
+@pytest.mark.parametrize("options", [{}, {"kernel": "rbf"}, {"prior": "identity"}], ids=str)
+def test_pairs_of_no_weight_are_as_if_not_given(options):
+    X, P, y = make()
+    far = np.vstack([X, np.full((1, 4), 1e6), np.full((1, 4), -3e5)])
+    more, kinds = np.insert(P, [0, 30], [20, 21], axis=0), np.insert(y, [0, 30], [1, -1])
+    weight = np.where(more[:, 0] == 20, 0.0, 1.0)
+    metric, plain = (PairFrobMetric(far, C=10.0, keep_dual=True, **options) for _ in range(2))
+    metric.fit(more, kinds, weight)
+    plain.fit(P, y)
+    check_identical(outcome(metric, P), outcome(plain, P))
+    for name in ("certificate_", "scale_", "unit_", "n_triplets_", "learned_threshold_",
+                 "n_contradictions_"):
+        assert getattr(metric, name) == getattr(plain, name)
+    np.testing.assert_array_equal(metric.dual_coef_, plain.dual_coef_)
+    assert metric.score(more, kinds, weight) == pytest.approx(plain.score(P, y), rel=1e-12)
+    if not options:
+        metric.partial_fit(more[:20], kinds[:20], weight[:20])
+        plain.partial_fit(P[:19], y[:19])
+        check_identical(outcome(metric, P), outcome(plain, P))
+
+
+def test_a_prior_by_name_knows_weights():
+    X, P, y = make(seed=1)
+    y = np.where(np.random.default_rng(0).random(60) < 0.4, -y, y)
+    weight = np.where(y > 0, 1, 6)  # the best threshold of all alike is far larger
+    options = EXACT | {"prior": "identity", "C": 1e-6}
+    weighted = PairFrobMetric(X, **options).fit(P, y, sample_weight=weight)
+    repeated = PairFrobMetric(X, **options).fit(np.repeat(P, weight, 0), np.repeat(y, weight))
+    np.testing.assert_allclose(weighted.get_mahalanobis_matrix(),
+                               repeated.get_mahalanobis_matrix(), rtol=1e-6, atol=1e-9)
+
+
+def test_pairs_that_cannot_be_completed_are_left_out():
+    X, P, y = make()
+    P, first = np.unique(np.sort(P, axis=1), axis=0, return_index=True)
+    y, twins = y[first], np.vstack([X, X[:2]])
+    more = np.vstack([P, [[0, 20], [1, 21]]])
+    options = {"through": "triplets", "C": 10.0, "keep_dual": True}
+    metric = PairFrobMetric(twins, **options).fit(more, np.append(y, [1, -1]))
+    plain = PairFrobMetric(X, **options).fit(P, y)
+    np.testing.assert_array_equal(metric.components_, plain.components_)
+    np.testing.assert_array_equal(metric.triplets_.index, plain.triplets_.index)
+    assert metric.n_contradictions_ == 0
+    words = "no pair is left to complete to triplets: each is of two equal points, or was also"
+    for pairs, kinds in [([[0, 1], [1, 0]], [1, -1]), ([[0, 20], [1, 21]], [1, -1])]:
+        with pytest.raises(ValueError, match=words):
+            PairFrobMetric(twins, through="triplets").fit(pairs, kinds)
 
 
 # The threshold
@@ -237,6 +332,34 @@ def test_calibration_is_as_good_as_any_threshold(options):
         assert found == pytest.approx(max(every))
     default = PairFrobMetric(X, C=1.0).fit(P, y, calibration_params=options)
     assert default.threshold_ == metric.calibrate_threshold(P, y, **options).threshold_
+
+
+@pytest.mark.parametrize("options", [
+    {"strategy": "accuracy"}, {"strategy": "f_beta", "beta": 2.0},
+    {"strategy": "max_tpr", "min_rate": 0.7}, {"strategy": "max_tnr", "min_rate": 0.7},
+], ids=str)
+def test_weights_count_in_the_calibration_and_in_the_score(options):
+    X, P, y = make(seed=2)
+    said = np.where(np.random.default_rng(0).random(60) < 0.3, -y, y)
+    weight = np.arange(60) * 7 % 5
+    often, kinds = np.repeat(P, weight, 0), np.repeat(said, weight)
+    metric = PairFrobMetric(X, C=1.0).fit(P, y)
+    by_weight = metric.calibrate_threshold(P, said, sample_weight=weight, **options).threshold_
+    assert by_weight == metric.calibrate_threshold(often, kinds, **options).threshold_
+    assert metric.score(P, said, weight) == pytest.approx(metric.score(often, kinds), rel=1e-12)
+    for fit in (metric.fit, metric.partial_fit):
+        fit(P, said, weight, calibration_params=options)
+        found = metric.threshold_
+        assert found == metric.calibrate_threshold(often, kinds, **options).threshold_
+
+
+def test_one_class_of_weight_is_one_class():
+    X, P, y = make()
+    metric = PairFrobMetric(X, C=1.0).fit(P, y)
+    weight, n = np.where(y > 0, 1.0, 0.0), np.sum(y > 0)
+    for call in (metric.fit, metric.partial_fit, metric.score, metric.calibrate_threshold):
+        with pytest.raises(ValueError, match=rf"all {n} pairs are similar \(\+1\); give at least"):
+            call(P, y, sample_weight=weight)
 
 
 def test_set_threshold():
@@ -331,12 +454,14 @@ def test_an_update_stays_close_to_the_metric_and_to_its_threshold(prior, n_featu
     metric = PairFrobMetric(prior=prior, keep_dual=True, **EXACT)
     check_identical(outcome(metric.partial_fit(X[P], y), X[P]),
                     outcome(clone(metric).fit(X[P], y), X[P]))
-    old, threshold = metric.get_mahalanobis_matrix(), metric.learned_threshold_
+    old, threshold, unit = metric.get_mahalanobis_matrix(), metric.learned_threshold_, metric.unit_
     metric.partial_fit(Y[more], kinds)
-    expected = cvxpy_optimum(Y, more, kinds, EXACT["C"], prior=old, threshold=threshold)
+    assert metric.unit_ == metric.scale_ == unit
+    expected = cvxpy_optimum(Y, more, kinds, EXACT["C"], prior=old, threshold=threshold, unit=unit)
     check_optimal(metric, *expected)
     assert metric.prior_threshold_ == threshold
-    assert metric.certify(Y[more]).primal == pytest.approx(metric.certificate_.primal, rel=1e-9)
+    proof = metric.certify(Y[more], kinds)
+    assert proof.primal == pytest.approx(metric.certificate_.primal, rel=1e-9)
 
 
 def test_what_the_metric_knows_already_does_not_change_it():
@@ -357,9 +482,66 @@ def test_an_update_through_triplets_has_the_old_metric_as_prior():
     metric = PairFrobMetric(X, through="triplets", keep_dual=True, **EXACT).fit(P, y)
     old = metric.get_mahalanobis_matrix()
     metric.partial_fit(P[:30], y[:30])
-    known = PairFrobMetric(X, through="triplets", prior=old, **EXACT).fit(P[:30], y[:30])
-    assert metric.certificate_.primal == pytest.approx(known.certificate_.primal, rel=1e-6)
-    assert metric.certify(P[:30]).relative_gap <= 1e-6
+    ratio = own_unit(X[np.unique(P[:30])]) / metric.unit_
+    options = EXACT | {"C": EXACT["C"] * ratio**4}
+    known = PairFrobMetric(X, through="triplets", prior=old, **options).fit(P[:30], y[:30])
+    assert metric.certificate_.primal == pytest.approx(
+        known.certificate_.primal / ratio**4, rel=1e-6)
+    assert metric.certify(P[:30], y[:30]).relative_gap <= 1e-6
+
+
+@pytest.mark.parametrize("through", WAYS)
+def test_an_error_leaves_the_metric_alone(through):
+    X, P, y = make()
+    metric = PairFrobMetric(X, through=through, C=10.0, keep_dual=True).fit(P, y).partial_fit(P, y)
+    before, parameters = vars(metric).copy(), metric.get_params()
+    proof, said = metric.certify(P, y), outcome(metric, P)
+    for setting, pairs, kinds, options, words in [
+        ({"n_components": 5}, P[:9], y[:9], {}, "n_components=5 is larger"),
+        ({"through": "triplets"}, [[0, 1], [1, 0]], [1, -1], {}, "no pair is left to complete"),
+        ({"through": "triplets"}, [[0, 1], [1, 2], [0, 2]], [1, 1, -1], {}, "join them"),
+        ({}, P[:9], y[:9], {"calibration_params": {"strategy": "best"}}, "strategy is 'best'"),
+        ({}, P[:9], np.ones(9), {}, "all 9 pairs are similar"),
+    ]:
+        for fit in (metric.fit, metric.partial_fit):
+            metric.set_params(**setting)
+            with pytest.raises(ValueError, match=words):
+                fit(pairs, kinds, **options)
+            metric.set_params(**parameters)
+            assert vars(metric).keys() == before.keys()
+            assert all(vars(metric)[name] is value for name, value in before.items())
+    assert metric.certify(P, y) == proof
+    check_identical(outcome(metric, P), said)
+
+
+def test_an_interrupted_fit_has_a_threshold():
+    def press_ctrl_c(step):
+        raise KeyboardInterrupt
+
+    X, P, y = make()
+    metric = PairFrobMetric(X, C=10.0, tol=1e-12, callback=press_ctrl_c)
+    for fit in (metric.fit, metric.partial_fit):
+        with pytest.raises(KeyboardInterrupt):
+            fit(P, y)
+        assert metric.status_ == "interrupted"
+        found = metric.threshold_
+        assert found == metric.calibrate_threshold(P, y).threshold_
+        assert metric.predict(P).shape == (60,)
+        metric.set_threshold(1e9)
+
+
+def test_a_far_pair_of_little_weight_hardly_changes_an_update():
+    X, P, y = make()
+    Y, more, kinds = make(n=15, seed=3)
+    Y = np.vstack([Y, np.full((1, 4), 60.0), np.full((1, 4), -60.0)])
+    first, plain, other = (PairFrobMetric(**EXACT).fit(X[P], y) for _ in range(3))
+    plain.partial_fit(Y[more], kinds)
+    other.partial_fit(Y[np.vstack([more, [[20, 21]]])], np.append(kinds, -1),
+                      np.append(np.ones(15), 1e-9))
+    assert own_unit(Y) > 5 * first.unit_
+    old, a, b = (m.get_mahalanobis_matrix() for m in (first, plain, other))
+    assert np.linalg.norm(a - b) < 1e-2 * np.linalg.norm(a - old)
+    assert other.learned_threshold_ == pytest.approx(plain.learned_threshold_, rel=1e-3)
 
 
 # Bad input and extreme data
@@ -400,6 +582,29 @@ def test_parameters_are_checked_by_fit_alone(setting, words):
     metric = PairFrobMetric(X, **setting)
     with pytest.raises(ValueError, match=words):
         metric.fit(P, y)
+
+
+def test_booleans_and_words_are_refused():
+    X, P, y = make()
+    words = r"y\[0\] = .*expected \+1 \(similar\) or -1; of booleans, np.where\(y, 1, -1\) makes"
+    for kinds in (y > 0, np.where(y > 0, "same", "other")):
+        with pytest.raises(ValueError, match=words):
+            PairFrobMetric(X).fit(P, kinds)
+    metric = PairFrobMetric(X, C=10.0).fit(P, np.where(y > 0, 1, -1))
+    for call in (metric.fit, metric.score, metric.calibrate_threshold):
+        with pytest.raises(TypeError, match="sample_weight has dtype <U1; expected one number"):
+            call(P, y, sample_weight=["1"] * 60)
+    with pytest.raises(TypeError, match=r"PairFrobMetric has no fit_transform; call fit\(tuples\)"):
+        metric.fit_transform(P, y)
+
+
+def test_a_table_of_named_columns_gives_its_names():
+    pandas = pytest.importorskip("pandas", reason="names are of data frames")
+    X, P, y = make()
+    table = pandas.DataFrame(X, columns=list("abcd"))
+    metric = PairFrobMetric(table, C=10.0).fit(P, y)
+    assert metric.feature_names_in_.tolist() == list("abcd")
+    np.testing.assert_array_equal(metric.transform(table), X @ metric.components_.T)
 
 
 def test_what_has_no_answer_is_said():

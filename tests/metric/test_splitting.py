@@ -129,5 +129,7 @@ def test_bad_parameters_are_said():
     tuples = np.array([[0, 2, 4], [1, 2, 3]])
     with pytest.raises(ValueError, match="'n_splits' parameter of ObjectSplit must be an integer"):
         next(ObjectSplit(1).split(tuples))
+    with pytest.raises(ValueError, match=r"'groups' .* must be a sequence of labels, one for each"):
+        next(ObjectSplit(2, groups="aabbc").split(tuples))
     with pytest.raises(ValueError, match="random_state=0 has no effect with shuffle=False"):
         next(ObjectSplit(2, shuffle=False, random_state=0).split(tuples))

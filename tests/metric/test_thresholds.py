@@ -67,6 +67,51 @@ def test_the_curve_is_that_of_scikit_learn(rows):
         assert (tpr_here, 1 - tnr_here) == pytest.approx((roc.tpr[i], roc.fpr[i]))
 
 
+weighted = st.lists(
+    st.tuples(st.integers(-4, 4), st.booleans(), st.integers(0, 12)), min_size=2, max_size=30
+).filter(lambda rows: len({same for _, same, weight in rows if weight}) == 2)
+
+
+@pytest.mark.parametrize("strategy", ["accuracy", "f_beta", "max_tpr", "max_tnr"])
+@settings(max_examples=60, deadline=None)
+@given(rows=weighted)
+def test_weights_are_repetitions_and_zero_is_absence(strategy, rows):
+    score, same, weight = (np.array(column) for column in zip(*rows, strict=True))
+    score, goal = score / 3, options(strategy)
+    found = best_threshold(score, same, strategy, weight=weight, **goal)
+    often = best_threshold(np.repeat(score, weight), np.repeat(same, weight), strategy, **goal)
+    assert found == often
+    real = weight > 0
+    left = best_cut(score[real], same[real], strategy, weight=weight[real], **goal)
+    assert best_cut(score, same, strategy, weight=weight, **goal) == left
+    for unit in (2.0**-40, 0.25):
+        assert best_threshold(score, same, strategy, weight=weight * unit, **goal) == found
+
+
+@settings(max_examples=60, deadline=None)
+@given(rows=weighted)
+def test_no_other_cut_is_more_accurate_by_weight(rows):
+    score, same, weight = (np.array(column) for column in zip(*rows, strict=True))
+    found = best_threshold(score, same, weight=weight / 7)
+    right = [accuracy_score(same, score >= t, sample_weight=weight)
+             for t in [found, *cuts_by_hand(score)]]
+    assert right[0] == pytest.approx(max(right), abs=1e-12)
+
+
+@pytest.mark.parametrize(("weight", "error", "words"), [
+    ([1, 0], ValueError, "all 1 pairs are mismatched; a threshold needs"),
+    ([0, 2], ValueError, "all 1 pairs are matched; a threshold needs"),
+    ([0, 0], ValueError, "weight is zero for every comparison"),
+    ([1, -1], ValueError, r"weight\[1\] = -1.0 must be non-negative and finite"),
+    ([1, np.nan], ValueError, r"weight\[1\] = nan must be"),
+    ([1], ValueError, r"weight has shape \(1,\)"),
+    (["1", "2"], TypeError, "weight has dtype <U1; expected one number for each"),
+])
+def test_bad_weights_are_said(weight, error, words):
+    with pytest.raises(error, match=words):
+        best_threshold([1.0, 2.0], [0, 1], weight=weight)
+
+
 def test_the_threshold_is_midway():
     assert best_threshold([1.0, 2.0, 4.0, 9.0], [0, 0, 1, 1]) == 3.0
     assert best_threshold([1.0, 2.0, 4.0, 9.0], [-1, -1, 1, 1]) == 3.0

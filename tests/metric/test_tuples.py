@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from frobmetric.metric.tuples import distinct_points, read_tuples
+from frobmetric.metric.tuples import column_names, distinct_points, read_tuples
 
 X = np.random.default_rng(1).normal(size=(9, 3))
 T = np.array([[4, 0, 7], [0, 4, 2], [7, 2, 4], [4, 0, 7]])
@@ -40,6 +40,27 @@ def test_formed_indexed_and_looked_up_are_the_same():
         (T.astype(str).astype(object), lambda names: [X[int(name)] for name in names]),
     ]:
         check_same(read_tuples(tuples, 3, preprocessor), formed)
+
+
+@pytest.mark.parametrize("table", [X, sp.csr_array(X)], ids=["dense", "sparse"])
+@pytest.mark.parametrize("rows", [[0], [1, 3], [0, 2], [0, 1, 2, 3]], ids=str)
+def test_a_part_is_what_reading_that_part_gives(table, rows):
+    part = read_tuples(T, 3, table).take(np.isin(np.arange(4), rows))
+    alone = read_tuples(T[rows], 3, table)
+    np.testing.assert_array_equal(part.index, alone.index)
+    assert abs(part.points - alone.points).max() == 0
+    assert part.points.shape == alone.points.shape
+
+
+def test_names_of_columns():
+    pandas = pytest.importorskip("pandas", reason="names are of data frames")
+    named = pandas.DataFrame(X, columns=list("abc"))
+    assert column_names(named).tolist() == ["a", "b", "c"]
+    assert column_names(named).dtype == object
+    assert column_names(pandas.DataFrame(X)) is None
+    assert column_names(X) is None
+    assert column_names(None) is None
+    check_same(read_tuples(T, 3, named), read_tuples(T, 3, X))
 
 
 def test_rows_that_no_tuple_names_may_be_anything_finite():

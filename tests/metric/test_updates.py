@@ -7,21 +7,30 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.distance import pdist
+from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
 
-from frobmetric import CertificateError, FrobMetric, FrobMetricCV, frob_path, mine_triplets
+from frobmetric import (
+    BoostMetric,
+    CertificateError,
+    FrobMetric,
+    FrobMetricCV,
+    frob_path,
+    mine_triplets,
+)
+from frobmetric.metric.span import unit_mean_square
 
 X, Y = load_iris(return_X_y=True)
 GIVEN = np.array([[0, 1, 60], [0, 51, 101], [60, 61, 120], [120, 3, 70], [99, 98, 149]])
 TIGHT = {"C": 10, "tol": 1e-8, "max_iter": 5000}
 
 
-def cvxpy_optimum(X, T, C, weight=None, prior=None, pull=0.0):
+def cvxpy_optimum(X, T, C, weight=None, prior=None, pull=0.0, unit=None):
     """The smallest value of the documented objective, written out, and where it is reached."""
     cp = pytest.importorskip("cvxpy", reason="the oracle is cvxpy with Clarabel")
     D = X.shape[1]
-    scale = np.sqrt(np.mean(np.sum((X - X.mean(axis=0)) ** 2, axis=1)))
+    scale = unit_mean_square(X)[1] if unit is None else unit
     near, far = ((X[T[:, 0]] - X[T[:, i]]) / scale for i in (1, 2))
     share = np.ones(len(T)) if weight is None else np.asarray(weight)
     share = C * share / share.sum()
@@ -136,8 +145,12 @@ class TestPartialFit:
         updated = FrobMetric(**TIGHT).fit(X[::2], Y[::2])
         old = updated.get_mahalanobis_matrix()
         updated.partial_fit(X[1::2], Y[1::2])
-        fresh = FrobMetric(prior=old, **TIGHT).fit(X[1::2], Y[1::2])
-        assert updated.certificate_.primal == pytest.approx(fresh.certificate_.primal, rel=1e-6)
+        ratio = unit_mean_square(X[1::2])[1] / updated.unit_
+        assert updated.unit_ == unit_mean_square(X[::2])[1]
+        options = TIGHT | {"C": TIGHT["C"] * ratio**4}
+        fresh = FrobMetric(prior=old, **options).fit(X[1::2], Y[1::2])
+        assert updated.certificate_.primal == pytest.approx(
+            fresh.certificate_.primal / ratio**4, rel=1e-6)
         np.testing.assert_allclose(
             updated.get_mahalanobis_matrix(), fresh.get_mahalanobis_matrix(), atol=1e-3)
         P = updated.prior_components_
@@ -150,7 +163,9 @@ class TestPartialFit:
         metric = FrobMetric(C=2.0, tol=1e-9).fit(samples[:7], triplets=first)
         old = metric.get_mahalanobis_matrix()
         metric.partial_fit(samples[7:], triplets=second, triplet_weight=[2.0, 1.0])
-        assert_optimal(metric, *cvxpy_optimum(samples[7:], second, 2.0, [2.0, 1.0], prior=old))
+        expected = cvxpy_optimum(
+            samples[7:], second, 2.0, [2.0, 1.0], prior=old, unit=unit_mean_square(samples[:7])[1])
+        assert_optimal(metric, *expected)
 
     def test_wide_data_are_updated_in_the_span_of_old_and_new(self, rng):
         """Against the problem over all features."""
@@ -160,7 +175,8 @@ class TestPartialFit:
         old, rank = metric.get_mahalanobis_matrix(), metric.rank_
         metric.partial_fit(samples[5:], triplets=T)
         assert metric.n_directions_ == 5 + rank < 16
-        assert_optimal(metric, *cvxpy_optimum(samples[5:], T, 3.0, prior=old))
+        unit = unit_mean_square(samples[:5])[1]
+        assert_optimal(metric, *cvxpy_optimum(samples[5:], T, 3.0, prior=old, unit=unit))
 
     @pytest.mark.parametrize("C", [1e-7, 1e4])
     def test_the_larger_c_the_more_the_new_samples_count(self, C):
@@ -226,6 +242,72 @@ class TestPartialFit:
             metric.partial_fit(X[:50], Y[:50])
         np.testing.assert_array_equal(metric.components_, before)
 
+    @pytest.mark.parametrize("estimator", [
+        FrobMetric(C=10, keep_dual=True), FrobMetric(C=10, keep_dual=True, prior="within"),
+        FrobMetric(C=10, keep_dual=True, kernel="rbf"), BoostMetric(keep_dual=True),
+    ], ids=str)
+    def test_an_error_inside_leaves_all_as_it_was(self, estimator):
+        metric = clone(estimator).fit(X, Y)
+        before, parameters = vars(metric).copy(), metric.get_params()
+        for setting, arguments, words in [
+            ({"n_components": 200}, (X[::2], Y[::2]), "n_components=200 is larger"),
+            ({}, (X[:4], np.zeros(4, dtype=int)), "class"),
+            ({}, (X[:4, :2], np.zeros(4, dtype=int)), "class"),
+            ({}, (np.ones((4, 4)), [0, 0, 1, 1]), "all 4 rows of X are equal"),
+        ]:
+            with pytest.raises(ValueError, match=words):
+                metric.set_params(**setting).fit(*arguments)
+            metric.set_params(**parameters)
+            assert vars(metric).keys() == before.keys()
+            assert all(vars(metric)[name] is value for name, value in before.items())
+        assert metric.certify(X).relative_gap <= 1.001e-3
+
+    def test_an_error_inside_an_update_leaves_all_as_it_was(self):
+        metric = FrobMetric(C=10, keep_dual=True).fit(X, Y)
+        before = vars(metric).copy()
+        for samples, arguments, words in [
+            (X[:4], {"y": [0, 0, 0, 0]}, "one class"),
+            (np.ones((4, 4)), {"y": [0, 0, 1, 1]}, "all 4 rows of X are equal"),
+            (X, {"triplets": [[0, 1, 150]]}, "is out of range"),
+        ]:
+            with pytest.raises(ValueError, match=words):
+                metric.partial_fit(samples, **arguments)
+            assert vars(metric).keys() == before.keys()
+            assert all(vars(metric)[name] is value for name, value in before.items())
+        assert metric.certify(X).relative_gap <= 1.001e-3
+
+    def test_an_interrupted_update_keeps_its_answer(self):
+        def press_ctrl_c(step):
+            raise KeyboardInterrupt
+
+        metric = FrobMetric(C=10).fit(X[::2], Y[::2])
+        with pytest.raises(KeyboardInterrupt):
+            metric.set_params(callback=press_ctrl_c, tol=1e-12, keep_dual=True).partial_fit(
+                X[1::2], Y[1::2])
+        assert metric.status_ == "interrupted"
+        proof = metric.certify(X[1::2])
+        assert proof.primal == pytest.approx(metric.certificate_.primal, rel=1e-9)
+
+    def test_the_unit_is_that_of_the_first_fit(self):
+        metric = FrobMetric(C=10).fit(X, Y)
+        unit = metric.unit_
+        assert unit == metric.scale_ == unit_mean_square(X)[1]
+        for factor in (0.5, 3.0):
+            metric.partial_fit(factor * X, Y)
+            assert metric.unit_ == metric.scale_ == unit
+        assert metric.fit(2 * X, Y).unit_ == pytest.approx(2 * unit, rel=1e-14)
+        named = FrobMetric(C=10, prior="within").fit(X, Y)
+        assert named.unit_ == pytest.approx(unit, rel=1e-14)
+        assert named.scale_ != named.unit_
+
+    def test_samples_that_no_triplet_names_hardly_change_an_update(self):
+        near, far = (FrobMetric(**TIGHT).fit(X, Y) for _ in range(2))
+        old = near.get_mahalanobis_matrix()
+        near.partial_fit(X, triplets=GIVEN)
+        far.partial_fit(np.vstack([X, np.full((1, 4), 1e4)]), triplets=GIVEN)
+        a, b = near.get_mahalanobis_matrix(), far.get_mahalanobis_matrix()
+        assert np.linalg.norm(a - b) < 1e-2 * np.linalg.norm(a - old)
+
     def test_not_fitted_means_not_fitted(self):
         with pytest.raises(NotFittedError):
             FrobMetric().get_metric()
@@ -255,8 +337,10 @@ class TestChosenC:
         metric.partial_fit(X[1::2], Y[1::2])
         assert chosen == metric.C_
         np.testing.assert_array_equal(metric.cv_errors_, errors)
-        fresh = FrobMetric(C=chosen, prior=old).fit(X[1::2], Y[1::2])
-        assert metric.certificate_.primal == pytest.approx(fresh.certificate_.primal, rel=2e-3)
+        ratio = unit_mean_square(X[1::2])[1] / metric.unit_
+        fresh = FrobMetric(C=chosen * ratio**4, prior=old).fit(X[1::2], Y[1::2])
+        assert metric.certificate_.primal == pytest.approx(
+            fresh.certificate_.primal / ratio**4, rel=2e-3)
 
     def test_triplets_can_update_it(self):
         metric = FrobMetricCV(Cs=[1, 100], cv=2).fit(X, Y).partial_fit(X, triplets=GIVEN)

@@ -1,8 +1,11 @@
 """Marginalised nearest neighbours against the sum of the definition."""
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 from sklearn.base import clone
+from sklearn.compose import make_column_transformer
 from sklearn.decomposition import PCA
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import accuracy_score, roc_auc_score
@@ -10,6 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from frobmetric import FrobMetric
+from frobmetric.metric import verification
 from frobmetric.metric.thresholds import best_threshold
 from frobmetric.metric.verification import MarginalizedKNN
 
@@ -109,6 +113,64 @@ def test_single_precision_is_the_same_point(people):
     np.testing.assert_array_equal(model.score_pairs(pairs.astype(np.float64)), expected)
 
 
+def test_a_point_is_recognised_although_the_reference_was_rounded(people):
+    X, names, _, _ = people
+    pairs = np.stack([X[:20], X[20:40]], axis=1)
+    model = MarginalizedKNN(n_neighbors=5).fit(X.astype(np.float32), names)
+    rounded = pairs.astype(np.float32)
+    expected = by_hand(X.astype(np.float32).astype(float), names, rounded.astype(float), 5)
+    np.testing.assert_array_equal(model.score_pairs(pairs), expected)
+    np.testing.assert_array_equal(model.score_pairs(rounded), expected)
+
+
+COLUMNS = ["a", "b", "c"]
+FRAMES = {
+    "pandas": lambda X: pd.DataFrame(X, columns=COLUMNS),
+    "polars": lambda X: pl.DataFrame(X, schema=COLUMNS),
+}
+
+
+@pytest.mark.parametrize("library", sorted(FRAMES))
+def test_a_metric_of_a_frame_does_not_warn(people, library):
+    X, names, pairs, same = people
+    frame = FRAMES[library](X)
+    model = MarginalizedKNN(FrobMetric().fit(frame, names), 7).fit(frame, names)
+    plain = MarginalizedKNN(FrobMetric().fit(X, names), 7).fit(X, names)
+    assert model.feature_names_in_.tolist() == COLUMNS
+    np.testing.assert_array_equal(model.score_pairs(pairs), plain.score_pairs(pairs))
+    model.calibrate(pairs, same, (3, 5))
+    assert model.n_neighbors_ == plain.calibrate(pairs, same, (3, 5)).n_neighbors_
+    of_array = MarginalizedKNN(plain.metric, 7).fit(frame, names)
+    score = of_array.score_pairs(pairs)
+    np.testing.assert_array_equal(score, of_array.fit(X, names).score_pairs(pairs))
+
+
+def test_a_metric_may_choose_columns_by_name(people):
+    X, names, pairs, _ = people
+    frame = FRAMES["pandas"](X)
+    metric = make_column_transformer((StandardScaler(), ["c", "a"])).fit(frame)
+    score = MarginalizedKNN(metric, 4).fit(frame, names).score_pairs(pairs)
+    L = np.zeros((3, 2))
+    L[[2, 0], [0, 1]] = 1 / X.std(axis=0)[[2, 0]]
+    np.testing.assert_allclose(score, by_hand(X, names, pairs, 4, L=L), atol=1e-12)
+
+
+def test_columns_in_another_order_are_said(people):
+    X, names, _, _ = people
+    frame = FRAMES["pandas"](X)
+    metric = FrobMetric().fit(frame, names)
+    with pytest.raises(ValueError, match="same order"):
+        MarginalizedKNN(metric, 7).fit(frame[["b", "a", "c"]], names)
+
+
+def test_a_frame_without_names_is_an_array(people):
+    X, names, pairs, _ = people
+    frame = pd.DataFrame(X)
+    model = MarginalizedKNN(FrobMetric().fit(frame, names), 7).fit(frame, names)
+    plain = MarginalizedKNN(FrobMetric().fit(X, names), 7).fit(X, names)
+    np.testing.assert_array_equal(model.score_pairs(pairs), plain.score_pairs(pairs))
+
+
 def test_symmetry_and_repetition(people):
     X, names, pairs, _ = people
     model = MarginalizedKNN(n_neighbors=9).fit(X, names)
@@ -157,6 +219,55 @@ def test_k_and_threshold_of_the_development_pairs(people, strategy, options):
     np.testing.assert_array_equal(model.score_pairs(pairs, ["person 1"]), chosen)
 
 
+@pytest.mark.parametrize(("n", "tried"), [(120, (10, 20, 50, 100)), (20, (10, 20)), (9, (9,))])
+def test_by_default_the_possible_k_are_tried(people, n, tried):
+    X, names, pairs, same = people
+    model = MarginalizedKNN().fit(X[:n], names[:n]).calibrate(pairs, same)
+    other = MarginalizedKNN().fit(X[:n], names[:n]).calibrate(pairs, same, tried)
+    assert (model.n_neighbors_, model.threshold_) == (other.n_neighbors_, other.threshold_)
+    assert model._search(model._query(pairs.reshape(-1, 3), None), tried[-1]).shape[1] == tried[-1]
+    with pytest.raises(ValueError, match=f"n_neighbors=200, but only {n} of {n}"):
+        model.calibrate(pairs, same, (10, 20, 50, 100, 200))
+
+
+def test_by_default_the_point_itself_and_the_excluded_are_not_counted(people):
+    X, names, _, same = people
+    X, names = X[:21], names[:21]
+    pairs = X[np.random.default_rng(0).integers(21, size=(50, 2))]
+    model = MarginalizedKNN().fit(X, names)
+    query = model._query(pairs.reshape(-1, 3), None)
+    assert query.possible((10, 20, 50)) == [10, 20]
+    gone = [names[0]]
+    query = model._query(pairs.reshape(-1, 3), gone)
+    assert query.possible((10, 20, 50)) == [10]
+    assert model.calibrate(pairs, same, exclude=gone).n_neighbors_ == 10
+    with pytest.raises(ValueError, match="n_neighbors=1, but only 0 of 21"):
+        model.calibrate(pairs, same, exclude=np.unique(names))
+
+
+def never(*args, **options):
+    raise AssertionError("neighbours were searched")
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"strategy": "best"}, "strategy is 'best'; expected one of"),
+        ({"strategy": "max_tpr"}, "strategy='max_tpr' needs min_rate"),
+        ({"min_rate": 0.9}, "min_rate is 0.9 with strategy='accuracy'"),
+        ({"strategy": "f_beta", "beta": -1}, "beta is -1; expected"),
+        ({"same": np.ones(50)}, "all 50 pairs are matched"),
+        ({"same": [True]}, r"same has shape \(1,\); there are 50 pairs"),
+    ],
+)
+def test_bad_goals_are_said_before_the_search(people, monkeypatch, changes, words):
+    X, names, pairs, same = people
+    model = MarginalizedKNN().fit(X, names)
+    monkeypatch.setattr(verification, "NearestNeighbors", never)
+    with pytest.raises(ValueError, match=words):
+        model.calibrate(pairs, **{"same": same, "n_neighbors": 5, **changes})
+
+
 def test_predictions_and_curve(people):
     X, names, pairs, same = people
     model = MarginalizedKNN().fit(X, names).calibrate(pairs[:30], same[:30], (5, 20))
@@ -192,6 +303,19 @@ def test_a_clone_keeps_the_fitted_metric(people):
     np.testing.assert_array_equal(twin.fit(X, names).score_pairs(pairs), model.score_pairs(pairs))
 
 
+def test_the_parameters_of_the_metric_are_its_own(people):
+    metric = PCA(2).fit(people[0])
+    twin = clone(MarginalizedKNN(metric))
+    assert twin.get_params() == {"metric": metric, "n_neighbors": 50, "n_jobs": None}
+    with pytest.raises(ValueError, match="metric__n_components cannot be set: a metric is used as"):
+        twin.set_params(n_neighbors=3, metric__n_components=1)
+    with pytest.raises(ValueError, match="metric__n_components cannot be set"):
+        make_pipeline(twin).set_params(marginalizedknn__metric__n_components=1)
+    assert metric.n_components == 2
+    assert twin.n_neighbors == 50
+    assert twin.set_params(n_neighbors=3, metric=None).get_params()["metric"] is None
+
+
 @pytest.mark.parametrize(
     ("parameters", "y", "words"),
     [
@@ -216,6 +340,9 @@ def test_a_bad_reference_is_said(rng, parameters, y, words):
         (1, ["person 0", "Person 1", "x"], "exclude has 2 identities that the reference set does "
                                            r"not have, the first is Person 1; .*np.intersect1d"),
         (1, [0], "exclude has 1 identities"),
+        (1, {"person 0", 1}, "exclude has 1 strings and 1 other values; expected identities of the "
+                             "reference set, all of one type"),
+        (1, ["person 0", 1, 2], "exclude has 1 strings and 2 other values"),
         (121, None, "n_neighbors=121, but only 120 of 120 reference points are left"),
         (100, ["person 0", "person 1", "person 2", "person 3"], r"n_neighbors=100, but only \d\d "
                                                                 "of 120"),
@@ -248,8 +375,9 @@ def test_bad_pairs_are_said(people):
     with pytest.raises(ValueError, match=r"n_neighbors is \(0, 5\); expected one or more integers"):
         model.calibrate(pairs, same, (0, 5))
     with pytest.raises(ValueError, match="n_neighbors=200, but only 120 of 120"):
-        model.calibrate(pairs, same)
-    with pytest.raises(ValueError, match="threshold is nan; expected a finite number"):
-        model.set_threshold(np.nan)
+        model.calibrate(pairs, same, (10, 200))
+    for threshold in (np.nan, True, np.True_, "0.5", None):
+        with pytest.raises(ValueError, match=f"threshold is .*{threshold}.*; expected a finite"):
+            model.set_threshold(threshold)
     with pytest.raises(NotFittedError):
         MarginalizedKNN().score_pairs(pairs)

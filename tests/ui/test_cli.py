@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits, load_iris
 
-from frobmetric.metric import FrobMetric, FrobMetricCV
+from frobmetric.metric import FrobMetric, FrobMetricCV, TripletFrobMetric
 from frobmetric.metric.frob_problem import LOSSES
 from frobmetric.ui.files import load, save
 from frobmetric.ui.tables import Table, read_table, write_table
@@ -138,6 +138,14 @@ def test_labels_and_triplets_together():
     expected = FrobMetric().fit(X, y, triplets=triplets)
     assert answer["n_triplets"] == expected.n_triplets_
     np.testing.assert_array_equal(load("model.safetensors").components_, expected.components_)
+
+
+def test_a_model_of_tuples_is_proved_in_python():
+    metric = TripletFrobMetric(preprocessor=X, keep_dual=True).fit([[0, 1, 60], [0, 2, 99]])
+    save(metric, "triplets.safetensors")
+    result = run("certify", "triplets.safetensors", "iris.csv", "-t", "species", code=3)
+    assert "learned from tuples" in result.stderr
+    assert "certify(tuples, y)" in result.stderr
 
 
 def test_a_kernel_maps_new_samples():
@@ -394,6 +402,7 @@ def test_bad_data_are_3(arguments, message):
         ("fit iris.csv -t species --with-labels", "it needs --triplets and labels"),
         ("fit iris.csv -t species --cv 2 --kernel rbf", "without a kernel"),
         ("fit iris.csv -t species --kernel sigmoid", "must be one of"),
+        ("fit iris.csv -t species --gamma 1", "only --kernel rbf and polynomial have it"),
         ("fit iris.csv -t species -o iris.csv", "names a table"),
         ("fit numbers.csv", "labels are needed, or --triplets"),
         ("fit", "Missing argument"),

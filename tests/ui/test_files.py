@@ -430,7 +430,7 @@ def test_learners_from_tuples_survive(tmp_path, name):
     np.testing.assert_array_equal(
         loaded.decision_function(X[tuples]), model.decision_function(tuples))
     np.testing.assert_array_equal(loaded.predict(X[tuples]), model.predict(tuples))
-    assert loaded.certify(X[tuples]) == model.certify(tuples)
+    assert loaded.certify(X[tuples], answers) == model.certify(tuples, answers)
     assert loaded.n_contradictions_ == model.n_contradictions_
     for attribute in ("threshold_", "learned_threshold_", "gamma_"):
         assert getattr(loaded, attribute, None) == getattr(model, attribute, None)
@@ -444,7 +444,68 @@ def test_an_updated_learner_from_pairs_survives(tmp_path):
     model = PairFrobMetric(preprocessor=X, C=10, keep_dual=True).fit(PAIRS, KINDS)
     model.partial_fit(PAIRS + 3, KINDS)
     save(model, tmp_path / "m")
-    assert load(tmp_path / "m").certify(X[PAIRS + 3]) == model.certify(PAIRS + 3)
+    loaded = load(tmp_path / "m")
+    assert loaded.unit_ == model.unit_
+    assert loaded.certify(X[PAIRS + 3], KINDS) == model.certify(PAIRS + 3, KINDS)
+
+
+def without_unit(path):
+    """Write the file as before updates were in the unit of the first fit."""
+    with safe_open(path, framework="np") as file:
+        content = json.loads(file.metadata()["fitted"])
+    del content["unit_"]
+    tamper(path, {"fitted": json.dumps(content)})
+
+
+def test_the_unit_of_updates_survives(tmp_path):
+    model = FrobMetric(C=10, keep_dual=True, prior="within").fit(X[::2], y[::2])
+    save(model, tmp_path / "m")
+    loaded = load(tmp_path / "m")
+    assert loaded.unit_ == model.unit_ != model.scale_
+    for one in (loaded, model):
+        one.partial_fit(3 * X[1::2], y[1::2])
+    np.testing.assert_array_equal(loaded.components_, model.components_)
+    save(model, tmp_path / "m")
+    assert load(tmp_path / "m").unit_ == model.unit_
+    assert load(tmp_path / "m").certify(3 * X[1::2]) == model.certify(3 * X[1::2])
+    edit(tmp_path / "m", "fitted", unit_=0.0)
+    with pytest.raises(ValueError, match=r"is damaged: unit_ = 0.0 is not a positive number"):
+        load(tmp_path / "m")
+
+
+def test_a_file_from_before_updates_had_a_unit(fitted, tmp_path):
+    path = tmp_path / "m"
+    model = FrobMetric(C=10, keep_dual=True).fit(X[::2], y[::2]).partial_fit(X[1::2], y[1::2])
+    save(model, path)
+    without_unit(path)
+    loaded = load(path)
+    assert loaded.unit_ == loaded.scale_ == model.scale_
+    assert loaded.certify(X[1::2]) == model.certify(X[1::2])
+    again, other = (m.partial_fit(X, y).components_ for m in (loaded, model))
+    np.testing.assert_array_equal(again, other)
+    save(fitted["boosted"], path)
+    assert not hasattr(load(path), "unit_")
+
+
+@pytest.mark.parametrize(("name", "setting"), [
+    ("plain", {"kernel": "rbf"}), ("dual", {"kernel": "polynomial"}), ("plain", {"kernel": "cos"}),
+])
+def test_parameters_changed_after_fit_are_refused_before_anything_is_written(
+    fitted, saved, name, setting
+):
+    before, model = saved.read_bytes(), pickle.loads(pickle.dumps(fitted[name]))
+    words = r"this FrobMetric cannot be saved: .* parameters were changed after fit; fit again"
+    with pytest.raises(ValueError, match=words):
+        save(model.set_params(**setting), saved)
+    assert saved.read_bytes() == before
+    assert list(saved.parent.iterdir()) == [saved]
+
+
+def test_a_kernel_changed_to_none_is_refused(tmp_path):
+    model = TripletFrobMetric(X, C=10, kernel="rbf").fit(TRIPLETS).set_params(kernel="linear")
+    with pytest.raises(ValueError, match="parameters were changed after fit; fit again"):
+        save(model, tmp_path / "m")
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_threshold_that_is_infinite_survives(tmp_path):

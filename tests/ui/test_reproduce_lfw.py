@@ -114,7 +114,7 @@ def collected():
 
 
 def test_the_page_has_the_numbers_of_the_results(finished):
-    result = run()
+    result = run("--pictures")
     assert re.search(r"(\d+) of \1 results are there", result.stdout)
     found = collected()
     text, html = pages()
@@ -279,18 +279,18 @@ def test_the_parts_have_names():
 # Pictures
 
 
-def test_pictures_are_left_out_on_request(finished):
-    run()
+def test_pictures_are_drawn_on_request(finished):
+    run("--pictures")
     assert Path("lfw/triplets.png").exists()
-    run("--no-pictures")
+    assert "--pictures" in json.loads(Path("lfw/results.json").read_text())["command"]
+    run()
     assert not Path("lfw/triplets.png").exists()
-    assert "--no-pictures was given" in pages()[1]
-    assert "--no-pictures" in json.loads(Path("lfw/results.json").read_text())["command"]
+    assert "--pictures was not given" in pages()[1]
 
 
 def test_pictures_that_are_not_there(faces, finished):
     (faces / "lfw_funneled_62x47.npz").unlink()
-    run("--only", "folds")
+    run("--only", "folds", "--pictures")
     assert "lfw_funneled_62x47.npz is not in data" in pages()[1]
     assert not Path("lfw/triplets.png").exists()
 

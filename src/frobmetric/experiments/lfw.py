@@ -72,7 +72,8 @@ class _Work:
         self.store, self.limit, self.threads, self.watch = store, limit, threads, watch
         self.images = Images(faces.X)
         pairs = (faces.view1_train, faces.view1_test, faces.view2)
-        self.data = checksum(faces.X, faces.person, *(each.index for each in pairs))
+        parts = [array for each in pairs for array in (each.index, each.same)]
+        self.data = checksum(faces.X, faces.person, faces.view2_fold, *parts)
         self.methods = {method.name: method for method in plan.methods}
         self.splits, self.met = {}, set()
         self.n_cells = plan.n_cells(chosen)
@@ -111,8 +112,9 @@ class _Work:
         for names, values in method.search.items():
             if not best.is_done:
                 break
-            setups = [setup_of(best).changed(named(names, value)) for value in values[1:]]
-            found = [self.cell(method, setup, *how) for setup in setups]
+            now = setup_of(best)
+            setups = [now.changed(named(names, value)) for value in values]
+            found = [self.cell(method, setup, *how) for setup in setups if setup != now]
             tries += found
             best = max([best, *(cell for cell in found if cell.is_done)], key=_worth)
         is_complete = all(cell.remark != LATER for cell in tries)

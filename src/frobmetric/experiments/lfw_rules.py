@@ -73,12 +73,15 @@ def score(W, split, pairs, neighbors=NEIGHBORS):
 
 
 def _count(W, split, pairs, neighbors):
-    """Marginalised k-NN among the known images, none of which shows a person of the pairs."""
+    """Marginalised k-NN among the known images, none of which shows a person of the pairs.
+
+    The more images are known, the rarer is it that neighbours of two images show one person: the
+    probability is multiplied by their number, or a threshold from fewer would be too high.
+    """
     both = W[pairs.index]
     return {
-        f"{COUNTING}{k}": MarginalizedKNN(n_neighbors=k)
-        .fit(W[split.known], split.identity)
-        .score_pairs(both)
+        f"{COUNTING}{k}": len(split.known)
+        * MarginalizedKNN(n_neighbors=k).fit(W[split.known], split.identity).score_pairs(both)
         for k in neighbors
     }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import NamedTuple
 
 import numpy as np
@@ -74,6 +75,8 @@ def read_comparisons(query, response=None, format=None, *, n_objects=None):
     >>> answers.n_undecided
     1
     """
+    query = query if _is_sparse(query) else _as_array(query, "query")
+    response = None if response is None else _as_array(response, "response")
     format = _detect(query, response) if format is None else format
     index, count, side = _look_up(format)[0](query, response)
     n_objects = _check_range(index, side if n_objects is None else n_objects)
@@ -121,7 +124,7 @@ def write_comparisons(index, y=None, weight=None, format="list-order", *, n_obje
            [2, 3, 1]])
     """
     write = _look_up(format)[1]
-    index, y, weight = as_comparisons(index, y, weight)
+    index, y, weight = as_comparisons(_as_array(index, "index"), y, weight)
     bad = np.flatnonzero(weight != np.rint(weight))
     if len(bad):
         raise ValueError(
@@ -133,10 +136,28 @@ def write_comparisons(index, y=None, weight=None, format="list-order", *, n_obje
     return write(index[kept], y[kept], weight[kept].astype(np.intp), n_objects)
 
 
+def _as_array(values, name):
+    try:
+        return np.asarray(values)
+    except ValueError as error:
+        sizes = [len(row) if hasattr(row, "__len__") else 1 for row in values]
+        expected = "one answer for each row of query" if name == "response" else (
+            "rows of 3 object numbers (triplets) or of 4 (quadruplets), all of one kind"
+        )
+        raise ValueError(
+            f"{name} has rows of unequal shape, of {min(sizes)} to {max(sizes)} entries; expected "
+            f"{expected}"
+        ) from error
+
+
 def _check_range(index, n_objects, name="query"):
     largest = int(index.max(initial=-1))
     if n_objects is None:
         return largest + 1
+    if not isinstance(n_objects, Integral) or n_objects is True or n_objects < 1:
+        raise ValueError(
+            f"n_objects is {n_objects!r}; expected an integer above all indices, or leave it out"
+        )
     if largest >= n_objects:
         row = np.flatnonzero((index >= n_objects).any(axis=1))[0]
         raise ValueError(
@@ -152,12 +173,15 @@ def _look_up(format):
     return FORMATS[format]
 
 
+def _is_sparse(query):
+    return hasattr(query, "coords") or hasattr(query, "tocoo")
+
+
 def _detect(query, response):
-    if hasattr(query, "coords") or hasattr(query, "tocoo") or np.ndim(query) > 2:
+    if _is_sparse(query) or query.ndim > 2:
         return "tensor-count"
     if response is None:
         return "list-order"
-    response = np.asarray(response)
     if response.dtype == bool:
         return "list-boolean"
     if np.isin(response, [0, 1]).all() and not np.all(response == 1):
@@ -247,7 +271,6 @@ def _entries(query):
     if hasattr(query, "coords"):
         coords = np.stack([np.asarray(axis, dtype=np.intp) for axis in query.coords])
         return coords, query.data, tuple(query.shape)
-    query = np.asarray(query)
     found = np.nonzero(query)
     return np.stack(found), query[found], query.shape
 

@@ -7,6 +7,7 @@ from typing import ClassVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from ..core import CertificateError
 from ..parameters import CALLABLE, MATRIX, NONE, Rule, check_parameters, choice
 from .estimator import SHARED_RULES, limit_threads
 from .frob_problem import PROBLEM_RULES, FrobEstimator
@@ -18,8 +19,8 @@ from .questions import (
     contradictions,
     put_nearer_first,
 )
-from .triplet_sets import GivenQuadruplets, GivenTriplets
-from .tuples import read_tuples
+from .triplet_sets import GivenQuadruplets, GivenTriplets, is_same_set
+from .tuples import column_names, read_tuples
 
 #: Numbers held at a time when distances are measured.
 BLOCK = 1 << 22
@@ -94,30 +95,75 @@ class TupleEstimator(FrobEstimator):
         """
         return self._distances(self._read(pairs, 2), (0, 1))
 
+    def certify(self, tuples, y=None, sample_weight=None):
+        """Prove the answer again, from the training tuples and the kept dual variables.
+
+        Parameters
+        ----------
+        tuples, y, sample_weight
+            Those of the last fit, in the same order.
+
+        Returns
+        -------
+        Certificate
+
+        Raises
+        ------
+        CertificateError
+            If the metric or the dual variables do not belong to these tuples and answers.
+        """
+        self._require_dual()
+        read, y, weight = self._answered(tuples, y, sample_weight, self.n_features_in_)
+        rows, frame = self._rows(read.index, y, weight, self._known_frame(read.points))
+        if not is_same_set(rows, self.triplets_):
+            raise CertificateError(
+                "these are not the comparisons that the metric was learned from; give those of the "
+                "last fit in the same order, with their y and sample_weight"
+            )
+        return self._prove(frame, self.triplets_)
+
+    def fit_transform(self, *tuples, **others):
+        """Not for tuples: `fit` takes them, and `transform` takes points."""
+        raise TypeError(
+            f"fit takes tuples and transform takes points, so {type(self).__name__} has no "
+            "fit_transform; call fit(tuples), then transform(X)"
+        )
+
     def _fit(self, tuples, y, sample_weight, old=None):
         """Learn from these tuples, close to an old metric if there is one."""
         n_features = None if old is None else self.n_features_in_
-        read = read_tuples(tuples, self._size, self.preprocessor, n_features)
-        y, weight = self._answers(np.asarray(tuples), read.index, y, sample_weight)
-        if read.points.shape[0] == 1:
-            raise ValueError(
-                "all points of the tuples are equal; there is no distance to learn from them"
-            )
-        self.n_features_in_ = read.points.shape[1]
-        with limit_threads(self.n_jobs):
+        with self._intact(), limit_threads(self.n_jobs):
+            read, y, weight = self._answered(tuples, y, sample_weight, n_features)
+            if read.points.shape[0] == 1:
+                raise ValueError(
+                    "all points of the tuples are equal; there is no distance to learn from them"
+                )
+            self.n_features_in_ = read.points.shape[1]
+            self._keep("feature_names_in_", column_names(self.preprocessor))
+            self.n_contradictions_ = contradictions(read.index, y, weight).n_comparisons
             frame = self._frame(read.points, None, old)
             rows, frame = self._rows(read.index, y, weight, frame)
             self._learn(frame, rows, read.points.dtype)
         return self
 
+    def _answered(self, tuples, y, sample_weight, n_features=None):
+        """Tuples with y and weights, all checked; those of weight zero are as if not given."""
+        read = read_tuples(tuples, self._size, self.preprocessor, n_features)
+        n = len(read.index)
+        weight = as_weights(sample_weight, n, "sample_weight")
+        y = self._as_answers(y, n, weight > 0)
+        self._check_tuples(np.asarray(tuples), read.index)
+        said = weight > 0
+        return read.take(said), y[said], weight[said]
+
     def _read(self, tuples, size):
         check_is_fitted(self)
         return read_tuples(tuples, size, self.preprocessor, self.n_features_in_)
 
-    def _distances(self, read, pair):
+    def _distances(self, read, pair, features=None):
         """Learned distances of two of the points of each tuple, each distinct pair once."""
-        check_is_fitted(self)
-        features, n = self._features(read.points), read.points.shape[0]
+        features = self._features(read.points) if features is None else features
+        n = read.points.shape[0]
         first, second = np.sort(read.index[:, pair], axis=1).T
         keys, place = np.unique(first * n + second, return_inverse=True)
         distances, step = np.empty(len(keys)), max(1, BLOCK // features.shape[1])
@@ -147,7 +193,8 @@ class ComparisonEstimator(TupleEstimator):
         Parameters
         ----------
         tuples : array-like of shape (n_tuples, size, n_features) or (n_tuples, size)
-            Formed of points, or of indices of the preprocessor.
+            Formed of points, or of indices of the preprocessor: triplets (anchor, near, far), of
+            size 3, or quadruplets (a, b, c, d), of size 4, of which a and b are the near ones.
         y : array-like of shape (n_tuples,), optional
             -1 where the comparison is the other way round, +1 otherwise.
         sample_weight : array-like of shape (n_tuples,), optional
@@ -192,16 +239,27 @@ class ComparisonEstimator(TupleEstimator):
         -------
         ndarray of shape (n_tuples,)
         """
-        check_is_fitted(self)
         read = self._read(tuples, self._size)
-        return self._distances(read, self._far) - self._distances(read, self._near)
+        features = self._features(read.points)
+        far, near = (self._distances(read, pair, features) for pair in (self._far, self._near))
+        return far - near
 
     def predict(self, tuples):
-        """+1 where the metric agrees that the near distance is smaller, -1 where it does not."""
+        """+1 where the metric agrees that the near distance is smaller, -1 where it does not.
+
+        Parameters
+        ----------
+        tuples : array-like
+            As in `fit`.
+
+        Returns
+        -------
+        ndarray of int of shape (n_tuples,)
+        """
         return np.where(self.decision_function(tuples) > 0, 1, -1)
 
     def score(self, tuples, y=None, sample_weight=None):
-        """Share of comparisons that the metric predicts.
+        """Share of comparisons that the metric predicts; equal distances count a half.
 
         Parameters
         ----------
@@ -212,41 +270,18 @@ class ComparisonEstimator(TupleEstimator):
         -------
         float
         """
-        right = self.predict(tuples)
-        right = right == as_signs(y, len(right))
+        margin = self.decision_function(tuples)
+        right = (np.sign(margin * as_signs(y, len(margin))) + 1) / 2
         weight = as_weights(sample_weight, len(right), "sample_weight")
         return float(np.average(right, weights=weight))
 
-    def certify(self, tuples):
-        """Prove the answer again, from the training tuples and the kept dual variables.
+    def _as_answers(self, y, n, counts):
+        return as_signs(y, n)
 
-        Parameters
-        ----------
-        tuples : array-like
-            Those of the last fit.
-
-        Returns
-        -------
-        Certificate
-
-        Raises
-        ------
-        CertificateError
-            If the metric or the dual variables do not belong to these tuples.
-        """
-        self._require_dual()
-        points = self._read(tuples, self._size).points
-        return self._prove(self._known_frame(points), self.triplets_)
-
-    def _answers(self, tuples, index, y, sample_weight):
-        """y and the weights, checked, and the tuples with them."""
-        n = len(index)
-        y, weight = as_signs(y, n), as_weights(sample_weight, n, "sample_weight")
+    def _check_tuples(self, tuples, index):
         if tuples.ndim == 2:
             check_distances(tuples, name="tuples")
         check_different(index, name="tuples")
-        self.n_contradictions_ = contradictions(index, y, weight).n_comparisons
-        return y, weight
 
     def _rows(self, index, y, weight, frame):
         """The comparisons as constraints, the near pair first in each."""
@@ -267,7 +302,7 @@ class TripletFrobMetric(ComparisonEstimator):
         that it turns, a whole list at a time, into points.
     **others
         All others are those of `FrobMetric`, without those of labels. `prior` takes a matrix,
-        "covariance" or "identity".
+        "covariance" or "identity", `kernel` all but "precomputed".
 
     Attributes
     ----------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from numbers import Integral
 
 import numpy as np
@@ -88,6 +88,19 @@ class MetricEstimator(MahalanobisEstimator):
         """A factor of the metric, in features, from the point of a solution."""
         return frame.in_features(point.factor())
 
+    @contextmanager
+    def _intact(self):
+        """Inside, an error leaves the estimator as it was; an interrupted fit keeps its answer."""
+        before = dict(vars(self))
+        try:
+            yield
+        except Interrupted:
+            raise
+        except BaseException:
+            vars(self).clear()
+            vars(self).update(before)
+            raise
+
     def _keep(self, name, value):
         """Set an attribute; None removes that of an earlier fit, which was of another metric."""
         if value is None:
@@ -138,8 +151,8 @@ class TripletEstimator(MetricEstimator):
         -------
         self
         """
-        X, y = self._validate(X, y, triplets, triplet_weight)
-        with limit_threads(self.n_jobs):
+        with self._intact(), limit_threads(self.n_jobs):
+            X, y = self._validate(X, y, triplets, triplet_weight)
             self._fit(self._frame(X, y), X, y, triplets, triplet_weight)
         return self
 

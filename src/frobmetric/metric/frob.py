@@ -106,6 +106,8 @@ class FrobMetric(FrobEstimator, TripletEstimator):
     prior_factor_ : ndarray of shape (n_coordinates, rank)
         That map, with a prior by name other than "identity"; coordinates are the features, or the
         directions of sparse X or of a kernel.
+    unit_ : float
+        What samples are divided by in an update: that of the first fit.
     prior_components_ : ndarray of shape (rank, n_features)
         After `partial_fit`: the metric that it began with.
     n_directions_ : int
@@ -119,7 +121,7 @@ class FrobMetric(FrobEstimator, TripletEstimator):
         With such a kernel: the value used.
     dual_coef_ : ndarray of shape (n_triplets,)
         Only with `keep_dual`; in the order of `triplets_`.
-    triplets_ : MinedTriplets or GivenTriplets
+    triplets_ : MinedTriplets, GivenTriplets or Together
         Only with `keep_dual`; `triplets_.to_array()` gives (anchor, near, far).
     n_features_in_ : int
     feature_names_in_ : ndarray of str
@@ -187,8 +189,8 @@ class FrobMetric(FrobEstimator, TripletEstimator):
         """Update the metric with new samples: the one learned before is the prior of this fit.
 
         The problem is that of `fit` with `prior` the metric as it stands, of the new samples
-        alone: the certificate speaks of it. The larger `C`, the more they count. Without an
-        earlier fit this is `fit`.
+        alone, in the unit of the first fit (`unit_`): the certificate speaks of it. The larger
+        `C`, the more they count. Without an earlier fit this is `fit`.
 
         Parameters
         ----------
@@ -202,8 +204,8 @@ class FrobMetric(FrobEstimator, TripletEstimator):
         given = {"triplets": triplets, "triplet_weight": triplet_weight}
         if not hasattr(self, "components_"):
             return self.fit(X, y, **{name: v for name, v in given.items() if v is not None})
-        X, y = self._validate(X, y, triplets, triplet_weight, reset=False)
-        with limit_threads(self.n_jobs):
+        with self._intact(), limit_threads(self.n_jobs):
+            X, y = self._validate(X, y, triplets, triplet_weight, reset=False)
             frame = self._frame(X, y, self._old_root())
             self._fit(frame, X, y, triplets, triplet_weight)
         return self

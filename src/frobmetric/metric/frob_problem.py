@@ -24,6 +24,8 @@ PROBLEM_RULES: dict[str, Rule] = KERNEL_RULES | {
     "pull": NOT_NEGATIVE,
     "solver": choice(SOLVERS),
 }
+#: Samples given again may be rounded by this, relative to the largest of their numbers.
+SINGLE = 1e-6
 #: Less of the variance than this outside the directions that were kept is not worth a word.
 NOTEWORTHY = 1e-3
 
@@ -42,6 +44,8 @@ class FrobEstimator(KernelEstimator):
         named = old is None and isinstance(self.prior, str) and self.prior != "identity"
         frame = self._span(X, self._prior_root(X) if old is None else old, named)
         self._warn_of_loss(frame)
+        self.n_directions_, self.kept_variance_ = frame.Z.shape[1], float(frame.kept)
+        self.unit_ = frame.scale
         if named:
             self._keep("prior_factor_", prior_factor(self.prior, frame.Z, y))
             frame = frame.mapped(self.prior_factor_)
@@ -49,20 +53,28 @@ class FrobEstimator(KernelEstimator):
 
     def _known_frame(self, X):
         """That of an earlier fit."""
+        if hasattr(self, "X_fit_") and not _are_close(X, self.X_fit_):
+            raise CertificateError(
+                f"these {X.shape[0]} samples are not the {self.X_fit_.shape[0]} that the metric "
+                "was learned from; give those of the last fit"
+            )
         if hasattr(self, "prior_factor_"):
             return self._span(X, None, named=True).mapped(self.prior_factor_)
         old = getattr(self, "prior_components_", None)
         return self._span(X, self._prior_root(X) if old is None else old.T)
 
     def _span(self, X, root, named=False):
-        """The frame of X; that of a named prior is mapped on, and rounded only then."""
+        """The frame of X; that of a named prior is mapped on, and rounded only then.
+
+        In an update the unit is that of the first fit, so that `C` means what it meant there.
+        """
+        unit = self.unit_ if hasattr(self, "prior_components_") else None
         if self.kernel != "linear":
             frame = Frame.of_kernel(self._kernel()(X), self.n_directions, not named)
         elif sp.issparse(X):
-            frame = Frame.of_sparse(X, self.n_directions, not named, root)
+            frame = Frame.of_sparse(X, self.n_directions, not named, root, unit)
         else:
-            frame = Frame.of(X, named, not named, root).leading(self.n_directions)
-        self.n_directions_, self.kept_variance_ = frame.Z.shape[1], float(frame.kept)
+            frame = Frame.of(X, named, not named, root, unit).leading(self.n_directions)
         return frame
 
     def _warn_of_loss(self, frame):
@@ -109,15 +121,15 @@ class FrobEstimator(KernelEstimator):
         constraints = triplets.constraints(frame.Z)
         loss = LOSSES[self.loss](self.C * triplets.share)
         cost = self.C * self.pull * triplets.near_scatter(frame.Z) if self.pull else None
-        prior = self._prior_matrix(frame, constraints, triplets.share)
+        prior = self._prior_matrix(frame, constraints, triplets)
         return FrobeniusSDP(constraints, loss, cost, prior)
 
-    def _prior_matrix(self, frame, constraints, share):
+    def _prior_matrix(self, frame, constraints, triplets):
         """The prior in the coordinates of the frame."""
         if frame.root is not None:
             return frame.root @ frame.root.T
         if isinstance(self.prior, str):
-            return satisfied_scale(constraints, share) * np.eye(frame.Z.shape[1])
+            return satisfied_scale(constraints, triplets.share) * np.eye(frame.Z.shape[1])
         return None
 
     def _prove(self, frame, triplets):
@@ -138,6 +150,13 @@ class FrobEstimator(KernelEstimator):
                 f"components_ differ by {error:.1e} (relative) from the metric that the dual "
                 "variables give on these data; the model was changed, or these are other data"
             )
+
+
+def _are_close(X, other):
+    """Whether two sets of samples, dense or sparse, differ by rounding to single precision only."""
+    if X.shape != other.shape:
+        return False
+    return abs(X.astype(np.float64) - other).max() <= SINGLE * abs(other).max()
 
 
 def _metric_difference(a, b):

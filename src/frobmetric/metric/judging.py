@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Integral, Real
 
 import numpy as np
 import scipy.sparse as sp
@@ -79,16 +80,18 @@ def comparison_accuracy(
     Without `objects` the comparisons are taken as independent, and the interval is Wilson's. They
     rarely are: one unusual object spoils all comparisons that it is in. With `objects` the interval
     is that of a bootstrap over objects: each resample draws as many objects as there are, with
-    replacement, and a comparison counts as often as the product of how often its objects were
-    drawn. That interval is for other objects of the same kind. Where hardly any comparisons share
-    objects, it is wider than it has to be: about sqrt(7) times for triplets.
+    replacement, and a comparison counts as often as the product of how often its distinct objects
+    were drawn. That interval is for other objects of the same kind. Where hardly any comparisons
+    share objects, it is wider than it has to be: about sqrt(7) times for triplets.
 
     Parameters
     ----------
     correct : array-like of shape (n_comparisons,)
         Booleans, or margins: positive is correct, exactly 0 counts a half.
     weight : array-like of shape (n_comparisons,), optional
-        Unequal weights widen Wilson's interval: n becomes sum(weight)^2 / sum(weight^2).
+        Importance, not repetitions as in `fit`: several answers to one question are predicted
+        alike, so that counting them as independent comparisons would make the interval too narrow.
+        Wilson's interval has n = sum(weight)^2 / sum(weight^2); to count answers, repeat them.
     objects : array-like of shape (n_comparisons, 2, 3 or 4), optional
         The object numbers of each comparison.
     confidence : float, default=0.95
@@ -210,19 +213,19 @@ def noise_ceiling(tuples, y=None, weight=None):
             "from repeated answers"
         )
     n_questions, (yes, n) = len(n), (yes[is_repeated], n[is_repeated])
-    low, agreement, majority = _leave_one_out(yes, n), _agreement(yes, n), np.maximum(yes, n - yes)
-    high, high_error = min(
-        (_mean(majority / n, n), _error(majority / n, n)),
-        _pooled(_mean(agreement, n), _error(agreement, n)),
-    )
+    low, low_error = _estimate(_leave_one_out(yes, n), n)
+    agreement, error = _estimate(_agreement(yes, n), n)
+    high, high_error = min(_estimate(np.maximum(yes, n - yes) / n, n), _pooled(agreement, error))
+    if high < low:
+        high, high_error = low, low_error
     return NoiseCeiling(
-        low=_mean(low, n),
-        high=max(high, _mean(low, n)),
-        agreement=_mean(agreement, n),
+        low=low,
+        high=high,
+        agreement=agreement,
         n_questions=n_questions,
         n_repeated=len(n),
         n_answers=int(n.sum()),
-        low_error=_error(low, n),
+        low_error=low_error,
         high_error=high_error,
     )
 
@@ -248,8 +251,8 @@ def _scores(correct, name="correct"):
 
 
 def _quantile(confidence):
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence is {confidence}; expected a number between 0 and 1, as 0.95")
+    if not isinstance(confidence, Real) or not 0 < confidence < 1:
+        raise ValueError(f"confidence is {confidence!r}; expected a number between 0 and 1: 0.95")
     return norm.ppf((1 + confidence) / 2)
 
 
@@ -257,10 +260,11 @@ def _mean(values, weight):
     return float(values @ weight / weight.sum())
 
 
-def _error(values, weight):
-    """The standard error of a weighted mean of independent values."""
-    away = weight * (values - _mean(values, weight))
-    return float(np.sqrt(away @ away) / weight.sum())
+def _estimate(values, weight):
+    """The weighted mean of independent values, and its standard error."""
+    mean = _mean(values, weight)
+    away = weight * (values - mean)
+    return mean, float(np.sqrt(away @ away) / weight.sum())
 
 
 def _effective_n(weight):
@@ -296,8 +300,10 @@ def _over_objects(score, weight, objects, confidence, n_resamples, random_state)
             f"objects has {len(objects)} rows; there are {len(score)} comparisons, so expected as "
             "many"
         )
-    if n_resamples < 1:
-        raise ValueError(f"n_resamples is {n_resamples}; expected at least 1, better 1000")
+    if not isinstance(n_resamples, Integral) or n_resamples is True or n_resamples < 1:
+        raise ValueError(
+            f"n_resamples is {n_resamples!r}; expected an integer of at least 1, better 1000"
+        )
     found = _resample(score, weight, objects, n_resamples, check_random_state(random_state))
     if len(found) < n_resamples / 2:
         raise ValueError(
@@ -312,15 +318,24 @@ def _over_objects(score, weight, objects, confidence, n_resamples, random_state)
 
 def _resample(score, weight, objects, n_resamples, rng):
     """The mean score in each resample of the objects that contains a comparison."""
-    names, objects = np.unique(objects, return_inverse=True)
-    sums = _ProductSums(objects.reshape(len(score), -1), np.array([weight, weight * score]))
+    names, number = np.unique(objects, return_inverse=True)
+    number = _distinct(number.reshape(objects.shape), len(names))
+    sums = _ProductSums(number, np.array([weight, weight * score]))
     step, found = max(1, BLOCK // sums.size), []
     for start in range(0, n_resamples, step):
         size = min(step, n_resamples - start)
         drawn = rng.multinomial(len(names), np.full(len(names), 1 / len(names)), size)
-        total, right = sums(drawn.T.astype(np.float64))
+        total, right = sums(np.vstack([drawn.T, np.ones(size)]))
         found.append(right[total > 0] / total[total > 0])
     return np.concatenate(found)
+
+
+def _distinct(objects, other):
+    """Each row with `other` in the place of objects that are in it a second time."""
+    objects = objects.copy()
+    for j in range(objects.shape[1] - 1, 0, -1):
+        objects[(objects[:, :j] == objects[:, j : j + 1]).any(axis=1), j] = other
+    return objects
 
 
 class _ProductSums:

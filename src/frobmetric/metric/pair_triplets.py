@@ -140,7 +140,9 @@ def as_identities(name, values, n_samples):
         raise ValueError(
             f"{name} has shape {values.shape}; X has {n_samples} rows, so expected ({n_samples},)"
         )
-    missing = [i for i, value in enumerate(values.tolist()) if not _is_identity(value)]
+    missing = [] if values.dtype.kind in "iu" else [
+        i for i, value in enumerate(values.tolist()) if not _is_identity(value)
+    ]
     if missing:
         raise ValueError(
             f"{name}[{missing[0]}] is {values[missing[0]]}; every row needs an identity, a string "

@@ -10,9 +10,10 @@ from sklearn.metrics import roc_auc_score
 from sklearn.utils.validation import check_is_fitted
 
 from ..parameters import Rule, check_parameters, choice, integer
+from ..solvers import Interrupted
 from .comparisons import TUPLE_RULES, TupleEstimator
 from .pair_triplets import triplets_from_pairs
-from .questions import as_signs, as_weights, check_pairs, contradictions, put_nearer_first
+from .questions import as_signs, as_weights, check_pairs, is_contested, put_nearer_first
 from .thresholds import best_threshold
 from .triplet_sets import GivenQuadruplets, GivenTriplets
 
@@ -126,8 +127,7 @@ class PairFrobMetric(TupleEstimator):
         self
         """
         check_parameters(self, self._rules)
-        self._fit(pairs, y, sample_weight)
-        return self.calibrate_threshold(pairs, y, **(calibration_params or {}))
+        return self._fit_and_calibrate(pairs, y, sample_weight, calibration_params)
 
     def partial_fit(self, pairs, y, sample_weight=None, calibration_params=None):
         """Update the metric with new pairs: the one learned before is the prior of this fit.
@@ -146,8 +146,8 @@ class PairFrobMetric(TupleEstimator):
         if not hasattr(self, "components_"):
             return self.fit(pairs, y, sample_weight, calibration_params)
         check_parameters(self, self._rules)
-        self._fit(pairs, y, sample_weight, self._old_root())
-        return self.calibrate_threshold(pairs, y, **(calibration_params or {}))
+        old = self._old_root()
+        return self._fit_and_calibrate(pairs, y, sample_weight, calibration_params, old)
 
     def decision_function(self, pairs):
         """Similarity of each pair: minus its learned distance."""
@@ -158,12 +158,12 @@ class PairFrobMetric(TupleEstimator):
         check_is_fitted(self, "threshold_")
         return np.where(self.pair_distance(pairs) <= self.threshold_, 1, -1)
 
-    def score(self, pairs, y):
+    def score(self, pairs, y, sample_weight=None):
         """Area under the ROC curve: the chance that a similar pair is nearer than a dissimilar one.
 
         Parameters
         ----------
-        pairs, y
+        pairs, y, sample_weight
             As in `fit`.
 
         Returns
@@ -171,7 +171,9 @@ class PairFrobMetric(TupleEstimator):
         float
         """
         score = self.decision_function(pairs)
-        return float(roc_auc_score(_as_kinds(y, len(score)) > 0, score))
+        weight = as_weights(sample_weight, len(score), "sample_weight")
+        y = self._as_answers(y, len(score), weight > 0)
+        return float(roc_auc_score(y > 0, score, sample_weight=weight))
 
     def set_threshold(self, threshold):
         """Set `threshold_`, a distance.
@@ -186,7 +188,9 @@ class PairFrobMetric(TupleEstimator):
         self.threshold_ = float(threshold)
         return self
 
-    def calibrate_threshold(self, pairs, y, strategy="accuracy", *, beta=1.0, min_rate=None):
+    def calibrate_threshold(
+        self, pairs, y, strategy="accuracy", *, beta=1.0, min_rate=None, sample_weight=None
+    ):
         """Set `threshold_` to the best for these pairs.
 
         Parameters
@@ -197,62 +201,80 @@ class PairFrobMetric(TupleEstimator):
             As in `frobmetric.metric.thresholds.best_threshold`.
         beta, min_rate
             Of the strategies that use them.
+        sample_weight : array-like of shape (n_pairs,), optional
+            As in `fit`.
 
         Returns
         -------
         self
         """
         score = self.decision_function(pairs)
-        y = _as_kinds(y, len(score))
+        weight = as_weights(sample_weight, len(score), "sample_weight")
+        y = self._as_answers(y, len(score), weight > 0)
         # no distance is below zero: a threshold there calls no pair similar, as -inf does
-        self.threshold_ = -best_threshold(score, y > 0, strategy, beta=beta, min_rate=min_rate)
+        self.threshold_ = -best_threshold(
+            score, y > 0, strategy, beta=beta, min_rate=min_rate, weight=weight
+        )
         return self
 
-    def certify(self, pairs):
-        """Prove the answer again, from the training pairs and the kept dual variables.
+    def _fit_and_calibrate(self, pairs, y, sample_weight, params, old=None):
+        params = {"sample_weight": sample_weight} | (params or {})
+        with self._intact():
+            try:
+                self._fit(pairs, y, sample_weight, old)
+            except Interrupted:
+                self.calibrate_threshold(pairs, y, **params)
+                raise
+            return self.calibrate_threshold(pairs, y, **params)
 
-        Parameters
-        ----------
-        pairs : array-like
-            Those of the last fit.
+    def _as_answers(self, y, n, counts):
+        """y as +1 and -1, both of them there among those that count."""
+        if y is None:
+            raise ValueError("y is None; a pair learner needs +1 (similar) or -1 for each pair")
+        y = as_signs(y, n, meaning="similar")
+        if abs(y[counts].sum()) == counts.sum():
+            kind = "similar (+1)" if y[counts][0] > 0 else "dissimilar (-1)"
+            raise ValueError(
+                f"all {counts.sum()} pairs are {kind}; give at least one pair of either kind"
+            )
+        return y
 
-        Returns
-        -------
-        Certificate
-        """
-        self._require_dual()
-        frame = self._known_frame(self._read(pairs, 2).points)
-        if isinstance(self.triplets_, GivenQuadruplets):
-            frame = self._with_yardstick(frame)
-        return self._prove(frame, self.triplets_)
-
-    def _answers(self, pairs, index, y, sample_weight):
-        """y and the weights, checked, and the pairs with them."""
-        n = len(index)
-        y, weight = _as_kinds(y, n), as_weights(sample_weight, n, "sample_weight")
+    def _check_tuples(self, pairs, index):
         if pairs.ndim == 2:
             check_pairs(pairs)
+
+    def _answered(self, pairs, y, sample_weight, n_features=None):
         if self.through == "triplets" and sample_weight is not None:
             raise ValueError(
                 "sample_weight was given with through='triplets', which does not use it; use "
                 "through='threshold', or leave the weights out"
             )
-        self.n_contradictions_ = contradictions(index, y, weight).n_comparisons
-        return y, weight
+        return super()._answered(pairs, y, sample_weight, n_features)
+
+    def _frame(self, X, y, old=None):
+        before = getattr(self, "learned_threshold_", None)
+        self._keep("prior_threshold_", None if old is None else before)
+        return super()._frame(X, y, old)
 
     def _rows(self, index, y, weight, frame):
         """Pairs as quadruplets with the yardstick, or completed to triplets."""
-        is_update = hasattr(self, "prior_components_")
-        before = getattr(self, "learned_threshold_", None)
-        self._keep("prior_threshold_", before if is_update else None)
         if self.through == "triplets":
-            apart = index[:, 0] != index[:, 1]  # equal points need no metric, or no metric serves
-            index, similar = index[apart], y[apart] > 0
-            index = triplets_from_pairs(frame.Z, index, similar, None, self.n_neighbors)
-            return GivenTriplets(index, np.ones(len(index))), frame
+            return self._completed(index, y, weight, frame), frame
         yardstick = np.tile(len(frame.Z) + np.arange(2), (len(index), 1))
         both = np.hstack([index, yardstick])  # similar pairs are shorter than the yardstick
         return GivenQuadruplets(put_nearer_first(both, y), weight), self._with_yardstick(frame)
+
+    def _completed(self, index, y, weight, frame):
+        """Triplets of pairs that no other pair contradicts, of points that differ."""
+        usable = (index[:, 0] != index[:, 1]) & ~is_contested(index, y, weight)
+        if not usable.any():
+            raise ValueError(
+                "no pair is left to complete to triplets: each is of two equal points, or was also "
+                "called the other way; use through='threshold'"
+            )
+        index, similar = index[usable], y[usable] > 0
+        triplets = triplets_from_pairs(frame.Z, index, similar, None, self.n_neighbors)
+        return GivenTriplets(triplets, np.ones(len(triplets)))
 
     def _with_yardstick(self, frame):
         """The frame with a yardstick, which in an update is to stay close to its old length."""
@@ -279,17 +301,17 @@ class PairFrobMetric(TupleEstimator):
         real = sizes > RANK * max(sizes, default=0.0)
         return left[:, real] * sizes[real]
 
-    def _prior_matrix(self, frame, constraints, share):
+    def _prior_matrix(self, frame, constraints, pairs):
         """A prior by name is scaled as if the threshold were the best one for it."""
         if not frame.n_extra or frame.root is not None or not isinstance(self.prior, str):
-            return super()._prior_matrix(frame, constraints, share)
+            return super()._prior_matrix(frame, constraints, pairs)
         of_yardstick = np.arange(frame.Z.shape[1]) == frame.Z.shape[1] - 1
         euclid, ruler = np.diag(1.0 * ~of_yardstick), np.diag(1.0 * of_yardstick)
         signed = constraints.forward(euclid)  # -d^2 of similar pairs, d^2 of others
         is_similar = constraints.forward(ruler) > 0
-        best = best_threshold(-np.abs(signed), is_similar)
+        best = best_threshold(-np.abs(signed), is_similar, weight=pairs.weight)
         margins = signed - np.where(is_similar, best, -best)
-        weight = share * (margins > 0)
+        weight = pairs.share * (margins > 0)
         return euclid * (weight.sum() / (weight @ margins) if weight.any() else 1.0)
 
     def _why_zero(self, problem):
@@ -303,14 +325,3 @@ class PairFrobMetric(TupleEstimator):
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         return tags
-
-
-def _as_kinds(y, n):
-    """y as +1 and -1, both of them there."""
-    if y is None:
-        raise ValueError("y is None; a pair learner needs +1 (similar) or -1 for each pair")
-    y = as_signs(y, n)
-    if abs(y.sum()) == n:
-        kind = "similar (+1)" if y[0] > 0 else "dissimilar (-1)"
-        raise ValueError(f"all {n} pairs are {kind}; give at least one pair of either kind")
-    return y

@@ -232,14 +232,15 @@ class FrobMetricCV(FrobMetric):
         self
         """
         check_parameters(self, self._rules)
-        self.Cs_ = _check_grid(self.Cs)
-        samples, labels = self._validate_samples(X, reset=True, y=y, ensure_min_samples=2)
-        check_classification_targets(labels)
-        folds = check_cv(self.cv, labels, classifier=True).split(samples, labels)
-        errors = [self._held_out_errors(samples, labels, *fold) for fold in folds]
-        self.cv_errors_ = np.array(errors).T
-        self.C_ = float(self.Cs_[self.cv_errors_.mean(axis=1).argmin()])
-        return super().fit(X, y)
+        with self._intact():
+            self.Cs_ = _check_grid(self.Cs)
+            samples, labels = self._validate_samples(X, reset=True, y=y, ensure_min_samples=2)
+            check_classification_targets(labels)
+            folds = check_cv(self.cv, labels, classifier=True).split(samples, labels)
+            errors = [self._held_out_errors(samples, labels, *fold) for fold in folds]
+            self.cv_errors_ = np.array(errors).T
+            self.C_ = float(self.Cs_[self.cv_errors_.mean(axis=1).argmin()])
+            return super().fit(X, y)
 
     def _held_out_errors(self, X, y, train, test):
         """The error of each C on the test part."""

@@ -135,15 +135,19 @@ def count_contradictions(index, y=None, weight=None):
 
 def contradictions(index, y, weight):
     """`count_contradictions` of what was checked, pairs that are similar or not included."""
-    question, sign = (np.sort(index, axis=1), y) if index.shape[1] == 2 else as_questions(index, y)
-    _, label = equal_rows(question)
-    yes, no = (np.bincount(label, weight * (sign == s)) for s in (1, -1))
+    label, yes, no = _votes(index, y, weight)
     is_split = (yes > 0) & (no > 0)
     return Contradictions(
         int(np.count_nonzero(is_split[label] & (weight > 0))),
         int(np.count_nonzero(is_split)),
         float(2 * np.minimum(yes, no).sum()),
     )
+
+
+def is_contested(index, y, weight):
+    """Of checked comparisons or pairs: whether each was also answered the other way."""
+    label, yes, no = _votes(index, y, weight)
+    return ((yes > 0) & (no > 0))[label]
 
 
 def as_index(tuples, widths=(3, 4), name="tuples"):
@@ -170,15 +174,16 @@ def as_index(tuples, widths=(3, 4), name="tuples"):
     return index.astype(np.intp)
 
 
-def as_signs(y, n, name="y"):
-    """y as +1 and -1; all +1 if it is None."""
+def as_signs(y, n, name="y", meaning="the first distance is smaller"):
+    """y as +1, which means that, and -1; all +1 if it is None."""
     if y is None:
         return np.ones(n, dtype=np.intp)
     y = as_column(y, n, name)
     bad = np.arange(n) if y.dtype == bool else np.flatnonzero(~np.isin(y, [-1, 1]))
     if len(bad):
         raise ValueError(
-            f"{name}[{bad[0]}] = {y[bad[0]]}; expected +1 (the first distance is smaller) or -1"
+            f"{name}[{bad[0]}] = {y[bad[0]]}; expected +1 ({meaning}) or -1; of booleans, "
+            f"np.where({name}, 1, -1) makes them"
         )
     return y.astype(np.intp)
 
@@ -187,7 +192,10 @@ def as_weights(weight, n, name="weight"):
     """Weights as floats, one for each comparison; all 1 if it is None."""
     if weight is None:
         return np.ones(n)
-    weight = as_column(weight, n, name).astype(np.float64)
+    weight = as_column(weight, n, name)
+    if weight.dtype.kind not in "biuf":
+        raise TypeError(f"{name} has dtype {weight.dtype}; expected one number for each comparison")
+    weight = weight.astype(np.float64)
     bad = np.flatnonzero(~((weight >= 0) & (weight < np.inf)))
     if len(bad):
         raise ValueError(f"{name}[{bad[0]}] = {weight[bad[0]]} must be non-negative and finite")
@@ -268,6 +276,13 @@ def as_column(values, n, name):
             f"{name} has shape {values.shape}; there are {n} comparisons, so expected ({n},)"
         )
     return values
+
+
+def _votes(index, y, weight):
+    """The question of each row, and the weight of either answer to each question."""
+    question, sign = (np.sort(index, axis=1), y) if index.shape[1] == 2 else as_questions(index, y)
+    _, label = equal_rows(question)
+    return label, *(np.bincount(label, weight * (sign == s)) for s in (1, -1))
 
 
 def _is_same(left, right):

@@ -53,9 +53,13 @@ class Frame:
     n_extra: int = 0
 
     @classmethod
-    def of(cls, X, keep_features=False, rounded=True, root=None):
-        """That of dense samples; `root` is a factor, in features, of what to stay close to."""
-        Z, scale = unit_mean_square(X, rounded)
+    def of(cls, X, keep_features=False, rounded=True, root=None, unit=None):
+        """That of dense samples.
+
+        `root` is a factor, in features, of what to stay close to; `unit` what to divide by
+        instead of the root of the mean squared norm.
+        """
+        Z, scale = unit_mean_square(X, rounded, unit)
         root = None if root is None else _real_columns(root) * scale
         n_directions = len(Z) + (0 if root is None else root.shape[1])
         if keep_features or Z.shape[1] <= n_directions:
@@ -67,7 +71,7 @@ class Frame:
         return cls(Z @ basis, scale, basis, basis.T @ root)
 
     @classmethod
-    def of_sparse(cls, X, n_directions=None, rounded=True, root=None):
+    def of_sparse(cls, X, n_directions=None, rounded=True, root=None, unit=None):
         """That of sparse samples, which are never made dense: leading directions."""
         largest = float(abs(X).max()) if X.nnz else 0.0
         X = X.astype(np.float64) / (largest or 1.0)  # squares of 1e200 overflow
@@ -80,7 +84,8 @@ class Frame:
         if root is not None:
             root = _real_columns(root)
             basis = scipy.linalg.qr(np.hstack([basis, root]), mode="economic")[0]
-        Z, scale = (X @ basis - mean @ basis) / spread, largest * spread
+        scale = largest * spread if unit is None else unit
+        Z = (X @ basis - mean @ basis) * (largest / scale)
         root = None if root is None else basis.T @ root * scale
         Z = on_grid(Z) if rounded else Z
         return cls(Z, scale, basis, root, min(1.0, variance / total), is_compact=True)
@@ -165,8 +170,10 @@ def as_components(factor, size):
     return components
 
 
-def unit_mean_square(X, rounded=True):
+def unit_mean_square(X, rounded=True, unit=None):
     """X centred and divided by one number so that its mean squared norm is one, in float64.
+
+    `unit` is another number to divide by.
 
     The result is rounded, unless it is to be mapped on, to multiples of `GRID`, below which another
     unit of X (metres for millimetres) rounds differently: a solver that amplifies such noise would
@@ -184,7 +191,9 @@ def unit_mean_square(X, rounded=True):
     X = X - X.mean(axis=0)
     spread = np.sqrt(np.mean(np.einsum("ij,ij->i", X, X)))
     _require_spread(spread, 1.0, len(X))
-    return on_grid(X / spread) if rounded else X / spread, float(largest * spread)
+    scale = float(largest * spread) if unit is None else unit
+    Z = X * (largest / scale) if unit is not None else X / spread
+    return on_grid(Z) if rounded else Z, scale
 
 
 def on_grid(Z):

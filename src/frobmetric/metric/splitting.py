@@ -11,6 +11,8 @@ from sklearn.utils import check_random_state
 from ..parameters import FLAG, NONE, NUMBERS, SEED, Rule, check_parameters, integer
 from .questions import as_index
 
+LABELS = Rule("a sequence of labels, one for each object,", NUMBERS.is_met)
+
 
 class ObjectSplit(BaseCrossValidator):
     """Folds over the objects of pairs, triplets or quadruplets, not over the tuples.
@@ -53,7 +55,7 @@ class ObjectSplit(BaseCrossValidator):
         "n_splits": integer(2),
         "shuffle": FLAG,
         "random_state": SEED | NONE,
-        "groups": NUMBERS | NONE,
+        "groups": LABELS | NONE,
     }
 
     def __init__(self, n_splits=5, shuffle=True, random_state=None, groups=None):

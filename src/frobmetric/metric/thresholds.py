@@ -7,6 +7,8 @@ from numbers import Real
 
 import numpy as np
 
+from .questions import as_weights
+
 
 def as_same(same, n_pairs):
     """Which pairs are matched, as booleans.
@@ -41,7 +43,7 @@ def as_same(same, n_pairs):
     return same == 1
 
 
-def best_threshold(score, same, strategy="accuracy", *, beta=1.0, min_rate=None):
+def best_threshold(score, same, strategy="accuracy", *, beta=1.0, min_rate=None, weight=None):
     """The threshold that decides best between matched and mismatched pairs.
 
     A pair is called matched if and only if its score is at least the threshold. All cuts between
@@ -62,6 +64,8 @@ def best_threshold(score, same, strategy="accuracy", *, beta=1.0, min_rate=None)
         For "f_beta": how many times recall weighs more than precision.
     min_rate : float in [0, 1], optional
         For "max_tpr" and "max_tnr", which need it.
+    weight : array-like of shape (n_pairs,), optional
+        Of each pair; 2 is the same as the pair twice.
 
     Returns
     -------
@@ -77,10 +81,11 @@ def best_threshold(score, same, strategy="accuracy", *, beta=1.0, min_rate=None)
     >>> best_threshold([1.0, 2.0, 3.0, 5.0], [0, 1, 0, 1], "max_tpr", min_rate=1.0)
     4.0
     """
-    return best_cut(score, same, strategy, beta=beta, min_rate=min_rate)[0]
+    options = {"beta": beta, "min_rate": min_rate, "weight": weight}
+    return best_cut(score, same, strategy, **options)[0]
 
 
-def best_cut(score, same, strategy="accuracy", *, beta=1.0, min_rate=None):
+def best_cut(score, same, strategy="accuracy", *, beta=1.0, min_rate=None, weight=None):
     """The threshold of `best_threshold`, and what it is worth.
 
     Returns
@@ -90,7 +95,7 @@ def best_cut(score, same, strategy="accuracy", *, beta=1.0, min_rate=None):
         Larger is better; comparable between scores of the same pairs under the same strategy.
     """
     _check_strategy(strategy, beta, min_rate)
-    thresholds, tp, fp = _cuts(score, same)
+    thresholds, tp, fp = _cuts(score, same, weight)
     worth = STRATEGIES[strategy](tp, fp, beta=beta, min_rate=min_rate)
     best = np.flatnonzero(worth == worth.max())
     middle = best[(len(best) - 1) // 2]
@@ -241,20 +246,25 @@ def _check_strategy(strategy, beta, min_rate):
         raise ValueError(f"min_rate is {min_rate!r}; expected a rate in [0, 1]")
 
 
-def _cuts(score, same):
+def _cuts(score, same, weight=None):
     """Threshold, true and false positives of every cut, from none called matched to all."""
     score = _as_score(score)
     same = as_same(same, len(score))
+    weight = as_weights(weight, len(score))
+    score, same, weight = score[weight > 0], same[weight > 0], weight[weight > 0]
+    # none below one, as the strategies take a smaller step for a tie; by a power of two, so that
+    # sums of whole numbers stay exact
+    weight = weight / np.ldexp(1.0, np.frexp(weight.min())[1] - 1)
     if same.all() or not same.any():
         kind = "matched" if same.any() else "mismatched"
         raise ValueError(
             f"all {len(same)} pairs are {kind}; a threshold needs matched and mismatched pairs"
         )
     order = np.argsort(-score, kind="stable")
-    score, same = score[order], same[order]
+    score, same, weight = score[order], same[order], weight[order]
     last = np.flatnonzero(np.append(score[1:] < score[:-1], True))
-    tp = np.concatenate([[0], np.cumsum(same)[last]])
-    return _between(score[last]), tp, np.concatenate([[0], last + 1]) - tp
+    tp, fp = (np.concatenate([[0], np.cumsum(weight * kind)[last]]) for kind in (same, ~same))
+    return _between(score[last]), tp, fp
 
 
 def _as_score(score):

@@ -150,6 +150,11 @@ class Together(_Weighted):
         }
 
 
+def is_same_set(a, b):
+    """Whether two sets of given rows are the same, in the same order, with the same shares."""
+    return np.array_equal(a.index, b.index) and np.allclose(a.share, b.share, rtol=1e-9, atol=0)
+
+
 def together(*sources):
     """One set of all sources that are not None."""
     given = tuple(source for source in sources if source is not None)

@@ -33,6 +33,21 @@ class Tuples:
     points: np.ndarray
     index: np.ndarray
 
+    def take(self, rows):
+        """These tuples alone, and the points that they have."""
+        if rows.all():
+            return self
+        used, index = np.unique(self.index[rows], return_inverse=True)
+        return Tuples(self.points[used], index.reshape(-1, self.index.shape[1]))
+
+
+def column_names(preprocessor):
+    """Those of a table's columns, if all are strings; None otherwise."""
+    names = getattr(preprocessor, "columns", None)
+    if names is None or not all(isinstance(name, str) for name in names):
+        return None
+    return np.asarray(names, dtype=object)
+
 
 def read_tuples(tuples, size, preprocessor=None, n_features=None):
     """Tuples as a user gives them.
@@ -93,7 +108,7 @@ def _sparse_keys(points):
 
 
 def _ordered_bytes(values):
-    """Numbers whose bytes, the large end first, are ordered as they are; zeros are alike."""
+    """Numbers whose bytes, the large end first, are ordered as their sizes are; zeros are alike."""
     return (values + 0).astype(values.dtype.newbyteorder(">"))
 
 

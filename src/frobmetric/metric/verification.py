@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from hashlib import blake2b
 from numbers import Real
 from typing import ClassVar
@@ -21,6 +22,10 @@ TRANSFORMER = Rule(
     "a fitted object with a transform method",
     lambda value: hasattr(value, "transform") and not isinstance(value, type),
 )
+#: The k that are tried unless others are given.
+COUNTS = (10, 20, 50, 100, 200)
+#: By what name the frames of each library are given their column names.
+COLUMN_NAMES = {"pandas": "columns", "polars": "schema"}
 
 
 class MarginalizedKNN(BaseEstimator):
@@ -38,7 +43,8 @@ class MarginalizedKNN(BaseEstimator):
     ----------
     metric : object with `transform`, default=None
         A fitted `FrobMetric`, a fitted pipeline; neighbours are nearest after its map. It is used
-        as it is and never refitted; `sklearn.base.clone` keeps it. None is Euclid's distance.
+        as it is and never refitted; `sklearn.base.clone` keeps it, and its parameters cannot be
+        set through this object. None is Euclid's distance.
     n_neighbors : int, default=50
         k, unless `calibrate` chooses another.
     n_jobs : int, default=None
@@ -52,6 +58,8 @@ class MarginalizedKNN(BaseEstimator):
     threshold_ : float
         After `calibrate` or `set_threshold`.
     n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features,)
+        If X was a frame whose column names are strings.
 
     References
     ----------
@@ -84,6 +92,20 @@ class MarginalizedKNN(BaseEstimator):
         twin.metric = self.metric
         return twin
 
+    def get_params(self, deep=True):
+        """The parameters by name, without those of `metric`."""
+        return super().get_params(deep=False)
+
+    def set_params(self, **params):
+        """Set parameters, not those of `metric`: it is fitted and may be in use elsewhere."""
+        nested = [name for name in params if "__" in name]
+        if nested:
+            raise ValueError(
+                f"{nested[0]} cannot be set: a metric is used as it was fitted. Fit another one "
+                "with that parameter and set metric to it"
+            )
+        return super().set_params(**params)
+
     def fit(self, X, y):
         """Keep the reference set; a threshold set before is forgotten.
 
@@ -98,7 +120,9 @@ class MarginalizedKNN(BaseEstimator):
         self
         """
         check_parameters(self, self._rules)
+        kind = _frame_class(X)
         X = validate_data(self, X, dtype=[np.float64, np.float32])
+        self._frame = kind if hasattr(self, "feature_names_in_") else None
         self.classes_, self._label = as_identities("y", y, len(X))
         if len(self.classes_) < 2:
             raise ValueError(
@@ -108,7 +132,7 @@ class MarginalizedKNN(BaseEstimator):
         self._reference = self._map(X)
         self._center = self._reference.mean(axis=0)  # the search cancels far from the origin
         self._reference = self._reference - self._center
-        self._known = {}
+        self._dtype, self._known = X.dtype, {}
         self._point = _number_rows(X, self._known)
         self.n_neighbors_ = self.n_neighbors
         self.__dict__.pop("threshold_", None)
@@ -129,14 +153,15 @@ class MarginalizedKNN(BaseEstimator):
         -------
         ndarray of shape (n_pairs,)
         """
-        labels, ends = self._search(pairs, None, exclude)
-        return self._probability(labels, ends)
+        check_is_fitted(self)
+        query = self._query(self._as_points(pairs), exclude)
+        return self._probability(self._search(query, self.n_neighbors_), query.ends)
 
     def calibrate(
         self,
         pairs,
         same,
-        n_neighbors=(10, 20, 50, 100, 200),
+        n_neighbors=None,
         strategy="accuracy",
         *,
         beta=1.0,
@@ -152,8 +177,9 @@ class MarginalizedKNN(BaseEstimator):
         pairs : array-like of shape (n_pairs, 2, n_features)
         same : array-like of shape (n_pairs,)
             Booleans, or {0, 1}, or {-1, +1}.
-        n_neighbors : int or sequence of int
-            The k to try.
+        n_neighbors : int or sequence of int, optional
+            The k to try. Default: those of 10, 20, 50, 100, 200 for which there are enough
+            reference points, and if there are none, the largest k for which there are.
         strategy, beta, min_rate
             As in `best_threshold`.
         exclude : array-like of identities, optional
@@ -165,12 +191,15 @@ class MarginalizedKNN(BaseEstimator):
             With `n_neighbors_` and `threshold_`.
         """
         check_is_fitted(self)
-        counts = _as_counts(n_neighbors)
-        labels, ends = self._search(pairs, counts[-1], exclude)
-        best = -np.inf
-        for k in counts.tolist():
-            score = self._probability(labels[:, :k], ends)
-            threshold, worth = best_cut(score, same, strategy, beta=beta, min_rate=min_rate)
+        counts = None if n_neighbors is None else _as_counts(n_neighbors)
+        points, goal = self._as_points(pairs), {"beta": beta, "min_rate": min_rate}
+        best_cut(np.zeros(len(points) // 2), same, strategy, **goal)  # a mistake costs no search
+        query = self._query(points, exclude)
+        counts = query.possible(COUNTS) if counts is None else counts
+        labels, best = self._search(query, counts[-1]), -np.inf
+        for k in counts:
+            score = self._probability(labels[:, :k], query.ends)
+            threshold, worth = best_cut(score, same, strategy, **goal)
             if worth > best:
                 best, chosen = worth, (k, threshold)
         self.n_neighbors_, self.threshold_ = chosen
@@ -179,7 +208,8 @@ class MarginalizedKNN(BaseEstimator):
     def set_threshold(self, threshold):
         """Call pairs matched from this score on; returns self."""
         check_is_fitted(self)
-        if not isinstance(threshold, Real) or not np.isfinite(threshold):
+        is_number = isinstance(threshold, Real) and not isinstance(threshold, bool)
+        if not is_number or not np.isfinite(threshold):
             raise ValueError(f"threshold is {threshold!r}; expected a finite number")
         self.threshold_ = float(threshold)
         return self
@@ -216,31 +246,35 @@ class MarginalizedKNN(BaseEstimator):
     def _map(self, X):
         if self.metric is None:
             return X
+        if self._frame is not None and hasattr(self.metric, "feature_names_in_"):
+            X = _as_frame(X, self._frame, self.feature_names_in_)
         return check_array(self.metric.transform(X), dtype=[np.float64, np.float32])
 
-    def _search(self, pairs, k, exclude):
-        """Identities of the neighbours of each distinct point, and each pair's two points."""
-        check_is_fitted(self)
-        k = self.n_neighbors_ if k is None else k
-        kept = self._kept(exclude)
-        points = self._as_points(pairs)
-        known = dict(self._known)
-        number = _number_rows(points, known)
-        distinct, first, ends = np.unique(number, return_index=True, return_inverse=True)
-        n_equal = np.bincount(self._point[kept], minlength=len(known))[distinct].max()
-        if k > len(kept) - n_equal:
+    def _query(self, points, exclude):
+        kept, known = self._kept(exclude), dict(self._known)
+        number, first, ends = np.unique(
+            _number_rows(points, known), return_index=True, return_inverse=True
+        )
+        n_equal = int(np.bincount(self._point[kept], minlength=len(known))[number].max())
+        return _Query(points[first], number, ends.reshape(-1, 2), kept, n_equal)
+
+    def _search(self, query, k):
+        """Identities of the k neighbours of each point that is asked about, nearest first."""
+        if k > query.n_left:
             raise ValueError(
-                f"n_neighbors={k}, but only {len(kept) - n_equal} of {len(self._label)} reference "
+                f"n_neighbors={k}, but only {query.n_left} of {len(self._label)} reference "
                 "points are left after exclusion and without the queried point itself; choose a "
                 "smaller n_neighbors or give a larger reference set"
             )
-        search = NearestNeighbors(n_neighbors=k + n_equal, algorithm="brute", n_jobs=self.n_jobs)
-        search.fit(self._reference[kept])
-        Z = self._map(points[first]) - self._center
-        found = kept[search.kneighbors(Z, return_distance=False)]
-        is_itself = self._point[found] == distinct[:, None]
+        search = NearestNeighbors(
+            n_neighbors=k + query.n_equal, algorithm="brute", n_jobs=self.n_jobs
+        )
+        search.fit(self._reference[query.kept])
+        Z = self._map(query.points) - self._center
+        found = query.kept[search.kneighbors(Z, return_distance=False)]
+        is_itself = self._point[found] == query.number[:, None]
         order = np.argsort(is_itself, axis=1, kind="stable")[:, :k]
-        return self._label[np.take_along_axis(found, order, axis=1)], ends.reshape(-1, 2)
+        return self._label[np.take_along_axis(found, order, axis=1)]
 
     def _probability(self, labels, ends):
         n_points, k = labels.shape
@@ -253,9 +287,8 @@ class MarginalizedKNN(BaseEstimator):
 
     def _as_points(self, pairs):
         """The pairs' points one below the other: rows 2i and 2i + 1 are pair i."""
-        pairs = check_array(
-            pairs, dtype=[np.float64, np.float32], allow_nd=True, input_name="pairs"
-        )
+        # rounded as the reference set was, so that a point of it is still recognised
+        pairs = check_array(pairs, dtype=self._dtype, allow_nd=True, input_name="pairs")
         if pairs.ndim != 3 or pairs.shape[1:] != (2, self.n_features_in_):
             raise ValueError(
                 f"pairs has shape {pairs.shape}; expected (n_pairs, 2, {self.n_features_in_}): two "
@@ -278,6 +311,54 @@ class MarginalizedKNN(BaseEstimator):
         return np.flatnonzero(~np.isin(self.classes_, names)[self._label])
 
 
+@dataclass(frozen=True, eq=False)
+class _Query:
+    """Points whose neighbours are asked for.
+
+    Attributes
+    ----------
+    points : ndarray of shape (n_points, n_features)
+        None twice.
+    number : ndarray of shape (n_points,)
+        What `_number_rows` calls each.
+    ends : ndarray of shape (n_pairs, 2)
+        The two points of each pair.
+    kept : ndarray of int
+        The reference rows that may be neighbours.
+    n_equal : int
+        So many of them, at most, are one of the points.
+    """
+
+    points: np.ndarray
+    number: np.ndarray
+    ends: np.ndarray
+    kept: np.ndarray
+    n_equal: int
+
+    @property
+    def n_left(self):
+        """So many neighbours every point has."""
+        return len(self.kept) - self.n_equal
+
+    def possible(self, counts):
+        """Those of the counts that every point has; if none, the largest number it has."""
+        return [k for k in counts if k <= self.n_left] or [max(self.n_left, 1)]
+
+
+def _frame_class(X):
+    """The class of frames that X is one of, None for anything else."""
+    classes = (kind for kind in type(X).__mro__ if _library(kind) in COLUMN_NAMES)
+    return next(classes, None)
+
+
+def _library(kind):
+    return kind.__module__.partition(".")[0]
+
+
+def _as_frame(X, kind, names):
+    return kind(X, **{COLUMN_NAMES[_library(kind)]: list(names)})
+
+
 def _number_rows(X, known):
     """A number for each row, the same for equal rows; `known` grows by rows not met before."""
     X = np.ascontiguousarray(X, dtype=np.float64) + 0.0  # -0.0 becomes 0.0
@@ -289,8 +370,15 @@ def _as_names(exclude):
     if exclude is None:
         return np.empty(0)
     if isinstance(exclude, (set, frozenset)):
-        exclude = sorted(exclude)
-    return np.atleast_1d(np.asarray(exclude)).ravel()
+        exclude = sorted(exclude, key=str)
+    names = np.atleast_1d(np.asarray(exclude)).ravel()
+    is_text = [isinstance(name, str) for name in np.ravel(np.asarray(exclude, dtype=object))]
+    if any(is_text) and not all(is_text):
+        raise ValueError(
+            f"exclude has {sum(is_text)} strings and {len(is_text) - sum(is_text)} other values; "
+            "expected identities of the reference set, all of one type: see classes_"
+        )
+    return names
 
 
 def _as_counts(n_neighbors):
@@ -299,4 +387,4 @@ def _as_counts(n_neighbors):
         raise ValueError(
             f"n_neighbors is {n_neighbors!r}; expected one or more integers of at least 1"
         )
-    return counts
+    return counts.tolist()

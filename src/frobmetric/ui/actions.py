@@ -10,6 +10,7 @@ from sklearn.model_selection import train_test_split
 
 from ..atomic import target_file
 from ..metric import FrobMetric, FrobMetricCV
+from ..metric.comparisons import TupleEstimator
 from .evaluation import compare
 from .extras import MissingExtraError, require
 from .files import load, save
@@ -29,12 +30,14 @@ def make_estimator(parameters, seed, keep_dual):
     others = {name: value for name, value in parameters.items() if name not in ("C", "cv")}
     others |= {"random_state": seed, "keep_dual": keep_dual}
     C, cv = parameters["C"], parameters["cv"]
+    if parameters["gamma"] is not None and parameters["kernel"] == "linear":
+        raise typer.BadParameter("only --kernel rbf and polynomial have it", param_hint="--gamma")
     if cv is None:
         return FrobMetric(**others, **({} if C is None else {"C": C}))
     if C is not None:
         raise typer.BadParameter("--cv chooses C by itself; give only one", param_hint="--C")
-    kernel, gamma = others.pop("kernel"), others.pop("gamma")
-    if kernel != "linear" or gamma is not None:
+    kernel, _ = others.pop("kernel"), others.pop("gamma")
+    if kernel != "linear":
         raise typer.BadParameter(
             "--cv chooses the C of a metric without a kernel; give only one", param_hint="--kernel"
         )
@@ -130,6 +133,12 @@ def prove_again(model, data, target, header, tol):
         message = f"{model} has no dual variables to prove it with; fit it with --keep-dual"
         say(f"error: {message}")
         return Report(ExitCode.NOT_CERTIFIED, "", {"error": message})
+    if isinstance(estimator, TupleEstimator):
+        raise ValueError(
+            f"{model} is a {type(estimator).__name__}, learned from tuples, which a table does not "
+            "hold; prove it in Python: frobmetric.load(path).set_params(preprocessor=X)"
+            ".certify(tuples, y)"
+        )
     table = read_for(estimator, data, target, header)
     claimed, found = estimator.certificate_, estimator.certify(table.frame())
     tol = estimator.tol if tol is None else tol

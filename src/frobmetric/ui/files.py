@@ -57,6 +57,7 @@ ARRAYS = {
 SCALARS = {
     "n_features_in_": index,
     "scale_": float,
+    "unit_": float,
     "rank_": index,
     "n_iter_": index,
     "n_triplets_": index,
@@ -95,6 +96,8 @@ def save(estimator, path):
     ------
     TypeError
         If it is of another class, or has a kernel of sparse samples.
+    ValueError
+        If its parameters were changed after fit and no longer belong to what was learned.
     """
     name = type(estimator).__name__
     if CLASSES.get(name) is not type(estimator):
@@ -105,6 +108,7 @@ def save(estimator, path):
             f"kernel={estimator.kernel!r} compares with the training samples, which are sparse and "
             "cannot be written; fit to X.toarray() if that is small enough, or with kernel='linear'"
         )
+    _check_unchanged(estimator)
     safetensors = require("safetensors.numpy", "cli")
     parameters, arrays = _parameters(estimator)
     tensors = _fitted_tensors(estimator) | arrays
@@ -142,6 +146,17 @@ def load(path):
         raise ValueError(f"{path} is damaged: it lacks {error}") from error
     except (TypeError, ValueError, AttributeError, RecursionError) as error:
         raise ValueError(f"{path} is damaged: {error}") from error
+
+
+def _check_unchanged(estimator):
+    """What could not be loaded again is not written."""
+    try:
+        check_model(estimator)
+    except ValueError as error:
+        raise ValueError(
+            f"this {type(estimator).__name__} cannot be saved: {error}; parameters were changed "
+            "after fit; fit again"
+        ) from error
 
 
 def _fitted_tensors(estimator):
@@ -249,6 +264,8 @@ def _rebuild(tensors, header):
         estimator.feature_names_in_ = np.array(names, dtype=object)
     _restore_arrays(estimator, tensors)
     check_model(estimator)
+    if hasattr(estimator, "partial_fit") and not hasattr(estimator, "unit_"):
+        estimator.unit_ = estimator.scale_  # in older files an update had its own unit
     return estimator if part("output") is None else estimator.set_output(transform=part("output"))
 
 

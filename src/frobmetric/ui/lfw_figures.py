@@ -18,8 +18,8 @@ OF_CURVES = (
     "FrobMetric by MkNN."
 )
 OF_TRIPLETS = (
-    "Triplets from the training pairs of a fold: in each row the first two are of one person, the "
-    "third is of another."
+    "Triplets from the training pairs of a fold, two in a row: of each three pictures the first "
+    "two are of one person, the third is of another."
 )
 
 
@@ -38,7 +38,7 @@ def draw_curves(result, folder):
     lines = list(_lines(result))
     if not lines:
         return []
-    figure = require("matplotlib.figure", "plot").Figure(figsize=(7.5, 6), layout="constrained")
+    figure = require("matplotlib.figure", "plot").Figure(figsize=(10.5, 6), layout="constrained")
     ax = figure.add_subplot()
     for label, rates, style in lines:
         ax.plot(RATES, rates, label=label, **style)
@@ -46,7 +46,7 @@ def draw_curves(result, folder):
     ax.set_ylim(0.5, 1)
     ax.set_xlabel("false positive rate")
     ax.set_ylabel("true positive rate")
-    ax.legend(frameon=False, loc="lower right")
+    ax.legend(frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))
     _lighten(ax)
     figure.savefig(folder / ROC, dpi=DPI)
     return [(ROC, OF_CURVES)]

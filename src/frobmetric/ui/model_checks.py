@@ -23,6 +23,7 @@ ALSO_REQUIRED = {
 SIZES = {"QuadrupletFrobMetric": (4,), "PairFrobMetric": (3, 4)}
 #: What some models have: what it must be, in words, and whether it is.
 VALUES = {
+    "unit_": ("a positive number", lambda v: 0 < v < np.inf),
     "n_directions_": ("at least 1", lambda v: v >= 1),
     "kept_variance_": ("a share, above 0 and at most 1", lambda v: 0 < v <= 1),
     "gamma_": ("a positive number", lambda v: 0 < v < np.inf),

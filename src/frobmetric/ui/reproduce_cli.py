@@ -110,8 +110,8 @@ FaceLimit = Annotated[
 FacePictures = Annotated[
     bool,
     typer.Option("--pictures/--no-pictures",
-                 help="Draw some triplets of faces. The pictures carry no licence: a page with "
-                 "them is not to be published."),
+                 help="Draw some triplets of faces too. The pictures carry no licence: a page "
+                 "with them is not to be published."),
 ]  # fmt: skip
 Methods = Annotated[
     list[str] | None,
@@ -268,7 +268,7 @@ def lfw(
     only: OnlyFaces = None,
     quick: Quick = False,
     limit: FaceLimit = 600.0,
-    pictures: FacePictures = True,
+    pictures: FacePictures = False,
     data: DataFolder = None,
     threads: Threads = None,
     as_json: options.Json = False,
