@@ -151,9 +151,10 @@ class TripletEstimator(MetricEstimator):
         -------
         self
         """
-        with self._intact(), limit_threads(self.n_jobs):
+        with self._intact():
             X, y = self._validate(X, y, triplets, triplet_weight)
-            self._fit(self._frame(X, y), X, y, triplets, triplet_weight)
+            with limit_threads(self.n_jobs):
+                self._fit(self._frame(X, y), X, y, triplets, triplet_weight)
         return self
 
     def _fit(self, frame, X, y, triplets, triplet_weight):

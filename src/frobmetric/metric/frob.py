@@ -204,10 +204,11 @@ class FrobMetric(FrobEstimator, TripletEstimator):
         given = {"triplets": triplets, "triplet_weight": triplet_weight}
         if not hasattr(self, "components_"):
             return self.fit(X, y, **{name: v for name, v in given.items() if v is not None})
-        with self._intact(), limit_threads(self.n_jobs):
+        with self._intact():
             X, y = self._validate(X, y, triplets, triplet_weight, reset=False)
-            frame = self._frame(X, y, self._old_root())
-            self._fit(frame, X, y, triplets, triplet_weight)
+            with limit_threads(self.n_jobs):
+                frame = self._frame(X, y, self._old_root())
+                self._fit(frame, X, y, triplets, triplet_weight)
         return self
 
     def certify(self, X):
