@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from frobmetric.metric.comparison_formats import (
     FORMATS,
-    merge_comparisons,
     read_comparisons,
     write_comparisons,
 )
+from frobmetric.metric.questions import merge_comparisons
 
 # 0 is nearer to 1 than to 2, 2 nearer to 3 than to 1, 1 nearer to 3 than to 0
 ORDER = np.array([[0, 1, 2], [2, 3, 1], [1, 3, 0]])

@@ -64,8 +64,6 @@ class Method:
     search : mapping
         What is chosen on View 1: name -> values, that to begin with first. Several names with
         spaces between them are chosen together.
-    is_ours : bool
-        Whether its answers carry a certificate.
     """
 
     name: str
@@ -74,7 +72,6 @@ class Method:
     changes: Mapping = field(default_factory=dict)
     given: Mapping = field(default_factory=dict)
     search: Mapping = field(default_factory=dict)
-    is_ours: bool = False
 
     @property
     def n_tries(self):
@@ -178,18 +175,17 @@ FROB = Method(
         "shrink": (0.1, 0.3, 0.03),
         "prior": (None, "identity"),
     },
-    is_ours=True,
 )  # fmt: skip
 # What the paper says: descriptors as they are, PCA and nothing else
 PAPER = Method(
     "frob_paper", "FrobMetric, the paper's recipe", _from_triplets(frob.RIVAL, ("C",)),
     PLAIN | {"root": False, "space": "identity", "shrink": 0.0},
-    search={"C": (1e4, 1e3, 1e5), "n_neighbors": (5, 30)}, is_ours=True,
+    search={"C": (1e4, 1e3, 1e5), "n_neighbors": (5, 30)},
 )  # fmt: skip
 # Above 200 dimensions a fit takes minutes
 BOOST = Method(
     "boost", "BoostMetric", _from_triplets(boost.RIVAL, ("C",)),
-    search={"C": (1e3, 1e2, 1e4), "n_dimensions": (100, 200)}, is_ours=True,
+    search={"C": (1e3, 1e2, 1e4), "n_dimensions": (100, 200)},
 )  # fmt: skip
 LDML_PAIRS = Method("ldml", "LDML", _from_pairs(LDML), search={"n_dimensions": (100, 50, 200)})
 ITML_PAIRS = Method(
@@ -203,7 +199,7 @@ LMNN = Method(
 LMNN_MATRIX = Method(
     "lmnn_matrix", "LMNN, solved for M", _matrix_from_labels(lmnn_matrix.RIVAL),
     given={"pull": 1 / 3, "max_iter": 10_000},
-    search={"C": (1e3, 1e2, 1e4), "n_dimensions": (200, 100, 400)}, is_ours=True,
+    search={"C": (1e3, 1e2, 1e4), "n_dimensions": (200, 100, 400)},
 )  # fmt: skip
 #: All of them by name, in the order of the page.
 METHODS = {

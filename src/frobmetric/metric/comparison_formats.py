@@ -13,7 +13,6 @@ from .questions import (
     as_comparisons,
     as_index,
     check_distances,
-    count_contradictions,
     equal_rows,
     merge_comparisons,
     named_row,
@@ -24,8 +23,6 @@ __all__ = [
     "FORMATS",
     "Answers",
     "CountTensor",
-    "count_contradictions",
-    "merge_comparisons",
     "read_comparisons",
     "write_comparisons",
 ]

@@ -18,8 +18,7 @@ from .lfw_words import (
     with_error,
     with_std,
 )
-from .mvu_page import colophon
-from .reproduce_page import Figure, Heading, Paragraph, Table
+from .reproduce_page import Figure, Heading, Paragraph, Table, colophon
 from .table_words import NOTHING, outcome_words, percent, seconds
 
 TITLE = "Labeled Faces in the Wild"

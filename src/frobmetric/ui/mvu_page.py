@@ -6,7 +6,7 @@ from ..experiments import mvu_paper
 from ..experiments.embedders import csdp, ours, power
 from ..experiments.mvu_cells import SPREADS
 from .mvu_words import gap, number, perturbation, seconds, time_words, what_one_sees
-from .reproduce_page import Code, Figure, Heading, Paragraph, Table
+from .reproduce_page import Figure, Heading, Paragraph, Table, colophon
 
 TITLE = "Maximum variance unfolding"
 INTRODUCTION = (
@@ -151,19 +151,6 @@ def _time_tables(result):
                if cell.remark]
     if remarks:
         yield Table(["n", "method", "remark"], remarks, "Remarks.", texts=("method", "remark"))
-
-
-def colophon(results, settings, command):
-    machines = {_one_line(cell.machine) for result in results for cell in result.cells
-                if cell.machine}
-    yield Heading("How this was made")
-    yield Code(command)
-    yield Paragraph(", ".join(f"{name}: {value}" for name, value in settings.items()) + ".")
-    yield from (Paragraph(machine) for machine in sorted(machines))
-
-
-def _one_line(machine):
-    return ", ".join(f"{name}: {value}" for name, value in machine.items()) + "."
 
 
 def _paper(value, unit=""):

@@ -151,3 +151,17 @@ def _plain(text):
 
 def _line(cells):
     return f"| {' | '.join(cells)} |"
+
+
+def colophon(results, settings, command):
+    """How a page was made: the command, its settings, the machines of its cells."""
+    machines = {_one_line(cell.machine) for result in results for cell in result.cells
+                if cell.machine}
+    yield Heading("How this was made")
+    yield Code(command)
+    yield Paragraph(", ".join(f"{name}: {value}" for name, value in settings.items()) + ".")
+    yield from (Paragraph(machine) for machine in sorted(machines))
+
+
+def _one_line(machine):
+    return ", ".join(f"{name}: {value}" for name, value in machine.items()) + "."
