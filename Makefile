@@ -18,8 +18,8 @@ $(VENV)/.demo: $(BIN)/python pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable '.[cli,plot,fast]'
 	@touch $@
 
-$(VENV)/.test: $(BIN)/python pyproject.toml
-	$(BIN)/python -m pip install --quiet --editable '.[test]'
+$(VENV)/.test: $(BIN)/python pyproject.toml paper/pyproject.toml
+	$(BIN)/python -m pip install --quiet --editable '.[test]' --editable './paper[vision]'
 	@touch $@ $(VENV)/.demo
 
 demo: $(VENV)/.demo  ## learn a metric on handwritten digits; leaves model and figure in ./frobmetric-demo
@@ -43,36 +43,36 @@ sklearn-matrix: $(BIN)/python  ## check_estimator under each supported scikit-le
 	done
 
 bench: $(VENV)/.test  ## the speed table beside every rival; needs the data folder in FROBMETRIC_DATA
-	$(BIN)/python -m frobmetric.experiments.rivals.setup
-	$(BIN)/python benchmarks/speed.py --limit 120
+	$(BIN)/python -m frobmetric_paper.rivals.setup
+	$(BIN)/python -m frobmetric_paper.bench.speed --limit 120
 
 bench-sdp: $(VENV)/.test  ## SDPLIB and other SDPs beside their rivals; needs the data folder
-	$(BIN)/python -m pip install --quiet --editable '.[bench]'
-	$(BIN)/python -m frobmetric.experiments.sdp_rivals.setup
-	$(BIN)/python benchmarks/sdp_speed.py
-	$(BIN)/python benchmarks/sdplib.py
+	$(BIN)/python -m pip install --quiet --editable './paper[bench]'
+	$(BIN)/python -m frobmetric_paper.sdp_rivals.setup
+	$(BIN)/python -m frobmetric_paper.bench.sdp_speed
+	$(BIN)/python -m frobmetric_paper.bench.sdplib
 
 bench-unfolding: $(VENV)/.test  ## unfolding beside CSDP and Isomap, and the paper's experiments with it
-	$(BIN)/python -m frobmetric.experiments.sdp_rivals.setup csdp
-	$(BIN)/python benchmarks/unfolding.py
+	$(BIN)/python -m frobmetric_paper.sdp_rivals.setup csdp
+	$(BIN)/python -m frobmetric_paper.bench.unfolding
 	$(BIN)/frobmetric reproduce mvu
 
 bench-tables: $(VENV)/.test  ## the paper's tables of metrics beside every rival; needs the data folder
-	$(BIN)/python -m frobmetric.experiments.rivals.setup lmnn itml
-	$(BIN)/frobmetric reproduce uci -o benchmarks/results/uci
-	$(BIN)/frobmetric reproduce action -o benchmarks/results/action
-	$(BIN)/frobmetric reproduce lfw -o benchmarks/results/lfw
+	$(BIN)/python -m frobmetric_paper.rivals.setup lmnn itml
+	$(BIN)/frobmetric reproduce uci -o paper/results/uci
+	$(BIN)/frobmetric reproduce action -o paper/results/action
+	$(BIN)/frobmetric reproduce lfw -o paper/results/lfw
 
 bench-comparisons: $(VENV)/.test  ## human comparisons, pair learners, kernels and text; needs the data folder
-	$(BIN)/python -m frobmetric.experiments.rivals.setup itml
-	$(BIN)/python benchmarks/shoes.py
-	$(BIN)/python benchmarks/pair_learners.py
-	$(BIN)/python benchmarks/kernels.py
+	$(BIN)/python -m frobmetric_paper.rivals.setup itml
+	$(BIN)/python -m frobmetric_paper.bench.shoes
+	$(BIN)/python -m frobmetric_paper.bench.pair_learners
+	$(BIN)/python -m frobmetric_paper.bench.kernels
 
 bench-paper: $(VENV)/.test  ## the paper's rows, the choice of C, growth with D and m
-	$(BIN)/python benchmarks/paper_rows.py
-	$(BIN)/python benchmarks/default_c.py
-	$(BIN)/python benchmarks/growth.py
+	$(BIN)/python -m frobmetric_paper.bench.paper_rows
+	$(BIN)/python -m frobmetric_paper.bench.default_c
+	$(BIN)/python -m frobmetric_paper.bench.growth
 
 clean:  ## remove the environments
 	rm -rf $(VENV) $(VENV)-sklearn-*

@@ -19,11 +19,15 @@ from sklearn.datasets import load_wine
 from sklearn.model_selection import StratifiedShuffleSplit
 
 from frobmetric import frob_path
-from frobmetric.metric.knn import knn_error
+from frobmetric.neighbors.knn import knn_error
 
 CS = np.geomspace(1e-2, 1e4, 7)
-PRIORS = {None: "none", "covariance": "covariance", "within": "within",
-          "discriminant": "discriminant"}
+PRIORS = {
+    None: "none",
+    "covariance": "covariance",
+    "within": "within",
+    "discriminant": "discriminant",
+}
 
 X, y = load_wine(return_X_y=True)
 splits = list(StratifiedShuffleSplit(10, test_size=0.3, random_state=0).split(X, y))

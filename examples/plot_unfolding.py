@@ -13,8 +13,8 @@ from sklearn.datasets import make_swiss_roll
 from sklearn.manifold import Isomap
 
 from frobmetric.manifold import MaximumVarianceUnfolding
-from frobmetric.ui.embedding_plotting import EmbeddingDisplay, SpectrumDisplay
-from frobmetric.ui.quality_plotting import QualityDisplay
+from frobmetric.plotting.embedding import EmbeddingDisplay, SpectrumDisplay
+from frobmetric.plotting.quality import QualityDisplay
 
 X, angle = make_swiss_roll(800, random_state=0)
 mvu = MaximumVarianceUnfolding(n_neighbors=6, extra_edges=True).fit(X)

@@ -161,8 +161,11 @@ def cvxpy_optimum(problem):
     if loss.is_hard:
         sense = np.broadcast_to(loss.sense, loss.target.shape)
         above, below, level = (np.flatnonzero(sense == k) for k in (1, -1, 0))
-        rules = [v[above] >= loss.target[above], v[below] <= loss.target[below],
-                 v[level] == loss.target[level]]
+        rules = [
+            v[above] >= loss.target[above],
+            v[below] <= loss.target[below],
+            v[level] == loss.target[level],
+        ]
     else:
         objective += soft[type(loss).__name__]()
     statement = cp.Problem(cp.Minimize(objective), rules)

@@ -139,10 +139,14 @@ def test_mixed_losses_are_the_sum_of_their_parts(rng):
     runs = np.split(v, len(losses))
     u = np.concatenate([_inside(loss, rng) for loss in losses])
     assert mixed.value(v) == pytest.approx(
-        sum(loss.value(run) for loss, run in zip(losses, runs, strict=True)))
+        sum(loss.value(run) for loss, run in zip(losses, runs, strict=True))
+    )
     assert mixed.conjugate(u)[0] == pytest.approx(
-        sum(loss.conjugate(run)[0] for loss, run in zip(losses, np.split(u, len(losses)),
-                                                        strict=True)))
+        sum(
+            loss.conjugate(run)[0]
+            for loss, run in zip(losses, np.split(u, len(losses)), strict=True)
+        )
+    )
     rows = np.array([0, 2, 5, 6, 13])
     np.testing.assert_array_equal(mixed.restrict(rows).violation(v[rows]), mixed.violation(v)[rows])
     np.testing.assert_array_equal(mixed.restrict(rows).lower, mixed.lower[rows])

@@ -31,41 +31,50 @@ PAGES = [
 MODULES = sorted(path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py"))
 NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
 BASE = {"numpy", "scipy", "sklearn", "joblib", "threadpoolctl"}
-ROOMS = (
-    "core", "solvers", "metric", "sdp", "manifold", "datasets", "datasets_raw", "datasets_pairs",
-    "bottleneck", "face_features", "atomic",
-)
-#: What each room, or file, may import beside the standard library and its own room.
-RULES = {
+PRIVATE = {"frobmetric._checks", "frobmetric._parameters", "frobmetric._reporting"}
+#: The rooms, in order: each may import those before it.
+ROOMS = [
+    "core",
+    "solvers",
+    "comparisons",
+    "neighbors",
+    "metric",
+    "sdp",
+    "manifold",
+    "io",
+    "plotting",
+    "cli",
+]
+#: Other packages that each room may import beside the standard library.
+PACKAGES = {
     "core": {"numpy", "scipy", "threadpoolctl"},
+    "solvers": {"numpy", "scipy", "sklearn.exceptions"},
+    "sdp": {"numpy", "scipy", "sklearn.exceptions"},
+    "_atomic": set(),
+    "_extras": set(),
+    "_checks": {"numpy"},
+    "_parameters": {"numpy", "sklearn"},
+    "_reporting": set(),
+}
+#: Packages that single files may import.
+FILES = {
     "core/kernels.py": {"numba"},
     "core/compiled.py": {"numba"},
-    "solvers": {"numpy", "scipy", "sklearn.exceptions", "frobmetric.core"},
-    "metric": BASE | {
-        "frobmetric.core", "frobmetric.solvers", "frobmetric.parameters", "frobmetric.reporting",
-    },
-    "sdp": {
-        "numpy", "scipy", "sklearn.exceptions", "frobmetric.core", "frobmetric.solvers",
-        "frobmetric.atomic",
-    },
-    "sdp/cvxpy_interface.py": {"cvxpy"},
-    "manifold": BASE | {
-        "frobmetric.core", "frobmetric.solvers", "frobmetric.sdp", "frobmetric.parameters",
-        "frobmetric.reporting",
-    },
-    "atomic": set(),
-    "parameters": {"numpy", "sklearn"},
-    "reporting": set(),
-    "datasets": BASE,
-    "datasets_raw": {"numpy", "scipy", "frobmetric.datasets"},
-    "datasets_pairs": {"numpy", "frobmetric.datasets"},
-    "bottleneck": {"numpy", "scipy", "sklearn", "frobmetric.parameters"},
-    "face_features": {"numpy", "cv2"},
-    "experiments": BASE | {f"frobmetric.{room}" for room in ROOMS},
-    "ui": BASE | {"frobmetric"},
-    "__init__": {"frobmetric"},
-    "__main__": {"frobmetric"},
+    "sdp/cvxpy/solver.py": {"cvxpy"},
 }
+#: Rooms that import optional packages inside functions or by `require`.
+OPTIONAL = {"io", "plotting", "cli"}
+
+
+def _allowed(path):
+    room = path.partition("/")[0].removesuffix(".py")
+    above = ROOMS[: ROOMS.index(room) + 1] if room in ROOMS else ["core", "solvers", room]
+    if room in ("__init__", "__main__"):
+        above = ROOMS
+    private = set() if room == "core" else PRIVATE | {"frobmetric._atomic", "frobmetric._extras"}
+    packages = PACKAGES.get(room, BASE) | FILES.get(path, set())
+    top = {"frobmetric.__version__"} if room in OPTIONAL else set()
+    return packages | {f"frobmetric.{name}" for name in above} | private | top
 
 
 def _read(page):
@@ -169,10 +178,8 @@ def _imports(path, skip):
 
 @pytest.mark.parametrize("path", MODULES)
 def test_rooms_import_what_they_may(path):
-    room = path.partition("/")[0].removesuffix(".py")
-    allowed = RULES[room] | RULES.get(path, set()) | {f"frobmetric.{room}"}
-    # these have optional packages too, but import them inside functions or by `require`
-    skip = ast.FunctionDef if room in ("ui", "experiments") else ()
+    room, allowed = path.partition("/")[0], _allowed(path)
+    skip = ast.FunctionDef if room in OPTIONAL else ()
     for name in _imports(PACKAGE / path, skip):
         steps = name.split(".")
         prefixes = {".".join(steps[: n + 1]) for n in range(len(steps))}
@@ -217,7 +224,7 @@ def test_every_python_block_is_an_example_that_runs():
 
 def test_command_lines_have_their_options():
     runner = pytest.importorskip("typer.testing").CliRunner()
-    from frobmetric.ui.cli import app
+    from frobmetric.cli.app import app
 
     block = "\n".join(_block("README.md", "## Command line"))
     lines = re.findall(r"^frobmetric ((?:sdp |reproduce )?\w+)(.*?)(?:#.*)?$", block, re.MULTILINE)

@@ -20,9 +20,14 @@ def test_example_runs_without_a_warning(script, tmp_path):
     pytest.importorskip("matplotlib", reason="examples end in a figure, which needs matplotlib")
     environment = {**os.environ, "MPLBACKEND": "agg", "PYTHONWARNINGS": "default"}
     run = subprocess.run(
-        [sys.executable, str(script)], cwd=tmp_path, env=environment, capture_output=True,
-        text=True, check=False, timeout=300,
-    )  # fmt: skip
+        [sys.executable, str(script)],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
     assert run.returncode == 0, run.stderr
     assert "Warning" not in run.stderr
     assert "Traceback" not in run.stderr

@@ -6,13 +6,7 @@ import pytest
 from frobmetric.core import Mixed
 from frobmetric.core.losses import LOSSES
 from frobmetric.solvers import SOLVERS, solve
-from random_problems import (
-    EXAMPLES,
-    cvxpy_optimum,
-    make_feasible,
-    make_loss,
-    random_problem,
-)
+from random_problems import EXAMPLES, cvxpy_optimum, make_feasible, make_loss, random_problem
 
 pytest.importorskip("cvxpy", reason="the oracle is cvxpy with Clarabel")
 pytest.importorskip("clarabel", reason="the oracle is cvxpy with Clarabel")

@@ -1,28 +1,28 @@
 """frobmetric learns distances, and proves that its answer is optimal."""
 
-from .bottleneck import InformationBottleneck
+from .comparisons import (
+    ObjectSplit,
+    accuracy_difference,
+    comparison_accuracy,
+    noise_ceiling,
+    read_comparisons,
+    write_comparisons,
+)
 from .core import Certificate, CertificateError, FrobeniusSDP, NumericalError, Solution, certify
+from .io.models import load, save
 from .metric import (
     BoostMetric,
     FrobMetric,
     FrobMetricCV,
-    MarginalizedKNN,
-    NearestClass,
-    ObjectSplit,
     PairFrobMetric,
     QuadrupletFrobMetric,
     TripletFrobMetric,
-    accuracy_difference,
-    comparison_accuracy,
     frob_path,
     mine_triplets,
-    noise_ceiling,
-    read_comparisons,
     triplets_from_pairs,
-    write_comparisons,
 )
+from .neighbors import MarginalizedKNN, NearestClass
 from .solvers import solve
-from .ui.files import load, save
 
 __version__ = "0.1.0"
 
@@ -33,7 +33,6 @@ __all__ = [
     "FrobMetric",
     "FrobMetricCV",
     "FrobeniusSDP",
-    "InformationBottleneck",
     "MarginalizedKNN",
     "NearestClass",
     "NumericalError",

@@ -37,8 +37,7 @@ def test_derivative_is_that_of_the_projection(rng):
     S, H = (np.concatenate([symmetric(rng, 4).ravel(), rng.normal(size=3)]) for _ in range(2))
     h = 1e-6
     ahead, behind = (cone.split(S + t * H).positive().dense() for t in (h, -h))
-    np.testing.assert_allclose(
-        (ahead - behind) / (2 * h), cone.split(S).derivative(H), atol=1e-7)
+    np.testing.assert_allclose((ahead - behind) / (2 * h), cone.split(S).derivative(H), atol=1e-7)
 
 
 def test_product_projects_each_block(rng):

@@ -63,8 +63,9 @@ def test_calls_from_several_threads(constraints):
     expected = both_ways(constraints, np.random.default_rng(1))
     found = []
     workers = [
-        threading.Thread(target=lambda: found.append(both_ways(constraints,
-                                                               np.random.default_rng(1))))
+        threading.Thread(
+            target=lambda: found.append(both_ways(constraints, np.random.default_rng(1)))
+        )
         for _ in range(4)
     ]
     for worker in workers:
@@ -123,8 +124,9 @@ def test_sparse_data_give_the_same(constraints, rng):
     w = rng.normal(size=pairs.shape[0])
     args = (pairs._indptr, pairs._indices, w)
     dense = kernels.laplacian_product(pairs.X, *args)
-    np.testing.assert_allclose(kernels.laplacian_product(sp.csr_array(pairs.X), *args), dense,
-                               atol=1e-10)
+    np.testing.assert_allclose(
+        kernels.laplacian_product(sp.csr_array(pairs.X), *args), dense, atol=1e-10
+    )
 
 
 def test_one_thread_is_given_back():

@@ -95,10 +95,19 @@ def test_derivative_from_either_side_is_the_same(n_negative, rng):
     P = np.linalg.qr(rng.normal(size=(6, 6)))[0]
     values = np.concatenate([-rng.uniform(0.5, 2, n_negative), rng.uniform(0.5, 2, 6 - n_negative)])
     S, H = (P * values) @ P.T, symmetric(rng, 6)
-    Omega = np.array([
-        [1.0 if a > 0 and b > 0 else 0.0 if a < 0 and b < 0 else max(a, b) / (max(a, b) - min(a, b))
-         for b in values] for a in values
-    ])
+    Omega = np.array(
+        [
+            [
+                1.0
+                if a > 0 and b > 0
+                else 0.0
+                if a < 0 and b < 0
+                else max(a, b) / (max(a, b) - min(a, b))
+                for b in values
+            ]
+            for a in values
+        ]
+    )
     expected = P @ (Omega * (P.T @ H @ P)) @ P.T
     np.testing.assert_allclose(PSD(6).split(S).derivative(H), expected, atol=1e-12)
 

@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
 import scipy.linalg
+from frobmetric.manifold.methods.program import UnfoldingProgram
 
 from frobmetric.manifold import UnfoldingCertificate, certify_unfolding
 from frobmetric.manifold.certificate import make_certificate
 from frobmetric.manifold.graph import NeighborGraph, neighbor_graph
-from frobmetric.manifold.program import UnfoldingProgram
 
 
 def triangle(sigma=np.inf):
@@ -59,7 +59,8 @@ def test_any_point_and_any_multipliers_against_the_formulas(rng, sigma):
         values = eigenvalues(program, w)
         below = np.maximum(0, 1 - values)
         bound = (
-            program.squared @ w / values[0] if np.isinf(sigma)
+            program.squared @ w / values[0]
+            if np.isinf(sigma)
             else program.squared @ w + sigma / 2 * (below**2).sum()
         )
         assert proof.dual == pytest.approx(bound, rel=1e-6)
@@ -101,9 +102,10 @@ def test_multipliers_of_both_signs_prove_something_of_equations_only():
     assert 1 <= proof.dual < np.inf
 
 
-@pytest.mark.parametrize("w", [
-    [0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [1.0, 1.0, np.nan], [1.0, 1.0, np.inf], [-1.0, -1.0, -1.0],
-])
+@pytest.mark.parametrize(
+    "w",
+    [[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [1.0, 1.0, np.nan], [1.0, 1.0, np.inf], [-1.0, -1.0, -1.0]],
+)
 @pytest.mark.parametrize("constraints", ["leq", "eq"])
 def test_multipliers_that_prove_nothing(w, constraints):
     proof = certify_unfolding(triangle(), CORNERS, np.array(w), constraints)

@@ -60,7 +60,9 @@ def test_fewer_components_than_the_sheet_has(rng):
 def test_training_points_keep_their_places(rng):
     X, Y = roll(150)
     for data, metric in [
-        (X, "euclidean"), (sp.csr_array(X), "euclidean"), (X, "manhattan"),
+        (X, "euclidean"),
+        (sp.csr_array(X), "euclidean"),
+        (X, "manhattan"),
         (cdist(X, X), "precomputed"),
     ]:
         np.testing.assert_array_equal(Extension(data, Y, 6, metric).place(data), Y)
@@ -74,9 +76,7 @@ def test_duplicates_share_a_point(rng):
     new = X[:40] + 0.1 * rng.normal(size=(40, 3))
     rows = Extension(X, Y, 5, representative=graph.representative)
     np.testing.assert_array_equal(rows.place(X), Y[graph.point_of])
-    distances = Extension(
-        cdist(X, X), Y, 5, "precomputed", representative=graph.representative
-    )
+    distances = Extension(cdist(X, X), Y, 5, "precomputed", representative=graph.representative)
     np.testing.assert_array_equal(distances.place(cdist(X, X)), Y[graph.point_of])
     np.testing.assert_allclose(distances.place(cdist(new, X)), rows.place(new), rtol=1e-8)
 

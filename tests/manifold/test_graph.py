@@ -55,9 +55,14 @@ def test_all_kinds_of_input_agree_with_brute_force(rng, n_features, extra_edges)
     expected = edges_by_hand(squared, 4, extra_edges)
     D = np.sqrt(squared)
     for data, metric in [
-        (X, "euclidean"), (X, "l2"), (X, "minkowski"), (X.tolist(), "euclidean"),
-        (sp.csr_matrix(X), "euclidean"), (sp.coo_array(X), "euclidean"),
-        (D, "precomputed"), (D.tolist(), "precomputed"),
+        (X, "euclidean"),
+        (X, "l2"),
+        (X, "minkowski"),
+        (X.tolist(), "euclidean"),
+        (sp.csr_matrix(X), "euclidean"),
+        (sp.coo_array(X), "euclidean"),
+        (D, "precomputed"),
+        (D.tolist(), "precomputed"),
     ]:
         graph = neighbor_graph(data, 4, metric=metric, extra_edges=extra_edges)
         assert_is_graph(graph, 60)
@@ -88,8 +93,12 @@ def test_callable_metric(rng):
 
 
 @settings(max_examples=60, deadline=None)
-@given(X=arrays(np.int64, st.tuples(st.integers(3, 12), st.integers(1, 3)),
-                elements=st.integers(0, 3)), k=st.integers(1, 4))
+@given(
+    X=arrays(
+        np.int64, st.tuples(st.integers(3, 12), st.integers(1, 3)), elements=st.integers(0, 3)
+    ),
+    k=st.integers(1, 4),
+)
 def test_grids_with_ties_and_duplicates(X, k):
     """Points are the distinct rows by first appearance, neighbours are found among them."""
     rows = list(dict.fromkeys(map(tuple, X.tolist())))
@@ -280,8 +289,9 @@ def test_disconnected_graph_without_a_cheap_answer(monkeypatch):
         require_connected(graph, X, 2)
     stored = kneighbors_graph(X, 2, mode="distance")
     with pytest.raises(ValueError, match="add edges between them to X, or set components"):
-        require_connected(neighbor_graph(stored, metric="precomputed"), stored, 2,
-                          metric="precomputed")
+        require_connected(
+            neighbor_graph(stored, metric="precomputed"), stored, 2, metric="precomputed"
+        )
 
 
 def test_connected_graph_passes():
@@ -308,14 +318,22 @@ DISTANCES = cdist(np.arange(6.0)[:, None], np.arange(6.0)[:, None])
 
 
 @pytest.mark.parametrize("form", [np.array, sp.csr_array])
-@pytest.mark.parametrize(("i", "j", "value", "words"), [
-    (1, 3, -2.0, r"X\[1, 3\] = -2.0 is not a distance; entries must be non-negative and finite"),
-    (4, 2, np.nan, r"X\[4, 2\] = nan is not a distance"),
-    (0, 5, np.inf, r"X\[0, 5\] = inf is not a distance"),
-    (2, 2, 0.5, r"X\[2, 2\] = 0.5; the distance of a sample to itself must be 0"),
-    (1, 4, 3.5, r"X\[1, 4\] = 3.5 and X\[4, 1\] = 3.0 differ; .* symmetrise X"),
-    (4, 1, 3.00001, r"X\[1, 4\] = 3.0 and X\[4, 1\] = 3.00001 differ"),
-])
+@pytest.mark.parametrize(
+    ("i", "j", "value", "words"),
+    [
+        (
+            1,
+            3,
+            -2.0,
+            r"X\[1, 3\] = -2.0 is not a distance; entries must be non-negative and finite",
+        ),
+        (4, 2, np.nan, r"X\[4, 2\] = nan is not a distance"),
+        (0, 5, np.inf, r"X\[0, 5\] = inf is not a distance"),
+        (2, 2, 0.5, r"X\[2, 2\] = 0.5; the distance of a sample to itself must be 0"),
+        (1, 4, 3.5, r"X\[1, 4\] = 3.5 and X\[4, 1\] = 3.0 differ; .* symmetrise X"),
+        (4, 1, 3.00001, r"X\[1, 4\] = 3.0 and X\[4, 1\] = 3.00001 differ"),
+    ],
+)
 def test_entries_that_are_no_distances(form, i, j, value, words):
     with pytest.raises(ValueError, match=words):
         neighbor_graph(form(entry(DISTANCES, i, j, value)), 2, metric="precomputed")
@@ -328,27 +346,36 @@ def test_rounding_in_distances_is_forgiven(form):
     assert (1, 2) in as_pairs(graph)
 
 
-@pytest.mark.parametrize(("X", "arguments", "words"), [
-    (np.ones((30, 3)), {}, "all 30 samples are the same point; there is nothing to unfold"),
-    (np.zeros((4, 4)), {"metric": "precomputed"}, "all 4 samples are the same point"),
-    (np.ones((1, 3)), {}, "n_samples=1; one sample alone"),
-    (np.arange(5.0)[:, None], {}, "n_neighbors=6 is too large: the 5 samples are 5 distinct"),
-    (np.repeat(np.arange(3.0), 9)[:, None], {"n_neighbors": 3},
-     "n_neighbors=3 is too large: the 27 samples are 3 distinct points.* at most 2"),
-    (np.eye(9), {"n_neighbors": 0}, "n_neighbors=0 must be an integer of at least 1"),
-    (np.eye(9), {"n_neighbors": 2.0}, "n_neighbors=2.0 must be an integer"),
-    (np.eye(9), {"n_neighbors": True}, "n_neighbors=True must be an integer"),
-    (np.eye(9), {"metric": "crow"}, "'metric' parameter .* Got 'crow'"),
-    (np.eye(9), {"metric": "seuclidean"}, "metric='seuclidean' needs parameters"),
-    (np.eye(9) * 1e-200, {}, "all 9 samples .* squares .* vanish in float64, multiply X by a"),
-    (np.eye(9) * 1e200, {}, "squares .* overflow in float64; divide X by a constant"),
-    (np.ones((3, 4)), {"metric": "precomputed"}, r"shape \(3, 4\); .* must be square"),
-    (sp.csr_array((3, 4)), {"metric": "precomputed"}, r"shape \(3, 4\); .* must be square"),
-    (sp.csr_array((4, 4)), {"metric": "precomputed"}, "sparse graph without edges"),
-    (sp.csr_array(DISTANCES), {"metric": "precomputed", "extra_edges": True},
-     "extra_edges=True needs the distances between the neighbours"),
-    (np.full((9, 2), np.nan), {}, "NaN"),
-])
+@pytest.mark.parametrize(
+    ("X", "arguments", "words"),
+    [
+        (np.ones((30, 3)), {}, "all 30 samples are the same point; there is nothing to unfold"),
+        (np.zeros((4, 4)), {"metric": "precomputed"}, "all 4 samples are the same point"),
+        (np.ones((1, 3)), {}, "n_samples=1; one sample alone"),
+        (np.arange(5.0)[:, None], {}, "n_neighbors=6 is too large: the 5 samples are 5 distinct"),
+        (
+            np.repeat(np.arange(3.0), 9)[:, None],
+            {"n_neighbors": 3},
+            "n_neighbors=3 is too large: the 27 samples are 3 distinct points.* at most 2",
+        ),
+        (np.eye(9), {"n_neighbors": 0}, "n_neighbors=0 must be an integer of at least 1"),
+        (np.eye(9), {"n_neighbors": 2.0}, "n_neighbors=2.0 must be an integer"),
+        (np.eye(9), {"n_neighbors": True}, "n_neighbors=True must be an integer"),
+        (np.eye(9), {"metric": "crow"}, "'metric' parameter .* Got 'crow'"),
+        (np.eye(9), {"metric": "seuclidean"}, "metric='seuclidean' needs parameters"),
+        (np.eye(9) * 1e-200, {}, "all 9 samples .* squares .* vanish in float64, multiply X by a"),
+        (np.eye(9) * 1e200, {}, "squares .* overflow in float64; divide X by a constant"),
+        (np.ones((3, 4)), {"metric": "precomputed"}, r"shape \(3, 4\); .* must be square"),
+        (sp.csr_array((3, 4)), {"metric": "precomputed"}, r"shape \(3, 4\); .* must be square"),
+        (sp.csr_array((4, 4)), {"metric": "precomputed"}, "sparse graph without edges"),
+        (
+            sp.csr_array(DISTANCES),
+            {"metric": "precomputed", "extra_edges": True},
+            "extra_edges=True needs the distances between the neighbours",
+        ),
+        (np.full((9, 2), np.nan), {}, "NaN"),
+    ],
+)
 def test_refusals(X, arguments, words):
     with pytest.raises(ValueError, match=words):
         neighbor_graph(X, **arguments)

@@ -113,8 +113,7 @@ def test_the_choice_is_that_of_random_state(roll):
 
 def test_landmarks_of_each_component(roll):
     X = np.vstack([roll[:150], roll[:150] + 500, roll[:15] - 500])
-    found = MaximumVarianceUnfolding(
-        landmarks=30, random_state=0, components="separate").fit(X)
+    found = MaximumVarianceUnfolding(landmarks=30, random_state=0, components="separate").fit(X)
     assert found.status_ == "optimal"
     assert found.weights_ is None
     assert found.embedding_.shape == (315, 2)

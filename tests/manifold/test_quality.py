@@ -11,9 +11,10 @@ from hypothesis.extra.numpy import arrays
 from sklearn.utils import check_random_state
 
 from frobmetric.core import threads
-from frobmetric.manifold import quality, spread
+from frobmetric.manifold import quality
 from frobmetric.manifold.quality import coranking_matrix, neighborhood_quality
-from frobmetric.manifold.spread import local_spread
+from frobmetric_paper.mvu import spread
+from frobmetric_paper.mvu.spread import local_spread
 
 # Two lines of four points.          neighbours, near to far     ranks in Y of those of X
 #   X = 0, 1, 3, 7    Y = 0, 5, 1, 2    of X       of Y

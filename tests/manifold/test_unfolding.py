@@ -31,13 +31,21 @@ ISLANDS = np.vstack([ROLL[:25], ROLL[25:50] + 300, ROLL[50:] + 900])
 BLOBS = "sklearn's blobs are not connected, which the default refuses"
 EXPECTED = {
     str(MaximumVarianceUnfolding()): dict.fromkeys(
-        ["check_positive_only_tag_during_fit", "check_pipeline_consistency",
-         "check_estimators_pickle", "check_transformer_data_not_an_array",
-         "check_transformer_general", "check_transformer_preserve_dtypes",
-         "check_transformer_n_iter"], BLOBS),
+        [
+            "check_positive_only_tag_during_fit",
+            "check_pipeline_consistency",
+            "check_estimators_pickle",
+            "check_transformer_data_not_an_array",
+            "check_transformer_general",
+            "check_transformer_preserve_dtypes",
+            "check_transformer_n_iter",
+        ],
+        BLOBS,
+    ),
     str(MaximumVarianceUnfolding(metric="precomputed", components="separate")): {
         "check_estimators_nan_inf": "sklearn's distances with NaN are not even square",
-        "check_positive_only_tag_during_fit": "the error names the entry, not 'negative values'"},
+        "check_positive_only_tag_during_fit": "the error names the entry, not 'negative values'",
+    },
 }
 LITTLE = pytest.mark.filterwarnings(
     "ignore:the unfolding has rank:UserWarning",
@@ -53,8 +61,14 @@ LITTLE = pytest.mark.filterwarnings(
         MaximumVarianceUnfolding(components="separate"),
         MaximumVarianceUnfolding(metric="precomputed", components="separate"),
         MaximumVarianceUnfolding(
-            1, n_neighbors=2, landmarks=10, random_state=0, constraints="eq", max_iter=20,
-            components="separate"),
+            1,
+            n_neighbors=2,
+            landmarks=10,
+            random_state=0,
+            constraints="eq",
+            max_iter=20,
+            components="separate",
+        ),
     ],
     expected_failed_checks=lambda estimator: EXPECTED.get(str(estimator), {}),
 )
@@ -63,16 +77,19 @@ def test_sklearn(estimator, check):
 
 
 @LITTLE
-@pytest.mark.parametrize("name", [
-    "check_set_output_transform",
-    "check_set_output_transform_pandas",
-    "check_set_output_transform_polars",
-    "check_global_output_transform_pandas",
-    "check_transformer_get_feature_names_out",
-    "check_transformer_get_feature_names_out_pandas",
-    "check_inplace_ensure_writeable",
-    "check_get_feature_names_out_error",
-])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "check_set_output_transform",
+        "check_set_output_transform_pandas",
+        "check_set_output_transform_polars",
+        "check_global_output_transform_pandas",
+        "check_transformer_get_feature_names_out",
+        "check_transformer_get_feature_names_out_pandas",
+        "check_inplace_ensure_writeable",
+        "check_get_feature_names_out_error",
+    ],
+)
 def test_further_checks(name):
     rough = MaximumVarianceUnfolding(components="separate", tol=1e-2)
     getattr(estimator_checks, name)(type(rough).__name__, rough)
@@ -178,7 +195,8 @@ class TestCertificate:
             L[[i, j], [j, i]] -= weight
         values = scipy.linalg.eigh(L, np.diag(graph.masses), eigvals_only=True)[1:]
         dual = (
-            graph.squared @ w / values[0] if np.isinf(sigma)
+            graph.squared @ w / values[0]
+            if np.isinf(sigma)
             else graph.squared @ w + sigma / 2 * (np.maximum(0, 1 - values) ** 2).sum()
         )
         assert (w >= 0).all()
@@ -188,8 +206,10 @@ class TestCertificate:
         assert proof.relative_gap <= TOL
         assert proof.violation == 0
         np.testing.assert_allclose(
-            mvu.eigenvalues_, np.linalg.eigvalsh(gram)[::-1][: len(mvu.eigenvalues_)],
-            atol=1e-8 * np.trace(gram))
+            mvu.eigenvalues_,
+            np.linalg.eigvalsh(gram)[::-1][: len(mvu.eigenvalues_)],
+            atol=1e-8 * np.trace(gram),
+        )
 
     def test_squared_units(self):
         plain, scaled = fit(ROLL).certificate_, fit(1000 * ROLL).certificate_
@@ -208,14 +228,20 @@ class TestCertificate:
 
 
 @settings(max_examples=25, deadline=None)
-@given(seed=st.integers(0, 2**32 - 1), n=st.integers(3, 16), d=st.integers(1, 20),
-       k=st.integers(1, 5), sigma=st.sampled_from([None, 0.1, 1.0, 100.0]))
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    n=st.integers(3, 16),
+    d=st.integers(1, 20),
+    k=st.integers(1, 5),
+    sigma=st.sampled_from([None, 0.1, 1.0, 100.0]),
+)
 def test_no_edge_becomes_longer(seed, n, d, k, sigma):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, d)) * 10.0 ** rng.integers(-2, 3, size=d)
     X[n // 2] = X[0]
     mvu = MaximumVarianceUnfolding(
-        1, n_neighbors=min(k, n - 2), sigma=sigma, components="separate", max_iter=30)
+        1, n_neighbors=min(k, n - 2), sigma=sigma, components="separate", max_iter=30
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         mvu.fit(X)
@@ -247,13 +273,15 @@ class TestShapes:
         np.testing.assert_allclose(carried, mvu.eigenvalues_, rtol=1e-9)
         assert (np.diff(carried) <= 0).all()
         assert mvu.get_feature_names_out().tolist() == [
-            f"maximumvarianceunfolding{i}" for i in range(n_components)]
+            f"maximumvarianceunfolding{i}" for i in range(n_components)
+        ]
         again = MaximumVarianceUnfolding(n_components=n_components).fit_transform(ROLL)
         np.testing.assert_array_equal(again, mvu.embedding_)
         np.testing.assert_array_equal(mvu.transform(ROLL), mvu.embedding_)
 
-    @pytest.mark.parametrize("options", [{}, {"sigma": 3.0}, {"constraints": "eq"},
-                                         {"method": "dual", "sigma": 3.0}])
+    @pytest.mark.parametrize(
+        "options", [{}, {"sigma": 3.0}, {"constraints": "eq"}, {"method": "dual", "sigma": 3.0}]
+    )
     @pytest.mark.parametrize("n", [2, 3])
     def test_two_or_three_samples(self, n, options):
         mvu = fit(ROLL[:n], n_components=n - 1, n_neighbors=n - 1, **options)
@@ -261,7 +289,8 @@ class TestShapes:
         assert mvu.factor_.shape == (n, n - 1)
         if not mvu.sigma:
             np.testing.assert_allclose(
-                cdist(mvu.embedding_, mvu.embedding_), cdist(ROLL[:n], ROLL[:n]), rtol=1e-4)
+                cdist(mvu.embedding_, mvu.embedding_), cdist(ROLL[:n], ROLL[:n]), rtol=1e-4
+            )
 
     def test_more_features_than_samples(self, rng):
         X = rng.normal(size=(20, 500))
@@ -270,8 +299,17 @@ class TestShapes:
         assert mvu.embedding_.shape == (20, 2)
         assert mvu.n_features_in_ == 500
 
-    @pytest.mark.parametrize("form", [sp.csr_matrix, sp.csr_array, sp.coo_array, np.ndarray.tolist,
-                                      pd.DataFrame, np.asfortranarray])
+    @pytest.mark.parametrize(
+        "form",
+        [
+            sp.csr_matrix,
+            sp.csr_array,
+            sp.coo_array,
+            np.ndarray.tolist,
+            pd.DataFrame,
+            np.asfortranarray,
+        ],
+    )
     def test_every_form_of_x(self, form):
         expected, mvu = fit(ROLL), fit(form(ROLL))
         assert_same_place(mvu.embedding_, expected.embedding_)
@@ -306,8 +344,11 @@ class TestShapes:
         assert pipe.predict(new).shape == (60,)
 
     def test_same_data_same_bits(self):
-        for options in ({}, {"sigma": 100.0}, {"constraints": "eq", "n_neighbors": 2,
-                                               "components": "separate"}):
+        for options in (
+            {},
+            {"sigma": 100.0},
+            {"constraints": "eq", "n_neighbors": 2, "components": "separate"},
+        ):
             one, two = fit(ROLL, **options), fit(ROLL, **options)
             np.testing.assert_array_equal(one.embedding_, two.embedding_)
             np.testing.assert_array_equal(one.weights_, two.weights_)
@@ -338,11 +379,14 @@ class TestShapes:
         assert_same_place(mvu.embedding_ / factor, plain.embedding_)
         np.testing.assert_array_equal(mvu.transform(factor * ROLL), mvu.embedding_)
 
-    @pytest.mark.parametrize(("factor", "match"), [
-        (1e200, "overflow in float64; divide X by a constant"),
-        (1e153, "overflows in float64; divide X by a constant"),
-        (1e-200, "vanish in float64, multiply X by a constant"),
-    ])
+    @pytest.mark.parametrize(
+        ("factor", "match"),
+        [
+            (1e200, "overflow in float64; divide X by a constant"),
+            (1e153, "overflows in float64; divide X by a constant"),
+            (1e-200, "vanish in float64, multiply X by a constant"),
+        ],
+    )
     def test_units_beyond_that_are_refused(self, factor, match):
         with pytest.raises(ValueError, match=match):
             fit(factor * ROLL)
@@ -377,8 +421,7 @@ class TestOutOfSample:
         by_distance = fit(cdist(X, X), metric="precomputed")
         placed = by_distance.transform(cdist(new, X))
         assert_same_place(placed, fit(X).transform(new))
-        np.testing.assert_array_equal(
-            by_distance.transform(cdist(X, X)), by_distance.embedding_)
+        np.testing.assert_array_equal(by_distance.transform(cdist(X, X)), by_distance.embedding_)
 
 
 class TestPrecomputed:
@@ -395,13 +438,16 @@ class TestPrecomputed:
             assert found.primal == pytest.approx(expected.primal, rel=1e-6)
             assert found.dual == pytest.approx(expected.dual, rel=1e-6)
 
-    @pytest.mark.parametrize(("i", "j", "value", "match"), [
-        (3, 5, 99.0, r"X\[3, 5\] = 99.0 and X\[5, 3\] = .* differ; .* symmetrise X"),
-        (3, 5, -1.0, r"X\[3, 5\] = -1.0 is not a distance"),
-        (3, 5, np.nan, r"X\[3, 5\] = nan is not a distance"),
-        (3, 5, np.inf, r"X\[3, 5\] = inf is not a distance"),
-        (3, 3, 1.0, r"X\[3, 3\] = 1.0; the distance of a sample to itself must be 0"),
-    ])
+    @pytest.mark.parametrize(
+        ("i", "j", "value", "match"),
+        [
+            (3, 5, 99.0, r"X\[3, 5\] = 99.0 and X\[5, 3\] = .* differ; .* symmetrise X"),
+            (3, 5, -1.0, r"X\[3, 5\] = -1.0 is not a distance"),
+            (3, 5, np.nan, r"X\[3, 5\] = nan is not a distance"),
+            (3, 5, np.inf, r"X\[3, 5\] = inf is not a distance"),
+            (3, 3, 1.0, r"X\[3, 3\] = 1.0; the distance of a sample to itself must be 0"),
+        ],
+    )
     @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
     def test_what_is_no_distance(self, form, i, j, value, match):
         D = cdist(ROLL[:20], ROLL[:20])
@@ -426,10 +472,13 @@ class TestComponents:
     """Graphs that are not connected."""
 
     def test_refused_by_default(self):
-        with pytest.raises(ValueError, match=(
-            r"3 components of 25, 25 and 10 samples \(the smallest holds samples 50, 51, 52, \.\.\."
-            r"\); raise n_neighbors \(6 now.*\), or set components='separate'"
-        )):
+        with pytest.raises(
+            ValueError,
+            match=(
+                r"3 components of 25, 25 and 10 samples \(the smallest holds samples 50, 51, 52, \.\.\."
+                r"\); raise n_neighbors \(6 now.*\), or set components='separate'"
+            ),
+        ):
             fit(ISLANDS)
 
     def test_each_is_unfolded_alone(self):
@@ -441,14 +490,16 @@ class TestComponents:
         assert mvu.certificate_.dual == pytest.approx(sum(each.dual for each in proofs))
         np.testing.assert_array_equal(mvu.component_of_, np.repeat([0, 1, 2], [25, 25, 10]))
         np.testing.assert_allclose(
-            mvu.weights_, np.concatenate([each.weights_ for each in alone]), rtol=1e-6)
+            mvu.weights_, np.concatenate([each.weights_ for each in alone]), rtol=1e-6
+        )
         right = -np.inf
         for label, each in enumerate(alone):
             inside = mvu.embedding_[mvu.component_of_ == label]
             assert inside[:, 0].min() > right
             right = inside[:, 0].max()
             np.testing.assert_allclose(
-                cdist(inside, inside), cdist(each.embedding_, each.embedding_), atol=1e-6)
+                cdist(inside, inside), cdist(each.embedding_, each.embedding_), atol=1e-6
+            )
 
     def test_new_samples_go_with_their_component(self):
         mvu = fit(ISLANDS, components="separate")
@@ -460,11 +511,13 @@ class TestComponents:
 
     def test_one_component_is_no_special_case(self):
         np.testing.assert_array_equal(
-            fit(ROLL, components="separate").embedding_, fit(ROLL).embedding_)
+            fit(ROLL, components="separate").embedding_, fit(ROLL).embedding_
+        )
 
     def test_samples_without_edges(self):
-        graph = sp.block_diag([kneighbors_graph(ROLL[:20], 6, mode="distance"),
-                               sp.csr_array((2, 2))], format="csr")
+        graph = sp.block_diag(
+            [kneighbors_graph(ROLL[:20], 6, mode="distance"), sp.csr_array((2, 2))], format="csr"
+        )
         mvu = fit(graph, metric="precomputed", components="separate")
         assert mvu.status_ == "optimal"
         expected = fit(ROLL[:20]).certificate_
@@ -489,7 +542,8 @@ class TestComponents:
             seen.append(step)
 
         mvu = MaximumVarianceUnfolding(
-            components="separate", max_iter=max_iter, callback=press_ctrl_c_in_the_second)
+            components="separate", max_iter=max_iter, callback=press_ctrl_c_in_the_second
+        )
         with pytest.raises(KeyboardInterrupt):
             mvu.fit(ISLANDS)
         assert mvu.status_ == "interrupted"
@@ -510,10 +564,13 @@ class TestEndings:
 
     @pytest.mark.parametrize("options", [{}, {"sigma": 1e4}, {"sigma": 100.0, "method": "dual"}])
     def test_max_iter(self, options):
-        with pytest.warns(ConvergenceWarning, match=(
-            r"not solved to tol=1e-05 \(max_iter after 2 steps\): maximum in \[.*; "
-            "raise max_iter or tol$"
-        )) as caught:
+        with pytest.warns(
+            ConvergenceWarning,
+            match=(
+                r"not solved to tol=1e-05 \(max_iter after 2 steps\): maximum in \[.*; "
+                "raise max_iter or tol$"
+            ),
+        ) as caught:
             mvu = fit(ROLL, max_iter=2, **options)
         assert mvu.status_ == "max_iter"
         assert mvu.certificate_.relative_gap > TOL
@@ -574,9 +631,12 @@ class TestEndings:
 
     def test_fewer_dimensions_than_asked_for(self):
         line = np.arange(12.0)[:, None]
-        with pytest.warns(UserWarning, match=(
-            "the unfolding has rank 1, so the last 2 of n_components=3 columns of embedding_ are"
-        )):
+        with pytest.warns(
+            UserWarning,
+            match=(
+                "the unfolding has rank 1, so the last 2 of n_components=3 columns of embedding_ are"
+            ),
+        ):
             mvu = fit(line, n_neighbors=2, n_components=3)
         np.testing.assert_array_equal(mvu.embedding_[:, 1:], 0)
         np.testing.assert_array_equal(mvu.embedding_[:, :1], mvu.factor_)
@@ -613,10 +673,13 @@ class TestEqual:
     def test_what_cannot_be_kept_is_said_and_the_rest_stays(self):
         D = np.ones((5, 5)) - np.eye(5)
         D[0, 4] = D[4, 0] = 10.0
-        with pytest.warns(ConvergenceWarning, match=(
-            r"not solved to tol=1e-05 \(stalled .*maximum <= .*; the embedding has .* and misses a "
-            "squared distance by .* of it; raise tol, or set constraints='leq'"
-        )):
+        with pytest.warns(
+            ConvergenceWarning,
+            match=(
+                r"not solved to tol=1e-05 \(stalled .*maximum <= .*; the embedding has .* and misses a "
+                "squared distance by .* of it; raise tol, or set constraints='leq'"
+            ),
+        ):
             mvu = fit(D, metric="precomputed", n_neighbors=4, constraints="eq")
         assert mvu.certificate_.violation > TOL
         assert mvu.embedding_.shape == (5, 2)
@@ -642,56 +705,62 @@ class TestEqual:
             fit(ROLL, constraints="eq", method="dual")
 
 
-@pytest.mark.parametrize(("options", "match"), [
-    ({"n_components": 0}, "'n_components' .* must be an integer of at least 1. Got 0"),
-    ({"n_components": 1.5}, "'n_components' .* Got 1.5"),
-    ({"n_components": None}, "'n_components' .* Got None"),
-    ({"n_components": 60}, "n_components=60 must be smaller than n_samples=60"),
-    ({"n_neighbors": 0}, "'n_neighbors' .* Got 0"),
-    ({"n_neighbors": True}, "'n_neighbors' .* Got True"),
-    ({"n_neighbors": "6"}, "'n_neighbors' .* Got '6'"),
-    ({"n_neighbors": 60}, "n_neighbors=60 is too large: .* set n_neighbors to at most 59"),
-    ({"sigma": 0}, "'sigma' .* must be a positive finite number or None. Got 0"),
-    ({"sigma": -1.0}, "'sigma' .* Got -1.0"),
-    ({"sigma": np.inf}, "'sigma' .* Got inf"),
-    ({"sigma": np.nan}, "'sigma' .* Got nan"),
-    ({"sigma": "auto"}, "'sigma' .* Got 'auto'"),
-    ({"constraints": "geq"}, r"'constraints' .* one of \['eq', 'leq'\]. Got 'geq'"),
-    ({"constraints": None}, "'constraints' .* Got None"),
-    ({"method": "primal"}, r"one of \['auto', 'dual', 'lowrank'\]. Got 'primal'"),
-    ({"tol": 0}, "'tol' .* Got 0"),
-    ({"tol": "small"}, "'tol' .* Got 'small'"),
-    ({"max_iter": 0}, "'max_iter' .* Got 0"),
-    ({"max_iter": 10.0}, "'max_iter' .* Got 10.0"),
-    ({"landmarks": 2}, "'landmarks' .* must be an integer of at least 3 or None. Got 2"),
-    ({"landmarks": 0.5}, "'landmarks' .* Got 0.5"),
-    ({"random_state": "seed"}, "'random_state' .* Got 'seed'"),
-    ({"metric": 2}, "'metric' .* must be a metric's name or a function. Got 2"),
-    ({"metric": "crow"}, "'metric' parameter .* Got 'crow'"),
-    ({"extra_edges": 1}, "'extra_edges' .* must be True or False. Got 1"),
-    ({"components": "join"}, r"'components' .* one of \['error', 'separate'\]. Got 'join'"),
-    ({"verbose": -1}, "'verbose' .* Got -1"),
-    ({"callback": "print"}, "'callback' .* must be a function or None. Got 'print'"),
-])
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"n_components": 0}, "'n_components' .* must be an integer of at least 1. Got 0"),
+        ({"n_components": 1.5}, "'n_components' .* Got 1.5"),
+        ({"n_components": None}, "'n_components' .* Got None"),
+        ({"n_components": 60}, "n_components=60 must be smaller than n_samples=60"),
+        ({"n_neighbors": 0}, "'n_neighbors' .* Got 0"),
+        ({"n_neighbors": True}, "'n_neighbors' .* Got True"),
+        ({"n_neighbors": "6"}, "'n_neighbors' .* Got '6'"),
+        ({"n_neighbors": 60}, "n_neighbors=60 is too large: .* set n_neighbors to at most 59"),
+        ({"sigma": 0}, "'sigma' .* must be a positive finite number or None. Got 0"),
+        ({"sigma": -1.0}, "'sigma' .* Got -1.0"),
+        ({"sigma": np.inf}, "'sigma' .* Got inf"),
+        ({"sigma": np.nan}, "'sigma' .* Got nan"),
+        ({"sigma": "auto"}, "'sigma' .* Got 'auto'"),
+        ({"constraints": "geq"}, r"'constraints' .* one of \['eq', 'leq'\]. Got 'geq'"),
+        ({"constraints": None}, "'constraints' .* Got None"),
+        ({"method": "primal"}, r"one of \['auto', 'dual', 'lowrank'\]. Got 'primal'"),
+        ({"tol": 0}, "'tol' .* Got 0"),
+        ({"tol": "small"}, "'tol' .* Got 'small'"),
+        ({"max_iter": 0}, "'max_iter' .* Got 0"),
+        ({"max_iter": 10.0}, "'max_iter' .* Got 10.0"),
+        ({"landmarks": 2}, "'landmarks' .* must be an integer of at least 3 or None. Got 2"),
+        ({"landmarks": 0.5}, "'landmarks' .* Got 0.5"),
+        ({"random_state": "seed"}, "'random_state' .* Got 'seed'"),
+        ({"metric": 2}, "'metric' .* must be a metric's name or a function. Got 2"),
+        ({"metric": "crow"}, "'metric' parameter .* Got 'crow'"),
+        ({"extra_edges": 1}, "'extra_edges' .* must be True or False. Got 1"),
+        ({"components": "join"}, r"'components' .* one of \['error', 'separate'\]. Got 'join'"),
+        ({"verbose": -1}, "'verbose' .* Got -1"),
+        ({"callback": "print"}, "'callback' .* must be a function or None. Got 'print'"),
+    ],
+)
 def test_bad_parameters_are_refused(options, match):
     with pytest.raises(ValueError, match=match):
         fit(ROLL, **options)
 
 
-@pytest.mark.parametrize(("X", "match"), [
-    (np.where(ROLL > 10, np.nan, ROLL), "NaN"),
-    (np.where(ROLL > 10, np.inf, ROLL), "infinity"),
-    (sp.csr_array(np.where(ROLL > 10, np.nan, ROLL)), "NaN"),
-    (np.ones((30, 3)), "all 30 samples are the same point; there is nothing to unfold"),
-    (ROLL[:1], r"1 sample\(s\)"),
-    (ROLL[:6], "n_neighbors=6 is too large: the 6 samples are 6 distinct points"),
-    (np.repeat(ROLL[:3], 9, axis=0), "the 27 samples are 3 distinct points"),
-    (ROLL[:2], "n_components=2 must be smaller than n_samples=2"),
-    (ROLL[:, 0], "Expected 2D array"),
-    (np.zeros((60, 0)), r"0 feature\(s\)"),
-    (ROLL.astype(str).astype(object) + "x", "could not convert string"),
-    (ROLL * 1j, "Complex data not supported"),
-])
+@pytest.mark.parametrize(
+    ("X", "match"),
+    [
+        (np.where(ROLL > 10, np.nan, ROLL), "NaN"),
+        (np.where(ROLL > 10, np.inf, ROLL), "infinity"),
+        (sp.csr_array(np.where(ROLL > 10, np.nan, ROLL)), "NaN"),
+        (np.ones((30, 3)), "all 30 samples are the same point; there is nothing to unfold"),
+        (ROLL[:1], r"1 sample\(s\)"),
+        (ROLL[:6], "n_neighbors=6 is too large: the 6 samples are 6 distinct points"),
+        (np.repeat(ROLL[:3], 9, axis=0), "the 27 samples are 3 distinct points"),
+        (ROLL[:2], "n_components=2 must be smaller than n_samples=2"),
+        (ROLL[:, 0], "Expected 2D array"),
+        (np.zeros((60, 0)), r"0 feature\(s\)"),
+        (ROLL.astype(str).astype(object) + "x", "could not convert string"),
+        (ROLL * 1j, "Complex data not supported"),
+    ],
+)
 def test_bad_data_are_refused(X, match):
     with pytest.raises(ValueError, match=match):
         fit(X)

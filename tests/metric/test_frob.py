@@ -16,8 +16,8 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 
 from frobmetric import CertificateError, FrobMetric, mine_triplets
-from frobmetric.metric.frob_problem import LOSSES
-from frobmetric.metric.knn import knn_error
+from frobmetric.metric._problem import LOSSES
+from frobmetric.neighbors.knn import knn_error
 
 IRIS = load_iris(return_X_y=True)
 
@@ -66,7 +66,8 @@ def test_a_weight_of_two_is_the_triplet_twice():
     repeated = FrobMetric(**options).fit(X, triplets=twice)
     assert weighted.certificate_.primal == pytest.approx(repeated.certificate_.primal, rel=1e-8)
     np.testing.assert_allclose(
-        weighted.get_mahalanobis_matrix(), repeated.get_mahalanobis_matrix(), rtol=1e-3, atol=1e-5)
+        weighted.get_mahalanobis_matrix(), repeated.get_mahalanobis_matrix(), rtol=1e-3, atol=1e-5
+    )
 
 
 def test_distances_are_those_of_the_matrix():
@@ -79,7 +80,8 @@ def test_distances_are_those_of_the_matrix():
     np.testing.assert_allclose(distance, expected)
     np.testing.assert_allclose(
         np.linalg.norm(metric.transform(pairs[:, 0]) - metric.transform(pairs[:, 1]), axis=1),
-        expected)
+        expected,
+    )
     np.testing.assert_array_equal(metric.pair_score(pairs), -distance)
     np.testing.assert_array_equal(metric.pair_distance(pairs[:, ::-1]), distance)
     np.testing.assert_array_equal(metric.pair_distance(np.stack([X, X], axis=1)), 0)
@@ -101,7 +103,7 @@ def test_components_are_ordered_and_truncated():
     assert full.components_.shape == (4, 4)
     lengths = np.linalg.norm(full.components_, axis=1)
     assert (np.diff(lengths) <= 0).all()
-    assert (lengths[full.rank_:] == 0).all()
+    assert (lengths[full.rank_ :] == 0).all()
     two = FrobMetric(n_components=2).fit(X, y)
     np.testing.assert_array_equal(two.components_, full.components_[:2])
     assert two.certificate_ == full.certificate_
@@ -136,8 +138,9 @@ def test_an_offset_does_not_matter():
 
 
 @settings(max_examples=25, deadline=None)
-@given(seed=st.integers(0, 10_000), n=st.integers(6, 30), d=st.integers(1, 40),
-       C=st.floats(1e-3, 1e4))
+@given(
+    seed=st.integers(0, 10_000), n=st.integers(6, 30), d=st.integers(1, 40), C=st.floats(1e-3, 1e4)
+)
 def test_any_small_data_set_is_certified(seed, n, d, C):
     """More features than samples, one feature, duplicates: the gap is always proven."""
     rng = np.random.default_rng(seed)
@@ -163,8 +166,10 @@ def test_float32_stays_float32():
 def test_data_frames_in_and_out():
     X, y = IRIS
     names = ["a", "b", "c", "d"]
-    for frame, kind in ((pd.DataFrame(X, columns=names), "pandas"),
-                        (pl.DataFrame(X, schema=names), "polars")):
+    for frame, kind in (
+        (pd.DataFrame(X, columns=names), "pandas"),
+        (pl.DataFrame(X, schema=names), "polars"),
+    ):
         metric = FrobMetric().set_output(transform=kind).fit(frame, y)
         assert metric.feature_names_in_.tolist() == names
         out = metric.transform(frame)
@@ -303,42 +308,48 @@ def test_metadata_routing_is_declared():
     assert pipe[-1].n_triplets_ == len(T)
 
 
-@pytest.mark.parametrize(("options", "match"), [
-    ({"C": 0}, "'C' parameter of FrobMetric must be a positive finite number. Got 0"),
-    ({"C": np.nan}, "must be a positive finite number. Got nan"),
-    ({"C": "big"}, "Got 'big' instead"),
-    ({"tol": -1}, "'tol' parameter"),
-    ({"n_neighbors": 0}, "must be an integer of at least 1. Got 0"),
-    ({"n_neighbors": 2.5}, "must be an integer"),
-    ({"n_impostors": 0}, "'n_impostors' parameter"),
-    ({"max_iter": 0}, "'max_iter' parameter"),
-    ({"n_passes": 0}, "'n_passes' parameter"),
-    ({"n_components": 5}, "n_components=5 is larger than the 4 features"),
-    ({"n_components": 0}, "'n_components' parameter"),
-    ({"n_components": "all"}, r"one of \['rank'\]"),
-    ({"loss": "log"}, r"one of \['hinge', 'smoothed_hinge', 'squared_hinge'\]. Got 'log'"),
-    ({"solver": "simplex"}, "lbfgsb"),
-    ({"prior": np.eye(3)}, r"prior has shape \(3, 3\); X has 4 features"),
-    ({"prior": np.triu(np.ones((4, 4)))}, "prior is not symmetric"),
-    ({"prior": -np.eye(4)}, "prior has the eigenvalue -1"),
-    ({"prior": np.full((4, 4), np.nan)}, "prior contains NaN"),
-])
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"C": 0}, "'C' parameter of FrobMetric must be a positive finite number. Got 0"),
+        ({"C": np.nan}, "must be a positive finite number. Got nan"),
+        ({"C": "big"}, "Got 'big' instead"),
+        ({"tol": -1}, "'tol' parameter"),
+        ({"n_neighbors": 0}, "must be an integer of at least 1. Got 0"),
+        ({"n_neighbors": 2.5}, "must be an integer"),
+        ({"n_impostors": 0}, "'n_impostors' parameter"),
+        ({"max_iter": 0}, "'max_iter' parameter"),
+        ({"n_passes": 0}, "'n_passes' parameter"),
+        ({"n_components": 5}, "n_components=5 is larger than the 4 features"),
+        ({"n_components": 0}, "'n_components' parameter"),
+        ({"n_components": "all"}, r"one of \['rank'\]"),
+        ({"loss": "log"}, r"one of \['hinge', 'smoothed_hinge', 'squared_hinge'\]. Got 'log'"),
+        ({"solver": "simplex"}, "lbfgsb"),
+        ({"prior": np.eye(3)}, r"prior has shape \(3, 3\); X has 4 features"),
+        ({"prior": np.triu(np.ones((4, 4)))}, "prior is not symmetric"),
+        ({"prior": -np.eye(4)}, "prior has the eigenvalue -1"),
+        ({"prior": np.full((4, 4), np.nan)}, "prior contains NaN"),
+    ],
+)
 def test_bad_parameters_are_refused(options, match):
     with pytest.raises(ValueError, match=match):
         FrobMetric(**options).fit(*IRIS)
 
 
-@pytest.mark.parametrize(("X", "y", "match"), [
-    (np.full((6, 2), np.nan), [0, 1] * 3, "NaN"),
-    (np.full((6, 2), np.inf), [0, 1] * 3, "infinity"),
-    (np.ones((6, 2)), [0, 1] * 3, "all 6 rows of X are equal"),
-    (np.eye(6), [0, 1], "inconsistent"),
-    (np.eye(6), np.linspace(0, 1, 6), "Unknown label type"),
-    (np.eye(6), [1] * 6, "one class"),
-    (np.eye(6), None, "requires y"),
-    (np.eye(6), ["a", "b", "c", "d", "e", "f"], "no triplet can be formed"),
-    (np.ones(6), [0, 1] * 3, "Expected 2D array"),
-])
+@pytest.mark.parametrize(
+    ("X", "y", "match"),
+    [
+        (np.full((6, 2), np.nan), [0, 1] * 3, "NaN"),
+        (np.full((6, 2), np.inf), [0, 1] * 3, "infinity"),
+        (np.ones((6, 2)), [0, 1] * 3, "all 6 rows of X are equal"),
+        (np.eye(6), [0, 1], "inconsistent"),
+        (np.eye(6), np.linspace(0, 1, 6), "Unknown label type"),
+        (np.eye(6), [1] * 6, "one class"),
+        (np.eye(6), None, "requires y"),
+        (np.eye(6), ["a", "b", "c", "d", "e", "f"], "no triplet can be formed"),
+        (np.ones(6), [0, 1] * 3, "Expected 2D array"),
+    ],
+)
 @pytest.mark.filterwarnings("ignore:classes with fewer")
 def test_bad_data_are_refused(X, y, match):
     with pytest.raises(ValueError, match=match):

@@ -41,8 +41,13 @@ def test_every_triplet_of_the_definition(rng, monkeypatch, k, block, with_pool):
     pairs, same = random_pairs(rng, identity, 90)
     pool = rng.permutation(70)[:35] if with_pool else np.unique(pairs)
     expected = by_hand(
-        X, pairs.tolist(), same,
-        lambda a, z: identity[a] == identity[z], lambda a, z: identity[a] != identity[z], k, pool,
+        X,
+        pairs.tolist(),
+        same,
+        lambda a, z: identity[a] == identity[z],
+        lambda a, z: identity[a] != identity[z],
+        k,
+        pool,
     )
     names = np.array([f"person {i}" for i in identity])
     given = pool if with_pool else None
@@ -57,7 +62,8 @@ def components_by_hand(pairs, same, n):
             group = [new if g == old else g for g in group]
     apart = {
         (group[p], group[q])
-        for (a, b), matched in zip(pairs, same, strict=True) if not matched
+        for (a, b), matched in zip(pairs, same, strict=True)
+        if not matched
         for p, q in ((a, b), (b, a))
     }
     return group, apart
@@ -70,8 +76,13 @@ def test_without_identity_only_what_the_pairs_tell(rng, k):
     group, apart = components_by_hand(pairs.tolist(), same, 80)
     pool = np.arange(80)
     expected = by_hand(
-        X, pairs.tolist(), same,
-        lambda a, z: group[a] == group[z], lambda a, z: (group[a], group[z]) in apart, k, pool,
+        X,
+        pairs.tolist(),
+        same,
+        lambda a, z: group[a] == group[z],
+        lambda a, z: (group[a], group[z]) in apart,
+        k,
+        pool,
     )
     assert triplets_from_pairs(X, pairs, same, None, k, pool=pool).tolist() == expected
 
@@ -91,8 +102,9 @@ def test_every_triplet_is_true(rng):
 def test_a_group_is_joined_through_others():
     # 0-1-2 are one person through 1; 3 differs from 2, hence from 0
     X = np.array([[0.0], [1.0], [2.0], [3.0], [0.1]])
-    found = triplets_from_pairs(X, [(0, 1), (1, 2), (2, 3)], [1, 1, -1], n_neighbors=1,
-                                pool=np.arange(5))
+    found = triplets_from_pairs(
+        X, [(0, 1), (1, 2), (2, 3)], [1, 1, -1], n_neighbors=1, pool=np.arange(5)
+    )
     assert found.tolist() == [[0, 1, 3], [1, 0, 3], [1, 2, 3], [2, 1, 3]]
 
 
@@ -110,8 +122,13 @@ def test_many_equal_distances_and_duplicates(rng, k):
     pairs, same = random_pairs(rng, identity, 80)
     pool = np.arange(150)
     expected = by_hand(
-        X, pairs.tolist(), same,
-        lambda a, z: identity[a] == identity[z], lambda a, z: identity[a] != identity[z], k, pool,
+        X,
+        pairs.tolist(),
+        same,
+        lambda a, z: identity[a] == identity[z],
+        lambda a, z: identity[a] != identity[z],
+        k,
+        pool,
     )
     assert triplets_from_pairs(X, pairs, same, identity, k, pool=pool).tolist() == expected
 
@@ -121,8 +138,13 @@ def test_two_far_clusters_with_small_differences(rng):
     X[::2] += 1e7
     pairs, same = random_pairs(rng, identity, 60)
     expected = by_hand(
-        X, pairs.tolist(), same, lambda a, z: identity[a] == identity[z],
-        lambda a, z: identity[a] != identity[z], 4, range(120),
+        X,
+        pairs.tolist(),
+        same,
+        lambda a, z: identity[a] == identity[z],
+        lambda a, z: identity[a] != identity[z],
+        4,
+        range(120),
     )
     found = triplets_from_pairs(X, pairs, same, identity, 4, pool=np.arange(120))
     assert found.tolist() == expected
@@ -192,21 +214,36 @@ WHO = ["a", "a", "b", "b"]
         ((X4, [(0, 1)], [1], WHO[:3]), {}, r"identity has shape \(3,\); X has 4 rows"),
         ((X4, [(0, 1)], [1], ["a", "a", None, "b"]), {}, r"identity\[2\] is None"),
         ((X4, [(0, 1)], [1], [0, 0, 1, np.nan]), {}, r"identity\[3\] is nan"),
-        ((X4, [(0, 1), (0, 2)], [1, 1], WHO), {}, r"pairs\[1\] = \(0, 2\) is matched, but identity "
-                                                   "says a and b"),
+        (
+            (X4, [(0, 1), (0, 2)], [1, 1], WHO),
+            {},
+            r"pairs\[1\] = \(0, 2\) is matched, but identity "
+            "says a and b",
+        ),
         ((X4, [(0, 1)], [0], WHO), {}, r"pairs\[0\] = \(0, 1\) is mismatched, but identity says a"),
-        ((X4, [(0, 1), (1, 2), (0, 2)], [1, 1, 0]), {}, r"pairs\[2\] says that 0 and 2 differ, but "
-                                                         "other pairs join them"),
+        (
+            (X4, [(0, 1), (1, 2), (0, 2)], [1, 1, 0]),
+            {},
+            r"pairs\[2\] says that 0 and 2 differ, but "
+            "other pairs join them",
+        ),
         ((X4, [(0, 1), (1, 0)], [1, 0]), {}, r"pairs\[1\] says that 1 and 0 differ"),
         ((X4, [(0, 1)], [1], WHO, 0), {}, "n_neighbors is 0; expected an integer of at least 1"),
         ((X4, [(0, 1)], [1], WHO, 1.5), {}, "n_neighbors is 1.5"),
         ((X4, [(0, 1)], [1], WHO), {"n_triplets": 0}, "n_triplets is 0"),
         ((X4, [(0, 1)], [1], WHO), {"pool": []}, r"pool has shape \(0,\)"),
         ((X4, [(0, 1)], [1], WHO), {"pool": [0, 9]}, r"pool\[1\] = 9 is out of range"),
-        ((X4, [(0, 1)], [1], WHO), {}, "no triplet can be formed: no row of the pool is of another "
-                                       "identity than the matched pairs; give a larger pool"),
-        ((X4, [(0, 2)], [0]), {"pool": [0, 1, 2]}, "no triplet can be formed: no row of the pool "
-                                                   "has the identity .*without identity"),
+        (
+            (X4, [(0, 1)], [1], WHO),
+            {},
+            "no triplet can be formed: no row of the pool is of another "
+            "identity than the matched pairs; give a larger pool",
+        ),
+        (
+            (X4, [(0, 2)], [0]),
+            {"pool": [0, 1, 2]},
+            "no triplet can be formed: no row of the pool has the identity .*without identity",
+        ),
     ],
 )
 def test_bad_input_is_said(arguments, options, words):

@@ -12,9 +12,9 @@ from sklearn.metrics import fbeta_score, roc_auc_score
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
 
 from frobmetric import CertificateError, FrobMetric, PairFrobMetric
-from frobmetric.metric.frob_problem import LOSSES
+from frobmetric.comparisons.reading import read_tuples
+from frobmetric.metric._problem import LOSSES
 from frobmetric.metric.pair_triplets import triplets_from_pairs
-from frobmetric.metric.tuples import read_tuples
 
 EXACT = {"C": 10.0, "tol": 1e-7, "max_iter": 20_000}
 WAYS = ["threshold", "triplets"]
@@ -62,8 +62,12 @@ def check_optimal(metric, best, M, b):
 
 
 def outcome(metric, pairs):
-    return [metric.components_, metric.decision_function(pairs), metric.predict(pairs),
-            np.array(metric.threshold_)]
+    return [
+        metric.components_,
+        metric.decision_function(pairs),
+        metric.predict(pairs),
+        np.array(metric.threshold_),
+    ]
 
 
 def check_identical(one, other):
@@ -72,9 +76,9 @@ def check_identical(one, other):
         np.testing.assert_array_equal(a, b)
 
 
-@pytest.mark.parametrize("setting", [
-    {}, {"loss": "squared_hinge"}, {"prior": np.diag([2.0, 1.0, 0.5, 0.1])},
-], ids=str)
+@pytest.mark.parametrize(
+    "setting", [{}, {"loss": "squared_hinge"}, {"prior": np.diag([2.0, 1.0, 0.5, 0.1])}], ids=str
+)
 def test_the_optimum_is_that_of_cvxpy(setting):
     X, P, y = make()
     weight = 1.0 + np.arange(len(P)) % 3
@@ -114,14 +118,18 @@ def test_every_way_to_give_pairs_is_the_same_to_the_last_bit(through, dtype, ker
     names = np.array([f"face {i}" for i in range(20)])
     order = np.random.default_rng(0).permutation(20)
     for pairs, preprocessor in [
-        (P, X), (P.tolist(), X), (np.argsort(order)[P], X[order]), (P, lambda rows: X[rows]),
+        (P, X),
+        (P.tolist(), X),
+        (np.argsort(order)[P], X[order]),
+        (P, lambda rows: X[rows]),
         (names[P], lambda ids: X[[names.tolist().index(name) for name in ids]]),
     ]:
         metric = PairFrobMetric(preprocessor, **options).fit(pairs, y.tolist())
         check_identical(outcome(metric, pairs), expected)
         assert metric.score(pairs, y) == formed.score(X[P], y)
-        np.testing.assert_array_equal(metric.decision_function(np.array(pairs)[:, ::-1]),
-                                      expected[1])
+        np.testing.assert_array_equal(
+            metric.decision_function(np.array(pairs)[:, ::-1]), expected[1]
+        )
 
 
 def test_weights_are_repetitions():
@@ -249,8 +257,14 @@ def test_pairs_of_no_weight_are_as_if_not_given(options):
     metric.fit(more, kinds, weight)
     plain.fit(P, y)
     check_identical(outcome(metric, P), outcome(plain, P))
-    for name in ("certificate_", "scale_", "unit_", "n_triplets_", "learned_threshold_",
-                 "n_contradictions_"):
+    for name in (
+        "certificate_",
+        "scale_",
+        "unit_",
+        "n_triplets_",
+        "learned_threshold_",
+        "n_contradictions_",
+    ):
         assert getattr(metric, name) == getattr(plain, name)
     np.testing.assert_array_equal(metric.dual_coef_, plain.dual_coef_)
     assert metric.score(more, kinds, weight) == pytest.approx(plain.score(P, y), rel=1e-12)
@@ -267,8 +281,9 @@ def test_a_prior_by_name_knows_weights():
     options = EXACT | {"prior": "identity", "C": 1e-6}
     weighted = PairFrobMetric(X, **options).fit(P, y, sample_weight=weight)
     repeated = PairFrobMetric(X, **options).fit(np.repeat(P, weight, 0), np.repeat(y, weight))
-    np.testing.assert_allclose(weighted.get_mahalanobis_matrix(),
-                               repeated.get_mahalanobis_matrix(), rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(
+        weighted.get_mahalanobis_matrix(), repeated.get_mahalanobis_matrix(), rtol=1e-6, atol=1e-9
+    )
 
 
 def test_pairs_that_cannot_be_completed_are_left_out():
@@ -314,11 +329,19 @@ def worth(predicted, y, strategy, beta=1.0, min_rate=None):
     }[strategy]()
 
 
-@pytest.mark.parametrize("options", [
-    {"strategy": "accuracy"}, {"strategy": "f_beta"}, {"strategy": "f_beta", "beta": 0.5},
-    {"strategy": "max_tpr", "min_rate": 0.7}, {"strategy": "max_tpr", "min_rate": 1.0},
-    {"strategy": "max_tnr", "min_rate": 0.7}, {"strategy": "max_tnr", "min_rate": 0.0},
-], ids=str)
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"strategy": "accuracy"},
+        {"strategy": "f_beta"},
+        {"strategy": "f_beta", "beta": 0.5},
+        {"strategy": "max_tpr", "min_rate": 0.7},
+        {"strategy": "max_tpr", "min_rate": 1.0},
+        {"strategy": "max_tnr", "min_rate": 0.7},
+        {"strategy": "max_tnr", "min_rate": 0.0},
+    ],
+    ids=str,
+)
 def test_calibration_is_as_good_as_any_threshold(options):
     X, P, y = make(seed=2)
     rng = np.random.default_rng(0)
@@ -327,17 +350,24 @@ def test_calibration_is_as_good_as_any_threshold(options):
     for said in (y, np.where(rng.random(60) < 0.3, -y, y)):
         assert metric.calibrate_threshold(P, said, **options) is metric
         found = worth(metric.predict(P), said, **options)
-        every = [worth(np.where(distances <= cut, 1, -1), said, **options)
-                 for cut in [-1.0, *distances]]
+        every = [
+            worth(np.where(distances <= cut, 1, -1), said, **options) for cut in [-1.0, *distances]
+        ]
         assert found == pytest.approx(max(every))
     default = PairFrobMetric(X, C=1.0).fit(P, y, calibration_params=options)
     assert default.threshold_ == metric.calibrate_threshold(P, y, **options).threshold_
 
 
-@pytest.mark.parametrize("options", [
-    {"strategy": "accuracy"}, {"strategy": "f_beta", "beta": 2.0},
-    {"strategy": "max_tpr", "min_rate": 0.7}, {"strategy": "max_tnr", "min_rate": 0.7},
-], ids=str)
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"strategy": "accuracy"},
+        {"strategy": "f_beta", "beta": 2.0},
+        {"strategy": "max_tpr", "min_rate": 0.7},
+        {"strategy": "max_tnr", "min_rate": 0.7},
+    ],
+    ids=str,
+)
 def test_weights_count_in_the_calibration_and_in_the_score(options):
     X, P, y = make(seed=2)
     said = np.where(np.random.default_rng(0).random(60) < 0.3, -y, y)
@@ -452,8 +482,9 @@ def test_an_update_stays_close_to_the_metric_and_to_its_threshold(prior, n_featu
     X, P, y = make(n_features=n_features)
     Y, more, kinds = make(n=12, n_points=10, n_features=n_features, seed=5)
     metric = PairFrobMetric(prior=prior, keep_dual=True, **EXACT)
-    check_identical(outcome(metric.partial_fit(X[P], y), X[P]),
-                    outcome(clone(metric).fit(X[P], y), X[P]))
+    check_identical(
+        outcome(metric.partial_fit(X[P], y), X[P]), outcome(clone(metric).fit(X[P], y), X[P])
+    )
     old, threshold, unit = metric.get_mahalanobis_matrix(), metric.learned_threshold_, metric.unit_
     metric.partial_fit(Y[more], kinds)
     assert metric.unit_ == metric.scale_ == unit
@@ -486,7 +517,8 @@ def test_an_update_through_triplets_has_the_old_metric_as_prior():
     options = EXACT | {"C": EXACT["C"] * ratio**4}
     known = PairFrobMetric(X, through="triplets", prior=old, **options).fit(P[:30], y[:30])
     assert metric.certificate_.primal == pytest.approx(
-        known.certificate_.primal / ratio**4, rel=1e-6)
+        known.certificate_.primal / ratio**4, rel=1e-6
+    )
     assert metric.certify(P[:30], y[:30]).relative_gap <= 1e-6
 
 
@@ -536,8 +568,9 @@ def test_a_far_pair_of_little_weight_hardly_changes_an_update():
     Y = np.vstack([Y, np.full((1, 4), 60.0), np.full((1, 4), -60.0)])
     first, plain, other = (PairFrobMetric(**EXACT).fit(X[P], y) for _ in range(3))
     plain.partial_fit(Y[more], kinds)
-    other.partial_fit(Y[np.vstack([more, [[20, 21]]])], np.append(kinds, -1),
-                      np.append(np.ones(15), 1e-9))
+    other.partial_fit(
+        Y[np.vstack([more, [[20, 21]]])], np.append(kinds, -1), np.append(np.ones(15), 1e-9)
+    )
     assert own_unit(Y) > 5 * first.unit_
     old, a, b = (m.get_mahalanobis_matrix() for m in (first, plain, other))
     assert np.linalg.norm(a - b) < 1e-2 * np.linalg.norm(a - old)
@@ -547,36 +580,67 @@ def test_a_far_pair_of_little_weight_hardly_changes_an_update():
 # Bad input and extreme data
 
 
-@pytest.mark.parametrize(("pairs", "y", "options", "words"), [
-    ([[0, 1], [2, 3]], None, {}, r"y is None; a pair learner needs \+1 \(similar\) or -1"),
-    ([[0, 1], [2, 3]], [1, 1], {}, r"all 2 pairs are similar \(\+1\); give at least one pair of"),
-    ([[0, 1], [2, 3]], [-1, -1], {}, r"all 2 pairs are dissimilar \(-1\)"),
-    ([[0, 1], [2, 3]], [1, 0], {}, r"y\[1\] = 0; expected \+1"),
-    ([[0, 1], [2, 3]], [True, False], {}, r"y\[0\] = True; expected \+1"),
-    ([[0, 1], [2, 3]], [1], {}, r"y has shape \(1,\); there are 2"),
-    ([[0, 1], [3, 3]], [1, -1], {}, r"pairs\[1\] = \(3, 3\) is a pair of an object with itself"),
-    ([[0, 1, 2]], [1], {}, r"tuples of 3 points.*expected pairs \(first, second\), of 2"),
-    ([[0, 1], [2, 99]], [1, -1], {}, "index 99 is out of range"),
-    ([[0, 1], [2, 3]], [1, -1], {"sample_weight": [0, 0]}, "sample_weight is zero for every"),
-    ([[0, 1], [2, 3]], [1, -1], {"sample_weight": [1, -2]}, r"sample_weight\[1\] = -2.0 must be"),
-    ([[0, 1], [2, 3]], [1, -1], {"calibration_params": {"strategy": "best"}},
-     "strategy is 'best'; expected one of"),
-    ([[0, 1], [2, 3]], [1, -1], {"calibration_params": {"strategy": "max_tpr"}},
-     "strategy='max_tpr' needs min_rate"),
-], ids=str)
+@pytest.mark.parametrize(
+    ("pairs", "y", "options", "words"),
+    [
+        ([[0, 1], [2, 3]], None, {}, r"y is None; a pair learner needs \+1 \(similar\) or -1"),
+        (
+            [[0, 1], [2, 3]],
+            [1, 1],
+            {},
+            r"all 2 pairs are similar \(\+1\); give at least one pair of",
+        ),
+        ([[0, 1], [2, 3]], [-1, -1], {}, r"all 2 pairs are dissimilar \(-1\)"),
+        ([[0, 1], [2, 3]], [1, 0], {}, r"y\[1\] = 0; expected \+1"),
+        ([[0, 1], [2, 3]], [True, False], {}, r"y\[0\] = True; expected \+1"),
+        ([[0, 1], [2, 3]], [1], {}, r"y has shape \(1,\); there are 2"),
+        (
+            [[0, 1], [3, 3]],
+            [1, -1],
+            {},
+            r"pairs\[1\] = \(3, 3\) is a pair of an object with itself",
+        ),
+        ([[0, 1, 2]], [1], {}, r"tuples of 3 points.*expected pairs \(first, second\), of 2"),
+        ([[0, 1], [2, 99]], [1, -1], {}, "index 99 is out of range"),
+        ([[0, 1], [2, 3]], [1, -1], {"sample_weight": [0, 0]}, "sample_weight is zero for every"),
+        (
+            [[0, 1], [2, 3]],
+            [1, -1],
+            {"sample_weight": [1, -2]},
+            r"sample_weight\[1\] = -2.0 must be",
+        ),
+        (
+            [[0, 1], [2, 3]],
+            [1, -1],
+            {"calibration_params": {"strategy": "best"}},
+            "strategy is 'best'; expected one of",
+        ),
+        (
+            [[0, 1], [2, 3]],
+            [1, -1],
+            {"calibration_params": {"strategy": "max_tpr"}},
+            "strategy='max_tpr' needs min_rate",
+        ),
+    ],
+    ids=str,
+)
 def test_pairs_that_are_refused(pairs, y, options, words):
     X, _, _ = make()
     with pytest.raises(ValueError, match=words):
         PairFrobMetric(X).fit(pairs, y, **options)
 
 
-@pytest.mark.parametrize(("setting", "words"), [
-    ({"through": "quadruplets"}, r"'through' parameter .* one of \['threshold', 'triplets'\]"),
-    ({"n_neighbors": 0}, "'n_neighbors' parameter .* an integer of at least 1"),
-    ({"n_components": 5}, "n_components=5 is larger than the 4 features"),
-    ({"kernel": "precomputed"}, "'kernel' parameter"),
-    ({"prior": "discriminant"}, "prior='discriminant' is computed from classes"),
-], ids=str)
+@pytest.mark.parametrize(
+    ("setting", "words"),
+    [
+        ({"through": "quadruplets"}, r"'through' parameter .* one of \['threshold', 'triplets'\]"),
+        ({"n_neighbors": 0}, "'n_neighbors' parameter .* an integer of at least 1"),
+        ({"n_components": 5}, "n_components=5 is larger than the 4 features"),
+        ({"kernel": "precomputed"}, "'kernel' parameter"),
+        ({"prior": "discriminant"}, "prior='discriminant' is computed from classes"),
+    ],
+    ids=str,
+)
 def test_parameters_are_checked_by_fit_alone(setting, words):
     X, P, y = make()
     metric = PairFrobMetric(X, **setting)

@@ -7,9 +7,9 @@ from sklearn.preprocessing import StandardScaler
 from frobmetric import FrobMetric, FrobMetricCV, frob_path, mine_triplets
 from frobmetric.core import FrobeniusSDP, Hinge
 from frobmetric.metric import path as module
-from frobmetric.metric.knn import knn_error
+from frobmetric.metric.coordinates import unit_mean_square
 from frobmetric.metric.path import PathInterrupted
-from frobmetric.metric.span import unit_mean_square
+from frobmetric.neighbors.knn import knn_error
 from frobmetric.solvers import solve
 from frobmetric.solvers.screening import previous_optimum_ball, settled
 
@@ -94,11 +94,17 @@ class TestPath:
             frob_path(*IRIS, [1.0, 10.0, 100.0], callback=press_ctrl_c)
         np.testing.assert_array_equal(info.value.path.Cs, [1.0, 10.0])
 
-    @pytest.mark.parametrize(("X", "y"), [
-        (np.array([[0.0], [1.0], [5.0], [6.0]]), [0, 0, 1, 1]),  # all satisfied with ease, D = 1
-        (np.array([[0.0], [5.0], [0.1], [5.1]]), [0, 0, 1, 1]),  # none can be satisfied
-        (np.random.default_rng(0).normal(size=(6, 50)), [0, 0, 0, 1, 1, 1]),  # D > n
-    ])
+    @pytest.mark.parametrize(
+        ("X", "y"),
+        [
+            (
+                np.array([[0.0], [1.0], [5.0], [6.0]]),
+                [0, 0, 1, 1],
+            ),  # all satisfied with ease, D = 1
+            (np.array([[0.0], [5.0], [0.1], [5.1]]), [0, 0, 1, 1]),  # none can be satisfied
+            (np.random.default_rng(0).normal(size=(6, 50)), [0, 0, 0, 1, 1, 1]),  # D > n
+        ],
+    )
     @pytest.mark.filterwarnings("ignore:classes with fewer")
     def test_odd_data_have_a_certified_path(self, X, y):
         for point in frob_path(X, y, [1.0, 1e3]).points:

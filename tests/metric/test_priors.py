@@ -8,9 +8,9 @@ from sklearn.datasets import load_iris, load_wine
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from frobmetric import FrobMetric, FrobMetricCV, frob_path, load, mine_triplets, save
+from frobmetric.metric.coordinates import unit_mean_square
 from frobmetric.metric.priors import PRIORS, prior_factor
-from frobmetric.metric.span import unit_mean_square
-from frobmetric.metric.triplet_sets import GivenTriplets
+from frobmetric.metric.sets import GivenTriplets
 
 NEARLY_ZERO = 1e-9
 
@@ -42,9 +42,10 @@ def test_discriminant_is_linear_discriminant_analysis(iris):
     scalings = LinearDiscriminantAnalysis(solver="eigen").fit(X, y).scalings_[:, :2]
     assert metric.rank_ == 2
     np.testing.assert_allclose(
-        at_unit_norm(metric.get_mahalanobis_matrix()), at_unit_norm(scalings @ scalings.T),
+        at_unit_norm(metric.get_mahalanobis_matrix()),
+        at_unit_norm(scalings @ scalings.T),
         atol=1e-4,
-    )  # fmt: skip
+    )
 
 
 def test_covariance_whitens_and_identity_does_nothing(iris):
@@ -110,8 +111,9 @@ def test_constant_features_count_nothing(iris):
         narrow, broad = (FrobMetric(C=10, prior=prior, tol=1e-8).fit(Z, y) for Z in (X, wide))
         np.testing.assert_allclose(
             narrow.pair_distance(X[:20].reshape(10, 2, 4)),
-            broad.pair_distance(wide[:20].reshape(10, 2, 5)), rtol=1e-3,
-        )  # fmt: skip
+            broad.pair_distance(wide[:20].reshape(10, 2, 5)),
+            rtol=1e-3,
+        )
 
 
 @pytest.mark.parametrize("prior", ["within", "discriminant", "covariance"])
@@ -206,8 +208,9 @@ def test_the_scatter_of_near_pairs_is_that_of_rows(rng):
         np.testing.assert_allclose(triplets.near_scatter(X), away.T @ away / len(index))
 
 
-@pytest.mark.parametrize("options", [{"prior": "within"}, {"pull": 0.4},
-                                     {"prior": "identity", "pull": 0.4}])  # fmt: skip
+@pytest.mark.parametrize(
+    "options", [{"prior": "within"}, {"pull": 0.4}, {"prior": "identity", "pull": 0.4}]
+)
 def test_the_path_ends_where_the_fit_does(options):
     X, y = load_wine(return_X_y=True)
     path = frob_path(X, y, [1, 1.5, 2, 3], tol=1e-7, **options)

@@ -10,7 +10,7 @@ from sklearn.utils import estimator_checks
 from sklearn.utils.estimator_checks import check_estimator
 
 from frobmetric import FrobMetric, FrobMetricCV
-from frobmetric.metric.boosting import BoostMetric
+from frobmetric.metric.boost.estimator import BoostMetric
 
 SETTINGS = [
     FrobMetric(),

@@ -5,7 +5,7 @@ from sklearn.neighbors import kneighbors_graph
 
 from frobmetric import mine_triplets
 from frobmetric.metric import triplets as module
-from frobmetric.metric.triplet_sets import as_triplets, triplets_from_arrays
+from frobmetric.metric.sets import as_triplets, triplets_from_arrays
 
 
 def neighbors_by_hand(X, y, k, n_impostors):
@@ -118,26 +118,36 @@ def test_labels_that_allow_no_triplet_are_refused(rng):
         mine_triplets(X, [1, 2, 3])
 
 
-@pytest.mark.parametrize(("triplets", "error", "match"), [
-    (np.empty((0, 3), int), ValueError, "triplets is empty"),
-    ([[0, 1]], ValueError, r"shape \(1, 2\); expected \(n_triplets, 3\)"),
-    ([[0.0, 1.0, 2.0]], TypeError, "dtype float64; expected integers"),
-    ([[0, 1, 2], [0, 1, 9]], ValueError, r"triplets\[1\] = \(0, 1, 9\) is out of range"),
-    ([[0, -1, 2]], ValueError, r"triplets\[0\] = \(0, -1, 2\) is out of range"),
-    ([[0, 1, 2], [4, 4, 1]], ValueError, r"triplets\[1\] = \(4, 4, 1\) compares a point with it"),
-    ([[0, 3, 3]], ValueError, "the three indices must differ"),
-])
+@pytest.mark.parametrize(
+    ("triplets", "error", "match"),
+    [
+        (np.empty((0, 3), int), ValueError, "triplets is empty"),
+        ([[0, 1]], ValueError, r"shape \(1, 2\); expected \(n_triplets, 3\)"),
+        ([[0.0, 1.0, 2.0]], TypeError, "dtype float64; expected integers"),
+        ([[0, 1, 2], [0, 1, 9]], ValueError, r"triplets\[1\] = \(0, 1, 9\) is out of range"),
+        ([[0, -1, 2]], ValueError, r"triplets\[0\] = \(0, -1, 2\) is out of range"),
+        (
+            [[0, 1, 2], [4, 4, 1]],
+            ValueError,
+            r"triplets\[1\] = \(4, 4, 1\) compares a point with it",
+        ),
+        ([[0, 3, 3]], ValueError, "the three indices must differ"),
+    ],
+)
 def test_bad_triplets_are_refused(triplets, error, match):
     with pytest.raises(error, match=match):
         as_triplets(triplets, 5)
 
 
-@pytest.mark.parametrize(("weight", "match"), [
-    ([1.0], r"shape \(1,\); there are 2 comparisons"),
-    ([1.0, -1.0], r"triplet_weight\[1\] = -1.0 must be non-negative"),
-    ([np.nan, 1.0], r"triplet_weight\[0\] = nan"),
-    ([0.0, 0.0], "zero for every comparison"),
-])
+@pytest.mark.parametrize(
+    ("weight", "match"),
+    [
+        ([1.0], r"shape \(1,\); there are 2 comparisons"),
+        ([1.0, -1.0], r"triplet_weight\[1\] = -1.0 must be non-negative"),
+        ([np.nan, 1.0], r"triplet_weight\[0\] = nan"),
+        ([0.0, 0.0], "zero for every comparison"),
+    ],
+)
 def test_bad_weights_are_refused(weight, match):
     with pytest.raises(ValueError, match=match):
         as_triplets([[0, 1, 2], [1, 2, 3]], 4, weight)

@@ -1,180 +1,715 @@
-"""Tuples as users give them: formed, as indices, by a function; and what is refused."""
+"""Metrics from triplets and quadruplets: against cvxpy, and as scikit-learn wants them."""
+
+import pickle
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV, cross_val_score
 
-from frobmetric.metric.tuples import column_names, distinct_points, read_tuples
+from frobmetric import (
+    CertificateError,
+    FrobMetric,
+    ObjectSplit,
+    QuadrupletFrobMetric,
+    TripletFrobMetric,
+)
+from frobmetric.metric._problem import LOSSES
 
-X = np.random.default_rng(1).normal(size=(9, 3))
-T = np.array([[4, 0, 7], [0, 4, 2], [7, 2, 4], [4, 0, 7]])
-
-
-def check_same(read, other):
-    assert read.points.dtype == other.points.dtype
-    np.testing.assert_array_equal(read.points, other.points)
-    np.testing.assert_array_equal(read.index, other.index)
-
-
-def test_points_are_distinct_and_the_tuples_are_theirs():
-    read = read_tuples(X[T], 3)
-    assert read.points.shape == (4, 3)
-    np.testing.assert_array_equal(read.points[read.index], X[T])
+KINDS = {3: TripletFrobMetric, 4: QuadrupletFrobMetric}
+EXACT = {"C": 10.0, "tol": 1e-7, "max_iter": 20_000}
 
 
-def test_formed_indexed_and_looked_up_are_the_same():
-    formed = read_tuples(X[T], 3)
-    order = np.random.default_rng(0).permutation(9)
-    moved = np.argsort(order)[T]
+def make(size=3, n=60, n_points=20, n_features=4, seed=0):
+    """Points, and comparisons that a hidden metric answers."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n_points, n_features))
+    T = np.array([rng.choice(n_points, size, replace=False) for _ in range(n)])
+    return X, np.where((answers(X, T) > 0)[:, None], T, T[:, flip(size)])
+
+
+def flip(size):
+    return [0, 2, 1] if size == 3 else [2, 3, 0, 1]
+
+
+def ends(T):
+    """The near and the far pair of each comparison."""
+    return T[:, :2], T[:, [2, 3] if T.shape[1] == 4 else [0, 2]]
+
+
+def answers(X, T):
+    weight = np.array([3.0, 1.0, 0.3] + [0.1] * (X.shape[1] - 3))
+    near, far = (np.sum(((X[p[:, 0]] - X[p[:, 1]]) * weight) ** 2, axis=1) for p in ends(T))
+    return far - near
+
+
+def own_unit(X):
+    """The root of the mean squared distance to the mean."""
+    return np.sqrt(np.mean(np.sum((X - X.mean(axis=0)) ** 2, axis=1)))
+
+
+def cvxpy_optimum(X, T, C, weight=None, prior=None, loss="hinge", pull=0.0, unit=None):
+    """The smallest value of the documented objective, written out in full."""
+    cp = pytest.importorskip("cvxpy", reason="the oracle is cvxpy with Clarabel")
+    scale = unit or own_unit(np.unique(X[np.unique(T)], axis=0))
+    Z, D = X / scale, X.shape[1]
+    near, far = (Z[p[:, 0]] - Z[p[:, 1]] for p in ends(T))
+    near, far = (np.einsum("ri,rj->rij", d, d).reshape(len(T), -1) for d in (near, far))
+    share = np.ones(len(T)) if weight is None else np.asarray(weight, dtype=float)
+    share = C * share / share.sum()
+    M = cp.Variable((D, D), PSD=True)
+    short = cp.pos(1 - (far - near) @ cp.vec(M, order="C"))
+    term = {"hinge": short, "squared_hinge": cp.square(short)}[loss]
+    objective = cp.sum_squares(M - (0 if prior is None else prior * scale**2)) / 2 + share @ term
+    objective += pull * share @ near @ cp.vec(M, order="C")
+    best = cp.Problem(cp.Minimize(objective)).solve(solver=cp.CLARABEL)
+    return best, M.value / scale**2
+
+
+def check_optimal(metric, best, M):
+    certificate, slack = metric.certificate_, 1e-6 * (1 + abs(best))
+    assert metric.status_ == "optimal"
+    assert certificate.dual - slack <= best <= certificate.primal + slack
+    assert certificate.primal - best <= certificate.gap + slack
+    error = np.linalg.norm(metric.get_mahalanobis_matrix() - M) * metric.scale_**2
+    assert error <= certificate.distance_bound + 1e-3 * (1 + np.linalg.norm(M))
+
+
+def check_known(updated, kind, old, tuples):
+    """An update is a fit with the old metric as prior: X in another unit is another C."""
+    ratio = own_unit(np.unique(np.vstack(tuples), axis=0)) / updated.unit_
+    known = kind(prior=old, **EXACT | {"C": EXACT["C"] * ratio**4}).fit(tuples)
+    assert updated.certificate_.primal == pytest.approx(
+        known.certificate_.primal / ratio**4, rel=1e-6
+    )
+    distance = updated.get_mahalanobis_matrix() - known.get_mahalanobis_matrix()
+    # both bounds are in the units of their problems
+    bounds = [m.certificate_.distance_bound / m.scale_**2 for m in (updated, known)]
+    assert np.linalg.norm(distance) <= sum(bounds) + 1e-6
+
+
+def outcome(metric, tuples):
+    return [
+        metric.components_,
+        metric.decision_function(tuples),
+        metric.predict(tuples),
+        np.array(metric.score(tuples)),
+    ]
+
+
+def check_identical(one, other):
+    for a, b in zip(one, other, strict=True):
+        assert a.dtype == b.dtype
+        np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("size", KINDS)
+@pytest.mark.parametrize(
+    "setting",
+    [{}, {"loss": "squared_hinge"}, {"pull": 0.3}, {"prior": np.diag([2.0, 1.0, 0.5, 0.1])}],
+    ids=str,
+)
+def test_the_optimum_is_that_of_cvxpy(size, setting):
+    X, T = make(size)
+    weight = 1.0 + np.arange(len(T)) % 3
+    metric = KINDS[size](X, **EXACT, **setting).fit(T, sample_weight=weight)
+    check_optimal(metric, *cvxpy_optimum(X, T, EXACT["C"], weight, **setting))
+    assert metric.n_triplets_ == 60
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_a_triplet_is_a_quadruplet_that_begins_twice_at_the_anchor(loss):
+    X, T = make(3)
+    triplets = TripletFrobMetric(X, loss=loss, **EXACT).fit(T)
+    quadruplets = QuadrupletFrobMetric(X, loss=loss, **EXACT).fit(T[:, [0, 1, 0, 2]])
+    one, other = triplets.certificate_, quadruplets.certificate_
+    assert max(one.dual, other.dual) <= min(one.primal, other.primal) + 1e-9
+    assert one.primal == pytest.approx(other.primal, rel=1e-6)
+    np.testing.assert_array_equal(triplets.predict(T), quadruplets.predict(T[:, [0, 1, 0, 2]]))
+
+
+def test_the_metric_is_that_of_frob_metric():
+    X, T = make(3)
+    X, T = np.unique(X[np.unique(T)], axis=0), np.searchsorted(np.unique(T), T)
+    tuples, rows = TripletFrobMetric(X, **EXACT).fit(T), FrobMetric(**EXACT).fit(X, triplets=T)
+    assert tuples.scale_ == pytest.approx(rows.scale_, rel=1e-14)
+    assert tuples.certificate_.primal == pytest.approx(rows.certificate_.primal, rel=1e-6)
+    bound = tuples.certificate_.distance_bound + rows.certificate_.distance_bound
+    distance = tuples.get_mahalanobis_matrix() - rows.get_mahalanobis_matrix()
+    assert np.linalg.norm(distance) * rows.scale_**2 <= bound + 1e-9
+
+
+@pytest.mark.parametrize("size", KINDS)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_every_way_to_give_tuples_is_the_same_to_the_last_bit(size, dtype, kernel):
+    X, T = make(size, n_points=15)
+    X = np.vstack([X, X[:3] + 1]).astype(dtype)  # the last three are not used
+    formed = KINDS[size](kernel=kernel, C=30.0).fit(X[T])
+    expected = outcome(formed, X[T])
+    assert formed.components_.dtype == dtype
+    assert formed.transform(X).dtype == dtype
+    order = np.r_[np.arange(15), 17, 15, 16]
+    names = np.array([f"shoe {i}" for i in range(18)])
     for tuples, preprocessor in [
         (T, X),
-        (T.tolist(), X.tolist()),
-        (T.astype(np.uint8), X),
-        (X[T].tolist(), None),
+        (T.tolist(), X),
+        (T, X[order]),
         (T, lambda rows: X[rows]),
-        (moved, X[order]),
-        (T.astype(str), lambda names: X[names.astype(int)]),
-        (T.astype(str).astype(object), lambda names: [X[int(name)] for name in names]),
+        (names[T], lambda ids: X[[names.tolist().index(name) for name in ids]]),
     ]:
-        check_same(read_tuples(tuples, 3, preprocessor), formed)
+        metric = KINDS[size](preprocessor, kernel=kernel, C=30.0).fit(tuples)
+        check_identical(outcome(metric, tuples), expected)
+        check_identical(outcome(metric, X[T]), expected)
+        assert metric.certificate_ == formed.certificate_
 
 
-@pytest.mark.parametrize("table", [X, sp.csr_array(X)], ids=["dense", "sparse"])
-@pytest.mark.parametrize("rows", [[0], [1, 3], [0, 2], [0, 1, 2, 3]], ids=str)
-def test_a_part_is_what_reading_that_part_gives(table, rows):
-    part = read_tuples(T, 3, table).take(np.isin(np.arange(4), rows))
-    alone = read_tuples(T[rows], 3, table)
-    np.testing.assert_array_equal(part.index, alone.index)
-    assert abs(part.points - alone.points).max() == 0
-    assert part.points.shape == alone.points.shape
+def test_lists_of_numbers_are_points():
+    X, T = make(3)
+    check_identical(
+        outcome(TripletFrobMetric(X.tolist()).fit(T.tolist()), T.tolist()),
+        outcome(TripletFrobMetric().fit(X[T].tolist()), X[T]),
+    )
 
 
-def test_names_of_columns():
+def test_a_sparse_preprocessor_gives_the_same_metric():
+    X, T = make(3)
+    X[np.abs(X) < 0.5] = 0
+    dense, sparse = (TripletFrobMetric(table, **EXACT).fit(T) for table in (X, sp.csr_array(X)))
+    assert sparse.certificate_.primal == pytest.approx(dense.certificate_.primal, rel=1e-6)
+    np.testing.assert_array_equal(sparse.predict(T), dense.predict(T))
+    with pytest.raises(ValueError, match="equal by construction"):
+        TripletFrobMetric(sp.csr_array(np.vstack([X, X[1]]))).fit([[0, 1, 20]])
+
+
+@pytest.mark.parametrize("size", KINDS)
+def test_minus_one_turns_a_comparison_round(size):
+    X, T = make(size)
+    y = np.where(np.arange(60) % 3, 1, -1)
+    turned = np.where((y > 0)[:, None], T, T[:, flip(size)])
+    asked, said = KINDS[size](X, C=30.0).fit(turned, y), KINDS[size](X, C=30.0).fit(T)
+    check_identical(outcome(asked, T), outcome(said, T))
+    assert asked.score(turned, y) == said.score(T)
+    assert said.score(T) + said.score(T, -np.ones(60)) == pytest.approx(1)
+    np.testing.assert_array_equal(
+        said.decision_function(T[:, flip(size)]), -said.decision_function(T)
+    )
+
+
+@pytest.mark.parametrize("size", KINDS)
+def test_weights_are_repetitions(size):
+    X, T = make(size, n_points=12)
+    weight = np.arange(60) % 3  # 0, 1, 2
+    assert np.isin(T, T[weight > 0]).all()  # else the scale would be another
+    weighted = KINDS[size](X, **EXACT).fit(T, sample_weight=weight)
+    repeated = KINDS[size](X, **EXACT).fit(np.repeat(T, weight, axis=0))
+    one, other = weighted.certificate_, repeated.certificate_
+    assert max(one.dual, other.dual) <= min(one.primal, other.primal) + 1e-9
+    assert one.primal == pytest.approx(other.primal, rel=1e-6)
+    assert weighted.score(T, sample_weight=weight) == pytest.approx(
+        weighted.score(np.repeat(T, weight, axis=0))
+    )
+    check_identical(
+        outcome(KINDS[size](X, C=30.0).fit(T, sample_weight=np.full(60, 4)), T),
+        outcome(KINDS[size](X, C=30.0).fit(T), T),
+    )
+
+
+@pytest.mark.parametrize("size", KINDS)
+def test_contradictions_are_counted_and_allowed(size):
+    X, T = make(size)
+    assert KINDS[size](X, C=30.0).fit(T).n_contradictions_ == 0
+    both = np.concatenate([T, T[:5, flip(size)]])
+    metric = KINDS[size](X, C=30.0).fit(both)
+    assert metric.n_contradictions_ == 10
+    assert metric.status_ == "optimal"
+    assert metric.fit(both, sample_weight=np.arange(65) < 60).n_contradictions_ == 0
+
+
+def test_a_zero_metric_warns_and_predicts_no_zero():
+    X, T = make(3)
+    with pytest.warns(UserWarning, match="the learned metric is zero"):
+        metric = TripletFrobMetric(X).fit(np.concatenate([T, T[:, [0, 2, 1]]]))
+    assert metric.rank_ == 0
+    assert (metric.components_ == 0).all()
+    assert (metric.predict(T) == -1).all()
+    assert metric.score(T) == metric.score(T[:, [0, 2, 1]]) == metric.score(T, -np.ones(60)) == 0.5
+    tied = TripletFrobMetric(X).fit(T)
+    assert tied.predict(X[[[0, 1, 1]]]).tolist() == [-1]
+
+
+@pytest.mark.parametrize("size", KINDS)
+def test_equal_distances_count_a_half(size):
+    X, T = make(size)
+    metric = KINDS[size](C=30.0).fit(X[T])
+    tied = X[[[0, 1, 1]]] if size == 3 else X[[[0, 1, 1, 0]]]
+    assert metric.score(tied) == metric.score(tied, [-1]) == 0.5
+    right = metric.predict(X[T]) == 1
+    mixed, weight = np.concatenate([X[T], tied]), np.append(np.arange(60.0), 7.0)
+    expected = (weight[:60] @ right + 3.5) / weight.sum()
+    assert metric.score(mixed, sample_weight=weight) == pytest.approx(expected, rel=1e-12)
+
+
+OTHERS = "these are not the comparisons that the metric was learned from"
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"kernel": "rbf"}, {"prior": "covariance"}, {"n_directions": 2}], ids=str
+)
+@pytest.mark.parametrize("size", KINDS)
+def test_a_proof_is_of_the_comparisons_with_their_answers(size, options):
+    X, T = make(size)
+    y, weight = np.where(np.arange(60) % 3, 1, -1), 1.0 + np.arange(60) % 2
+    T = np.where((y > 0)[:, None], T, T[:, flip(size)])
+    metric = KINDS[size](X, C=30.0, keep_dual=True, **options).fit(T, y, weight)
+    before = vars(metric).copy()
+    assert metric.certify(T, y, weight).relative_gap <= 1.001e-3
+    assert metric.certify(X[T], y.tolist(), weight).relative_gap <= 1.001e-3
+    turned = np.where((y > 0)[:, None], T, T[:, flip(size)])
+    assert metric.certify(turned, sample_weight=weight).relative_gap <= 1.001e-3
+    order = np.roll(np.arange(60), 1)
+    for tuples, answers in [(T, None), (T, -y), (T[order], y[order]), (T, y[order])]:
+        with pytest.raises(CertificateError, match=OTHERS):
+            metric.certify(tuples, answers, weight)
+    for tuples, answers in [(T[:50], y[:50]), (T[:3], y[:3])]:
+        with pytest.raises(CertificateError):
+            metric.certify(tuples, answers)
+    with pytest.raises(CertificateError):
+        metric.certify(2 * X[T], y, weight)
+    assert vars(metric) == before
+
+
+def test_a_proof_by_a_kernel_of_other_samples():
+    X, T = make(3)
+    metric = TripletFrobMetric(kernel="rbf", C=30.0, keep_dual=True).fit(X[T])
+    with pytest.raises(CertificateError, match="these 20 samples are not the 20 that the"):
+        metric.certify(2 * X[T])
+    with pytest.raises(CertificateError, match="these 6 samples are not the 20 that the"):
+        metric.certify(X[[[0, 1, 2], [3, 4, 5]]])
+
+
+@pytest.mark.parametrize("size", KINDS)
+@pytest.mark.parametrize("options", [{}, {"kernel": "rbf"}, {"prior": "covariance"}], ids=str)
+def test_comparisons_of_no_weight_are_as_if_not_given(size, options):
+    X, T = make(size)
+    far = np.vstack([X, 1e6 + np.arange(size * 4).reshape(size, 4) ** 2])
+    more = np.insert(T, [0, 30, 60], 20 + np.arange(size), axis=0)
+    weight = np.where((more >= 20).any(axis=1), 0.0, 2.0)
+    metric, plain = (KINDS[size](far, C=30.0, keep_dual=True, **options) for _ in range(2))
+    metric.fit(more, sample_weight=weight)
+    plain.fit(T, sample_weight=np.full(60, 2.0))
+    check_identical(outcome(metric, T), outcome(plain, T))
+    assert metric.certificate_ == plain.certificate_
+    for name in ("scale_", "unit_", "n_triplets_", "n_contradictions_", "n_directions_"):
+        assert getattr(metric, name) == getattr(plain, name)
+    np.testing.assert_array_equal(metric.dual_coef_, plain.dual_coef_)
+    np.testing.assert_array_equal(metric.triplets_.index, plain.triplets_.index)
+    assert metric.certify(more, sample_weight=weight) == plain.certify(T)
+    if not options:
+        metric.partial_fit(more[:9], sample_weight=weight[:9])
+        plain.partial_fit(T[:8])
+        check_identical(outcome(metric, T), outcome(plain, T))
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf", "polynomial"])
+def test_distances_are_those_of_a_metric(kernel):
+    X, T = make(3)
+    metric = TripletFrobMetric(kernel=kernel, C=100.0).fit(X[T])
+    distance = metric.get_metric()
+
+    @settings(max_examples=40, deadline=None)
+    @given(hnp.arrays(np.float64, (3, 4), elements=st.floats(-3, 3, width=32)))
+    def check(points):
+        a, b, c = points
+        ab, ba, aa, bc, ac = metric.pair_distance([[a, b], [b, a], [a, a], [b, c], [a, c]])
+        assert ab == ba
+        assert aa == 0
+        assert ac <= ab + bc + 1e-9 * (1 + ab + bc)
+        assert distance(a, b) == distance(b, a)
+        assert distance(a, a) == 0
+        assert distance(a, b) == pytest.approx(ab, rel=1e-6, abs=1e-6)
+        np.testing.assert_array_equal(metric.pair_score([[a, b]]), -metric.pair_distance([[b, a]]))
+
+    check()
+
+
+def test_the_decision_is_the_difference_of_the_distances():
+    X, T = make(4)
+    metric = QuadrupletFrobMetric(X).fit(T)
+    near, far = (metric.pair_distance(pair) for pair in ends(T))
+    np.testing.assert_allclose(metric.decision_function(T), far - near, rtol=1e-12, atol=1e-12)
+    moved = metric.transform(X)
+    np.testing.assert_allclose(near, np.linalg.norm(moved[T[:, 0]] - moved[T[:, 1]], axis=1))
+    assert metric.score(T) == np.mean(metric.predict(T) == 1) > 0.8
+
+
+# As scikit-learn checks estimators of 2-D data
+
+
+@pytest.mark.parametrize("size", KINDS)
+def test_the_manners_of_an_estimator(size):
+    X, T = make(size)
+    metric = KINDS[size](preprocessor=X, C=50.0, n_components=2)
+    twin = clone(metric)
+    assert twin.get_params().keys() == metric.get_params().keys()
+    assert twin.C == 50.0
+    assert "C=50.0" in repr(metric)
+    before = T.copy(), X.copy()
+    assert metric.fit(T) is metric
+    np.testing.assert_array_equal(T, before[0])
+    np.testing.assert_array_equal(X, before[1])
+    check_identical(outcome(twin.fit(T), T), outcome(metric, T))
+    assert metric.n_features_in_ == 4
+    assert metric.components_.shape == (2, 4)
+    assert metric.get_feature_names_out().tolist() == [
+        f"{type(metric).__name__.lower()}{i}" for i in range(2)
+    ]
+    check_identical(outcome(pickle.loads(pickle.dumps(metric)), T), outcome(metric, T))
+    assert metric.set_params(C=7.0).get_params()["C"] == 7.0
+    with pytest.raises(ValueError, match=r"X has 3 features, but .* is expecting 4 features"):
+        metric.transform(X[:, :3])
+
+
+def test_a_new_fit_forgets_the_earlier_one():
+    X, T = make(3)
+    wide, more = make(3, n_features=6, seed=1)
+    metric = TripletFrobMetric(keep_dual=True).fit(X[T]).partial_fit(X[T[:9]])
+    metric.set_params(keep_dual=False).fit(wide[more])
+    fresh = TripletFrobMetric().fit(wide[more])
+    assert vars(metric).keys() == vars(fresh).keys()
+    assert metric.n_features_in_ == 6
+    check_identical(outcome(metric, wide[more]), outcome(fresh, wide[more]))
+
+
+@pytest.mark.parametrize("size", KINDS)
+def test_nothing_works_before_fit(size):
+    X, T = make(size)
+    metric = KINDS[size](X, keep_dual=True)
+    for call in (metric.predict, metric.decision_function, metric.score, metric.certify):
+        with pytest.raises(NotFittedError):
+            call(T)
+    for call in (metric.pair_distance, metric.pair_score, metric.transform):
+        with pytest.raises(NotFittedError):
+            call(X[:4].reshape(2, 2, 4))
+    with pytest.raises(NotFittedError):
+        metric.get_metric()
+    with pytest.raises(ValueError, match=r"y\[0\] = 0"):
+        metric.fit(T, np.zeros(60))
+    with pytest.raises(NotFittedError):
+        metric.predict(T)
+
+
+def test_cross_validation_over_objects():
+    X, T = make(3, n=400)
+    scores = cross_val_score(TripletFrobMetric(X, C=100.0), T, cv=ObjectSplit(3, random_state=0))
+    assert scores.shape == (3,)
+    assert scores.mean() > 0.7
+    search = GridSearchCV(TripletFrobMetric(X), {"C": [0.1, 30.0]}, cv=3).fit(T)
+    assert search.best_score_ == search.cv_results_["mean_test_score"].max() > 0.8
+
+
+@pytest.mark.parametrize(
+    ("setting", "words"),
+    [
+        ({"C": 0}, "'C' parameter of TripletFrobMetric must be a positive finite number. Got 0"),
+        ({"loss": "square"}, "'loss' parameter .* must be one of"),
+        (
+            {"kernel": "precomputed"},
+            r"'kernel' parameter .* one of \['linear', 'polynomial', 'rbf'\]",
+        ),
+        ({"solver": "none"}, "'solver' parameter"),
+        ({"prior": "wide"}, "'prior' parameter"),
+        ({"preprocessor": "X"}, "'preprocessor' parameter .* a matrix or a function or None"),
+        ({"n_components": 5}, "n_components=5 is larger than the 4 features"),
+        ({"prior": "within"}, "prior='within' is computed from classes"),
+        ({"prior": np.eye(3)}, r"prior has shape \(3, 3\).*expected \(4, 4\)"),
+    ],
+    ids=str,
+)
+def test_parameters_are_checked_by_fit_alone(setting, words):
+    X, T = make(3)
+    metric = TripletFrobMetric(**setting)
+    with pytest.raises(ValueError, match=words):
+        metric.fit(X[T])
+
+
+# Updates
+
+
+@pytest.mark.parametrize("size", KINDS)
+@pytest.mark.parametrize("prior", [None, "identity", "covariance"])
+def test_an_update_has_the_old_metric_as_prior(size, prior):
+    X, T = make(size)
+    Y, more = make(size, n=15, n_points=12, seed=3)
+    metric = KINDS[size](prior=prior, keep_dual=True, **EXACT)
+    check_identical(outcome(metric.partial_fit(X[T]), X[T]), outcome(clone(metric).fit(X[T]), X[T]))
+    old, unit = metric.get_mahalanobis_matrix(), metric.unit_
+    assert unit == pytest.approx(own_unit(X[np.unique(T)]), rel=1e-12)
+    assert metric.partial_fit(Y[more]) is metric
+    assert metric.unit_ == metric.scale_ == unit
+    check_optimal(metric, *cvxpy_optimum(Y, more, EXACT["C"], prior=old, unit=unit))
+    check_known(metric, KINDS[size], old, Y[more])
+    proof = metric.certify(Y[more])
+    assert proof.primal == pytest.approx(metric.certificate_.primal, rel=1e-9)
+    with pytest.raises(CertificateError):
+        metric.certify(Y[more[::-1]] + np.arange(4) ** 2 * Y[more[::-1]])
+
+
+def test_an_update_of_wide_data_has_the_prior_of_all_features():
+    X, T = make(3, n_features=40, n_points=10, n=20)
+    Y, more = make(3, n_features=40, n_points=6, n=8, seed=3)
+    metric = TripletFrobMetric(keep_dual=True, **EXACT).fit(X[T])
+    old = metric.get_mahalanobis_matrix()
+    metric.partial_fit(Y[more])
+    check_known(metric, TripletFrobMetric, old, Y[more])
+    assert metric.certify(Y[more]).relative_gap <= 1e-6
+
+
+def test_what_the_metric_knows_already_does_not_change_it():
+    X, T = make(3)
+    metric = TripletFrobMetric(X, C=1e3, tol=1e-6).fit(T)
+    near, far = (metric.pair_distance(pair) ** 2 for pair in ends(T))
+    known = T[far - near > 1.01]
+    assert len(known) > 5
+    old = metric.get_mahalanobis_matrix()
+    metric.partial_fit(known)
+    assert metric.certificate_.primal <= 1e-6
+    np.testing.assert_allclose(
+        metric.get_mahalanobis_matrix(), old, atol=1e-5 * np.linalg.norm(old)
+    )
+
+
+@pytest.mark.parametrize("size", KINDS)
+def test_a_far_comparison_of_little_weight_hardly_changes_an_update(size):
+    X, T = make(size)
+    Y, more = make(size, n=15, seed=3)
+    Y = np.vstack([Y, 30.0 * np.arange(1, size + 1)[:, None] * np.eye(4)[:size]])
+    together = np.vstack([more, [20 + np.arange(size)]])
+    weight = np.append(np.ones(15), 1e-9)
+    first, plain, other = (KINDS[size](**EXACT).fit(X[T]) for _ in range(3))
+    plain.partial_fit(Y[more])
+    other.partial_fit(Y[together], sample_weight=weight)
+    assert own_unit(Y) > 5 * first.unit_
+    assert plain.unit_ == other.unit_ == first.unit_
+    old, a, b = (m.get_mahalanobis_matrix() for m in (first, plain, other))
+    assert np.linalg.norm(a - b) < 1e-2 * np.linalg.norm(a - old)
+
+
+@pytest.mark.parametrize("factor", [0.1, 10.0])
+def test_an_update_in_its_own_unit_is_one_of_another_c(factor):
+    X, T = make(3)
+    one = TripletFrobMetric(**EXACT).fit(X[T])
+    other = TripletFrobMetric(**EXACT).fit(X[T])
+    other.unit_ *= factor
+    other.set_params(C=EXACT["C"] * factor**4)
+    one.partial_fit(X[T[:9, [0, 2, 1]]])
+    other.partial_fit(X[T[:9, [0, 2, 1]]])
+    assert other.scale_ == factor * one.scale_
+    a, b = one.get_mahalanobis_matrix(), other.get_mahalanobis_matrix()
+    np.testing.assert_allclose(a, b, atol=1e-3 * np.linalg.norm(a))
+
+
+def fitted_state(metric):
+    return {name: value for name, value in vars(metric).items() if name.endswith("_")}
+
+
+def check_untouched(metric, before):
+    now = fitted_state(metric)
+    assert now.keys() == before.keys()
+    assert all(now[name] is value for name, value in before.items())
+
+
+@pytest.mark.parametrize(
+    ("setting", "words"),
+    [
+        ({"kernel": "linear", "n_components": 5}, "n_components=5 is larger"),
+        ({"prior": "within"}, "prior='within' is computed from classes"),
+        ({"kernel": "linear", "prior": np.eye(3)}, r"prior has shape \(3, 3\)"),
+        ({"kernel": "rbf", "prior": np.eye(4)}, "prior is a matrix, of features"),
+        ({"kernel": "rbf", "n_components": 50}, "n_components=50 is larger than the 1. directions"),
+    ],
+    ids=str,
+)
+def test_an_error_inside_a_fit_leaves_the_metric_alone(setting, words):
+    X, T = make(3)
+    for options in ({}, {"kernel": "polynomial"}, {"prior": "covariance"}):
+        metric = TripletFrobMetric(C=30.0, keep_dual=True, **options).fit(X[T])
+        before, parameters = fitted_state(metric), metric.get_params()
+        proof, said = metric.certify(X[T]), outcome(metric, X[T])
+        with pytest.raises(ValueError, match=words):
+            metric.set_params(**setting).fit(X[T[:20]])
+        check_untouched(metric.set_params(**parameters), before)
+        assert metric.certify(X[T]) == proof
+        check_identical(outcome(metric, X[T]), said)
+
+
+def test_an_interrupted_fit_keeps_its_answer():
+    def press_ctrl_c(step):
+        raise KeyboardInterrupt
+
+    X, T = make(3)
+    metric = TripletFrobMetric(X, C=30.0).fit(T)
+    with pytest.raises(KeyboardInterrupt):
+        metric.set_params(callback=press_ctrl_c, tol=1e-12, keep_dual=True).partial_fit(T[:20])
+    assert metric.status_ == "interrupted"
+    assert metric.n_triplets_ == 20
+    assert metric.certify(T[:20]).primal == pytest.approx(metric.certificate_.primal, rel=1e-9)
+    assert metric.predict(T).shape == (60,)
+
+
+def test_fits_that_are_refused_leave_the_metric_alone():
+    X, T = make(3)
+    metric = TripletFrobMetric(keep_dual=True).fit(X[T])
+    before = outcome(metric, X[T])
+    with pytest.raises(ValueError, match="points have 3 features; the metric was learned with 4"):
+        metric.partial_fit(X[T][:, :, :3])
+    with pytest.raises(ValueError, match=r"y\[0\] = 3; expected \+1"):
+        metric.partial_fit(X[T], np.full(60, 3))
+    with pytest.raises(ValueError, match="sample_weight is zero"):
+        metric.fit(X[T][:, :, :2], sample_weight=np.zeros(60))
+    check_identical(outcome(metric, X[T]), before)
+    assert metric.n_features_in_ == 4
+    assert metric.certify(X[T]).relative_gap <= 1e-3
+    curved = TripletFrobMetric(X, kernel="rbf").fit(T)
+    with pytest.raises(ValueError, match=r"kernel='rbf'; new samples change .*: fit again"):
+        curved.partial_fit(T)
+
+
+# Bad input
+
+
+@pytest.mark.parametrize(
+    ("tuples", "options", "words"),
+    [
+        ([[0, 1, 1]], {}, r"tuples\[0\] = \(0, 1, 1\) compares a distance with itself"),
+        ([[0, 1, 2], [3, 3, 4]], {}, r"tuples\[1\] = \(3, 3, 4\) compares an object with itself"),
+        ([[0, 1, 2], [3, 4, 3]], {}, r"tuples\[1\] = \(3, 4, 3\) compares an object with itself"),
+        ([[0, 1, 20]], {}, r"tuples\[0\] compares two distances that are equal by construction"),
+        ([[0, 1, 2]], {"y": [2]}, r"y\[0\] = 2; expected \+1"),
+        ([[0, 1, 2]], {"y": [0]}, r"y\[0\] = 0; expected \+1"),
+        ([[0, 1, 2]], {"y": [np.nan]}, r"y\[0\] = nan; expected \+1"),
+        ([[0, 1, 2]], {"y": [True]}, r"y\[0\] = True; expected \+1"),
+        ([[0, 1, 2]], {"y": [1, 1]}, r"y has shape \(2,\); there are 1 comparisons"),
+        ([[0, 1, 2]], {"sample_weight": [-1.0]}, r"sample_weight\[0\] = -1.0 must be non-negative"),
+        ([[0, 1, 2]], {"sample_weight": [np.nan]}, r"sample_weight\[0\] = nan must be"),
+        ([[0, 1, 2]], {"sample_weight": [np.inf]}, r"sample_weight\[0\] = inf must be"),
+        ([[0, 1, 2]], {"sample_weight": [0.0]}, "sample_weight is zero for every comparison"),
+        ([[0, 1, 2]], {"sample_weight": [1, 2]}, r"sample_weight has shape \(2,\); there are 1"),
+    ],
+    ids=str,
+)
+def test_comparisons_that_are_refused(tuples, options, words):
+    X, _ = make(3)
+    with pytest.raises(ValueError, match=words):
+        TripletFrobMetric(np.vstack([X, X[1]])).fit(tuples, **options)
+
+
+@pytest.mark.parametrize("index", [[0, 1, 0, 1], [0, 1, 1, 0], [0, 0, 1, 1]], ids=str)
+def test_quadruplets_of_equal_distances_are_refused(index):
+    X, _ = make(4)
+    with pytest.raises(ValueError, match=r"tuples\[0\].* itself; remove it"):
+        QuadrupletFrobMetric(X).fit([index])
+    with pytest.raises(ValueError, match=r"tuples\[0\] compares two distances that are equal by"):
+        QuadrupletFrobMetric().fit(X[[index]])
+
+
+def test_weights_of_words_and_answers_of_booleans():
+    X, T = make(3)
+    metric = TripletFrobMetric(X, C=30.0)
+    with pytest.raises(TypeError, match="sample_weight has dtype <U1; expected one number for"):
+        metric.fit(T, sample_weight=["2"] * 60)
+    with pytest.raises(TypeError, match="sample_weight has dtype object; expected one number"):
+        metric.fit(T).score(T, sample_weight=[None] * 60)
+    words = r"is smaller\) or -1; of booleans, np.where\(y, 1, -1\) makes them"
+    with pytest.raises(ValueError, match=words):
+        metric.fit(T, np.ones(60, dtype=bool))
+
+
+def test_a_table_of_named_columns_gives_its_names():
     pandas = pytest.importorskip("pandas", reason="names are of data frames")
-    named = pandas.DataFrame(X, columns=list("abc"))
-    assert column_names(named).tolist() == ["a", "b", "c"]
-    assert column_names(named).dtype == object
-    assert column_names(pandas.DataFrame(X)) is None
-    assert column_names(X) is None
-    assert column_names(None) is None
-    check_same(read_tuples(T, 3, named), read_tuples(T, 3, X))
+    X, T = make(3)
+    table = pandas.DataFrame(X, columns=list("abcd"))
+    metric = TripletFrobMetric(table, C=30.0).fit(T)
+    assert metric.feature_names_in_.tolist() == list("abcd")
+    np.testing.assert_array_equal(metric.transform(table), X @ metric.components_.T)
+    check_identical(outcome(metric, T), outcome(TripletFrobMetric(X, C=30.0).fit(T), T))
+    with pytest.raises(ValueError, match="feature names should match"):
+        metric.transform(table.rename(columns={"a": "e"}))
+    assert not hasattr(metric.set_params(preprocessor=X).fit(T), "feature_names_in_")
 
 
-def test_rows_that_no_tuple_names_may_be_anything_finite():
-    other = X.copy()
-    other[[1, 3, 5, 6, 8]] = 1e6
-    check_same(read_tuples(T, 3, other), read_tuples(T, 3, X))
+@pytest.mark.parametrize("size", KINDS)
+def test_there_is_no_fit_transform_of_tuples(size):
+    X, T = make(size)
+    with pytest.raises(TypeError, match=r"has no fit_transform; call fit\(tuples\), then"):
+        KINDS[size](X).fit_transform(T)
 
 
-def test_a_function_is_called_once_with_each_name_once():
-    calls = []
-
-    def look_up(names):
-        calls.append(list(names))
-        return X[names]
-
-    read_tuples(T, 3, look_up)
-    assert calls == [[0, 2, 4, 7]]
-
-
-def test_single_precision_is_kept_and_integers_become_double():
-    assert read_tuples(X[T].astype(np.float32), 3).points.dtype == np.float32
-    assert read_tuples(T, 3, X.astype(np.float32)).points.dtype == np.float32
-    assert read_tuples(np.round(9 * X[T]).astype(int), 3).points.dtype == np.float64
+def test_the_size_of_tuples_is_checked_by_every_method():
+    X, T = make(3)
+    metric = TripletFrobMetric(X, keep_dual=True).fit(T)
+    for call in (metric.fit, metric.partial_fit, metric.predict, metric.score, metric.certify):
+        with pytest.raises(ValueError, match=r"expected triplets \(anchor, near, far\), of 3"):
+            call(T[:, :2])
+    with pytest.raises(ValueError, match=r"expected pairs \(first, second\), of 2"):
+        metric.pair_distance(T)
+    with pytest.raises(ValueError, match="keep_dual=True"):
+        TripletFrobMetric(X).fit(T).certify(T)
 
 
-def test_equal_rows_and_the_two_zeros_are_one_point():
-    twice = np.vstack([X, X])
-    check_same(read_tuples(T + np.array([0, 9, 0]), 3, twice), read_tuples(T, 3, X))
-    assert len(read_tuples(np.array([[[0.0], [-0.0], [1.0]]]), 3).points) == 2
+# Extreme data
 
 
-def test_a_sparse_preprocessor_stays_sparse():
-    read = read_tuples(T, 3, sp.csr_array(X))
-    assert sp.issparse(read.points)
-    np.testing.assert_array_equal(read.points.toarray()[read.index], X[T])
-    order = np.random.default_rng(0).permutation(9)
-    again = read_tuples(np.argsort(order)[T], 3, sp.csr_matrix(X[order]))
-    np.testing.assert_array_equal(again.points.toarray(), read.points.toarray())
-    np.testing.assert_array_equal(again.index, read.index)
+@pytest.mark.parametrize("size", KINDS)
+@pytest.mark.parametrize("factor", [1e150, 1e-150, 1e3])
+def test_the_unit_does_not_matter(size, factor):
+    X, T = make(size)
+    plain, scaled = (KINDS[size](X * unit, C=30.0).fit(T) for unit in (1, factor))
+    np.testing.assert_array_equal(scaled.predict(T), plain.predict(T))
+    np.testing.assert_allclose(
+        scaled.decision_function(T), plain.decision_function(T), rtol=1e-6, atol=1e-6
+    )
 
 
-def test_equal_rows_of_a_sparse_preprocessor_are_one_point():
-    rows = np.array([[0, 2.0, 0], [1.0, 0, 3.0], [0, 2.0, 0], [0, 0, 2.0], [0, 0, 0]])
-    table = sp.csr_array(rows)
-    stored = sp.csr_array((np.append(table.data, -0.0), np.append(table.indices, 1),
-                           np.append(table.indptr[:-1], len(table.data) + 1)), shape=rows.shape)
-    before = stored.copy()
-    read = read_tuples([[0, 1, 2], [3, 4, 2]], 3, lambda names: stored[names])
-    assert read.points.shape == (4, 3)
-    np.testing.assert_array_equal(read.points.toarray()[read.index], rows[[[0, 1, 2], [3, 4, 2]]])
-    assert read.index[0, 0] == read.index[0, 2] == read.index[1, 2]
-    assert stored.nnz == before.nnz
+def test_a_far_away_origin_does_not_matter():
+    X, T = make(3)
+    plain, moved = (TripletFrobMetric(table, **EXACT).fit(T) for table in (X, X + 1e8))
+    assert moved.certificate_.primal == pytest.approx(plain.certificate_.primal, rel=1e-5)
+    np.testing.assert_array_equal(moved.predict(T), plain.predict(T))
 
 
-@pytest.mark.parametrize("unit", [1e-150, 1e3, 1e150])
-def test_the_order_of_points_does_not_depend_on_their_unit(unit):
-    plain, scaled = (read_tuples(T, 3, X * factor) for factor in (1, unit))
-    single = read_tuples(T, 3, X.astype(np.float32))
-    for other in (scaled, single, read_tuples(T, 3, X[:, [0, 0, 1, 2]])):
-        np.testing.assert_array_equal(other.index, plain.index)
+def test_more_features_than_points_and_a_single_comparison():
+    X, _ = make(3, n_features=50, n_points=5, n=5)
+    metric = TripletFrobMetric(X, **EXACT).fit([[0, 1, 2]])
+    assert metric.components_.shape == (50, 50)
+    assert metric.rank_ == 1  # one matrix with one positive eigenvalue
+    near, far = (metric.pair_distance([pair])[0] ** 2 for pair in ([0, 1], [0, 2]))
+    assert far - near == pytest.approx(1, rel=1e-3)
+    assert metric.predict([[0, 1, 2], [0, 2, 1]]).tolist() == [1, -1]
 
 
-def test_inputs_are_not_changed():
-    formed, table = X[T], X.copy()
-    table[0] = -0.0
-    before = formed.copy(), table.copy()
-    read_tuples(formed, 3).points[:] = 7
-    read_tuples(T, 3, table).points[:] = 7
-    for now, then in zip((formed, table), before, strict=True):
-        assert now.tobytes() == then.tobytes()
+def test_points_that_occur_often_count_once():
+    X, T = make(3)
+    doubled, T2 = np.vstack([X, X]), T + np.where(np.arange(3) == 1, 20, 0)
+    check_identical(
+        outcome(TripletFrobMetric(doubled).fit(T2), T2), outcome(TripletFrobMetric(X).fit(T), T)
+    )
 
 
-@given(hnp.arrays(np.float64, st.tuples(st.integers(1, 12), st.integers(1, 3)),
-                  elements=st.sampled_from([-1.0, -0.0, 0.0, 0.5, 1e300, 5e-324])))
-def test_distinct_points_are_those_of_numpy(points):
-    found, index = distinct_points(points)
-    np.testing.assert_array_equal(found[index], points)
-    assert len(found) == len(np.unique(points, axis=0))
-    shuffled, _ = distinct_points(points[::-1])
-    np.testing.assert_array_equal(shuffled, found)
+def test_equal_points_everywhere_are_refused():
+    with pytest.raises(ValueError, match="equal by construction"):
+        TripletFrobMetric().fit(np.ones((4, 3, 2)))
 
 
-@pytest.mark.parametrize(("tuples", "preprocessor", "size", "error", "words"), [
-    (T, X, 4, ValueError,
-     r"tuples of 3 points were given, shape \(4, 3\); expected quadruplets \(a, b, c, d\), of 4"),
-    (X[T], None, 2, ValueError, r"shape \(4, 3, 3\); expected pairs \(first, second\), of 2"),
-    (T, None, 3, ValueError,
-     r"shape \(4, 3\), which are indices, and there is no preprocessor; set preprocessor=X"),
-    ([[0, 1, 2], [0, 1]], X, 3, ValueError,
-     r"different sizes.*expected triplets \(anchor, near, far\), of 3 each"),
-    ([0, 1, 2], X, 3, ValueError, r"tuples has shape \(3,\); expected triplets"),
-    (np.zeros((2, 3, 4, 1)), None, 3, ValueError, r"tuples has shape \(2, 3, 4, 1\); expected"),
-    ([], X, 3, ValueError, r"tuples has shape \(0,\); expected triplets.*at least one"),
-    (np.zeros((0, 3, 2)), None, 3, ValueError, "at least one"),
-    (np.zeros((2, 3, 0)), None, 3, ValueError, r"tuples has shape \(2, 3, 0\); expected"),
-    (T + 5, X, 3, ValueError, "index 9 is out of range; the preprocessor has 9 rows.*0 to 8"),
-    (T - 1, X, 3, ValueError, "index -1 is out of range"),
-    (T.astype(float), X, 3, TypeError, "tuples has dtype float64; expected integers, the row"),
-    (T.astype(str), X, 3, TypeError, "tuples has dtype <U.*; expected integers"),
-    (T > 3, X, 3, TypeError, "tuples has dtype bool; expected integers"),
-    (T, lambda names: X[:2], 3, ValueError, "returned 2 points for 4 indices; expected one row"),
-    (T, lambda names: X[0], 3, ValueError, "Expected 2D array, got 1D array"),
-    (T, X[:, 0], 3, ValueError, "Expected 2D array, got 1D array"),
-    (np.where(X[T] > 1, np.nan, X[T]), None, 3, ValueError, "points contains NaN"),
-    (np.where(X[T] > 1, np.inf, X[T]), None, 3, ValueError, "points contains infinity"),
-    (T, np.where(X > 1, np.nan, X), 3, ValueError, "points contains NaN"),
-    (T, lambda names: np.full((len(names), 2), np.inf), 3, ValueError, "contains infinity"),
-    (np.full((1, 3, 2), "a"), None, 3, ValueError, "could not convert string to float"),
-])
-def test_what_is_refused(tuples, preprocessor, size, error, words):
-    with pytest.raises(error, match=words):
-        read_tuples(tuples, size, preprocessor)
-
-
-def test_another_number_of_features_than_the_metric_has():
-    with pytest.raises(ValueError, match="points have 3 features; the metric was learned with 5"):
-        read_tuples(X[T], 3, n_features=5)
+def test_a_proof_is_of_the_weights_too():
+    X, T = make(3)
+    weight = 1.0 + np.arange(len(T)) % 3
+    metric = TripletFrobMetric(X, C=30.0, keep_dual=True).fit(T, sample_weight=weight)
+    assert metric.certify(T, sample_weight=2 * weight) == metric.certificate_
+    with pytest.raises(CertificateError, match="with their y and sample_weight"):
+        metric.certify(T)

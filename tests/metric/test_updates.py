@@ -19,7 +19,7 @@ from frobmetric import (
     frob_path,
     mine_triplets,
 )
-from frobmetric.metric.span import unit_mean_square
+from frobmetric.metric.coordinates import unit_mean_square
 
 X, Y = load_iris(return_X_y=True)
 GIVEN = np.array([[0, 1, 60], [0, 51, 101], [60, 61, 120], [120, 3, 70], [99, 98, 149]])
@@ -45,7 +45,8 @@ def cvxpy_optimum(X, T, C, weight=None, prior=None, pull=0.0, unit=None):
 def assert_optimal(metric, best, M):
     assert metric.certificate_.primal == pytest.approx(best, rel=1e-5, abs=1e-6)
     np.testing.assert_allclose(
-        metric.get_mahalanobis_matrix(), M, atol=1e-3 * max(np.linalg.norm(M), 1e-3))
+        metric.get_mahalanobis_matrix(), M, atol=1e-3 * max(np.linalg.norm(M), 1e-3)
+    )
 
 
 class TestLabelsAndTriplets:
@@ -55,8 +56,9 @@ class TestLabelsAndTriplets:
         samples, labels = rng.normal(size=(12, 3)), np.arange(12) % 2
         given, weight = np.array([[0, 2, 5], [3, 8, 1], [7, 6, 4]]), np.array([4.0, 1.0, 0.5])
         mined = mine_triplets(samples, labels, 2).to_array()
-        best, M = cvxpy_optimum(samples, np.vstack([mined, given]), 3.0,
-                                np.r_[np.ones(len(mined)), weight], pull=pull)
+        best, M = cvxpy_optimum(
+            samples, np.vstack([mined, given]), 3.0, np.r_[np.ones(len(mined)), weight], pull=pull
+        )
         metric = FrobMetric(n_neighbors=2, C=3.0, tol=1e-8, pull=pull)
         metric.fit(samples, labels, triplets=given, triplet_weight=weight)
         assert metric.n_triplets_ == len(mined) + 3
@@ -68,7 +70,8 @@ class TestLabelsAndTriplets:
         listed = FrobMetric(**TIGHT).fit(X, triplets=np.vstack([mined, GIVEN]))
         assert both.certificate_.primal == pytest.approx(listed.certificate_.primal, rel=1e-6)
         np.testing.assert_allclose(
-            both.get_mahalanobis_matrix(), listed.get_mahalanobis_matrix(), atol=1e-3)
+            both.get_mahalanobis_matrix(), listed.get_mahalanobis_matrix(), atol=1e-3
+        )
 
     def test_a_weight_of_ten_is_the_triplet_ten_times(self):
         heavy = FrobMetric(**TIGHT).fit(X, Y, triplets=GIVEN, triplet_weight=np.full(5, 10.0))
@@ -84,9 +87,11 @@ class TestLabelsAndTriplets:
         T = np.where((near < far)[:, None], T, T[:, [0, 2, 1]])
 
         def ratio(weight):
-            M = FrobMetric(C=10).fit(
-                samples, labels, triplets=T, triplet_weight=np.full(100, weight)
-            ).get_mahalanobis_matrix()
+            M = (
+                FrobMetric(C=10)
+                .fit(samples, labels, triplets=T, triplet_weight=np.full(100, weight))
+                .get_mahalanobis_matrix()
+            )
             return M[1, 1] / M[0, 0]
 
         assert ratio(1e-3) < 0.5
@@ -97,10 +102,19 @@ class TestLabelsAndTriplets:
         rows = FrobMetric(**TIGHT).fit(X, Y, triplets=mine_triplets(X, Y, 1).to_array())
         assert lists.certificate_.primal == pytest.approx(rows.certificate_.primal, rel=1e-6)
 
-    @pytest.mark.parametrize("options", [
-        {}, {"n_passes": 3}, {"prior": "within"}, {"prior": np.eye(4)}, {"pull": 0.1},
-        {"kernel": "rbf"}, {"loss": "squared_hinge"},
-    ], ids=str)
+    @pytest.mark.parametrize(
+        "options",
+        [
+            {},
+            {"n_passes": 3},
+            {"prior": "within"},
+            {"prior": np.eye(4)},
+            {"pull": 0.1},
+            {"kernel": "rbf"},
+            {"loss": "squared_hinge"},
+        ],
+        ids=str,
+    )
     def test_certify(self, options):
         metric = FrobMetric(C=10, keep_dual=True, **options).fit(X, Y, triplets=GIVEN)
         assert metric.certify(X).relative_gap <= 1e-3
@@ -122,12 +136,15 @@ class TestLabelsAndTriplets:
             fit = FrobMetric(C=point.C, tol=1e-6).fit(X, Y, triplets=GIVEN)
             assert point.certificate.primal == pytest.approx(fit.certificate_.primal, rel=1e-5)
 
-    @pytest.mark.parametrize(("arguments", "match"), [
-        ({"triplets": [[0, 1, 150]]}, r"triplets\[0\] = \(0, 1, 150\) is out of range"),
-        ({"triplets": GIVEN, "triplet_weight": [1.0]}, "triplet_weight has shape"),
-        ({"triplets": GIVEN, "triplet_weight": -np.ones(5)}, "must be non-negative"),
-        ({"triplet_weight": np.ones(5)}, "triplet_weight was given without triplets"),
-    ])
+    @pytest.mark.parametrize(
+        ("arguments", "match"),
+        [
+            ({"triplets": [[0, 1, 150]]}, r"triplets\[0\] = \(0, 1, 150\) is out of range"),
+            ({"triplets": GIVEN, "triplet_weight": [1.0]}, "triplet_weight has shape"),
+            ({"triplets": GIVEN, "triplet_weight": -np.ones(5)}, "must be non-negative"),
+            ({"triplet_weight": np.ones(5)}, "triplet_weight was given without triplets"),
+        ],
+    )
     def test_bad_input(self, arguments, match):
         with pytest.raises(ValueError, match=match):
             FrobMetric().fit(X, Y, **arguments)
@@ -150,9 +167,11 @@ class TestPartialFit:
         options = TIGHT | {"C": TIGHT["C"] * ratio**4}
         fresh = FrobMetric(prior=old, **options).fit(X[1::2], Y[1::2])
         assert updated.certificate_.primal == pytest.approx(
-            fresh.certificate_.primal / ratio**4, rel=1e-6)
+            fresh.certificate_.primal / ratio**4, rel=1e-6
+        )
         np.testing.assert_allclose(
-            updated.get_mahalanobis_matrix(), fresh.get_mahalanobis_matrix(), atol=1e-3)
+            updated.get_mahalanobis_matrix(), fresh.get_mahalanobis_matrix(), atol=1e-3
+        )
         P = updated.prior_components_
         np.testing.assert_allclose(P.T @ P, old, atol=1e-12)
 
@@ -164,7 +183,8 @@ class TestPartialFit:
         old = metric.get_mahalanobis_matrix()
         metric.partial_fit(samples[7:], triplets=second, triplet_weight=[2.0, 1.0])
         expected = cvxpy_optimum(
-            samples[7:], second, 2.0, [2.0, 1.0], prior=old, unit=unit_mean_square(samples[:7])[1])
+            samples[7:], second, 2.0, [2.0, 1.0], prior=old, unit=unit_mean_square(samples[:7])[1]
+        )
         assert_optimal(metric, *expected)
 
     def test_wide_data_are_updated_in_the_span_of_old_and_new(self, rng):
@@ -242,10 +262,16 @@ class TestPartialFit:
             metric.partial_fit(X[:50], Y[:50])
         np.testing.assert_array_equal(metric.components_, before)
 
-    @pytest.mark.parametrize("estimator", [
-        FrobMetric(C=10, keep_dual=True), FrobMetric(C=10, keep_dual=True, prior="within"),
-        FrobMetric(C=10, keep_dual=True, kernel="rbf"), BoostMetric(keep_dual=True),
-    ], ids=str)
+    @pytest.mark.parametrize(
+        "estimator",
+        [
+            FrobMetric(C=10, keep_dual=True),
+            FrobMetric(C=10, keep_dual=True, prior="within"),
+            FrobMetric(C=10, keep_dual=True, kernel="rbf"),
+            BoostMetric(keep_dual=True),
+        ],
+        ids=str,
+    )
     def test_an_error_inside_leaves_all_as_it_was(self, estimator):
         metric = clone(estimator).fit(X, Y)
         before, parameters = vars(metric).copy(), metric.get_params()
@@ -283,7 +309,8 @@ class TestPartialFit:
         metric = FrobMetric(C=10).fit(X[::2], Y[::2])
         with pytest.raises(KeyboardInterrupt):
             metric.set_params(callback=press_ctrl_c, tol=1e-12, keep_dual=True).partial_fit(
-                X[1::2], Y[1::2])
+                X[1::2], Y[1::2]
+            )
         assert metric.status_ == "interrupted"
         proof = metric.certify(X[1::2])
         assert proof.primal == pytest.approx(metric.certificate_.primal, rel=1e-9)
@@ -340,7 +367,8 @@ class TestChosenC:
         ratio = unit_mean_square(X[1::2])[1] / metric.unit_
         fresh = FrobMetric(C=chosen * ratio**4, prior=old).fit(X[1::2], Y[1::2])
         assert metric.certificate_.primal == pytest.approx(
-            fresh.certificate_.primal / ratio**4, rel=2e-3)
+            fresh.certificate_.primal / ratio**4, rel=2e-3
+        )
 
     def test_triplets_can_update_it(self):
         metric = FrobMetricCV(Cs=[1, 100], cv=2).fit(X, Y).partial_fit(X, triplets=GIVEN)

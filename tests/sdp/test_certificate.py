@@ -30,7 +30,8 @@ def test_errors_are_those_of_the_definition(rng):
     assert found.dual == pytest.approx(dual)
     assert found.eta_p == pytest.approx(missed / (1 + np.linalg.norm(b)))
     assert found.eta_d == pytest.approx(
-        np.linalg.norm(np.minimum(values, 0)) / (1 + np.linalg.norm(C)))
+        np.linalg.norm(np.minimum(values, 0)) / (1 + np.linalg.norm(C))
+    )
     assert found.eta_g == pytest.approx(abs(primal - dual) / (1 + abs(primal) + abs(dual)))
     assert found.min_eigenvalue_dual == pytest.approx(values[0])
     assert found.min_eigenvalue == pytest.approx(np.linalg.eigvalsh(X)[0])

@@ -69,8 +69,14 @@ def test_blocks(rng):
 
 @pytest.mark.parametrize(
     ("senses", "expected"),
-    [("=", None), ("==", None), ("<=", [-1, -1]), (">=", [1, 1]), (["<=", "="], [-1, 0]),
-     (("=", "=="), None)],
+    [
+        ("=", None),
+        ("==", None),
+        ("<=", [-1, -1]),
+        (">=", [1, 1]),
+        (["<=", "="], [-1, 0]),
+        (("=", "=="), None),
+    ],
 )
 def test_senses(senses, expected):
     loss = sdp(I2, [I2, 2 * I2], [1, 2], senses).loss
@@ -119,22 +125,32 @@ FREE = LowRank([np.ones(2)])
 BAD = {
     "C not symmetric": (
         (SKEW, [I2], 1),
-        r"C is not symmetric: entry \(0, 1\) is 2 and \(1, 0\) is 1, 1 apart.*A \+ A.T"),
+        r"C is not symmetric: entry \(0, 1\) is 2 and \(1, 0\) is 1, 1 apart.*A \+ A.T",
+    ),
     "A not symmetric": ((I2, [I2, SKEW], [1, 1]), r"A\[1\] is not symmetric: entry \(0, 1\) is 2"),
     "block not symmetric": (
-        ([I2, I2], [[None, SKEW]], 1), r"block 1 of A\[0\] is not symmetric: entry \(0, 1\)"),
+        ([I2, I2], [[None, SKEW]], 1),
+        r"block 1 of A\[0\] is not symmetric: entry \(0, 1\)",
+    ),
     "sparse not symmetric": (
-        (I2, [sp.csr_array(SKEW)], 1), r"A\[0\] is not symmetric: entry \(0, 1\) is 2"),
+        (I2, [sp.csr_array(SKEW)], 1),
+        r"A\[0\] is not symmetric: entry \(0, 1\) is 2",
+    ),
     "prior not symmetric": ((I2, [I2], 1, "=", 1.0, SKEW), "prior is not symmetric"),
     "size of A": (
-        (I2, [I2, np.eye(3)], [1, 1]), r"A\[1\] has shape \(3, 3\); expected \(2, 2\), as C has"),
+        (I2, [I2, np.eye(3)], [1, 1]),
+        r"A\[1\] has shape \(3, 3\); expected \(2, 2\), as C has",
+    ),
     "size of a block": (
         ([I2, np.ones(2)], [[I2, np.ones(3)]], 1),
-        r"block 1 of A\[0\] has shape \(3,\); expected \(2,\)"),
+        r"block 1 of A\[0\] has shape \(3,\); expected \(2,\)",
+    ),
     "vector for a matrix": ((I2, [np.ones(2)], 1), r"A\[0\] has shape \(2,\); expected \(2, 2\)"),
     "size of the prior": ((I2, [I2], 1, "=", 1.0, np.eye(3)), r"prior has shape \(3, 3\)"),
     "number of b": (
-        (I2, [I2, I2], [1]), r"b has shape \(1,\); expected one number for each of 2 rows"),
+        (I2, [I2, I2], [1]),
+        r"b has shape \(1,\); expected one number for each of 2 rows",
+    ),
     "b is a matrix": ((I2, [I2], [[1.0]]), r"b has shape \(1, 1\)"),
     "no rows": ((I2, [], []), "A has no rows; .* X = 0 .* no minimum .* at least one row"),
     "no rows of an object": ((I2, Sparse(sp.csr_array((0, 4)), PSD(2)), []), "A has no rows"),
@@ -149,7 +165,9 @@ BAD = {
     "NaN in C": ((NOT_A_NUMBER, [I2], 1), r"entry \(0, 1\) of C is nan; give finite numbers"),
     "infinity in A": ((I2, [I2, INFINITE], [1, 1]), r"entry \(1, 1\) of A\[1\] is inf"),
     "NaN in a block": (
-        ([np.ones(2)], [[np.array([1.0, np.nan])]], 1), r"entry 1 of block 0 of A\[0\] is nan"),
+        ([np.ones(2)], [[np.array([1.0, np.nan])]], 1),
+        r"entry 1 of block 0 of A\[0\] is nan",
+    ),
     "NaN in b": ((I2, [I2, I2], [1, np.nan]), r"b\[1\] is nan; give a finite number"),
     "infinite b": ((I2, [I2], np.inf, "<="), r"b\[0\] is inf; .* leave out rows that always hold"),
     "NaN in an object": ((I2, LowRank([np.ones(2), [1, np.nan]]), [1, 1]), "row 1 of A contains"),
@@ -159,7 +177,9 @@ BAD = {
     "sense is no word": ((I2, [I2], 1, [0]), "sense of row 0 is 0; expected"),
     "number of senses": ((I2, [I2], 1, ["=", "="]), "there are 2 senses for 1 rows"),
     "too few blocks": (
-        ([I2, I2], [[I2]], 1), r"A\[0\] is a list of 1; expected a list of 2 blocks, as C is"),
+        ([I2, I2], [[I2]], 1),
+        r"A\[0\] is a list of 1; expected a list of 2 blocks, as C is",
+    ),
     "no blocks": (([I2, I2], [I2], 1), r"A\[0\] is ndarray; expected a list of 2 blocks"),
     "blocks of the prior": (([I2], [[I2]], 1, "=", 1.0, I2), "prior is ndarray; expected a list"),
     "empty C": ((np.zeros((0, 0)), [I2], 1), r"C has shape \(0, 0\); expected a square matrix"),
@@ -169,15 +189,18 @@ BAD = {
     "C a vector": ((np.ones(2), [I2], 1), r"C has shape \(2,\); .* the list of its blocks"),
     "block not square": (([np.ones((2, 3))], [[None]], 1), r"block 0 of C has shape \(2, 3\)"),
     "lists of numbers": (
-        ([[1, 0], [0, 1]], [I2], 1), r"C is a list of lists of numbers, .* np.array\(C\)"),
+        ([[1, 0], [0, 1]], [I2], 1),
+        r"C is a list of lists of numbers, .* np.array\(C\)",
+    ),
     "words": ((I2, [[["a", "b"], ["b", "a"]]], 1), r"A\[0\] is not an array of real numbers"),
     "complex": ((I2, [1j * I2], 1), r"A\[0\] is not an array of real numbers \(complex numbers\)"),
     "words in b": ((I2, [I2], "one"), "b is not an array of real numbers"),
     "object of another size": ((np.eye(3), FREE, 1), r"LowRank of shape \(1, 2\) .* C is on PSD"),
     "object with other blocks": (
         ([np.eye(2), np.ones(1)], Sparse(sp.csr_array(np.ones((1, 5))), Nonnegative(5)), 1),
-        "A is Sparse .* they must be the same"),
-}  # fmt: skip
+        "A is Sparse .* they must be the same",
+    ),
+}
 
 
 @pytest.mark.parametrize("name", BAD)

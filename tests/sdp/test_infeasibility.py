@@ -48,8 +48,12 @@ PRIMAL_INFEASIBLE = {
     "part above the whole": (I2, [I2, unit(2, 0, 0)], [1, 2], ["<=", ">="]),
     "blocks": ([I2, np.ones(2)], [[I2, np.ones(2)], [None, np.array([1, 0])]], [1, 2], "="),
     "factors": (I3, LowRank([np.ones(3), np.ones((3, 1))], [[1], [2]]), [1, 3], "="),
-    "more than all": (I3, [unit(3, 0, 0), unit(3, 1, 1), unit(3, 0, 0) + unit(3, 1, 1)],
-                      [1, 1, 3], "="),
+    "more than all": (
+        I3,
+        [unit(3, 0, 0), unit(3, 1, 1), unit(3, 0, 0) + unit(3, 1, 1)],
+        [1, 1, 3],
+        "=",
+    ),
 }
 
 

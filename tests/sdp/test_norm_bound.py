@@ -146,7 +146,8 @@ def test_blocks_and_factors(rng):
     assert solution.certificate.primal == pytest.approx(same.certificate.primal, abs=1e-5)
     factors = sdp(np.diag([1.0, 2.0, 3.0]), LowRank([np.eye(3)]), [1.0])
     assert solve_norm_bounded(factors, 0.5).certificate.primal == pytest.approx(
-        same.certificate.primal, abs=1e-5)
+        same.certificate.primal, abs=1e-5
+    )
 
 
 def test_multiplier_of_the_bound_is_a_slope():

@@ -171,9 +171,9 @@ def test_parallel_rows_among_many(rng):
 @pytest.mark.parametrize("kind", ["sparse", "free", "beside"])
 def test_slacks_make_equations(kind, rng):
     cone = Product((PSD(3), Nonnegative(2)))
-    rows = np.array([
-        np.concatenate([symmetric(rng, 3).ravel(), rng.normal(size=2)]) for _ in range(4)
-    ])
+    rows = np.array(
+        [np.concatenate([symmetric(rng, 3).ravel(), rng.normal(size=2)]) for _ in range(4)]
+    )
     given = Sparse(sp.csr_array(rows), cone)
     if kind == "free":
         given = MatrixFree(given.forward, given.adjoint, 4, cone)
@@ -219,7 +219,8 @@ def test_unconnected_parts_become_blocks(rng):
     check_lift(problem, blocks, lift, rng)
     y = rng.normal(size=3)
     assert problem.cone.min_eigenvalue(slack_of(problem, y)) == pytest.approx(
-        blocks.cone.min_eigenvalue(slack_of(blocks, y)))
+        blocks.cone.min_eigenvalue(slack_of(blocks, y))
+    )
 
 
 def test_what_is_connected_stays_whole(rng):
@@ -242,9 +243,7 @@ def test_scaled_rows_have_norm_one(rng):
 
 def test_all_steps_together(rng):
     C = [np.diag([1.0, 2.0, 3.0]), np.ones(2)]
-    rows = [
-        [np.eye(3), np.ones(2)], [2 * np.eye(3), 2 * np.ones(2)], [None, np.array([1.0, 0.0])],
-    ]
+    rows = [[np.eye(3), np.ones(2)], [2 * np.eye(3), 2 * np.ones(2)], [None, np.array([1.0, 0.0])]]
     problem = sdp(C, rows, [1, 2, 0.5], ["=", "=", "<="])
     simple, _, lift, fewer = simplify(problem)
     assert len(fewer.notes) == 1

@@ -43,17 +43,30 @@ EXAMPLE_2 = """\
 {1.1, -10, 6.6, 19, 4.1}
 """ + "".join(
     f"{matrix} {block} {i} {j} {value}\n"
-    for matrix, numbers in enumerate([
-        "-1.4 -3.2 -28  15 -12 2.1 16 -3.8 15  1.8 -4.0",
-        "0.5 5.2 -5.3  7.8 -2.4 6.0 4.2 6.5 2.1  -4.5 -3.5",
-        "1.7 7.0 -9.3  -1.9 -0.9 -1.3 -0.8 -2.1 4.0  -0.2 -3.7",
-        "6.3 -7.5 -3.3  0.2 8.8 5.4 3.4 -0.4 7.5  -3.3 -4.0",
-        "-2.4 -2.5 -2.9  3.4 -3.2 -4.5 3.0 -4.8 3.6  4.8 9.7",
-        "-6.5 -5.4 -6.6  6.7 -7.2 -3.6 7.3 -3.0 -1.4  6.1 -1.5",
-    ])
+    for matrix, numbers in enumerate(
+        [
+            "-1.4 -3.2 -28  15 -12 2.1 16 -3.8 15  1.8 -4.0",
+            "0.5 5.2 -5.3  7.8 -2.4 6.0 4.2 6.5 2.1  -4.5 -3.5",
+            "1.7 7.0 -9.3  -1.9 -0.9 -1.3 -0.8 -2.1 4.0  -0.2 -3.7",
+            "6.3 -7.5 -3.3  0.2 8.8 5.4 3.4 -0.4 7.5  -3.3 -4.0",
+            "-2.4 -2.5 -2.9  3.4 -3.2 -4.5 3.0 -4.8 3.6  4.8 9.7",
+            "-6.5 -5.4 -6.6  6.7 -7.2 -3.6 7.3 -3.0 -1.4  6.1 -1.5",
+        ]
+    )
     for (block, i, j), value in zip(
-        [(1, 1, 1), (1, 1, 2), (1, 2, 2), (2, 1, 1), (2, 1, 2), (2, 1, 3), (2, 2, 2), (2, 2, 3),
-         (2, 3, 3), (3, 1, 1), (3, 2, 2)],
+        [
+            (1, 1, 1),
+            (1, 1, 2),
+            (1, 2, 2),
+            (2, 1, 1),
+            (2, 1, 2),
+            (2, 1, 3),
+            (2, 2, 2),
+            (2, 2, 3),
+            (2, 3, 3),
+            (3, 1, 1),
+            (3, 2, 2),
+        ],
         numbers.split(),
         strict=True,
     )
@@ -118,8 +131,7 @@ def test_the_example_of_the_manual(read):
     np.testing.assert_array_equal(problem.cost, [[11, 0], [0, -23]])
     np.testing.assert_array_equal(problem.loss.target, [48, -8, 20])
     np.testing.assert_array_equal(
-        dense_rows(problem.constraints),
-        [[[10, 4], [4, 0]], [[0, 0], [0, -8]], [[0, -8], [-8, -2]]],
+        dense_rows(problem.constraints), [[[10, 4], [4, 0]], [[0, 0], [0, -8]], [[0, -8], [-8, -2]]]
     )
 
 
@@ -196,7 +208,8 @@ def test_habits(read, habit):
 
 def test_zeros_are_not_stored(read):
     assert read(HABITS["explicit zeros"]).constraints.norms().tolist() == pytest.approx(
-        read(MANUAL).constraints.norms().tolist())
+        read(MANUAL).constraints.norms().tolist()
+    )
     assert not np.signbit(read(HABITS["explicit zeros"]).cost[0, 1])
 
 
@@ -244,26 +257,32 @@ WRONG = {
     "infinite c": ("3\n1\n2\n48 -8 1D999\n", 4, "'1D999' is given as value of c; expected a fin"),
     "many c": ("3\n1\n2\n1 2 3 4\n", 4, "'4' follows the last value of c; expected 3 in all"),
     "text for a value": (
-        HEAD + "\n0 1 1 1 one\n", 6, "'one' is given where a number is due; expected five numbers"),
+        HEAD + "\n0 1 1 1 one\n",
+        6,
+        "'one' is given where a number is due; expected five numbers",
+    ),
     "underscores": (HEAD + "0 1 1 1 1_0\n", 5, "'1_0' is given where a number is due"),
     "text behind": (HEAD + "0 1 1 1 2 two\n", 5, "'two' is given where a number is due"),
     "accents": (HEAD + "0 1 1 1 ２\n", 5, "'２' is given where a number is due"),
     "late comment": (HEAD + "0 1 1 1 2\n* note\n", 6, "'*' is given where a number is due"),
     "four numbers": (
-        HEAD + "0 1 1 1 2\n\n0 1 1 2\n1 1 1 1 1\n", 7,
+        HEAD + "0 1 1 1 2\n\n0 1 1 2\n1 1 1 1 1\n",
+        7,
         "4 numbers are given (0 1 1 2); expected five numbers `matrix block row column value`; "
-        "correct or complete the line"),
+        "correct or complete the line",
+    ),
     "four numbers always": (HEAD + "0 1 1 1\n0 1 1 2\n", 5, "4 numbers are given (0 1 1 1)"),
     "four and six": (HEAD + "0 1 1 1\n2 0 1 2 2 1\n", 5, "4 numbers are given (0 1 1 1)"),
     "six numbers": (HEAD + "0 1 1 1 1 1\n", 5, "6 numbers are given (0 1 1 1 1 1)"),
     "cut short": (HEAD + "0 1 1 1 1\n1 2", 6, "2 numbers are given (1 2)"),
-    "NaN": (
-        HEAD + "0 1 1 1 nan\n", 5, "the entry (0 1 1 1 nan) has value nan; expected a finite"),
+    "NaN": (HEAD + "0 1 1 1 nan\n", 5, "the entry (0 1 1 1 nan) has value nan; expected a finite"),
     "infinity": (HEAD + "0 1 1 1 -Infinity\n", 5, "has value -Infinity; expected a finite number"),
     "overflow": (HEAD + "0 1 1 1 1e999\n", 5, "has value 1e999; expected a finite number"),
     "matrix above": (
-        HEAD + "0 1 1 1 1\n\n2 1 1 1 1\n", 7,
-        "the entry (2 1 1 1 1) has matrix 2; expected one of 0 (for F0) to m=1; correct the line"),
+        HEAD + "0 1 1 1 1\n\n2 1 1 1 1\n",
+        7,
+        "the entry (2 1 1 1 1) has matrix 2; expected one of 0 (for F0) to m=1; correct the line",
+    ),
     "matrix below": (HEAD + "-1 1 1 1 1\n", 5, "has matrix -1; expected one of 0"),
     "matrix not whole": (HEAD + "0.5 1 1 1 1\n", 5, "has matrix 0.5; expected one of 0"),
     "matrix NaN": (HEAD + "nan 1 1 1 1\n", 5, "has matrix nan; expected one of 0"),
@@ -275,11 +294,15 @@ WRONG = {
     "column above": (HEAD + "0 2 1 4 1\n", 5, "has column 4; expected one of 1 to 3, the size"),
     "column zero": (HEAD + "{0, 1, 1, 0, 1}\n", 5, "the entry (0 1 1 0 1) has column 0; expected"),
     "off the diagonal": (
-        HEAD + "0 2 1 1 1\n0 2 1 2 0\n", 6,
-        "has column 2; expected 1, its row, because the block is diagonal; correct the line"),
+        HEAD + "0 2 1 1 1\n0 2 1 2 0\n",
+        6,
+        "has column 2; expected 1, its row, because the block is diagonal; correct the line",
+    ),
     "twice": (
-        HEAD + "1 2 3 3 1\n0 1 1 1 1\n\n1 2 3 3 2\n", 8,
-        "the entry (1 2 3 3 2) is given on line 5 already; expected each entry once"),
+        HEAD + "1 2 3 3 1\n0 1 1 1 1\n\n1 2 3 3 2\n",
+        8,
+        "the entry (1 2 3 3 2) is given on line 5 already; expected each entry once",
+    ),
     "both triangles": (HEAD + "0 1 1 2 1\n0 1 2 1 1\n", 6, "(0 1 2 1 1) is given on line 5"),
     "zero twice": (HEAD + "0 1 1 1 1\n0 1 1 1 0\n", 6, "is given on line 5 already"),
     "three times": (HEAD + 3 * "0 1 1 1 1\n", 6, "is given on line 5 already"),
@@ -333,7 +356,7 @@ def test_a_missing_file_is_an_ordinary_error(tmp_path, suffix):
 
 
 @settings(max_examples=150, deadline=None)
-@given(text=st.text("0123456789.-+eEdDnN,(){}= \n\"*\t", max_size=60))
+@given(text=st.text('0123456789.-+eEdDnN,(){}= \n"*\t', max_size=60))
 def test_any_text_is_read_or_refused(tmp_path_factory, text):
     """No other error, whatever stands there; bulk and line by line agree on what a number is."""
     path = tmp_path_factory.mktemp("any") / "x.dat-s"
@@ -393,8 +416,11 @@ def test_what_is_written(tmp_path, suffix):
     rows = sp.csr_array([[1.0, 0.1, 0.1, 0, 0], [0, 0, 0, 1e-300, -3.0]])
     cost = np.array([0, 2.5, 2.5, 0, 1 / 3])
     path = tmp_path / f"x.dat-s{suffix}"
-    write_sdpa(plain(Sparse(rows, cone), Equal(np.array([1.0, -2e-7])), cost=cost), path,
-               comment="first\nsecond: ä\x00")
+    write_sdpa(
+        plain(Sparse(rows, cone), Equal(np.array([1.0, -2e-7])), cost=cost),
+        path,
+        comment="first\nsecond: ä\x00",
+    )
     text = {"": bytes, ".gz": gzip.decompress, ".xz": lzma.decompress}[suffix](path.read_bytes())
     assert text.decode() == (
         "* first\n* second: ä \n2\n2\n2 -1\n1.0 -2e-07\n"
@@ -426,7 +452,8 @@ def test_each_row_has_its_own_sense(rng, tmp_path):
     problem = read_sdpa(tmp_path / "x")
     np.testing.assert_array_equal(problem.loss.target, target)
     np.testing.assert_array_equal(
-        rows_of(problem)[:, -3:], [[1, 0, 0], [0, 0, 0], [0, -1, 0], [0, 0, 1]])
+        rows_of(problem)[:, -3:], [[1, 0, 0], [0, 0, 0], [0, -1, 0], [0, 0, 1]]
+    )
 
 
 def test_inequalities_get_slacks(rng, tmp_path):
@@ -435,7 +462,9 @@ def test_inequalities_get_slacks(rng, tmp_path):
     write_sdpa(problem, path, comment="mine")
     slacked = read_sdpa(path)
     assert path.read_text().split("\n")[:2] == [
-        "* mine", "* block 4 holds the slacks of the inequality rows, in their order"]
+        "* mine",
+        "* block 4 holds the slacks of the inequality rows, in their order",
+    ]
     assert slacked.cone == Product((*problem.cone.cones, Nonnegative(4)))
     expected = np.zeros((6, 4))
     expected[[0, 1, 4, 5], range(4)] = [-1, -1, 1, 1]
@@ -443,7 +472,8 @@ def test_inequalities_get_slacks(rng, tmp_path):
     np.testing.assert_array_equal(rows_of(slacked)[:, :-4], rows_of(problem))
     np.testing.assert_array_equal(slacked.cost, [*problem.cost, 0, 0, 0, 0])
     np.testing.assert_array_equal(
-        slacked.loss.target, np.concatenate([part.target for part in problem.loss.parts]))
+        slacked.loss.target, np.concatenate([part.target for part in problem.loss.parts])
+    )
     assert optimum(slacked) == pytest.approx(optimum(problem), rel=1e-6)
 
 
@@ -485,13 +515,21 @@ REFUSED = {
     "smoothed": (plain(TWO, SmoothedHinge(ONES)), "row 0 of the loss SmoothedHinge is soft"),
     "squared": (plain(TWO, SquaredHinge(ONES)), "row 0 of the loss SquaredHinge is soft"),
     "one soft row": (
-        plain(TWO, Mixed((Equal(ONES[:1]), Hinge(ONES[:1])))), "row 1 of the loss Mixed is soft"),
+        plain(TWO, Mixed((Equal(ONES[:1]), Hinge(ONES[:1])))),
+        "row 1 of the loss Mixed is soft",
+    ),
     "one squared row": (
-        plain(TWO, Mixed((AtMost(ONES[:1]), SquaredHinge(ONES[:1])))), "row 1 of the loss Mixed"),
+        plain(TWO, Mixed((AtMost(ONES[:1]), SquaredHinge(ONES[:1])))),
+        "row 1 of the loss Mixed",
+    ),
     "one row without weight": (
-        plain(TWO, Mixed((AtMost(ONES[:1]), Hinge(0 * ONES[:1])))), "row 1 of the loss Mixed"),
+        plain(TWO, Mixed((AtMost(ONES[:1]), Hinge(0 * ONES[:1])))),
+        "row 1 of the loss Mixed",
+    ),
     "target": (
-        plain(TWO, AtLeast(np.array([1.0, -np.inf]))), "row 1 has no finite target; .* leave out"),
+        plain(TWO, AtLeast(np.array([1.0, -np.inf]))),
+        "row 1 has no finite target; .* leave out",
+    ),
     "asymmetric row": (
         plain(Sparse.from_matrices([np.eye(2), np.array([[0, 1.0], [0, 0]])]), Equal(ONES)),
         "row 1 of the constraints is not a symmetric matrix; .* give",

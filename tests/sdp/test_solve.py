@@ -404,9 +404,9 @@ def test_sdplib_optimum(name, sdplib):
     assert -solution.certificate.primal == pytest.approx(float(listed["sdpa_dd_primal"]), rel=2e-5)
 
 
-@pytest.mark.parametrize(("name", "status"), [
-    ("infp1", "dual_infeasible"), ("infd1", "primal_infeasible"),
-])
+@pytest.mark.parametrize(
+    ("name", "status"), [("infp1", "dual_infeasible"), ("infd1", "primal_infeasible")]
+)
 def test_sdplib_infeasible(name, status, sdplib):
     solution = solve_sdp(sdplib(name)[0])
     assert solution.status == status

@@ -16,8 +16,9 @@ from random_problems import blocks, dense_rows, psd, symmetric
 def _largest_eigenvalue(rng, n=8):
     """maximise <S, X> with trace X = 1: minus the largest eigenvalue of S."""
     S = symmetric(rng, n)
-    problem = FrobeniusSDP(Sparse.from_matrices([np.eye(n)]), Equal(np.ones(1)), cost=-S,
-                           sigma=np.inf)
+    problem = FrobeniusSDP(
+        Sparse.from_matrices([np.eye(n)]), Equal(np.ones(1)), cost=-S, sigma=np.inf
+    )
     return problem, -float(np.linalg.eigvalsh(S)[-1])
 
 
@@ -93,8 +94,12 @@ def test_scaled_units_measure_the_problem_as_given(rng):
     problem, _ = _largest_eigenvalue(rng)
     X, y = psd(rng, 8), rng.normal(size=1)
     given = Watch(1.0, 9, Units.of(problem)).step("", problem, X, y, np.ones(1), 2.0, 1.0)
-    smaller = FrobeniusSDP(Sparse.from_matrices([np.eye(8) / 4]), Equal(np.ones(1) / 8),
-                           cost=problem.cost / 5, sigma=np.inf)
+    smaller = FrobeniusSDP(
+        Sparse.from_matrices([np.eye(8) / 4]),
+        Equal(np.ones(1) / 8),
+        cost=problem.cost / 5,
+        sigma=np.inf,
+    )
     units = Units(np.array([4.0]), 2.0, 5.0, 1.0, float(np.linalg.norm(problem.cost)))
     same = Watch(1.0, 9, units).step("", smaller, X / 2, y * 4 / 5, np.ones(1) / 8, 2 / 5, 1.0)
     assert same[1:6] == pytest.approx(given[1:6])
@@ -142,8 +147,13 @@ def test_interior_point_leaves_dependent_rows_to_others(rng):
 def test_product_of_one_block_is_that_block(rng):
     problem, optimum = _largest_eigenvalue(rng)
     cone = Product((PSD(8),))
-    flat = FrobeniusSDP(Sparse(problem.constraints.rows, cone), problem.loss,
-                        cost=problem.cost.ravel(), sigma=np.inf, cone=cone)
+    flat = FrobeniusSDP(
+        Sparse(problem.constraints.rows, cone),
+        problem.loss,
+        cost=problem.cost.ravel(),
+        sigma=np.inf,
+        cone=cone,
+    )
     watch = Watch(1e-7, 500, Units.of(flat))
     interior(flat, watch)
     assert watch.best.step.primal == pytest.approx(optimum, abs=1e-5)

@@ -278,10 +278,12 @@ class Mixed:
         return np.concatenate([part.multiplier(x) for part, x in self._runs(v)])
 
     def restrict(self, rows: Rows) -> Mixed:
-        return Mixed(tuple(
-            part.restrict(own)
-            for part, own in zip(self.parts, split_rows(rows, self._sizes), strict=True)
-        ))
+        return Mixed(
+            tuple(
+                part.restrict(own)
+                for part, own in zip(self.parts, split_rows(rows, self._sizes), strict=True)
+            )
+        )
 
     @property
     def _sizes(self) -> list[int]:

@@ -84,7 +84,8 @@ class LowRank:
         self._columns = np.hstack(columns)
         self._row = np.repeat(np.arange(len(columns)), ranks)
         self._weights = (
-            np.ones(sum(ranks)) if weights is None
+            np.ones(sum(ranks))
+            if weights is None
             else np.concatenate([np.ravel(w).astype(float) for w in weights])
         )
         if len(self._weights) != len(self._row):

@@ -164,9 +164,7 @@ class FrobeniusSDP:
         pull = self.constraints.adjoint(u) - self.cost
         return pull, self.cone.split(self.prior / self.sigma + pull)
 
-    def _evaluation(
-        self, point: Point, u: Vector, pull: Symmetric, split: Split
-    ) -> Evaluation:
+    def _evaluation(self, point: Point, u: Vector, pull: Symmetric, split: Split) -> Evaluation:
         compared = self._compare(point, u, pull, split)
         return Evaluation(**vars(compared), point=point, split=split, pull=pull)
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .program import squares
-from .spectrum import proven_bound
+from .methods.program import squares
+from .sparse.spectrum import proven_bound
 
 
 @dataclass(frozen=True)

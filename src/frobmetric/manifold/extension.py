@@ -120,7 +120,9 @@ class Extension:
             )
         is_distances = self.points.metric == "precomputed"
         X = check_array(
-            X, accept_sparse=not is_distances and "csr", dtype=np.float64,
+            X,
+            accept_sparse=not is_distances and "csr",
+            dtype=np.float64,
             ensure_all_finite=not is_distances,
         )
         if X.shape[1] != self.width:

@@ -109,8 +109,11 @@ def neighbor_graph(X, n_neighbors=6, *, metric="euclidean", extra_edges=False):
         if not tiny.any():
             return NeighborGraph.of(edges, squared, point_of)
         point_of = components(edges[tiny], point_of.max() + 1)[1][point_of]
-        _check_several(point_of, "; the squares of their distances vanish in float64, multiply X "
-                       "by a constant if they should not")
+        _check_several(
+            point_of,
+            "; the squares of their distances vanish in float64, multiply X "
+            "by a constant if they should not",
+        )
 
 
 def describe_components(graph):

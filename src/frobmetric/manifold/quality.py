@@ -315,9 +315,13 @@ def _checked(points, metric, name):
     """The points as a matrix, or the reason why they cannot be ranked."""
     is_euclidean = metric == "euclidean"
     points = check_array(
-        points, accept_sparse="csr", dtype=np.float64 if is_euclidean else "numeric",
-        ensure_all_finite=False, ensure_min_samples=0, input_name=name,
-    )  # fmt: skip
+        points,
+        accept_sparse="csr",
+        dtype=np.float64 if is_euclidean else "numeric",
+        ensure_all_finite=False,
+        ensure_min_samples=0,
+        input_name=name,
+    )
     if points.shape[0] < 3:
         raise ValueError(f"{name} has {points.shape[0]} rows; ranks need at least 3 points")
     if sp.issparse(points) and metric not in SPARSE_METRICS:

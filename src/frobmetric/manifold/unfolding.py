@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..parameters import (
+from .._parameters import (
     CALLABLE,
     FLAG,
     NONE,
@@ -24,11 +24,11 @@ from ..parameters import (
     choice,
     integer,
 )
-from ..reporting import Reporter
+from .._reporting import Reporter
 from .extension import Extension
 from .graph import neighbor_graph, require_connected
 from .landmarks import Landmarks
-from .methods import METHODS, solve_unfolding, stack
+from .methods.solve import METHODS, solve_unfolding, stack
 
 METRIC = Rule(
     "a metric's name or a function", lambda value: isinstance(value, str) or callable(value)
@@ -215,7 +215,11 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         """
         check_is_fitted(self)
         X = validate_data(
-            self, X, reset=False, accept_sparse="csr", dtype=np.float64,
+            self,
+            X,
+            reset=False,
+            accept_sparse="csr",
+            dtype=np.float64,
             ensure_all_finite=self.metric != "precomputed",
         )
         return self._extension.place(X)
@@ -240,7 +244,11 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
     def _validate(self, X):
         check_parameters(self, self._rules)
         X = validate_data(
-            self, X, accept_sparse="csr", dtype=np.float64, ensure_min_samples=2,
+            self,
+            X,
+            accept_sparse="csr",
+            dtype=np.float64,
+            ensure_min_samples=2,
             ensure_all_finite=self.metric != "precomputed",
         )
         if self.n_components >= X.shape[0]:
@@ -252,14 +260,19 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
     def _unfold_all(self, graph, labels):
         """Every component; once one was ended early the remaining ones get one step each."""
-        options, answers = {
-            "sigma": np.inf if self.sigma is None else float(self.sigma),
-            "constraints": self.constraints,
-            "method": self.method,
-            "tol": self.tol,
-            "max_iter": self.max_iter,
-            "callback": Reporter(self.verbose, self.callback) if self.verbose else self.callback,
-        }, []
+        options, answers = (
+            {
+                "sigma": np.inf if self.sigma is None else float(self.sigma),
+                "constraints": self.constraints,
+                "method": self.method,
+                "tol": self.tol,
+                "max_iter": self.max_iter,
+                "callback": Reporter(self.verbose, self.callback)
+                if self.verbose
+                else self.callback,
+            },
+            [],
+        )
         for label in range(labels.max() + 1):
             answers.append(self._unfold(graph, labels == label, options))
             if answers[-1].status in ("interrupted", "stopped"):
@@ -285,8 +298,12 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         placed[:, : Y.shape[1]] = Y[:, : self.n_components]
         self.embedding_ = placed[graph.point_of]
         self._extension = Extension(
-            X, placed, self.n_neighbors, self.metric,
-            representative=graph.representative, component=labels,
+            X,
+            placed,
+            self.n_neighbors,
+            self.metric,
+            representative=graph.representative,
+            component=labels,
         )
         self._warn()
 

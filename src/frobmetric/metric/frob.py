@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from ..parameters import Rule
-from .estimator import SHARED_RULES, TripletEstimator, limit_threads
-from .frob_problem import PROBLEM_RULES, FrobEstimator
-from .triplet_sets import as_triplets
+from .._parameters import Rule
+from ._base import SHARED_RULES, TripletEstimator, limit_threads
+from ._problem import PROBLEM_RULES, FrobEstimator
+from .sets import as_triplets
 
 
 class FrobMetric(FrobEstimator, TripletEstimator):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Integral, Real
+from numbers import Integral
 
 import numpy as np
 import scipy.sparse as sp
@@ -11,7 +11,8 @@ from scipy.sparse.csgraph import connected_components
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array
 
-from .thresholds import as_same
+from .._checks import as_identities
+from ..neighbors.thresholds import as_same
 
 #: Distances held at a time.
 BLOCK = 1 << 20
@@ -23,15 +24,7 @@ ROUNDING = 1e-12
 
 
 def triplets_from_pairs(
-    X,
-    pairs,
-    same,
-    identity=None,
-    n_neighbors=5,
-    *,
-    pool=None,
-    n_triplets=None,
-    random_state=None,
+    X, pairs, same, identity=None, n_neighbors=5, *, pool=None, n_triplets=None, random_state=None
 ):
     """Complete each pair by near third examples.
 
@@ -117,47 +110,6 @@ def complete_pairs(X, pairs, same, identity=None, n_neighbors=5, pool=None):
     if not len(found):
         raise ValueError(_why_none(same, identity))
     return CompletedPairs(found, is_matched)
-
-
-def as_identities(name, values, n_samples):
-    """The distinct identities, and for each row which of them it has.
-
-    Parameters
-    ----------
-    name : str
-        What errors call the values.
-    values : array-like of shape (n_samples,)
-        Strings or numbers, none missing.
-    n_samples : int
-
-    Returns
-    -------
-    distinct : ndarray of shape (n_identities,)
-    group : ndarray of int of shape (n_samples,)
-    """
-    values = np.asarray(values)
-    if values.shape != (n_samples,):
-        raise ValueError(
-            f"{name} has shape {values.shape}; X has {n_samples} rows, so expected ({n_samples},)"
-        )
-    missing = [] if values.dtype.kind in "iu" else [
-        i for i, value in enumerate(values.tolist()) if not _is_identity(value)
-    ]
-    if missing:
-        raise ValueError(
-            f"{name}[{missing[0]}] is {values[missing[0]]}; every row needs an identity, a string "
-            f"or a number; leave such rows out (rows without: {len(missing)})"
-        )
-    try:
-        return np.unique(values, return_inverse=True)
-    except TypeError:
-        raise TypeError(
-            f"{name} mixes kinds of values; expected all strings or all numbers"
-        ) from None
-
-
-def _is_identity(value):
-    return isinstance(value, (str, bytes)) or (isinstance(value, Real) and value == value)
 
 
 @dataclass(frozen=True)
@@ -356,9 +308,13 @@ def _check_count(name, value):
 
 
 def _why_none(same, identity):
-    known = "" if identity is not None else (
-        " (without identity, rows are known to differ only where a mismatched pair connects their "
-        "groups, and to be alike only where matched pairs join them)"
+    known = (
+        ""
+        if identity is not None
+        else (
+            " (without identity, rows are known to differ only where a mismatched pair connects their "
+            "groups, and to be alike only where matched pairs join them)"
+        )
     )
     why = []
     if same.any():

@@ -9,13 +9,13 @@ import numpy as np
 from sklearn.metrics import roc_auc_score
 from sklearn.utils.validation import check_is_fitted
 
-from ..parameters import Rule, check_parameters, choice, integer
+from .._parameters import Rule, check_parameters, choice, integer
+from ..comparisons.encoding import as_signs, as_weights, check_pairs, is_contested, put_nearer_first
+from ..neighbors.thresholds import best_threshold
 from ..solvers import Interrupted
-from .comparisons import TUPLE_RULES, TupleEstimator
 from .pair_triplets import triplets_from_pairs
-from .questions import as_signs, as_weights, check_pairs, is_contested, put_nearer_first
-from .thresholds import best_threshold
-from .triplet_sets import GivenQuadruplets, GivenTriplets
+from .sets import GivenQuadruplets, GivenTriplets
+from .tuples import TUPLE_RULES, TupleEstimator
 
 #: The yardstick's length in its own coordinate: with 1 the threshold b is regularised as an entry
 #: of M is. A larger one would leave b freer, but is solved more slowly.
@@ -102,9 +102,26 @@ class PairFrobMetric(TupleEstimator):
         callback=None,
     ):
         super().__init__(
-            preprocessor, C, n_components, loss, prior, kernel, gamma, degree, coef0, n_directions,
-            0.0, tol, max_iter, solver, keep_dual, n_jobs, random_state, verbose, callback,
-        )  # fmt: skip
+            preprocessor,
+            C,
+            n_components,
+            loss,
+            prior,
+            kernel,
+            gamma,
+            degree,
+            coef0,
+            n_directions,
+            0.0,
+            tol,
+            max_iter,
+            solver,
+            keep_dual,
+            n_jobs,
+            random_state,
+            verbose,
+            callback,
+        )
         self.through = through
         self.n_neighbors = n_neighbors
 
@@ -198,7 +215,7 @@ class PairFrobMetric(TupleEstimator):
         pairs, y
             As in `fit`; best such that the metric was not learned from.
         strategy : {"accuracy", "f_beta", "max_tpr", "max_tnr"}, default="accuracy"
-            As in `frobmetric.metric.thresholds.best_threshold`.
+            As in `frobmetric.neighbors.thresholds.best_threshold`.
         beta, min_rate
             Of the strategies that use them.
         sample_weight : array-like of shape (n_pairs,), optional

@@ -10,17 +10,17 @@ import numpy as np
 from sklearn.model_selection import check_cv
 from sklearn.utils.multiclass import check_classification_targets
 
+from .._parameters import FOLDS, NUMBERS, Rule, check_parameters
 from ..core import Certificate, certify
-from ..parameters import FOLDS, NUMBERS, Rule, check_parameters
+from ..neighbors.knn import knn_error
 from ..solvers import State, solve
 from ..solvers.screening import previous_optimum_ball, settled
-from .estimator import limit_threads
+from ._base import limit_threads
+from ._problem import LOSSES
+from .coordinates import as_components
+from .feature_maps import KERNEL_RULES
 from .frob import FrobMetric
-from .frob_problem import LOSSES
-from .kernels import KERNEL_RULES
-from .knn import knn_error
-from .span import as_components
-from .triplet_sets import as_triplets, together
+from .sets import as_triplets, together
 from .triplets import mine_triplets
 
 #: Values of C between hardly learning and hardly regularising.
@@ -119,9 +119,16 @@ def frob_path(
     ['optimal', 'optimal', 'optimal']
     """
     metric = FrobMetric(
-        n_neighbors, n_impostors, loss=loss, prior=prior, pull=pull, tol=tol, max_iter=max_iter,
-        solver=solver, n_jobs=n_jobs,
-    )  # fmt: skip
+        n_neighbors,
+        n_impostors,
+        loss=loss,
+        prior=prior,
+        pull=pull,
+        tol=tol,
+        max_iter=max_iter,
+        solver=solver,
+        n_jobs=n_jobs,
+    )
     grid = _check_grid(Cs)
     X, y = metric._validate(X, y, triplets, None)
     with limit_threads(n_jobs):
@@ -244,8 +251,17 @@ class FrobMetricCV(FrobMetric):
 
     def _held_out_errors(self, X, y, train, test):
         """The error of each C on the test part."""
-        names = ("n_neighbors", "n_impostors", "loss", "prior", "pull", "tol", "max_iter",
-                 "solver", "n_jobs")  # fmt: skip
+        names = (
+            "n_neighbors",
+            "n_impostors",
+            "loss",
+            "prior",
+            "pull",
+            "tol",
+            "max_iter",
+            "solver",
+            "n_jobs",
+        )
         shared = {name: getattr(self, name) for name in names}
         path = frob_path(X[train], y[train], self.Cs_, **shared)
         k = min(self.n_neighbors, len(train))

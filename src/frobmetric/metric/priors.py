@@ -118,9 +118,7 @@ def _whitening(deviations, Z):
     shrinkage = ledoit_wolf_shrinkage(rows, assume_centered=True) * min(1.0, FEW * D / n) ** 3
     covariance = rows.T @ rows / n
     target = np.trace(covariance) / D
-    values, vectors = np.linalg.eigh(
-        (1 - shrinkage) * covariance + shrinkage * target * np.eye(D)
-    )
+    values, vectors = np.linalg.eigh((1 - shrinkage) * covariance + shrinkage * target * np.eye(D))
     values = np.maximum(values, SMALLEST_SPREAD**2 * values[-1])
     return (weight[:, None] * basis) @ (vectors / np.sqrt(values))
 

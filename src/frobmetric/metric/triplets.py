@@ -10,7 +10,7 @@ from scipy.spatial.distance import cdist
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.validation import check_array, check_consistent_length, column_or_1d
 
-from .triplet_sets import Block, MinedTriplets
+from .sets import Block, MinedTriplets
 
 #: Classes up to this size share one search for impostors, larger ones have one each.
 SMALL_CLASS = 32

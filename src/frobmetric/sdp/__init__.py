@@ -2,8 +2,8 @@
 
 from .certificate import SDPCertificate, certify_sdp
 from .construct import sdp
-from .correlation import nearest_correlation
-from .covariance import nearest_covariance
+from .nearest.correlation import nearest_correlation
+from .nearest.covariance import nearest_covariance
 from .norm_bound import solve_norm_bounded
 from .sdpa import SDPAError, read_sdpa, write_sdpa
 from .solution import SDPSolution

@@ -52,7 +52,11 @@ class Ray:
 
 
 def find_ray(
-    problem: FrobeniusSDP, gram: GramSolver, X: Symmetric, y: Vector, watch: Watch,
+    problem: FrobeniusSDP,
+    gram: GramSolver,
+    X: Symmetric,
+    y: Vector,
+    watch: Watch,
     thorough: bool = True,
 ) -> tuple[str, Symmetric] | None:
     """Look for a proof from where iterates went; the kind and the vector, None if none is found.
@@ -151,9 +155,7 @@ def _verified_x(problem: FrobeniusSDP, X: Symmetric) -> Ray | None:
     return Ray("dual_infeasible", X, error) if error <= ACCEPTED else None
 
 
-def _primal_ray(
-    problem: FrobeniusSDP, gram: GramSolver, y: Vector, watch: Watch
-) -> Vector | None:
+def _primal_ray(problem: FrobeniusSDP, gram: GramSolver, y: Vector, watch: Watch) -> Vector | None:
     A, b = problem.constraints, targets(problem)
     along = gram(b)
     length = float(b @ along)

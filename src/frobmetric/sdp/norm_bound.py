@@ -154,7 +154,8 @@ class _Search:
             error = float(np.sqrt(pull.positive_norm2)) / gain
             self.ended = "ray"
             self.best = replace(
-                self._answer(X, y, np.inf), status="primal_infeasible",
+                self._answer(X, y, np.inf),
+                status="primal_infeasible",
                 ray=Ray("primal_infeasible", y / gain, error),
             )
         return X, y
@@ -219,9 +220,9 @@ class _Search:
 
     def _tell_smallest(self, step: Step) -> bool:
         gap = abs(step.gap) / (1 + abs(step.primal) + abs(step.dual))
-        return self._tell(SDPStep(
-            "smallest", step.primal, step.dual, np.nan, 0.0, gap, 1.0, step.seconds
-        ))
+        return self._tell(
+            SDPStep("smallest", step.primal, step.dual, np.nan, 0.0, gap, 1.0, step.seconds)
+        )
 
     def _spend(self, n_iter: int) -> None:
         self.n_iter += n_iter
@@ -264,9 +265,7 @@ class _Above(Monitor):
         return bool(self.status)
 
 
-def _certify(
-    around: FrobeniusSDP, delta: float, X: Symmetric, y: Vector
-) -> SDPCertificate:
+def _certify(around: FrobeniusSDP, delta: float, X: Symmetric, y: Vector) -> SDPCertificate:
     """Of (X, y, sigma) for the problem with the bound; sigma is that of `around`."""
     identity = around.cone.identity()
     # tr X = <I, X> <= |I| |X|

@@ -111,7 +111,7 @@ class _Ledger:
         is_met = short <= SAME * np.abs(self.b).max(initial=0.0)
         for r in rows[~is_met]:
             self._contradict(f"row {r} is zero and asks for {self.b[r]:g}", [r], [self.b[r]])
-        for r in rows[is_met][len(rows) == len(self.b):]:  # one row must stay
+        for r in rows[is_met][len(rows) == len(self.b) :]:  # one row must stay
             self.weights2[r] = 0.0
             self.notes.append(f"row {r} is zero and holds for every X: dropped")
 
@@ -176,9 +176,7 @@ def with_slacks(problem: FrobeniusSDP) -> tuple[FrobeniusSDP, Lift]:
         return problem, Lift(_same, _same, _same, _same)
     size, shape = int(np.prod(problem.cone.shape)), problem.cone.shape
     entries = (-sense[rows], (rows, np.arange(len(rows))))
-    slack = Sparse(
-        sp.csr_array(entries, shape=(len(sense), len(rows))), Nonnegative(len(rows))
-    )
+    slack = Sparse(sp.csr_array(entries, shape=(len(sense), len(rows))), Nonnegative(len(rows)))
     inside, b = problem.constraints, targets(problem)
     cone = Product((problem.cone, slack.cone))
     constraints: Constraints = Beside([inside, slack], cone.cones)
@@ -223,8 +221,11 @@ def split_blocks(problem: FrobeniusSDP) -> tuple[FrobeniusSDP, Lift]:
     places = np.concatenate([group.ravel() for group in groups] + [np.array(singles, dtype=int)])
     cone, shape, size = Product(tuple(parts)), problem.cone.shape, touched.size
     smaller = replace(
-        problem, constraints=Sparse(A.rows[:, places], cone), cost=problem.cost.ravel()[places],
-        prior=None, cone=cone,
+        problem,
+        constraints=Sparse(A.rows[:, places], cone),
+        cost=problem.cost.ravel()[places],
+        prior=None,
+        cone=cone,
     )
 
     def up(X: Symmetric) -> Symmetric:
@@ -244,7 +245,9 @@ def _components(cone: Cone, touched: Vector) -> tuple[list[Array], list[int]]:
             singles.extend(range(start, start + size))
         else:
             n = part.shape[0]
-            _, label = connected_components(sp.csr_array(touched[start:start + size].reshape(n, n)))
+            _, label = connected_components(
+                sp.csr_array(touched[start : start + size].reshape(n, n))
+            )
             order = np.argsort(label, kind="stable")
             for members in np.split(order, np.flatnonzero(np.diff(label[order])) + 1):
                 if len(members) == 1:
@@ -263,7 +266,9 @@ def _is_split(cone: Cone, n_groups: int, n_singles: int) -> bool:
     if n_singles == 0:
         return len(cone.cones) == n_groups
     return (
-        isinstance(last, Nonnegative) and last.n == n_singles and len(first) == n_groups
+        isinstance(last, Nonnegative)
+        and last.n == n_singles
+        and len(first) == n_groups
         and all(isinstance(part, PSD) for part in first)
     )
 
@@ -282,11 +287,15 @@ def scale(problem: FrobeniusSDP) -> tuple[FrobeniusSDP, Units, Lift]:
         cost=problem.cost / dual,
     )
     units = Units(norms, primal, dual, 0.0, 0.0)
-    return scaled, units, Lift(
-        lambda X: primal * X,
-        lambda y: dual * y / norms,
-        lambda X: X / primal,
-        lambda y: y * norms / dual,
+    return (
+        scaled,
+        units,
+        Lift(
+            lambda X: primal * X,
+            lambda y: dual * y / norms,
+            lambda X: X / primal,
+            lambda y: y * norms / dual,
+        ),
     )
 
 

@@ -23,8 +23,12 @@ SUSPICIOUS = 150
 
 
 def solve_regularised(
-    problem: FrobeniusSDP, tol: float, max_iter: int, time_limit: float,
-    callback: SDPCallback | None, start: SDPSolution | State | None,
+    problem: FrobeniusSDP,
+    tol: float,
+    max_iter: int,
+    time_limit: float,
+    callback: SDPCallback | None,
+    start: SDPSolution | State | None,
 ) -> SDPSolution:
     """What `solve_sdp` does with a finite sigma."""
     run = _Run(problem, max_iter, time_limit, callback)
@@ -65,8 +69,7 @@ class _Run:
     """One run; `monitor` is that of its last part."""
 
     def __init__(
-        self, problem: FrobeniusSDP, max_iter: int, time_limit: float,
-        callback: SDPCallback | None,
+        self, problem: FrobeniusSDP, max_iter: int, time_limit: float, callback: SDPCallback | None
     ) -> None:
         self.problem, self.max_iter, self.time_limit = problem, max_iter, time_limit
         self.callback, self.history = callback, list[SDPStep]()

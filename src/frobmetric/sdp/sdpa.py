@@ -23,7 +23,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import scipy.sparse as sp
 
-from ..atomic import replacing
+from .._atomic import replacing
 from ..core import PSD, Equal, FrobeniusSDP, Loss, Nonnegative, Product, Sparse
 from ..core.cones import Cone
 from ..core.types import Index, Symmetric, Vector

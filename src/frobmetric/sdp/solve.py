@@ -18,7 +18,7 @@ from ..solvers.monitor import State
 from ..solvers.proximal import proximal
 from ..solvers.watch import SDPCallback, Watch
 from .certificate import certify_sdp, dual_slack
-from .faces import Exposure, cover, reduce_to_face
+from .facial_reduction import Exposure, cover, reduce_to_face
 from .infeasibility import Ray, find_ray, verify_ray
 from .presolve import simplify
 from .regularised import solve_regularised
@@ -111,7 +111,11 @@ class _Run:
     """One run on a plain SDP, from the problem as given to its answer."""
 
     def __init__(
-        self, problem: FrobeniusSDP, tol: float, max_iter: int, time_limit: float,
+        self,
+        problem: FrobeniusSDP,
+        tol: float,
+        max_iter: int,
+        time_limit: float,
         callback: SDPCallback | None,
     ) -> None:
         self.given = problem
@@ -180,9 +184,7 @@ class _Run:
             1.0 if sigma is None else sigma,
         )
 
-    def _look_for_ray(
-        self, gram: GramSolver, X: Symmetric, y: Vector, thorough: bool
-    ) -> None:
+    def _look_for_ray(self, gram: GramSolver, X: Symmetric, y: Vector, thorough: bool) -> None:
         found = find_ray(self.simple, gram, X, y, self.watch, thorough)
         if found is None:
             return

@@ -83,9 +83,7 @@ def _sample_rows(n_rows: int) -> Rows:
     return np.flatnonzero(np.arange(n_rows) // RUN % (n_rows // SAMPLE) == 0)
 
 
-def _working_rows(
-    problem: FrobeniusSDP, u: Vector, found: Evaluation, width: Vector
-) -> Rows:
+def _working_rows(problem: FrobeniusSDP, u: Vector, found: Evaluation, width: Vector) -> Rows:
     """Rows inside the band, and those whose u is not the one of their side."""
     radius = gap_radius(problem.sigma, found.gap) * width
     is_settled, value = settled(problem.loss, found.margins, radius)

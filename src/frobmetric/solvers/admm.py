@@ -19,8 +19,14 @@ PATIENCE, FACTOR = 12, 1.7
 
 
 def admm(
-    problem: FrobeniusSDP, gram: GramSolver, X: Symmetric, y: Vector, sigma: float,
-    watch: Watch, tol: float, rounds: int,
+    problem: FrobeniusSDP,
+    gram: GramSolver,
+    X: Symmetric,
+    y: Vector,
+    sigma: float,
+    watch: Watch,
+    tol: float,
+    rounds: int,
 ) -> tuple[Symmetric, Vector, float]:
     """Rounds of ADMM until the errors are below `tol`; where they led, X in the cone."""
     cost, cone, A = problem.cost, problem.cone, problem.constraints

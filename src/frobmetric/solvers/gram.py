@@ -29,7 +29,9 @@ def _factored(rows: sp.csr_array) -> GramSolver:
     gram = sp.csc_array(rows @ rows.T)
     gram = gram + sp.diags_array(RIDGE * gram.diagonal() + np.finfo(float).tiny)
     factor = scipy.sparse.linalg.splu(
-        gram.tocsc(), permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0,
+        gram.tocsc(),
+        permc_spec="MMD_AT_PLUS_A",
+        diag_pivot_thresh=0.0,
         options={"SymmetricMode": True},
     )
     return factor.solve

@@ -95,8 +95,7 @@ def _start(problem: FrobeniusSDP, b: Vector) -> tuple[Symmetric, Vector, Symmetr
 
 
 def _advance(
-    problem: FrobeniusSDP, blocks: list[_Block], b: Vector,
-    X: Symmetric, y: Vector, Z: Symmetric,
+    problem: FrobeniusSDP, blocks: list[_Block], b: Vector, X: Symmetric, y: Vector, Z: Symmetric
 ) -> tuple[Symmetric, Vector, Symmetric]:
     """One predictor and corrector step."""
     A, order = problem.constraints, float(problem.cone.identity().sum())
@@ -111,9 +110,7 @@ def _advance(
 
     base = b + A.forward(between(X, rest))
 
-    def direction(
-        target: float, bend: Symmetric | float
-    ) -> tuple[Symmetric, Vector, Symmetric]:
+    def direction(target: float, bend: Symmetric | float) -> tuple[Symmetric, Vector, Symmetric]:
         right = base - target * A.forward(inverse)
         if isinstance(bend, np.ndarray):
             right = right + A.forward(bend)
@@ -211,7 +208,8 @@ class _Block:
         ends = zip(self.rows.indptr, self.rows.indptr[1:], strict=False)
         return [
             _core(self.rows.indices[a:b], self.rows.data[a:b], self.cone.shape[0])
-            for a, b in ends if b > a
+            for a, b in ends
+            if b > a
         ]
 
     def inverse(self, Z: Symmetric) -> Symmetric:
@@ -277,11 +275,11 @@ class _Block:
         lower = np.zeros((count, count))
         size = max(1, int(2e6 // len(places)))
         for start in range(0, count, size):
-            cores = self._cores[start:start + size]
+            cores = self._cores[start : start + size]
             moved = np.empty((len(places), len(cores)))
             for k, (support, core) in enumerate(cores):
                 moved[:, k] = ((X[:, support] @ core) @ inverse[support]).ravel()[places]
-            lower[start:, start:start + size] = rows[start:] @ moved
+            lower[start:, start : start + size] = rows[start:] @ moved
         lower = np.tril(lower)
         used, schur = np.flatnonzero(np.diff(self.rows.indptr)), np.zeros((self.rows.shape[0],) * 2)
         schur[np.ix_(used, used)] = lower + np.tril(lower, -1).T
@@ -306,9 +304,11 @@ def _lowest_eigenvalue(root: Array, S: Symmetric) -> float:
     inner = scipy.sparse.linalg.LinearOperator(root.shape, product, dtype=float)
     start = np.random.default_rng(0).normal(size=len(root))
     try:
-        return float(scipy.sparse.linalg.eigsh(
-            inner, 1, which="SA", tol=1e-2, v0=start, return_eigenvectors=False
-        )[0])
+        return float(
+            scipy.sparse.linalg.eigsh(
+                inner, 1, which="SA", tol=1e-2, v0=start, return_eigenvectors=False
+            )[0]
+        )
     except scipy.sparse.linalg.ArpackNoConvergence as error:
         raise np.linalg.LinAlgError("no step length was found") from error
 

@@ -38,13 +38,18 @@ def lbfgsb(problem: FrobeniusSDP, state: State, monitor: Monitor) -> State:
         return -found.dual / size, -found.gradient * scale / size
 
     v = state.dual(problem) / scale
-    options = {"ftol": 0.0, "gtol": 0.0, "maxcor": MEMORY, "maxls": 30, "maxfun": np.inf,
-               "maxiter": monitor.max_iter}
+    options = {
+        "ftol": 0.0,
+        "gtol": 0.0,
+        "maxcor": MEMORY,
+        "maxls": 30,
+        "maxfun": np.inf,
+        "maxiter": monitor.max_iter,
+    }
     try:
         while True:
             before = monitor.best.error if monitor.best else np.inf
-            v = minimize(descend, v, jac=True, method="L-BFGS-B", bounds=bounds,
-                         options=options).x
+            v = minimize(descend, v, jac=True, method="L-BFGS-B", bounds=bounds, options=options).x
             # its line search gave up: a fresh quasi-Newton matrix may get further
             if monitor.best is None or not monitor.best.error < 0.9 * before:
                 monitor.status = "stalled"

@@ -117,11 +117,7 @@ def _search(
 
 
 def _lengthen(
-    dual: _Dual,
-    v: Vector,
-    gradient: Vector,
-    direction: Vector,
-    found: tuple[Vector, float, Vector],
+    dual: _Dual, v: Vector, gradient: Vector, direction: Vector, found: tuple[Vector, float, Vector]
 ) -> tuple[Vector, float, Vector]:
     """A longer step while the slope along it hardly changes: there the memory knows no curvature.
 

@@ -91,8 +91,14 @@ class Watch:
     _began: float = field(default_factory=time.perf_counter)
 
     def step(
-        self, phase: str, problem: FrobeniusSDP, X: Symmetric, y: Vector,
-        missed: Vector, uncovered: float, sigma: float,
+        self,
+        phase: str,
+        problem: FrobeniusSDP,
+        X: Symmetric,
+        y: Vector,
+        missed: Vector,
+        uncovered: float,
+        sigma: float,
     ) -> SDPStep:
         """The errors of an iterate with A X - b = -missed and |C - A*(y) - Z| = uncovered."""
         units, volume = self.units, self.units.primal * self.units.dual

@@ -1,0 +1,125 @@
+"""Data sets that are not vectors of features yet: sequences of skeletons, counts of words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+
+from .labelled import NO_DOWNLOAD, DatasetNotFound, absence, as_folder, find, read_npz
+
+__all__ = [
+    "COUNT_NAMES",
+    "SEQUENCE_NAMES",
+    "Sequences",
+    "WordCounts",
+    "load_sequences",
+    "load_word_counts",
+]
+
+
+@dataclass(frozen=True, eq=False)
+class Sequences:
+    """Sequences of skeletons, each one action of one person.
+
+    Attributes
+    ----------
+    name : str
+    frames : list of ndarray of shape (n_frames, n_joints, 3)
+        float64, in metres as the camera saw them. A frame of zeros: no skeleton was found.
+    y : ndarray of shape (n_sequences,)
+        Actions, int64.
+    subject : ndarray of shape (n_sequences,)
+        People, int64.
+    """
+
+    name: str
+    frames: list[NDArray]
+    y: NDArray
+    subject: NDArray
+
+
+@dataclass(frozen=True, eq=False)
+class WordCounts:
+    """How often each word is in each document; X are sparse float64, y int64."""
+
+    name: str
+    X_train: scipy.sparse.csr_array
+    y_train: NDArray
+    X_test: scipy.sparse.csr_array
+    y_test: NDArray
+
+
+def load_sequences(name, *, folder=None) -> Sequences:
+    """Load sequences of skeletons, all of them and in the order of the file.
+
+    Parameters
+    ----------
+    name : str
+        One of `SEQUENCE_NAMES`.
+    folder : path, optional
+        Where the npz files are; by default the environment variable ``FROBMETRIC_DATA``.
+    """
+    arrays = find(name, _SEQUENCES).read(as_folder(folder))
+    frames = np.split(arrays["frames"].astype(np.float64), arrays["offset"][1:-1])
+    labels = (arrays[key].astype(np.int64) for key in ("action", "subject"))
+    return Sequences(name, frames, *labels)
+
+
+def load_word_counts(name, *, folder=None) -> WordCounts:
+    """Load the word counts of documents, in the training and test part that were published.
+
+    Parameters
+    ----------
+    name : str
+        One of `COUNT_NAMES`.
+    folder : path, optional
+        Where the npz files are; by default the environment variable ``FROBMETRIC_DATA``.
+    """
+    file = find(name, _COUNTS)
+    arrays = file.read(as_folder(folder))
+    values = arrays["data"].astype(np.float64), arrays["indices"].astype(np.int32)
+    X = scipy.sparse.csr_array((*values, arrays["indptr"]), shape=(len(arrays["y"]), file.n_words))
+    y, is_test = arrays["y"].astype(np.int64), arrays["is_test"].astype(bool)
+    return WordCounts(name, X[~is_test], y[~is_test], X[is_test], y[is_test])
+
+
+@dataclass(frozen=True)
+class _ArrayFile:
+    """An npz file and the shapes of its arrays."""
+
+    name: str
+    shapes: dict[str, tuple[int, ...]]
+    n_words: int = 0
+
+    def read(self, folder: Path | None) -> dict[str, NDArray]:
+        if folder is None or not (folder / self.name).is_file():
+            raise DatasetNotFound(absence(self.name, folder, NO_DOWNLOAD, self.shapes) + ".")
+        return read_npz(folder / self.name, self.shapes)
+
+
+_SEQUENCES = {
+    "msr_action3d": _ArrayFile(
+        "msr_action3d.npz",
+        {"frames": (23_440, 20, 3), "offset": (567,), "action": (566,), "subject": (566,)},
+    )
+}
+_COUNTS = {
+    "r8": _ArrayFile(
+        "r8_counts.npz",
+        {
+            "data": (293_679,),
+            "indices": (293_679,),
+            "indptr": (7_675,),
+            "y": (7_674,),
+            "is_test": (7_674,),
+        },
+        n_words=6_224,
+    )
+}
+
+SEQUENCE_NAMES = tuple(_SEQUENCES)
+COUNT_NAMES = tuple(_COUNTS)

@@ -1,0 +1,173 @@
+"""Where the points of an embedding spread to, and how evenly: local principal directions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Integral
+
+import numpy as np
+from scipy.spatial import KDTree
+from sklearn.utils.validation import check_array
+
+from frobmetric.manifold.quality import Space, block_size, neighbor_order, round_keys
+
+#: Neighbours found beyond those asked for: ties among so many cost no second search.
+SPARE = 8
+
+
+@dataclass(frozen=True)
+class LocalSpread:
+    """The principal spread directions of an embedding, and four numbers on their evenness.
+
+    OUR RECONSTRUCTION: the names come from the literature on embedding quality, whose formulas
+    we could not obtain. Compare these numbers with each other, not with published ones.
+
+    The neighbourhood of i is i itself and its k nearest points. With l_i the root of the largest
+    eigenvalue of its covariance (over k, as of a sample) and p_i the unit eigenvector, and with
+    the standard deviation (over k), the range and the mean over the j of the neighbourhood::
+
+        STD_i = std_j l_j      ED_i = max_j l_j − min_j l_j      CD_i = mean_j |p_i · p_j|
+
+        ALSTD = mean_i STD_i   ALED = mean_i ED_i   ALCD = mean_i CD_i   GSCD = mean_i STD_i/CD_i
+
+    ALSTD, ALED and GSCD are lengths in the unit of the embedding and small where it is even;
+    ALCD is 1 where all directions agree. As j = i counts, CD_i ≥ 1/(k + 1): nothing is divided
+    by zero.
+
+    Attributes
+    ----------
+    points : ndarray of shape (n_samples, n_components)
+        The embedding.
+    directions : ndarray of shape (n_samples, n_directions, n_components)
+        ``directions[i, 0]`` is p_i, the others are orthogonal to it, by falling scale; the
+        largest entry of each is positive. n_directions is the smaller of n_components and
+        k + 1. Where points coincide, or spread equally to all sides, directions are orthonormal
+        but otherwise arbitrary.
+    scales : ndarray of shape (n_samples, n_directions)
+        Roots of the eigenvalues. Zero where a point and its k nearest coincide.
+    std, extent, consistency : ndarray of shape (n_samples,)
+        STD_i, ED_i and CD_i.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from frobmetric_paper.mvu.spread import local_spread
+    >>> line = np.array([[0.0, 0.0], [1.0, 0.0], [2.0, 0.0], [3.0, 0.0]])
+    >>> spread = local_spread(line, n_neighbors=2)
+    >>> spread.lengths
+    array([1., 1., 1., 1.])
+    >>> spread.alstd, spread.aled, spread.alcd, spread.gscd
+    (0.0, 0.0, 1.0, 0.0)
+    """
+
+    points: np.ndarray
+    directions: np.ndarray
+    scales: np.ndarray
+    std: np.ndarray
+    extent: np.ndarray
+    consistency: np.ndarray
+
+    @property
+    def lengths(self):
+        """l_i, the scale of the first direction at each point."""
+        return self.scales[:, 0]
+
+    @property
+    def alstd(self):
+        """Average local standard deviation of the lengths."""
+        return float(self.std.mean())
+
+    @property
+    def aled(self):
+        """Average local extreme deviation of the lengths."""
+        return float(self.extent.mean())
+
+    @property
+    def alcd(self):
+        """Average local co-directional consistence."""
+        return float(self.consistency.mean())
+
+    @property
+    def gscd(self):
+        """Smoothness and co-directional consistence in one."""
+        return float((self.std / self.consistency).mean())
+
+
+def local_spread(Y, n_neighbors=6):
+    """The local spread directions of an embedding and how evenly they vary.
+
+    Parameters
+    ----------
+    Y : array-like of shape (n_samples, n_components)
+    n_neighbors : int
+        The k nearest points that make a neighbourhood with the point itself. Ties go to the
+        smaller index, as in `neighborhood_quality`; duplicates of a point can be its neighbours.
+
+    Returns
+    -------
+    LocalSpread
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from frobmetric_paper.mvu.spread import local_spread
+    >>> corner = np.array([[2.0, 0.0], [1.0, 0.0], [0.0, 0.0], [0.0, 1.0], [0.0, 2.0]])
+    >>> round(local_spread(corner, n_neighbors=1).alcd, 3)
+    0.9
+    """
+    points = check_array(
+        Y,
+        dtype=np.float64,
+        copy=True,
+        ensure_all_finite=False,
+        ensure_min_samples=0,
+        input_name="Y",
+    )
+    embedding = Space.of(points, name="Y")
+    n = embedding.n_points
+    if not isinstance(n_neighbors, Integral) or not 1 <= n_neighbors < n:
+        raise ValueError(
+            f"n_neighbors = {n_neighbors} with {n} points; expected an integer from 1 to {n - 1}"
+        )
+    hoods = np.column_stack([np.arange(n), nearest_neighbors(embedding, n_neighbors)])
+    scales, directions = _principal_directions(points[hoods])
+    lengths = scales[hoods, 0]
+    first = directions[:, 0]
+    return LocalSpread(
+        points,
+        directions,
+        scales,
+        std=lengths.std(axis=1, ddof=1),
+        extent=np.ptp(lengths, axis=1),
+        consistency=np.abs(np.einsum("ia,ija->ij", first, first[hoods])).mean(axis=1),
+    )
+
+
+def nearest_neighbors(space, n_neighbors):
+    """The nearest points around each but itself, by distance and then by index.
+
+    Returns
+    -------
+    ndarray of shape (n_points, n_neighbors)
+    """
+    n = space.n_points
+    n_found = min(n, n_neighbors + 1 + SPARE)
+    distances, found = KDTree(space.points).query(space.points, k=n_found)
+    keys = round_keys(distances**2)
+    keys[found == np.arange(n)[:, None]] = -1
+    order = np.lexsort((found, keys))
+    nearest = np.take_along_axis(found, order[:, 1 : n_neighbors + 1], axis=1)
+    keys.sort(axis=1)
+    is_cut = (keys[:, n_neighbors] == keys[:, -1]) & (n_found < n)
+    for rows in np.array_split(np.flatnonzero(is_cut), 1 + is_cut.sum() // block_size(n)):
+        nearest[rows] = neighbor_order(space.distances(rows), rows)[:, :n_neighbors]
+    return nearest
+
+
+def _principal_directions(hoods):
+    """Roots of the eigenvalues of each covariance, falling, and the eigenvectors as rows."""
+    centred = hoods - hoods.mean(axis=1, keepdims=True)
+    _, singular, directions = np.linalg.svd(centred, full_matrices=False)
+    largest = np.abs(directions).argmax(axis=2)[..., None]
+    sign = np.where(np.take_along_axis(directions, largest, axis=2) < 0, -1.0, 1.0)
+    return singular / np.sqrt(hoods.shape[1] - 1), directions * sign

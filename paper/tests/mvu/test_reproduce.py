@@ -1,0 +1,336 @@
+"""`reproduce mvu`: the page and its figures, going on after Ctrl-C, words for what is missing."""
+
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+for package in ("typer", "rich"):
+    pytest.importorskip(package, reason="the command line needs the extra cli")
+from typer.testing import CliRunner  # noqa: E402
+
+from frobmetric._extras import MissingExtraError
+from frobmetric.cli.app import app
+from frobmetric_paper.command import MVUExperiment
+from frobmetric_paper.embedders import Embedded, Embedder
+from frobmetric_paper.harness import page as reproduce_page
+from frobmetric_paper.harness.page import Code, Figure, Heading, Paragraph, Table, write_page
+from frobmetric_paper.mvu import experiment as mvu
+from frobmetric_paper.mvu import figures as mvu_figures
+from frobmetric_paper.mvu import paper as mvu_paper
+from frobmetric_paper.mvu.words import number
+from frobmetric_paper.rivals.processes import RivalMissing, TimeLimitExceeded
+
+FIGURES = ("data", "embeddings", "spread", "quality")
+
+
+class Fake:
+    """Stands in for `Embedder.embed`: a projection, at once; some methods do something else."""
+
+    def __init__(self):
+        self.calls, self.instead = [], {}
+
+    def __call__(self, X, n_neighbors, n_components, limit, threads, name):
+        self.calls.append((name, len(X)))
+        if name in self.instead:
+            raise self.instead[name]
+        if name in ("isomap", "lle"):
+            return Embedded(X[:, :2], 0.25)
+        spectrum = np.square(X - X.mean(axis=0)).sum(axis=0)[:3]
+        broken = 2e-5 if name == "csdp_original" else 0.0
+        proof = {"primal": 1.0, "dual": 1.0, "relative_gap": 3e-7, "violation": broken}
+        slowness = 8.0 if name.startswith("csdp") else 2.0
+        return Embedded(X[:, :2], slowness, float(spectrum.sum()), proof, spectrum.tolist())
+
+
+@pytest.fixture
+def fake(monkeypatch):
+    fake = Fake()
+
+    def embed(self, *arguments):
+        return fake(*arguments, name=self.name)
+
+    monkeypatch.setattr(Embedder, "embed", embed)
+    return fake
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    """An own current folder, and no data by accident."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("FROBMETRIC_DATA", raising=False)
+    monkeypatch.setitem(mvu.QUICK, "swiss_roll", {"n": 40})
+    monkeypatch.setitem(mvu.QUICK, "time", {"sizes": (20, 30)})
+    return tmp_path
+
+
+@pytest.fixture
+def teapot_folder(tmp_path):
+    """Made-up pictures that turn."""
+    angle = np.linspace(0, 2 * np.pi, 100, endpoint=False)[:, None]
+    values = 300 + 200 * np.cos(angle + np.linspace(0, 9, 1900))
+    folder = tmp_path / "data"
+    folder.mkdir()
+    np.savez(folder / "teapots_100_38x50.npz", X_rgbsum=values.astype(np.uint16))
+    return folder
+
+
+def run(*arguments, code=0):
+    words = ["reproduce", "mvu", "--quick", "--threads", "1", *map(str, arguments)]
+    result = CliRunner().invoke(app, words)
+    assert result.exit_code == code, (result.output, result.exception)
+    assert "Traceback" not in result.output
+    return result
+
+
+def pages(folder="mvu"):
+    return [Path(folder, name).read_text(encoding="utf-8") for name in ("index.md", "index.html")]
+
+
+class Balanced(HTMLParser):
+    """Fails on tags that are not closed in order; keeps the figures."""
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.images, self.tags = [], [], set()
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.add(tag)
+        if tag == "img":
+            self.images.append(dict(attributes)["src"])
+        elif tag != "meta":
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+def parsed(html):
+    parser = Balanced()
+    parser.feed(html)
+    assert parser.open == []
+    return parser
+
+
+# The whole of it
+
+
+def test_the_small_version_with_the_real_methods():
+    """CSDP may be missing; ours is certified, or the exit code would be 4."""
+    result = run("--only", "swiss_roll", "--only", "time", "--limit", "120")
+    assert "of 14 results are there" in result.stdout
+    for page in pages():
+        for words in ("small version", "our reconstruction", "ours (exact)", "CSDP (original)"):
+            assert words in page
+    assert re.search(r"\| ours \(exact\) \| [\d.]+ s \|", pages()[0])
+
+
+def test_all_figures_are_drawn_and_shown(fake, teapot_folder):
+    run("--data", teapot_folder)
+    files = [f"swiss_roll_{name}.png" for name in FIGURES]
+    files += [
+        f"{name}_{kind}.png"
+        for name in ("teapots", "teapots_3")
+        for kind in ("embeddings", "quality")
+    ]
+    files += ["time_seconds.png"]
+    markdown, html = pages()
+    assert parsed(html).images == files
+    assert re.findall(r"\]\((.*?)\)", markdown) == files
+    assert all(Path("mvu", file).read_bytes().startswith(b"\x89PNG") for file in files)
+
+
+def test_the_page_has_the_papers_numbers_and_the_scale(fake):
+    run("--only", "swiss_roll")
+    markdown, html = pages()
+    for page in (markdown, html):
+        for measure in mvu_paper.SPREAD["swiss_roll"].values():
+            assert all(f"{value:g}" in page for value in measure.values())
+        for words in (
+            "σ = 1e5",
+            "diameter",
+            "mean squared distance of neighbours",
+            "total variance",
+            "without which σ means nothing",
+        ):
+            assert words in page
+    assert "| CSDP (original) | 8.00 s |" in markdown
+    assert "| 3e-07 (distances off by 2e-05) |" in markdown
+    assert "takes 4.0 times as long as ours (exact)" in markdown
+
+
+def test_the_page_says_how_it_was_made(fake, teapot_folder):
+    run("-o", "my page", "--only", "teapots", "--limit", "77", "--data", teapot_folder)
+    html = pages("my page")[1]
+    assert "frobmetric reproduce mvu -o &#x27;my page&#x27; --only teapots --quick" in html
+    assert "--limit 77 --threads 1" in html
+    for words in ("limit: 77 s", "threads: 1", "numpy: ", "scikit-learn: ", "cores"):
+        assert words in html
+
+
+def test_the_figure_of_time_has_a_table(fake):
+    fake.instead = {"csdp_original": TimeLimitExceeded(5.0)}
+    run("--only", "time")
+    markdown = pages()[0]
+    assert "| 20 | 2.00 s | 2.00 s | \\> 5 s | 8.00 s |" in markdown
+    assert "| 30 | 2.00 s | 2.00 s | – | 8.00 s |" in markdown
+    assert "\\> 3600 s at n = 20" in markdown
+    assert "about 15 times faster" in markdown
+
+
+def test_json_has_every_cell(fake):
+    result = run("--only", "time", "--json")
+    found = json.loads(result.stdout, parse_constant=pytest.fail)
+    assert found["exit_code"] == 0
+    assert len(found["cells"]) == 8
+    assert {cell["outcome"] for cell in found["cells"]} == {"done"}
+    assert found["page"] == str(Path("mvu", "index.html"))
+    assert "embedding" not in found["cells"][0]
+
+
+# Going on
+
+
+def test_a_second_run_computes_nothing(fake):
+    run("--only", "swiss_roll")
+    before, fake.calls = pages(), []
+    result = run("--only", "swiss_roll")
+    assert fake.calls == []
+    assert result.stderr == ""
+    assert pages() == before
+
+
+def test_ctrl_c_leaves_what_is_finished_and_says_how_to_go_on(fake):
+    fake.instead = {"ours_1e5": KeyboardInterrupt()}
+    result = run("--only", "swiss_roll", code=130)
+    assert "2 of 6 results are there" in result.stdout
+    assert "To go on: frobmetric reproduce mvu -o mvu --only swiss_roll --quick" in result.stderr
+    assert "| Isomap | 0.250 s |" in pages()[0]
+    assert "not run yet" in pages()[0]
+    fake.instead, fake.calls = {}, []
+    run("--only", "swiss_roll")
+    assert [name for name, _ in fake.calls] == [
+        "ours_1e5",
+        "ours_exact",
+        "csdp_original",
+        "csdp_well_posed",
+    ]
+
+
+def test_the_page_keeps_what_other_runs_left(fake):
+    run("--only", "time")
+    run("--only", "swiss_roll")
+    titles = re.findall(r"^## (.*)$", pages()[0], re.MULTILINE)
+    assert titles == ["Swiss roll", "Time against n", "How this was made"]
+
+
+# What is missing
+
+
+def test_missing_data_leave_an_experiment_out_and_the_others_go_on(fake):
+    result = run("--only", "teapots", "--only", "time")
+    assert "warning: teapots was left out: the data file teapots_100_38x50.npz" in result.stderr
+    assert "Left out: the data file teapots\\_100\\_38x50.npz" in pages()[0]
+    assert len(fake.calls) == 8
+
+
+def test_nothing_that_can_be_run_is_an_error():
+    result = run("--only", "faces", code=3)
+    assert "frey_faces.npz is needed, and no data folder was given" in result.stderr
+    assert "Left out" in pages()[1]
+
+
+def test_csdp_that_is_not_installed_is_said(fake):
+    fake.instead = {"csdp_original": RivalMissing("csdp cannot run here: <there> is none")}
+    result = run("--only", "swiss_roll")
+    assert "CSDP (original)   not installed   (csdp cannot run" in result.stderr
+    assert "csdp cannot run here: &lt;there&gt; is none" in pages()[1]
+
+
+@pytest.mark.parametrize("name", ["ours_exact", "ours_1e5"])
+def test_ours_without_an_answer_is_not_certified(name, fake):
+    fake.instead = {name: TimeLimitExceeded(5.0)}
+    run("--only", "swiss_roll", code=4)
+
+
+def test_without_matplotlib_there_is_a_page(fake, monkeypatch):
+    def refuse(*arguments):
+        raise MissingExtraError("this needs matplotlib; install it")
+
+    monkeypatch.setattr(mvu_figures, "require", refuse)
+    result = run("--only", "time")
+    assert "no figures: this needs matplotlib" in result.stderr
+    assert parsed(pages()[1]).images == []
+
+
+# Wrong usage
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["--only", "roll"], 2, "swiss_roll"),
+        (["--limit", "0"], 2, "0 is not positive"),
+        (["--threads", "0"], 2, "'--threads'"),
+        (["--data", "nowhere"], 2, "nowhere"),
+        (["-o", "file"], 3, "file is not a folder; give --output another name"),
+        (["-o", "file/below"], 3, "file/below is not a folder"),
+    ],
+)
+def test_mistakes_are_named(arguments, code, words, fake):
+    Path("file").write_text("")
+    assert words in run(*arguments, code=code).stderr
+    assert fake.calls == []
+
+
+def test_the_options_name_the_experiments():
+    assert [name.value for name in MVUExperiment] == list(mvu.EXPERIMENTS)
+
+
+# The page itself
+
+
+def test_everything_is_escaped(tmp_path):
+    evil = "<script>alert('&')</script> | *a* _b_ `c`"
+    blocks = [
+        Heading(evil),
+        Paragraph(evil),
+        Code(evil),
+        Figure("a.png", evil),
+        Table([evil, "b"], [[evil, evil]], evil, texts=("b",)),
+    ]
+    markdown, html = (path.read_text() for path in write_page(tmp_path, evil, blocks))
+    assert "script" not in parsed(html).tags
+    assert "<script" not in html
+    rows = [line for line in markdown.splitlines() if line.startswith("| ")]
+    assert all(len(re.findall(r"(?<!\\)\|", row)) == 3 for row in rows)
+    assert not re.search(r"^[^ \n].*(?<!\\)[<*`]", markdown, re.MULTILINE)
+
+
+def test_a_page_is_replaced_whole_or_not_at_all(tmp_path, monkeypatch):
+    write_page(tmp_path, "first", [])
+    monkeypatch.setattr(reproduce_page, "_html", lambda *arguments: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        write_page(tmp_path, "second", [])
+    assert "first" in (tmp_path / "index.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, "–"),
+        (0.0, "0"),
+        (0.03282, "0.03282"),
+        (12422.4, "12,422"),
+        (5.982, "5.982"),
+        (2e9, "2.000e+09"),
+        (1e-5, "1.000e-05"),
+        (-0.5, "-0.5000"),
+        (9.9999, "10.00"),
+    ],
+)
+def test_numbers_are_short(value, text):
+    assert number(value) == text

@@ -1,0 +1,110 @@
+"""What each constructor argument may be, and the errors that say so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from numbers import Integral, Real
+
+import numpy as np
+
+try:
+    # scikit-learn's own class, so that its checks and its users recognise the error
+    from sklearn.utils._param_validation import InvalidParameterError
+except ImportError:
+
+    class InvalidParameterError(ValueError, TypeError):
+        """A constructor argument of the wrong type or value."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A test of a value, and the words for what passes it."""
+
+    expected: str
+    is_met: Callable[[object], bool]
+
+    def __or__(self, other):
+        return Rule(
+            f"{self.expected} or {other.expected}",
+            lambda value: self.is_met(value) or other.is_met(value),
+        )
+
+
+def integer(at_least):
+    return Rule(
+        f"an integer of at least {at_least}",
+        lambda value: _is_number(value, Integral) and value >= at_least,
+    )
+
+
+def choice(names):
+    known = sorted(names)
+    return Rule(f"one of {known}", lambda value: isinstance(value, str) and value in known)
+
+
+def _is_number(value, kind):
+    return isinstance(value, kind) and not isinstance(value, (bool, np.bool_))
+
+
+def _is_seed(value):
+    return _is_number(value, Integral) or isinstance(value, np.random.RandomState)
+
+
+def _is_array_like(value):
+    return isinstance(value, Iterable) and not isinstance(value, (str, bytes))
+
+
+NONE = Rule("None", lambda value: value is None)
+POSITIVE = Rule(
+    "a positive finite number", lambda value: _is_number(value, Real) and 0 < value < np.inf
+)
+NOT_NEGATIVE = Rule(
+    "a finite number of at least 0", lambda value: _is_number(value, Real) and 0 <= value < np.inf
+)
+FLAG = Rule("True or False", lambda value: isinstance(value, (bool, np.bool_)))
+WHOLE = Rule("an integer", lambda value: _is_number(value, Integral))
+SEED = Rule("an integer, a RandomState", _is_seed)
+MATRIX = Rule("a matrix", _is_array_like)
+NUMBERS = Rule("a sequence of numbers", _is_array_like)
+CALLABLE = Rule("a function", callable)
+FOLDS = Rule(
+    "a number of folds, a splitter or an iterable of splits",
+    lambda value: (
+        _is_number(value, Integral)
+        or _is_array_like(value)
+        or (hasattr(value, "split") and not isinstance(value, str))
+    ),
+)
+
+
+def check_parameters(estimator, rules):
+    """Raise `InvalidParameterError` for the first argument that breaks its rule."""
+    for name, rule in rules.items():
+        value = getattr(estimator, name)
+        if not rule.is_met(value):
+            raise InvalidParameterError(
+                f"The {name!r} parameter of {type(estimator).__name__} must be {rule.expected}. "
+                f"Got {value!r} instead."
+            )
+
+
+def check_psd(name, value, n_features):
+    """A symmetric positive semidefinite matrix of this order, as float64."""
+    matrix = np.asarray(value, dtype=np.float64)
+    if matrix.shape != (n_features, n_features):
+        raise ValueError(
+            f"{name} has shape {matrix.shape}; X has {n_features} features, so expected "
+            f"({n_features}, {n_features})"
+        )
+    if not np.isfinite(matrix).all():
+        raise ValueError(f"{name} contains NaN or infinity")
+    size = np.abs(matrix).max(initial=0.0)
+    if not np.allclose(matrix, matrix.T, rtol=0, atol=1e-8 * size):
+        raise ValueError(f"{name} is not symmetric; pass ({name} + {name}.T) / 2 if it should be")
+    smallest = np.linalg.eigvalsh(matrix)[0]
+    if smallest < -1e-8 * size:
+        raise ValueError(
+            f"{name} has the eigenvalue {smallest:.3g}; a metric must be positive semidefinite"
+        )
+    return (matrix + matrix.T) / 2

@@ -1,0 +1,17 @@
+"""Comparison data: reading, checking, merging, splitting and evaluation."""
+
+from .encoding import count_contradictions, merge_comparisons
+from .evaluation import accuracy_difference, comparison_accuracy, noise_ceiling
+from .formats import read_comparisons, write_comparisons
+from .splitting import ObjectSplit
+
+__all__ = [
+    "ObjectSplit",
+    "accuracy_difference",
+    "comparison_accuracy",
+    "count_contradictions",
+    "merge_comparisons",
+    "noise_ceiling",
+    "read_comparisons",
+    "write_comparisons",
+]

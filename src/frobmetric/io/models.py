@@ -1,0 +1,311 @@
+"""Models as safetensors files: numbers and JSON, no pickle; nothing in a file is executed.
+
+Tensors: `components` and `history`; with kept dual variables `dual_coef` and `triplets.<name>`;
+`prior_factor` with a prior by name; `prior_components` after an update; `X_fit` with a kernel of
+samples; one for each parameter that is an array, such as `prior`; for FrobMetricCV `grid` and
+`cv_errors`. All else is in the header, as text: see `_header`.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import warnings
+from dataclasses import asdict
+from operator import index
+from pathlib import Path
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.validation import check_is_fitted
+
+from .._atomic import replacing
+from .._extras import require
+from ..core import Certificate, Step
+from ..metric import (
+    BoostMetric,
+    FrobMetric,
+    FrobMetricCV,
+    PairFrobMetric,
+    QuadrupletFrobMetric,
+    TripletFrobMetric,
+)
+from ..metric.sets import triplets_from_arrays
+from .model_checks import check_model, check_triplet_arrays
+
+#: What the header says of itself, and the newest layout that this code reads and writes.
+FORMAT, FORMAT_VERSION = "frobmetric", 1
+#: The only classes that a file can name.
+CLASSES = {
+    kind.__name__: kind
+    for kind in (
+        BoostMetric,
+        FrobMetric,
+        FrobMetricCV,
+        PairFrobMetric,
+        QuadrupletFrobMetric,
+        TripletFrobMetric,
+    )
+}
+#: Fitted attributes that are arrays, and the tensors that hold them.
+ARRAYS = {
+    "components_": "components",
+    "dual_coef_": "dual_coef",
+    "prior_factor_": "prior_factor",
+    "prior_components_": "prior_components",
+    "X_fit_": "X_fit",
+    "Cs_": "grid",
+    "cv_errors_": "cv_errors",
+}
+#: Fitted attributes that are single values, and what makes them of JSON's.
+SCALARS = {
+    "n_features_in_": index,
+    "scale_": float,
+    "unit_": float,
+    "rank_": index,
+    "n_iter_": index,
+    "n_triplets_": index,
+    "status_": str,
+    "C_": float,
+    "n_directions_": index,
+    "kept_variance_": float,
+    "gamma_": float,
+    "n_contradictions_": index,
+    "threshold_": float,
+    "learned_threshold_": float,
+    "prior_threshold_": float,
+}
+#: Parameters that belong to a run, not to the model.
+NOT_SAVED = ("callback", "preprocessor")
+
+
+def save(estimator, path):
+    """Write a fitted estimator to a safetensors file, whole or not at all.
+
+    The dual variables are written if the fit kept them (`keep_dual=True`), so that `certify` can
+    prove the loaded model again. With an rbf or polynomial kernel the training samples are, which
+    `transform` needs. The callback and the preprocessor are not written: they belong to a run, and
+    load as None. Any other parameter that is neither a plain value nor an array, such as a
+    RandomState, is left at its default, with a warning.
+
+    Parameters
+    ----------
+    estimator : object
+        A fitted `FrobMetric`, `FrobMetricCV`, `BoostMetric`, `TripletFrobMetric`,
+        `QuadrupletFrobMetric` or `PairFrobMetric`.
+    path : str or Path
+        An existing file is replaced only when the new one is complete.
+
+    Raises
+    ------
+    TypeError
+        If it is of another class, or has a kernel of sparse samples.
+    ValueError
+        If its parameters were changed after fit and no longer belong to what was learned.
+    """
+    name = type(estimator).__name__
+    if CLASSES.get(name) is not type(estimator):
+        raise TypeError(f"a {name} cannot be saved; expected one of {sorted(CLASSES)}")
+    check_is_fitted(estimator, "components_")
+    if sp.issparse(getattr(estimator, "X_fit_", None)):
+        raise TypeError(
+            f"kernel={estimator.kernel!r} compares with the training samples, which are sparse and "
+            "cannot be written; fit to X.toarray() if that is small enough, or with kernel='linear'"
+        )
+    _check_unchanged(estimator)
+    safetensors = require("safetensors.numpy", "cli")
+    parameters, arrays = _parameters(estimator)
+    tensors = _fitted_tensors(estimator) | arrays
+    header = _header(estimator, parameters, tensors)
+    content = {key: np.ascontiguousarray(value) for key, value in tensors.items()}
+    with replacing(path) as file:
+        file.write(safetensors.save(content, header))
+
+
+def load(path):
+    """Read an estimator that `save` wrote.
+
+    Parameters
+    ----------
+    path : str or Path
+
+    Returns
+    -------
+    estimator
+        Of the class that was saved; it transforms to the same bits. A learner from tuples has no
+        preprocessor: give it formed tuples, or set one with `set_params`.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    ValueError
+        If it is no model of frobmetric, of a newer format, or damaged.
+    """
+    tensors, header = _read(Path(path))
+    _check_format(path, header)
+    try:
+        return _rebuild(tensors, header)
+    except KeyError as error:
+        raise ValueError(f"{path} is damaged: it lacks {error}") from error
+    except (TypeError, ValueError, AttributeError, RecursionError) as error:
+        raise ValueError(f"{path} is damaged: {error}") from error
+
+
+def _check_unchanged(estimator):
+    """What could not be loaded again is not written."""
+    try:
+        check_model(estimator)
+    except ValueError as error:
+        raise ValueError(
+            f"this {type(estimator).__name__} cannot be saved: {error}; parameters were changed "
+            "after fit; fit again"
+        ) from error
+
+
+def _fitted_tensors(estimator):
+    tensors = {
+        tensor: getattr(estimator, attribute)
+        for attribute, tensor in ARRAYS.items()
+        if hasattr(estimator, attribute)
+    }
+    if hasattr(estimator, "triplets_"):
+        arrays = estimator.triplets_.to_arrays()
+        tensors |= {f"triplets.{name}": array for name, array in arrays.items()}
+    history = np.array(estimator.history_, dtype=np.float64)
+    tensors["history"] = history.reshape(-1, len(Step._fields))
+    return tensors
+
+
+def _parameters(estimator):
+    """The parameters as JSON values, and apart those that are arrays."""
+    parameters, arrays, lost = {}, {}, []
+    for name, value in estimator.get_params(deep=False).items():
+        if name in NOT_SAVED:
+            continue
+        try:
+            if getattr(value, "ndim", 0) > 0:
+                arrays[name] = np.asarray(value, dtype=np.float64)
+                parameters[name] = {"tensor": name}
+            else:
+                parameters[name] = _to_json(value)
+        except (TypeError, ValueError):
+            lost.append(f"{name}={value!r}")
+    if lost:
+        warnings.warn(
+            f"{', '.join(lost)} cannot be written to a file and will load as the default; the "
+            "learned metric is not affected, only what a new fit would do",
+            UserWarning,
+            stacklevel=3,
+        )
+    return parameters, arrays
+
+
+def _header(estimator, parameters, tensors):
+    from .. import __version__
+
+    fitted = {name: getattr(estimator, name) for name in SCALARS if hasattr(estimator, name)}
+    parts = {
+        "parameters": parameters,
+        "fitted": _to_json(fitted),
+        "feature_names": _to_json(list(getattr(estimator, "feature_names_in_", []))),
+        "certificate": _to_json(asdict(estimator.certificate_)),
+        # the order in memory decides how BLAS rounds, so it is part of the model
+        "tensors": {key: "F" if np.isfortran(value) else "C" for key, value in tensors.items()},
+        "output": getattr(estimator, "_sklearn_output_config", {}).get("transform"),
+    }
+    return {
+        "format": FORMAT,
+        "format_version": str(FORMAT_VERSION),
+        "frobmetric_version": __version__,
+        "class": type(estimator).__name__,
+    } | {key: json.dumps(part, allow_nan=False) for key, part in parts.items()}
+
+
+def _read(path):
+    """The tensors and the header of a safetensors file."""
+    safetensors = require("safetensors", "cli")
+    if not path.is_file():
+        what = "is not a file" if path.exists() else "does not exist"
+        raise FileNotFoundError(f"{path} {what}; expected a model saved by frobmetric")
+    try:
+        with safetensors.safe_open(path, framework="np") as file:
+            return {key: file.get_tensor(key) for key in file.keys()}, file.metadata() or {}  # noqa: SIM118
+    except (safetensors.SafetensorError, TypeError, AttributeError) as error:
+        raise ValueError(f"{path} is not a whole safetensors file ({error})") from error
+
+
+def _check_format(path, header):
+    if header.get("format") != FORMAT:
+        raise ValueError(f"{path} is a safetensors file, but not a model saved by frobmetric")
+    version = header.get("format_version", "")
+    if not version.isdecimal():
+        raise ValueError(f"{path} has format version {version!r}; expected a number")
+    if int(version) > FORMAT_VERSION:
+        raise ValueError(
+            f"{path} has format version {version} (frobmetric "
+            f"{header.get('frobmetric_version', '?')}); this frobmetric reads versions up to "
+            f"{FORMAT_VERSION}: upgrade it"
+        )
+
+
+def _rebuild(tensors, header):
+    orders = json.loads(header["tensors"])
+    # copied: what the library hands out need be neither aligned nor writable
+    tensors = {key: np.array(tensors[key], order=order) for key, order in orders.items()}
+
+    def part(name):
+        return json.loads(header[name], object_hook=lambda value: _from_json(value, tensors))
+
+    if header["class"] not in CLASSES:
+        raise ValueError(f"class {header['class']!r} is not known; expected {sorted(CLASSES)}")
+    estimator = CLASSES[header["class"]](**part("parameters"))
+    estimator.certificate_ = Certificate(**{k: float(v) for k, v in part("certificate").items()})
+    for name, value in part("fitted").items():
+        if name in SCALARS:
+            setattr(estimator, name, SCALARS[name](value))
+    if names := part("feature_names"):
+        estimator.feature_names_in_ = np.array(names, dtype=object)
+    _restore_arrays(estimator, tensors)
+    check_model(estimator)
+    if hasattr(estimator, "partial_fit") and not hasattr(estimator, "unit_"):
+        estimator.unit_ = estimator.scale_  # in older files an update had its own unit
+    return estimator if part("output") is None else estimator.set_output(transform=part("output"))
+
+
+def _restore_arrays(estimator, tensors):
+    for attribute, tensor in ARRAYS.items():
+        if tensor in tensors:
+            setattr(estimator, attribute, tensors[tensor])
+    estimator.history_ = [
+        Step(primal, dual, gap, int(rank), seconds)
+        for primal, dual, gap, rank, seconds in tensors["history"].tolist()
+    ]
+    prefix = "triplets."
+    arrays = {key.removeprefix(prefix): t for key, t in tensors.items() if key.startswith(prefix)}
+    if arrays:
+        check_triplet_arrays(arrays)
+        estimator.triplets_ = triplets_from_arrays(arrays)
+
+
+def _to_json(value):
+    """Plain values with infinities and NaN spelt out, which JSON does not have."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return {"float": str(value)}
+    if isinstance(value, (list, tuple)):
+        return [_to_json(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _to_json(item) for key, item in value.items()}
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    raise TypeError(f"{value!r} is not a plain value")
+
+
+def _from_json(value, tensors):
+    if set(value) == {"float"}:
+        return float(value["float"])
+    if set(value) == {"tensor"}:
+        return tensors[value["tensor"]]
+    return value

@@ -1,0 +1,1 @@
+"""How unfolding problems are solved."""

@@ -1,0 +1,1 @@
+"""Sparse symmetric matrices on a graph."""

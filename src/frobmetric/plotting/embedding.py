@@ -1,0 +1,359 @@
+"""`EmbeddingDisplay` and `SpectrumDisplay`: an embedding, and how many dimensions it needs."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.utils.validation import check_array, check_is_fitted
+
+from .._extras import require
+from .metric import COLOURS, MAX_LEGEND, _colours, _lighten
+
+#: The longer side of a thumbnail, as a share of the longer side of the embedding.
+THUMBNAIL = 0.11
+
+
+class EmbeddingDisplay:
+    """The points of an embedding in the plane of its first two coordinates.
+
+    Make one with `from_estimator` or `from_embedding`, as scikit-learn's displays are made.
+
+    Parameters
+    ----------
+    embedding : ndarray of shape (n_samples, n_components)
+        One coordinate is drawn as a line; of three or more the first two are drawn, and the
+        labels say so.
+    color : ndarray of shape (n_samples,), optional
+        What colours the points. Texts, and whole numbers of at most 10 different values, are
+        classes and get a legend; other numbers get a colour bar.
+    color_name : str, optional
+        The title of the legend or bar.
+    images : ndarray of shape (n_samples, height, width) or (n_samples, height, width, 3), optional
+        Grey values or colours, of which some are shown at their points.
+
+    Attributes
+    ----------
+    figure_ : matplotlib Figure
+    ax_ : matplotlib Axes
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_swiss_roll
+    >>> from sklearn.manifold import Isomap
+    >>> from frobmetric.plotting.embedding import EmbeddingDisplay
+    >>> X, position = make_swiss_roll(100, random_state=0)
+    >>> unrolled = Isomap(n_neighbors=8).fit(X)
+    >>> display = EmbeddingDisplay.from_estimator(unrolled, color=position)  # doctest: +SKIP
+    >>> display.figure_.savefig("unrolled.png")  # doctest: +SKIP
+    """
+
+    def __init__(self, *, embedding, color=None, color_name=None, images=None):
+        self.embedding = embedding
+        self.color = color
+        self.color_name = color_name
+        self.images = images
+
+    @classmethod
+    def from_estimator(cls, estimator, *, color=None, color_name=None, images=None, **options):
+        """Draw the `embedding_` of a fitted estimator.
+
+        Parameters
+        ----------
+        estimator : estimator with `embedding_`
+        color, color_name, images
+            As of the class.
+        **options
+            Of `plot`.
+
+        Returns
+        -------
+        EmbeddingDisplay
+        """
+        check_is_fitted(estimator, "embedding_")
+        return cls.from_embedding(
+            estimator.embedding_, color=color, color_name=color_name, images=images, **options
+        )
+
+    @classmethod
+    def from_embedding(cls, embedding, *, color=None, color_name=None, images=None, **options):
+        """Draw points; parameters as of the class and of `plot`."""
+        embedding = check_array(embedding, dtype=np.float64, input_name="embedding")
+        color = None if color is None else np.asarray(color)
+        images = None if images is None else np.asarray(images)
+        _require_one_each(len(embedding), color=color, images=images)
+        if color is not None and color.ndim != 1:
+            raise ValueError(f"color has shape {color.shape}; expected one value for each sample")
+        if images is not None and not (images.ndim == 3 or images.shape[3:] in ((3,), (4,))):
+            raise ValueError(
+                f"images has shape {images.shape}; expected (n_samples, height, width) or "
+                "(n_samples, height, width, 3): reshape flat images"
+            )
+        display = cls(embedding=embedding, color=color, color_name=color_name, images=images)
+        return display.plot(**options)
+
+    def plot(self, ax=None, *, path=False, n_thumbnails=20, cmap="viridis", title=None):
+        """Draw, on these axes or in a new figure.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+        path : bool
+            Join the points in their order.
+        n_thumbnails : int
+            Images to show at most; fewer where they would overlap.
+        cmap : str
+            The colour map of numbers.
+        title : str, optional
+
+        Returns
+        -------
+        EmbeddingDisplay
+        """
+        points = plane(self.embedding)
+        self.ax_, self.figure_ = ax, _ = new_axes(ax, plane_size(points))
+        if path:
+            ax.plot(*points.T, color="0.7", linewidth=1, zorder=1)
+        colours = self._plot_points(ax, points, cmap)
+        label_plane(ax, self.embedding.shape[1])
+        if self.images is not None:
+            self._plot_thumbnails(ax, points, colours, n_thumbnails)
+        if title is not None:
+            ax.set_title(title)
+        return self
+
+    def _plot_points(self, ax, points, cmap):
+        """The scatter with its legend or bar; the colours of the points."""
+        # in random order, so that no class hides another
+        order = np.random.default_rng(0).permutation(len(points))
+        style = {"s": np.clip(6000 / len(points), 4, 24), "linewidths": 0, "zorder": 2}
+        if self.color is None:
+            ax.scatter(*points[order].T, color=COLOURS[0], **style)
+            return np.tile(_colours(1), (len(points), 1))
+        if not _is_classes(self.color):
+            drawn = ax.scatter(*points[order].T, c=self.color[order], cmap=cmap, **style)
+            self.figure_.colorbar(drawn, ax=ax, label=self.color_name or "", shrink=0.8)
+            return drawn.to_rgba(self.color)
+        classes, labels = np.unique(self.color, return_inverse=True)
+        colours = _colours(len(classes))
+        ax.scatter(*points[order].T, color=colours[labels[order]], **style)
+        self._add_legend(ax, classes, colours)
+        return colours[labels]
+
+    def _add_legend(self, ax, classes, colours):
+        if len(classes) > MAX_LEGEND:
+            return
+        for name, colour in zip(classes, colours, strict=True):
+            ax.scatter([], [], color=[colour], label=str(name), s=24)
+        ax.legend(
+            title=self.color_name, loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False
+        )
+
+    def _plot_thumbnails(self, ax, points, colours, n_thumbnails):
+        size = _thumbnail_size(points, self.images.shape[1:3])
+        limits = self.images.min(), self.images.max()  # one grey scale for all
+        for i in spread_out(points, size, n_thumbnails):
+            (left, bottom), (right, top) = points[i] - size / 2, points[i] + size / 2
+            extent = (left, right, bottom, top)
+            ax.imshow(
+                self.images[i], cmap="gray", vmin=limits[0], vmax=limits[1], extent=extent, zorder=3
+            )
+            corners = [left, right, right, left, left], [bottom, bottom, top, top, bottom]
+            ax.plot(*corners, color=colours[i], linewidth=1.5, zorder=4)
+        ax.set_aspect("equal", adjustable="datalim")
+        ax.autoscale_view()
+
+
+class SpectrumDisplay:
+    """Eigenvalues of the Gram matrix of an embedding, as shares of its variance.
+
+    Make one with `from_estimator` or `from_eigenvalues`.
+
+    Parameters
+    ----------
+    shares : ndarray of shape (n_eigenvalues,)
+        Falling; what rounding made negative is zero.
+    n_components : int, optional
+        Dimensions that are kept.
+
+    Attributes
+    ----------
+    figure_ : matplotlib Figure
+    ax_ : matplotlib Axes
+
+    Examples
+    --------
+    >>> from frobmetric.plotting.embedding import SpectrumDisplay
+    >>> display = SpectrumDisplay.from_eigenvalues([6, 3, 1], n_components=2)  # doctest: +SKIP
+    >>> display.ax_.get_title()  # doctest: +SKIP
+    '90.0% of the variance in 2 dimensions'
+    """
+
+    def __init__(self, *, shares, n_components=None):
+        self.shares = shares
+        self.n_components = n_components
+
+    @classmethod
+    def from_estimator(cls, estimator, *, total=None, **options):
+        """Draw the `eigenvalues_` of a fitted estimator.
+
+        Parameters
+        ----------
+        estimator : estimator with `eigenvalues_`
+            Its `embedding_`, if there is one, tells which dimensions are kept.
+        total : float, optional
+            The sum of all eigenvalues, where `eigenvalues_` holds the largest only.
+        **options
+            Of `plot`.
+
+        Returns
+        -------
+        SpectrumDisplay
+        """
+        check_is_fitted(estimator, "eigenvalues_")
+        embedding = getattr(estimator, "embedding_", None)
+        n_components = None if embedding is None else embedding.shape[1]
+        return cls.from_eigenvalues(
+            estimator.eigenvalues_, n_components=n_components, total=total, **options
+        )
+
+    @classmethod
+    def from_eigenvalues(cls, eigenvalues, *, n_components=None, total=None, **options):
+        """Draw eigenvalues in any order; parameters as of `from_estimator`."""
+        values = np.asarray(eigenvalues, dtype=np.float64)
+        if values.ndim != 1 or not len(values) or not np.isfinite(values).all():
+            raise ValueError(
+                f"eigenvalues has shape {values.shape}; expected a vector of finite numbers"
+            )
+        values = np.maximum(np.sort(values)[::-1], 0.0)
+        total = values.sum() if total is None else total
+        shares = values / total if total > 0 else values
+        return cls(shares=shares, n_components=n_components).plot(**options)
+
+    def plot(self, ax=None, *, log=False, n_shown=10):
+        """Draw, on these axes or in a new figure.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+        log : bool
+            A logarithmic axis, on which small eigenvalues are seen and no sum is drawn.
+        n_shown : int
+            Dimensions to show at most.
+
+        Returns
+        -------
+        SpectrumDisplay
+        """
+        self.ax_, self.figure_ = ax, _ = new_axes(ax, (6.0, 4.0))
+        shown = self.shares[:n_shown]
+        dimensions = np.arange(1, len(shown) + 1)
+        n_kept = len(self.shares) if self.n_components is None else self.n_components
+        colours = np.where(dimensions <= n_kept, COLOURS[0], COLOURS[4])
+        ax.bar(dimensions, 100 * shown, color=colours, width=0.7)
+        if log:
+            _scale_log(ax, 100 * shown)
+        else:
+            self._plot_sum(ax, dimensions)
+        ax.set_xlim(0.4, len(shown) + 0.6)
+        ax.xaxis.get_major_locator().set_params(integer=True, nbins=12)
+        ax.set_xlabel("dimension")
+        ax.set_ylabel("share of the variance, %")
+        ax.set_title(self._title())
+        _lighten(ax)
+        return self
+
+    def _plot_sum(self, ax, dimensions):
+        cumulative = 100 * np.cumsum(self.shares)[: len(dimensions)]
+        ax.plot(
+            dimensions,
+            cumulative,
+            "o-",
+            markersize=4,
+            color=COLOURS[5],
+            label="sum up to this dimension",
+        )
+        ax.set_ylim(0, 108)
+        ax.legend(frameon=False, loc="best")
+
+    def _title(self):
+        if self.n_components is None:
+            return f"Spectrum: {np.count_nonzero(self.shares)} positive eigenvalues"
+        dimensions = "1 dimension" if self.n_components == 1 else f"{self.n_components} dimensions"
+        return f"{self.shares[: self.n_components].sum():.1%} of the variance in {dimensions}"
+
+
+def new_axes(ax, size):
+    """These axes, or those of a new figure of this size in inches; and their figure."""
+    plt = require("matplotlib.pyplot", "plot")
+    if ax is None:
+        _, ax = plt.subplots(figsize=size, layout="constrained")
+    return ax, ax.figure
+
+
+def plane(points):
+    """The first two coordinates; a second one of zeros if there is only one."""
+    return np.pad(points[:, :2], ((0, 0), (0, max(0, 2 - points.shape[1]))))
+
+
+def plane_size(points):
+    """Inches of a figure in which these points leave no large part empty."""
+    width, height = np.ptp(points, axis=0)
+    return 6.5, float(np.clip(1.2 + 5 * height / (width or 1.0), 2.4, 6.0))
+
+
+def label_plane(ax, n_components):
+    """Axes of equal units that say which coordinates they show, of how many."""
+    of_more = f" of {n_components}" if n_components > 2 else ""
+    ax.set_xlabel(f"coordinate 1{of_more}")
+    ax.set_ylabel(f"coordinate 2{of_more}" if n_components > 1 else "")
+    ax.set_aspect("equal", adjustable="datalim")
+    _lighten(ax)
+    if n_components == 1:
+        ax.set_yticks([])
+        ax.spines["left"].set_visible(False)
+
+
+def spread_out(points, size, n_chosen):
+    """Points far from each other, so that boxes of this size around them do not overlap.
+
+    Each next one is the farthest from those chosen, where a box is the unit of distance.
+    """
+    chosen = [int(np.linalg.norm(points - points.mean(axis=0), axis=1).argmax())]
+    distance = np.full(len(points), np.inf)
+    while len(chosen) < n_chosen:
+        boxes_away = (np.abs(points - points[chosen[-1]]) / size).max(axis=1)
+        distance = np.minimum(distance, boxes_away)
+        if distance.max() < 1:
+            break
+        chosen.append(int(distance.argmax()))
+    return chosen[:n_chosen]
+
+
+def _thumbnail_size(points, shape):
+    """Width and height of a thumbnail in the units of the embedding."""
+    longest = np.ptp(points, axis=0).max() or 1.0
+    height, width = shape
+    return THUMBNAIL * longest * np.array([width, height]) / max(height, width)
+
+
+def _is_classes(color):
+    if color.dtype.kind not in "iuf":
+        return True
+    is_whole = bool((color == np.round(color)).all())
+    return is_whole and len(np.unique(color)) <= MAX_LEGEND
+
+
+def _require_one_each(n, **arrays):
+    for name, array in arrays.items():
+        if array is not None and (array.ndim == 0 or len(array) != n):
+            raise ValueError(
+                f"{name} has shape {array.shape} and the embedding {n} points; "
+                f"expected one of {name} for each point"
+            )
+
+
+def _scale_log(ax, values):
+    """A logarithmic axis that starts a little below the smallest positive value."""
+    positive = values[values > 0]
+    if len(positive):
+        ax.set_yscale("log")
+        ax.set_ylim(positive.min() / 3, 2 * positive.max())

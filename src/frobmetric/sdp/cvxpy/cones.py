@@ -1,0 +1,310 @@
+"""Conic problems as cvxpy gives them, turned into SDPs of ours, and the way back.
+
+cvxpy's problem is to minimise c.x with b - A x in K, a product of zeros, non-negative numbers,
+second-order cones and positive semidefinite matrices; x is free. Both that problem and its dual,
+minimise b.v with A'v = -c and v in the dual cone, have the form
+
+    minimise cf.f + cp.p   with  F f + G p = h,  f free and p in a cone.
+
+Our SDPs have no free variables: `Elimination` takes f out, exactly. Either form can then be solved.
+The numbers of their rows sum to the dimension of the cone; `translate` takes the smaller one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+import numpy as np
+import scipy.sparse as sp
+
+from ...core import PSD, FrobeniusSDP, Hard, Nonnegative, Product, Sparse
+from ...core.cones import Cone
+from ...core.types import Index, Symmetric, Vector
+from ..infeasibility import Ray
+from .elimination import DEPENDENT, EQUAL, Elimination
+
+#: Second-order cones of larger dimension become a tree of smaller ones.
+LARGEST_CONE = 40
+
+#: Which variables and which rows are those of the problem that was given; all of them.
+Own: TypeAlias = tuple[slice, Index | slice]
+OWN: Own = (slice(None), slice(None))
+
+
+@dataclass(frozen=True)
+class Dims:
+    """The cones of K, in this order: zeros, numbers, second-order cones, orders of matrices."""
+
+    zero: int
+    nonneg: int
+    soc: tuple[int, ...] = ()
+    psd: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Conic:
+    """minimise x.P x / 2 + c.x with b - A x in K; matrices in K are scaled lower triangles.
+
+    Attributes
+    ----------
+    A : sparse array of shape (n_rows, n_variables)
+    b, c : ndarrays of shape (n_rows,) and (n_variables,)
+    P : sparse array of shape (n_variables, n_variables)
+    dims : Dims
+    """
+
+    A: sp.csr_array
+    b: Vector
+    c: Vector
+    P: sp.csr_array
+    dims: Dims
+
+    def value(self, x: Vector) -> float:
+        """The objective."""
+        return float(self.c @ x) + float(x @ (self.P @ x)) / 2
+
+
+@dataclass(frozen=True)
+class Proof:
+    """That a conic problem is "infeasible", by multipliers, or "unbounded", by a direction."""
+
+    status: str
+    x: Vector | None = None
+    multipliers: Vector | None = None
+
+
+def translate(conic: Conic) -> Translation:
+    """The SDP of a conic problem: with a Frobenius term if that is what P is, else plain."""
+    if conic.P.nnz and not conic.dims.soc:
+        found = Translation(conic, is_primal=True)
+        if found.is_exact:
+            return found
+    own = OWN
+    if conic.P.nnz or len(conic.b) == conic.dims.zero:
+        conic, own = epigraph(conic)
+    n_primal, n_dual = len(conic.b) - len(conic.c), len(conic.c) - conic.dims.zero
+    return Translation(conic, n_dual <= 0 or 0 < n_primal <= n_dual, own)
+
+
+def epigraph(conic: Conic) -> tuple[Conic, Own]:
+    """The problem with a linear objective and a cone; and what of it belongs to the one given.
+
+    x.P x / 2 becomes a last variable t, with |(t - 1/2, B x)| <= t + 1/2 and P = B'B.
+    """
+    B, n, at = _root(conic.P), len(conic.c), conic.dims.zero + conic.dims.nonneg
+    size, t = B.shape[0] + 2, sp.csr_array(([-1.0, -1.0], ([0, 1], [0, 0])), (B.shape[0] + 2, 1))
+    over = sp.hstack([sp.vstack([sp.csr_array((2, n)), -B]), t])
+    wider = sp.hstack([conic.A, sp.csr_array((len(conic.b), 1))]).tocsr()
+    whole = Conic(
+        A=sp.vstack([wider[:at], over, wider[at:]]).tocsr(),
+        b=np.r_[conic.b[:at], 0.5, -0.5, np.zeros(size - 2), conic.b[at:]],
+        c=np.append(conic.c, 1.0),
+        P=sp.csr_array((n + 1, n + 1)),
+        dims=replace(conic.dims, soc=(size, *conic.dims.soc)),
+    )
+    rows = np.r_[:at, at + size : len(whole.b)]
+    return whole, (slice(n), rows)
+
+
+def _root(P: sp.csr_array) -> sp.csr_array:
+    """B with B'B = P, which is diagonal or small."""
+    used = np.flatnonzero(P.diagonal())
+    if (P - sp.diags_array(P.diagonal())).count_nonzero() == 0:
+        return sp.diags_array(np.sqrt(P.diagonal())).tocsr()[used]
+    values, vectors = np.linalg.eigh(P[used][:, used].toarray())
+    kept = values > DEPENDENT * values[-1]
+    B = np.zeros((np.count_nonzero(kept), P.shape[0]))
+    B[:, used] = np.sqrt(values[kept])[:, None] * vectors[:, kept].T
+    return sp.csr_array(B)
+
+
+class Translation:
+    """A conic problem as an SDP of ours, and the way back.
+
+    Attributes
+    ----------
+    sdp : FrobeniusSDP
+        Of the conic problem if `is_primal`; otherwise of its dual, its objectives being minus
+        those of the conic problem.
+    is_exact : bool
+        Whether the quadratic term, if there is one, is a multiple of the squared Frobenius norm.
+    fall : ndarray or None
+        A direction of free variables along which the objective falls without end.
+    """
+
+    def __init__(self, conic: Conic, is_primal: bool, own: Own = OWN) -> None:
+        self.dims, self.is_primal, self._own, z = conic.dims, is_primal, own, conic.dims.zero
+        if is_primal:  # f is x, and p what b - A x has in cones
+            G = sp.eye_array(len(conic.b)).tocsr()[:, z:]
+            self._free = Elimination(conic.A, G, conic.b, _preference(conic.dims))
+            self._P, self._cf, self._cp = conic.P, conic.c, np.zeros(G.shape[1])
+        else:  # f and p are the multipliers of equations and of cones
+            rows = conic.A.T.tocsr()
+            self._free = Elimination(rows[:, :z], rows[:, z:], -conic.c, np.zeros(len(conic.c)))
+            self._P, self._cf, self._cp = sp.csr_array((z, z)), conic.b[:z], conic.b[z:]
+        origin = self._free.solution(np.zeros(len(self._cp)))
+        self._cost, self.fall = self._free.cost(self._cf + self._P @ origin, self._cp)
+        self._offset = float(self._cf @ origin) + float(origin @ (self._P @ origin)) / 2
+        self._find_slacks()
+        curvature = self._curvature() if conic.P.nnz else 0.0
+        self.is_exact = curvature is not None
+        if curvature is not None:
+            self._build(curvature)
+
+    def _find_slacks(self) -> None:
+        """Numbers p_i >= 0 that only fill up a row: it is an inequality of the others."""
+        R, n = self._free.rows, self.dims.nonneg
+        columns = R[:, :n].tocsc()
+        alone = np.flatnonzero((np.diff(columns.indptr) == 1) & (self._cost[:n] == 0))
+        rows, first = np.unique(columns.indices[columns.indptr[alone]], return_index=True)
+        filled = np.diff(R.indptr)[rows] > 1
+        self._slack_rows, self._slacks = rows[filled], alone[first[filled]]
+        self._shares = columns.data[columns.indptr[self._slacks]]
+        self._kept = np.setdiff1d(np.arange(R.shape[1]), self._slacks)
+
+    def _curvature(self) -> float | None:
+        """h if the quadratic term is h |p|^2 / 2, slacks apart; None if it is anything else.
+
+        The quadratic form is applied to one random vector, which is an eigenvector only if every
+        vector is one.
+        """
+        u = np.random.default_rng(0).normal(size=len(self._cp))
+        pulled, _ = self._free.cost(self._P @ self._free.solution(u, 0.0), np.zeros(len(u)))
+        u[self._slacks] = 0.0
+        h = float(pulled @ u) / max(float(u @ u), np.finfo(float).tiny)
+        is_norm = h > 0 and np.abs(pulled - h * u).max() <= EQUAL * h
+        return h if is_norm and not self._free.left.size else None
+
+    def _build(self, h: float) -> None:
+        """The SDP in q, of which p without its slacks is an image."""
+        numbers = nonnegative(self.dims.nonneg - len(self._slacks))
+        others = [second_order(d) for d in self.dims.soc] + [semidefinite(n) for n in self.dims.psd]
+        self._image = image = beside([numbers, *others])
+        linked = np.zeros(image.links.shape[0])
+        cone = Product(image.cones) if len(image.cones) > 1 else image.cones[0]
+        sense = np.zeros(len(self._free.sides))
+        sense[self._slack_rows] = -np.sign(self._shares)
+        cost = (image.matrix.T @ self._cost[self._kept]).reshape(cone.shape)
+        self.sdp = FrobeniusSDP(
+            Sparse(sp.vstack([self._free.rows[:, self._kept] @ image.matrix, image.links]), cone),
+            Hard(np.r_[self._free.sides, linked], np.r_[sense, linked]),
+            cost=None if h else cost,
+            prior=-cost / h if h else None,
+            sigma=1 / h if h else np.inf,
+            cone=cone,
+            offset=self._offset - (float(np.vdot(cost, cost)) / (2 * h) if h else 0.0),
+        )
+
+    def answer(self, X: Symmetric, y: Vector) -> tuple[Vector, Vector]:
+        """x, and the multipliers of the rows of A, from X and y of the SDP."""
+        p = self._part(X, 1.0)
+        f = self._free.solution(p)
+        Y = self._free.multipliers(y[: len(self._free.sides)], self._cf + self._P @ f)
+        x, multipliers = (f, -Y) if self.is_primal else (Y, np.r_[f, p])
+        return x[self._own[0]], multipliers[self._own[1]]
+
+    def proof(self, ray: Ray | None) -> Proof:
+        """What a ray of the SDP proves of the conic problem; without one, what `fall` does."""
+        if ray is None:
+            return self._falling(self.fall, np.zeros(len(self._cp)))
+        if ray.kind == "dual_infeasible":
+            p = self._part(ray.vector, 0.0)
+            return self._falling(self._free.solution(p, 0.0), p)
+        y = ray.vector[: len(self._free.sides)]
+        Y = self._free.multipliers(y, np.zeros(len(self._cf)))
+        return self._infeasible(-Y) if self.is_primal else self._unbounded(Y)
+
+    def _falling(self, f: Vector, p: Vector) -> Proof:
+        return self._unbounded(f) if self.is_primal else self._infeasible(np.r_[f, p])
+
+    def _unbounded(self, x: Vector) -> Proof:
+        return Proof("unbounded", x=x[self._own[0]])
+
+    def _infeasible(self, multipliers: Vector) -> Proof:
+        return Proof("infeasible", multipliers=multipliers[self._own[1]])
+
+    def _part(self, X: Symmetric, constant: float) -> Vector:
+        """p of X; with constant 0 for a direction."""
+        p = np.zeros(len(self._cp))
+        p[self._kept] = self._image.matrix @ X.ravel()
+        missed = constant * self._free.sides - self._free.rows @ p
+        p[self._slacks] = missed[self._slack_rows] / self._shares
+        return p
+
+
+def _preference(dims: Dims) -> Vector:
+    """Which rows give variables first: a matrix that is a variable is to stay one."""
+    matrices = sum(n * (n + 1) // 2 for n in dims.psd)
+    counts = [dims.zero, dims.nonneg, sum(dims.soc), matrices]
+    return np.repeat([3.0, 2.0, 1.0, 0.0], counts)
+
+
+@dataclass(frozen=True)
+class Image:
+    """A cone as the image of ours: {matrix @ q : q in the product of `cones`, links @ q = 0}."""
+
+    cones: tuple[Cone, ...]
+    matrix: sp.csr_array
+    links: sp.csr_array
+
+
+def beside(images: Sequence[Image]) -> Image:
+    """The product of cones."""
+    return Image(
+        tuple(cone for image in images for cone in image.cones),
+        sp.block_diag([image.matrix for image in images], format="csr"),
+        sp.block_diag([image.links for image in images], format="csr"),
+    )
+
+
+def nonnegative(n: int) -> Image:
+    """Vectors of n non-negative numbers."""
+    return Image((Nonnegative(n),) if n else (), sp.eye_array(n).tocsr(), sp.csr_array((0, n)))
+
+
+def semidefinite(n: int) -> Image:
+    """Scaled lower triangles, column by column, of positive semidefinite matrices of order n."""
+    j, i = np.triu_indices(n)
+    weight = np.where(i == j, 0.5, np.sqrt(0.5))
+    rows, places = np.tile(np.arange(len(i)), 2), np.r_[i * n + j, j * n + i]
+    matrix = sp.csr_array((np.tile(weight, 2), (rows, places)), (len(i), n * n))
+    return Image((PSD(n),), matrix, sp.csr_array((0, n * n)))
+
+
+def second_order(d: int) -> Image:
+    """{(t, z) : |z| <= t}, of dimension d.
+
+    It is the image of the positive semidefinite V of order d - 1 under
+
+        V -> (tr V, V_00 - V_11 - V_22 - ..., 2 V_01, 2 V_02, ...):
+
+    the adjoint of this map takes (t, z) to [[t + z_1, w'], [w, (t - z_1) I]], w = (z_2, ...),
+    which is positive semidefinite if and only if |z| <= t, and that cone is its own dual. A large
+    one is a tree: |z| <= t if |z_k| <= t_k for each piece of z and |(t_1, t_2, ...)| <= t.
+    """
+    if d == 1:
+        return nonnegative(1)
+    if d > LARGEST_CONE:
+        return _tree(d)
+    n = max(2, d - 1)
+    V = np.arange(n * n).reshape(n, n)
+    places = np.r_[V.diagonal(), V.diagonal(), V[0, 1 : d - 1], V[1 : d - 1, 0]]
+    rows = np.r_[np.zeros(n, int), np.ones(n, int), np.tile(np.arange(2, d), 2)]
+    weight = np.r_[np.ones(n + 1), -np.ones(n - 1), np.ones(2 * (d - 2))]
+    matrix = sp.csr_array((weight, (rows, places)), (d, n * n))
+    return Image((PSD(n),), matrix, sp.csr_array((0, n * n)))
+
+
+def _tree(d: int) -> Image:
+    sizes = [len(piece) + 1 for piece in np.array_split(np.arange(1, d), round(np.sqrt(d - 1)))]
+    root, leaves = second_order(len(sizes) + 1), beside([second_order(size) for size in sizes])
+    heads = np.cumsum([0, *sizes[:-1]])
+    others = np.delete(np.arange(sum(sizes)), heads)
+    between = sp.hstack([root.matrix[1:], -leaves.matrix[heads]])
+    return Image(
+        (*root.cones, *leaves.cones),
+        sp.block_diag([root.matrix[:1], leaves.matrix[others]], format="csr"),
+        sp.vstack([sp.block_diag([root.links, leaves.links]), between]).tocsr(),
+    )

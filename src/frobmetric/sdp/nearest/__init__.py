@@ -1,0 +1,1 @@
+"""Nearest correlation and covariance matrices."""

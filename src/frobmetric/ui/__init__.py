@@ -1,1 +1,0 @@
-"""What people touch: files, tables, figures and the command line."""
