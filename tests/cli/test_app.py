@@ -22,11 +22,11 @@ from frobmetric.metric._problem import LOSSES
 
 for package in ("typer", "rich", "safetensors", "pyarrow"):
     pytest.importorskip(package, reason="the command line needs the extra cli")
-from typer.testing import CliRunner  # noqa: E402
+from typer.testing import CliRunner
 
 from frobmetric.cli import options
 from frobmetric.cli.app import app
-from terminals import read_until  # noqa: E402
+from terminals import read_until
 
 X, y = load_iris(return_X_y=True)
 SPECIES = np.array(["setosa", "versicolor", "virginica"])[y]

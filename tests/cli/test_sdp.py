@@ -19,11 +19,11 @@ from frobmetric.sdp.nearest.covariance import nearest_covariance
 
 for package in ("typer", "rich"):
     pytest.importorskip(package, reason="the command line needs the extra cli")
-from typer.testing import CliRunner  # noqa: E402
+from typer.testing import CliRunner
 
 from frobmetric.cli.app import app
-from sdpa_examples import MANUAL  # noqa: E402
-from terminals import read_until  # noqa: E402
+from sdpa_examples import MANUAL
+from terminals import read_until
 
 SOURCE = Path(__file__).resolve().parents[2] / "src"
 MANUAL_X, MANUAL_Y = [-1.1, -2.7375, -0.55], [[5.9, -1.375], [-1.375, 1]]

@@ -16,15 +16,15 @@ from sklearn.metrics import pairwise_distances
 
 for package in ("typer", "rich", "pyarrow"):
     pytest.importorskip(package, reason="the command line needs the extra cli")
-from frobmetric.manifold.methods.solve import METHODS
-from typer.testing import CliRunner  # noqa: E402
+from typer.testing import CliRunner
 
 from frobmetric.cli import unfold as unfold_cli
 from frobmetric.cli import unfold_actions
 from frobmetric.cli.app import app
 from frobmetric.io.tables import Table, read_table, write_table
 from frobmetric.manifold import MaximumVarianceUnfolding, neighborhood_quality
-from terminals import read_until  # noqa: E402
+from frobmetric.manifold.methods.solve import METHODS
+from terminals import read_until
 
 N = 60
 X, ANGLE = make_swiss_roll(N, random_state=0)

@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
 import scipy.linalg
-from frobmetric.manifold.methods.program import UnfoldingProgram
 
 from frobmetric.manifold import UnfoldingCertificate, certify_unfolding
 from frobmetric.manifold.certificate import make_certificate
 from frobmetric.manifold.graph import NeighborGraph, neighbor_graph
+from frobmetric.manifold.methods.program import UnfoldingProgram
 
 
 def triangle(sigma=np.inf):

@@ -770,7 +770,7 @@ def test_use_before_fit_and_bad_new_samples():
     with pytest.raises(NotFittedError):
         MaximumVarianceUnfolding().transform(ROLL)
     with pytest.raises(NotFittedError):
-        MaximumVarianceUnfolding().gram_matrix_  # noqa: B018
+        MaximumVarianceUnfolding().gram_matrix_
     mvu = fit(ROLL)
     with pytest.raises(ValueError, match="expecting 3 features"):
         mvu.transform(ROLL[:, :2])

@@ -77,4 +77,4 @@ if __name__ == "__main__":  # the statuses themselves, for `make sklearn-matrix`
     for setting in SETTINGS:
         found = check_estimator(setting, on_skip=None, on_fail=None)
         counts = dict(Counter(result["status"] for result in found))
-        print(f"scikit-learn {sklearn.__version__}: {setting}: {counts}")  # noqa: T201
+        print(f"scikit-learn {sklearn.__version__}: {setting}: {counts}")

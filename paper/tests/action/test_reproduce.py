@@ -10,7 +10,7 @@ import pytest
 
 for package in ("typer", "rich"):
     pytest.importorskip(package, reason="the command line needs the extra cli")
-from typer.testing import CliRunner  # noqa: E402
+from typer.testing import CliRunner
 
 from frobmetric._extras import MissingExtraError
 from frobmetric.cli.app import app

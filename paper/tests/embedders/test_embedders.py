@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from frobmetric.manifold.methods.program import UnfoldingProgram
 from sklearn.datasets import make_swiss_roll
 from sklearn.manifold import Isomap, LocallyLinearEmbedding
 
 from frobmetric.manifold.graph import neighbor_graph
+from frobmetric.manifold.methods.program import UnfoldingProgram
 from frobmetric_paper.embedders import (
     CSDP_ORIGINAL,
     CSDP_WELL_POSED,

@@ -11,9 +11,9 @@ import pytest
 
 for package in ("typer", "rich"):
     pytest.importorskip(package, reason="the command line needs the extra cli")
-from typer.testing import CliRunner  # noqa: E402
+from typer.testing import CliRunner
 
-from drawn_faces import write_faces  # noqa: E402
+from drawn_faces import write_faces
 from frobmetric._extras import MissingExtraError
 from frobmetric.cli.app import app
 from frobmetric_paper.command import LFWPart
@@ -76,7 +76,7 @@ def calls(monkeypatch):
     """Tasks that are computed; some do something else instead."""
 
     class Calls(list):
-        instead = {}  # noqa: RUF012
+        instead = {}
 
     calls, compute = Calls(), lfw.compute
 

@@ -83,7 +83,7 @@ def laplacian_product(X: Data, indptr: Index, indices: Index, weights: Vector) -
 def compiled() -> ModuleType | None:
     """The compiled loops, None without numba; a numba that fails is named once."""
     try:
-        import numba  # noqa: F401
+        import numba
     except ModuleNotFoundError:
         return None
     except Exception as error:

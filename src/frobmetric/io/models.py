@@ -230,7 +230,7 @@ def _read(path):
         raise FileNotFoundError(f"{path} {what}; expected a model saved by frobmetric")
     try:
         with safetensors.safe_open(path, framework="np") as file:
-            return {key: file.get_tensor(key) for key in file.keys()}, file.metadata() or {}  # noqa: SIM118
+            return {key: file.get_tensor(key) for key in file.keys()}, file.metadata() or {}
     except (safetensors.SafetensorError, TypeError, AttributeError) as error:
         raise ValueError(f"{path} is not a whole safetensors file ({error})") from error
 

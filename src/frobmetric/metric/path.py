@@ -54,7 +54,7 @@ class FrobPath:
     n_triplets: int
 
     @property
-    def Cs(self):  # noqa: N802
+    def Cs(self):
         return np.array([point.C for point in self.points])
 
 
@@ -221,7 +221,7 @@ class FrobMetricCV(FrobMetric):
         self.callback = callback
 
     @property
-    def C(self):  # noqa: N802
+    def C(self):
         """The chosen value, under the name that the fit itself uses."""
         return self.C_
 

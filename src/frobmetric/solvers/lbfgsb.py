@@ -13,7 +13,7 @@ from .monitor import Monitor, State
 MEMORY = 10
 
 
-class _Finished(Exception):  # noqa: N818
+class _Finished(Exception):
     """Leaves SciPy's loop from inside an evaluation."""
 
 

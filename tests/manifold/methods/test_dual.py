@@ -3,13 +3,13 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import scipy.linalg
+from sklearn.datasets import make_swiss_roll
+
+from frobmetric.manifold.graph import NeighborGraph, neighbor_graph
 from frobmetric.manifold.methods.dual import gram_problem, unfold_dual
 from frobmetric.manifold.methods.lowrank import unfold
 from frobmetric.manifold.methods.multipliers import SINGLE, Curvature, GramPoint
 from frobmetric.manifold.methods.program import UnfoldingProgram, squares
-from sklearn.datasets import make_swiss_roll
-
-from frobmetric.manifold.graph import NeighborGraph, neighbor_graph
 from frobmetric.manifold.sparse.spectrum import proven_bound
 
 TOL = 1e-5

@@ -2,11 +2,11 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from frobmetric.manifold.methods.equal import unfold_equal
-from frobmetric.manifold.methods.program import UnfoldingProgram
 
 from frobmetric.manifold.certificate import certify_unfolding
 from frobmetric.manifold.graph import NeighborGraph, neighbor_graph
+from frobmetric.manifold.methods.equal import unfold_equal
+from frobmetric.manifold.methods.program import UnfoldingProgram
 
 TOL = 1e-5
 

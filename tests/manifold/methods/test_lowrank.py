@@ -3,11 +3,11 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from frobmetric.manifold.methods.lowrank import feasible, principal_axes, unfold
-from frobmetric.manifold.methods.program import UnfoldingProgram
 from sklearn.datasets import make_swiss_roll
 
 from frobmetric.manifold.graph import NeighborGraph, neighbor_graph
+from frobmetric.manifold.methods.lowrank import feasible, principal_axes, unfold
+from frobmetric.manifold.methods.program import UnfoldingProgram
 from frobmetric.manifold.sparse.spectrum import proven_bound
 
 #: Clarabel's own tolerance, relative to the optimum.

@@ -3,11 +3,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.linalg
-from frobmetric.manifold.methods.solve import METHODS, Unfolding, solve_unfolding, stack
 from sklearn.datasets import make_swiss_roll
 
 from frobmetric.manifold.graph import NeighborGraph, neighbor_graph
 from frobmetric.manifold.methods import solve as methods
+from frobmetric.manifold.methods.solve import METHODS, Unfolding, solve_unfolding, stack
 
 TOL = 1e-5
 ROLL = make_swiss_roll(60, random_state=0)[0]

@@ -3,11 +3,11 @@ from itertools import combinations
 import numpy as np
 import pytest
 import scipy.linalg
-from frobmetric.manifold.methods.program import UnfoldingProgram
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from frobmetric.manifold.graph import NeighborGraph
+from frobmetric.manifold.methods.program import UnfoldingProgram
 from frobmetric.manifold.sparse.spectrum import DENSE, proven_bound, smallest_eigenpairs
 
 

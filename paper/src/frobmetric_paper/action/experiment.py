@@ -85,7 +85,7 @@ def plan(*, quick=False, runs=None, folder=None):
     )
 
 
-def skeleton_parts(run, folder=None, size=Size()):  # noqa: B008 (frozen)
+def skeleton_parts(run, folder=None, size=Size()):
     """A run of MSR Action3D: people drawn by its number, histograms of merged words."""
     data = load_sequences("msr_action3d", folder=folder)
     chosen = np.arange(0, len(data.y), size.every)
@@ -127,7 +127,7 @@ def word_histograms(frames, y, learns, size, seed):
     return square_roots(bottleneck.fit(counts[learns], y[learns]).transform(counts))
 
 
-def feature_parts(run, folder=None, size=Size()):  # noqa: B008 (frozen)
+def feature_parts(run, folder=None, size=Size()):
     """A run of UTD-MHAD: 70 to 30 % by its number, features of unit variance."""
     data = load("utd_mhad", seed=run, folder=folder)
     X = np.concatenate([data.X_train, data.X_validation, data.X_test])

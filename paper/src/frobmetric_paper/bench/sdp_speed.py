@@ -146,7 +146,7 @@ def nearest(repeat, threads):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for n_fact in (0.1, 0.125, 0.15, 0.175, 0.2, 0.25, 0.3):
-            theirs, slow = best_of(1, lambda: corr_nearest(G, n_fact=n_fact))  # noqa: B023
+            theirs, slow = best_of(1, lambda: corr_nearest(G, n_fact=n_fact))
             distance = float(np.linalg.norm(theirs - G))
             if abs(distance - found.distance) <= 1e-8 * found.distance:
                 break

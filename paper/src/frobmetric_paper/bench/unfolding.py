@@ -20,15 +20,15 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-from frobmetric.manifold.methods.dual import gram_problem
-from frobmetric.manifold.methods.lowrank import feasible, principal_axes
-from frobmetric.manifold.methods.program import UnfoldingProgram
 from sklearn.datasets import make_swiss_roll
 from sklearn.manifold import Isomap
 from threadpoolctl import threadpool_limits
 
 from frobmetric import solve
 from frobmetric.manifold import MaximumVarianceUnfolding, neighbor_graph, neighborhood_quality
+from frobmetric.manifold.methods.dual import gram_problem
+from frobmetric.manifold.methods.lowrank import feasible, principal_axes
+from frobmetric.manifold.methods.program import UnfoldingProgram
 from frobmetric.manifold.sparse.spectrum import proven_bound
 from frobmetric.sdp import solve_sdp
 from frobmetric.sdp.sdpa import write_sdpa

@@ -35,7 +35,7 @@ _Data = tuple[NDArray, NDArray]
 _SplitRule = Callable[[int, int], list[NDArray]]
 
 
-class DatasetNotFound(FileNotFoundError):  # noqa: N818
+class DatasetNotFound(FileNotFoundError):
     """The file of a data set is not there, and no download was asked for or exists."""
 
 

@@ -21,13 +21,13 @@ from pathlib import Path
 
 import numpy as np
 import scipy.sparse as sp
-from frobmetric.manifold.methods.dual import gram_problem
-from frobmetric.manifold.methods.lowrank import feasible, principal_axes
-from frobmetric.manifold.methods.program import UnfoldingProgram
 
 from frobmetric.core import Equal, FrobeniusSDP, Sparse
 from frobmetric.manifold.certificate import certify_unfolding
 from frobmetric.manifold.graph import neighbor_graph
+from frobmetric.manifold.methods.dual import gram_problem
+from frobmetric.manifold.methods.lowrank import feasible, principal_axes
+from frobmetric.manifold.methods.program import UnfoldingProgram
 from frobmetric.sdp.sdpa import write_sdpa
 
 from ..sdp_rivals import SDP_RIVALS, RivalFailed

@@ -16,15 +16,15 @@ THREAD_VARIABLES = (
 )
 
 
-class RivalMissing(RuntimeError):  # noqa: N818
+class RivalMissing(RuntimeError):
     """The rival is not installed; the message says what to do."""
 
 
-class RivalFailed(RuntimeError):  # noqa: N818
+class RivalFailed(RuntimeError):
     """The rival ended without an answer."""
 
 
-class TimeLimitExceeded(RuntimeError):  # noqa: N818
+class TimeLimitExceeded(RuntimeError):
     """The rival was ended at its time limit; `str` of it is what a table shows."""
 
     def __init__(self, limit):

@@ -23,7 +23,7 @@ class Servant:
 
     def __init__(self, command, threads):
         self._program = command[0]
-        self._said = tempfile.TemporaryFile()  # noqa: SIM115  (closed by `end`)
+        self._said = tempfile.TemporaryFile()
         self._process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
