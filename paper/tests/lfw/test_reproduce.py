@@ -9,8 +9,6 @@ from pathlib import Path
 
 import pytest
 
-for package in ("typer", "rich"):
-    pytest.importorskip(package, reason="the command line needs the extra cli")
 from typer.testing import CliRunner
 
 from drawn_faces import write_faces
