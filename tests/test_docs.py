@@ -24,6 +24,7 @@ PAGES = [
     "docs/default_c.md",
     "docs/sdp.md",
     "docs/unfolding.md",
+    "docs/glossary.md",
 ]
 NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
 
