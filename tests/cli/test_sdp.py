@@ -115,7 +115,7 @@ def read_csdp(path, m, sizes):
 
 def test_the_example_of_the_manual_as_json():
     answer = run_json("sdp", "solve", "manual.dat-s", "--tol", "1e-7")
-    assert answer["status"] == answer["ended"] == "optimal"
+    assert answer["status"] == "optimal"
     assert answer["primal"] == pytest.approx(-41.9, abs=1e-4)
     assert answer["dual"] == pytest.approx(-41.9, abs=1e-4)
     assert -41.9 - 1e-9 <= answer["bound"] <= -41.9 + 1e-3
@@ -238,7 +238,7 @@ def test_a_problem_of_sdplib(data_folder):
 )
 def test_not_converged_is_4_and_still_written(option, ended):
     answer = run_json("sdp", "solve", "manual.dat-s", "-o", "solution", *option, code=4)
-    assert (answer["status"], answer["ended"]) == ("not_converged", ended)
+    assert answer["status"] == ended
     assert Path("solution").is_file()
     result = run("sdp", "solve", "manual.dat-s", *option, code=4)
     assert "NOT solved to tol 1e-06" in result.stdout
@@ -632,7 +632,7 @@ def test_ctrl_c_writes_the_best_answer(rng):
         os.close(terminal)
     assert child.returncode == answer["exit_code"] == 130
     assert b"interrupted; the best answer so far is in solution.npz" in seen
-    assert (answer["status"], answer["ended"]) == ("not_converged", "interrupted")
+    assert answer["status"] == "interrupted"
     with np.load("solution.npz", allow_pickle=False) as file:
         assert file["x"].shape == (n,)
         assert np.linalg.eigvalsh(file["X1"])[0] >= -1e-6

@@ -166,7 +166,8 @@ The errors, and the names in the JSON object:
   eta_p           |<F_i, X> - c_i| / (1 + |c|): the rows, those of (D)
   eta_d           distance of Z from semidefinite / (1 + |F0|)
   eta_g           |primal - dual| / (1 + |primal| + |dual|)
-  status          optimal, primal_infeasible, dual_infeasible, not_converged
+  status          optimal, primal_infeasible, dual_infeasible, or why it ended:
+                  max_iter, time_limit, stalled, interrupted
   primal, dual    c.x and <F0, X>; null if infeasible
   bound           <F0, X> of (D) is proven to be no larger; null if unknown
   min_eigenvalue  of X and of Z

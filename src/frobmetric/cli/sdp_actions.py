@@ -16,7 +16,6 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .._atomic import target_file
 from .._extras import require
-from ..core import Nonnegative, Product
 from ..io.tables import check_file
 from ..sdp import SDPAAnswer, read_sdpa, solve_sdp
 from ..sdp.presolve import split_blocks
@@ -98,12 +97,12 @@ def _solve_report(path, output, answer, seconds, tol):
         "solution": output and str(output),
     }
     code = ExitCode.CERTIFIED
-    if data["ended"] == "interrupted":
+    if data["status"] == "interrupted":
         where = f"is in {output}" if output else "follows"
         say(f"interrupted; the best answer so far {where}")
         code = ExitCode.INTERRUPTED
-    elif data["status"] == "not_converged":
-        say(f"warning: not solved to tol {tol:g}: {ENDS.get(data['ended'], data['ended'])}")
+    elif data["status"] not in WORDS:
+        say(f"warning: not solved to tol {tol:g}: {ENDS[data['status']]}")
         code = ExitCode.NOT_CERTIFIED
     return Report(code, "\n".join(_solve_lines(data)), data)
 
@@ -167,8 +166,7 @@ def _info_lines(data):
 
 def _blocks(cone):
     """How many blocks there are of each size, those met first first."""
-    parts = cone.cones if isinstance(cone, Product) else (cone,)
-    counts = Counter((part.shape[0], isinstance(part, Nonnegative)) for part in parts)
+    counts = Counter((block.shape[0], block.is_diagonal) for block in cone.blocks())
     return [
         {"count": count, "size": size, "is_diagonal": is_diagonal}
         for (size, is_diagonal), count in counts.items()

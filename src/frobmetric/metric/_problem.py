@@ -108,7 +108,12 @@ class FrobEstimator(KernelEstimator):
 
     def _solve(self, problem, point):
         return solve(
-            problem, self.solver, self.tol, self.max_iter, self._on_step(), State(point=point)
+            problem,
+            solver=self.solver,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            callback=self._on_step(),
+            start=State(point=point),
         )
 
     def _why_zero(self, problem):

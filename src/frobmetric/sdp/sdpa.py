@@ -29,9 +29,9 @@ import scipy.sparse as sp
 from .._atomic import replacing
 from ..core import PSD, Equal, FrobeniusSDP, Nonnegative, Product, Sparse
 from ..core.types import Symmetric, Vector
-from ..solvers.watch import SDPStep
+from ..solvers.plain import SDPStep, targets
 from .certificate import SDPCertificate
-from .presolve import targets, with_slacks
+from .presolve import with_slacks
 from .sdpa_reader import Entries, Layout, SDPAError, parse_sdpa
 from .solution import SDPSolution
 
@@ -129,8 +129,8 @@ def write_sdpa(problem: FrobeniusSDP, path: PathLike, *, comment: str = "") -> N
     >>> import numpy as np
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
-    >>> from frobmetric.sdp import sdp, write_sdpa
-    >>> problem = sdp(-np.eye(1), [np.eye(1)], [4.0], "<=")
+    >>> from frobmetric.sdp import make_sdp, write_sdpa
+    >>> problem = make_sdp(-np.eye(1), [np.eye(1)], [4.0], "<=")
     >>> with TemporaryDirectory() as folder:
     ...     write_sdpa(problem, Path(folder, "bound.dat-s"), comment="X at most 4")
     ...     print(Path(folder, "bound.dat-s").read_text().rstrip())
@@ -258,9 +258,7 @@ class SDPAAnswer:
             y, X, Z = ray.vector, np.zeros_like(X), -problem.constraints.adjoint(ray.vector)
         elif ray is not None:
             y, X, Z = np.zeros_like(y), ray.vector, np.zeros_like(Z)
-        cone = problem.cone
-        X_blocks, Z_blocks = (cone.cut(A) if isinstance(cone, Product) else [A] for A in (X, Z))
-        return cls(solution, 0.0 - y, X_blocks, Z_blocks)
+        return cls(solution, 0.0 - y, problem.cone.cut(X), problem.cone.cut(Z))
 
     def as_dict(self) -> dict[str, Any]:
         """Return status, objectives and errors for JSON: None for unknown and infinite numbers."""
@@ -270,7 +268,6 @@ class SDPAAnswer:
         known = _number if ray is None else lambda value: None
         return {
             "status": sdpa_status(self.solution.status),
-            "ended": self.solution.ended,
             "primal": known(primal),
             "dual": known(dual),
             "bound": known(0.0 - certificate.bound),

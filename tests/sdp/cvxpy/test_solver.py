@@ -453,8 +453,8 @@ def misjudged(monkeypatch):
     def miss(error, ended):
         def solve(*args, **kwargs):
             found = interface_solve(*args, **kwargs)
-            certificate = replace(found.certificate, eta_g=error)
-            return replace(found, status="not_converged", ended=ended, certificate=certificate)
+            certificate = replace(found.certificate, relative_gap=error)
+            return replace(found, status=ended, certificate=certificate)
 
         interface_solve = interface.solve_sdp
         monkeypatch.setattr(interface, "solve_sdp", solve)
@@ -530,7 +530,7 @@ def test_a_start_that_leads_astray_is_forgotten(monkeypatch):
 
     def stall(*args, start=None, **kwargs):
         found = solve(*args, **kwargs)
-        return found if start is None else replace(found, status="not_converged", ended="stalled")
+        return found if start is None else replace(found, status="stalled")
 
     monkeypatch.setattr(interface, "solve_sdp", stall)
     problem = max_cut()
@@ -552,7 +552,7 @@ def test_verbose_writes_lines(capsys):
     max_cut().solve(solver=FROBMETRIC, verbose=True)
     out = capsys.readouterr().out
     assert "primal" in out
-    assert "optimal (optimal) after" in out
+    assert "optimal after" in out
     infeasible_equations().solve(solver=FROBMETRIC, verbose=True)
     assert "falls without end" in capsys.readouterr().out
 

@@ -106,7 +106,7 @@ class Bounds:
 
     @property
     def gap(self):
-        """Primal - dual, and zero where that is nothing but rounding."""
+        """primal - dual, and zero where that is nothing but rounding."""
         gap = self.primal - self.dual
         return gap if abs(gap) > self.rounding else 0.0
 

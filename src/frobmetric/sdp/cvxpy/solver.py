@@ -31,8 +31,9 @@ except ImportError as error:
 
 from ...core import FrobeniusSDP
 from ...core.types import Vector
-from ...solvers.watch import SDPStep
-from ..solve import SDPSolution, solve_sdp
+from ...solvers.plain import SDPStep
+from ..solution import SDPSolution
+from ..solve import solve_sdp
 from .cones import Conic, Dims, Translation, translate
 
 __all__ = ["FROBMETRIC", "FrobmetricSolver"]
@@ -259,7 +260,7 @@ def _solve(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # `_read` warns, of the final answer
         found = solve(sdp, options, callback, start)
-        if start is None or found.status != "not_converged" or found.ended in LIMITS:
+        if start is None or found.status != "stalled":
             return found
         return solve(sdp, options, callback, None)
 
@@ -276,7 +277,7 @@ def _solve_regularised(
     """With a Frobenius term; if that takes long, the rows alone are asked whether they can hold."""
     began, n_first = time.perf_counter(), min(FIRST_STEPS, options.max_iter)
     found = _solve_plain(sdp, replace(options, max_iter=n_first), callback, start)
-    if found.status == "optimal" or found.ended == "time_limit":
+    if found.status == "optimal" or found.status == "time_limit":
         return found
     rows = replace(sdp, cost=None, prior=None, sigma=np.inf, offset=0.0)
     asked = _solve_plain(rows, options.within(time.perf_counter() - began), callback, None)
@@ -307,7 +308,7 @@ def _read(
         return proof.status, proof.x, proof.multipliers
     if found.status != "optimal":
         warnings.warn(
-            f"FROBMETRIC did not reach tol={options.tol:g} ({found.ended} after {found.n_iter} "
+            f"FROBMETRIC did not reach tol={options.tol:g} ({found.status} after {found.n_iter} "
             f"eigen-decompositions): {found.certificate}",
             ConvergenceWarning,
             stacklevel=3,
@@ -320,7 +321,7 @@ def _status(found: SDPSolution) -> str:
         return s.OPTIMAL
     if found.certificate.error <= INACCURATE:
         return s.OPTIMAL_INACCURATE
-    return s.USER_LIMIT if found.ended in LIMITS else s.SOLVER_ERROR
+    return s.USER_LIMIT if found.status in LIMITS else s.SOLVER_ERROR
 
 
 def _statistics(
@@ -358,7 +359,7 @@ def _write(line: str) -> None:
 def _summary(found: SDPSolution | None) -> str:
     if found is None:
         return "no steps: the objective of this problem or of its dual falls without end"
-    return f"{found.status} ({found.ended}) after {found.n_iter} steps: {found.certificate}"
+    return f"{found.status} after {found.n_iter} steps: {found.certificate}"
 
 
 #: The solver: `problem.solve(solver=FROBMETRIC)`.
