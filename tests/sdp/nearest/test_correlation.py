@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from sklearn.exceptions import ConvergenceWarning
 
-from frobmetric.sdp.nearest.correlation import _exact, _Task, nearest_correlation
-from frobmetric.sdp.nearest.entries import Entries, as_rows
+from frobmetric.sdp import nearest_correlation
+from frobmetric.sdp.nearest.correlation import make_exact
+from frobmetric.sdp.nearest.entries import ScaledEntries, as_entry_rows
 from random_problems import dense_rows
 
 HIGHAM = np.array([[1.0, 1, 0], [1, 1, 1], [0, 1, 1]])
@@ -325,7 +326,7 @@ def test_entries_and_their_adjoint_belong_together(full, rng):
     n = 5
     i, j = np.array([0, 1, 1, 1, 2]), np.array([0, 1, 3, 3, 4])
     K = symmetric(rng.normal(size=(n, n))) if full else rng.uniform(1, 2, n)
-    rows = Entries(i, j, K)
+    rows = ScaledEntries(i, j, K)
     M, u = symmetric(rng.normal(size=(n, n))), rng.normal(size=5)
     whole = K if full else np.diag(K)
     np.testing.assert_allclose(rows.forward(M), (whole @ M @ whole)[i, j])
@@ -338,8 +339,8 @@ def test_entries_and_their_adjoint_belong_together(full, rng):
 
 @pytest.mark.parametrize("unit", [1.0, 0.7])
 def test_what_rounding_leaves_negative_is_shrunk_just_enough(unit):
-    rows = as_rows(HIGHAM, (None, 0.9), None, unit)
-    M = _exact(_Task(HIGHAM, rows, unit, 1e-8, 9, None), unit * HIGHAM)
+    rows = as_entry_rows(HIGHAM, (None, 0.9), None, unit)
+    M = make_exact(unit * HIGHAM, rows, unit)
     lowest = np.linalg.eigvalsh(M)[0]
     assert abs(lowest) <= 1e-15
     np.testing.assert_allclose(np.diagonal(M), unit)
@@ -438,7 +439,7 @@ def one_sided(value):
         (
             np.eye(3) + one_sided(0.25),
             {},
-            r"G is not symmetric: G[0, 1] = 0.25 and G[1, 0] = 0.0 differ by 0.25; give (G + G.T)",
+            r"G is not symmetric: G[0, 1] = 0.25 and G[1, 0] = 0; pass (G + G.T) / 2",
         ),
         (np.eye(3), {"weights": [1, 0, 1]}, "weights[1] = 0; weights must be positive"),
         (np.eye(3), {"weights": [1, 1, -2]}, "weights[2] = -2; weights must be positive"),

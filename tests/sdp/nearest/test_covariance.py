@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 
-from frobmetric.sdp.nearest.covariance import nearest_covariance
+from frobmetric.sdp import nearest_covariance
 from random_problems import psd, symmetric
 
 SENSES = ("=", "<=", ">=")
@@ -214,12 +214,12 @@ ONE = np.eye(3)
     [
         ((np.ones((2, 3)),), {}, "S has shape (2, 3); expected (n, n)"),
         ((np.full((2, 2), np.nan),), {}, "S[0, 0] is nan; every entry must be finite"),
-        ((np.triu(np.ones((3, 3))),), {}, "S is not symmetric: S[0, 1] = 1.0 and S[1, 0] = 0.0"),
+        ((np.triu(np.ones((3, 3))),), {}, "S is not symmetric: S[0, 1] = 1 and S[1, 0] = 0"),
         ((ONE, [np.ones(2)], [1]), {}, "A[0] has shape (2,); expected (3, 3), or (3,) for a portf"),
         ((ONE, [ONE, np.ones((3, 2))], [1, 1]), {}, "A[1] has shape (3, 2)"),
         ((ONE, [np.zeros(3)], [1]), {}, "A[0] must be finite and not zero"),
         ((ONE, [ONE * np.nan], [1]), {}, "A[0] must be finite and not zero"),
-        ((ONE, [np.triu(np.ones((3, 3)))], [1]), {}, "A[0] is not symmetric: A[0][0, 1] = 1.0"),
+        ((ONE, [np.triu(np.ones((3, 3)))], [1]), {}, "A[0] is not symmetric: A[0][0, 1] = 1"),
         ((ONE, [sp.csr_array(np.tri(3))], [1]), {}, "A[0] is not symmetric"),
         ((ONE, [ONE], [1, 2]), {}, "b has shape (2,) for 1 constraints; give one number each"),
         ((ONE, [ONE], 1.0), {}, "b has shape () for 1 constraints"),
