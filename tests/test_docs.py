@@ -60,7 +60,7 @@ PACKAGES = {
 FILES = {
     "core/kernels.py": {"numba"},
     "core/compiled.py": {"numba"},
-    "sdp/cvxpy/solver.py": {"cvxpy"},
+    "sdp/cvxpy/__init__.py": {"cvxpy"},
 }
 #: Rooms that import optional packages inside functions or by `require`.
 OPTIONAL = {"io", "plotting", "cli"}
