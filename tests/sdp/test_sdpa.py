@@ -75,7 +75,7 @@ EXAMPLE_2 = """\
 
 @pytest.fixture
 def read(tmp_path):
-    """What a file with this text holds."""
+    """Return a function that reads a text as a file."""
 
     def read_text(text, name="given.dat-s"):
         path = tmp_path / name
@@ -119,7 +119,7 @@ def optimum(problem):
     return best
 
 
-# What is read
+# Reading
 
 
 def test_the_example_of_the_manual(read):
@@ -228,7 +228,7 @@ def test_several_gzip_members(read):
     assert_same(read(both, "x.dat-s.gz"), read(EXAMPLE_2))
 
 
-# What is refused
+# Errors of reading
 
 HEAD = "1 = m\n2\n2 -3\n5.0\n"  # lines 1 to 4
 WRONG = {
@@ -369,7 +369,7 @@ def test_any_text_is_read_or_refused(tmp_path_factory, text):
     assert "the entries end here" not in message  # the line is always found
 
 
-# What is written
+# Writing
 
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False, min_value=-1e300, max_value=1e300)
 

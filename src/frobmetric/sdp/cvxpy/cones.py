@@ -129,7 +129,7 @@ class Translation:
         The conic problem if `is_primal`; otherwise its dual, whose objectives are minus those of
         the conic problem.
     is_exact : bool
-        Whether the quadratic term, if there is one, is a multiple of the squared Frobenius norm.
+        True if the quadratic term, if any, is a multiple of the squared Frobenius norm.
     descent : ndarray or None
         A direction of free variables along which the objective is unbounded.
     """
