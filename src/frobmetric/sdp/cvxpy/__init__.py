@@ -68,21 +68,20 @@ class Options:
     max_iter: int = 20_000
     time_limit: float = np.inf
 
-    def after(self, seconds: float) -> Options:
-        """Return the options with the time that is left."""
-        return replace(self, time_limit=max(0.0, self.time_limit - seconds))
-
     @classmethod
     def from_cvxpy(cls, given: dict[str, Any]) -> Options:
         """Select the options from the keywords that cvxpy passes."""
-        options = {name: value for name, value in given.items() if name != "use_quad_obj"}
-        unknown = sorted(set(options) - set(cls.__dataclass_fields__))
-        if unknown:
+        options, names = given.copy(), list(cls.__dataclass_fields__)
+        options.pop("use_quad_obj", None)
+        for name in sorted(set(options) - set(names)):
             raise TypeError(
-                f"FROBMETRIC has no option {unknown[0]!r}; its options are "
-                f"{', '.join(cls.__dataclass_fields__)}"
+                f"FROBMETRIC has no option {name!r}; its options are {', '.join(names)}"
             )
         return cls(**options)
+
+    def after(self, seconds: float) -> Options:
+        """Return the options with the time that is left."""
+        return replace(self, time_limit=max(0.0, self.time_limit - seconds))
 
 
 @dataclass(frozen=True)
@@ -106,14 +105,10 @@ class FrobmetricSolver(ConicSolver):
     It solves problems with linear, second-order and semidefinite constraints; problems that need
     exponential or power cones, or integers, are refused with a message.
 
-    * cvxpy's form is: minimise c.x with b - A x in a cone K, x free. Free variables are eliminated
-      and either that problem or its dual is solved, whichever has fewer rows; see
-      `frobmetric.sdp.cvxpy.cones`.
-    * A second-order cone of dimension d is exactly the image of the positive semidefinite matrices
-      of order d - 1 under a linear map; above dimension 40 it becomes a tree of smaller ones.
-    * `sum_squares(X - G)` for a positive semidefinite variable X is recognised, whatever the linear
-      constraints are: this is the Frobenius term, and the problem is solved as it is, without a
-      second-order cone. All other quadratic objectives become one.
+    Free variables are eliminated, and either the problem or its dual is solved, whichever has fewer
+    rows: see `frobmetric.sdp.cvxpy.cones`. `sum_squares(X - G)` for a positive semidefinite X is
+    recognised as the Frobenius term, whatever the linear constraints are; every other quadratic
+    objective becomes a second-order cone.
 
     Options of `problem.solve(solver=FROBMETRIC, ...)`: `tol` (1e-6), `max_iter` (20 000) and
     `time_limit` in seconds, as in `solve_sdp`. `verbose=True` writes the errors as they fall,
@@ -189,15 +184,15 @@ class FrobmetricSolver(ConicSolver):
         conic = as_conic(data)
         translation = translate(conic)
         ready = time.perf_counter()
-        solution = None
+        solution, log = None, _Log() if verbose else None
         if translation.descent is None:
             last = (solver_cache or {}).get(self.name()) if warm_start else None
             start = last if last is not None and _is_alike(last.problem, translation.sdp) else None
-            solution = _solve(translation.sdp, options, _Log() if verbose else None, start)
+            solution = _solve(translation.sdp, options, log, start)
             if solver_cache is not None and solution.ray is None:
                 solver_cache[self.name()] = solution
-        if verbose:
-            _write(_summary(solution))
+        if log is not None:
+            log.summarise(solution)
         status, x, multipliers = _interpret(translation, solution, options)
         extra = {
             "certificate": None if solution is None else solution.certificate,
@@ -300,8 +295,8 @@ def _interpret(
 ) -> tuple[str, Vector | None, Vector | None]:
     """Return cvxpy's status, x and the multipliers; of a proof only what it consists of."""
     if solution is None or solution.ray is not None:
-        proof = translation.proof(None if solution is None else solution.ray)
-        return proof.status, proof.x, proof.multipliers
+        x, multipliers = translation.proof(None if solution is None else solution.ray)
+        return s.INFEASIBLE if x is None else s.UNBOUNDED, x, multipliers
     status = s.OPTIMAL
     if solution.status != "optimal":
         warnings.warn(
@@ -316,30 +311,30 @@ def _interpret(
 
 
 class _Log:
-    """Callback of `verbose=True`: writes a line every few steps."""
+    """Callback of `verbose=True`: writes a line every few steps, and at the end a summary."""
 
     def __init__(self) -> None:
         self._n_steps = 0
-        _write("   step  phase           primal           dual   rows    dual    gap     seconds")
+        self._write(
+            "   step  phase           primal           dual   rows    dual    gap   seconds"
+        )
 
     def __call__(self, step: SDPStep) -> None:
         if self._n_steps % STEPS_PER_LINE == 0:
-            _write(
+            self._write(
                 f"{self._n_steps:7d}  {step.phase:8s} {step.primal:15.7g} {step.dual:15.7g}"
                 f"  {step.eta_p:.0e}  {step.eta_d:.0e}  {step.eta_g:.0e} {step.seconds:8.2f}"
             )
         self._n_steps += 1
 
+    def summarise(self, end: SDPSolution | None) -> None:
+        if end is None:
+            self._write("no steps: the objective of this problem or of its dual is unbounded")
+        else:
+            self._write(f"{end.status} ({end.ended}) after {end.n_iter} steps: {end.certificate}")
 
-def _write(line: str) -> None:
-    sys.stdout.write(f"{line}\n")
-
-
-def _summary(solution: SDPSolution | None) -> str:
-    if solution is None:
-        return "no steps: the objective of this problem or of its dual is unbounded"
-    certificate = solution.certificate
-    return f"{solution.status} ({solution.ended}) after {solution.n_iter} steps: {certificate}"
+    def _write(self, line: str) -> None:
+        sys.stdout.write(f"{line}\n")
 
 
 #: The solver: `problem.solve(solver=FROBMETRIC)`.

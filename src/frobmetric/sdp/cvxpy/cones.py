@@ -66,15 +66,6 @@ class Conic:
         return float(self.c @ x) + float(x @ (self.P @ x)) / 2
 
 
-@dataclass(frozen=True)
-class Proof:
-    """Proof that a problem is "infeasible", by multipliers, or "unbounded", by a direction x."""
-
-    status: str
-    x: Vector | None = None
-    multipliers: Vector | None = None
-
-
 def translate(conic: Conic) -> Translation:
     """Return a conic problem as an SDP, with a Frobenius term if P is one, otherwise plain."""
     if conic.P.nnz and not conic.dims.soc:
@@ -206,20 +197,20 @@ class Translation:
         x, multipliers = (f, -Y) if self.is_primal else (Y, np.r_[f, p])
         return x[self._part[0]], multipliers[self._part[1]]
 
-    def proof(self, ray: Ray | None) -> Proof:
-        """Return the proof that a ray of the SDP, or without one `descent`, gives."""
+    def proof(self, ray: Ray | None) -> tuple[Vector | None, Vector | None]:
+        """Return the proof that a ray of the SDP, or without one `descent`, gives.
+
+        It is a direction x and None if the problem is unbounded, None and multipliers if it is
+        infeasible.
+        """
         if ray is not None and ray.kind == "primal_infeasible":
             y = ray.vector[: len(self._free.sides)]
             Y = self._free.multipliers(y, np.zeros(len(self._cf)))
-            return self._proof(x=None if self.is_primal else Y, multipliers=-Y)
+            return (None, -Y[self._part[1]]) if self.is_primal else (Y[self._part[0]], None)
         p = np.zeros(len(self._cp)) if ray is None else self._cone_part(ray.vector, 0.0)
         f = self.descent if ray is None else self._free.solution(p, 0.0)
-        return self._proof(x=f if self.is_primal else None, multipliers=np.r_[f, p])
-
-    def _proof(self, x: Vector | None, multipliers: Vector) -> Proof:
-        if x is None:
-            return Proof("infeasible", multipliers=multipliers[self._part[1]])
-        return Proof("unbounded", x=x[self._part[0]])
+        assert f is not None  # without a descent there is a ray
+        return (f[self._part[0]], None) if self.is_primal else (None, np.r_[f, p][self._part[1]])
 
     def _cone_part(self, X: Symmetric, constant: float) -> Vector:
         """Return p of X; with constant 0 for a direction."""
