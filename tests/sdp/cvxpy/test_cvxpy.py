@@ -9,13 +9,11 @@ import pytest
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
-from frobmetric.sdp.cvxpy import cones as cvxpy_cones
-from frobmetric.sdp.cvxpy.cones import second_order, semidefinite
-from frobmetric.sdp.cvxpy.elimination import Elimination
-
 REASON = "needs cvxpy 1.9 or later: pip install frobmetric[sdp]"
 cp = pytest.importorskip("cvxpy", minversion="1.9", reason=REASON)
-interface = pytest.importorskip("frobmetric.sdp.cvxpy.solver", reason=REASON)
+interface = pytest.importorskip("frobmetric.sdp.cvxpy", reason=REASON)
+cones = pytest.importorskip("frobmetric.sdp.cvxpy.cones", reason=REASON)
+Elimination = pytest.importorskip("frobmetric.sdp.cvxpy.elimination", reason=REASON).Elimination
 FROBMETRIC = interface.FROBMETRIC
 TOL = 1e-7
 
@@ -203,12 +201,12 @@ def values(problem):
 @every_problem
 def test_the_answer_is_that_of_clarabel(make):
     problem = make()
-    found = problem.solve(solver=FROBMETRIC, tol=TOL)
+    result = problem.solve(solver=FROBMETRIC, tol=TOL)
     assert problem.status == "optimal"
     assert problem.solver_stats.extra_stats["certificate"].error <= TOL
     broken = max((np.max(row.violation()) for row in problem.constraints), default=0.0)
     due = problem.solve(solver=cp.CLARABEL)
-    assert found == pytest.approx(due, rel=1e-5, abs=1e-5)
+    assert result == pytest.approx(due, rel=1e-5, abs=1e-5)
     assert broken <= 1e-5
 
 
@@ -216,7 +214,7 @@ def test_the_answer_is_that_of_clarabel(make):
 def test_x_and_multipliers_are_optimal_in_the_form_of_cvxpy(make):
     data, _, _ = make().get_problem_data(FROBMETRIC)
     answer = FROBMETRIC.solve_via_data(data, False, False, {"tol": TOL})
-    conic = interface._conic(data)
+    conic = interface.as_conic(data)
     x, v = answer.x, answer.multipliers
     slack = conic.b - conic.A @ x
     size = 1 + np.linalg.norm(v) + np.linalg.norm(x)
@@ -227,7 +225,7 @@ def test_x_and_multipliers_are_optimal_in_the_form_of_cvxpy(make):
 
 
 def outside(dims, vector, is_dual):
-    """By how much a vector misses the cones, or their duals."""
+    """Return the distance of a vector from the cones, or from their duals."""
     numbers = vector[dims.zero : dims.zero + dims.nonneg]
     missed = [-numbers.min(initial=0.0)]
     if not is_dual:
@@ -238,7 +236,7 @@ def outside(dims, vector, is_dual):
         at += d
     for n in dims.psd:
         size = n * (n + 1) // 2
-        full = semidefinite(n).matrix.T @ vector[at : at + size]
+        full = cones.semidefinite(n).matrix.T @ vector[at : at + size]
         missed.append(-np.linalg.eigvalsh(full.reshape(n, n))[0])
         at += size
     return max(missed)
@@ -262,10 +260,10 @@ def outside(dims, vector, is_dual):
 def test_dual_values_are_those_of_clarabel(make):
     problem = make()
     problem.solve(solver=FROBMETRIC, tol=1e-9)
-    found = values(problem)
+    result = values(problem)
     problem.solve(solver=cp.CLARABEL)
     due = values(problem)
-    np.testing.assert_allclose(found, due, atol=1e-3 * (1 + np.abs(due).max()))
+    np.testing.assert_allclose(result, due, atol=1e-3 * (1 + np.abs(due).max()))
 
 
 def test_a_dual_value_is_the_slope_of_the_optimum():
@@ -319,8 +317,8 @@ def test_several_matrices_in_one_constraint():
     costs = cp.trace(symmetric(3) @ X[0]) + cp.trace(X[1])
     problem = cp.Problem(cp.Minimize(costs), [*rows, X[0] == X[0].T, X[1] == X[1].T])
     backend = {"canon_backend": cp.SCIPY_CANON_BACKEND}  # cvxpy's own choice, with a warning
-    found = problem.solve(solver=FROBMETRIC, tol=TOL, **backend)
-    assert found == pytest.approx(problem.solve(solver=cp.CLARABEL, **backend), abs=1e-5)
+    result = problem.solve(solver=FROBMETRIC, tol=TOL, **backend)
+    assert result == pytest.approx(problem.solve(solver=cp.CLARABEL, **backend), abs=1e-5)
 
 
 # No answer
@@ -373,7 +371,7 @@ def test_the_proof_of_infeasibility_proves_it(make):
     problem = make()
     data, _, _ = problem.get_problem_data(FROBMETRIC)
     problem.solve(solver=FROBMETRIC)
-    conic, v = interface._conic(data), problem.solver_stats.extra_stats["ray"]
+    conic, v = interface.as_conic(data), problem.solver_stats.extra_stats["ray"]
     v = v / np.linalg.norm(v)
     assert conic.b @ v < -1e-3
     assert np.linalg.norm(conic.A.T @ v) <= 1e-6
@@ -420,7 +418,7 @@ def test_unbounded(make):
     data, _, _ = problem.get_problem_data(FROBMETRIC)
     problem.solve(solver=FROBMETRIC)
     assert problem.status == "unbounded"
-    conic, d = interface._conic(data), problem.solver_stats.extra_stats["ray"]
+    conic, d = interface.as_conic(data), problem.solver_stats.extra_stats["ray"]
     d = d / np.linalg.norm(d)
     assert conic.c @ d < -1e-3
     assert outside(conic.dims, -conic.A @ d, is_dual=False) <= 1e-6
@@ -447,14 +445,14 @@ def test_no_time_is_a_user_limit():
 
 
 @pytest.fixture
-def misjudged(monkeypatch):
-    """Lets solve_sdp miss its tolerance by a given error."""
+def miss_tolerance(monkeypatch):
+    """Let solve_sdp miss its tolerance by a given error."""
 
     def miss(error, ended):
         def solve(*args, **kwargs):
-            found = interface_solve(*args, **kwargs)
-            certificate = replace(found.certificate, eta_g=error)
-            return replace(found, status="not_converged", ended=ended, certificate=certificate)
+            result = interface_solve(*args, **kwargs)
+            certificate = replace(result.certificate, eta_g=error)
+            return replace(result, status="not_converged", ended=ended, certificate=certificate)
 
         interface_solve = interface.solve_sdp
         monkeypatch.setattr(interface, "solve_sdp", solve)
@@ -462,13 +460,13 @@ def misjudged(monkeypatch):
     return miss
 
 
-def test_small_errors_are_inaccurate(misjudged):
-    misjudged(1e-4, "max_iter")
+def test_small_errors_are_inaccurate(miss_tolerance):
+    miss_tolerance(1e-4, "max_iter")
     assert stopped(max_cut()).status == "optimal_inaccurate"
 
 
-def test_a_stalled_run_is_an_error(misjudged):
-    misjudged(0.5, "stalled")
+def test_a_stalled_run_is_an_error(miss_tolerance):
+    miss_tolerance(0.5, "stalled")
     with (
         pytest.warns(ConvergenceWarning, match="stalled"),
         pytest.raises(cp.SolverError, match="FROBMETRIC"),
@@ -476,7 +474,7 @@ def test_a_stalled_run_is_an_error(misjudged):
         max_cut().solve(solver=FROBMETRIC)
 
 
-# What surrounds the solve
+# Statistics, starts, options and refusals
 
 
 def test_statistics():
@@ -493,7 +491,7 @@ def test_statistics():
 
 @pytest.fixture
 def starts(monkeypatch):
-    """Where each call of solve_sdp was told to start."""
+    """Record the start of each call of solve_sdp."""
     given, solve = [], interface.solve_sdp
 
     def spy(*args, **kwargs):
@@ -511,9 +509,9 @@ def test_parameters_are_solved_again_from_the_last_answer(starts, is_quadratic):
     problem = cp.Problem(cp.Minimize(cost), [cp.diag(X) == 1])
     for seed in range(3):
         C.value = symmetric(5) + 0.1 * symmetric(5, seed=seed)
-        found = problem.solve(solver=FROBMETRIC, tol=TOL, warm_start=seed < 2)
+        result = problem.solve(solver=FROBMETRIC, tol=TOL, warm_start=seed < 2)
         due = cp.Problem(problem.objective, problem.constraints).solve(solver=cp.CLARABEL)
-        assert found == pytest.approx(due, abs=1e-5)
+        assert result == pytest.approx(due, abs=1e-5)
     assert [start is not None for start in starts] == [False, True, False]
 
 
@@ -525,12 +523,12 @@ def test_an_answer_of_another_shape_is_no_start():
     assert FROBMETRIC.solve_via_data(data, True, False, {}, cache).status == "optimal"
 
 
-def test_a_start_that_leads_astray_is_forgotten(monkeypatch):
+def test_a_start_that_leads_to_no_answer_is_dropped(monkeypatch):
     solve = interface.solve_sdp
 
     def stall(*args, start=None, **kwargs):
-        found = solve(*args, **kwargs)
-        return found if start is None else replace(found, status="not_converged", ended="stalled")
+        result = solve(*args, **kwargs)
+        return result if start is None else replace(result, status="not_converged", ended="stalled")
 
     monkeypatch.setattr(interface, "solve_sdp", stall)
     problem = max_cut()
@@ -554,7 +552,7 @@ def test_verbose_writes_lines(capsys):
     assert "primal" in out
     assert "optimal (optimal) after" in out
     infeasible_equations().solve(solver=FROBMETRIC, verbose=True)
-    assert "falls without end" in capsys.readouterr().out
+    assert "is unbounded" in capsys.readouterr().out
 
 
 def test_unknown_options_are_named():
@@ -594,8 +592,8 @@ def test_the_paper_is_cited():
 def test_without_cvxpy_the_extra_is_named():
     script = (
         "import sys; sys.modules['cvxpy'] = None\n"
-        "import frobmetric, frobmetric.sdp, frobmetric.sdp.cvxpy.cones\n"
-        "try:\n    import frobmetric.sdp.cvxpy.solver\n"
+        "import frobmetric, frobmetric.sdp\n"
+        "try:\n    import frobmetric.sdp.cvxpy\n"
         "except ImportError as error:\n    sys.stdout.write(str(error))\n"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
@@ -608,7 +606,7 @@ def test_without_cvxpy_the_extra_is_named():
 
 @pytest.mark.parametrize("d", [2, 3, 4, 9])
 def test_second_order_cones_are_images(d, rng):
-    image = second_order(d)
+    image = cones.second_order(d)
     (cone,) = image.cones
     for _ in range(10):
         L, z = rng.normal(size=(*cone.shape, 2))[..., 0], rng.normal(size=d - 1)
@@ -622,7 +620,7 @@ def test_second_order_cones_are_images(d, rng):
 def test_large_cones_give_the_same_answer_as_small_ones(monkeypatch):
     problem = nearest_correlation_by_norm()
     due = problem.solve(solver=FROBMETRIC, tol=TOL)
-    monkeypatch.setattr(cvxpy_cones, "LARGEST_CONE", 5)
+    monkeypatch.setattr(cones, "LARGEST_CONE", 5)
     assert problem.solve(solver=FROBMETRIC, tol=TOL) == pytest.approx(due, rel=1e-5)
 
 
@@ -633,25 +631,25 @@ def test_elimination_is_exact(density, rng):
         F = np.c_[F, F[:, 0] - 2 * F[:, 1]]  # a column that depends on others
         G, f, p = rng.normal(size=(14, 6)), rng.normal(size=10), rng.normal(size=6)
         h = F @ f + G @ p
-        found = Elimination(sp.csr_array(F), sp.csr_array(G), h, np.zeros(14))
-        assert found.rows.shape[0] == 14 - np.linalg.matrix_rank(F)
-        np.testing.assert_allclose(found.rows @ p, found.sides, atol=1e-8)
-        np.testing.assert_allclose(F @ found.solution(p) + G @ p, h, atol=1e-8)
+        result = Elimination(sp.csr_array(F), sp.csr_array(G), h, np.zeros(14))
+        assert result.rows.shape[0] == 14 - np.linalg.matrix_rank(F)
+        np.testing.assert_allclose(result.rows @ p, result.sides, atol=1e-8)
+        np.testing.assert_allclose(F @ result.solution(p) + G @ p, h, atol=1e-8)
         cf = F.T @ rng.normal(size=14)
-        cost, fall = found.cost(cf, np.zeros(6))
-        Y = found.multipliers(rng.normal(size=found.rows.shape[0]), cf)
+        cost, fall = result.cost(cf, np.zeros(6))
+        Y = result.multipliers(rng.normal(size=result.rows.shape[0]), cf)
         np.testing.assert_allclose(F.T @ Y, cf, atol=1e-8)
         assert fall is None
-        assert cf @ found.solution(p) == pytest.approx(
-            cost @ p + cf @ found.solution(np.zeros(6)), abs=1e-8
+        assert cf @ result.solution(p) == pytest.approx(
+            cost @ p + cf @ result.solution(np.zeros(6)), abs=1e-8
         )
 
 
 def test_elimination_finds_a_direction_that_no_equation_feels(rng):
     F = rng.normal(size=(5, 3))
     F[:, 2] = F[:, 0] + F[:, 1]
-    found = Elimination(sp.csr_array(F), sp.csr_array((5, 0)), np.zeros(5), np.zeros(5))
+    result = Elimination(sp.csr_array(F), sp.csr_array((5, 0)), np.zeros(5), np.zeros(5))
     cf = np.array([1.0, 1.0, 3.0])
-    _, fall = found.cost(cf, np.zeros(0))
+    _, fall = result.cost(cf, np.zeros(0))
     assert cf @ fall < 0
     np.testing.assert_allclose(F @ fall, 0, atol=1e-12)
