@@ -188,7 +188,11 @@ def _judge(estimator, X):
     n, k = len(X), estimator.n_neighbors
     rows = MANY if n > MANY else None
     found = neighborhood_quality(
-        X, estimator.embedding_, estimator.metric, rows=rows, random_state=estimator.random_state
+        X,
+        estimator.embedding_,
+        metric=estimator.metric,
+        n_rows=rows,
+        random_state=estimator.random_state,
     )
     kept = float(found.q_nx[k - 1])
     return {"r_nx_area": found.area, "q_nx": kept, "K": k, "n_judged": rows or n}

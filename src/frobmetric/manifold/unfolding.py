@@ -292,7 +292,8 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         advice = connecting_advice(graph, X, self.n_neighbors, metric=self.metric)
         warnings.warn(
             f"the neighbour graph has {describe_components(graph)}, which "
-            f"{len(connected.edges) - len(graph.edges)} added edges connect; {advice}, or set on_disconnected='separate' to unfold each alone",
+            f"{len(connected.edges) - len(graph.edges)} added edges connect; {advice}, "
+            "or set on_disconnected='separate' to unfold each alone",
             UserWarning,
             stacklevel=3,
         )

@@ -186,7 +186,7 @@ def child(method):
         Y, gap = model.embedding_, model.certificate_.relative_gap
     seconds = time.perf_counter() - began
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    area = neighborhood_quality(X, Y, rows=ROWS, random_state=0).area
+    area = neighborhood_quality(X, Y, n_rows=ROWS, random_state=0).area
     print(
         json.dumps(
             {"method": method, "seconds": seconds, "gigabytes": memory, "gap": gap, "area": area}
