@@ -137,7 +137,7 @@ def solve_unfolding(
     monitor = Monitor(tol, max_iter, report)
     with one_thread():
         Y, w = method(program, _start(program), monitor)
-        Y = _main_axes(program, Y)
+        Y, variance = _main_axes(program, Y)
         try:
             proof = certify_unfolding(program, Y, w, constraints)
         except KeyboardInterrupt:  # the embedding must not be lost
@@ -151,7 +151,7 @@ def solve_unfolding(
     return Unfolding(
         Y=Y * np.sqrt(unit),
         w=w,
-        eigenvalues=np.diag(program.scatter(Y)) * unit,
+        eigenvalues=variance * unit,
         certificate=make_certificate(
             proof.primal * unit, _times(proof.dual, unit), proof.violation
         ),
@@ -192,12 +192,17 @@ def _start(program):
 
 
 def _main_axes(program, Y):
-    """Return the principal axes of Y with any variance, the farthest point of each positive."""
+    """Return the principal axes of Y that have a variance, largest first, and the variances.
+
+    The farthest point of each axis is positive.
+    """
     Y = principal_axes(program, Y)
     variance = np.diag(program.scatter(Y))
-    Y = Y[:, variance > NEGLIGIBLE * variance.sum()]
+    order = np.argsort(-variance, kind="stable")  # equal ones are sorted up to rounding only
+    order = order[variance[order] > NEGLIGIBLE * variance.sum()]
+    Y, variance = Y[:, order], variance[order]
     farthest = np.abs(Y).argmax(axis=0)
-    return Y * np.sign(Y[farthest, np.arange(Y.shape[1])])
+    return Y * np.sign(Y[farthest, np.arange(Y.shape[1])]), variance
 
 
 def _in_units(step, unit):
