@@ -729,8 +729,8 @@ class TestEqual:
         np.testing.assert_array_equal(mvu.transform(ROLL), mvu.embedding_)
 
     def test_not_by_the_dual(self):
-        with pytest.raises(ValueError, match="solver='dual' takes constraints='at_most' only"):
-            fit(ROLL, constraints="equal", solver="dual")
+        with pytest.raises(ValueError, match=r"solver='dual' needs a sigma .*constraints='equal'"):
+            fit(ROLL, sigma=1.0, constraints="equal", solver="dual")
 
 
 @pytest.mark.parametrize(

@@ -67,9 +67,9 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         distance, as in the original method.
     solver : {"auto", "lowrank", "dual"}, default="auto"
         "lowrank" computes with coordinates and can take many thousands of samples. "dual", the
-        paper's way, computes with the whole Gram matrix; it suits a sigma so small that the
-        embedding has many dimensions. "auto" begins with "lowrank" and changes to "dual" where
-        that is needed.
+        paper's way, computes with the whole Gram matrix; it needs a sigma, and suits one so small
+        that the embedding has many dimensions. "auto" begins with "lowrank" and changes to "dual"
+        where that is needed.
     tol : float, default=1e-5
         Width of the certified interval, relative to the variance, at which the fit ends; with
         `constraints="equal"` also the largest relative error of a squared distance.

@@ -233,6 +233,8 @@ def methods(repeat, threads):
 def _estimator(method):
     def work(program):
         sigma = None if np.isinf(program.sigma) else program.sigma
+        if method == "dual" and sigma is None:
+            return None
         began = time.perf_counter()
         model = MaximumVarianceUnfolding(sigma=sigma, solver=method, callback=_Limit(60)).fit(
             roll(200)

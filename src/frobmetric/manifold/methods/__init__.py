@@ -67,22 +67,9 @@ SOLVERS = {"auto": _auto, "lowrank": lowrank, "dual": dual}
 class Unfolding:
     """Certified solution of an unfolding problem, in the units of its graph.
 
-    Attributes
-    ----------
-    Y : ndarray of shape (n_points, rank)
-        Coordinates of the points along their principal axes.
-    w : ndarray of shape (n_edges,), or None
-        Multipliers of the edges; None for points that were placed between landmarks.
-    eigenvalues : ndarray of shape (rank,)
-        Variance along each axis.
-    certificate : UnfoldingCertificate
-        Proven interval of the maximum.
-    status : str
-        Reason why the run ended, as in `frobmetric.Solution`.
-    history : list of Step
-        Every step of the method.
-    n_iter : int
-        Number of steps.
+    `Y` has the coordinates of the points along their principal axes and `eigenvalues` the variance
+    along each; `w` has the multipliers of the edges, or is None with landmarks. The other fields
+    are those of `frobmetric.Solution`.
     """
 
     Y: np.ndarray
@@ -125,7 +112,7 @@ def solve_unfolding(
     -------
     Unfolding
     """
-    method = _method(constraints, solver)
+    method = _method(sigma, constraints, solver)
     if graph.n_points == 1:
         return _single_point()
     largest = graph.squared.max()
@@ -161,15 +148,14 @@ def solve_unfolding(
     )
 
 
-def _method(constraints, solver):
-    if constraints == "at_most":
-        return SOLVERS[solver]
-    if solver == "dual":
+def _method(sigma, constraints, solver):
+    if solver == "dual" and (np.isinf(sigma) or constraints == "equal"):
+        given = "no sigma" if np.isinf(sigma) else "constraints='equal'"
         raise InvalidParameterError(
-            "solver='dual' takes constraints='at_most' only; use solver='auto' with "
-            "constraints='equal'"
+            f"solver='dual' needs a sigma and constraints='at_most', but there is {given}; use "
+            "solver='auto'"
         )
-    return equal
+    return equal if constraints == "equal" else SOLVERS[solver]
 
 
 def _single_point():
