@@ -449,8 +449,12 @@ class TestPrecomputed:
         given = fit(cdist(ROLL, ROLL), metric="precomputed")
         with pytest.raises(ValueError, match="expecting 60 features"):
             given.transform(cdist(ROLL[:3], ROLL[:50]))
-        with pytest.raises(ValueError, match="is not a distance"):
-            given.transform(-cdist(ROLL[:3], ROLL))
+        bad = cdist(ROLL[:3], ROLL)
+        bad[1, 4] = -1
+        with pytest.raises(ValueError, match=r"X\[1, 4\] = -1.0 is not a distance"):
+            given.transform(bad)
+        with pytest.raises(TypeError, match="Sparse data was passed"):
+            given.transform(sp.csr_array(cdist(ROLL[:3], ROLL)))
 
 
 class TestComponents:

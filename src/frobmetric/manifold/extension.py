@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils.validation import check_array
 
 from .graph import COINCIDENT
-from .samples import GraphSamples, as_samples, blocks, check_distances
+from .samples import GraphSamples, as_samples, blocks
 
 #: Number of points that place a new sample, relative to the neighbours in the graph. More points
 #: average out noise, but twice as many already include the next sheet of a swiss roll.
@@ -54,7 +53,7 @@ class Extension:
     >>> from frobmetric.manifold.extension import Extension
     >>> X = np.array([[0.0, 0.0], [1.0, 1.0], [2.0, 2.0], [3.0, 3.0]])
     >>> extension = Extension(X, np.array([[-3.0], [-1.0], [1.0], [3.0]]), 2)
-    >>> extension.place([[0.5, 0.5], [2.0, 2.0]]).round(9)
+    >>> extension.place(np.array([[0.5, 0.5], [2.0, 2.0]])).round(9)
     array([[-2.],
            [ 1.]])
     """
@@ -69,7 +68,7 @@ class Extension:
         self.representative = index
         self.points = None  # a sparse graph cannot place new samples
         if not isinstance(samples, GraphSamples):
-            self.points, self.width = samples.take(index), samples.X.shape[1]
+            self.points = samples.take(index)
         self.size = min(max(int(WIDER * n_neighbors), n_components + 2), n_points)
         self.component = np.zeros(n_points) if component is None else np.asarray(component)
 
@@ -85,7 +84,7 @@ class Extension:
         -------
         Y : ndarray of shape (n_new, n_components)
         """
-        new = self._validate(X)
+        new = self._prepare(X)
         placed = np.empty((new.shape[0], self.Y.shape[1]))
         for rows in blocks(new.shape[0], self.size**2):
             placed[rows] = self._place(new[rows], rows.start)
@@ -112,27 +111,15 @@ class Extension:
         among[:, first, second] = self.points.squared(pairs).reshape(len(nearest), -1)
         return among + among.transpose(0, 2, 1)
 
-    def _validate(self, X):
+    def _prepare(self, X):
+        """Return new samples in the form of the points."""
         if self.points is None:
             raise ValueError(
                 "new samples cannot be placed: the training samples were given as a sparse graph, "
                 "which does not hold the distances between neighbours; fit on features or on an "
                 "array of all distances"
             )
-        is_distances = self.points.metric == "precomputed"
-        X = check_array(
-            X,
-            accept_sparse=not is_distances and "csr",
-            dtype=np.float64,
-            ensure_all_finite=not is_distances,
-        )
-        if X.shape[1] != self.width:
-            what = "the distances from the" if is_distances else "the features of the"
-            raise ValueError(
-                f"X has shape {X.shape}; expected (n_new, {self.width}): {what} training samples"
-            )
-        if is_distances:
-            check_distances(X)
+        if self.points.metric == "precomputed":
             return X[:, self.representative]
         if sp.issparse(self.points.X):
             return sp.csr_matrix(X)

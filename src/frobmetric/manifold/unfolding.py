@@ -265,7 +265,7 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         is_distances = self.metric == "precomputed"
         checked = check_array(
             X,
-            accept_sparse="csr",
+            accept_sparse="csr" if reset or not is_distances else False,
             dtype=np.float64,
             ensure_all_finite=not is_distances,
             ensure_min_samples=2 if reset else 1,
