@@ -1,7 +1,7 @@
-"""Histograms of words: of trajectories in sequences of skeletons, and of words in documents.
+"""Histograms of words: of trajectories in sequences of skeletons, and in documents.
 
-The paper describes videos by space-time interest points, has a codebook of 4,000 words by k-means
-and merges the words to 500 bins. Here trajectories of limbs stand in for interest points, of which
+The paper describes videos by space-time interest points, learns a codebook of 4,000 words by
+k-means and merges the words to 500 bins. Here trajectories of limbs stand in for interest points;
 only those that move most are kept.
 """
 
@@ -21,7 +21,7 @@ from frobmetric.neighbors.knn import knn_error
 from ..data.raw import load_word_counts
 from .bottleneck import InformationBottleneck, joint_distribution, mutual_information
 
-#: Joints of the skeleton: where a limb begins, and those along it.
+#: Joints of the skeleton: the root of each limb, and the joints along it.
 LIMBS = {
     "right arm": (0, (7, 9, 11)),
     "left arm": (1, (8, 10, 12)),
@@ -29,15 +29,15 @@ LIMBS = {
     "left leg": (5, (14, 16, 18)),
     "trunk": (6, (3, 2, 19)),
 }
-#: The body's size is the distance of these two, neck and hip.
+#: Two joints whose distance is the size of the body.
 NECK, HIP = 2, 6
-#: Frames from one of five positions of a trajectory to the next.
+#: Numbers of frames from one of the five positions of a trajectory to the next.
 STEPS = (1, 2, 4)
-#: Weight of movements beside the position.
+#: Weight of movements relative to the position.
 SPEED_WEIGHT = 2.0
-#: Share of the trajectories of a sequence that are kept, those that move most.
+#: Share of the trajectories of a sequence that are kept: those that move most.
 KEPT = 0.15
-#: Trajectories for each word of a codebook, at least.
+#: Smallest number of trajectories for each word of a codebook.
 PER_WORD = 3
 
 
@@ -45,15 +45,15 @@ PER_WORD = 3
 
 
 def trajectories(frames):
-    """Descriptors of one sequence: for each limb an array with one row a trajectory.
+    """Return the descriptors of one sequence: for each limb an array with a row per trajectory.
 
-    A trajectory is the position of the limb's joints relative to where it begins and their four
+    A trajectory is the position of the limb's joints relative to its root, and their four
     movements before and after it, in body sizes.
 
     Parameters
     ----------
     frames : ndarray of shape (n_frames, n_joints, 3)
-        Frames of zeros are left out.
+        Frames of zeros are ignored.
 
     Returns
     -------
@@ -72,9 +72,9 @@ def trajectories(frames):
 
 
 def _of_limb(positions):
-    """All trajectories of a limb at all steps, and how fast each is."""
-    found = [_at_step(positions, step) for step in STEPS]
-    return tuple(map(np.concatenate, zip(*found, strict=True)))
+    """Return all trajectories of a limb at all steps, and the speed of each."""
+    by_step = [_at_step(positions, step) for step in STEPS]
+    return tuple(map(np.concatenate, zip(*by_step, strict=True)))
 
 
 def _at_step(positions, step):
@@ -87,26 +87,26 @@ def _at_step(positions, step):
 
 @dataclass(frozen=True)
 class Codebook:
-    """Words for the trajectories of each limb: k-means of those of training sequences.
+    """Words for the trajectories of each limb: clusters of those of training sequences.
 
     Attributes
     ----------
     models : list of MiniBatchKMeans
-        One for each limb, with as many words each; None for one of which none are kept.
+        One for each limb; None for a limb without trajectories.
     """
 
     models: list
 
     @classmethod
-    def of(cls, sequences, n_words, seed):
-        """That of training sequences.
+    def learn(cls, sequences, n_words, seed):
+        """Return the codebook of training sequences.
 
         Parameters
         ----------
         sequences : list of list of ndarray
             From `trajectories`.
         n_words : int
-            Of all limbs together; fewer where there are few trajectories.
+            Number of words of all limbs together; fewer where there are few trajectories.
         seed : int
         """
         with one_thread():
@@ -118,7 +118,7 @@ class Codebook:
             )
 
     def histograms(self, sequences):
-        """How often each word is in each sequence: (n_sequences, n_words)."""
+        """Return the counts of the words in each sequence, of shape (n_sequences, n_words)."""
         with one_thread():
             return np.array([self._histogram(limbs) for limbs in sequences])
 
@@ -151,7 +151,7 @@ def _count(model, rows):
 
 
 def square_roots(counts):
-    """Square roots of each row's shares: the Euclidean distance is then that of Hellinger."""
+    """Return the square roots of each row's shares, whose distance is that of Hellinger."""
     shares = normalize(counts, norm="l1")
     return shares.sqrt() if scipy.sparse.issparse(shares) else np.sqrt(shares)
 
@@ -161,18 +161,18 @@ def square_roots(counts):
 
 @dataclass(frozen=True)
 class Merged:
-    """What 3-NN and mutual information say of merged words.
+    """Evaluation of one way to make bins of words.
 
     Attributes
     ----------
     way : str
-        How bins were made of words.
+        Name of the way.
     n_bins : int
     information : float
-        Share of the mutual information of words and classes, in the training part, that is left.
-        Words that were not chosen count as one more bin.
+        Remaining share of the mutual information of words and classes in the training part; words
+        that were not chosen count as one more bin.
     error : float
-        Of 3-NN on the test part, in percent.
+        Error of 3-NN on the test part, in percent.
     """
 
     way: str
@@ -182,25 +182,25 @@ class Merged:
 
 
 def merged_words(n_bins=(500, 200, 100), *, n_documents=None, folder=None, seed=0):
-    """What is left of the word counts of R8 when words are merged, chosen or joined at random.
+    """Evaluate bins of the words of R8 that are merged, chosen or joined at random.
 
-    3-NN compares square roots of shares, which on held-out training documents was better than
-    tf-idf: 4.4 % of errors against 8.7 % with all words.
+    3-NN compares square roots of shares; on held-out training documents this has 4.4 % of errors
+    with all words, tf-idf 8.7 %.
 
     Parameters
     ----------
     n_bins : sequence of int
     n_documents : int, optional
-        Take so many of each part only.
+        Number of documents to take of each part; all by default.
     folder : path, optional
-        Where data files are; by default the environment variable ``FROBMETRIC_DATA``.
+        Folder of the data files; by default the environment variable ``FROBMETRIC_DATA``.
     seed : int
-        For random merging.
+        Seed of random merging.
 
     Returns
     -------
     list of Merged
-        First all words.
+        The first one has all words.
     """
     data = load_word_counts("r8", folder=folder)
     train = data.X_train[:n_documents], data.y_train[:n_documents]
@@ -209,17 +209,17 @@ def merged_words(n_bins=(500, 200, 100), *, n_documents=None, folder=None, seed=
     made = {way: make(*train, n_bins, seed) for way, make in WAYS.items()}
     ways = [("all words", np.arange(n_words))]
     ways += [(way, labels[place]) for place in range(len(n_bins)) for way, labels in made.items()]
-    return [_judge(way, labels, train, test) for way, labels in ways]
+    return [_evaluate(way, labels, train, test) for way, labels in ways]
 
 
 def _bottleneck(X, y, sizes, seed):
-    """One fit for all: merges to many bins are the first of those to few."""
-    merges = InformationBottleneck(min(sizes)).fit(X, y).merges_
+    """Fit once for all sizes: merges to many bins are the first of those to few."""
+    merges = InformationBottleneck(n_bins=min(sizes)).fit(X, y).merges_
     return [_after(merges[: X.shape[1] - n], X.shape[1]) for n in sizes]
 
 
 def _after(merges, n_words):
-    """The bin of each word after these merges."""
+    """Return the bin of each word after these merges."""
     n_nodes = n_words + len(merges)
     ends = np.repeat(np.arange(n_words, n_nodes), 2), merges.ravel()
     tree = scipy.sparse.coo_array((np.ones(len(ends[0])), ends), shape=(n_nodes, n_nodes))
@@ -236,8 +236,8 @@ def _frequent(X, y, sizes, seed):
     return [np.where(ranks < n, ranks, -1) for n in sizes]
 
 
-#: Ways to few bins: training counts, classes, numbers of bins, seed -> for each number the bin of
-#: each word, or -1.
+#: Ways to few bins: (counts, classes, numbers of bins, seed) -> for each number of bins the bin
+#: of each word, or -1.
 WAYS = {
     "merged by the bottleneck": _bottleneck,
     "merged at random": _random,
@@ -245,7 +245,7 @@ WAYS = {
 }
 
 
-def _judge(way, labels, train, test):
+def _evaluate(way, labels, train, test):
     (X, y), (X_test, y_test) = train, test
     bins = _indicator(labels)[:, : labels.max() + 1]
     Z, Z_test = (square_roots(part @ bins) for part in (X, X_test))
@@ -264,7 +264,7 @@ def _codes(y):
 
 
 def _indicator(labels):
-    """1 where a word (row) belongs to a bin (column); words in no bin have the last column."""
+    """Return 1 where a word (row) belongs to a bin (column); the last column is for no bin."""
     n_bins = labels.max() + 1
     ones = np.ones(len(labels))
     places = np.arange(len(labels)), np.where(labels < 0, n_bins, labels)
