@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 import time
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -32,7 +32,7 @@ except ImportError as error:
 
 from ...core import FrobeniusSDP
 from ...core.types import Vector
-from ...solvers.watch import SDPStep
+from ...solvers.plain import SDPStep
 from ..solution import SDPSolution
 from ..solve import solve_sdp
 from .cones import Conic, Dims, Translation, translate
@@ -41,8 +41,6 @@ __all__ = ["FROBMETRIC", "FrobmetricSolver"]
 
 #: Largest error of an answer that misses the tolerance and is called inaccurate, not failed.
 INACCURATE = 1e-3
-#: Steps on a problem with a Frobenius term before its feasibility is tested.
-FIRST_STEPS = 300
 #: Ends of a run that the user has set.
 LIMITS = ("max_iter", "time_limit")
 #: Steps between two lines of `verbose=True`.
@@ -78,10 +76,6 @@ class Options:
                 f"FROBMETRIC has no option {name!r}; its options are {', '.join(names)}"
             )
         return cls(**options)
-
-    def after(self, seconds: float) -> Options:
-        """Return the options with the time that is left."""
-        return replace(self, time_limit=max(0.0, self.time_limit - seconds))
 
 
 @dataclass(frozen=True)
@@ -251,34 +245,10 @@ def _solve(
     """Solve the SDP, a second time without the start if that led to no answer."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # `_interpret` warns
-        solution = _solve_from(sdp, options, callback, start)
-        if start is None or solution.status != "not_converged" or solution.ended in LIMITS:
+        solution = solve_sdp(sdp, **vars(options), callback=callback, start=start)
+        if start is None or solution.status != "stalled":
             return solution
-        return _solve_from(sdp, options, callback, None)
-
-
-def _solve_from(
-    sdp: FrobeniusSDP, options: Options, callback: Any, start: SDPSolution | None
-) -> SDPSolution:
-    """Solve the SDP; with a Frobenius term, test first whether the rows can hold if it is slow."""
-    if np.isinf(sdp.sigma):
-        return solve_sdp(sdp, **vars(options), callback=callback, start=start)
-    began, n_first = time.perf_counter(), min(FIRST_STEPS, options.max_iter)
-    first = replace(options, max_iter=n_first)
-    solution = solve_sdp(sdp, **vars(first), callback=callback, start=start)
-    if solution.status == "optimal" or solution.ended == "time_limit":
-        return solution
-    zero = np.zeros(sdp.cone.shape)
-    rows = replace(sdp, cost=zero, prior=zero, sigma=np.inf, offset=0.0)
-    left = options.after(time.perf_counter() - began)
-    feasibility = solve_sdp(rows, **vars(left), callback=callback)
-    if feasibility.ray is not None:
-        return feasibility
-    left = options.after(time.perf_counter() - began)
-    if n_first == options.max_iter or left.time_limit == 0:
-        return solution
-    left = replace(left, max_iter=options.max_iter - n_first)
-    return solve_sdp(sdp, **vars(left), callback=callback, start=solution)
+        return solve_sdp(sdp, **vars(options), callback=callback)
 
 
 def _is_alike(last: FrobeniusSDP, now: FrobeniusSDP) -> bool:
@@ -300,12 +270,12 @@ def _interpret(
     status = s.OPTIMAL
     if solution.status != "optimal":
         warnings.warn(
-            f"FROBMETRIC did not reach tol={options.tol:g} ({solution.ended} after "
+            f"FROBMETRIC did not reach tol={options.tol:g} ({solution.status} after "
             f"{solution.n_iter} eigen-decompositions): {solution.certificate}",
             ConvergenceWarning,
             stacklevel=3,
         )
-        status = s.USER_LIMIT if solution.ended in LIMITS else s.SOLVER_ERROR
+        status = s.USER_LIMIT if solution.status in LIMITS else s.SOLVER_ERROR
         status = s.OPTIMAL_INACCURATE if solution.certificate.error <= INACCURATE else status
     return status, *translation.answer(solution.X, solution.y)
 
@@ -331,7 +301,7 @@ class _Log:
         if end is None:
             self._write("no steps: the objective of this problem or of its dual is unbounded")
         else:
-            self._write(f"{end.status} ({end.ended}) after {end.n_iter} steps: {end.certificate}")
+            self._write(f"{end.status} after {end.n_iter} steps: {end.certificate}")
 
     def _write(self, line: str) -> None:
         sys.stdout.write(f"{line}\n")

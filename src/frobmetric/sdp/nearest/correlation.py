@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -170,7 +169,14 @@ def _project(task: _Task, norm: Norm) -> NearestMatrix:
     def callback(step: Step) -> bool:
         return task.wants_stop(step) or step.dual > limit
 
-    solution = solve(problem, "newton", task.row_tol, task.max_iter, callback, start)
+    solution = solve(
+        problem,
+        solver="newton",
+        tol=task.row_tol,
+        max_iter=task.max_iter,
+        callback=callback,
+        start=start,
+    )
     M = congruence(norm.inverse, solution.point.dense())
     task.check_feasible(M, solution.history, limit)
     end = (solution.certificate.dual, solution.status, solution.n_iter)
@@ -187,17 +193,16 @@ def _descend(task: _Task, H: Array) -> NearestMatrix:
     weight, H2 = np.outer(norm.root, norm.root) ** 2, H * H
     whole, state = Monitor(task.tol, task.max_iter), State()
     X = Z = _with_unit_diagonal(np.where(H > 0, task.G, 0.0), task.unit)
-    pace, error, began = 1.0, 1.0, time.perf_counter()
+    pace, error = 1.0, 1.0
     while True:
         aim = Z - H2 / weight * (Z - task.G)
         inner = whole.inner(min(1e-4, max(error / 100, task.row_tol / 10)), 50)
         M, state = _nearest(task, norm, aim, state, inner)
         assert state.u is not None  # a solver returns all of its state
-        assert state.point is not None
         before, X = X, _with_unit_diagonal(M, task.unit)
         value, gap = _gap(task, H2, X, state.u, weight * (M - aim))
         error = max(gap / (value + weight.max()), float(task.rows.violation(X).max()))
-        step = Step(value, value - gap, gap, state.point.rank, time.perf_counter() - began)
+        step = Step(value, value - gap, gap, inner.history[-1].rank, whole.seconds)
         status = _status(task, error, step, whole.n_steps)
         if status:
             end = (value - gap, status, whole.n_steps)

@@ -72,7 +72,7 @@ def nearest_covariance(
     loss = Hard(_as_targets(b, len(rows)), as_senses(senses, len(rows)))
     _check_variances(rows, loss, floor)
     problem, scaled, order, sizes = _problem(S, rows, loss, floor)
-    solution = solve(problem, "newton", tol, max_iter, callback)
+    solution = solve(problem, solver="newton", tol=tol, max_iter=max_iter, callback=callback)
     M, certificate = solution.point.dense(), solution.certificate
     X = (M + M.T) / 2 + floor * np.eye(len(S))
     multipliers = np.empty(len(rows))
