@@ -47,6 +47,8 @@ LIMITS = ("max_iter", "time_limit")
 STEPS_PER_LINE = 20
 #: Supported cones, and cones that cvxpy reduces to them.
 KNOWN_CONES = {"Zero", "Equality", "NonNeg", "NonPos", "Inequality", "SOC", "PSD", "SvecPSD"}
+#: Options of `problem.solve(solver=FROBMETRIC, ...)` and their defaults, as in `solve_sdp`.
+OPTIONS = {"tol": 1e-6, "max_iter": 20_000, "time_limit": np.inf}
 CITATION = """@article{shen2014efficient,
   title={Efficient Dual Approach to Distance Metric Learning},
   author={Shen, Chunhua and Kim, Junae and Liu, Fayao and Wang, Lei and van den Hengel, Anton},
@@ -56,26 +58,6 @@ CITATION = """@article{shen2014efficient,
   pages={394--406},
   year={2014}
 }"""
-
-
-@dataclass(frozen=True)
-class Options:
-    """Options of `problem.solve(solver=FROBMETRIC, ...)`, as in `solve_sdp`."""
-
-    tol: float = 1e-6
-    max_iter: int = 20_000
-    time_limit: float = np.inf
-
-    @classmethod
-    def from_cvxpy(cls, given: dict[str, Any]) -> Options:
-        """Select the options from the keywords that cvxpy passes."""
-        options, names = given.copy(), list(cls.__dataclass_fields__)
-        options.pop("use_quad_obj", None)
-        for name in sorted(set(options) - set(names)):
-            raise TypeError(
-                f"FROBMETRIC has no option {name!r}; its options are {', '.join(names)}"
-            )
-        return cls(**options)
 
 
 @dataclass(frozen=True)
@@ -174,7 +156,7 @@ class FrobmetricSolver(ConicSolver):
         solver_cache: dict[str, Any] | None = None,
     ) -> Answer:
         """Solve the data that `apply` made of a problem."""
-        options, began = Options.from_cvxpy(solver_opts), time.perf_counter()
+        options, began = _check_options(solver_opts), time.perf_counter()
         conic = as_conic(data)
         translation = translate(conic)
         ready = time.perf_counter()
@@ -220,6 +202,17 @@ class FrobmetricSolver(ConicSolver):
         return Solution(solution.status, value, x, duals, solution.statistics)
 
 
+def _check_options(given: dict[str, Any]) -> dict[str, Any]:
+    """Return all options of a solve, from the keywords that cvxpy passes."""
+    options = {name: value for name, value in given.items() if name != "use_quad_obj"}
+    unknown = sorted(set(options) - set(OPTIONS))
+    if unknown:
+        raise TypeError(
+            f"FROBMETRIC has no option {unknown[0]!r}; its options are {', '.join(OPTIONS)}"
+        )
+    return OPTIONS | options
+
+
 def as_conic(data: dict[str, Any]) -> Conic:
     """Return the conic problem of cvxpy's data; linear rows may have infinite sides."""
     A, b, dims = sp.csr_array(data[s.A]), np.asarray(data[s.B], dtype=float), data["dims"]
@@ -240,15 +233,15 @@ def as_conic(data: dict[str, Any]) -> Conic:
 
 
 def _solve(
-    sdp: FrobeniusSDP, options: Options, callback: Any, start: SDPSolution | None
+    sdp: FrobeniusSDP, options: dict[str, Any], callback: Any, start: SDPSolution | None
 ) -> SDPSolution:
     """Solve the SDP, a second time without the start if that led to no answer."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # `_interpret` warns
-        solution = solve_sdp(sdp, **vars(options), callback=callback, start=start)
+        solution = solve_sdp(sdp, **options, callback=callback, start=start)
         if start is None or solution.status != "stalled":
             return solution
-        return solve_sdp(sdp, **vars(options), callback=callback)
+        return solve_sdp(sdp, **options, callback=callback)
 
 
 def _is_alike(last: FrobeniusSDP, now: FrobeniusSDP) -> bool:
@@ -261,7 +254,7 @@ def _is_alike(last: FrobeniusSDP, now: FrobeniusSDP) -> bool:
 
 
 def _interpret(
-    translation: Translation, solution: SDPSolution | None, options: Options
+    translation: Translation, solution: SDPSolution | None, options: dict[str, Any]
 ) -> tuple[str, Vector | None, Vector | None]:
     """Return cvxpy's status, x and the multipliers; of a proof only what it consists of."""
     if solution is None or solution.ray is not None:
@@ -270,7 +263,7 @@ def _interpret(
     status = s.OPTIMAL
     if solution.status != "optimal":
         warnings.warn(
-            f"FROBMETRIC did not reach tol={options.tol:g} ({solution.status} after "
+            f"FROBMETRIC did not reach tol={options['tol']:g} ({solution.status} after "
             f"{solution.n_iter} eigen-decompositions): {solution.certificate}",
             ConvergenceWarning,
             stacklevel=3,
