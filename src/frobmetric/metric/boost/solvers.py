@@ -308,7 +308,7 @@ class _Correction:
             return False
         basis = np.linalg.qr(L)[0]
         inside = np.linalg.eigvalsh(basis.T @ self.pull @ basis)[-1]
-        return inside - 1 < SHARE * (found.highest - 1)
+        return inside - 1 < SHARE * (found.max_eigenvalue - 1)
 
 
 def _proximal_step(problem, around, state, inner_tol, ledger):
