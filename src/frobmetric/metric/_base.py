@@ -103,6 +103,10 @@ class MetricEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         ndarray of shape (n_pairs,)
         """
         check_is_fitted(self)
+        if self._size is None and self.kernel == "linear":
+            points = np.asarray(pairs)
+            if points.ndim == 3 and points.shape[1:] == (2, self.n_features_in_):
+                return _distance(self.components_, points[:, 0], points[:, 1])
         pairs = read_tuples(pairs, 2, self.preprocessor, self.n_features_in_)
         return index_distance(self.components_, self._feature_map(pairs.points), pairs.index)
 
