@@ -85,7 +85,7 @@ class MetricEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         ndarray of shape (n_samples, n_components)
         """
         check_is_fitted(self)
-        X = self._check_X(X)
+        X = self._check_samples(X)
         features = self._feature_map(X)
         mapped = features @ self.components_.T.astype(features.dtype, copy=False)
         return mapped.astype(X.dtype, copy=False)
@@ -132,7 +132,7 @@ class MetricEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         X_fit, gamma = getattr(self, "X_fit_", None), getattr(self, "gamma_", None)
         return FeatureMap(self.kernel, X_fit, gamma, self.degree, self.coef0)
 
-    def _check_X(self, X, **options):
+    def _check_samples(self, X, **options):
         """Return samples of the same features as those of the fit."""
         if self._takes_sparse and self.kernel != "precomputed":
             options["accept_sparse"] = "csr"
@@ -228,9 +228,9 @@ class Samples:
             raise ValueError("triplet_weight was given without triplets; it weighs their rows")
         seen = copy(metric)  # scikit-learn stores number and names of the features
         if triplets is not None and y is None:
-            X = seen._check_X(X, reset=reset, ensure_min_samples=3)
+            X = seen._check_samples(X, reset=reset, ensure_min_samples=3)
         else:
-            X, y = seen._check_X(X, reset=reset, y=y, ensure_min_samples=2)
+            X, y = seen._check_samples(X, reset=reset, y=y, ensure_min_samples=2)
             check_classification_targets(y)
         if triplets is not None:
             triplets = as_triplets(triplets, X.shape[0], triplet_weight)

@@ -67,17 +67,8 @@ class Coordinates:
     def dense(cls, X, *, keep_features=False, rounded=True, root=None, unit=None):
         """Return the coordinates of dense samples.
 
-        Parameters
-        ----------
-        X : ndarray of shape (n_samples, n_features)
-        keep_features : bool
-            Use the features as coordinates, also where they are more than the samples.
-        rounded : bool
-            Round to multiples of `GRID`.
-        root : ndarray of shape (n_features, rank), optional
-            Factor of the prior matrix.
-        unit : float, optional
-            Divisor of the data in place of the root of their mean squared norm.
+        `root` is a factor, in features, of the prior matrix. `rounded` and `unit` are explained at
+        `unit_mean_square`.
         """
         Z, scale = unit_mean_square(X, rounded=rounded, unit=unit)
         root = None if root is None else _significant_columns(root) * scale
@@ -92,10 +83,7 @@ class Coordinates:
 
     @classmethod
     def sparse(cls, X, n_directions=None, *, rounded=True, root=None, unit=None):
-        """Return the coordinates of sparse samples in their leading directions.
-
-        The samples are never made dense. The other parameters are those of `dense`.
-        """
+        """Return the coordinates of sparse samples, never made dense, in leading directions."""
         largest = float(abs(X).max()) if X.nnz else 0.0
         X = X.astype(np.float64) / (largest or 1.0)  # squares of 1e200 overflow
         X.sum_duplicates()
@@ -168,25 +156,17 @@ class Coordinates:
         )
 
     def with_yardstick(self, length, prior_length=None):
-        """Return coordinates with two more points that differ in one more coordinate only.
+        """Return coordinates with two more points, `length` apart in one more coordinate.
 
-        Parameters
-        ----------
-        length : float
-            Distance of the two points.
-        prior_length : float, optional
-            Their distance under the prior matrix; 0 if not given.
+        `prior_length` is their distance under the prior matrix.
         """
         n, d = self.Z.shape
         Z = np.zeros((n + 2, d + 1))
         Z[:n, :d], Z[n + 1, d] = self.Z, length
-        root = self.prior_root
-        if root is not None:
-            root = np.pad(root, ((0, 1), (0, 0)))
+        root = None if self.prior_root is None else np.pad(self.prior_root, ((0, 1), (0, 0)))
         if prior_length is not None:
-            column = np.zeros((d + 1, 1))
-            column[-1] = prior_length / length
-            root = np.hstack([root, column])
+            root = np.pad(root, ((0, 0), (0, 1)))
+            root[-1, -1] = prior_length / length
         return replace(self, Z=Z, prior_root=root, n_extra=1)
 
     @property
@@ -222,36 +202,26 @@ class Coordinates:
 def coordinates_of(
     metric, X, y=None, *, unit=None, prior_components=None, prior_factor=None, gamma=None
 ):
-    """Return the coordinates in which an estimator learns from these samples.
+    """Return the coordinates in which an estimator learns from these samples; store nothing.
 
     Parameters
     ----------
     metric : estimator
-        Its parameters `prior`, `kernel`, `gamma`, `degree`, `coef0` and `n_directions` are read,
-        and nothing is stored.
+        Its parameters `prior`, `kernel`, `gamma`, `degree`, `coef0` and `n_directions` are read.
     X : ndarray or CSR matrix of shape (n_samples, n_features)
     y : ndarray of shape (n_samples,), optional
         Class labels, which some priors need.
-    unit : float, optional
-        Divisor of the samples; the root of their mean squared norm if not given.
-    prior_components : ndarray of shape (rank, n_features), optional
-        Metric to stay close to in place of `prior`.
-    prior_factor : ndarray, optional
-        Map of a prior by name, from an earlier fit; computed from X and y if not given.
-    gamma : float, optional
-        Value in place of the parameter, from an earlier fit.
-
-    Returns
-    -------
-    Coordinates
+    unit, prior_components : float and ndarray of shape (rank, n_features), optional
+        In an update: divisor of the samples, and metric to stay close to in place of `prior`.
+    prior_factor, gamma : ndarray and float, optional
+        Values of an earlier fit; computed if not given.
     """
     gamma = metric.gamma if gamma is None else gamma
     feature_map = FeatureMap.fit(X, metric.kernel, gamma, metric.degree, metric.coef0)
-    is_named = isinstance(metric.prior, str)
     root, is_mapped = None, False
     if prior_components is not None:
         root = prior_components.T
-    elif is_named:
+    elif isinstance(metric.prior, str):
         is_mapped = metric.prior != "identity"
     elif metric.prior is not None:
         root = prior_matrix_factor(metric.prior, X.shape[1], metric.kernel)
@@ -265,11 +235,9 @@ def coordinates_of(
         options |= {"root": root, "unit": unit, "keep_features": is_mapped}
         coordinates = Coordinates.dense(X, **options).leading(metric.n_directions)
     coordinates = replace(coordinates, feature_map=feature_map)
-    if not is_mapped:
-        return coordinates
-    if prior_factor is None:
+    if is_mapped and prior_factor is None:
         prior_factor = named_prior_factor(metric.prior, coordinates.Z, y)
-    return coordinates.mapped(prior_factor)
+    return coordinates.mapped(prior_factor) if is_mapped else coordinates
 
 
 def as_components(factor, size):
@@ -292,12 +260,7 @@ def unit_mean_square(X, *, rounded=True, unit=None):
     another unit of X (metres for millimetres) rounds differently, and a solver that amplifies such
     noise would otherwise end at another point within its tolerance.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-    rounded : bool
-    unit : float, optional
-        Another number to divide by.
+    `unit` is another number to divide by.
 
     Returns
     -------

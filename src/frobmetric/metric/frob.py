@@ -55,8 +55,8 @@ class FrobMetric(MetricEstimator):
     C : float, default=1e4
         Weight of the triplets against the regulariser.
     n_components : int or "rank", default=None
-        Number of leading directions in `components_`: all n_features if None (with sparse X or a
-        kernel, all directions that were kept), or the rank of the metric if "rank".
+        Number of leading directions in `components_`: all if None, the rank of the metric if
+        "rank".
     loss : {"hinge", "smoothed_hinge", "squared_hinge"}, default="hinge"
         Loss of a triplet as a function of its margin far_r - near_r.
     prior : {"within", "discriminant", "covariance", "identity"} or ndarray, default=None
@@ -86,8 +86,8 @@ class FrobMetric(MetricEstimator):
         is all of them, so that nothing is lost; with sparse X or a kernel, which may have many, at
         most 500, and a warning gives their share of the variance.
     n_passes : int, default=1
-        With labels: number of fits, each of which but the first searches the neighbours again
-        under the metric learned before.
+        With labels: number of searches for neighbours, each but the first one under the metric
+        learned before, and each followed by a solve.
     tol : float, default=1e-3
         Relative duality gap at which a solve ends.
     max_iter : int, default=1000
@@ -101,14 +101,13 @@ class FrobMetric(MetricEstimator):
     verbose : int, default=0
         Number of steps between two lines of progress; 0 writes none.
     callback : callable, default=None
-        Function called with each step (primal, dual, gap, rank, seconds); a true result ends the
-        fit.
+        Function called with each `Step`; a true result ends the fit.
 
     Attributes
     ----------
     components_ : ndarray of shape (n_components, n_features)
         L.T with M = L L.T, leading directions first; rows beyond the rank are zero. With a kernel
-        of samples the columns belong to the training samples.
+        the columns belong to the training samples.
     certificate_ : Certificate
         Certificate of the metric before truncation to `n_components`.
     status_ : str
@@ -122,11 +121,10 @@ class FrobMetric(MetricEstimator):
     n_triplets_ : int
         Number of triplets learned from.
     scale_ : float
-        Number that the centred data were divided by; with a prior by name, the product of the
-        divisors before and after the map to the space in which it is Euclidean.
+        Number that the centred data were divided by, before and after the map of a prior by name.
     prior_factor_ : ndarray of shape (n_coordinates, rank)
-        That map, with a prior by name other than "identity"; coordinates are the features, or the
-        directions of sparse X or of a kernel.
+        Map to the space in which a prior by name is Euclidean, except for "identity"; coordinates
+        are the features, or the directions of sparse X or of a kernel.
     unit_ : float
         Number that samples are divided by in an update: that of the first fit.
     prior_components_ : ndarray of shape (rank, n_features)
@@ -141,13 +139,11 @@ class FrobMetric(MetricEstimator):
         Value of gamma, with these kernels.
     dual_coef_ : ndarray of shape (n_triplets,)
         Dual variables in the order of `triplets_`; only with `keep_dual`.
-    triplets_ : MinedTriplets, GivenTriplets or Together
-        Triplets learned from; only with `keep_dual`. `triplets_.to_array()` gives rows
-        (anchor, near, far).
-    n_features_in_ : int
-        Number of features of X.
-    feature_names_in_ : ndarray of str
-        Names of the features, if X had names.
+    triplets_ : set of triplets
+        Triplets learned from, as rows (anchor, near, far) by `triplets_.to_array()`; only with
+        `keep_dual`.
+    n_features_in_, feature_names_in_ : int and ndarray of str
+        Number of the features of X, and their names if they have names.
 
     Examples
     --------
@@ -237,15 +233,7 @@ class FrobMetric(MetricEstimator):
         `prior`, in the unit of the first fit (`unit_`); the certificate is that of this problem.
         The larger `C`, the more the new samples count. Without an earlier fit this is `fit`. Only
         metrics with `kernel="linear"` can be updated.
-
-        Parameters
-        ----------
-        X, y, triplets, triplet_weight
-            As in `fit`.
-
-        Returns
-        -------
-        self
+        The parameters are those of `fit`.
         """
         if not hasattr(self, "components_"):
             given = {"triplets": triplets, "triplet_weight": triplet_weight}
@@ -272,7 +260,7 @@ class FrobMetric(MetricEstimator):
             If the metric or the dual variables do not belong to these data.
         """
         self._require_dual()
-        X = self._check_X(X)
+        X = self._check_samples(X)
         coordinates = last_coordinates(self, X)
         triplets = as_triplets(self.triplets_, X.shape[0])
         return prove(self, self._problem(coordinates, triplets, self.C), coordinates)

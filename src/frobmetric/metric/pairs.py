@@ -51,8 +51,8 @@ class PairFrobMetric(MetricEstimator):
     Parameters
     ----------
     preprocessor : array-like, sparse matrix or callable, default=None
-        Array of points, whose row numbers pairs may hold; or a function that turns a list of
-        indices of any kind into points. None if pairs are formed of points.
+        Array whose row numbers pairs may hold in place of points; or a function that turns a list
+        of indices into points.
     strategy : {"threshold", "triplets"}, default="threshold"
         Problem that the pairs become, as above.
     n_neighbors : int, default=5
@@ -60,8 +60,8 @@ class PairFrobMetric(MetricEstimator):
     C : float, default=1e4
         Weight of the pairs against the regulariser.
     n_components : int or "rank", default=None
-        Number of leading directions in `components_`: all n_features if None (with sparse points
-        or a kernel, all directions that were kept), or the rank of the metric if "rank".
+        Number of leading directions in `components_`: all if None, the rank of the metric if
+        "rank".
     loss : {"hinge", "smoothed_hinge", "squared_hinge"}, default="hinge"
         Loss of a pair as a function of its margin.
     prior : {"covariance", "identity"} or ndarray, default=None
@@ -69,15 +69,13 @@ class PairFrobMetric(MetricEstimator):
     kernel : {"linear", "rbf", "polynomial"}, default="linear"
         Kernel whose feature space the metric is learned in.
     gamma : float, default=None
-        Parameter of the kernels exp(-gamma |a - b|^2) and (gamma a.b + coef0)^degree; None is one
-        over the number of features and the variance of the points.
+        Parameter of both kernels; None is one over the number of features and the variance.
     degree : int, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
         Constant of the polynomial kernel.
     n_directions : int, default=None
-        Number of leading directions of the points to work in; None is all, or at most 500 with
-        sparse points or a kernel.
+        Number of leading directions of the points to work in, as in `FrobMetric`.
     tol : float, default=1e-3
         Relative duality gap at which a solve ends.
     max_iter : int, default=1000
@@ -91,8 +89,7 @@ class PairFrobMetric(MetricEstimator):
     verbose : int, default=0
         Number of steps between two lines of progress; 0 writes none.
     callback : callable, default=None
-        Function called with each step (primal, dual, gap, rank, seconds); a true result ends the
-        fit.
+        Function called with each step; a true result ends the fit.
 
     Attributes
     ----------
@@ -201,15 +198,7 @@ class PairFrobMetric(MetricEstimator):
 
         So is the learned threshold, if there is one: b stays close to its old value, not to zero.
         Without an earlier fit this is `fit`. Only metrics with `kernel="linear"` can be updated.
-
-        Parameters
-        ----------
-        pairs, y, sample_weight, calibration_params
-            As in `fit`.
-
-        Returns
-        -------
-        self
+        The parameters are those of `fit`.
         """
         if not hasattr(self, "components_"):
             return self.fit(pairs, y, sample_weight, calibration_params)
@@ -230,27 +219,13 @@ class PairFrobMetric(MetricEstimator):
         """Return the area under the ROC curve.
 
         It is the probability that a similar pair is nearer than a dissimilar one.
-
-        Parameters
-        ----------
-        pairs, y, sample_weight
-            As in `fit`.
-
-        Returns
-        -------
-        float
         """
         score = self.decision_function(pairs)
         y, weight = _check_answers(y, sample_weight, len(score))
         return float(roc_auc_score(y > 0, score, sample_weight=weight))
 
     def set_threshold(self, threshold):
-        """Set `threshold_`, a distance.
-
-        Returns
-        -------
-        self
-        """
+        """Set `threshold_`, a distance, and return the estimator."""
         check_is_fitted(self)
         if not isinstance(threshold, (int, float, np.number)) or not threshold >= 0:
             raise ValueError(f"threshold is {threshold!r}; expected a distance, at least 0")
@@ -260,7 +235,7 @@ class PairFrobMetric(MetricEstimator):
     def calibrate_threshold(
         self, pairs, y, *, strategy="accuracy", beta=1.0, min_rate=None, sample_weight=None
     ):
-        """Set `threshold_` to the best value for these pairs.
+        """Set `threshold_` to the best value for these pairs, and return the estimator.
 
         Parameters
         ----------
@@ -272,22 +247,13 @@ class PairFrobMetric(MetricEstimator):
             Parameters of the strategies that use them.
         sample_weight : array-like of shape (n_pairs,), optional
             As in `fit`.
-
-        Returns
-        -------
-        self
         """
         options = {"strategy": strategy, "beta": beta, "min_rate": min_rate}
         self.threshold_ = _best_distance(self.pair_distance(pairs), y, sample_weight, **options)
         return self
 
     def certify(self, pairs, y=None, sample_weight=None):
-        """Prove the answer again, from the training pairs and the kept dual variables.
-
-        Parameters
-        ----------
-        pairs, y, sample_weight
-            Arguments of the last fit, in the same order.
+        """Prove the answer again, from the arguments of the last fit and the kept dual variables.
 
         Returns
         -------

@@ -15,7 +15,7 @@ from ..neighbors.knn import knn_error
 from ..solvers import Interrupted, State, solve
 from ..solvers.screening import previous_optimum_ball, settled
 from ._base import LABEL_RULES, Samples, limit_threads
-from ._problem import LOSSES, PROBLEM_RULES, frobenius_problem
+from ._problem import LOSSES, PROBLEM_RULES
 from .coordinates import as_components, coordinates_of
 from .frob import FrobMetric
 
@@ -50,7 +50,7 @@ class FrobPath:
     n_triplets: int
 
     @property
-    def Cs(self):
+    def Cs(self):  # noqa: N802 - the name of the parameter
         """Values of C, rising."""
         return np.array([point.C for point in self.points])
 
@@ -117,17 +117,8 @@ def frob_path(
     >>> [point.status for point in path.points]
     ['optimal', 'optimal', 'optimal']
     """
-    metric = FrobMetric(
-        n_neighbors=n_neighbors,
-        n_impostors=n_impostors,
-        loss=loss,
-        prior=prior,
-        pull=pull,
-        tol=tol,
-        max_iter=max_iter,
-        solver=solver,
-        n_jobs=n_jobs,
-    )
+    metric = FrobMetric(n_neighbors=n_neighbors, n_impostors=n_impostors, n_jobs=n_jobs)
+    metric.set_params(loss=loss, prior=prior, pull=pull, tol=tol, max_iter=max_iter, solver=solver)
     grid = _check_grid(Cs)
     check_parameters(metric, metric._rules)
     samples = Samples.check(metric, X, y, triplets)
@@ -156,8 +147,7 @@ class FrobMetricCV(FrobMetric):
     cv : int, splitter or iterable, default=3
         Folds as in scikit-learn; they are stratified for an int.
     n_components : int or "rank", default=None
-        Number of leading directions in `components_`: all if None, the rank of the metric if
-        "rank".
+        Number of leading directions in `components_`: all if None; "rank" is that of the metric.
     loss : {"hinge", "smoothed_hinge", "squared_hinge"}, default="hinge"
         Loss of a triplet as a function of its margin.
     prior : {"within", "discriminant", "covariance", "identity"} or ndarray, default=None
@@ -165,8 +155,7 @@ class FrobMetricCV(FrobMetric):
     pull : float, default=0
         Weight of the distances of near pairs themselves.
     n_passes : int, default=1
-        Number of fits in the final fit, each of which but the first searches the neighbours again
-        under the metric learned before.
+        Number of searches for neighbours in the final fit, as in `FrobMetric`.
     tol : float, default=1e-3
         Relative duality gap at which a solve ends.
     max_iter : int, default=1000
@@ -247,7 +236,7 @@ class FrobMetricCV(FrobMetric):
         self.callback = callback
 
     @property
-    def C(self):
+    def C(self):  # noqa: N802 - the name of the parameter
         """Chosen value, under the name that updates and `certify` use."""
         return self.C_
 
@@ -276,8 +265,8 @@ class FrobMetricCV(FrobMetric):
     def _held_out_errors(self, samples, grid, train, test):
         """Return the error of each C on the test part."""
         X, y = samples.X, samples.y
-        names = "n_neighbors n_impostors loss prior pull tol max_iter solver n_jobs".split()
-        options = {name: getattr(self, name) for name in names}
+        own = ("Cs", "cv", "n_components", "n_passes", "keep_dual", "verbose", "callback")
+        options = {k: v for k, v in self.get_params(deep=False).items() if k not in own}
         path = frob_path(X[train], y[train], Cs=grid, **options)
         k = min(self.n_neighbors, len(train))
         maps = (X @ point.components.T for point in path.points)
@@ -287,8 +276,7 @@ class FrobMetricCV(FrobMetric):
 def _follow(metric, coordinates, triplets, grid, callback):
     """Solve at each C of the grid, starting from the last answer."""
     path, last = FrobPath([], triplets.n_triplets), None
-    options = {"loss": metric.loss, "prior": metric.prior, "pull": metric.pull}
-    unit = frobenius_problem(coordinates, triplets, C=1.0, **options)
+    unit = metric._problem(coordinates, triplets, 1.0)
     try:
         for C in grid:
             began = time.perf_counter()
@@ -310,11 +298,7 @@ def _follow(metric, coordinates, triplets, grid, callback):
 def _solve_next(metric, problem, last, ratio):
     """Solve from the last solution, all weights being `ratio` times larger.
 
-    Returns
-    -------
-    solution : Solution
-    n_screened : int
-        Number of rows whose dual variables were known in advance.
+    Also return the number of rows whose dual variables were known in advance.
     """
     options = {"solver": metric.solver, "tol": metric.tol, "max_iter": metric.max_iter}
     if last is None:

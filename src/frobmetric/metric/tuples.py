@@ -62,24 +62,18 @@ class AnsweredTuples:
 
 
 def learn_from_tuples(metric, answered, before, arrange, **options):
-    """Learn a metric, and return the answer with the fitted attributes that belong to it.
+    """Return the answer of a metric that learns from tuples, and fitted attributes; store nothing.
 
     Parameters
     ----------
     metric : MetricEstimator
-        Its parameters are read, and nothing is stored.
     answered : AnsweredTuples
     before : dict
         Arguments of `coordinates_of` that make this an update of an earlier fit; may be empty.
     arrange : callable
-        Function (coordinates, answered) -> (coordinates, comparisons), the rows of the problem.
+        Function (coordinates, answered) -> (coordinates, rows of the problem).
     **options
         Further arguments of `frobenius_problem`.
-
-    Returns
-    -------
-    answer : Answer
-    attributes : dict
     """
     points = answered.points
     if points.shape[0] == 1:
@@ -104,10 +98,7 @@ def learn_from_tuples(metric, answered, before, arrange, **options):
 
 
 def certify_tuples(metric, answered, arrange, **options):
-    """Return the certificate of the last fit, from its tuples and the kept dual variables.
-
-    The parameters are those of `learn_from_tuples`.
-    """
+    """Return the certificate of the last fit; the parameters are those of `learn_from_tuples`."""
     coordinates, rows = arrange(last_coordinates(metric, answered.points), answered)
     if not is_same_set(rows, metric.triplets_):
         raise CertificateError(
@@ -140,13 +131,13 @@ class TripletFrobMetric(MetricEstimator):
     Parameters
     ----------
     preprocessor : array-like, sparse matrix or callable, default=None
-        Array of points, whose row numbers triplets may hold; or a function that turns a list of
-        indices of any kind into points. None if triplets are formed of points.
+        Array whose row numbers triplets may hold in place of points; or a function that turns a list
+        of indices into points.
     C : float, default=1e4
         Weight of the triplets against the regulariser.
     n_components : int or "rank", default=None
-        Number of leading directions in `components_`: all n_features if None (with sparse points
-        or a kernel, all directions that were kept), or the rank of the metric if "rank".
+        Number of leading directions in `components_`: all if None, the rank of the metric if
+        "rank".
     loss : {"hinge", "smoothed_hinge", "squared_hinge"}, default="hinge"
         Loss of a triplet as a function of its margin.
     prior : {"covariance", "identity"} or ndarray, default=None
@@ -156,15 +147,13 @@ class TripletFrobMetric(MetricEstimator):
     kernel : {"linear", "rbf", "polynomial"}, default="linear"
         Kernel whose feature space the metric is learned in.
     gamma : float, default=None
-        Parameter of the kernels exp(-gamma |a - b|^2) and (gamma a.b + coef0)^degree; None is one
-        over the number of features and the variance of the points.
+        Parameter of both kernels; None is one over the number of features and the variance.
     degree : int, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
         Constant of the polynomial kernel.
     n_directions : int, default=None
-        Number of leading directions of the points to work in; None is all, or at most 500 with
-        sparse points or a kernel.
+        Number of leading directions of the points to work in, as in `FrobMetric`.
     tol : float, default=1e-3
         Relative duality gap at which a solve ends.
     max_iter : int, default=1000
@@ -178,8 +167,7 @@ class TripletFrobMetric(MetricEstimator):
     verbose : int, default=0
         Number of steps between two lines of progress; 0 writes none.
     callback : callable, default=None
-        Function called with each step (primal, dual, gap, rank, seconds); a true result ends the
-        fit.
+        Function called with each step; a true result ends the fit.
 
     Attributes
     ----------
@@ -277,16 +265,7 @@ class TripletFrobMetric(MetricEstimator):
 
         The certificate is that of the problem of the new comparisons with this prior. The larger
         `C`, the more they count. Without an earlier fit this is `fit`. Only metrics with
-        `kernel="linear"` can be updated.
-
-        Parameters
-        ----------
-        tuples, y, sample_weight
-            As in `fit`.
-
-        Returns
-        -------
-        self
+        `kernel="linear"` can be updated. The parameters are those of `fit`.
         """
         if not hasattr(self, "components_"):
             return self.fit(tuples, y, sample_weight)
@@ -295,64 +274,26 @@ class TripletFrobMetric(MetricEstimator):
         return self._fit(answered, learned_before(self))
 
     def decision_function(self, tuples):
-        """Return the far distance minus the near distance of each comparison.
-
-        Parameters
-        ----------
-        tuples : array-like
-            As in `fit`.
-
-        Returns
-        -------
-        ndarray of shape (n_tuples,)
-        """
+        """Return the far distance minus the near distance of each tuple, an (n_tuples,) array."""
         check_is_fitted(self)
         read = read_tuples(tuples, self._size, self.preprocessor, self.n_features_in_)
         features = self._feature_map(read.points)
-        far, near = (
-            index_distance(self.components_, features, read.index[:, pair])
-            for pair in (self._far, self._near)
-        )
-        return far - near
+        far = index_distance(self.components_, features, read.index[:, self._far])
+        return far - index_distance(self.components_, features, read.index[:, self._near])
 
     def predict(self, tuples):
-        """Return +1 where the metric finds the near distance smaller, -1 elsewhere.
-
-        Parameters
-        ----------
-        tuples : array-like
-            As in `fit`.
-
-        Returns
-        -------
-        ndarray of int of shape (n_tuples,)
-        """
+        """Return +1 for tuples whose near distance is smaller under the metric, -1 for others."""
         return np.where(self.decision_function(tuples) > 0, 1, -1)
 
     def score(self, tuples, y=None, sample_weight=None):
-        """Return the share of comparisons that the metric predicts; equal distances count a half.
-
-        Parameters
-        ----------
-        tuples, y, sample_weight
-            As in `fit`.
-
-        Returns
-        -------
-        float
-        """
+        """Return the share of tuples that the metric predicts; equal distances count a half."""
         margin = self.decision_function(tuples)
         correct = (np.sign(margin * as_signs(y, len(margin))) + 1) / 2
         weight = as_weights(sample_weight, len(correct), "sample_weight")
         return float(np.average(correct, weights=weight))
 
     def certify(self, tuples, y=None, sample_weight=None):
-        """Prove the answer again, from the training tuples and the kept dual variables.
-
-        Parameters
-        ----------
-        tuples, y, sample_weight
-            Arguments of the last fit, in the same order.
+        """Prove the answer again, from the arguments of the last fit and the kept dual variables.
 
         Returns
         -------
@@ -397,13 +338,13 @@ class QuadrupletFrobMetric(TripletFrobMetric):
     Parameters
     ----------
     preprocessor : array-like, sparse matrix or callable, default=None
-        Array of points, whose row numbers quadruplets may hold; or a function that turns a list of
-        indices of any kind into points. None if quadruplets are formed of points.
+        Array whose row numbers quadruplets may hold in place of points; or a function that turns a list
+        of indices into points.
     C : float, default=1e4
         Weight of the quadruplets against the regulariser.
     n_components : int or "rank", default=None
-        Number of leading directions in `components_`: all n_features if None (with sparse points
-        or a kernel, all directions that were kept), or the rank of the metric if "rank".
+        Number of leading directions in `components_`: all if None, the rank of the metric if
+        "rank".
     loss : {"hinge", "smoothed_hinge", "squared_hinge"}, default="hinge"
         Loss of a quadruplet as a function of its margin.
     prior : {"covariance", "identity"} or ndarray, default=None
@@ -413,15 +354,13 @@ class QuadrupletFrobMetric(TripletFrobMetric):
     kernel : {"linear", "rbf", "polynomial"}, default="linear"
         Kernel whose feature space the metric is learned in.
     gamma : float, default=None
-        Parameter of the kernels exp(-gamma |a - b|^2) and (gamma a.b + coef0)^degree; None is one
-        over the number of features and the variance of the points.
+        Parameter of both kernels; None is one over the number of features and the variance.
     degree : int, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
         Constant of the polynomial kernel.
     n_directions : int, default=None
-        Number of leading directions of the points to work in; None is all, or at most 500 with
-        sparse points or a kernel.
+        Number of leading directions of the points to work in, as in `FrobMetric`.
     tol : float, default=1e-3
         Relative duality gap at which a solve ends.
     max_iter : int, default=1000
@@ -435,8 +374,7 @@ class QuadrupletFrobMetric(TripletFrobMetric):
     verbose : int, default=0
         Number of steps between two lines of progress; 0 writes none.
     callback : callable, default=None
-        Function called with each step (primal, dual, gap, rank, seconds); a true result ends the
-        fit.
+        Function called with each step; a true result ends the fit.
 
     Examples
     --------

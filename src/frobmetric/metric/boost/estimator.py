@@ -71,15 +71,13 @@ class BoostMetric(MetricEstimator):
         Weight of the triplets against the trace. Below some value, which a warning names, the
         metric is zero.
     n_components : int or "rank", default=None
-        Number of leading directions in `components_`: all n_features if None, the rank of the
-        metric if "rank".
+        Number of leading directions in `components_`: all if None; "rank" is that of the metric.
     loss : {"hinge", "logistic", "exponential"}, default="hinge"
         Loss of a triplet as a function of its margin.
     corrective : bool, default=True
         Correct all of M in each round, or only add to it. The hinge needs True.
     n_passes : int, default=1
-        With labels: number of fits, each of which but the first searches the neighbours again
-        under the metric learned before.
+        With labels: number of searches for neighbours, as in `FrobMetric`.
     tol : float, default=1e-3
         Relative duality gap at which a solve ends.
     max_iter : int, default=10000
@@ -91,8 +89,7 @@ class BoostMetric(MetricEstimator):
     verbose : int, default=0
         Number of steps that evaluate all triplets between two lines of progress; 0 writes none.
     callback : callable, default=None
-        Function called with each such step (primal, dual, gap, rank, seconds); a true result ends
-        the fit.
+        Function called with each such step; a true result ends the fit.
 
     Attributes
     ----------
@@ -106,10 +103,8 @@ class BoostMetric(MetricEstimator):
         Dual variables, feasible for D2, in the order of `triplets_`; only with `keep_dual`.
     components_, status_, rank_, n_iter_, n_triplets_, scale_, triplets_
         As in `FrobMetric`.
-    n_features_in_ : int
-        Number of features of X.
-    feature_names_in_ : ndarray of str
-        Names of the features, if X had names.
+    n_features_in_, feature_names_in_ : int and ndarray of str
+        Number of the features of X, and their names if they have names.
 
     Examples
     --------
@@ -163,20 +158,7 @@ class BoostMetric(MetricEstimator):
     def fit(self, X, y=None, *, triplets=None, triplet_weight=None):
         """Learn the metric from class labels, from triplets, or from both together.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,), optional
-            Class labels.
-        triplets : array-like of shape (n_triplets, 3) or MinedTriplets, optional
-            Rows (anchor, near, far) of row numbers of X. Beside y, each counts as much as one of
-            the triplets that are found from the labels.
-        triplet_weight : array-like of shape (n_triplets,), optional
-            Weights of the rows of `triplets`; a weight of 2 is the same as the triplet twice.
-
-        Returns
-        -------
-        self
+        The parameters are those of `FrobMetric.fit`, but X must be dense.
         """
         check_parameters(self, self._rules)
         if (self.loss, self.corrective) not in METHODS:
@@ -191,12 +173,7 @@ class BoostMetric(MetricEstimator):
         """Prove the metric as it stands, from the training data and the kept dual variables.
 
         The metric is that of `components_`: if `n_components` truncated it, the gap is that of the
-        truncated metric.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Data that the metric was learned from.
+        truncated metric. X is the data that it was learned from.
 
         Returns
         -------
@@ -208,7 +185,7 @@ class BoostMetric(MetricEstimator):
             If the dual variables or the metric do not belong to these data.
         """
         self._require_dual()
-        X = self._check_X(X)
+        X = self._check_samples(X)
         coordinates = Coordinates.dense(X)
         if not np.isclose(coordinates.scale, self.scale_, rtol=1e-6, atol=0):
             raise CertificateError(
