@@ -72,10 +72,11 @@ def test_further_checks(name, estimator):
 
 
 if __name__ == "__main__":  # the statuses themselves, for `make sklearn-matrix`
+    import sys
     import warnings
 
     warnings.simplefilter("ignore")
     for setting in QUICK + LONG:
         results = check_estimator(setting, on_skip=None, on_fail=None)
         counts = dict(Counter(result["status"] for result in results))
-        print(f"scikit-learn {sklearn.__version__}: {setting}: {counts}")
+        sys.stdout.write(f"scikit-learn {sklearn.__version__}: {setting}: {counts}\n")

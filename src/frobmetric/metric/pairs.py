@@ -51,8 +51,8 @@ class PairFrobMetric(MetricEstimator):
     Parameters
     ----------
     preprocessor : array-like, sparse matrix or callable, default=None
-        Array whose row numbers pairs may hold in place of points; or a function that turns a list
-        of indices into points.
+        Array whose row numbers pairs may hold in place of points; or a function from a list of
+        indices to points.
     strategy : {"threshold", "triplets"}, default="threshold"
         Problem that the pairs become, as above.
     n_neighbors : int, default=5

@@ -131,8 +131,8 @@ class TripletFrobMetric(MetricEstimator):
     Parameters
     ----------
     preprocessor : array-like, sparse matrix or callable, default=None
-        Array whose row numbers triplets may hold in place of points; or a function that turns a list
-        of indices into points.
+        Array whose row numbers triplets may hold in place of points; or a function from a list
+        of indices to points.
     C : float, default=1e4
         Weight of the triplets against the regulariser.
     n_components : int or "rank", default=None
@@ -338,8 +338,8 @@ class QuadrupletFrobMetric(TripletFrobMetric):
     Parameters
     ----------
     preprocessor : array-like, sparse matrix or callable, default=None
-        Array whose row numbers quadruplets may hold in place of points; or a function that turns a list
-        of indices into points.
+        Array whose row numbers quadruplets may hold in place of points; or a function from a list
+        of indices to points.
     C : float, default=1e4
         Weight of the quadruplets against the regulariser.
     n_components : int or "rank", default=None

@@ -72,7 +72,7 @@ def test_optimal_is_what_the_certificate_says():
     def hopeful(problem, start, ledger):
         margins = problem.constraints.forward(start)
         found = problem.bounds(start, margins, problem.loss.multiplier(margins))
-        ledger.note(replace(found, primal=found.dual))
+        ledger.record(replace(found, primal=found.dual))
 
     problem = random_problem(0, "exponential", C=10.0)
     with pytest.warns(ConvergenceWarning, match=r"hopeful ended \(stalled\).* > tol=0.001"):
@@ -120,7 +120,7 @@ class TestBadStart:
         )
         ledger = Ledger(Monitor(1e-3, 10))
         far = replace(far, dual=near.dual * 1.01)
-        assert not ledger.note(far)
-        assert not ledger.note(near)
+        assert not ledger.record(far)
+        assert not ledger.record(near)
         assert ledger.best.gap == near.primal - far.dual
         assert ledger.best.gap > 1e-3 * near.primal
