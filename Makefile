@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SKLEARN ?= 1.6.1 1.7.2 1.8.0 1.9.1
 
-.PHONY: help demo test lint sklearn-matrix bench bench-sdp bench-unfolding bench-tables bench-comparisons bench-paper clean
+.PHONY: help demo test test-slow test-all lint sklearn-matrix bench bench-sdp bench-unfolding bench-tables bench-comparisons bench-paper clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -25,12 +25,18 @@ $(VENV)/.test: $(BIN)/python pyproject.toml paper/pyproject.toml
 demo: $(VENV)/.demo  ## learn a metric on handwritten digits; leaves model and figure in ./frobmetric-demo
 	$(BIN)/frobmetric demo
 
-lint: $(VENV)/.test  ## ruff and mypy
-	$(BIN)/ruff check .
+lint: $(VENV)/.test  ## formatting, ruff and mypy
+	$(BIN)/ruff format --check --quiet .
+	$(BIN)/ruff check --quiet .
 	$(BIN)/mypy
 
-test: lint  ## lint, types and all tests
-	$(BIN)/python -m pytest -n auto --quiet
+test: lint  ## lint, types and the quick tests of both packages: a few minutes
+	$(BIN)/python -m pytest -n auto --quiet -m "not slow"
+
+test-slow: $(VENV)/.test  ## the long tests: oracles, processes, other programs, data files
+	$(BIN)/python -m pytest -n auto --quiet -m slow
+
+test-all: test test-slow  ## everything
 
 sklearn-matrix: $(BIN)/python  ## check_estimator under each supported scikit-learn
 	@for v in $(SKLEARN); do \
