@@ -1,4 +1,4 @@
-"""Base of the estimators: transform and distances, checks of the data, storing an answer."""
+"""Base of the estimators: transform and distances, checks of the data, storing what was learned."""
 
 from __future__ import annotations
 
@@ -142,25 +142,25 @@ class MetricEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         """Return the callback of a solver, which also writes lines if `verbose` asks for them."""
         return Reporter(self.verbose, self.callback) if self.verbose else self.callback
 
-    def _store(self, answer, if_zero, **attributes):
+    def _store(self, learned, if_zero, **attributes):
         """Set all fitted attributes, which is the last step of a fit, and return the estimator.
 
-        An interrupted answer is stored too, and then `Interrupted` is raised. A metric that is
+        After Ctrl-C the best metric so far is stored, and `Interrupted` is raised. A metric that is
         zero warns with the text `if_zero`. Attributes of an earlier fit that are None now are
         deleted.
         """
-        solution = answer.solution
+        solution = learned.solution
         attributes |= {
-            "components_": answer.components,
-            "rank_": answer.rank,
-            "scale_": answer.coordinates.scale,
+            "components_": learned.components,
+            "rank_": learned.rank,
+            "scale_": learned.coordinates.scale,
             "certificate_": solution.certificate,
             "status_": solution.status,
             "history_": list(solution.history),
             "n_iter_": solution.n_iter,
-            "n_triplets_": answer.comparisons.n_triplets,
+            "n_triplets_": learned.comparisons.n_triplets,
             "dual_coef_": solution.u if self.keep_dual else None,
-            "triplets_": answer.comparisons if self.keep_dual else None,
+            "triplets_": learned.comparisons if self.keep_dual else None,
         }
         for name, value in attributes.items():
             vars(self).pop(name, None)
@@ -256,7 +256,7 @@ class Samples:
 
 
 @dataclass(frozen=True, eq=False)
-class Answer:
+class LearnedMetric:
     """Solution of a problem, together with the metric that it gives in features."""
 
     solution: Solution
@@ -267,7 +267,7 @@ class Answer:
 
     @classmethod
     def of(cls, solution, coordinates, comparisons, *, n_components, dtype):
-        """Return the answer with as many components as the parameter asks for."""
+        """Return the metric of a solution, with as many components as the parameter asks for."""
         factor = coordinates.to_features(solution.point.factor())
         rank = factor.shape[1]
         sizes = {None: coordinates.n_rows, "rank": max(1, rank)}

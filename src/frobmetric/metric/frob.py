@@ -5,7 +5,14 @@ from __future__ import annotations
 from typing import ClassVar
 
 from .._parameters import Rule, check_parameters
-from ._base import LABEL_RULES, Answer, MetricEstimator, Samples, check_n_components, limit_threads
+from ._base import (
+    LABEL_RULES,
+    LearnedMetric,
+    MetricEstimator,
+    Samples,
+    check_n_components,
+    limit_threads,
+)
 from ._problem import (
     KERNEL_RULES,
     PROBLEM_RULES,
@@ -95,7 +102,7 @@ class FrobMetric(MetricEstimator):
     solver : str, default="auto"
         Name of a method in `frobmetric.solvers.SOLVERS`.
     keep_dual : bool, default=False
-        Keep `dual_coef_` and `triplets_`, so that `certify` can prove the answer again.
+        Keep `dual_coef_` and `triplets_`, so that `certify` can prove the result again.
     n_jobs : int, default=None
         Limit on threads; None leaves the choice to the numerical libraries.
     verbose : int, default=0
@@ -243,7 +250,7 @@ class FrobMetric(MetricEstimator):
         return self._fit(samples, self.C, learned_before(self))
 
     def certify(self, X):
-        """Prove the answer again, from the training data and the kept dual variables.
+        """Prove again how good the metric is, from the training data and the kept dual variables.
 
         Parameters
         ----------
@@ -281,10 +288,10 @@ class FrobMetric(MetricEstimator):
                 if samples.y is None or solution.status == "interrupted" or not point.rank:
                     break  # nothing to search neighbours for, or with
             options = {"n_components": self.n_components, "dtype": samples.X.dtype}
-            answer = Answer.of(solution, coordinates, triplets, **options)
+            learned = LearnedMetric.of(solution, coordinates, triplets, **options)
         attributes |= samples.attributes | coordinates.fitted_attributes()
         attributes["prior_components_"] = before.get("prior_components")
-        return self._store(answer, NO_DIRECTION, **attributes)
+        return self._store(learned, NO_DIRECTION, **attributes)
 
     def _problem(self, coordinates, triplets, C):
         options = {"loss": self.loss, "prior": self.prior, "pull": self.pull}

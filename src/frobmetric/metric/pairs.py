@@ -20,7 +20,7 @@ from .priors import unit_margin_scale
 from .sets import GivenQuadruplets, GivenTriplets
 from .tuples import (
     TUPLE_RULES,
-    AnsweredTuples,
+    LabelledTuples,
     certify_tuples,
     learn_from_tuples,
     refuse_fit_transform,
@@ -83,7 +83,7 @@ class PairFrobMetric(MetricEstimator):
     solver : str, default="auto"
         Name of a method in `frobmetric.solvers.SOLVERS`.
     keep_dual : bool, default=False
-        Keep `dual_coef_` and `triplets_`, so that `certify` can prove the answer again.
+        Keep `dual_coef_` and `triplets_`, so that `certify` can prove the result again.
     n_jobs : int, default=None
         Limit on threads; None leaves the choice to the numerical libraries.
     verbose : int, default=0
@@ -221,7 +221,7 @@ class PairFrobMetric(MetricEstimator):
         It is the probability that a similar pair is nearer than a dissimilar one.
         """
         score = self.decision_function(pairs)
-        y, weight = _check_answers(y, sample_weight, len(score))
+        y, weight = _check_labels(y, sample_weight, len(score))
         return float(roc_auc_score(y > 0, score, sample_weight=weight))
 
     def set_threshold(self, threshold):
@@ -253,7 +253,7 @@ class PairFrobMetric(MetricEstimator):
         return self
 
     def certify(self, pairs, y=None, sample_weight=None):
-        """Prove the answer again, from the arguments of the last fit and the kept dual variables.
+        """Prove again how good the metric is, from the pairs and the dual of the last fit.
 
         Returns
         -------
@@ -265,29 +265,29 @@ class PairFrobMetric(MetricEstimator):
             If the metric or the dual variables do not belong to these pairs and labels.
         """
         self._require_dual()
-        answered = self._read(pairs, y, sample_weight, self.n_features_in_)
+        labelled = self._read(pairs, y, sample_weight, self.n_features_in_)
         arrange = partial(self._arrange, prior_threshold=getattr(self, "prior_threshold_", None))
-        return certify_tuples(self, answered, arrange, **self._problem_options())
+        return certify_tuples(self, labelled, arrange, **self._problem_options())
 
     def _fit(self, pairs, y, sample_weight, calibration_params, before=None):
         before = before or {}
-        answered = self._read(pairs, y, sample_weight, self.n_features_in_ if before else None)
+        labelled = self._read(pairs, y, sample_weight, self.n_features_in_ if before else None)
         prior = getattr(self, "learned_threshold_", None) if before else None
         arrange = partial(self._arrange, prior_threshold=prior)
-        answer, attributes = learn_from_tuples(
-            self, answered, before, arrange, **self._problem_options()
+        learned, attributes = learn_from_tuples(
+            self, labelled, before, arrange, **self._problem_options()
         )
         calibration = {"sample_weight": sample_weight} | (calibration_params or {})
         read = read_tuples(pairs, 2, self.preprocessor)
-        features = answer.coordinates.feature_map(read.points)
-        distance = index_distance(answer.components, features, read.index)
-        length = YARDSTICK * np.linalg.norm(answer.solution.point.factor()[-1])
+        features = learned.coordinates.feature_map(read.points)
+        distance = index_distance(learned.components, features, read.index)
+        length = YARDSTICK * np.linalg.norm(learned.solution.point.factor()[-1])
         attributes |= {
             "threshold_": _best_distance(distance, y, **calibration),
-            "learned_threshold_": float(length) if answer.coordinates.n_extra else None,
+            "learned_threshold_": float(length) if learned.coordinates.n_extra else None,
             "prior_threshold_": prior,
         }
-        return self._store(answer, NO_DIFFERENCE, **attributes)
+        return self._store(learned, NO_DIFFERENCE, **attributes)
 
     def _read(self, pairs, y, sample_weight, n_features=None):
         """Return checked pairs with their labels."""
@@ -297,18 +297,18 @@ class PairFrobMetric(MetricEstimator):
                 "strategy='threshold', or leave the weights out"
             )
         read = read_tuples(pairs, 2, self.preprocessor, n_features)
-        y, weight = _check_answers(y, sample_weight, len(read.index))
+        y, weight = _check_labels(y, sample_weight, len(read.index))
         pairs = np.asarray(pairs)
         if pairs.ndim == 2:
             check_pairs(pairs)
-        return AnsweredTuples.of(read, y, weight)
+        return LabelledTuples.of(read, y, weight)
 
     def _problem_options(self):
         return {"named_prior": _yardstick_prior} if self.strategy == "threshold" else {}
 
-    def _arrange(self, coordinates, answered, prior_threshold):
+    def _arrange(self, coordinates, labelled, prior_threshold):
         """Return pairs as quadruplets with the yardstick, or completed to triplets."""
-        index, y, weight = answered.index, answered.y, answered.weight
+        index, y, weight = labelled.index, labelled.y, labelled.weight
         if self.strategy == "triplets":
             return coordinates, _complete(coordinates.Z, index, y, weight, self.n_neighbors)
         yardstick = np.tile(len(coordinates.Z) + np.arange(2), (len(index), 1))
@@ -319,7 +319,7 @@ class PairFrobMetric(MetricEstimator):
         )
 
 
-def _check_answers(y, sample_weight, n):
+def _check_labels(y, sample_weight, n):
     """Return y as +1 and -1, both with a positive weight, and the weights."""
     if y is None:
         raise ValueError("y is None; a pair learner needs +1 (similar) or -1 for each pair")
@@ -335,7 +335,7 @@ def _check_answers(y, sample_weight, n):
 
 def _best_distance(distance, y, sample_weight=None, strategy="accuracy", **options):
     """Return the best threshold for pairs of these distances."""
-    y, weight = _check_answers(y, sample_weight, len(distance))
+    y, weight = _check_labels(y, sample_weight, len(distance))
     # no distance is below zero: a threshold there calls no pair similar, as -inf does
     return -best_threshold(-distance, y > 0, strategy, weight=weight, **options)
 

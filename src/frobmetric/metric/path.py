@@ -163,7 +163,7 @@ class FrobMetricCV(FrobMetric):
     solver : str, default="auto"
         Name of a method in `frobmetric.solvers.SOLVERS`.
     keep_dual : bool, default=False
-        Keep `dual_coef_` and `triplets_`, so that `certify` can prove the answer again.
+        Keep `dual_coef_` and `triplets_`, so that `certify` can prove the result again.
     n_jobs : int, default=None
         Limit on threads; None leaves the choice to the numerical libraries.
     verbose : int, default=0
@@ -274,7 +274,7 @@ class FrobMetricCV(FrobMetric):
 
 
 def _follow(metric, coordinates, triplets, grid, callback):
-    """Solve at each C of the grid, starting from the last answer."""
+    """Solve at each C of the grid, starting from the last solution."""
     path, last = FrobPath([], triplets.n_triplets), None
     unit = metric._problem(coordinates, triplets, 1.0)
     try:

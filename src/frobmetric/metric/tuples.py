@@ -19,7 +19,7 @@ from ..comparisons.encoding import (
 )
 from ..comparisons.reading import column_names, read_tuples
 from ..core import CertificateError
-from ._base import Answer, MetricEstimator, check_n_components, index_distance, limit_threads
+from ._base import LearnedMetric, MetricEstimator, check_n_components, index_distance, limit_threads
 from ._problem import (
     KERNEL_RULES,
     PROBLEM_RULES,
@@ -45,8 +45,8 @@ TUPLE_RULES: dict[str, Rule] = {
 
 
 @dataclass(frozen=True, eq=False)
-class AnsweredTuples:
-    """Distinct points, and tuples of them with an answer and a positive weight each."""
+class LabelledTuples:
+    """Distinct points, and tuples of them with a label (+1 or -1) and a positive weight."""
 
     points: np.ndarray
     index: np.ndarray
@@ -61,21 +61,21 @@ class AnsweredTuples:
         return cls(tuples.points, tuples.index, y[counts], weight[counts])
 
 
-def learn_from_tuples(metric, answered, before, arrange, **options):
-    """Return the answer of a metric that learns from tuples, and fitted attributes; store nothing.
+def learn_from_tuples(metric, labelled, before, arrange, **options):
+    """Return the metric learned from tuples, and fitted attributes; store nothing.
 
     Parameters
     ----------
     metric : MetricEstimator
-    answered : AnsweredTuples
+    labelled : LabelledTuples
     before : dict
         Arguments of `coordinates_of` that make this an update of an earlier fit; may be empty.
     arrange : callable
-        Function (coordinates, answered) -> (coordinates, rows of the problem).
+        Function (coordinates, labelled) -> (coordinates, rows of the problem).
     **options
         Further arguments of `frobenius_problem`.
     """
-    points = answered.points
+    points = labelled.points
     if points.shape[0] == 1:
         raise ValueError(
             "all points of the tuples are equal; there is no distance to learn from them"
@@ -83,13 +83,13 @@ def learn_from_tuples(metric, answered, before, arrange, **options):
     with limit_threads(metric.n_jobs):
         coordinates = coordinates_of(metric, points, **before)
         warn_of_lost_variance(metric, coordinates)
-        coordinates, rows = arrange(coordinates, answered)
+        coordinates, rows = arrange(coordinates, labelled)
         check_n_components(metric.n_components, coordinates)
         solution = solve_frobenius(metric, _problem(metric, coordinates, rows, options))
         sizes = {"n_components": metric.n_components, "dtype": points.dtype}
-        answer = Answer.of(solution, coordinates, rows, **sizes)
-    n_contradictions = contradictions(answered.index, answered.y, answered.weight).n_comparisons
-    return answer, coordinates.fitted_attributes() | {
+        learned = LearnedMetric.of(solution, coordinates, rows, **sizes)
+    n_contradictions = contradictions(labelled.index, labelled.y, labelled.weight).n_comparisons
+    return learned, coordinates.fitted_attributes() | {
         "n_features_in_": points.shape[1],
         "feature_names_in_": column_names(metric.preprocessor),
         "n_contradictions_": n_contradictions,
@@ -97,9 +97,9 @@ def learn_from_tuples(metric, answered, before, arrange, **options):
     }
 
 
-def certify_tuples(metric, answered, arrange, **options):
+def certify_tuples(metric, labelled, arrange, **options):
     """Return the certificate of the last fit; the parameters are those of `learn_from_tuples`."""
-    coordinates, rows = arrange(last_coordinates(metric, answered.points), answered)
+    coordinates, rows = arrange(last_coordinates(metric, labelled.points), labelled)
     if not is_same_set(rows, metric.triplets_):
         raise CertificateError(
             "these are not the comparisons that the metric was learned from; give those of the "
@@ -125,8 +125,8 @@ def refuse_fit_transform(self, *tuples, **others):
 class TripletFrobMetric(MetricEstimator):
     """Large-margin metric learning from triplets: the anchor is closer to near than to far.
 
-    The problem, its solver and its certificate are those of `FrobMetric`. Contradictory answers
-    are allowed: within the margin they cancel.
+    The problem, its solver and its certificate are those of `FrobMetric`. Contradictory
+    comparisons are allowed: within the margin they cancel.
 
     Parameters
     ----------
@@ -161,7 +161,7 @@ class TripletFrobMetric(MetricEstimator):
     solver : str, default="auto"
         Name of a method in `frobmetric.solvers.SOLVERS`.
     keep_dual : bool, default=False
-        Keep `dual_coef_` and `triplets_`, so that `certify` can prove the answer again.
+        Keep `dual_coef_` and `triplets_`, so that `certify` can prove the result again.
     n_jobs : int, default=None
         Limit on threads; None leaves the choice to the numerical libraries.
     verbose : int, default=0
@@ -172,7 +172,7 @@ class TripletFrobMetric(MetricEstimator):
     Attributes
     ----------
     n_contradictions_ : int
-        Number of comparisons whose question was also answered the other way.
+        Number of comparisons that were also given the other way round.
     n_triplets_ : int
         Number of comparisons learned from.
     components_, certificate_, status_, history_, rank_, n_iter_, scale_, unit_, dual_coef_
@@ -270,8 +270,8 @@ class TripletFrobMetric(MetricEstimator):
         if not hasattr(self, "components_"):
             return self.fit(tuples, y, sample_weight)
         check_parameters(self, self._rules)
-        answered = self._read(tuples, y, sample_weight, self.n_features_in_)
-        return self._fit(answered, learned_before(self))
+        labelled = self._read(tuples, y, sample_weight, self.n_features_in_)
+        return self._fit(labelled, learned_before(self))
 
     def decision_function(self, tuples):
         """Return the far distance minus the near distance of each tuple, an (n_tuples,) array."""
@@ -293,7 +293,7 @@ class TripletFrobMetric(MetricEstimator):
         return float(np.average(correct, weights=weight))
 
     def certify(self, tuples, y=None, sample_weight=None):
-        """Prove the answer again, from the arguments of the last fit and the kept dual variables.
+        """Prove again how good the metric is, from the tuples and the dual of the last fit.
 
         Returns
         -------
@@ -302,18 +302,18 @@ class TripletFrobMetric(MetricEstimator):
         Raises
         ------
         CertificateError
-            If the metric or the dual variables do not belong to these tuples and answers.
+            If the metric or the dual variables do not belong to these tuples and labels.
         """
         self._require_dual()
-        answered = self._read(tuples, y, sample_weight, self.n_features_in_)
-        return certify_tuples(self, answered, self._arrange)
+        labelled = self._read(tuples, y, sample_weight, self.n_features_in_)
+        return certify_tuples(self, labelled, self._arrange)
 
-    def _fit(self, answered, before=None):
-        answer, attributes = learn_from_tuples(self, answered, before or {}, self._arrange)
-        return self._store(answer, NO_DIRECTION, **attributes)
+    def _fit(self, labelled, before=None):
+        learned, attributes = learn_from_tuples(self, labelled, before or {}, self._arrange)
+        return self._store(learned, NO_DIRECTION, **attributes)
 
     def _read(self, tuples, y, sample_weight, n_features=None):
-        """Return checked tuples with their answers."""
+        """Return checked tuples with their labels."""
         read = read_tuples(tuples, self._size, self.preprocessor, n_features)
         weight = as_weights(sample_weight, len(read.index), "sample_weight")
         y = as_signs(y, len(read.index))
@@ -321,12 +321,12 @@ class TripletFrobMetric(MetricEstimator):
         if tuples.ndim == 2:
             check_distances(tuples, name="tuples")
         check_different(read.index, name="tuples")
-        return AnsweredTuples.of(read, y, weight)
+        return LabelledTuples.of(read, y, weight)
 
-    def _arrange(self, coordinates, answered):
+    def _arrange(self, coordinates, labelled):
         """Return the comparisons as rows of the problem, the near pair first in each."""
         return coordinates, self._kind(
-            put_nearer_first(answered.index, answered.y), answered.weight
+            put_nearer_first(labelled.index, labelled.y), labelled.weight
         )
 
 
@@ -368,7 +368,7 @@ class QuadrupletFrobMetric(TripletFrobMetric):
     solver : str, default="auto"
         Name of a method in `frobmetric.solvers.SOLVERS`.
     keep_dual : bool, default=False
-        Keep `dual_coef_` and `triplets_`, so that `certify` can prove the answer again.
+        Keep `dual_coef_` and `triplets_`, so that `certify` can prove the result again.
     n_jobs : int, default=None
         Limit on threads; None leaves the choice to the numerical libraries.
     verbose : int, default=0

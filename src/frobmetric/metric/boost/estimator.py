@@ -13,7 +13,7 @@ from ...solvers import Interrupted
 from .._base import (
     LABEL_RULES,
     SHARED_RULES,
-    Answer,
+    LearnedMetric,
     MetricEstimator,
     Samples,
     check_n_components,
@@ -83,7 +83,7 @@ class BoostMetric(MetricEstimator):
     max_iter : int, default=10000
         Largest number of steps of a solve, each one pass over the triplets that it works on.
     keep_dual : bool, default=False
-        Keep `dual_coef_` and `triplets_`, so that `certify` can prove the answer again.
+        Keep `dual_coef_` and `triplets_`, so that `certify` can prove the result again.
     n_jobs : int, default=None
         Limit on threads; None leaves the choice to the numerical libraries.
     verbose : int, default=0
@@ -209,9 +209,9 @@ class BoostMetric(MetricEstimator):
                 if samples.y is None or solution.status == "interrupted" or not point.rank:
                     break  # nothing to search neighbours for, or with
             options = {"n_components": self.n_components, "dtype": samples.X.dtype}
-            answer = Answer.of(solution, coordinates, triplets, **options)
-        reason = "" if answer.rank else _reason_of_zero(problem, self.C)
-        return self._store(answer, reason, **samples.attributes)
+            learned = LearnedMetric.of(solution, coordinates, triplets, **options)
+        reason = "" if learned.rank else _reason_of_zero(problem, self.C)
+        return self._store(learned, reason, **samples.attributes)
 
     def _problem(self, coordinates, triplets):
         loss = LOSSES[self.loss](self.C * triplets.share)

@@ -12,7 +12,7 @@ from ...core import PSD, Certificate, CertificateError
 from ...core.points import Factored, as_dense
 from ...core.problem import ROUNDING, relative_error
 
-#: Upper bound on exponents, so that the loss of a trial far from the answer stays finite.
+#: Upper bound on exponents, so that the loss of a trial far from the optimum stays finite.
 MOST_EXPONENT = 600.0
 #: Amount by which rounding may put the largest eigenvalue of sum_r u_r A_r above one.
 FEASIBLE = 1e-9

@@ -33,7 +33,7 @@ PATIENCE = 6
 #: Length of the first proximal step, relative to a metric that separates a typical triplet, and
 #: relative gap to which this step is solved.
 FIRST_SIGMA, FIRST_TOL = 3.0, 1e-2
-#: Ratio of the lengths of successive proximal steps, far from the answer and near to it.
+#: Ratio of the lengths of successive proximal steps, far from the optimum and near to it.
 FAR, NEAR = 3.0, 1.5
 
 
@@ -311,7 +311,7 @@ class _Correction:
 
 
 def _proximal_step(problem, proximal, state, inner_tol, ledger):
-    """Solve the problem of one proximal step; its answer is recorded also when interrupted."""
+    """Solve the problem of one proximal step; its solution is recorded also when interrupted."""
     inner = ledger.monitor.inner(inner_tol)
     try:
         active_set(proximal, state, inner)
