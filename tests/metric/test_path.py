@@ -10,7 +10,7 @@ from frobmetric.metric import path as module
 from frobmetric.metric.coordinates import unit_mean_square
 from frobmetric.neighbors.knn import knn_error
 from frobmetric.solvers import Interrupted, solve
-from frobmetric.solvers.screening import previous_optimum_ball, settled
+from frobmetric.solvers.active_set import previous_optimum_ball, settled
 
 IRIS = load_iris(return_X_y=True)
 

@@ -26,10 +26,10 @@ from .._parameters import (
     choice,
     integer,
 )
-from .._reporting import Reporter
 from ..comparisons.reading import distinct_points, read_tuples
 from ..core import Solution
 from ..solvers import Interrupted
+from ..solvers.monitor import Reporter
 from .coordinates import Coordinates, as_components
 from .feature_maps import FeatureMap
 from .sets import as_triplets, together

@@ -9,7 +9,7 @@ from sklearn.utils.metaestimators import available_if
 
 from .._parameters import MATRIX, NONE, NOT_NEGATIVE, POSITIVE, Rule, choice, integer
 from ..core import CertificateError, FrobeniusSDP, Hinge, SmoothedHinge, SquaredHinge, certify
-from ..solvers import SOLVERS, Interrupted, State, solve
+from ..solvers import FROBENIUS_SOLVERS, Interrupted, State, solve
 from ._base import SHARED_RULES
 from .coordinates import as_components, coordinates_of
 from .feature_maps import KERNELS
@@ -31,7 +31,7 @@ PROBLEM_RULES: dict[str, Rule] = {
     "loss": choice(LOSSES),
     "prior": MATRIX | choice(PRIORS) | NONE,
     "pull": NOT_NEGATIVE,
-    "solver": choice(SOLVERS),
+    "solver": choice(FROBENIUS_SOLVERS),
 }
 #: Rounding of samples that are given again, relative to the largest of their numbers.
 SINGLE = 1e-6

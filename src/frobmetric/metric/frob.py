@@ -100,7 +100,7 @@ class FrobMetric(MetricEstimator):
     max_iter : int, default=1000
         Largest number of steps of a solve, each with at most one eigen-decomposition.
     solver : str, default="auto"
-        Name of a method in `frobmetric.solvers.SOLVERS`.
+        Name of a method in `frobmetric.solvers.FROBENIUS_SOLVERS`.
     keep_dual : bool, default=False
         Keep `dual_coef_` and `triplets_`, so that `certify` can prove the result again.
     n_jobs : int, default=None

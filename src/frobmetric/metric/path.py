@@ -13,7 +13,7 @@ from .._parameters import FOLDS, NUMBERS, Rule, check_parameters
 from ..core import Certificate, certify
 from ..neighbors.knn import knn_error
 from ..solvers import Interrupted, State, solve
-from ..solvers.screening import previous_optimum_ball, settled
+from ..solvers.active_set import previous_optimum_ball, settled
 from ._base import LABEL_RULES, Samples, limit_threads
 from ._problem import LOSSES, PROBLEM_RULES
 from .coordinates import as_components, coordinates_of
@@ -53,16 +53,6 @@ class FrobPath:
     def Cs(self):  # noqa: N802 - the name of the parameter
         """Values of C, rising."""
         return np.array([point.C for point in self.points])
-
-    @property
-    def n_iter(self):
-        """Number of steps of all solves."""
-        return sum(point.n_iter for point in self.points)
-
-    @property
-    def certificate(self):
-        """Certificate of the last metric."""
-        return self.points[-1].certificate
 
 
 def frob_path(
@@ -161,7 +151,7 @@ class FrobMetricCV(FrobMetric):
     max_iter : int, default=1000
         Largest number of steps of a solve, each with at most one eigen-decomposition.
     solver : str, default="auto"
-        Name of a method in `frobmetric.solvers.SOLVERS`.
+        Name of a method in `frobmetric.solvers.FROBENIUS_SOLVERS`.
     keep_dual : bool, default=False
         Keep `dual_coef_` and `triplets_`, so that `certify` can prove the result again.
     n_jobs : int, default=None
@@ -291,7 +281,8 @@ def _follow(metric, coordinates, triplets, grid, callback):
     except KeyboardInterrupt as interruption:
         if not path.points:
             raise
-        raise Interrupted(path) from interruption
+        message = f"interrupted after {len(path.points)} points of the path"
+        raise Interrupted(path, message) from interruption
     return path
 
 
@@ -308,7 +299,7 @@ def _solve_next(metric, problem, last, ratio):
     if is_settled.mean() < WORTHWHILE:
         return solve(problem, start=State(u=u), **options), 0
     rows = np.flatnonzero(~is_settled)
-    rest = problem.restrict(rows, u, problem.constraints.adjoint(u) - problem.cost)
+    rest = problem.restrict(rows, u, problem.cost - problem.constraints.adjoint(u))
     solution = solve(rest, start=State(u=u[rows]), **options)
     u[rows] = solution.u
     certificate = certify(problem, solution.point, u)

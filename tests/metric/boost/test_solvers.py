@@ -76,7 +76,7 @@ def test_optimal_is_what_the_certificate_says():
 
     problem = random_problem(0, "exponential", C=10.0)
     with pytest.warns(ConvergenceWarning, match=r"hopeful ended \(stalled\).* > tol=0.001"):
-        solution = boost(problem, hopeful, 1e-3, 10)
+        solution = boost(problem, hopeful, tol=1e-3, max_iter=10)
     assert solution.status == "stalled"
     assert solution.certificate.relative_gap > 1e-3
 
@@ -97,16 +97,22 @@ class TestBadStart:
     def test_a_start_worse_than_zero_is_left_out(self):
         problem = random_problem(0, "exponential", C=10.0)
         solution = boost(
-            problem, METHODS["exponential", True], 1e-3, 3000, start=Factored(20 * np.eye(4))
+            problem,
+            METHODS["exponential", True],
+            tol=1e-3,
+            max_iter=3000,
+            start=Factored(20 * np.eye(4)),
         )
-        from_zero = boost(problem, METHODS["exponential", True], 1e-3, 3000)
+        from_zero = boost(problem, METHODS["exponential", True], tol=1e-3, max_iter=3000)
         assert solution.status == "optimal"
         assert solution.certificate == from_zero.certificate
 
     def test_a_good_start_is_used(self):
         problem = random_problem(0, "exponential", C=10.0)
-        first = boost(problem, METHODS["exponential", True], 1e-3, 3000)
-        again = boost(problem, METHODS["exponential", True], 1e-3, 3000, start=first.point)
+        first = boost(problem, METHODS["exponential", True], tol=1e-3, max_iter=3000)
+        again = boost(
+            problem, METHODS["exponential", True], tol=1e-3, max_iter=3000, start=first.point
+        )
         assert again.n_iter < first.n_iter
         assert again.certificate.relative_gap <= 1e-3
 

@@ -220,7 +220,14 @@ class BoostMetric(MetricEstimator):
     def _solve(self, problem, point):
         method = METHODS[self.loss, self.corrective]
         try:
-            return boost(problem, method, self.tol, self.max_iter, self._on_step(), point)
+            return boost(
+                problem,
+                method,
+                tol=self.tol,
+                max_iter=self.max_iter,
+                callback=self._on_step(),
+                start=point,
+            )
         except Interrupted as interruption:
             return interruption.solution
 

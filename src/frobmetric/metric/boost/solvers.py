@@ -6,17 +6,14 @@ says to stop. The certificate is computed from the best of them.
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 
 import numpy as np
 from scipy.optimize import brentq, minimize
-from sklearn.exceptions import ConvergenceWarning
 
 from ...core import PSD, FrobeniusSDP, Solution
 from ...core.points import Factored
-from ...core.threads import one_thread
-from ...solvers import Interrupted, Monitor, State
+from ...solvers import Monitor, State, conclude
 from ...solvers.active_set import active_set
 from .problem import certify_trace
 
@@ -51,7 +48,7 @@ class Ledger:
             higher = max(self.best, bounds, key=lambda each: each.dual)
             bounds = replace(higher, point=lower.point, primal=lower.primal)
         self.best = bounds
-        return self.monitor.record(bounds.u, bounds)
+        return self.monitor.record(bounds)
 
     def is_idle(self):
         """Return whether to stop, also because the gap has not fallen in `PATIENCE` rounds."""
@@ -62,7 +59,7 @@ class Ledger:
         return bool(self.monitor.status)
 
 
-def boost(problem, method, tol, max_iter, callback=None, start=None):
+def boost(problem, method, *, tol, max_iter, callback=None, start=None):
     """Solve P2 to a relative duality gap.
 
     Parameters
@@ -91,24 +88,10 @@ def boost(problem, method, tol, max_iter, callback=None, start=None):
         On Ctrl-C, with the best certified iterate.
     """
     monitor = Monitor(tol, max_iter, callback)
-    try:
-        with one_thread():
-            method(problem, _no_worse_than_zero(problem, start), Ledger(monitor))
-    except KeyboardInterrupt:
-        if monitor.best is None:
-            raise
-        monitor.status = "interrupted"
+    with monitor.running():
+        method(problem, _no_worse_than_zero(problem, start), Ledger(monitor))
     solution = _certified(problem, method.__name__, monitor)
-    if solution.status == "interrupted":
-        raise Interrupted(solution)
-    if solution.status not in ("optimal", "stopped"):
-        warnings.warn(
-            f"{solution.solver} ended ({solution.status}) after {solution.n_iter} steps with "
-            f"relative gap {solution.certificate.relative_gap:.1e} > tol={tol:g}; raise max_iter "
-            "or tol",
-            ConvergenceWarning,
-            stacklevel=2,
-        )
+    conclude(solution, tol)
     return solution
 
 
@@ -326,9 +309,9 @@ def _proximal_step(problem, proximal, state, inner_tol, ledger):
 
 def _bounds_of(problem, inner):
     best = inner.best
-    weighted_sum = best.pull + np.eye(problem.order)  # without the cost
+    weighted_sum = np.eye(problem.order) - best.slack  # the cost is the identity
     margins = problem.constraints.forward(best.point)
-    return problem.bounds(best.point, margins, inner.best_u, weighted_sum)
+    return problem.bounds(best.point, margins, best.u, weighted_sum)
 
 
 def _certified(problem, name, monitor):
