@@ -140,7 +140,6 @@ def test_every_option_of_a_fit_reaches_the_estimator():
         "max_iter": 500,
         "solver": "lbfgsb",
         "n_jobs": 1,
-        "random_state": 7,
         "keep_dual": False,
     }
     assert {name: parameters[name] for name in expected} == expected

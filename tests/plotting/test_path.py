@@ -29,7 +29,7 @@ def plt():
 
 @pytest.fixture(scope="module")
 def path():
-    return frob_path(*PARTS[:2], CS, tol=TOL)
+    return frob_path(*PARTS[:2], Cs=CS, tol=TOL)
 
 
 def test_shows_what_the_points_hold(plt, path):

@@ -91,7 +91,7 @@ def fit(
     answers = {"y": table.y} if triplets is None or with_labels else {}
     if triplets is not None:
         answers["triplets"] = read_triplets(triplets)
-    estimator = actions.make_estimator(parameters, seed, keep_dual)
+    estimator = actions.make_estimator(parameters, keep_dual)
     return actions.fit_and_save(estimator, table, answers, output)
 
 
@@ -217,7 +217,7 @@ def demo(
 
     table = Table(*load_digits(return_X_y=True))
     output.mkdir(parents=True, exist_ok=True)
-    estimator = FrobMetric(keep_dual=True, random_state=seed)
+    estimator = FrobMetric(keep_dual=True)
     fitted = actions.fit_and_save(estimator, table, {"y": table.y}, output / "model.safetensors")
     if fitted.code == ExitCode.INTERRUPTED:
         return fitted

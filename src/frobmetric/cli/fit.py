@@ -7,6 +7,7 @@ from time import perf_counter
 
 import numpy as np
 from sklearn.model_selection import train_test_split
+from sklearn.utils import get_tags
 
 from .._atomic import target_file
 from .._extras import MissingExtraError, require
@@ -15,7 +16,6 @@ from ..io.models import load, save
 from ..io.readers import READERS
 from ..io.tables import read_table
 from ..metric import FrobMetric, FrobMetricCV
-from ..metric.tuples import TupleEstimator
 from .evaluation import compare
 from .terminal import ExitCode, Report, live_progress, say
 
@@ -25,10 +25,10 @@ typer = require("typer", "cli")
 HELD_OUT = 0.3
 
 
-def make_estimator(parameters, seed, keep_dual):
+def make_estimator(parameters, keep_dual):
     """A FrobMetric, or a FrobMetricCV if C is to be chosen."""
     others = {name: value for name, value in parameters.items() if name not in ("C", "cv")}
-    others |= {"random_state": seed, "keep_dual": keep_dual}
+    others["keep_dual"] = keep_dual
     C, cv = parameters["C"], parameters["cv"]
     if parameters["gamma"] is not None and parameters["kernel"] == "linear":
         raise typer.BadParameter("only --kernel rbf and polynomial have it", param_hint="--gamma")
@@ -133,7 +133,7 @@ def prove_again(model, data, target, header, tol):
         message = f"{model} has no dual variables to prove it with; fit it with --keep-dual"
         say(f"error: {message}")
         return Report(ExitCode.NOT_CERTIFIED, "", {"error": message})
-    if isinstance(estimator, TupleEstimator):
+    if get_tags(estimator).input_tags.three_d_array:
         raise ValueError(
             f"{model} is a {type(estimator).__name__}, learned from tuples, which a table does not "
             "hold; prove it in Python: frobmetric.load(path).set_params(preprocessor=X)"
