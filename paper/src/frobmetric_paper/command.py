@@ -226,7 +226,7 @@ def mvu(
 
     \b
     CSDP comes from
-      python -m frobmetric_paper.sdp_rivals.setup csdp
+      python -m frobmetric_paper.baselines.setup csdp
     and is left out where it is not there, as are data sets without their file.
     """
     from .mvu.actions import reproduce_mvu
@@ -260,7 +260,7 @@ def uci(
 
     \b
     LMNN and ITML come from
-      python -m frobmetric_paper.rivals.setup
+      python -m frobmetric_paper.baselines.setup
     and are left out where they are not there, as are data sets without their file.
     """
     from .uci.actions import reproduce_uci
@@ -302,7 +302,7 @@ def action(
 
     \b
     LMNN and ITML come from
-      python -m frobmetric_paper.rivals.setup
+      python -m frobmetric_paper.baselines.setup
     and are left out where they are not there, as are data sets without their file.
     """
     from .action.actions import reproduce_action
@@ -342,7 +342,7 @@ def lfw(
 
     \b
     LMNN and ITML come from
-      python -m frobmetric_paper.rivals.setup
+      python -m frobmetric_paper.baselines.setup
     and are left out where they are not there.
     """
     from .lfw.actions import reproduce_lfw

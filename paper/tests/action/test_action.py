@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 import scipy.sparse
+from frobmetric_paper.rivals import RIVALS, TABLE
 
 from frobmetric_paper.action import experiment as action
 from frobmetric_paper.action import paper as action_paper
 from frobmetric_paper.action import texts as action_texts
 from frobmetric_paper.action import words as action_words
 from frobmetric_paper.action.bottleneck import InformationBottleneck
-from frobmetric_paper.data.labelled import DatasetNotFound
+from frobmetric_paper.data.labelled import DatasetNotFoundError
 from frobmetric_paper.data.raw import Sequences, WordCounts
-from frobmetric_paper.rivals import RIVALS, TABLE
 from frobmetric_paper.table.runs import Run
 
 SMALL = action.Size(n_words=50, n_bins=12)
@@ -189,7 +189,7 @@ def test_a_run_of_features(data_folder):
 
 @pytest.mark.parametrize("name", action_paper.COLUMNS)
 def test_absent_files_are_said(name, tmp_path):
-    with pytest.raises(DatasetNotFound, match=f"{name}.*npz is not in"):
+    with pytest.raises(DatasetNotFoundError, match=f"{name}.*npz is not in"):
         by_name(folder=tmp_path)[name].load(0)
 
 

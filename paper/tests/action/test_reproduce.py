@@ -10,6 +10,7 @@ import pytest
 
 for package in ("typer", "rich"):
     pytest.importorskip(package, reason="the command line needs the extra cli")
+from frobmetric_paper.rivals import Rival
 from typer.testing import CliRunner
 
 from frobmetric._extras import MissingExtraError
@@ -19,8 +20,7 @@ from frobmetric_paper.action import cells as action_cells
 from frobmetric_paper.action import experiment as action
 from frobmetric_paper.action.words import Merged
 from frobmetric_paper.command import ActionPart
-from frobmetric_paper.data.labelled import DatasetNotFound, Split
-from frobmetric_paper.rivals import Rival
+from frobmetric_paper.data.labelled import DatasetNotFoundError, Split
 from frobmetric_paper.table import figures as table_figures
 from frobmetric_paper.table.table import Parts
 
@@ -83,7 +83,7 @@ def small_plan(**more):
 
 def made_up(name, seed):
     if name == "msr_action3d":
-        raise DatasetNotFound("the data file msr_action3d.npz is not there")
+        raise DatasetNotFoundError("the data file msr_action3d.npz is not there")
     y = np.tile([0, 1, 2], 20)
     X = np.random.default_rng(seed).normal(size=(60, 3)) + 2 * y[:, None]
     return Parts(Split(name, X[:30], y[:30], X[30:40], y[30:40], X[40:], y[40:]))
@@ -212,7 +212,7 @@ def test_ctrl_c_leaves_what_is_finished_and_says_how_to_go_on(fake, what):
 
 
 def test_missing_data_are_said_and_the_rest_goes_on(fake):
-    fake.instead = {"words": DatasetNotFound("the data file r8_counts.npz is not there")}
+    fake.instead = {"words": DatasetNotFoundError("the data file r8_counts.npz is not there")}
     result = run(*FEW)
     for name in ("msr_action3d", "words"):
         assert f"warning: {name} was left out: the data file" in result.stderr
@@ -221,7 +221,7 @@ def test_missing_data_are_said_and_the_rest_goes_on(fake):
 
 
 def test_nothing_that_can_be_run_is_an_error(fake):
-    fake.instead = {"words": DatasetNotFound("the data file r8_counts.npz is not there")}
+    fake.instead = {"words": DatasetNotFoundError("the data file r8_counts.npz is not there")}
     run("--only", "msr_action3d", "--only", "words", code=3)
     run("--only", "words", code=3)
 

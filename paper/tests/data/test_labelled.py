@@ -13,7 +13,7 @@ from frobmetric_paper.data import labelled as datasets
 from frobmetric_paper.data.labelled import (
     NAMES,
     PICTURE_NAMES,
-    DatasetNotFound,
+    DatasetNotFoundError,
     available,
     load,
     load_pictures,
@@ -247,13 +247,13 @@ def test_folder_comes_before_the_environment(tmp_path, monkeypatch):
     write(tmp_path, "balance", made_up("balance"))
     monkeypatch.setenv("FROBMETRIC_DATA", str(tmp_path))
     assert len(load("balance").y_train) == 438
-    with pytest.raises(DatasetNotFound, match="elsewhere"):
+    with pytest.raises(DatasetNotFoundError, match="elsewhere"):
         load("balance", folder=tmp_path / "elsewhere")
 
 
 @pytest.mark.parametrize("name", FROM_FILE)
 def test_absent_file_says_how_to_get_it(name, tmp_path):
-    with pytest.raises(DatasetNotFound) as error:
+    with pytest.raises(DatasetNotFoundError) as error:
         load(name, folder=tmp_path)
     message = str(error.value)
     source = datasets._SETS[name].source
@@ -275,7 +275,7 @@ def test_no_folder_at_all_is_said():
 
 
 def test_download_of_a_set_that_has_none_is_the_same_error():
-    with pytest.raises(DatasetNotFound, match="no download exists"):
+    with pytest.raises(DatasetNotFoundError, match="no download exists"):
         load("usps", download=True)
 
 
@@ -351,7 +351,7 @@ def pendigits_answer():
 
 def test_nothing_is_downloaded_unless_asked(openml, tmp_path):
     for name in FROM_FILE:
-        with pytest.raises(DatasetNotFound):
+        with pytest.raises(DatasetNotFoundError):
             load(name, folder=tmp_path)
     load("iris", download=True)
     write(tmp_path, "balance", made_up("balance"))
@@ -454,10 +454,12 @@ def test_real_pictures_follow_each_other(name, data_folder):
 @pytest.mark.parametrize("name", PICTURES)
 def test_absent_pictures_say_how_to_get_them(name, tmp_path, monkeypatch):
     file, key, n, (height, width), _ = PICTURES[name]
-    with pytest.raises(DatasetNotFound, match=f"{file} is needed, and no data folder was given"):
+    with pytest.raises(
+        DatasetNotFoundError, match=f"{file} is needed, and no data folder was given"
+    ):
         load_pictures(name)
     monkeypatch.setenv("FROBMETRIC_DATA", str(tmp_path))
-    with pytest.raises(DatasetNotFound) as error:
+    with pytest.raises(DatasetNotFoundError) as error:
         load_pictures(name)
     for part in (
         str(tmp_path),
@@ -508,7 +510,7 @@ def test_word_counts_are_those_of_the_file(data_folder):
     [(load_sequences, "msr_action3d", "msr_action3d.npz"), (load_word_counts, "r8", "r8_counts")],
 )
 def test_absent_sequences_and_counts_say_how_to_get_them(read, name, file, tmp_path):
-    with pytest.raises(DatasetNotFound, match=rf"{file}.* is not in .*no download exists"):
+    with pytest.raises(DatasetNotFoundError, match=rf"{file}.* is not in .*no download exists"):
         read(name, folder=tmp_path)
     with pytest.raises(ValueError, match=f"Did you mean {name!r}"):
         read(name.upper(), folder=tmp_path)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from frobmetric_paper.data import pairs as datasets_pairs
-from frobmetric_paper.data.labelled import DatasetNotFound
+from frobmetric_paper.data.labelled import DatasetNotFoundError
 from frobmetric_paper.data.pairs import (
     COMPARISON_NAMES,
     FACE_NAMES,
@@ -150,7 +150,7 @@ def test_folder_comes_before_the_environment(tmp_path, monkeypatch):
     write_comparisons(tmp_path)
     monkeypatch.setenv("FROBMETRIC_DATA", str(tmp_path))
     assert load_comparisons("zappos").X.shape == (5, 3)
-    with pytest.raises(DatasetNotFound, match="elsewhere"):
+    with pytest.raises(DatasetNotFoundError, match="elsewhere"):
         load_comparisons("zappos", folder=tmp_path / "elsewhere")
 
 
@@ -166,9 +166,11 @@ def test_folder_comes_before_the_environment(tmp_path, monkeypatch):
     ],
 )
 def test_absent_file_says_how_to_get_it(load, name, file, arrays, tmp_path):
-    with pytest.raises(DatasetNotFound, match=f"{file} is needed, and no data folder was given"):
+    with pytest.raises(
+        DatasetNotFoundError, match=f"{file} is needed, and no data folder was given"
+    ):
         load(name)
-    with pytest.raises(DatasetNotFound) as error:
+    with pytest.raises(DatasetNotFoundError) as error:
         load(name, folder=tmp_path)
     for part in (file, str(tmp_path), "folder=", "FROBMETRIC_DATA", "no download", *arrays):
         assert part in str(error.value)
@@ -177,7 +179,7 @@ def test_absent_file_says_how_to_get_it(load, name, file, arrays, tmp_path):
 @pytest.mark.usefixtures("small")
 def test_second_file_of_the_faces_may_be_absent_too(tmp_path):
     write(tmp_path, LFW_FILES[0], meta_arrays())
-    with pytest.raises(DatasetNotFound, match=r"lfw_sift3456\.npz is not in .*landmarks"):
+    with pytest.raises(DatasetNotFoundError, match=r"lfw_sift3456\.npz is not in .*landmarks"):
         load_faces("lfw", folder=tmp_path)
 
 

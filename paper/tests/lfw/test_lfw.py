@@ -5,6 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from frobmetric_paper.rivals import Fitted, ProgramMissingError
+from frobmetric_paper.rivals.from_pairs import ITML, LDML
+from frobmetric_paper.rivals.ldml import learn_from_pairs
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.decomposition import PCA
@@ -21,9 +24,6 @@ from frobmetric_paper.lfw.methods import FROB, METHODS, Method, Setup
 from frobmetric_paper.lfw.recipe import Images, Recipe, principal_axes
 from frobmetric_paper.lfw.splits import VARIANTS, Split, divide, view1, view2
 from frobmetric_paper.lfw.summary import RATES, curve, mean
-from frobmetric_paper.rivals import Fitted, RivalMissing
-from frobmetric_paper.rivals.from_pairs import ITML, LDML
-from frobmetric_paper.rivals.ldml import learn_from_pairs
 
 SMALL = Recipe(n_dimensions=10, n_neighbors=3, n_triplets=300, C=10.0, prior=None)
 
@@ -287,7 +287,7 @@ def test_a_cell(faces):
 
 def test_a_method_that_is_missing(faces):
     def absent(*arguments):
-        raise RivalMissing("nothing is there")
+        raise ProgramMissingError("nothing is there")
 
     method, split = Method("mine", "Mine", absent), view1(faces)
     task = task_of(method, Setup(SMALL), split, (5,), 2, 1, "x")
@@ -338,7 +338,7 @@ def test_every_learner_learns(faces, name):
     setup = method.first(SMALL).changed({"n_dimensions": 10})
     try:
         W, fitted = method.map(images, split, setup, 60.0, 1)
-    except RivalMissing as error:
+    except ProgramMissingError as error:
         pytest.skip(str(error))
     assert W.shape[0] == len(faces.X)
     assert fitted.seconds > 0

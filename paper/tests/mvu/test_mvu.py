@@ -5,10 +5,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from frobmetric_paper.embedders import Embedded, Embedder
+from frobmetric_paper.rivals.processes import (
+    ProgramFailedError,
+    ProgramMissingError,
+    TimeLimitError,
+)
 
 from frobmetric.manifold import neighbor_graph
-from frobmetric_paper.data.labelled import DatasetNotFound
-from frobmetric_paper.embedders import Embedded, Embedder
+from frobmetric_paper.data.labelled import DatasetNotFoundError
 from frobmetric_paper.mvu import paper as mvu_paper
 from frobmetric_paper.mvu.cells import SPREADS, Store, at_unit_scale, measure
 from frobmetric_paper.mvu.experiment import (
@@ -25,7 +30,6 @@ from frobmetric_paper.mvu.experiment import (
     teapots,
     time_against_n,
 )
-from frobmetric_paper.rivals.processes import RivalFailed, RivalMissing, TimeLimitExceeded
 
 
 class Calls(Watch):
@@ -51,7 +55,7 @@ class Projection:
         if self.error:
             raise self.error
         if self.seconds(len(X)) > limit:
-            raise TimeLimitExceeded(limit)
+            raise TimeLimitError(limit)
         return Embedded(X[:, :n_components], self.seconds(len(X)))
 
 
@@ -146,7 +150,8 @@ def test_a_limit_is_tried_again_only_with_more_time(store):
 
 
 @pytest.mark.parametrize(
-    ("error", "outcome"), [(RivalMissing("no a"), "missing"), (RivalFailed("1\n2\nwhy"), "failed")]
+    ("error", "outcome"),
+    [(ProgramMissingError("no a"), "missing"), (ProgramFailedError("1\n2\nwhy"), "failed")],
 )
 def test_what_cannot_run_is_said_and_tried_next_time(error, outcome, store):
     _, result = done(small(Projection(error), Projection()), store)
@@ -164,7 +169,7 @@ def test_a_method_over_the_limit_is_not_tried_on_more_points(store):
 
 
 def test_collecting_runs_nothing(store):
-    experiment = small(Projection(), Projection(RivalMissing("no b")))
+    experiment = small(Projection(), Projection(ProgramMissingError("no b")))
     done(experiment, store)
     found = collect(small(Projection(pytest.fail), Projection(pytest.fail)), store, 60.0, 1)
     assert [cell.outcome for cell in found.cells] == ["done", "skipped"]
@@ -173,7 +178,7 @@ def test_collecting_runs_nothing(store):
 
 def test_points_that_cannot_be_had_are_a_reason(store):
     def points():
-        raise DatasetNotFound("the file is not there")
+        raise DatasetNotFoundError("the file is not there")
 
     begun, result = done(replace(small(Projection()), points=points), store)
     assert (begun, result.cells, result.reason) == ([], [], "the file is not there")

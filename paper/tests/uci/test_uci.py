@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-
-from frobmetric_paper.data.labelled import DatasetNotFound
 from frobmetric_paper.rivals import RIVALS, TABLE
+
+from frobmetric_paper.data.labelled import DatasetNotFoundError
 from frobmetric_paper.table.runs import Run
 from frobmetric_paper.uci import experiment as uci
 from frobmetric_paper.uci import paper as uci_paper
@@ -80,7 +80,7 @@ def test_a_run_is_a_split_by_its_number():
 
 
 def test_absent_files_are_said(tmp_path):
-    with pytest.raises(DatasetNotFound, match=r"letter\.npz"):
+    with pytest.raises(DatasetNotFoundError, match=r"letter\.npz"):
         by_name(folder=tmp_path)["letters"].load(0)
 
 

@@ -7,8 +7,8 @@
     EMBEDDING[name].embed(X, n_neighbors, n_components, limit, threads)
         -> Embedded(embedding, seconds, objective, certificate, spectrum, remark)
 
-All work in worker processes (`harness.worker`) and raise ProgramMissing, TimeLimitExceeded or
-ProgramFailed. Each has `name`, `label`, `paper_name`, `missing()`, `is_available()`, `install()`;
+All work in worker processes (`harness.worker`) and raise ProgramMissingError, TimeLimitError or
+ProgramFailedError. Each has `name`, `label`, `paper_name`, `missing()`, `is_available()`, `install()`;
 `python -m frobmetric_paper.baselines.setup [name ...]` installs what is missing.
 
 A module of this package lists what it offers in `BASELINES`; to add a baseline is to add a file.
@@ -19,12 +19,13 @@ A classifier has `answers == "classes"`: give `fit` the samples to classify, e.g
 from importlib import import_module
 from pkgutil import iter_modules
 
-from ..harness.worker import ProgramFailed, ProgramMissing, TimeLimitExceeded
+from ..harness.worker import ProgramFailedError, ProgramMissingError, TimeLimitError
 from .base import Baseline, Fitted, MetricBaseline, first_parameters, named
 from .embedding import Embedded, EmbeddingBaseline
 from .sdp import SDPAnswer, SDPBaseline
 
-_MODULES = [import_module(f"{__name__}.{m.name}") for m in iter_modules(__path__) if m.name != "setup"]
+_NAMES = [info.name for info in iter_modules(__path__) if info.name != "setup"]
+_MODULES = [import_module(f"{__name__}.{name}") for name in _NAMES]
 
 #: Every baseline, in the order of the modules' names.
 BASELINES = tuple(each for module in _MODULES for each in getattr(module, "BASELINES", ()))
@@ -52,11 +53,11 @@ __all__ = [
     "EmbeddingBaseline",
     "Fitted",
     "MetricBaseline",
-    "ProgramFailed",
-    "ProgramMissing",
+    "ProgramFailedError",
+    "ProgramMissingError",
     "SDPAnswer",
     "SDPBaseline",
-    "TimeLimitExceeded",
+    "TimeLimitError",
     "first_parameters",
     "named",
 ]

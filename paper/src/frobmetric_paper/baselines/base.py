@@ -12,7 +12,7 @@ import numpy as np
 from frobmetric.metric.sets import as_triplets
 from frobmetric.metric.triplets import mine_triplets
 
-from ..harness.worker import ProgramFailed, ProgramMissing, Target
+from ..harness.worker import ProgramFailedError, ProgramMissingError, Target
 
 SETUP = "python -m frobmetric_paper.baselines.setup"
 
@@ -66,17 +66,17 @@ class Baseline:
         return not self.missing()
 
     def require(self):
-        """Raise ProgramMissing if the baseline cannot run here."""
+        """Raise ProgramMissingError if the baseline cannot run here."""
         reason = self.missing()
         if reason:
-            raise ProgramMissing(f"{self.name} cannot run here: {reason}")
+            raise ProgramMissingError(f"{self.name} cannot run here: {reason}")
 
     def run(self, target, arrays, values, limit, threads):
         """Call a target in a worker and refuse NaN and infinity; see `Target.run`."""
         answer, detail = target.run(arrays, values, limit, threads)
         if not all(np.isfinite(array).all() for array in answer.values()):
             stderr = detail["stderr"]
-            raise ProgramFailed(f"{self.name} answered with NaN or infinity; stderr: {stderr}")
+            raise ProgramFailedError(f"{self.name} answered with NaN or infinity; stderr: {stderr}")
         return answer, detail
 
 
@@ -182,7 +182,7 @@ class MetricBaseline(Baseline):
 
         Raises
         ------
-        ProgramMissing, TimeLimitExceeded, ProgramFailed
+        ProgramMissingError, TimeLimitError, ProgramFailedError
         """
         self.require()
         values = {"parameters": self._check_parameters(parameters or {}), "seed": seed}

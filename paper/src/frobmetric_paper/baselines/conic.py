@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from frobmetric.sdp.sdpa_parser import Layout
+from frobmetric.sdp.sdpa_reader import Layout
 
 from ..harness.worker import Target
 from .sdp import SDPBaseline
@@ -26,13 +26,7 @@ STATUS = {
     "infeasible": "primal_infeasible",
     "unbounded": "dual_infeasible",
 }
-CLARABEL_TOLERANCES = (
-    "tol_gap_abs",
-    "tol_gap_rel",
-    "tol_feas",
-    "tol_infeas_abs",
-    "tol_infeas_rel",
-)
+CLARABEL_TOLERANCES = ("tol_gap_abs", "tol_gap_rel", "tol_feas", "tol_infeas_abs", "tol_infeas_rel")
 
 
 def solve_by_clarabel(task):
@@ -126,7 +120,7 @@ def triangles(cone, half):
         `np.triu_indices` for lower triangles column by column (SCS), `np.tril_indices` for upper
         ones column by column (Clarabel): the matrices are symmetric, and NumPy goes by rows.
     """
-    layout = layout_of(cone)
+    layout = Layout.of(cone)
     diagonal = [k for k, size in enumerate(layout.sizes) if size < 0]
     matrices = [k for k, size in enumerate(layout.sizes) if size > 0]
     entries = [(k, np.diag_indices(-layout.sizes[k])) for k in diagonal]
@@ -136,14 +130,6 @@ def triangles(cone, half):
         T=_symmetric_rows(*np.concatenate(pairs, axis=1), layout.size),
         n_linear=-sum(layout.sizes[k] for k in diagonal),
         orders=tuple(layout.sizes[k] for k in matrices),
-    )
-
-
-def layout_of(cone):
-    """Return the positions of the entries of each block; diagonal blocks have negative sizes."""
-    blocks = getattr(cone, "cones", (cone,))
-    return Layout(
-        tuple(block.shape[0] if len(block.shape) == 2 else -block.shape[0] for block in blocks)
     )
 
 

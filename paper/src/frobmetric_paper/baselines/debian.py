@@ -18,9 +18,10 @@ from pathlib import Path
 
 import numpy as np
 
-from ..harness.worker import ProgramFailed, Target
+from frobmetric.sdp.sdpa_reader import Layout
+
+from ..harness.worker import ProgramFailedError, Target
 from .base import SETUP, cache_folder
-from .conic import layout_of
 from .sdp import SDPBaseline
 
 OPENBLAS = "libopenblas0-pthread"
@@ -70,7 +71,7 @@ class DebianProgram:
         if not self.missing():
             return
         if shutil.which("apt-get") is None or shutil.which("dpkg-deb") is None:
-            raise ProgramFailed(f"there is no apt-get; it needs {self.package} and {OPENBLAS}")
+            raise ProgramFailedError(f"there is no apt-get; it needs {self.package} and {OPENBLAS}")
         self.folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=self.folder.parent) as draft:
             _call("apt-get", "download", *_not_installed(self.package, OPENBLAS), folder=draft)
@@ -110,7 +111,7 @@ def _not_installed(*packages):
 def _call(*command, folder=None):
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise ProgramFailed(f"{' '.join(command)}: {done.stderr[-2000:]}")
+        raise ProgramFailedError(f"{' '.join(command)}: {done.stderr[-2000:]}")
     return done.stdout
 
 
@@ -177,7 +178,7 @@ def time_csdp(command, folder):
     ended = _wait(process, solution.exists)
     code = process.wait()
     if not solution.exists():
-        raise ProgramFailed(f"exit code {code} and no solution: {printed.read_text()[-1000:]}")
+        raise ProgramFailedError(f"exit code {code} and no solution: {printed.read_text()[-1000:]}")
     return code, ended - began, printed.read_text()
 
 
@@ -194,9 +195,11 @@ def read_csdp(problem, answer):
     """Return X, y, Z of CSDP's file: y, then `matrix block i j value`, Z being 1 and X 2."""
     numbers, m = answer["solution"], len(problem.loss.target)
     if len(numbers) < m or (len(numbers) - m) % 5:
-        raise ProgramFailed(f"csdp: {len(numbers)} numbers are no solution with {m} multipliers")
+        raise ProgramFailedError(
+            f"csdp: {len(numbers)} numbers are no solution with {m} multipliers"
+        )
     table = numbers[m:].reshape(-1, 5)
-    layout, values = layout_of(problem.cone), np.zeros((2, problem.cost.size))
+    layout, values = Layout.of(problem.cone), np.zeros((2, problem.cost.size))
     matrix, block, i, j = table[:, :4].astype(np.intp).T - 1
     values[matrix, layout.position(block, i, j)] = table[:, 4]
     values[matrix, layout.position(block, j, i)] = table[:, 4]

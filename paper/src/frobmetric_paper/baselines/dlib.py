@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..harness.worker import ProgramFailed, Target
+from ..harness.worker import ProgramFailedError, Target
 from .base import MetricBaseline, cache_folder
 
 DRIVER = Path(__file__).with_name("dlib_driver.cpp")
@@ -59,7 +59,7 @@ def build(name):
         command = ["g++", *flags, DRIVER, "-o", unfinished, *LIBRARIES]
         run = subprocess.run(command, capture_output=True, text=True, check=False)
         if run.returncode:
-            raise ProgramFailed(f"g++ could not compile {DRIVER.name}: {run.stderr[-2000:]}")
+            raise ProgramFailedError(f"g++ could not compile {DRIVER.name}: {run.stderr[-2000:]}")
         unfinished.replace(program)
     return program
 

@@ -33,7 +33,7 @@ from frobmetric.manifold.methods.lowrank import feasible, principal_axes
 from frobmetric.manifold.methods.program import UnfoldingProgram
 from frobmetric.sdp.sdpa import write_sdpa
 
-from ..harness.worker import ProgramFailed, Target
+from ..harness.worker import ProgramFailedError, Target
 from . import debian
 from .base import Baseline
 
@@ -103,13 +103,13 @@ class EmbeddingBaseline(Baseline):
 
         Raises
         ------
-        ProgramMissing, TimeLimitExceeded, ProgramFailed
+        ProgramMissingError, TimeLimitError, ProgramFailedError
         """
         self.require()
         X = np.ascontiguousarray(X, dtype=np.float64)
         result = self.method(X, n_neighbors, n_components, limit, threads)
         if not np.isfinite(result.embedding).all():
-            raise ProgramFailed(f"{self.name} answered with NaN or infinity")
+            raise ProgramFailedError(f"{self.name} answered with NaN or infinity")
         return result
 
 
@@ -167,9 +167,7 @@ def by_frobmetric(task):
 
 def _fit(kind, task, **parameters):
     """Return the fitted model, the embedding, and its warnings as a remark."""
-    model = kind(
-        n_neighbors=task["n_neighbors"], n_components=task["n_components"], **parameters
-    )
+    model = kind(n_neighbors=task["n_neighbors"], n_components=task["n_components"], **parameters)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         Y = model.fit_transform(task["X"])
@@ -220,7 +218,9 @@ class Formulation:
             write_sdpa(self.state(graph), file)
             answer = CSDP.solve(file, tol=CSDP_TOL, limit=limit, threads=threads)
         if answer.X is None or answer.y is None:
-            raise ProgramFailed(f"csdp gave no answer: {answer.detail['word'] or answer.status}")
+            raise ProgramFailedError(
+                f"csdp gave no answer: {answer.detail['word'] or answer.status}"
+            )
         program = UnfoldingProgram(graph)
         Y = coordinates(program, answer.X.ravel()[: graph.n_points**2])  # without the slacks
         spectrum = np.diag(program.gram(Y))
@@ -298,10 +298,7 @@ WELL_POSED = Formulation("well-posed", well_posed, prove_inequalities)
 
 BASELINES = (
     EmbeddingBaseline(
-        name="isomap",
-        label="Isomap",
-        paper_name="Isomap",
-        method=InWorker(f"{__name__}:by_isomap"),
+        name="isomap", label="Isomap", paper_name="Isomap", method=InWorker(f"{__name__}:by_isomap")
     ),
     EmbeddingBaseline(
         name="lle", label="LLE", paper_name="LLE", method=InWorker(f"{__name__}:by_lle")

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import venv
 
-from ..harness.worker import ProgramFailed, Target
+from ..harness.worker import ProgramFailedError, Target
 from .base import SETUP, MetricBaseline, cache_folder
 
 REQUIREMENTS = ("metric-learn==0.7.0", "scikit-learn<1.8", "numpy")
@@ -40,7 +40,7 @@ def install():
     )
     if run.returncode:
         packages = ", ".join(REQUIREMENTS)
-        raise ProgramFailed(f"pip could not install {packages}: {run.stderr[-2000:]}")
+        raise ProgramFailedError(f"pip could not install {packages}: {run.stderr[-2000:]}")
     _marker().touch()
 
 

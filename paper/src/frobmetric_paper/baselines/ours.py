@@ -98,10 +98,7 @@ BASELINES = (
     ),
     # as in the paper: the triplets are given, C is chosen
     _baseline(
-        "frob",
-        "FrobMetric",
-        paper_name="FrobMetric",
-        search={"C": (1e4, 1e3, 1e5, 1e2, 1e1, 1e6)},
+        "frob", "FrobMetric", paper_name="FrobMetric", search={"C": (1e4, 1e3, 1e5, 1e2, 1e1, 1e6)}
     ),
     _baseline(
         "frob_tuned",

@@ -20,7 +20,7 @@ import numpy as np
 from frobmetric.core import FrobeniusSDP
 from frobmetric.sdp.sdpa import read_sdpa
 
-from ..harness.worker import Target, TimeLimitExceeded
+from ..harness.worker import Target, TimeLimitError
 from .base import Baseline
 
 #: Functions that open compressed files, by suffix.
@@ -105,7 +105,7 @@ class SDPBaseline(Baseline):
 
         Raises
         ------
-        ProgramMissing, TimeLimitExceeded, ProgramFailed
+        ProgramMissingError, TimeLimitError, ProgramFailedError
         """
         self.require()
         with tempfile.TemporaryDirectory(prefix="frobmetric-sdp-") as folder:
@@ -115,8 +115,8 @@ class SDPBaseline(Baseline):
             values |= {"file": str(file), "tol": tol, "limit": limit, "threads": threads}
             try:
                 answer, detail = self.target.run(arrays, values, limit + self.grace, threads)
-            except TimeLimitExceeded:
-                raise TimeLimitExceeded(limit) from None
+            except TimeLimitError:
+                raise TimeLimitError(limit) from None
         status, seconds = detail.pop("status"), detail.pop("seconds")
         shapes = problem.cone.shape, problem.loss.target.shape, problem.cone.shape
         read = map(_finite, self.read(problem, answer), shapes)

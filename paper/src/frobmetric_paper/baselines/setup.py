@@ -7,14 +7,14 @@ all in the folder of `base.cache_folder`. What needs rights on the machine is on
 import sys
 
 from . import BASELINES
-from .base import ProgramFailed
+from .base import ProgramFailedError
 
 
 def set_up(baseline):
     """Set up a baseline and return a line about the result."""
     try:
         baseline.install()
-    except (ProgramFailed, OSError) as error:
+    except (ProgramFailedError, OSError) as error:
         return f"{baseline.name}: {error}"
     return f"{baseline.name}: {baseline.missing() or 'ready'}"
 

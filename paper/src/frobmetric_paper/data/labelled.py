@@ -22,7 +22,7 @@ from sklearn.decomposition import PCA
 __all__ = [
     "NAMES",
     "PICTURE_NAMES",
-    "DatasetNotFound",
+    "DatasetNotFoundError",
     "Pictures",
     "Split",
     "available",
@@ -35,7 +35,7 @@ _Data = tuple[NDArray, NDArray]
 _SplitRule = Callable[[int, int], list[NDArray]]
 
 
-class DatasetNotFound(FileNotFoundError):
+class DatasetNotFoundError(FileNotFoundError):
     """The file of a data set is not there, and no download was asked for or exists."""
 
 
@@ -214,7 +214,7 @@ class _File:
             return self._stack(read_npz(folder / self.name, self.shapes()))
         if download and self.openml is not None:
             return self.openml.fetch((sum(rows for _, _, rows in self.parts), self.n_features))
-        raise DatasetNotFound(self._say_how_to_get(folder))
+        raise DatasetNotFoundError(self._say_how_to_get(folder))
 
     def _stack(self, arrays: dict[str, NDArray]) -> _Data:
         X = np.concatenate([arrays[X] for X, _, _ in self.parts])
@@ -240,7 +240,7 @@ class _PictureFile:
     def read(self, folder: Path | None) -> NDArray:
         shapes = {self.key: (self.n_pictures, self.shape[0] * self.shape[1])}
         if folder is None or not (folder / self.name).is_file():
-            raise DatasetNotFound(absence(self.name, folder, NO_DOWNLOAD, shapes) + ".")
+            raise DatasetNotFoundError(absence(self.name, folder, NO_DOWNLOAD, shapes) + ".")
         return read_npz(folder / self.name, shapes)[self.key] / self.white
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from .labelled import NO_DOWNLOAD, DatasetNotFound, absence, as_folder, find, read_npz
+from .labelled import NO_DOWNLOAD, DatasetNotFoundError, absence, as_folder, find, read_npz
 
 __all__ = [
     "COMPARISON_NAMES",
@@ -174,7 +174,7 @@ def load_comparisons(name, *, folder=None) -> Comparisons:
 def _read(folder: Path | None, file: str, shapes: _Shapes) -> tuple[Path, dict[str, NDArray]]:
     """The path of a file, and its arrays of these shapes; that of "names" holds strings."""
     if folder is None or not (folder / file).is_file():
-        raise DatasetNotFound(absence(file, folder, NO_DOWNLOAD, shapes) + ".")
+        raise DatasetNotFoundError(absence(file, folder, NO_DOWNLOAD, shapes) + ".")
     path = folder / file
     numbers = {key: shape for key, shape in shapes.items() if key != "names"}
     arrays = read_npz(path, numbers)

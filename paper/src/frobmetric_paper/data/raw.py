@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-from .labelled import NO_DOWNLOAD, DatasetNotFound, absence, as_folder, find, read_npz
+from .labelled import NO_DOWNLOAD, DatasetNotFoundError, absence, as_folder, find, read_npz
 
 __all__ = [
     "COUNT_NAMES",
@@ -97,7 +97,7 @@ class _ArrayFile:
 
     def read(self, folder: Path | None) -> dict[str, NDArray]:
         if folder is None or not (folder / self.name).is_file():
-            raise DatasetNotFound(absence(self.name, folder, NO_DOWNLOAD, self.shapes) + ".")
+            raise DatasetNotFoundError(absence(self.name, folder, NO_DOWNLOAD, self.shapes) + ".")
         return read_npz(folder / self.name, self.shapes)
 
 

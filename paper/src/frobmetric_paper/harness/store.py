@@ -14,10 +14,10 @@ import numpy as np
 
 from frobmetric._atomic import replacing
 
-from ..rivals.processes import RivalFailed, RivalMissing, TimeLimitExceeded
+from .worker import ProgramFailedError, ProgramMissingError, TimeLimitError
 
 #: How a method can end without an answer.
-ENDINGS = {TimeLimitExceeded: "limit", RivalMissing: "missing", RivalFailed: "failed"}
+ENDINGS = {TimeLimitError: "limit", ProgramMissingError: "missing", ProgramFailedError: "failed"}
 #: The same for `except`.
 ENDED = tuple(ENDINGS)
 

@@ -46,15 +46,15 @@ THREAD_VARIABLES = (
 )
 
 
-class ProgramMissing(RuntimeError):
+class ProgramMissingError(RuntimeError):
     """The program is not installed; the message says what to do."""
 
 
-class ProgramFailed(RuntimeError):
+class ProgramFailedError(RuntimeError):
     """The program ended without an answer."""
 
 
-class TimeLimitExceeded(RuntimeError):
+class TimeLimitError(RuntimeError):
     """The program was ended at its time limit; a table shows the message, e.g. "> 60 s"."""
 
     def __init__(self, limit):
@@ -115,11 +115,11 @@ class Worker:
         try:
             given = self._replies.get(timeout=limit)
         except queue.Empty:
-            raise TimeLimitExceeded(limit) from None
+            raise TimeLimitError(limit) from None
         self._stderr.seek(start)
         stderr = self._stderr.read().decode(errors="replace")[-2000:]
         if given != reply:
-            raise ProgramFailed(f"{self._program} {given}: {stderr}")
+            raise ProgramFailedError(f"{self._program} {given}: {stderr}")
         return stderr
 
     def is_running(self):
@@ -231,7 +231,7 @@ class Target:
 
         Raises
         ------
-        TimeLimitExceeded, ProgramFailed
+        TimeLimitError, ProgramFailedError
         """
         script = [str(self.python()), "-P", __file__, self.name, ",".join(self.packages)]
         with tempfile.TemporaryDirectory(prefix="frobmetric-task-") as folder:
@@ -331,6 +331,7 @@ def serve(*arguments):
     threading.Thread(target=_read_folders, args=(lines, folders), daemon=True).start()
     reply = "ready"
     while True:
+        sys.stdout.flush()
         sys.stderr.flush()
         replies.write(f"{reply}\n")
         replies.flush()

@@ -170,7 +170,7 @@ def _held_out(method, setup, task, images, split, limit):
 
 def _plain(detail):
     """What of a detail is kept, with None for infinity and NaN, which JSON does not have."""
-    kept = {name: value for name, value in detail.items() if name != "told"}
+    kept = {name: value for name, value in detail.items() if name != "stderr"}
     return json.loads(json.dumps(kept), parse_constant=lambda word: None)
 
 

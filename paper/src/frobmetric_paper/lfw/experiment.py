@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+from ..baselines import named
 from ..data.pairs import load_faces
 from ..harness.store import checksum
-from ..rivals.rival import named
 from .cells import Cell, compute, setup_of, task_of
 from .methods import FROB, Method, Setup
 from .plan import LATER, MAIN, PARTS, Choice, Result, with_others

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from frobmetric._extras import MissingExtraError
 from frobmetric.cli.terminal import ExitCode, Report, live_line, say
 
-from ..embedders import ours
+from ..baselines.embedding import OUR_TOL
 from ..harness.page import write_page
 from .cells import Store
 from .experiment import EXPERIMENTS, Watch, collect, conduct, plan
@@ -149,7 +149,7 @@ def _code(cells, interrupted):
 
 
 def _is_certified(cell):
-    return cell.is_done and cell.certificate["relative_gap"] <= ours.TOL
+    return cell.is_done and cell.certificate["relative_gap"] <= OUR_TOL
 
 
 def _short(cell):

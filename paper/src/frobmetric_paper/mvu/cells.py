@@ -100,7 +100,7 @@ def compute(embedder, task, X, limit):
 
     Parameters
     ----------
-    embedder : Embedder
+    embedder : EmbeddingBaseline
     task : Task
     X : ndarray of shape (n, n_features)
     limit : float

@@ -11,8 +11,9 @@ from sklearn.datasets import make_swiss_roll
 
 from frobmetric.manifold.graph import neighbor_graph, require_connected
 
+from ..baselines import EMBEDDING, EmbeddingBaseline
+from ..baselines.embedding import perturbed
 from ..data.labelled import load_pictures
-from ..embedders import CSDP_ORIGINAL, CSDP_WELL_POSED, EXACT, ISOMAP, LLE, Embedder, perturbed
 from ..harness.store import checksum
 from .cells import Cell, Store, Task, compute
 
@@ -107,7 +108,7 @@ class Experiment:
     n_neighbors : int
     sigma : float
         Of the perturbed problem.
-    embedders : tuple of Embedder
+    embedders : tuple of EmbeddingBaseline
     points : callable
         () -> list of Points, the smallest set first.
     """
@@ -117,7 +118,7 @@ class Experiment:
     note: str
     n_neighbors: int
     sigma: float
-    embedders: tuple[Embedder, ...]
+    embedders: tuple[EmbeddingBaseline, ...]
     points: Callable[[], list[Points]]
 
     @property
@@ -139,7 +140,9 @@ class Result:
 
 def _embeddings(sigma):
     """The methods of the figures of embeddings."""
-    return ISOMAP, LLE, perturbed(sigma), EXACT, CSDP_ORIGINAL, CSDP_WELL_POSED
+    names = "ours_exact", "csdp_original", "csdp_well_posed"
+    first = EMBEDDING["isomap"], EMBEDDING["lle"], perturbed(sigma)
+    return *first, *(EMBEDDING[name] for name in names)
 
 
 def swiss_roll(n=500, n_neighbors=6, sigma=1e5):
@@ -190,7 +193,7 @@ def faces(every=1, n_neighbors=5, sigma=1e10, folder=None):
 
 def time_against_n(sizes=SIZES, n_neighbors=6, sigma=1e2):
     """Swiss rolls of growing size."""
-    methods = perturbed(sigma), EXACT, CSDP_ORIGINAL, CSDP_WELL_POSED
+    methods = _embeddings(sigma)[2:]
     return Experiment(
         "time",
         "Time against n",

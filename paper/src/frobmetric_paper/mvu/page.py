@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..embedders import csdp, ours, power
+from ..baselines.embedding import CSDP_TOL, OUR_TOL, power
 from ..harness.page import Figure, Heading, Paragraph, Table, colophon
 from . import paper as mvu_paper
 from .cells import SPREADS
@@ -23,7 +23,7 @@ MEASURED = (
     "mean|² in all dimensions. The relative gap is proven, from bounds on the optimum on both "
     "sides that are computed anew from the answer, after it is scaled to break no inequality; "
     "where equalities are broken, it is the distance from the upper bound only. Ours is asked for "
-    f"a gap of {ours.TOL:g}; CSDP runs at its default tolerance, {csdp.TOL:g}. R_NX is 1 where all "
+    f"a gap of {OUR_TOL:g}; CSDP runs at its default tolerance, {CSDP_TOL:g}. R_NX is 1 where all "
     "neighbours are kept and 0 for a random embedding; its area is a mean over log K."
 )
 SMALL = (

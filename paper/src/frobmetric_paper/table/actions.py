@@ -10,9 +10,9 @@ from frobmetric._extras import MissingExtraError
 from frobmetric._parameters import InvalidParameterError
 from frobmetric.cli.terminal import ExitCode, Report, live_line, say
 
+from ..baselines import METRIC, TABLE
 from ..harness.page import write_page
 from ..mvu.actions import make_folder
-from ..rivals import RIVALS, TABLE
 from .cells import Store
 from .choice import first_values
 from .files import short, write_files
@@ -121,7 +121,7 @@ def method_names(words):
 
 
 def _rival(name, quick):
-    rival = RIVALS[name]
+    rival = METRIC[name]
     return replace(rival, search=first_values(rival.search)) if quick else rival
 
 

@@ -13,7 +13,7 @@ from .choice import choose
 from .measures import JUDGES, MAIN, RULES
 
 #: What of the words of a program is not kept.
-UNKEPT = ("told",)
+UNKEPT = ("stderr",)
 
 
 @dataclass(frozen=True)
@@ -150,7 +150,7 @@ def compute(rival, task, run, limit, budget=inf):
 
     Parameters
     ----------
-    rival : Rival
+    rival : MetricBaseline
     task : Task
     run : Run
     limit, budget : float
@@ -210,6 +210,7 @@ def _refit(rival, task, joined, parameters, limit):
         split.X_train,
         split.y_train,
         triplets=_triplets(rival, joined),
+        queries={"test": split.X_test},
         parameters=parameters,
         limit=limit,
         seed=task.run,

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from math import inf
 
+from ..baselines import ProgramFailedError, TimeLimitError, first_parameters, named
 from ..harness.store import ending
-from ..rivals.processes import RivalFailed, TimeLimitExceeded
-from ..rivals.rival import first_parameters, named
 from .measures import validation_error
 
 
@@ -43,7 +42,7 @@ class Choice:
         In their order.
     best : Try, optional
         None if no fit gave an answer.
-    fitted : Fitted or FittedClassifier, optional
+    fitted : Fitted, optional
         The answer of the best.
     why_ended : str
         Why not all values were tried; empty if they were.
@@ -97,7 +96,7 @@ def choose(rival, split, triplets, limit, seed, threads, budget=inf):
 
     Parameters
     ----------
-    rival : Rival
+    rival : MetricBaseline
     split : Split
     triplets : MinedTriplets or None
         For those that learn from triplets of the training part.
@@ -113,7 +112,7 @@ def choose(rival, split, triplets, limit, seed, threads, budget=inf):
 
     Raises
     ------
-    RivalMissing
+    ProgramMissingError
     """
     choice = Choice()
     first = first_parameters(rival.search)
@@ -146,12 +145,13 @@ def _try(rival, split, triplets, parameters, limit, seed, threads):
             split.X_train,
             split.y_train,
             triplets=triplets,
+            queries={"validation": split.X_validation, "test": split.X_test},
             parameters=parameters,
             limit=limit,
             seed=seed,
             threads=threads,
         )
-    except (TimeLimitExceeded, RivalFailed) as error:
+    except (TimeLimitError, ProgramFailedError) as error:
         outcome, remark = ending(error)
         return (Try(parameters, outcome, limit if outcome == "limit" else 0.0, remark=remark),)
     wrong = validation_error(rival.answers, fitted, split)

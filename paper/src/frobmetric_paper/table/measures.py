@@ -37,17 +37,12 @@ def error(labels, y):
     return float(np.mean(np.asarray(labels) != np.asarray(y)))
 
 
-def _predict_by_map(fitted, split, X):
-    return RULES[MAIN](fitted.transform(split.X_train), split.y_train, fitted.transform(X))
-
-
-#: The classes of X as a method gives them, by what it answers with.
-PREDICTIONS = {"map": _predict_by_map, "classes": lambda fitted, split, X: fitted.predict(X)}
-
-
 def validation_error(answers, fitted, split):
-    """By 3-NN from the training part if the answer is a map, else by its own prediction."""
-    return error(PREDICTIONS[answers](fitted, split, split.X_validation), split.y_validation)
+    """Return the error by 3-NN from the training part for a map, else by its own predictions."""
+    if answers == "classes":
+        return error(fitted.predictions["validation"], split.y_validation)
+    Z_train, Z = fitted.transform(split.X_train), fitted.transform(split.X_validation)
+    return error(RULES[MAIN](Z_train, split.y_train, Z), split.y_validation)
 
 
 def judge_map(fitted, chosen_by, split):
@@ -86,7 +81,7 @@ def judge_map(fitted, chosen_by, split):
 
 def judge_classes(fitted, chosen_by, split):
     """All that is measured of a classifier: its errors; see `judge_map`."""
-    return {"wrong": np.asarray(fitted.predict(split.X_test)) != split.y_test}
+    return {"wrong": np.asarray(fitted.predictions["test"]) != split.y_test}
 
 
 #: What measures an answer, by its kind.

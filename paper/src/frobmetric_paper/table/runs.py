@@ -59,7 +59,7 @@ class Run:
         }
 
     def split(self, features):
-        """The parts by the word of `Rival.features`."""
+        """The parts by the word of `MetricBaseline.features`."""
         return self.full if features == "all" and self.full is not None else self.reduced
 
     @cached_property

@@ -41,7 +41,7 @@ class Column:
         How the data differ from the paper's, and how they are split.
     n_runs : int
     load : callable
-        Number of the run, from 0 -> Parts. Raises DatasetNotFound where a file is absent.
+        Number of the run, from 0 -> Parts. Raises DatasetNotFoundError where a file is absent.
     refits : bool
         Learn once more from the training and the validation part together, with the parameters
         chosen on the validation part.
@@ -115,7 +115,7 @@ def conduct(columns, methods, store, limit, budget, threads, watch=None, chosen=
     ----------
     columns : list of Column
         In the order of work.
-    methods : list of Rival
+    methods : list of MetricBaseline
         In the order of work.
     store : Store
         Where finished cells are kept, at once.

@@ -22,7 +22,7 @@ class View:
     spec : TableSpec
     results : list of Result
         In the order of the page.
-    methods : list of Rival
+    methods : list of MetricBaseline
         The rows.
     """
 

@@ -5,7 +5,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from frobmetric.core import Pairs
-from frobmetric_paper.rivals import ldml
+from frobmetric_paper.baselines import METRIC, ldml
 
 
 @pytest.fixture
@@ -16,14 +16,14 @@ def problem(rng):
     return X, *ldml.sample_pairs(y)
 
 
-def loss(X, pairs, same, L, bias):
+def loss(X, pairs, signs, L, bias):
     d2 = (((X[pairs[:, 0]] - X[pairs[:, 1]]) @ L) ** 2).sum(axis=1)
-    return np.logaddexp(0, np.where(same, 1, -1) * (d2 - bias)).mean()
+    return np.logaddexp(0, signs * (d2 - bias)).mean()
 
 
 def test_gradient(problem, rng):
-    X, pairs, same = problem
-    fit = ldml.Likelihood(Pairs(X, pairs), np.where(same, 1.0, -1.0))
+    X, pairs, signs = problem
+    fit = ldml.LogisticLoss(Pairs(X, pairs), signs)
     B = rng.normal(size=(3, 3))
     point = np.append((B @ B.T).ravel(), 0.7)
     H = rng.normal(size=(3, 3))
@@ -40,23 +40,23 @@ def test_the_loss_is_that_of_the_answer(problem):
 
 def test_optimum_is_that_of_a_generic_solver(problem):
     cp = pytest.importorskip("cvxpy")
-    X, pairs, same = problem
+    X, pairs, signs = problem
     differences = X[pairs[:, 0]] - X[pairs[:, 1]]
     rows = np.einsum("ri,rj->rij", differences, differences).reshape(len(pairs), -1)
     M, b = cp.Variable((3, 3), PSD=True), cp.Variable()
-    margin = cp.multiply(np.where(same, 1.0, -1.0), b - rows @ cp.vec(M, order="C"))
+    margin = cp.multiply(signs, b - rows @ cp.vec(M, order="C"))
     program = cp.Problem(cp.Minimize(cp.sum(cp.logistic(-margin)) / len(pairs)))
     program.solve(solver="CLARABEL")
-    L, bias, detail = ldml.learn_from_pairs(X, pairs, same, tol=1e-7)
+    L, bias, detail = ldml.learn_from_pairs(X, pairs, signs, tol=1e-7)
     assert detail["loss"] == pytest.approx(program.value, abs=1e-6)
     np.testing.assert_allclose(L @ L.T, M.value, atol=1e-2)
     assert bias == pytest.approx(float(b.value), abs=1e-2)
 
 
 def test_optimality_conditions(problem):
-    X, pairs, same = problem
-    L, bias, detail = ldml.learn_from_pairs(X, pairs, same, tol=1e-8)
-    fit = ldml.Likelihood(Pairs(X, pairs), np.where(same, 1.0, -1.0))
+    X, pairs, signs = problem
+    L, bias, detail = ldml.learn_from_pairs(X, pairs, signs, tol=1e-8)
+    fit = ldml.LogisticLoss(Pairs(X, pairs), signs)
     G, at_bias = fit.unpack(fit(np.append((L @ L.T).ravel(), bias))[1])
     assert np.linalg.eigvalsh(G)[0] > -1e-6
     assert abs(np.vdot(G, L @ L.T)) < 1e-6
@@ -65,10 +65,10 @@ def test_optimality_conditions(problem):
 
 
 def test_units_do_not_matter(problem):
-    X, pairs, same = problem
-    L, bias, _ = ldml.learn_from_pairs(X, pairs, same, tol=1e-8)
+    X, pairs, signs = problem
+    L, bias, _ = ldml.learn_from_pairs(X, pairs, signs, tol=1e-8)
     units = np.array([1.0, 100.0, 0.01])
-    L_other, bias_other, _ = ldml.learn_from_pairs(X * units + 5, pairs, same, tol=1e-8)
+    L_other, bias_other, _ = ldml.learn_from_pairs(X * units + 5, pairs, signs, tol=1e-8)
     assert bias_other == pytest.approx(bias, rel=1e-4)
     np.testing.assert_allclose(
         (X * units) @ L_other @ L_other.T @ (X * units).T, X @ L @ L.T @ X.T, atol=1e-2
@@ -76,9 +76,9 @@ def test_units_do_not_matter(problem):
 
 
 def test_features_that_depend_on_each_other(problem):
-    X, pairs, same = problem
-    detail = ldml.learn_from_pairs(X, pairs, same)[2]
-    L, _, wide = ldml.learn_from_pairs(np.column_stack([X, X[:, 0]]), pairs, same)
+    X, pairs, signs = problem
+    detail = ldml.learn_from_pairs(X, pairs, signs)[2]
+    L, _, wide = ldml.learn_from_pairs(np.column_stack([X, X[:, 0]]), pairs, signs)
     assert wide["loss"] == pytest.approx(detail["loss"], abs=2e-4)
     assert len(L) == 4
 
@@ -89,26 +89,26 @@ def test_too_few_steps_warn(problem):
 
 
 def test_pairs_of_one_kind_are_refused(problem):
-    X, pairs, same = problem
+    X, pairs, signs = problem
     with pytest.raises(ValueError, match="one kind"):
-        ldml.learn_from_pairs(X, pairs[same], same[same])
+        ldml.learn_from_pairs(X, pairs[signs > 0], signs[signs > 0])
 
 
 def test_small_data_give_all_pairs():
-    pairs, same = ldml.sample_pairs(np.array([0, 1, 0, 2]))
+    pairs, signs = ldml.sample_pairs(np.array([0, 1, 0, 2]))
     assert len(pairs) == 6
-    assert same.sum() == 1
+    assert sorted(signs) == [-1] * 5 + [1]
 
 
 def test_drawn_pairs(rng):
     y = rng.choice([3, 5, 8], size=500, p=[0.7, 0.2, 0.1])
     y[7] = 99  # a class of one
-    pairs, same = ldml.sample_pairs(y, per_sample=10, seed=4)
-    np.testing.assert_array_equal(same, y[pairs[:, 0]] == y[pairs[:, 1]])
+    pairs, signs = ldml.sample_pairs(y, per_sample=10, seed=4)
+    np.testing.assert_array_equal(signs > 0, y[pairs[:, 0]] == y[pairs[:, 1]])
     assert (pairs[:, 0] < pairs[:, 1]).all()
     assert len(np.unique(pairs, axis=0)) == len(pairs)
     assert len(pairs) <= 10 * len(y)
-    assert 0.4 < same.mean() < 0.6
+    assert 0.4 < (signs > 0).mean() < 0.6
     assert set(np.unique(pairs)) == set(range(500))
     again, other = (ldml.sample_pairs(y, 10, seed)[0] for seed in (4, 5))
     np.testing.assert_array_equal(again, pairs)
@@ -118,7 +118,18 @@ def test_drawn_pairs(rng):
 def test_it_learns_from_labels(rng):
     y = np.arange(150) % 3
     X = np.column_stack([y + 0.1 * rng.normal(size=150), 3 * rng.normal(size=150)])
-    L, detail = ldml.learn({"X": X, "y": y, "seed": 0, "parameters": {"per_sample": 20}})
-    M = L @ L.T
+    task = {"X": X, "y": y, "seed": 0, "parameters": {"per_sample": 20}}
+    answer, detail = ldml.learn(task)
+    M = answer["L"] @ answer["L"].T
     assert M[0, 0] > 50 * M[1, 1]
     assert detail["n_pairs"] <= 20 * 150
+
+
+def test_it_learns_from_given_pairs(problem, in_process):
+    X, pairs, signs = problem
+    fitted = METRIC["ldml_pairs"].fit(X, pairs=(pairs, signs), parameters={"tol": 1e-5})
+    L, bias, detail = ldml.learn_from_pairs(X, pairs, signs, tol=1e-5)
+    np.testing.assert_allclose(fitted.L @ fitted.L.T, L @ L.T)
+    assert fitted.detail["bias"] == pytest.approx(bias)
+    assert fitted.detail["n_pairs"] == len(pairs)
+    assert fitted.detail["loss"] == pytest.approx(detail["loss"])

@@ -2,11 +2,6 @@
 
 import numpy as np
 import pytest
-from sklearn.datasets import make_swiss_roll
-from sklearn.manifold import Isomap, LocallyLinearEmbedding
-
-from frobmetric.manifold.graph import neighbor_graph
-from frobmetric.manifold.methods.program import UnfoldingProgram
 from frobmetric_paper.embedders import (
     CSDP_ORIGINAL,
     CSDP_WELL_POSED,
@@ -20,7 +15,12 @@ from frobmetric_paper.embedders import (
 from frobmetric_paper.embedders.csdp import ORIGINAL, WELL_POSED, coordinates
 from frobmetric_paper.embedders.embedder import InProcess
 from frobmetric_paper.embedders.ours import TOL
-from frobmetric_paper.sdp_rivals import RivalFailed, RivalMissing, TimeLimitExceeded
+from frobmetric_paper.sdp_rivals import ProgramFailedError, ProgramMissingError, TimeLimitError
+from sklearn.datasets import make_swiss_roll
+from sklearn.manifold import Isomap, LocallyLinearEmbedding
+
+from frobmetric.manifold.graph import neighbor_graph
+from frobmetric.manifold.methods.program import UnfoldingProgram
 
 FORMULATIONS = {"original": CSDP_ORIGINAL, "well-posed": CSDP_WELL_POSED}
 
@@ -129,7 +129,7 @@ def test_csdp_says_how_far_equalities_are_broken(few):
 
 
 def test_csdp_is_ended_at_the_limit(roll):
-    with pytest.raises(TimeLimitExceeded, match=r"> 0\.001 s"):
+    with pytest.raises(TimeLimitError, match=r"> 0\.001 s"):
         available(CSDP_WELL_POSED).embed(roll, 6, 2, 1e-3, 1)
 
 
@@ -172,19 +172,19 @@ def test_a_warning_becomes_the_remark():
 
 
 def test_a_method_in_python_is_ended_at_the_limit(roll):
-    with pytest.raises(TimeLimitExceeded, match=r"> 0\.01 s"):
+    with pytest.raises(TimeLimitError, match=r"> 0\.01 s"):
         ISOMAP.embed(roll, 6, limit=0.01)
 
 
 def test_a_method_that_fails_says_why(roll):
     broken = Embedder("broken", "broken", InProcess("math:sqrt"))
-    with pytest.raises(RivalFailed, match="TypeError"):
+    with pytest.raises(ProgramFailedError, match="TypeError"):
         broken.embed(roll, 6)
 
 
 def test_a_method_that_is_absent_says_why(roll):
     absent = Embedder("absent", "absent", InProcess("math:sqrt"), missing=lambda: "no such thing")
-    with pytest.raises(RivalMissing, match="absent cannot run here: no such thing"):
+    with pytest.raises(ProgramMissingError, match="absent cannot run here: no such thing"):
         absent.embed(roll, 6)
 
 

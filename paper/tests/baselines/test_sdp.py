@@ -8,23 +8,23 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-
-from frobmetric.core import PSD, Nonnegative, Product
-from frobmetric.sdp.sdpa import read_sdpa
 from frobmetric_paper.rivals.setup import set_up
 from frobmetric_paper.sdp_rivals import (
     SDP_RIVALS,
-    RivalFailed,
-    RivalMissing,
+    ProgramFailedError,
+    ProgramMissingError,
     SDPAnswer,
     SDPRival,
-    TimeLimitExceeded,
+    TimeLimitError,
     csdp,
     debian,
     setup,
 )
 from frobmetric_paper.sdp_rivals.csdp import CLOCK
 from frobmetric_paper.sdp_rivals.triangles import triangles
+
+from frobmetric.core import PSD, Nonnegative, Product
+from frobmetric.sdp.sdpa import read_sdpa
 from sdpa_examples import MANUAL
 
 #: x >= 1 and -x >= 1 at once; I shows that.
@@ -158,7 +158,7 @@ def test_the_time_limit_ends_the_process(write, tmp_path):
     code = "import os, sys, time; open(sys.argv[1], 'w').write(str(os.getpid())); time.sleep(600)"
     command = [sys.executable, "-c", code, str(tmp_path / "pid")]
     sleeper = SDPRival("sleeper", "patience", lambda task: command, read=None, grace=1)
-    with pytest.raises(TimeLimitExceeded) as caught:
+    with pytest.raises(TimeLimitError) as caught:
         sleeper.solve(write(MANUAL), limit=0.5)
     assert str(caught.value) == "> 0.5 s"
     with pytest.raises(ProcessLookupError):
@@ -167,7 +167,7 @@ def test_the_time_limit_ends_the_process(write, tmp_path):
 
 def test_no_answer_is_told(write):
     silent = [sys.executable, "-c", ""]
-    with pytest.raises(RivalFailed, match="no answer"):
+    with pytest.raises(ProgramFailedError, match="no answer"):
         replace(SDP_RIVALS["scs"], command=lambda task: silent).solve(write(MANUAL))
 
 
@@ -204,7 +204,7 @@ def test_triangles(half, rng):
 def test_absent_ones_say_what_to_do(name, write, tmp_path, monkeypatch):
     monkeypatch.setenv("FROBMETRIC_CACHE", str(tmp_path))
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(RivalMissing, match=rf"sdp_rivals\.setup {name}"):
+    with pytest.raises(ProgramMissingError, match=rf"sdp_rivals\.setup {name}"):
         SDP_RIVALS[name].solve(write(MANUAL))
     assert "no apt-get" in set_up(name, SDP_RIVALS)
 
