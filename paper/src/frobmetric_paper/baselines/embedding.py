@@ -169,7 +169,7 @@ def _fit(kind, task, **parameters):
     """Return the fitted model, the embedding, and its warnings as a remark."""
     model = kind(n_neighbors=task["n_neighbors"], n_components=task["n_components"], **parameters)
     with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", UserWarning)
+        warnings.simplefilter("always")
         Y = model.fit_transform(task["X"])
     texts = {str(each.message): None for each in caught if issubclass(each.category, UserWarning)}
     return model, {"Y": Y}, {"remark": "; ".join(texts)}
