@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 import scipy.sparse
-from frobmetric_paper.rivals import RIVALS, TABLE
 
 from frobmetric_paper.action import experiment as action
 from frobmetric_paper.action import paper as action_paper
 from frobmetric_paper.action import texts as action_texts
 from frobmetric_paper.action import words as action_words
 from frobmetric_paper.action.bottleneck import InformationBottleneck
+from frobmetric_paper.baselines import METRIC, TABLE
 from frobmetric_paper.data.labelled import DatasetNotFoundError
 from frobmetric_paper.data.raw import Sequences, WordCounts
 from frobmetric_paper.table.runs import Run
@@ -65,7 +65,7 @@ def test_numbers_of_other_data_are_not_in_the_table():
 
 def test_some_cells_of_the_paper():
     paper = action_paper.published()
-    assert set(paper) <= {RIVALS[name].paper_name for name in TABLE}
+    assert set(paper) <= {METRIC[name].paper_name for name in TABLE}
     kth, weizmann = (paper["FrobMetric"][name] for name in action_paper.COLUMNS)
     assert (kth.error, kth.std, kth.seconds) == (7.03, 1.46, 289.58)
     assert (weizmann.error, weizmann.std, weizmann.seconds) == (0.59, 0.20, 169.30)

@@ -10,7 +10,6 @@ import pytest
 
 for package in ("typer", "rich"):
     pytest.importorskip(package, reason="the command line needs the extra cli")
-from frobmetric_paper.rivals import Rival
 from typer.testing import CliRunner
 
 from frobmetric._extras import MissingExtraError
@@ -19,6 +18,7 @@ from frobmetric_paper.action import actions as action_actions
 from frobmetric_paper.action import cells as action_cells
 from frobmetric_paper.action import experiment as action
 from frobmetric_paper.action.words import Merged
+from frobmetric_paper.baselines import MetricBaseline
 from frobmetric_paper.command import ActionPart
 from frobmetric_paper.data.labelled import DatasetNotFoundError, Split
 from frobmetric_paper.table import figures as table_figures
@@ -40,7 +40,7 @@ class FakeFit:
 
 
 class Fake:
-    """Stands in for all that takes time: `Rival.fit` and `merged_words`."""
+    """Stands in for all that takes time: `MetricBaseline.fit` and `merged_words`."""
 
     def __init__(self):
         self.fits, self.merges, self.instead = [], [], {}
@@ -65,7 +65,7 @@ def fake(monkeypatch):
     def fit(self, X, y=None, **more):
         return fake.fit(self.name)
 
-    monkeypatch.setattr(Rival, "fit", fit)
+    monkeypatch.setattr(MetricBaseline, "fit", fit)
     monkeypatch.setattr(action_cells, "merged_words", fake.merge)
     monkeypatch.setattr(action_actions, "plan", small_plan)
     return fake

@@ -5,15 +5,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from frobmetric_paper.rivals import Fitted, ProgramMissingError
-from frobmetric_paper.rivals.from_pairs import ITML, LDML
-from frobmetric_paper.rivals.ldml import learn_from_pairs
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.decomposition import PCA
 from sklearn.metrics import roc_auc_score
 
 from drawn_faces import write_faces
+from frobmetric_paper.baselines import METRIC, Fitted, ProgramMissingError
+from frobmetric_paper.baselines.ldml import learn_from_pairs
 from frobmetric_paper.data.pairs import FacePairs, load_faces
 from frobmetric_paper.lfw import experiment as lfw
 from frobmetric_paper.lfw import paper as lfw_paper
@@ -349,17 +348,18 @@ def test_every_learner_learns(faces, name):
 def test_ldml_from_pairs_is_what_it_is(rng):
     X, pairs = rng.normal(size=(40, 3)), rng.permutation(40).reshape(-1, 2)
     same = np.arange(20) < 10
-    fitted = LDML.fit(X, pairs=(pairs, same), limit=60.0, threads=1)
-    L, _, detail = learn_from_pairs(X, pairs, same)
+    signs = np.where(same, 1, -1)
+    fitted = METRIC["ldml_pairs"].fit(X, pairs=(pairs, signs), limit=60.0, threads=1)
+    L, _, detail = learn_from_pairs(X, pairs, signs)
     np.testing.assert_allclose(fitted.L @ fitted.L.T, L @ L.T, atol=1e-9)
     assert fitted.detail["loss"] == pytest.approx(detail["loss"])
     assert isinstance(fitted, Fitted)
 
 
 def test_pairs_are_asked_for(rng):
-    with pytest.raises(ValueError, match=r"ldml learns from pairs; give pairs=\(rows, same\)"):
-        LDML.fit(rng.normal(size=(6, 2)), np.arange(6) % 2)
-    assert (LDML.learns_from, ITML.learns_from) == ("pairs", "pairs")
+    with pytest.raises(ValueError, match=r"ldml_pairs learns from pairs; give pairs=\(rows, y\)"):
+        METRIC["ldml_pairs"].fit(rng.normal(size=(6, 2)), np.arange(6) % 2)
+    assert METRIC["ldml_pairs"].learns_from == METRIC["itml_pairs"].learns_from == "pairs"
 
 
 # The choice

@@ -11,13 +11,13 @@ import pytest
 
 for package in ("typer", "rich"):
     pytest.importorskip(package, reason="the command line needs the extra cli")
-from frobmetric_paper.rivals.processes import ProgramMissingError, TimeLimitError
 from typer.testing import CliRunner
 
 from drawn_faces import write_faces
 from frobmetric._extras import MissingExtraError
 from frobmetric.cli.app import app
 from frobmetric_paper.command import LFWPart
+from frobmetric_paper.harness.worker import ProgramMissingError, TimeLimitError
 from frobmetric_paper.lfw import actions as lfw_actions
 from frobmetric_paper.lfw import cells as lfw_cells
 from frobmetric_paper.lfw import experiment as lfw

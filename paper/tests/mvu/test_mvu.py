@@ -5,15 +5,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from frobmetric_paper.embedders import Embedded, Embedder
-from frobmetric_paper.rivals.processes import (
-    ProgramFailedError,
-    ProgramMissingError,
-    TimeLimitError,
-)
 
 from frobmetric.manifold import neighbor_graph
+from frobmetric_paper.baselines import Embedded, EmbeddingBaseline
 from frobmetric_paper.data.labelled import DatasetNotFoundError
+from frobmetric_paper.harness.worker import ProgramFailedError, ProgramMissingError, TimeLimitError
 from frobmetric_paper.mvu import paper as mvu_paper
 from frobmetric_paper.mvu.cells import SPREADS, Store, at_unit_scale, measure
 from frobmetric_paper.mvu.experiment import (
@@ -69,7 +65,8 @@ def small(*methods, sizes=(30,), seed=0):
     rng = np.random.default_rng(seed)
     sets = [Points(rng.normal(size=(n, 3)), np.arange(n), "number") for n in sizes]
     named = tuple(
-        Embedder(name, name, method) for name, method in zip("abc", methods, strict=False)
+        EmbeddingBaseline(name=name, method=method)
+        for name, method in zip("abc", methods, strict=False)
     )
     return replace(swiss_roll(), name="small", embedders=named, points=lambda: sets)
 

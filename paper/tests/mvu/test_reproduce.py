@@ -10,15 +10,15 @@ import pytest
 
 for package in ("typer", "rich"):
     pytest.importorskip(package, reason="the command line needs the extra cli")
-from frobmetric_paper.embedders import Embedded, Embedder
-from frobmetric_paper.rivals.processes import ProgramMissingError, TimeLimitError
 from typer.testing import CliRunner
 
 from frobmetric._extras import MissingExtraError
 from frobmetric.cli.app import app
+from frobmetric_paper.baselines import Embedded, EmbeddingBaseline
 from frobmetric_paper.command import MVUExperiment
 from frobmetric_paper.harness import page as reproduce_page
 from frobmetric_paper.harness.page import Code, Figure, Heading, Paragraph, Table, write_page
+from frobmetric_paper.harness.worker import ProgramMissingError, TimeLimitError
 from frobmetric_paper.mvu import experiment as mvu
 from frobmetric_paper.mvu import figures as mvu_figures
 from frobmetric_paper.mvu import paper as mvu_paper
@@ -28,7 +28,7 @@ FIGURES = ("data", "embeddings", "spread", "quality")
 
 
 class Fake:
-    """Stands in for `Embedder.embed`: a projection, at once; some methods do something else."""
+    """Stands in for `EmbeddingBaseline.embed`: a projection, at once; some methods do something else."""
 
     def __init__(self):
         self.calls, self.instead = [], {}
@@ -53,7 +53,7 @@ def fake(monkeypatch):
     def embed(self, *arguments):
         return fake(*arguments, name=self.name)
 
-    monkeypatch.setattr(Embedder, "embed", embed)
+    monkeypatch.setattr(EmbeddingBaseline, "embed", embed)
     return fake
 
 

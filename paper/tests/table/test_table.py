@@ -5,13 +5,9 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pytest
-from frobmetric_paper.rivals.processes import (
-    ProgramFailedError,
-    ProgramMissingError,
-    TimeLimitError,
-)
 
 from frobmetric_paper.data.labelled import DatasetNotFoundError, Split
+from frobmetric_paper.harness.worker import ProgramFailedError, ProgramMissingError, TimeLimitError
 from frobmetric_paper.table import measures as table_measures
 from frobmetric_paper.table.cells import Cell, Store, Task, compute, task_of
 from frobmetric_paper.table.choice import choose, first_values, most_fits
@@ -29,18 +25,19 @@ class FakeFit:
     L: np.ndarray
     answer: int = 0
     seconds: float = 0.5
-    detail: dict = field(default_factory=lambda: {"gap": float("inf"), "told": "much"})
+    detail: dict = field(default_factory=lambda: {"gap": float("inf"), "stderr": "much"})
 
     def transform(self, X):
         return X @ self.L
 
-    def predict(self, X):
-        return np.full(len(X), self.answer)
+    @property
+    def predictions(self):
+        return dict.fromkeys(("validation", "test"), self.answer)
 
 
 @dataclass(frozen=True, eq=False)
 class FakeRival:
-    """Has the interface of `Rival`; weighs the second feature by `weight`, if that is searched."""
+    """Has the interface of `MetricBaseline`; weighs the second feature by `weight`, if that is searched."""
 
     name: str = "a"
     label: str = "A"
@@ -53,7 +50,18 @@ class FakeRival:
     instead: dict = field(default_factory=dict)  # number of the fit -> error
     fits: list = field(default_factory=list)
 
-    def fit(self, X, y=None, *, triplets=None, parameters=None, limit=600.0, seed=0, threads=None):
+    def fit(
+        self,
+        X,
+        y=None,
+        *,
+        triplets=None,
+        queries=None,
+        parameters=None,
+        limit=600.0,
+        seed=0,
+        threads=None,
+    ):
         self.fits.append(
             {
                 "X": X,

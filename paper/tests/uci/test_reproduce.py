@@ -11,14 +11,14 @@ import pytest
 
 for package in ("typer", "rich"):
     pytest.importorskip(package, reason="the command line needs the extra cli")
-from frobmetric_paper.rivals import TABLE, ProgramMissingError, Rival
-from frobmetric_paper.rivals.processes import TimeLimitError
 from typer.testing import CliRunner
 
 from frobmetric._extras import MissingExtraError
 from frobmetric.cli.app import app
+from frobmetric_paper.baselines import TABLE, MetricBaseline, ProgramMissingError
 from frobmetric_paper.command import UCISet
 from frobmetric_paper.data.labelled import DatasetNotFoundError, Split
+from frobmetric_paper.harness.worker import TimeLimitError
 from frobmetric_paper.table import figures as table_figures
 from frobmetric_paper.table.actions import Lines
 from frobmetric_paper.table.cells import Task
@@ -41,12 +41,13 @@ class FakeFit:
     def transform(self, X):
         return X
 
-    def predict(self, X):
-        return np.zeros(len(X), dtype=int)
+    @property
+    def predictions(self):
+        return dict.fromkeys(("validation", "test"), 0)
 
 
 class Fake:
-    """Stands in for `Rival.fit`: at once; some methods do something else."""
+    """Stands in for `MetricBaseline.fit`: at once; some methods do something else."""
 
     def __init__(self):
         self.calls, self.instead, self.status = [], {}, "optimal"
@@ -65,7 +66,7 @@ def fake(monkeypatch):
     def fit(self, X, y=None, *, seed=0, **more):
         return fake(self.name, seed)
 
-    monkeypatch.setattr(Rival, "fit", fit)
+    monkeypatch.setattr(MetricBaseline, "fit", fit)
     monkeypatch.setattr(uci_actions, "plan", small_plan)
     return fake
 
