@@ -116,7 +116,7 @@ def test_names_are_the_papers_and_the_further_ones():
     assert list(NAMES) == [*PAPER, *FURTHER]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [pytest.param("mnist", marks=pytest.mark.slow), *NAMES[1:]])
 def test_sizes_are_those_of_the_table(name, data_folder):
     split = load_real(name, data_folder)
     *sizes, dimension, n_classes = (PAPER | FURTHER)[name]
@@ -188,6 +188,7 @@ def test_fixed_splits_are_in_file_order_whatever_the_seed(name):
     assert tuple(map(len, rows)) == sizes
 
 
+@pytest.mark.slow
 def test_mnist_test_part_is_the_test_file(data_folder):
     split = load_real("mnist", data_folder, pca=False)
     with np.load(data_folder / "mnist.npz", allow_pickle=False) as file:
@@ -259,7 +260,7 @@ def test_absent_file_says_how_to_get_it(name, tmp_path):
     source = datasets._SETS[name].source
     for part in (source.name, str(tmp_path), "FROBMETRIC_DATA", "folder="):
         assert part in message
-    for key, shape in source.shapes().items():
+    for key, shape in source.npz.shapes.items():
         assert f"{key} {shape}" in message
     if name in DOWNLOADABLE:
         openml, data_id = DOWNLOADABLE[name]
