@@ -1,7 +1,7 @@
 """General semidefinite programs: exact, with a Frobenius term, from files, and nearest matrices."""
 
 from .certificate import SDPCertificate, certify_sdp
-from .construct import sdp
+from .construct import make_sdp
 from .nearest.correlation import nearest_correlation
 from .nearest.covariance import nearest_covariance
 from .norm_bound import solve_norm_bounded
@@ -15,10 +15,10 @@ __all__ = [
     "SDPCertificate",
     "SDPSolution",
     "certify_sdp",
+    "make_sdp",
     "nearest_correlation",
     "nearest_covariance",
     "read_sdpa",
-    "sdp",
     "solve_norm_bounded",
     "solve_sdp",
     "write_sdpa",
