@@ -9,9 +9,9 @@ from frobmetric_paper.action import paper as action_paper
 from frobmetric_paper.action import texts as action_texts
 from frobmetric_paper.action import words as action_words
 from frobmetric_paper.action.bottleneck import InformationBottleneck
-from frobmetric_paper.baselines import METRIC, TABLE
-from frobmetric_paper.data.labelled import DatasetNotFoundError
+from frobmetric_paper.data.labelled import DatasetNotFound
 from frobmetric_paper.data.raw import Sequences, WordCounts
+from frobmetric_paper.rivals import RIVALS, TABLE
 from frobmetric_paper.table.runs import Run
 
 SMALL = action.Size(n_words=50, n_bins=12)
@@ -65,7 +65,7 @@ def test_numbers_of_other_data_are_not_in_the_table():
 
 def test_some_cells_of_the_paper():
     paper = action_paper.published()
-    assert set(paper) <= {METRIC[name].paper_name for name in TABLE}
+    assert set(paper) <= {RIVALS[name].paper_name for name in TABLE}
     kth, weizmann = (paper["FrobMetric"][name] for name in action_paper.COLUMNS)
     assert (kth.error, kth.std, kth.seconds) == (7.03, 1.46, 289.58)
     assert (weizmann.error, weizmann.std, weizmann.seconds) == (0.59, 0.20, 169.30)
@@ -189,7 +189,7 @@ def test_a_run_of_features(data_folder):
 
 @pytest.mark.parametrize("name", action_paper.COLUMNS)
 def test_absent_files_are_said(name, tmp_path):
-    with pytest.raises(DatasetNotFoundError, match=f"{name}.*npz is not in"):
+    with pytest.raises(DatasetNotFound, match=f"{name}.*npz is not in"):
         by_name(folder=tmp_path)[name].load(0)
 
 

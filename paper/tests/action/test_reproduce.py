@@ -18,9 +18,9 @@ from frobmetric_paper.action import actions as action_actions
 from frobmetric_paper.action import cells as action_cells
 from frobmetric_paper.action import experiment as action
 from frobmetric_paper.action.words import Merged
-from frobmetric_paper.baselines import MetricBaseline
 from frobmetric_paper.command import ActionPart
-from frobmetric_paper.data.labelled import DatasetNotFoundError, Split
+from frobmetric_paper.data.labelled import DatasetNotFound, Split
+from frobmetric_paper.rivals import Rival
 from frobmetric_paper.table import figures as table_figures
 from frobmetric_paper.table.table import Parts
 
@@ -40,7 +40,7 @@ class FakeFit:
 
 
 class Fake:
-    """Stands in for all that takes time: `MetricBaseline.fit` and `merged_words`."""
+    """Stands in for all that takes time: `Rival.fit` and `merged_words`."""
 
     def __init__(self):
         self.fits, self.merges, self.instead = [], [], {}
@@ -65,7 +65,7 @@ def fake(monkeypatch):
     def fit(self, X, y=None, **more):
         return fake.fit(self.name)
 
-    monkeypatch.setattr(MetricBaseline, "fit", fit)
+    monkeypatch.setattr(Rival, "fit", fit)
     monkeypatch.setattr(action_cells, "merged_words", fake.merge)
     monkeypatch.setattr(action_actions, "plan", small_plan)
     return fake
@@ -83,7 +83,7 @@ def small_plan(**more):
 
 def made_up(name, seed):
     if name == "msr_action3d":
-        raise DatasetNotFoundError("the data file msr_action3d.npz is not there")
+        raise DatasetNotFound("the data file msr_action3d.npz is not there")
     y = np.tile([0, 1, 2], 20)
     X = np.random.default_rng(seed).normal(size=(60, 3)) + 2 * y[:, None]
     return Parts(Split(name, X[:30], y[:30], X[30:40], y[30:40], X[40:], y[40:]))
@@ -212,7 +212,7 @@ def test_ctrl_c_leaves_what_is_finished_and_says_how_to_go_on(fake, what):
 
 
 def test_missing_data_are_said_and_the_rest_goes_on(fake):
-    fake.instead = {"words": DatasetNotFoundError("the data file r8_counts.npz is not there")}
+    fake.instead = {"words": DatasetNotFound("the data file r8_counts.npz is not there")}
     result = run(*FEW)
     for name in ("msr_action3d", "words"):
         assert f"warning: {name} was left out: the data file" in result.stderr
@@ -221,7 +221,7 @@ def test_missing_data_are_said_and_the_rest_goes_on(fake):
 
 
 def test_nothing_that_can_be_run_is_an_error(fake):
-    fake.instead = {"words": DatasetNotFoundError("the data file r8_counts.npz is not there")}
+    fake.instead = {"words": DatasetNotFound("the data file r8_counts.npz is not there")}
     run("--only", "msr_action3d", "--only", "words", code=3)
     run("--only", "words", code=3)
 

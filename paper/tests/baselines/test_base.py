@@ -19,10 +19,9 @@ from frobmetric_paper.baselines import (
     ProgramFailedError,
     ProgramMissingError,
     TimeLimitError,
-    first_parameters,
-    named,
     setup,
 )
+from frobmetric_paper.harness.run import first_parameters
 from frobmetric_paper.harness.worker import Target
 
 C = 20.0
@@ -170,10 +169,3 @@ def test_what_is_needed_is_asked_for(points):
     weighted = GivenTriplets(np.array([[0, 1, 2], [1, 2, 3]]), np.array([1.0, 2.0]))
     with pytest.raises(ValueError, match="same weight"):
         METRIC["paper_recipe"].fit(X, triplets=weighted, parameters={"C": C})
-
-
-def test_several_names_are_chosen_together():
-    assert named("C", 3.0) == {"C": 3.0}
-    assert named("prior C", ("within", 3.0)) == {"prior": "within", "C": 3.0}
-    search = {"prior C": (("within", 3.0), (None, 1.0)), "k": (2, 1)}
-    assert first_parameters(search) == {"prior": "within", "C": 3.0, "k": 2}

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from frobmetric import FrobMetric, mine_triplets
-from frobmetric_paper.baselines import METRIC, first_parameters
+from frobmetric_paper.baselines import METRIC
+from frobmetric_paper.harness.run import first_parameters
 
 
 @pytest.mark.parametrize("name", ["frob", "frob_tuned", "boost", "lmnn_matrix"])

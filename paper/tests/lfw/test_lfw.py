@@ -11,8 +11,6 @@ from sklearn.decomposition import PCA
 from sklearn.metrics import roc_auc_score
 
 from drawn_faces import write_faces
-from frobmetric_paper.baselines import METRIC, Fitted, ProgramMissingError
-from frobmetric_paper.baselines.ldml import learn_from_pairs
 from frobmetric_paper.data.pairs import FacePairs, load_faces
 from frobmetric_paper.lfw import experiment as lfw
 from frobmetric_paper.lfw import paper as lfw_paper
@@ -23,6 +21,9 @@ from frobmetric_paper.lfw.methods import FROB, METHODS, Method, Setup
 from frobmetric_paper.lfw.recipe import Images, Recipe, principal_axes
 from frobmetric_paper.lfw.splits import VARIANTS, Split, divide, view1, view2
 from frobmetric_paper.lfw.summary import RATES, curve, mean
+from frobmetric_paper.rivals import Fitted, RivalMissing
+from frobmetric_paper.rivals.from_pairs import ITML, LDML
+from frobmetric_paper.rivals.ldml import learn_from_pairs
 
 SMALL = Recipe(n_dimensions=10, n_neighbors=3, n_triplets=300, C=10.0, prior=None)
 
@@ -286,7 +287,7 @@ def test_a_cell(faces):
 
 def test_a_method_that_is_missing(faces):
     def absent(*arguments):
-        raise ProgramMissingError("nothing is there")
+        raise RivalMissing("nothing is there")
 
     method, split = Method("mine", "Mine", absent), view1(faces)
     task = task_of(method, Setup(SMALL), split, (5,), 2, 1, "x")
@@ -337,7 +338,7 @@ def test_every_learner_learns(faces, name):
     setup = method.first(SMALL).changed({"n_dimensions": 10})
     try:
         W, fitted = method.map(images, split, setup, 60.0, 1)
-    except ProgramMissingError as error:
+    except RivalMissing as error:
         pytest.skip(str(error))
     assert W.shape[0] == len(faces.X)
     assert fitted.seconds > 0
@@ -348,18 +349,17 @@ def test_every_learner_learns(faces, name):
 def test_ldml_from_pairs_is_what_it_is(rng):
     X, pairs = rng.normal(size=(40, 3)), rng.permutation(40).reshape(-1, 2)
     same = np.arange(20) < 10
-    signs = np.where(same, 1, -1)
-    fitted = METRIC["ldml_pairs"].fit(X, pairs=(pairs, signs), limit=60.0, threads=1)
-    L, _, detail = learn_from_pairs(X, pairs, signs)
+    fitted = LDML.fit(X, pairs=(pairs, same), limit=60.0, threads=1)
+    L, _, detail = learn_from_pairs(X, pairs, same)
     np.testing.assert_allclose(fitted.L @ fitted.L.T, L @ L.T, atol=1e-9)
     assert fitted.detail["loss"] == pytest.approx(detail["loss"])
     assert isinstance(fitted, Fitted)
 
 
 def test_pairs_are_asked_for(rng):
-    with pytest.raises(ValueError, match=r"ldml_pairs learns from pairs; give pairs=\(rows, y\)"):
-        METRIC["ldml_pairs"].fit(rng.normal(size=(6, 2)), np.arange(6) % 2)
-    assert METRIC["ldml_pairs"].learns_from == METRIC["itml_pairs"].learns_from == "pairs"
+    with pytest.raises(ValueError, match=r"ldml learns from pairs; give pairs=\(rows, same\)"):
+        LDML.fit(rng.normal(size=(6, 2)), np.arange(6) % 2)
+    assert (LDML.learns_from, ITML.learns_from) == ("pairs", "pairs")
 
 
 # The choice

@@ -17,7 +17,6 @@ from drawn_faces import write_faces
 from frobmetric._extras import MissingExtraError
 from frobmetric.cli.app import app
 from frobmetric_paper.command import LFWPart
-from frobmetric_paper.harness.worker import ProgramMissingError, TimeLimitError
 from frobmetric_paper.lfw import actions as lfw_actions
 from frobmetric_paper.lfw import cells as lfw_cells
 from frobmetric_paper.lfw import experiment as lfw
@@ -28,6 +27,7 @@ from frobmetric_paper.lfw.methods import METHODS
 from frobmetric_paper.lfw.recipe import Recipe
 from frobmetric_paper.lfw.summary import curve, done, mean
 from frobmetric_paper.lfw.words import rule_words, share
+from frobmetric_paper.rivals.processes import RivalMissing, TimeLimitExceeded
 
 FIGURES = ("roc.png", "triplets.png")
 SMALL = lfw_plan.Plan(
@@ -245,8 +245,8 @@ def test_ctrl_c_before_the_choice_is_made(calls):
 @pytest.mark.parametrize(
     ("error", "words"),
     [
-        (ProgramMissingError("whitened cannot run here: it is not there"), "not installed"),
-        (TimeLimitError(7.0), "&gt; 7 s"),
+        (RivalMissing("whitened cannot run here: it is not there"), "not installed"),
+        (TimeLimitExceeded(7.0), "&gt; 7 s"),
     ],
 )
 def test_a_method_without_an_answer_says_so(calls, finished, error, words):
@@ -262,7 +262,7 @@ def test_a_method_without_an_answer_says_so(calls, finished, error, words):
 def test_a_method_over_the_limit_in_a_fold_is_not_tried_again(calls, finished):
     for file in Path("lfw/cells").glob("fold*-whitened-*"):
         file.unlink()
-    calls.instead["whitened", "fold0"] = TimeLimitError(7.0)
+    calls.instead["whitened", "fold0"] = TimeLimitExceeded(7.0)
     run()
     assert [task.split for task in calls if task.method == "whitened"] == ["fold0"]
     assert "\\> 7 s" in pages()[0]

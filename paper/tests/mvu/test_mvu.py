@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 from frobmetric.manifold import neighbor_graph
-from frobmetric_paper.baselines import Embedded, EmbeddingBaseline
-from frobmetric_paper.data.labelled import DatasetNotFoundError
-from frobmetric_paper.harness.worker import ProgramFailedError, ProgramMissingError, TimeLimitError
+from frobmetric_paper.data.labelled import DatasetNotFound
+from frobmetric_paper.embedders import Embedded, Embedder
 from frobmetric_paper.mvu import paper as mvu_paper
 from frobmetric_paper.mvu.cells import SPREADS, Store, at_unit_scale, measure
 from frobmetric_paper.mvu.experiment import (
@@ -26,6 +25,7 @@ from frobmetric_paper.mvu.experiment import (
     teapots,
     time_against_n,
 )
+from frobmetric_paper.rivals.processes import RivalFailed, RivalMissing, TimeLimitExceeded
 
 
 class Calls(Watch):
@@ -51,7 +51,7 @@ class Projection:
         if self.error:
             raise self.error
         if self.seconds(len(X)) > limit:
-            raise TimeLimitError(limit)
+            raise TimeLimitExceeded(limit)
         return Embedded(X[:, :n_components], self.seconds(len(X)))
 
 
@@ -65,8 +65,7 @@ def small(*methods, sizes=(30,), seed=0):
     rng = np.random.default_rng(seed)
     sets = [Points(rng.normal(size=(n, 3)), np.arange(n), "number") for n in sizes]
     named = tuple(
-        EmbeddingBaseline(name=name, method=method)
-        for name, method in zip("abc", methods, strict=False)
+        Embedder(name, name, method) for name, method in zip("abc", methods, strict=False)
     )
     return replace(swiss_roll(), name="small", embedders=named, points=lambda: sets)
 
@@ -147,8 +146,7 @@ def test_a_limit_is_tried_again_only_with_more_time(store):
 
 
 @pytest.mark.parametrize(
-    ("error", "outcome"),
-    [(ProgramMissingError("no a"), "missing"), (ProgramFailedError("1\n2\nwhy"), "failed")],
+    ("error", "outcome"), [(RivalMissing("no a"), "missing"), (RivalFailed("1\n2\nwhy"), "failed")]
 )
 def test_what_cannot_run_is_said_and_tried_next_time(error, outcome, store):
     _, result = done(small(Projection(error), Projection()), store)
@@ -166,7 +164,7 @@ def test_a_method_over_the_limit_is_not_tried_on_more_points(store):
 
 
 def test_collecting_runs_nothing(store):
-    experiment = small(Projection(), Projection(ProgramMissingError("no b")))
+    experiment = small(Projection(), Projection(RivalMissing("no b")))
     done(experiment, store)
     found = collect(small(Projection(pytest.fail), Projection(pytest.fail)), store, 60.0, 1)
     assert [cell.outcome for cell in found.cells] == ["done", "skipped"]
@@ -175,7 +173,7 @@ def test_collecting_runs_nothing(store):
 
 def test_points_that_cannot_be_had_are_a_reason(store):
     def points():
-        raise DatasetNotFoundError("the file is not there")
+        raise DatasetNotFound("the file is not there")
 
     begun, result = done(replace(small(Projection()), points=points), store)
     assert (begun, result.cells, result.reason) == ([], [], "the file is not there")

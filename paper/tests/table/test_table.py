@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pytest
 
-from frobmetric_paper.data.labelled import DatasetNotFoundError, Split
-from frobmetric_paper.harness.worker import ProgramFailedError, ProgramMissingError, TimeLimitError
+from frobmetric_paper.data.labelled import DatasetNotFound, Split
+from frobmetric_paper.rivals.processes import RivalFailed, RivalMissing, TimeLimitExceeded
 from frobmetric_paper.table import measures as table_measures
 from frobmetric_paper.table.cells import Cell, Store, Task, compute, task_of
 from frobmetric_paper.table.choice import choose, first_values, most_fits
@@ -25,19 +25,18 @@ class FakeFit:
     L: np.ndarray
     answer: int = 0
     seconds: float = 0.5
-    detail: dict = field(default_factory=lambda: {"gap": float("inf"), "stderr": "much"})
+    detail: dict = field(default_factory=lambda: {"gap": float("inf"), "told": "much"})
 
     def transform(self, X):
         return X @ self.L
 
-    @property
-    def predictions(self):
-        return dict.fromkeys(("validation", "test"), self.answer)
+    def predict(self, X):
+        return np.full(len(X), self.answer)
 
 
 @dataclass(frozen=True, eq=False)
 class FakeRival:
-    """Has the interface of `MetricBaseline`; weighs the second feature by `weight`, if that is searched."""
+    """Has the interface of `Rival`; weighs the second feature by `weight`, if that is searched."""
 
     name: str = "a"
     label: str = "A"
@@ -50,18 +49,7 @@ class FakeRival:
     instead: dict = field(default_factory=dict)  # number of the fit -> error
     fits: list = field(default_factory=list)
 
-    def fit(
-        self,
-        X,
-        y=None,
-        *,
-        triplets=None,
-        queries=None,
-        parameters=None,
-        limit=600.0,
-        seed=0,
-        threads=None,
-    ):
+    def fit(self, X, y=None, *, triplets=None, parameters=None, limit=600.0, seed=0, threads=None):
         self.fits.append(
             {
                 "X": X,
@@ -76,7 +64,7 @@ class FakeRival:
         if error:
             raise error
         if self.seconds > limit:
-            raise TimeLimitError(limit)
+            raise TimeLimitExceeded(limit)
         weight = (parameters or {}).get("weight", 1.0)
         L = np.diag([1.0, weight] + [1.0] * (X.shape[1] - 2))
         return FakeFit(L, answer=np.bincount(y).argmax(), seconds=self.seconds)
@@ -161,7 +149,7 @@ def test_parameters_are_chosen_one_after_the_other_and_no_fit_is_repeated(run):
 
 
 def test_later_fits_may_fail_or_be_over_the_limit(run):
-    instead = {0: ProgramFailedError("no\nmatrix"), 2: TimeLimitError(60.0)}
+    instead = {0: RivalFailed("no\nmatrix"), 2: TimeLimitExceeded(60.0)}
     cell = compute_one(FakeRival(search={"weight": WEIGHTS}, instead=instead), run)
     assert [each["outcome"] for each in cell.tries] == ["failed", "done", "limit", "done"]
     assert cell.tries[0]["remark"] == "matrix"
@@ -171,7 +159,9 @@ def test_later_fits_may_fail_or_be_over_the_limit(run):
 
 
 def test_a_first_fit_over_the_limit_ends_the_search(run):
-    cell = compute_one(FakeRival(search={"weight": WEIGHTS}, instead={0: TimeLimitError(5.0)}), run)
+    cell = compute_one(
+        FakeRival(search={"weight": WEIGHTS}, instead={0: TimeLimitExceeded(5.0)}), run
+    )
     assert [each["outcome"] for each in cell.tries] == ["limit"]
     assert (cell.outcome, cell.remark) == ("limit", "> 5 s")
 
@@ -179,9 +169,9 @@ def test_a_first_fit_over_the_limit_ends_the_search(run):
 @pytest.mark.parametrize(
     ("error", "outcome", "remark"),
     [
-        (TimeLimitError(5.0), "limit", "> 5 s"),
-        (ProgramFailedError("x\ny"), "failed", "y"),
-        (ProgramMissingError("get it"), "missing", "get it"),
+        (TimeLimitExceeded(5.0), "limit", "> 5 s"),
+        (RivalFailed("x\ny"), "failed", "y"),
+        (RivalMissing("get it"), "missing", "get it"),
     ],
 )
 def test_no_answer_at_all_is_an_outcome(error, outcome, remark, run):
@@ -264,7 +254,7 @@ def test_learning_again_uses_the_validation_part(run):
 
 
 def test_learning_again_over_the_limit_is_said(run):
-    cell = compute_one(FakeRival(instead={1: TimeLimitError(60.0)}), run, refits=True)
+    cell = compute_one(FakeRival(instead={1: TimeLimitExceeded(60.0)}), run, refits=True)
     assert cell.outcome == "limit"
     assert cell.remark == "> 60 s when it learned from the validation part too"
     assert cell.total_seconds == pytest.approx(60.5)
@@ -385,7 +375,7 @@ def test_another_task_is_done_anew(change, store):
 
 def test_a_search_that_was_cut_short_is_done_anew_with_more_time(store):
     def rival():
-        return FakeRival(search={"weight": WEIGHTS}, instead={2: TimeLimitError(5.0)})
+        return FakeRival(search={"weight": WEIGHTS}, instead={2: TimeLimitExceeded(5.0)})
 
     column = make_column(n_runs=1)
     done([column], [rival()], store, limit=5.0)
@@ -405,7 +395,7 @@ def test_a_method_over_the_limit_in_its_first_run_is_not_tried_again(store):
 
 
 def test_a_failure_is_tried_again_in_the_next_run(store):
-    rival = FakeRival(instead={0: ProgramFailedError("by chance")})
+    rival = FakeRival(instead={0: RivalFailed("by chance")})
     _, results, _ = done([make_column()], [rival], store)
     assert [cell.outcome for cell in results[0].cells] == ["failed", "done"]
 
@@ -435,7 +425,7 @@ def test_only_what_is_chosen_is_done_and_the_rest_found(store):
 
 def test_data_that_cannot_be_had_are_a_reason(store):
     def load(run):
-        raise DatasetNotFoundError("the file is not there")
+        raise DatasetNotFound("the file is not there")
 
     column = replace(make_column("one"), load=load)
     begun, results, _ = done([column, make_column("two", n_runs=1)], [FakeRival()], store)

@@ -15,10 +15,10 @@ from typer.testing import CliRunner
 
 from frobmetric._extras import MissingExtraError
 from frobmetric.cli.app import app
-from frobmetric_paper.baselines import TABLE, MetricBaseline, ProgramMissingError
 from frobmetric_paper.command import UCISet
-from frobmetric_paper.data.labelled import DatasetNotFoundError, Split
-from frobmetric_paper.harness.worker import TimeLimitError
+from frobmetric_paper.data.labelled import DatasetNotFound, Split
+from frobmetric_paper.rivals import TABLE, Rival, RivalMissing
+from frobmetric_paper.rivals.processes import TimeLimitExceeded
 from frobmetric_paper.table import figures as table_figures
 from frobmetric_paper.table.actions import Lines
 from frobmetric_paper.table.cells import Task
@@ -41,13 +41,12 @@ class FakeFit:
     def transform(self, X):
         return X
 
-    @property
-    def predictions(self):
-        return dict.fromkeys(("validation", "test"), 0)
+    def predict(self, X):
+        return np.zeros(len(X), dtype=int)
 
 
 class Fake:
-    """Stands in for `MetricBaseline.fit`: at once; some methods do something else."""
+    """Stands in for `Rival.fit`: at once; some methods do something else."""
 
     def __init__(self):
         self.calls, self.instead, self.status = [], {}, "optimal"
@@ -66,7 +65,7 @@ def fake(monkeypatch):
     def fit(self, X, y=None, *, seed=0, **more):
         return fake(self.name, seed)
 
-    monkeypatch.setattr(MetricBaseline, "fit", fit)
+    monkeypatch.setattr(Rival, "fit", fit)
     monkeypatch.setattr(uci_actions, "plan", small_plan)
     return fake
 
@@ -87,7 +86,7 @@ def small_plan(**more):
 
 def made_up(name, seed):
     if name == "mnist":
-        raise DatasetNotFoundError("the data file mnist.npz is not there")
+        raise DatasetNotFound("the data file mnist.npz is not there")
     rng = np.random.default_rng(seed)
     y = np.tile([0, 1, 2], 20)
     X = rng.normal(size=(60, 3)) + 2 * y[:, None]
@@ -265,7 +264,7 @@ def test_nothing_that_can_be_run_is_an_error(fake):
 
 
 def test_a_method_that_is_not_installed_is_said(fake):
-    fake.instead = {"svm": ProgramMissingError("svm cannot run here: <there> is none")}
+    fake.instead = {"svm": RivalMissing("svm cannot run here: <there> is none")}
     result = run("--only", "iris", *FEW)
     assert "SVM   not installed   (svm cannot run here" in result.stderr
     assert "| SVM | not installed |" in page()
@@ -273,7 +272,7 @@ def test_a_method_that_is_not_installed_is_said(fake):
 
 
 def test_limits_and_budgets_are_said(fake):
-    fake.instead = {"svm": TimeLimitError(600.0)}
+    fake.instead = {"svm": TimeLimitExceeded(600.0)}
     result = run("--only", "iris", *FEW, "--budget", 2)
     assert "iris, run 1: SVM   > 600 s" in result.stderr
     assert "| SVM | \\> 600 s |" in page()
@@ -290,7 +289,7 @@ def test_ours_without_a_certificate_is_said(fake):
 
 
 def test_ours_without_an_answer_is_not_certified(fake):
-    fake.instead = {"frob": TimeLimitError(600.0)}
+    fake.instead = {"frob": TimeLimitExceeded(600.0)}
     run("--only", "iris", *FEW, code=4)
 
 

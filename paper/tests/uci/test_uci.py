@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from frobmetric_paper.baselines import METRIC, TABLE
-from frobmetric_paper.data.labelled import DatasetNotFoundError
+from frobmetric_paper.data.labelled import DatasetNotFound
+from frobmetric_paper.rivals import RIVALS, TABLE
 from frobmetric_paper.table.runs import Run
 from frobmetric_paper.uci import experiment as uci
 from frobmetric_paper.uci import paper as uci_paper
@@ -31,7 +31,7 @@ def test_some_cells_of_the_paper():
 
 
 def test_every_row_and_column_of_the_paper_is_there():
-    rows = {METRIC[name].paper_name or name for name in TABLE}
+    rows = {RIVALS[name].paper_name or name for name in TABLE}
     assert set(uci_paper.ERRORS) <= rows
     assert set(uci_paper.SECONDS) <= set(uci_paper.ERRORS)
     columns = tuple(column.name for column in uci.plan().columns)
@@ -80,7 +80,7 @@ def test_a_run_is_a_split_by_its_number():
 
 
 def test_absent_files_are_said(tmp_path):
-    with pytest.raises(DatasetNotFoundError, match=r"letter\.npz"):
+    with pytest.raises(DatasetNotFound, match=r"letter\.npz"):
         by_name(folder=tmp_path)["letters"].load(0)
 
 

@@ -20,7 +20,7 @@ from importlib import import_module
 from pkgutil import iter_modules
 
 from ..harness.worker import ProgramFailedError, ProgramMissingError, TimeLimitError
-from .base import Baseline, Fitted, MetricBaseline, first_parameters, named
+from .base import Baseline, Fitted, MetricBaseline
 from .embedding import Embedded, EmbeddingBaseline
 from .sdp import SDPAnswer, SDPBaseline
 
@@ -58,6 +58,4 @@ __all__ = [
     "SDPAnswer",
     "SDPBaseline",
     "TimeLimitError",
-    "first_parameters",
-    "named",
 ]

@@ -222,15 +222,3 @@ class MetricBaseline(Baseline):
         if y is None:
             raise ValueError(f"{self.name} learns from labels; give y")
         return {"X": X, "y": np.unique(y, return_inverse=True)[1].astype(np.int64)}
-
-
-def named(names, value):
-    """Return a value of `MetricBaseline.search` by its name, or several by theirs."""
-    names = names.split()
-    return dict(zip(names, (value,) if len(names) == 1 else value, strict=True))
-
-
-def first_parameters(search):
-    """Return the parameters that a search tries first."""
-    pairs = [named(names, values[0]) for names, values in search.items()]
-    return {name: value for pair in pairs for name, value in pair.items()}

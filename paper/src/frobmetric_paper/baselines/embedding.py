@@ -28,9 +28,12 @@ from frobmetric.core import Equal, FrobeniusSDP, Sparse
 from frobmetric.manifold import MaximumVarianceUnfolding
 from frobmetric.manifold.certificate import certify_unfolding
 from frobmetric.manifold.graph import neighbor_graph
-from frobmetric.manifold.methods.dual import gram_problem
-from frobmetric.manifold.methods.lowrank import feasible, principal_axes
-from frobmetric.manifold.methods.program import UnfoldingProgram
+from frobmetric.manifold.methods.program import (
+    UnfoldingProgram,
+    feasible,
+    gram_problem,
+    principal_axes,
+)
 from frobmetric.sdp.sdpa import write_sdpa
 
 from ..harness.worker import ProgramFailedError, Target
@@ -223,7 +226,7 @@ class Formulation:
             )
         program = UnfoldingProgram(graph)
         Y = coordinates(program, answer.X.ravel()[: graph.n_points**2])  # without the slacks
-        spectrum = np.diag(program.gram(Y))
+        spectrum = np.diag(program.scatter(Y))
         certificate = self.prove(program, Y, -answer.y[: program.n_edges])
         return Embedded(
             embedding=Y[graph.point_of, :n_components],
@@ -256,7 +259,7 @@ def prove_inequalities(program, Y, w):
 
 def prove_equalities(program, Y, w):
     """Return a bound and the violation of the distances, which no scaling can mend."""
-    return certify_unfolding(program, Y, w, "eq")
+    return certify_unfolding(program, Y, w, "equal")
 
 
 def coordinates(program, X):
