@@ -11,7 +11,7 @@ from frobmetric.plotting.embedding import EmbeddingDisplay
 from frobmetric.plotting.metric import COLOURS, _lighten
 from frobmetric.plotting.quality import QualityDisplay
 
-from ..embedders import csdp, ours, power
+from ..baselines.embedding import CSDP_TOL, OUR_TOL, power
 from ..harness import formatting
 from ..harness.formatting import NOTHING, number
 from ..harness.page import escape, figure, table
@@ -82,7 +82,7 @@ class UnfoldingResults:
 
     def blocks(self, folder):
         """Return the placeholders of the page: tables and figures of each part."""
-        blocks = {"our_tol": f"{ours.TOL:g}", "csdp_tol": f"{csdp.TOL:g}"}
+        blocks = {"our_tol": f"{OUR_TOL:g}", "csdp_tol": f"{CSDP_TOL:g}"}
         for part in self.plan:
             blocks |= {part.name: "", f"{part.name}_scale": "", f"{part.name}_figures": ""}
         for result in self.results:
