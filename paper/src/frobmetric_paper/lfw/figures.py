@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from frobmetric._extras import require
-from frobmetric.plotting.metric import COLOURS, _lighten
+from frobmetric.plotting.style import COLOURS, lighten
 
 from .methods import FROB
 from .plan import MAIN
@@ -48,7 +48,7 @@ def draw_curves(result, folder):
     ax.set_xlabel("false positive rate")
     ax.set_ylabel("true positive rate")
     ax.legend(frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))
-    _lighten(ax)
+    lighten(ax)
     figure.savefig(folder / ROC, dpi=DPI)
     return [(ROC, OF_CURVES)]
 

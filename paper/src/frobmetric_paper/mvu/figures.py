@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from frobmetric._extras import require
-from frobmetric.plotting.embedding import EmbeddingDisplay
-from frobmetric.plotting.metric import COLOURS, _lighten
-from frobmetric.plotting.quality import QualityDisplay, SpreadDisplay
+from frobmetric.plotting import EmbeddingDisplay, QualityDisplay
+from frobmetric.plotting.style import COLOURS, label_plane, lighten, new_axes, plane, plane_size
 
 from .cells import at_unit_scale
+from .spread import local_spread
 
 #: Panels side by side.
 COLUMNS = 3
@@ -112,7 +113,7 @@ def time_figure(result):
     ax.set_xlabel("number of points n")
     ax.set_ylabel("seconds")
     ax.legend(frameon=False)
-    _lighten(ax)
+    lighten(ax)
     return figure, (
         "Swiss roll: time against the number of points, on a logarithmic axis. An open triangle "
         "stands at the limit of a method that did not end."
@@ -161,3 +162,86 @@ FIGURES = {
     "faces": PICTURES,
     "time": {"seconds": time_figure},
 }
+
+
+class SpreadDisplay:
+    """Principal spread directions at every point of an embedding.
+
+    The longer line at a point is the first direction, the shorter one the second, orthogonal to
+    it; their lengths show the spread of the neighbours. Create one with `from_estimator` or
+    `from_embedding`, or from a result of `local_spread`.
+
+    Parameters
+    ----------
+    spread : LocalSpread
+
+    Attributes
+    ----------
+    figure_ : matplotlib Figure
+    ax_ : matplotlib Axes
+
+    Examples
+    --------
+    >>> from frobmetric_paper.mvu.figures import SpreadDisplay
+    >>> display = SpreadDisplay.from_estimator(unfolded)  # doctest: +SKIP
+    >>> display.figure_.savefig("spread.png")  # doctest: +SKIP
+    """
+
+    def __init__(self, *, spread):
+        self.spread = spread
+
+    @classmethod
+    def from_estimator(cls, estimator, *, n_neighbors=6, **options):
+        """Draw the `embedding_` of a fitted estimator; the options are those of `plot`."""
+        check_is_fitted(estimator, "embedding_")
+        return cls.from_embedding(estimator.embedding_, n_neighbors=n_neighbors, **options)
+
+    @classmethod
+    def from_embedding(cls, embedding, *, n_neighbors=6, **options):
+        """Draw points; the options are those of `plot`."""
+        return cls(spread=local_spread(embedding, n_neighbors)).plot(**options)
+
+    def plot(self, ax=None, *, scale=0.5, title=None):
+        """Draw on the given axes or in a new figure.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+        scale : float
+            Half the length of a line, in units of the local spread.
+        title : str, optional
+            Line above the numbers on smoothness and consistency.
+
+        Returns
+        -------
+        SpreadDisplay
+        """
+        self.ax_, self.figure_ = ax, _ = new_axes(ax, plane_size(plane(self.spread.points)))
+        lines = require("matplotlib.collections", "plot").LineCollection
+        for j in range(min(2, self.spread.scales.shape[1])):
+            ax.add_collection(
+                lines(
+                    self._segments(j, scale),
+                    colors=COLOURS[(0, 5)[j]],
+                    linewidths=(1.2, 0.8)[j],
+                    label=("first", "second")[j],
+                    zorder=2 + j,
+                )
+            )
+        ax.autoscale_view()
+        label_plane(ax, self.spread.points.shape[1])
+        ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, title="direction")
+        ax.set_title("\n".join(filter(None, [title, self._numbers()])), fontsize="medium")
+        return self
+
+    def _segments(self, j, scale):
+        """Return both ends of the j-th line at each point, of shape (n_samples, 2, 2)."""
+        half = scale * self.spread.scales[:, j, None] * self.spread.directions[:, j]
+        return np.stack([plane(self.spread.points - half), plane(self.spread.points + half)], 1)
+
+    def _numbers(self):
+        lines = ("ALSTD", "ALED"), ("ALCD", "GSCD")  # two, so that they fit above a small panel
+        return "\n".join(
+            "   ".join(f"{name} {getattr(self.spread, name.lower()):#.3g}" for name in line)
+            for line in lines
+        )

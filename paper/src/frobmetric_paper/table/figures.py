@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from frobmetric._extras import require
-from frobmetric.plotting.metric import COLOURS, _lighten
+from frobmetric.plotting.style import COLOURS, lighten
 
 #: Panels side by side.
 COLUMNS = 4
@@ -48,7 +48,7 @@ def _panels(view, plot):
     for ax, result in zip(axes, results, strict=False):
         plot(ax, view, result)
         ax.set_title(result.column.label)
-        _lighten(ax)
+        lighten(ax)
     axes[0].set_yticks(range(len(view.methods)), [method.label for method in view.methods])
     axes[0].set_ylim(len(view.methods) - 0.5, -0.5)
     if view.spec.paper:
