@@ -15,6 +15,7 @@ from frobmetric.plotting.embedding import spread_out
 from frobmetric.plotting.style import COLOURS, MAX_LEGEND
 
 X, POSITION = make_swiss_roll(120, random_state=0)
+UNROLLED = np.column_stack([POSITION, X[:, 1]])
 
 
 @pytest.fixture(scope="module")
@@ -59,14 +60,14 @@ def test_points_are_those_of_the_estimator(isomap):
 
 
 def test_a_number_colours_its_own_point():
-    display = EmbeddingDisplay.from_embedding(EMBEDDINGS["unrolled"], color=POSITION)
+    display = EmbeddingDisplay.from_embedding(UNROLLED, color=POSITION)
     points = display.ax_.collections[0]
     np.testing.assert_array_equal(points.get_offsets()[:, 0], points.get_array())
 
 
 def test_classes_have_a_legend():
     part = np.array(["inner", "outer"])[(POSITION > 9).astype(int)]
-    display = EmbeddingDisplay.from_embedding(EMBEDDINGS["unrolled"], color=part, color_name="part")
+    display = EmbeddingDisplay.from_embedding(UNROLLED, color=part, color_name="part")
     legend = display.ax_.get_legend()
     assert texts(legend) == ["inner", "outer"]
     assert legend.get_title().get_text() == "part"
@@ -107,7 +108,7 @@ def test_one_coordinate_and_more_than_two():
 
 
 def test_a_path_joins_the_points_in_order():
-    Y = EMBEDDINGS["unrolled"]
+    Y = UNROLLED
     display = EmbeddingDisplay.from_embedding(Y, path=True, title="a path")
     np.testing.assert_array_equal(display.ax_.lines[0].get_xydata(), Y)
     assert display.ax_.get_title() == "a path"
@@ -116,7 +117,7 @@ def test_a_path_joins_the_points_in_order():
 
 @pytest.mark.parametrize("shape", [(6, 9), (9, 6, 3)])
 def test_thumbnails_sit_on_their_points_and_do_not_overlap(rng, shape):
-    Y, images = EMBEDDINGS["unrolled"], rng.random((120, *shape))
+    Y, images = UNROLLED, rng.random((120, *shape))
     display = EmbeddingDisplay.from_embedding(Y, images=images, n_thumbnails=12)
     shown = display.ax_.images
     assert 5 < len(shown) <= 12
@@ -158,7 +159,7 @@ def test_bad_embeddings_are_named(isomap):
     ):
         with pytest.raises(ValueError, match=message):
             EmbeddingDisplay.from_estimator(isomap, **options)
-    for display in (EmbeddingDisplay, SpreadDisplay, SpectrumDisplay):
+    for display in (EmbeddingDisplay, SpectrumDisplay):
         with pytest.raises(NotFittedError):
             display.from_estimator(Isomap())
 

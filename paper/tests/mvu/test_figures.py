@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from sklearn.datasets import make_swiss_roll
+from sklearn.exceptions import NotFittedError
 from sklearn.manifold import Isomap
 
 from figure_checks import assert_inside_the_page, texts
@@ -62,3 +63,8 @@ def test_given_axes(plt, isomap):
     assert (display.ax_, display.figure_) == (ax, figure)
     assert display.plot() is display
     assert display.figure_ is not figure
+
+
+def test_an_estimator_must_be_fitted():
+    with pytest.raises(NotFittedError):
+        SpreadDisplay.from_estimator(Isomap())
