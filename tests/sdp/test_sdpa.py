@@ -29,7 +29,6 @@ from frobmetric.core import (
     Sparse,
     SquaredHinge,
 )
-from frobmetric.sdp import sdpa
 from frobmetric.sdp.sdpa import SDPAError, read_sdpa, write_sdpa
 from random_problems import blocks, dense_rows, symmetric
 from sdpa_examples import MANUAL
@@ -402,7 +401,7 @@ def problems(draw):
 @given(problem=problems(), suffix=st.sampled_from(["", ".gz", ".xz"]), comment=st.text(max_size=9))
 def test_a_round_trip_is_exact(tmp_path_factory, problem, suffix, comment):
     path = tmp_path_factory.mktemp("round") / f"x.dat-s{suffix}"
-    write_sdpa(problem, path, comment)
+    write_sdpa(problem, path, comment=comment)
     assert_same(read_sdpa(path), problem)
 
 
@@ -571,7 +570,7 @@ def test_a_file_is_replaced_whole_or_not_at_all(tmp_path, monkeypatch):
     def fail(*args):
         raise OSError("no space left")
 
-    monkeypatch.setattr(sdpa.os, "replace", fail)
+    monkeypatch.setattr(os, "replace", fail)
     with pytest.raises(OSError, match="no space left"):
         write_sdpa(plain(TWO, Equal(2 * ONES)), path)
     assert os.listdir(tmp_path) == [path.name]

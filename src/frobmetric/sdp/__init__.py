@@ -5,11 +5,12 @@ from .construct import sdp
 from .nearest.correlation import nearest_correlation
 from .nearest.covariance import nearest_covariance
 from .norm_bound import solve_norm_bounded
-from .sdpa import SDPAError, read_sdpa, write_sdpa
+from .sdpa import SDPAAnswer, SDPAError, read_sdpa, write_sdpa
 from .solution import SDPSolution
 from .solve import solve_sdp
 
 __all__ = [
+    "SDPAAnswer",
     "SDPAError",
     "SDPCertificate",
     "SDPSolution",
