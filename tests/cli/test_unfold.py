@@ -1,11 +1,7 @@
-"""`unfold`: what it writes, what it says of its proof, its figure, its words for mistakes."""
+"""The command unfold: files, proof, figure, messages for mistakes."""
 
 import inspect
-import json
-import os
 import re
-import signal
-import subprocess
 import sys
 from pathlib import Path
 
@@ -14,23 +10,15 @@ import pytest
 from sklearn.datasets import make_swiss_roll
 from sklearn.metrics import pairwise_distances
 
-for package in ("typer", "rich", "pyarrow"):
-    pytest.importorskip(package, reason="the command line needs the extra cli")
-from typer.testing import CliRunner
-
-from frobmetric.cli import unfold as unfold_cli
-from frobmetric.cli import unfold_actions
-from frobmetric.cli.app import app
+import terminals
+from frobmetric.cli import unfold as unfold_module
 from frobmetric.io.tables import Table, read_table, write_table
 from frobmetric.manifold import MaximumVarianceUnfolding, neighborhood_quality
-from frobmetric.manifold.methods.solve import METHODS
-from terminals import read_until
 
 N = 60
 X, ANGLE = make_swiss_roll(N, random_state=0)
 SIDE = np.where(X[:, 1] > 10, "far", "near")
 NAMES = ["x", "y", "z"]
-SOURCE = Path(__file__).resolve().parents[2] / "src"
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
@@ -58,22 +46,16 @@ def recorded(monkeypatch):
             return super().fit(X)
 
     Recorded.__init__.__signature__ = inspect.signature(MaximumVarianceUnfolding.__init__)
-    monkeypatch.setattr(unfold_actions, "MaximumVarianceUnfolding", Recorded)
+    monkeypatch.setattr(unfold_module, "MaximumVarianceUnfolding", Recorded)
     return made
 
 
 def run(*arguments, code=0):
-    result = CliRunner().invoke(app, ["unfold", *map(str, arguments)])
-    assert result.exit_code == code, (result.output, result.exception)
-    assert "Traceback" not in result.output
-    return result
+    return terminals.run("unfold", *arguments, code=code)
 
 
 def run_json(*arguments, code=0):
-    """The one JSON object, which must be all of stdout, without NaN and infinity."""
-    answer = json.loads(run(*arguments, "--json", code=code).stdout, parse_constant=pytest.fail)
-    assert answer["exit_code"] == code
-    return answer
+    return terminals.run_json("unfold", *arguments, code=code)
 
 
 def shown(text, pattern):
@@ -201,7 +183,7 @@ def test_quality_is_measured_on_the_result(fitted):
 
 
 def test_quality_of_many_samples_is_that_of_some(monkeypatch):
-    monkeypatch.setattr(unfold_actions, "MANY", 20)
+    monkeypatch.setattr(unfold_module, "MANY", 20)
     text = run("roll.csv", "-o", "flat.csv", "-t", "angle", "--quality").stdout
     assert "at K = 6 neighbours (20 samples judged)" in text
 
@@ -259,12 +241,6 @@ def test_the_defaults_are_the_estimators(recorded):
     run("roll.csv", "-o", "flat.csv")
     given = recorded[0].get_params() | {"random_state": None}  # a seed, so that runs agree
     assert given == MaximumVarianceUnfolding().get_params()
-
-
-def test_the_choices_are_the_estimators():
-    assert sorted(unfold_cli.Method) == sorted(METHODS)
-    rule = MaximumVarianceUnfolding._rules["constraints"]
-    assert all(rule.is_met(str(kept)) for kept in unfold_cli.Kept)
 
 
 def test_distances_kept_exactly():
@@ -428,17 +404,9 @@ def test_not_converged_is_4_and_still_written():
     assert "and misses a squared distance by" in result.stdout
 
 
-def test_what_stalled_is_said_in_the_words_of_the_command_line():
-    message = "not solved to tol=1e-12 (stalled after 9 steps): gap 1.0e-11; raise tol"
-    assert unfold_actions._in_words(message, Path("tol X.csv")) == (
-        "not solved to --tol 1e-12 (stalled after 9 steps): gap 1.0e-11; raise --tol"
-    )
-    assert unfold_actions._in_words("divide X by 2", Path("tol X.csv")) == "divide tol X.csv by 2"
-
-
 def test_an_embedding_without_an_upper_bound():
     facts = {"certificate": {"primal": 5.0, "dual": None, "violation": 0.0}, "n_landmarks": None}
-    assert unfold_actions._proof(facts, "variance") == (
+    assert unfold_module._describe_proof(facts, "variance") == (
         "largest variance at least 5, no upper bound yet"
     )
 
@@ -521,14 +489,7 @@ DISTANCES = "-o e.csv -k 1 -d 1 --metric precomputed"
 def test_bad_data_are_3(arguments, message):
     for name, text in BROKEN.items():
         Path(name).write_text(text)
-    before = sorted(Path().iterdir())
-    result = run(*arguments.split(), code=3)
-    assert result.stderr.startswith("error: ")
-    assert re.search(message, result.stderr)
-    assert len(result.stderr.splitlines()) == 1
-    assert result.stdout == ""
-    assert re.search(message, run_json(*arguments.split(), code=3)["error"])
-    assert sorted(Path().iterdir()) == before
+    terminals.check_mistake(f"unfold {arguments}", message, code=3)
 
 
 @pytest.mark.parametrize(
@@ -559,110 +520,27 @@ def test_bad_data_are_3(arguments, message):
     ],
 )
 def test_wrong_usage_is_2(arguments, message):
-    before = sorted(Path().iterdir())
-    result = run(*arguments.split(), code=2)
-    assert re.search(message, " ".join(result.stderr.split()))
-    assert sorted(Path().iterdir()) == before
+    terminals.check_mistake(f"unfold {arguments}", message, code=2)
 
 
 def test_help_names_the_exit_codes():
-    text = run("--help").stdout
-    for code in ("0  ", "2  ", "3  ", "4  ", "130  "):
-        assert shown(text, rf"^\s+{code}")
+    terminals.check_help("unfold")
 
 
 # Ctrl-C
 
 
-def interrupt(*_, **__):
-    raise KeyboardInterrupt
-
-
 def test_interrupted_before_the_first_step(monkeypatch):
-    monkeypatch.setattr(MaximumVarianceUnfolding, "fit", interrupt)
+    monkeypatch.setattr(MaximumVarianceUnfolding, "fit", terminals.interrupt)
     result = run("roll.csv", "-o", "flat.csv", "--plot", code=130)
     assert result.stderr == "error: interrupted; nothing was saved\n"
     assert sorted(path.name for path in Path().iterdir()) == ["roll.csv"]
 
 
-@pytest.mark.parametrize("step", ["_judge", "_draw"])
+@pytest.mark.parametrize("step", ["_measure_quality", "_draw"])
 def test_interrupted_after_the_embedding(step, monkeypatch):
-    monkeypatch.setattr(unfold_actions, step, interrupt)
+    monkeypatch.setattr(unfold_module, step, terminals.interrupt)
     result = run("roll.csv", "-o", "flat.csv", "--quality", "--plot", code=130)
     assert result.stderr == "interrupted; the embedding is in flat.csv\n"
     assert shown(result.stdout, r"^written  flat\.csv$")
     assert read_table("flat.csv").X.shape == (N, 2)
-
-
-def environment():
-    return os.environ | {
-        "PYTHONPATH": str(SOURCE),
-        "OPENBLAS_NUM_THREADS": "1",
-        "TERM": "xterm",
-        "COLUMNS": "150",
-    }
-
-
-@pytest.mark.skipif(os.name == "nt", reason="pseudo-terminals and SIGINT are Unix's")
-def test_ctrl_c_writes_the_embedding_of_that_moment():
-    """A real process on a real terminal; the progress line says when to press Ctrl-C."""
-    # so many that what follows the first bound takes longer than to press Ctrl-C
-    many, position = make_swiss_roll(1500, random_state=0)
-    np.savez("roll.npz", X=many, y=position)
-    terminal, stderr = os.openpty()
-    child = subprocess.Popen(
-        [
-            sys.executable,
-            "-m",
-            "frobmetric",
-            "unfold",
-            "roll.npz",
-            "-o",
-            "flat.csv",
-            "--tol",
-            "1e-8",
-            "--json",
-        ],
-        stdout=subprocess.PIPE,
-        stderr=stderr,
-        env=environment(),
-        # a test run in the background of a shell would hand on that SIGINT is ignored
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-    )
-    os.close(stderr)
-    try:
-        seen = read_until(terminal, rb"step \d+   value \S+   at most \S+   rank \d+   \d+\.\d s")
-        child.send_signal(signal.SIGINT)
-        seen += read_until(terminal, None)
-        answer = json.loads(child.communicate()[0])
-    finally:
-        child.kill()
-        os.close(terminal)
-    assert child.returncode == answer["exit_code"] == 130
-    assert b"interrupted; the embedding of that moment is in flat.csv" in seen
-    assert answer["status"] == "interrupted"
-    table = read_table("flat.csv", "label")
-    np.testing.assert_array_equal(table.y, position)
-    variance = np.square(table.X - table.X.mean(axis=0)).sum()
-    assert 0 < variance <= answer["certificate"]["dual"] * (1 + 1e-9)
-
-
-def test_a_process_of_its_own(fitted):
-    command = [
-        sys.executable,
-        "-m",
-        "frobmetric",
-        "unfold",
-        "roll.csv",
-        "-o",
-        "flat.csv",
-        "--color",
-        "angle",
-        "--plot",
-        "--quality",
-    ]
-    result = subprocess.run(command, env=environment(), capture_output=True, text=True)
-    assert (result.returncode, result.stderr) == (0, "")
-    assert "written  flat.csv and flat.png" in result.stdout
-    assert Path("flat.png").read_bytes().startswith(PNG)
-    assert_same_up_to_sign(read_table("flat.csv", "angle").X, fitted.embedding_)
