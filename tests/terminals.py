@@ -10,12 +10,10 @@ from pathlib import Path
 
 import pytest
 
-for package in ("typer", "rich", "safetensors", "pyarrow"):
+for package in ("rich", "safetensors", "pyarrow", "typer"):
     pytest.importorskip(package, reason="the command line needs the extra cli")
-from typer.testing import CliRunner
-
-from frobmetric.cli.app import app
-
+CliRunner = pytest.importorskip("typer.testing").CliRunner
+app = pytest.importorskip("frobmetric.cli.app").app
 SOURCE = Path(__file__).resolve().parents[1] / "src"
 
 

@@ -295,7 +295,7 @@ WRONG = {
     "off the diagonal": (
         HEAD + "0 2 1 1 1\n0 2 1 2 0\n",
         6,
-        "has column 2; expected 1, its row, because the block is diagonal; correct the line",
+        "has column 2; expected 1, its row: the block is diagonal; correct the line",
     ),
     "twice": (
         HEAD + "1 2 3 3 1\n0 1 1 1 1\n\n1 2 3 3 2\n",
@@ -365,7 +365,7 @@ def test_any_text_is_read_or_refused(tmp_path_factory, text):
         read_sdpa(path)
     except SDPAError as error:
         message = str(error)
-    assert "from here" not in message  # the line is always found
+    assert "the entries end here" not in message  # the line is always found
 
 
 # What is written

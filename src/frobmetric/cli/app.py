@@ -83,4 +83,6 @@ app.add_typer(fit.app)  # without a name: its commands are commands of this one
 app.add_typer(unfold.app)
 app.add_typer(sdp.app, name="sdp")
 app.add_typer(nearest.app)
-add_plugins(app)
+plugins = typer.Typer()
+add_plugins(plugins)
+app.add_typer(plugins)

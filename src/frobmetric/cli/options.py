@@ -157,7 +157,7 @@ def _annotation(parameter, kind, text, is_brief):
         return Annotated[value_type, typer.Argument(help=text, show_default=False)]
     flag = f"--{name.replace('_', '-')}"
     flag = f"{flag}/--no-{flag[2:]}" if default is True else flag
-    is_shown = default not in (None, False, inf) and default is not parameter.empty
+    is_shown = not any(default is hidden for hidden in (None, False, inf, parameter.empty))
     if name in POSITIVE:
         more["callback"] = positive
     option = typer.Option(

@@ -16,12 +16,12 @@ import gzip
 import lzma
 import os
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -29,6 +29,8 @@ import scipy.sparse as sp
 from .._atomic import replacing
 from ..core import PSD, Equal, FrobeniusSDP, Nonnegative, Product, Sparse
 from ..core.types import Symmetric, Vector
+from ..solvers.watch import SDPStep
+from .certificate import SDPCertificate
 from .presolve import targets, with_slacks
 from .sdpa_reader import Entries, Layout, SDPAError, parse_sdpa
 from .solution import SDPSolution
@@ -72,15 +74,12 @@ def read_sdpa(path: PathLike) -> FrobeniusSDP:
     (PSD(n=2), Equal(target=array([1.])), [[0.0, -3.0], [-3.0, 0.0]])
     """
     c, layout, entries = parse_sdpa(_content(path), os.fspath(path))
-    nonzero = Entries(*(column[entries.value != 0] for column in entries))
-    off_diagonal = Entries(*(column[nonzero.row != nonzero.column] for column in nonzero))
-    place = [
-        layout.position(nonzero.block, nonzero.row, nonzero.column),
-        layout.position(off_diagonal.block, off_diagonal.column, off_diagonal.row),
-    ]
-    matrix, value = ([nonzero[k], off_diagonal[k]] for k in (0, 4))
-    indices = (np.concatenate(matrix), np.concatenate(place))
-    F = sp.csr_array((np.concatenate(value), indices), shape=(len(c) + 1, layout.size))
+    matrix, block, row, column, value = (part[entries.value != 0] for part in entries)
+    off = row != column  # these stand for two entries
+    position = layout.position(block, row, column)
+    mirror = layout.position(block[off], column[off], row[off])
+    place = (np.append(matrix, matrix[off]), np.append(position, mirror))
+    F = sp.csr_array((np.append(value, value[off]), place), shape=(len(c) + 1, layout.size))
     blocks = tuple(PSD(n) if n > 0 else Nonnegative(-n) for n in layout.sizes)
     cone = blocks[0] if len(blocks) == 1 and layout.sizes[0] > 0 else Product(blocks)
     cost = 0.0 - F[[0]].toarray().reshape(cone.shape)  # 0 - F0: no minus zero
@@ -147,14 +146,14 @@ def write_sdpa(problem: FrobeniusSDP, path: PathLike, *, comment: str = "") -> N
     """
     _check_plain(problem)
     equations, _ = with_slacks(problem)
-    layout, remarks = Layout.of(equations.cone), comment.splitlines()
+    layout, remarks, c = Layout.of(equations.cone), comment.splitlines(), targets(problem)
     if equations is not problem:
         block = len(layout.sizes)
         remarks.append(f"block {block} holds the slacks of the inequality rows, in their order")
-    c = targets(equations)
-    numbers = [[len(c)], [len(layout.sizes)], layout.sizes, c.tolist()]
-    head = [*(f"* {_printable(remark)}" for remark in remarks), *map(_as_line, numbers)]
-    entries = _upper_triangles(equations, layout)
+    texts = ("".join(mark if mark.isprintable() else " " for mark in line) for line in remarks)
+    numbers = ([len(c)], [len(layout.sizes)], layout.sizes, c.tolist())
+    head = [*(f"* {text}" for text in texts), *(" ".join(map(repr, row)) for row in numbers)]
+    entries = _upper_triangles(equations.cost, equations.constraints.rows, layout)
     with replacing(path) as file, _stream(file, path, "wb") as stream:
         stream.write("".join(f"{line}\n" for line in head).encode())
         stream.writelines(_entry_lines(entries))
@@ -165,47 +164,43 @@ def _check_plain(problem: FrobeniusSDP) -> None:
     A, loss, sigma, offset = problem.constraints, problem.loss, problem.sigma, problem.offset
     if not isinstance(A, Sparse):
         raise TypeError(
-            f"the constraints are {type(A).__name__}; an SDPA file holds every row as a "
-            "sparse matrix: give them as Sparse(rows, cone)"
+            f"the constraints are {type(A).__name__}; an SDPA file holds every row as a sparse "
+            "matrix: give them as Sparse(rows, cone)"
         )
+    if Layout.of(problem.cone) != Layout.of(A.cone):
+        raise ValueError(f"rows on {A.cone}, cone {problem.cone}; they must be the same")
+    if A.shape[0] == 0:
+        raise ValueError("the problem has no rows; an SDPA file needs one at least")
+    if sigma < np.inf:
+        raise ValueError(f"sigma={sigma!r}; an SDPA file has no Frobenius term: set sigma=np.inf")
+    if problem.prior.any():
+        raise ValueError("the prior is not zero; an SDPA file has none: leave it out")
+    if offset != 0:
+        raise ValueError(f"offset={offset!r}; an SDPA file has none: set it to 0, and add it later")
     is_hard = loss.is_hard & (np.isinf(loss.lower) | np.isinf(loss.upper)) & (loss.curvature == 0)
+    if not is_hard.all():
+        raise ValueError(
+            f"row {np.argmin(is_hard)} of the loss {type(loss).__name__} is soft; an SDPA file "
+            "has rows that must hold: use Equal, AtLeast or AtMost"
+        )
     with np.errstate(invalid="ignore"):  # 0 * inf, where a target is infinite
         is_finite = np.isfinite(targets(problem))
-    r, k = (int(np.argmin(flags)) if len(flags) else 0 for flags in (is_hard, is_finite))
-    for is_wrong, message in (
-        (
-            Layout.of(problem.cone) != Layout.of(A.cone),
-            f"rows on {A.cone}, cone {problem.cone}; they must be the same",
-        ),
-        (A.shape[0] == 0, "the problem has no rows; an SDPA file needs one at least"),
-        (sigma < np.inf, f"sigma={sigma!r}; an SDPA file has no Frobenius term: set sigma=np.inf"),
-        (problem.prior.any(), "the prior is not zero; an SDPA file has none: leave it out"),
-        (offset != 0, f"offset={offset!r}; an SDPA file has none: set it to 0, and add it later"),
-        (
-            not is_hard.all(),
-            f"row {r} of the loss {type(loss).__name__} is soft; an SDPA file has rows that must "
-            "hold: use Equal, AtLeast or AtMost",
-        ),
-        (
-            not is_finite.all(),
-            f"row {k} has no finite target; an SDPA file needs one: leave out rows that always "
-            "hold",
-        ),
-    ):
-        if is_wrong:
-            raise ValueError(message)
+    if not is_finite.all():
+        raise ValueError(
+            f"row {np.argmin(is_finite)} has no finite target; an SDPA file needs one: leave out "
+            "rows that always hold"
+        )
 
 
-def _upper_triangles(problem: FrobeniusSDP, layout: Layout) -> Entries:
+def _upper_triangles(cost: Symmetric, rows: Any, layout: Layout) -> Entries:
     """Return the entries of -cost and of all rows, one triangle of each."""
-    cost = sp.csr_array(problem.cost.reshape(1, -1))
-    matrices = sp.vstack([-cost, problem.constraints.rows], format="csr")
+    matrices = sp.vstack([-sp.csr_array(cost.reshape(1, -1)), rows], format="csr")
     if not np.isfinite(matrices.data).all():
         raise ValueError("cost or rows hold NaN or infinity; an SDPA file needs finite numbers")
     block, row, column = layout.entry(np.arange(layout.size))
     difference = matrices[:, layout.position(block, column, row)] - matrices
-    largest = (abs(A).max(axis=1).toarray().ravel() for A in (difference, matrices))
-    is_off = next(largest) > ROUNDING * next(largest)
+    error, size = (abs(A).max(axis=1).toarray().ravel() for A in (difference, matrices))
+    is_off = error > ROUNDING * size
     if is_off.any():
         k = int(np.argmax(is_off))
         raise ValueError(
@@ -226,25 +221,8 @@ def _entry_lines(entries: Entries) -> Iterator[bytes]:
         yield f"{matrix} {block + 1} {row + 1} {column + 1} {value!r}\n".encode()
 
 
-def _as_line(numbers: Iterable[float]) -> str:
-    return " ".join(map(repr, numbers))
-
-
-def _printable(text: str) -> str:
-    return "".join(mark if mark.isprintable() else " " for mark in text)
-
-
-class HasObjectives(Protocol):
-    """A certificate or a step: anything with both objectives."""
-
-    @property
-    def primal(self) -> float: ...
-    @property
-    def dual(self) -> float: ...
-
-
-def sdpa_objectives(ours: HasObjectives) -> tuple[float, float]:
-    """Return c.x of (P) and <F0, X> of (D)."""
+def sdpa_objectives(ours: SDPCertificate | SDPStep) -> tuple[float, float]:
+    """Return c.x of (P) and <F0, X> of (D) from a certificate or step of ours."""
     return 0.0 - ours.dual, 0.0 - ours.primal  # 0 - v: no minus zero
 
 
@@ -316,17 +294,17 @@ class SDPAAnswer:
         """
         with replacing(path) as file:
             if Path(path).suffix.lower() == ".npz":
-                named = (("X", self.X), ("Z", self.Z))
-                arrays = {f"{name}{k}": A for name, cut in named for k, A in enumerate(cut, 1)}
-                np.savez(file, x=self.x, **arrays)
+                arrays = {f"X{k}": A for k, A in enumerate(self.X, 1)}
+                arrays |= {f"Z{k}": A for k, A in enumerate(self.Z, 1)}
+                np.savez(file, allow_pickle=False, x=self.x, **arrays)
                 return
-            file.write(f"{_as_line(self.x.tolist())}\n".encode())
+            file.write((" ".join(map(repr, self.x.tolist())) + "\n").encode())
             for number, blocks in ((1, self.Z), (2, self.X)):
                 for k, block in enumerate(blocks):
-                    i, j = np.nonzero(np.triu(block if block.ndim == 2 else np.diag(block)))
-                    value = block[i, j] if block.ndim == 2 else block[i]
-                    same = np.ones_like(i)
-                    file.writelines(_entry_lines(Entries(number * same, k * same, i, j, value)))
+                    places = np.nonzero(np.triu(block) if block.ndim == 2 else block)
+                    i, j = places[0], places[-1]
+                    head = (np.full_like(i, number), np.full_like(i, k))
+                    file.writelines(_entry_lines(Entries(*head, i, j, block[places])))
 
 
 def _number(value: float) -> float | None:

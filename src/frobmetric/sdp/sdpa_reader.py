@@ -1,15 +1,14 @@
 """Parser of SDPA sparse files.
 
 A file holds m, the number of blocks, the block sizes, the vector c, and one line
-`matrix block row column value` for each entry of F0, ..., Fm. The entries are parsed in bulk; only
-if that or a check fails are the lines searched for the mistake.
+`matrix block row column value` for each entry of F0, ..., Fm. The entries are parsed and checked
+in bulk; only if that fails are the lines searched for the mistake.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -22,12 +21,12 @@ from ..core.types import Array, Index, Vector
 
 _BLANKS = str.maketrans(",(){}", " " * 5)
 _HEADER_BLANKS = str.maketrans(",(){}=", " " * 6)  # "3=mDIM"
-_INTEGER = re.compile(r"[+-]?\d{1,18}", re.ASCII)
+_POSITIVE = re.compile(r"\+?(?=0*[1-9])\d{1,15}", re.ASCII)
+_NONZERO = re.compile(r"[+-]?(?=0*[1-9])\d{1,15}", re.ASCII)
 _NUMBER = re.compile(
     r"[+-]?((\d+\.?\d*|\.\d+)([ed][+-]?\d+)?|nan|inf(inity)?)", re.ASCII | re.IGNORECASE
 )
 _NOT_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1f\x7f]")
-_ENTRY = "five numbers `matrix block row column value`"
 
 
 class SDPAError(ValueError):
@@ -94,33 +93,47 @@ class Entries(NamedTuple):
 def parse_sdpa(content: bytes, name: str) -> tuple[Vector, Layout, Entries]:
     """Return the vector c, the blocks and the entries of a file; `name` is for messages."""
     text = _Text(content, name)
-    (m,) = text.numbers(1, "m", "a positive integer", _positive)
-    (n_blocks,) = text.numbers(1, "number of blocks", "a positive integer", _positive)
+    m = int(text.numbers(1, "m", _POSITIVE, "a positive integer")[0])
+    n_blocks = int(text.numbers(1, "number of blocks", _POSITIVE, "a positive integer")[0])
     nonzero = "an integer, negative for a diagonal block and never 0"
-    sizes = tuple(text.numbers(n_blocks, "block size", nonzero, _nonzero))
+    sizes = tuple(map(int, text.numbers(n_blocks, "block size", _NONZERO, nonzero)))
     if (m + 1) * sum(max(size, 1) * abs(size) for size in sizes) >= 2**62:
-        raise text.error(
-            text.n_read,
-            f"m={m} matrices with blocks of up to {max(map(abs, sizes))} rows are given",
-            "sizes that an index of 64 bits can count; correct them",
-        )
-    c = np.array(text.numbers(m, "value of c", "a finite number", _finite))
+        given = f"m={m} matrices with blocks of up to {max(map(abs, sizes))} rows are given"
+        raise text.error(given, "sizes that an index of 64 bits can count; correct them")
+    c = np.array(text.numbers(m, "value of c", _NUMBER, "a finite number"))
     layout = Layout(sizes)
-    return c, layout, _entries(text, m, layout)
+    entries = _valid_entries(text.table(), m, layout)
+    if entries is None:
+        raise text.first_mistake(m, sizes)
+    return c, layout, entries
 
 
-def _nonzero(word: str) -> int | None:
-    return (int(word) or None) if _INTEGER.fullmatch(word) else None
+def _valid_entries(table: Array | None, m: int, layout: Layout) -> Entries | None:
+    """Return the entries of a table; None if one is not valid, or is given twice."""
+    if table is None or table.shape[1] != 5:
+        return None
+    matrix, block, row, column, value = table.T
+    in_range = _in_range(matrix, 0, m) & _in_range(block, 1, len(layout.sizes))
+    if not (in_range & np.isfinite(value)).all():
+        return None
+    size = np.array(layout.sizes)[block.astype(np.intp) - 1]
+    in_range = _in_range(row, 1, abs(size)) & _in_range(column, 1, abs(size))
+    if not (in_range & ((size > 0) | (row == column))).all():
+        return None
+    matrix, block, row, column = table[:, :4].T.astype(np.intp)
+    entries = Entries(matrix, block - 1, row - 1, column - 1, value.copy())
+    low, high = np.minimum(entries.row, entries.column), np.maximum(entries.row, entries.column)
+    key = entries.matrix * layout.size + layout.position(entries.block, low, high)
+    return entries if (np.diff(np.sort(key)) > 0).all() else None
 
 
-def _positive(word: str) -> int | None:
-    number = _nonzero(word)
-    return number if number is not None and number > 0 else None
+def _in_range(index: Any, low: int, high: Any) -> Any:
+    """Return whether an index, or each of an array, is an integer in [low, high]."""
+    return (index >= low) & (index <= high) & (index == np.floor(index))
 
 
-def _finite(word: str) -> float | None:
-    value = float(word.lower().replace("d", "e")) if _NUMBER.fullmatch(word) else math.nan
-    return value if math.isfinite(value) else None
+def _float(word: str) -> float:
+    return float(word.lower().replace("d", "e"))  # Fortran writes 1.0D+03
 
 
 class _Text:
@@ -129,37 +142,36 @@ class _Text:
     def __init__(self, content: bytes, name: str) -> None:
         self.name = name
         if match := _NOT_TEXT.search(content):
+            self.n_read = content.count(b"\n", 0, match.start()) + 1
             raise self.error(
-                content.count(b"\n", 0, match.start()) + 1,
                 f"the byte {match[0]!r} is found",
-                "text; give an SDPA sparse file, and if it is compressed, let its name end in "
-                ".gz or .xz",
+                "text; give an SDPA sparse file, and let its name end in .gz or .xz if it is "
+                "compressed",
             )
         text = content.decode("utf-8-sig", "replace")
         self.lines = text.replace("\r\n", "\n").replace("\r", "\n").rstrip().split("\n")
         heads = enumerate(line.lstrip()[:1] for line in self.lines)
         self.n_read = next((k for k, head in heads if head not in ("", '"', "*")), len(self.lines))
 
-    def error(self, line: int, given: str, expected: str) -> SDPAError:
-        return SDPAError(f"{self.name}, line {line}: {given}; expected {expected}")
+    def error(self, given: str, expected: str) -> SDPAError:
+        """Return the error of the line that was read last."""
+        return SDPAError(f"{self.name}, line {self.n_read}: {given}; expected {expected}")
 
     def numbers(
-        self, count: int, what: str, expected: str, parse: Callable[[str], Any]
-    ) -> list[Any]:
+        self, count: int, what: str, pattern: re.Pattern[str], expected: str
+    ) -> list[float]:
         """Return the next numbers, which may span lines; text may follow the last."""
-        values: list[Any] = []
+        values: list[float] = []
         while len(values) < count:
             words = self._next_words(f"{len(values)} of {count} numbers ({what})")
             n_due = count - len(values)
             for word in words[:n_due]:
-                values.append(parse(word))
-                if values[-1] is None:
-                    given = f"{word!r} is given as {what}"
-                    raise self.error(self.n_read, given, f"{expected}; correct it")
+                values.append(_float(word) if pattern.fullmatch(word) else math.nan)
+                if not math.isfinite(values[-1]):
+                    raise self.error(f"{word!r} is given as {what}", f"{expected}; correct it")
         if words[n_due:] and _NUMBER.fullmatch(words[n_due]):
             given = f"{words[n_due]!r} follows the last {what}"
-            to_do = "correct the count, or begin a new line"
-            raise self.error(self.n_read, given, f"{count} in all; {to_do}")
+            raise self.error(given, f"{count} in all; correct the count, or begin a new line")
         return values
 
     def _next_words(self, so_far: str) -> list[str]:
@@ -169,87 +181,62 @@ class _Text:
             if words := self.lines[self.n_read - 1].translate(_HEADER_BLANKS).split():
                 return words
         raise self.error(
-            len(self.lines),
             f"the file ends here, with {so_far}",
             "m, the number of blocks, the block sizes, c and the entries; if it was cut short, "
             "get it again",
         )
 
-    def table(self) -> Array:
-        """Return the remaining lines as an array of shape (n_entries, 5)."""
+    def table(self) -> Array | None:
+        """Return the numbers of the remaining lines; None if they are not all numbers."""
         body = "\n".join(self.lines[self.n_read :]).translate(_BLANKS)
         if not body.strip():
             return np.empty((0, 5))
-        body = body.replace("D", "e").replace("d", "e")  # Fortran writes 1.0D+03
         try:
-            table = np.loadtxt(body.split("\n"), comments=None, ndmin=2)
-        except ValueError as error:
-            raise self._bad_line(str(error)) from None
-        if table.shape[1] != 5:
-            raise self._bad_line(f"{table.shape[1]} numbers a line")
-        return table
+            body = body.replace("D", "e").replace("d", "e")
+            return np.loadtxt(body.split("\n"), comments=None, ndmin=2)
+        except ValueError:
+            return None
 
-    def _bad_line(self, reason: str) -> SDPAError:
-        """Return the error of the first line that is no entry; `reason` if none is found."""
-        for number, words in self.entry_lines():
-            bad = [word for word in words if not _NUMBER.fullmatch(word)]
-            if bad or len(words) != 5:
-                given = f"{len(words)} numbers are given ({' '.join(words)})"
-                given = f"{bad[0]!r} is given where a number is due" if bad else given
-                return self.error(number, given, f"{_ENTRY}; correct or complete the line")
-        return self.error(self.n_read + 1, reason, f"{_ENTRY} on every line from here")
-
-    def entry_lines(self) -> list[tuple[int, list[str]]]:
-        """Return number and words of every remaining line that is not blank."""
-        rest = enumerate(self.lines[self.n_read :], self.n_read + 1)
-        split = ((number, line.translate(_BLANKS).split()) for number, line in rest)
-        return [(number, words) for number, words in split if words]
-
-    def refuse(self, is_bad: Any, column: str, expected: Callable[[int], str]) -> None:
-        """Raise the error of the first entry whose `column` is bad, if there is one."""
-        if is_bad.any():
-            k = int(np.argmax(is_bad))
-            number, words = self.entry_lines()[k]
-            word = words[Entries._fields.index(column)]
-            given = f"the entry ({' '.join(words)}) has {column} {word}"
-            raise self.error(number, given, f"{expected(k)}; correct the line")
+    def first_mistake(self, m: int, sizes: tuple[int, ...]) -> SDPAError:
+        """Return the error of the first remaining line that is not valid."""
+        line_of: dict[tuple[float, ...], int] = {}
+        while self.n_read < len(self.lines):
+            self.n_read += 1
+            words = self.lines[self.n_read - 1].translate(_BLANKS).split()
+            mistake = _mistake(words, m, sizes) if words else None
+            if mistake is not None:
+                return self.error(*mistake)
+            if words:
+                matrix, block, *place = map(_float, words[:4])
+                first = line_of.setdefault((matrix, block, *sorted(place)), self.n_read)
+                if first < self.n_read:
+                    return self.error(
+                        f"the entry ({' '.join(words)}) is given on line {first} already",
+                        "each entry once, in one of the two triangles; remove one of the lines",
+                    )
+        return self.error("the entries end here", "numbers; correct a line before")
 
 
-def _entries(text: _Text, m: int, layout: Layout) -> Entries:
-    """Return the entries, after checking that all numbers are valid and no entry is repeated."""
-    table = text.table()
-    matrix, block, row, column, value = table.T
-    text.refuse(~np.isfinite(value), "value", lambda k: "a finite number")
-    text.refuse(_is_outside(matrix, 0, m), "matrix", lambda k: f"one of 0 (for F0) to m={m}")
-    n_blocks = len(layout.sizes)
-    text.refuse(_is_outside(block, 1, n_blocks), "block", lambda k: f"one of 1 to {n_blocks}")
-    size = np.array(layout.sizes)[block.astype(np.intp) - 1]
-    for name, index in (("row", row), ("column", column)):
-        is_bad = _is_outside(index, 1, abs(size))
-        text.refuse(is_bad, name, lambda k: f"one of 1 to {abs(size[k])}, the size of the block")
-    is_off = (size < 0) & (row != column)
-    text.refuse(is_off, "column", lambda k: f"{row[k]:.0f}, its row, because the block is diagonal")
-    places = table[:, :4].T.astype(np.intp)
-    entries = Entries(places[0], *(places[1:] - 1), value.copy())
-    _check_once(text, entries, layout)
-    return entries
-
-
-def _is_outside(index: Vector, low: int, high: int | Index) -> Any:
-    return ~((index >= low) & (index <= high) & (index == np.floor(index)))  # ~: NaN too
-
-
-def _check_once(text: _Text, entries: Entries, layout: Layout) -> None:
-    """Refuse an entry that is given twice, also as (i, j) and (j, i)."""
-    low, high = np.minimum(entries.row, entries.column), np.maximum(entries.row, entries.column)
-    key = entries.matrix * layout.size + layout.position(entries.block, low, high)
-    order = np.argsort(key, kind="stable")
-    repeated = np.flatnonzero(np.diff(key[order]) == 0)
-    if len(repeated):
-        k, lines = repeated[np.argmin(order[repeated + 1])], text.entry_lines()
-        (first, _), (number, words) = lines[order[k]], lines[order[k + 1]]
-        raise text.error(
-            number,
-            f"the entry ({' '.join(words)}) is given on line {first} already",
-            "each entry once, in one of the two triangles; remove one of the lines",
-        )
+def _mistake(words: list[str], m: int, sizes: tuple[int, ...]) -> tuple[str, str] | None:
+    """Return what is given and what is expected if a line is not a valid entry."""
+    entry, bad = " ".join(words), [word for word in words if not _NUMBER.fullmatch(word)]
+    if bad or len(words) != 5:
+        numbers = f"{len(words)} numbers are given ({entry})"
+        given = f"{bad[0]!r} is given where a number is due" if bad else numbers
+        return given, "five numbers `matrix block row column value`; correct or complete the line"
+    matrix, block, row, column, value = map(_float, words)
+    is_block = _in_range(block, 1, len(sizes))
+    size = sizes[int(block) - 1] if is_block else 0
+    in_block = f"one of 1 to {abs(size)}, the size of the block"
+    for name, is_valid, expected in (
+        ("value", math.isfinite(value), "a finite number"),
+        ("matrix", _in_range(matrix, 0, m), f"one of 0 (for F0) to m={m}"),
+        ("block", is_block, f"one of 1 to {len(sizes)}"),
+        ("row", _in_range(row, 1, abs(size)), in_block),
+        ("column", _in_range(column, 1, abs(size)), in_block),
+        ("column", size > 0 or row == column, f"{row:.0f}, its row: the block is diagonal"),
+    ):
+        if not is_valid:
+            word = words[Entries._fields.index(name)]
+            return f"the entry ({entry}) has {name} {word}", f"{expected}; correct the line"
+    return None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from ..core.cg import conjugate_gradients
 from ..core.problem import Evaluation, FrobeniusSDP
 from ..core.types import Vector
 from .monitor import Monitor, State
@@ -123,7 +124,7 @@ def _step(
     lower, upper = problem.loss.lower, problem.loss.upper
     held = ((u <= lower) & (found.gradient < 0)) | ((u >= upper) & (found.gradient > 0))
     free = choose(held, 0.0, 1.0)
-    direction = _conjugate_gradients(problem, found, free, norms2, accuracy(found), enough)
+    direction = _newton_direction(problem, found, free, norms2, accuracy(found), enough)
     for halving in range(MOST_HALVINGS):
         trial = clip(u + 0.5**halving * direction, lower, upper)
         predicted = dot(found.gradient, trial - u)
@@ -136,7 +137,7 @@ def _step(
     return None
 
 
-def _conjugate_gradients(
+def _newton_direction(
     problem: FrobeniusSDP,
     found: Evaluation,
     free: Vector,
@@ -155,20 +156,11 @@ def _conjugate_gradients(
         moved = problem.sigma * found.split.derivative(pulled, accuracy >= SINGLE)
         return free * (problem.constraints.forward(moved) + (curvature + ridge) * h)
 
-    h, residual = 0.0 * free, free * found.gradient
-    scaled = residual / diagonal
-    search, rho = scaled, dot(residual, scaled)
-    goal = rho * accuracy**2
-    for _ in range(MOST_PRODUCTS):
-        if rho <= goal or enough():
-            break
-        image = product(search)
-        bend = dot(search, image)
-        if bend <= 0:
-            break
-        h = h + rho / bend * search
-        residual = residual - rho / bend * image
-        scaled = residual / diagonal
-        rho, before = dot(residual, scaled), rho
-        search = scaled + rho / before * search
-    return h
+    return conjugate_gradients(
+        product,
+        free * found.gradient,
+        diagonal,
+        accuracy=accuracy,
+        max_products=MOST_PRODUCTS,
+        should_stop=enough,
+    ).x
