@@ -485,11 +485,8 @@ DISTANCES = "-o e.csv -k 1 -d 1 --metric precomputed"
         ),
         (f"asymmetric.csv {DISTANCES}", "is not symmetric: 1 at row 'a', column 'b' and 3 at its"),
         (f"hole.csv {DISTANCES}", "hole.csv, row 'a', column 'c': the value is missing; fill it"),
-        (f"negative.csv {DISTANCES}", r"negative.csv: X\[0, 1\] = -1.0 is not a distance"),
-        (
-            f"diagonal.csv {DISTANCES}",
-            r"diagonal.csv: X\[1, 1\] = 5.0; the distance of a sample to",
-        ),
+        (f"negative.csv {DISTANCES}", r"negative.csv: .*X\[0, 1\] = -1.0 is not a distance"),
+        (f"diagonal.csv {DISTANCES}", r"diagonal.csv: X\[1, 1\] = 5.0; the distance of a sample"),
         (f"wide.csv {DISTANCES}", "wide.csv has 2 rows and 3 columns; expected a square matrix"),
     ],
 )
@@ -521,7 +518,7 @@ def test_bad_data_are_3(arguments, message):
         ("roll.csv -o e.csv --metric eucledian", "'metric' parameter .*'euclidean'"),
         (
             "roll.csv -o e.csv --solver dual --constraints equal",
-            "solver='dual' .*constraints='at_most' only; use solver='auto' with constraints='equal'",
+            "solver='dual' .*'at_most' only; use solver='auto' with constraints='equal'",
         ),
     ],
 )

@@ -87,7 +87,7 @@ def correlation(
 
 @command(app, nearest_covariance, names=LIMITS, codes=CODES)
 def covariance(data, parameters, *, output, constraints=None):
-    """Find the nearest covariance matrix, with given variances.
+    r"""Find the nearest covariance matrix, with given variances.
 
     \b
     A file of --constraints has one line for each portfolio a whose variance

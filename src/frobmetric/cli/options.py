@@ -89,6 +89,7 @@ def command(app, source=None, *, names=None, without=(), defaults=None, codes=EX
         run.__signature__ = inspect.Signature([p.replace(kind=p.KEYWORD_ONLY) for p in every])
         run.__annotations__ = {p.name: p.annotation for p in every}
         text = inspect.getdoc(function).partition("\nParameters\n---")[0]
+        text = text.replace("\\b", "\b")  # typer's mark of lines that are not to be wrapped
         app.command(help=text, epilog=codes)(reports(run))
         return function
 
@@ -96,7 +97,7 @@ def command(app, source=None, *, names=None, without=(), defaults=None, codes=EX
 
 
 def parse_parameters(docstring):
-    """Read the section "Parameters" of a numpydoc docstring.
+    r"""Read the section "Parameters" of a numpydoc docstring.
 
     Returns
     -------
@@ -105,7 +106,7 @@ def parse_parameters(docstring):
 
     Examples
     --------
-    >>> parse_parameters("Do it.\\n\\nParameters\\n----------\\na, b : int\\n    Two numbers.")
+    >>> parse_parameters("Do it.\n\nParameters\n----------\na, b : int\n    Two numbers.")
     {'a': ('int', 'Two numbers.'), 'b': ('int', 'Two numbers.')}
     """
     lines = inspect.cleandoc(docstring or "").splitlines()

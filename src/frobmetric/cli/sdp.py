@@ -57,7 +57,7 @@ app = typer.Typer(
 
 @command(app, solve_sdp, names=("tol", "max_iter", "time_limit"), codes=CODES)
 def solve(problem, parameters, *, output=None, sigma=None):
-    """Solve an SDPA file, and prove how good the answer is.
+    r"""Solve an SDPA file, and prove how good the answer is.
 
     \b
     The problem, with its names and signs, is that of the SDPA format:
