@@ -50,9 +50,8 @@ def test_options_of_a_function():
     options = shown_options("sdp solve")
     documented = parse_parameters(solve_sdp.__doc__)
     for name in ("tol", "max_iter", "time_limit"):
-        assert (
-            documented[name][1].split(". ")[0].rstrip(".") in options[f"--{name.replace('_', '-')}"]
-        )
+        sentence = documented[name][1].split(". ")[0].rstrip(".")
+        assert sentence in options[f"--{name.replace('_', '-')}"]
     assert "--callback" not in options
 
 
@@ -149,5 +148,5 @@ def test_help_is_the_first_sentence(app):
     assert "--callback" not in text
 
 
-def test_what_is_no_number(app):
-    assert "is not a valid" in run("fit", "t.csv", "--n-neighbors", "many", code=2).stderr
+def test_what_is_no_number():
+    assert "'--n-neighbors'" in run("fit", "t.csv", "--n-neighbors", "many", code=2).stderr
