@@ -82,11 +82,6 @@ def transform(model, data, *, output, target=None, header=True):
     """Map samples to where the metric is Euclidean.
 
     The column of --target is copied, so that the labels stay with their rows.
-
-    Parameters
-    ----------
-    output : path
-        A csv, tsv, parquet, npy or npz file.
     """
     check_suffix(output)
     estimator = _load(model)

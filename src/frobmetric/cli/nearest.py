@@ -39,7 +39,15 @@ LIMITS = ("min_eigenvalue", "tol", "max_iter")
 
 @command(app, nearest_correlation, names=LIMITS, codes=CODES)
 def correlation(
-    data, parameters, *, output, weights=None, elementwise=None, fixed=None, lower=None, upper=None
+    matrix,
+    parameters,
+    *,
+    output,
+    weights=None,
+    elementwise=None,
+    fixed=None,
+    lower=None,
+    upper=None,
 ):
     """Find the nearest correlation matrix.
 
@@ -47,11 +55,6 @@ def correlation(
 
     Parameters
     ----------
-    data : path
-        A symmetric matrix: a csv, tsv or npy file. A csv file may have labels in its first line,
-        its first column, or both; one triangle is enough.
-    output : path
-        The nearest matrix: a csv, tsv or npy file; csv keeps the labels.
     weights : path
         File of n positive weights, one on each line, after labels or not; or of a positive
         definite matrix W. Minimises |W^(1/2) (X - G) W^(1/2)|.
@@ -70,8 +73,7 @@ def correlation(
     if weights is not None and elementwise is not None:
         raise typer.BadParameter("give it or --weights, not both", param_hint="--elementwise")
     _check_output(output)
-    matrix = read_matrix(data)
-    H = None
+    matrix, H = read_matrix(matrix), None
     if elementwise is not None:
         H = read_matrix(elementwise).in_order_of(matrix).require_known().values
     is_free = None if H is None else H == 0
@@ -86,7 +88,7 @@ def correlation(
 
 
 @command(app, nearest_covariance, names=LIMITS, codes=CODES)
-def covariance(data, parameters, *, output, constraints=None):
+def covariance(matrix, parameters, *, output, constraints=None):
     r"""Find the nearest covariance matrix, with given variances.
 
     \b
@@ -100,16 +102,11 @@ def covariance(data, parameters, *, output, constraints=None):
 
     Parameters
     ----------
-    data : path
-        A symmetric matrix: a csv, tsv or npy file. A csv file may have labels in its first line,
-        its first column, or both; one triangle is enough.
-    output : path
-        The nearest matrix: a csv, tsv or npy file; csv keeps the labels.
     constraints : path
         csv file of rows a.T X a = b: see above.
     """
     _check_output(output)
-    matrix = read_matrix(data).require_symmetric()
+    matrix = read_matrix(matrix).require_symmetric()
     rows = {} if constraints is None else _read_portfolios(constraints, matrix)
     return _find_nearest(nearest_covariance, matrix, output, rows | parameters)
 

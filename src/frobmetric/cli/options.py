@@ -44,6 +44,13 @@ model : path
 target : str
     Column of the labels: its name, or its number (from 0; -1 is the last). An npz file with X and y
     needs none.
+matrix : path
+    A symmetric matrix: a csv, tsv or npy file. A csv file may have labels in its first line, its
+    first column, or both; one triangle is enough.
+output : path
+    The result, in the same formats; csv keeps labels.
+problem : path
+    An SDPA sparse file: .dat-s, .dat-s.gz or .dat-s.xz.
 header : bool
     Whether a csv file begins with a line of names.
 seed : int

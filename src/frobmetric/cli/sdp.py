@@ -89,8 +89,6 @@ def solve(problem, parameters, *, output=None, sigma=None):
 
     Parameters
     ----------
-    problem : path
-        An SDPA sparse file: .dat-s, .dat-s.gz or .dat-s.xz.
     output : path
         File of the solution; see above. Not written if not given.
     sigma : float
@@ -119,11 +117,6 @@ def info(problem):
 
     Blocks are shown as number × size. Blocks whose entries are not connected can be split into
     smaller ones, which `solve` does.
-
-    Parameters
-    ----------
-    problem : path
-        An SDPA sparse file: .dat-s, .dat-s.gz or .dat-s.xz.
     """
     sdp = _read(problem)
     split, _ = split_blocks(sdp)

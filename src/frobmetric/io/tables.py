@@ -279,6 +279,7 @@ def _from_arrow(path, table, names, target, features, place):
 def _arrow_numbers(column, place):
     arrow, compute = require("pyarrow", "cli"), require("pyarrow.compute", "cli")
     types = arrow.types
+    number_types = types.is_integer, types.is_floating, types.is_boolean, types.is_decimal
     if types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     if column.null_count:
@@ -288,7 +289,7 @@ def _arrow_numbers(column, place):
             values = compute.utf8_trim_whitespace(column).cast(arrow.float64()).to_numpy()
         except arrow.ArrowInvalid:
             values = np.array(_parse_cells(column.to_pylist(), place))
-    elif types.is_primitive(column.type) or types.is_decimal(column.type):
+    elif any(is_type(column.type) for is_type in number_types):
         values = column.cast(arrow.float64(), safe=False).to_numpy()
     else:
         raise ValueError(f"{place(0)} holds {column.type}; expected numbers")

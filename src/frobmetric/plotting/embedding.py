@@ -64,20 +64,7 @@ class EmbeddingDisplay:
 
     @classmethod
     def from_estimator(cls, estimator, *, color=None, color_name=None, images=None, **options):
-        """Draw the `embedding_` of a fitted estimator.
-
-        Parameters
-        ----------
-        estimator : estimator with `embedding_`
-        color, color_name, images
-            As for the class.
-        **options
-            Options of `plot`.
-
-        Returns
-        -------
-        EmbeddingDisplay
-        """
+        """Draw the `embedding_` of a fitted estimator; parameters as for `from_embedding`."""
         check_is_fitted(estimator, "embedding_")
         return cls.from_embedding(
             estimator.embedding_, color=color, color_name=color_name, images=images, **options
@@ -89,7 +76,12 @@ class EmbeddingDisplay:
         embedding = check_array(embedding, dtype=np.float64, input_name="embedding")
         color = None if color is None else np.asarray(color)
         images = None if images is None else np.asarray(images)
-        _require_one_each(len(embedding), color=color, images=images)
+        for name, array in (("color", color), ("images", images)):
+            if array is not None and (array.ndim == 0 or len(array) != len(embedding)):
+                raise ValueError(
+                    f"{name} has shape {array.shape} and the embedding {len(embedding)} points; "
+                    f"expected one of {name} for each point"
+                )
         if color is not None and color.ndim != 1:
             raise ValueError(f"color has shape {color.shape}; expected one value for each sample")
         if images is not None and not (images.ndim == 3 or images.shape[3:] in ((3,), (4,))):
@@ -101,7 +93,7 @@ class EmbeddingDisplay:
         return display.plot(**options)
 
     def plot(self, ax=None, *, path=False, n_thumbnails=20, cmap="viridis", title=None):
-        """Draw on the given axes or in a new figure.
+        """Draw on the given axes or in a new figure, and return the display.
 
         Parameters
         ----------
@@ -113,10 +105,6 @@ class EmbeddingDisplay:
         cmap : str
             Colour map of numbers.
         title : str, optional
-
-        Returns
-        -------
-        EmbeddingDisplay
         """
         points = plane(self.embedding)
         self.ax_, self.figure_ = ax, _ = new_axes(ax, plane_size(points))
@@ -203,10 +191,6 @@ class SpectrumDisplay:
             Sum of all eigenvalues, where `eigenvalues_` holds only the largest.
         **options
             Options of `plot`.
-
-        Returns
-        -------
-        SpectrumDisplay
         """
         check_is_fitted(estimator, "eigenvalues_")
         embedding = getattr(estimator, "embedding_", None)
@@ -229,7 +213,7 @@ class SpectrumDisplay:
         return cls(shares=shares, n_components=n_components).plot(**options)
 
     def plot(self, ax=None, *, log=False, n_shown=10):
-        """Draw on the given axes or in a new figure.
+        """Draw on the given axes or in a new figure, and return the display.
 
         Parameters
         ----------
@@ -238,10 +222,6 @@ class SpectrumDisplay:
             Whether to use a logarithmic axis, which shows small eigenvalues, and to omit the sum.
         n_shown : int
             Largest number of dimensions to show.
-
-        Returns
-        -------
-        SpectrumDisplay
         """
         self.ax_, self.figure_ = ax, _ = new_axes(ax, (6.0, 4.0))
         shown = self.shares[:n_shown]
@@ -263,14 +243,8 @@ class SpectrumDisplay:
 
     def _plot_sum(self, ax, dimensions):
         cumulative = 100 * np.cumsum(self.shares)[: len(dimensions)]
-        ax.plot(
-            dimensions,
-            cumulative,
-            "o-",
-            markersize=4,
-            color=COLOURS[5],
-            label="sum up to this dimension",
-        )
+        style = {"markersize": 4, "color": COLOURS[5], "label": "sum up to this dimension"}
+        ax.plot(dimensions, cumulative, "o-", **style)
         ax.set_ylim(0, 108)
         ax.legend(frameon=False, loc="best")
 
@@ -309,15 +283,6 @@ def _is_classes(color):
         return True
     is_whole = bool((color == np.round(color)).all())
     return is_whole and len(np.unique(color)) <= MAX_LEGEND
-
-
-def _require_one_each(n, **arrays):
-    for name, array in arrays.items():
-        if array is not None and (array.ndim == 0 or len(array) != n):
-            raise ValueError(
-                f"{name} has shape {array.shape} and the embedding {n} points; "
-                f"expected one of {name} for each point"
-            )
 
 
 def _scale_log(ax, values):

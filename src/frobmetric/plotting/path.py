@@ -109,15 +109,8 @@ class PathDisplay:
     def _plot_errors(self, ax):
         best = self.errors.argmin()  # the smallest C of several, as FrobMetricCV chooses
         self._plot_line(ax, 100 * self.errors)
-        ax.plot(
-            self.Cs[best],
-            100 * self.errors[best],
-            "o",
-            markersize=11,
-            color=COLOURS[5],
-            fillstyle="none",
-            markeredgewidth=1.5,
-        )
+        ring = {"markersize": 11, "markeredgewidth": 1.5, "fillstyle": "none", "color": COLOURS[5]}
+        ax.plot(self.Cs[best], 100 * self.errors[best], "o", **ring)
         draw_level(ax, 100 * self.euclidean_error, f"Euclidean: {self.euclidean_error:.1%}")
         ax.set_ylim(0, 115 * max(self.errors.max(), self.euclidean_error, 1e-3))
         ax.set_title(f"Error: {self.errors[best]:.1%} at C = {self.Cs[best]:.3g}")
@@ -141,15 +134,9 @@ class PathDisplay:
         gaps = np.where(is_zero, np.nan, self.relative_gaps)
         self._plot_line(ax, gaps)
         if is_zero.any():
-            ax.plot(
-                self.Cs[is_zero],
-                np.full(is_zero.sum(), 0.03),
-                "v",
-                color=COLOURS[0],
-                fillstyle="none",
-                transform=ax.get_xaxis_transform(),
-                label="gap 0: exact",
-            )
+            height = np.full(is_zero.sum(), 0.03)  # as a share of the axis
+            style = {"color": COLOURS[0], "fillstyle": "none", "label": "gap 0: exact"}
+            ax.plot(self.Cs[is_zero], height, "v", transform=ax.get_xaxis_transform(), **style)
             ax.legend(frameon=False, loc="lower right")
         ax.set_yscale("log")
         if self.tol is not None:

@@ -52,10 +52,6 @@ class QualityDisplay:
         embeddings : dict of str to array-like of shape (n_samples, n_components)
         **options
             Options of `plot`.
-
-        Returns
-        -------
-        QualityDisplay
         """
         qualities = {
             name: neighborhood_quality(X, Y, metric, rows=rows, random_state=random_state)
@@ -71,7 +67,7 @@ class QualityDisplay:
         return cls(qualities=dict(qualities)).plot(**options)
 
     def plot(self, *, axes=None, rescaled=False, log=False):
-        """Draw both panels on the given axes or in a new figure.
+        """Draw both panels on the given axes or in a new figure, and return the display.
 
         Parameters
         ----------
@@ -80,10 +76,6 @@ class QualityDisplay:
             Whether to draw R_NX, which is 0 for a random embedding, instead of Q_NX.
         log : bool
             Whether to use a logarithmic axis of K, which shows small neighbourhoods.
-
-        Returns
-        -------
-        QualityDisplay
         """
         self.axes_, self.figure_ = axes, _ = new_panels(axes, (2, 1), (6.5, 7), sharex=True)
         self._plot_quality(axes[0], "r_nx" if rescaled else "q_nx")
@@ -114,25 +106,12 @@ class QualityDisplay:
         ax.set_ylim(-1.1 * (largest or 1), 1.1 * (largest or 1))
         ax.set_ylabel("$B_{NX}(K)$")
         for word, height in (("intrusive", 0.75), ("extrusive", 0.25)):
-            ax.annotate(
-                word,
-                (1.0, height),
-                xycoords="axes fraction",
-                xytext=(6, 0),
-                textcoords="offset points",
-                rotation=90,
-                va="center",
-                color="0.3",
-            )
+            place = {"xycoords": "axes fraction", "textcoords": "offset points", "xytext": (6, 0)}
+            ax.annotate(word, (1.0, height), **place, rotation=90, va="center", color="0.3")
 
     def _plot_lines(self, ax, attribute):
         line_colours = colours(len(self.qualities))
         for i, (name, quality) in enumerate(self.qualities.items()):
-            curve = getattr(quality, attribute)
-            ax.plot(
-                np.arange(1, len(curve) + 1),
-                curve,
-                STYLES[i % len(STYLES)],
-                color=line_colours[i],
-                label=f"{name} (area {quality.area:.3f})",
-            )
+            curve, label = getattr(quality, attribute), f"{name} (area {quality.area:.3f})"
+            sizes, style = np.arange(1, len(curve) + 1), STYLES[i % len(STYLES)]
+            ax.plot(sizes, curve, style, color=line_colours[i], label=label)

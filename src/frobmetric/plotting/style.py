@@ -61,15 +61,8 @@ def new_panels(axes, shape, size, **options):
 def draw_level(ax, height, label, x=0.98, align="right"):
     """Draw a dashed horizontal line with its label above it."""
     ax.axhline(height, color="0.4", linestyle="--", linewidth=1)
-    ax.annotate(
-        label,
-        (x, height),
-        xycoords=("axes fraction", "data"),
-        xytext=(0, 3),
-        textcoords="offset points",
-        color="0.3",
-        ha=align,
-    )
+    place = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points", "xytext": (0, 3)}
+    ax.annotate(label, (x, height), **place, color="0.3", ha=align)
 
 
 def drawing_order(n_points):
