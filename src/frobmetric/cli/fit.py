@@ -93,11 +93,8 @@ def transform(model, data, *, output, target=None, header=True):
     )
     write_table(output, mapped, labels_name=labels_name(target))
     n_rows, n_columns = mapped.X.shape
-    return Report(
-        ExitCode.CERTIFIED,
-        f"{output}: {n_rows} rows, {n_columns} columns",
-        {"output": str(output), "n_rows": n_rows, "n_columns": n_columns},
-    )
+    data = {"output": str(output), "n_rows": n_rows, "n_columns": n_columns}
+    return Report(ExitCode.CERTIFIED, f"{output}: {n_rows} rows, {n_columns} columns", data)
 
 
 @command(app, FrobMetric, without=(*NOT_OPTIONS, "keep_dual"))
@@ -122,10 +119,12 @@ def evaluate(files, parameters, *, target=None, train=None, cv=None, k=3, header
     if model and (cv is not None or _changed(parameters)):
         raise typer.BadParameter("options of a fit have no effect on a given model; leave them out")
     if model:
-        parts = _given_parts(model[0], train, data, target, header)
+        estimator, train, test = _given_parts(model[0], train, data, target, header)
     else:
-        parts = _held_out_parts(data, target, header, _make_estimator(parameters, cv), seed)
-    return _evaluation_report(*parts, k)
+        estimator = _make_estimator(parameters, cv)
+        train, test = _split(data, read_table(data, target, header=header), seed)
+        _fit(estimator, train, {"y": train.y})
+    return _evaluation_report(estimator, train, test, k)
 
 
 @command(app)
@@ -175,14 +174,12 @@ def demo(*, output=Path("frobmetric-demo"), seed=0):
     comparison = compare_by_folds(estimator, table, seed=seed)
     figure = _draw(estimator, table, output / "metric.png")
     names = "model.safetensors" + (f" and {figure.name} are" if figure else " is")
-    return Report(
-        report.code,
+    text = (
         f"{report.text}\n\nEach digit judged by a metric that was learned without it (5 folds):\n"
-        f"{comparison}\n\n{names} in {output.resolve()}",
-        comparison.to_dict()
-        | report.data
-        | {"figure": figure and str(figure), "folder": str(output)},
+        f"{comparison}\n\n{names} in {output.resolve()}"
     )
+    files = {"figure": figure and str(figure), "folder": str(output)}
+    return Report(report.code, text, comparison.to_dict() | report.data | files)
 
 
 def labels_name(target):
@@ -274,16 +271,11 @@ def _given_parts(model, train, test, target, header):
     return estimator, *parts
 
 
-def _held_out_parts(data, target, header, estimator, seed):
-    """Return a metric learned from one part of the data, that part, and the other one."""
-    table = read_table(data, target, header=header)
-    _check_labelled(data, table)
-    rows = train_test_split(
-        np.arange(len(table.X)), test_size=HELD_OUT, stratify=table.y, random_state=seed
-    )
-    train, test = (table.take(part) for part in rows)
-    _fit(estimator, train, {"y": train.y})
-    return estimator, train, test
+def _split(path, table, seed):
+    """Return a part to learn from, and one to test on with the same shares of classes."""
+    _check_labelled(path, table)
+    rows, options = np.arange(len(table.X)), {"stratify": table.y, "random_state": seed}
+    return [table.take(part) for part in train_test_split(rows, test_size=HELD_OUT, **options)]
 
 
 def _check_labelled(path, table):
@@ -301,6 +293,12 @@ def _draw(estimator, table, path):
         return None
     display.figure_.savefig(path, dpi=150)
     return path
+
+
+def _verdict(gap, tol):
+    if gap <= tol:
+        return f"certified: relative gap {gap:.1e} <= tol {tol:g}"
+    return f"NOT certified: relative gap {gap:.1e} > tol {tol:g}"
 
 
 def _code(is_certified):
@@ -324,15 +322,10 @@ def _fit_report(estimator, table, path, seconds):
         "n_features": n_features,
         "seconds": seconds,
     }
-    where = f"after {estimator.n_iter_} steps, {seconds:.1f} s"
-    if data["certified"]:
-        verdict = f"certified: relative gap {gap:.1e} <= tol {tol:g}, {where}"
-    else:
+    verdict = f"{_verdict(gap, tol)}, after {estimator.n_iter_} steps, {seconds:.1f} s"
+    if not data["certified"]:
         advice = "" if estimator.status_ == "interrupted" else "; raise --max-iter or --tol"
-        verdict = (
-            f"NOT certified: relative gap {gap:.1e} > tol {tol:g}, {where} ({estimator.status_})"
-            f"{advice}"
-        )
+        verdict += f" ({estimator.status_}){advice}"
     text = (
         f"{path}: a metric of rank {estimator.rank_} on {n_features} features, learned from "
         f"{estimator.n_triplets_} triplets of {n_samples} samples with C = {estimator.C:g}\n"
@@ -360,19 +353,10 @@ def _proof_report(estimator, recomputed, tol):
             f"NOT certified: the file claims another {', '.join(differing)} than its metric and "
             "these data give; it was changed after the fit"
         )
-    elif gap > tol:
-        verdict = f"NOT certified: relative gap {gap:.1e} > tol {tol:g}"
     else:
-        verdict = f"certified: relative gap {gap:.1e} <= tol {tol:g}, and the claim holds"
+        verdict = _verdict(gap, tol) + ", and the claim holds" * bool(gap <= tol)
     is_certified = not differing and bool(gap <= tol)
-    return Report(
-        _code(is_certified),
-        f"claimed:    {claimed}\nrecomputed: {recomputed}\n{verdict}",
-        {
-            "claimed": asdict(claimed),
-            "recomputed": asdict(recomputed),
-            "tol": tol,
-            "disagreements": differing,
-            "certified": is_certified,
-        },
-    )
+    data = {"tol": tol, "disagreements": differing, "certified": is_certified}
+    data |= {"claimed": asdict(claimed), "recomputed": asdict(recomputed)}
+    text = f"claimed:    {claimed}\nrecomputed: {recomputed}\n{verdict}"
+    return Report(_code(is_certified), text, data)
