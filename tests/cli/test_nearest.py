@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from frobmetric.sdp.nearest.correlation import nearest_correlation
-from frobmetric.sdp.nearest.covariance import nearest_covariance
+from frobmetric.sdp import nearest_correlation, nearest_covariance
 from terminals import check_help, check_mistake, run, run_json
 
 G = np.array([[1.0, 1, 0], [1, 1, 1], [0, 1, 1]])
@@ -95,7 +94,8 @@ WEIGHTS = {
 def test_weights(form):
     write({"w.csv": WEIGHTS[form]})
     answer = run_json("correlation", "g.csv", "-o", "x.npy", "--weights", "w.csv")
-    assert answer["distance"] == pytest.approx(nearest_correlation(G, [1, 2, 3]).distance, rel=1e-7)
+    expected = nearest_correlation(G, weights=[1, 2, 3]).distance
+    assert answer["distance"] == pytest.approx(expected, rel=1e-7)
 
 
 def test_weights_of_two_variables():

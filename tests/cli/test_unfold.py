@@ -517,8 +517,8 @@ def test_bad_data_are_3(arguments, message):
         ("roll.csv -o e.csv --solver fast", "'solver' .* one of .*'auto', 'dual', 'lowrank'"),
         ("roll.csv -o e.csv --metric eucledian", "'metric' parameter .*'euclidean'"),
         (
-            "roll.csv -o e.csv --solver dual --constraints equal",
-            "solver='dual' .*'at_most' only; use solver='auto' with constraints='equal'",
+            "roll.csv -o e.csv --solver dual",
+            "solver='dual' needs a sigma and constraints='at_most', but there is no sigma",
         ),
     ],
 )

@@ -39,7 +39,7 @@ def test_ways_run_along_the_graph(rng):
     lengths = rng.uniform(0.5, 2.0, size=30)
     line = np.r_[0, np.cumsum(lengths)]
     chosen = landmarks_of(path(lengths), 6)
-    np.testing.assert_allclose(chosen.ways, np.abs(line[chosen.chosen][:, None] - line))
+    np.testing.assert_allclose(chosen.path_lengths, np.abs(line[chosen.chosen][:, None] - line))
     assert (np.diff(chosen.chosen) > 0).all()
 
 
@@ -130,5 +130,5 @@ def test_memory_is_that_of_the_landmarks():
     found.place(np.zeros((40, 2)))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert found.ways.shape == (40, 5000)
+    assert found.path_lengths.shape == (40, 5000)
     assert peak < 60e6

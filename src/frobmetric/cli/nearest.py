@@ -22,9 +22,8 @@ from ..io.matrices import (
     write_matrix,
 )
 from ..io.tables import check_suffix
+from ..sdp import nearest_correlation, nearest_covariance
 from ..sdp.construct import SENSES
-from ..sdp.nearest.correlation import nearest_correlation
-from ..sdp.nearest.covariance import nearest_covariance
 from .options import command
 from .terminal import ExitCode, Report, exit_codes, live_progress
 

@@ -159,7 +159,11 @@ def _measure_quality(estimator, X):
     n, k = len(X), estimator.n_neighbors
     rows = MANY if n > MANY else None
     result = neighborhood_quality(
-        X, estimator.embedding_, estimator.metric, rows=rows, random_state=estimator.random_state
+        X,
+        estimator.embedding_,
+        metric=estimator.metric,
+        n_rows=rows,
+        random_state=estimator.random_state,
     )
     share = float(result.q_nx[k - 1])
     return {"r_nx_area": result.area, "q_nx": share, "K": k, "n_judged": rows or n}

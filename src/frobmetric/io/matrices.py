@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from .._atomic import replacing
+from .._checks import ASYMMETRY
 from .tables import (
     DELIMITERS,
     MISSING,
@@ -19,8 +20,6 @@ from .tables import (
 )
 
 SUFFIXES = (*DELIMITERS, ".npy")
-#: Largest asymmetry of a symmetric matrix, relative to its largest entry.
-ASYMMETRY = 1e-8
 
 
 @dataclass(frozen=True)

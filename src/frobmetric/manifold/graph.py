@@ -178,7 +178,7 @@ def _shortest_edges(points, inside, count):
     new = points.X[rows]
     if points.metric == "precomputed":
         new = new[:, others]
-    nearest, squared = points.take(others).nearest(count, new)
+    nearest, squared = points.take(others).nearest(min(count, len(others)), new)
     shortest = np.argsort(squared, axis=None, kind="stable")[:count]
     row, column = np.unravel_index(shortest, squared.shape)
     return np.sort(np.column_stack([rows[row], others[nearest[row, column]]]), axis=1)

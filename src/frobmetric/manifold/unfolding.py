@@ -24,7 +24,7 @@ from .._parameters import (
     choice,
     integer,
 )
-from .._reporting import Reporter
+from ..solvers.monitor import Reporter
 from .extension import Extension
 from .graph import (
     connect_components,
@@ -67,9 +67,9 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         distance, as in the original method.
     solver : {"auto", "lowrank", "dual"}, default="auto"
         "lowrank" computes with coordinates and can take many thousands of samples. "dual", the
-        paper's way, computes with the whole Gram matrix; it suits a sigma so small that the
-        embedding has many dimensions. "auto" begins with "lowrank" and changes to "dual" where
-        that is needed.
+        paper's way, computes with the whole Gram matrix; it needs a sigma, and suits one so small
+        that the embedding has many dimensions. "auto" begins with "lowrank" and changes to "dual"
+        where that is needed.
     tol : float, default=1e-5
         Width of the certified interval, relative to the variance, at which the fit ends; with
         `constraints="equal"` also the largest relative error of a squared distance.
@@ -265,7 +265,7 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         is_distances = self.metric == "precomputed"
         checked = check_array(
             X,
-            accept_sparse="csr",
+            accept_sparse="csr" if reset or not is_distances else False,
             dtype=np.float64,
             ensure_all_finite=not is_distances,
             ensure_min_samples=2 if reset else 1,
@@ -292,7 +292,8 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         advice = connecting_advice(graph, X, self.n_neighbors, metric=self.metric)
         warnings.warn(
             f"the neighbour graph has {describe_components(graph)}, which "
-            f"{len(connected.edges) - len(graph.edges)} added edges connect; {advice}, or set on_disconnected='separate' to unfold each alone",
+            f"{len(connected.edges) - len(graph.edges)} added edges connect; {advice}, "
+            "or set on_disconnected='separate' to unfold each alone",
             UserWarning,
             stacklevel=3,
         )

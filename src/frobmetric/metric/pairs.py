@@ -245,7 +245,7 @@ class PairFrobMetric(TupleEstimator):
             return self.calibrate_threshold(pairs, y, **params)
 
     def _as_answers(self, y, n, counts):
-        """y as +1 and -1, both of them there among those that count."""
+        """Y as +1 and -1, both of them there among those that count."""
         if y is None:
             raise ValueError("y is None; a pair learner needs +1 (similar) or -1 for each pair")
         y = as_signs(y, n, meaning="similar")

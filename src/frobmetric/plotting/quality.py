@@ -41,20 +41,22 @@ class QualityDisplay:
 
     @classmethod
     def from_embeddings(
-        cls, X, embeddings, *, metric="euclidean", rows=None, random_state=None, **options
+        cls, X, embeddings, *, metric="euclidean", n_rows=None, random_state=None, **options
     ):
         """Evaluate embeddings of the same data, and draw.
 
         Parameters
         ----------
-        X, metric, rows, random_state
+        X, metric, n_rows, random_state
             As for `neighborhood_quality`.
         embeddings : dict of str to array-like of shape (n_samples, n_components)
         **options
             Options of `plot`.
         """
         qualities = {
-            name: neighborhood_quality(X, Y, metric, rows=rows, random_state=random_state)
+            name: neighborhood_quality(
+                X, Y, metric=metric, n_rows=n_rows, random_state=random_state
+            )
             for name, Y in embeddings.items()
         }
         return cls.from_qualities(qualities, **options)

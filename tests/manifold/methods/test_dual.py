@@ -65,7 +65,7 @@ def check_proven(program, answer, tol=TOL):
     assert program.objective(answer.Y) >= (1 - tol) * bound
 
 
-@pytest.mark.parametrize("sigma", [0.01, 1.0, 10.0, 1e3, np.inf])
+@pytest.mark.parametrize("sigma", [0.01, 1.0, 10.0, 1e3])
 @pytest.mark.parametrize(("n", "with_masses"), [(8, False), (12, True), (15, False)])
 def test_agrees_with_clarabel(n, with_masses, sigma):
     program = UnfoldingProgram(tiny_graph(n, with_masses), sigma)
@@ -171,9 +171,8 @@ def test_history():
     assert seen[-1].gap <= TOL * seen[-1].dual
 
 
-@pytest.mark.parametrize("sigma", [1e2, np.inf])
-def test_max_iter(sigma):
-    program = roll(60, sigma)
+def test_max_iter():
+    program = roll(60, 1e2)
     answer = unfold_dual(program, TOL, max_iter=3)
     assert (answer.status, answer.n_iter) == ("max_iter", 3)
     check_feasible(program, answer)

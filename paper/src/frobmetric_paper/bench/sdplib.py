@@ -67,12 +67,11 @@ def ours(path, limit):
     problem, began = read_sdpa(path), time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        found = solve_sdp(problem, TOL, time_limit=limit)
+        found = solve_sdp(problem, tol=TOL, time_limit=limit)
     seconds = time.perf_counter() - began
     return measured(found.certificate, sdpa_status(found.status), seconds) | {
         "detail": {
             "iterations": found.n_iter,
-            "ended": found.ended,
             "ray_error": None if found.ray is None else found.ray.error,
             "phases": sorted({step.phase for step in found.history}),
         }

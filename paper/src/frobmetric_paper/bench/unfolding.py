@@ -186,7 +186,7 @@ def child(method):
         Y, gap = model.embedding_, model.certificate_.relative_gap
     seconds = time.perf_counter() - began
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    area = neighborhood_quality(X, Y, rows=ROWS, random_state=0).area
+    area = neighborhood_quality(X, Y, n_rows=ROWS, random_state=0).area
     print(
         json.dumps(
             {"method": method, "seconds": seconds, "gigabytes": memory, "gap": gap, "area": area}
@@ -233,6 +233,8 @@ def methods(repeat, threads):
 def _estimator(method):
     def work(program):
         sigma = None if np.isinf(program.sigma) else program.sigma
+        if method == "dual" and sigma is None:
+            return None
         began = time.perf_counter()
         model = MaximumVarianceUnfolding(sigma=sigma, solver=method, callback=_Limit(60)).fit(
             roll(200)
@@ -257,7 +259,7 @@ class _Limit:
 def _general(program):
     """The general solver: proximal steps, or Newton on the dual with a Frobenius term."""
     began = time.perf_counter()
-    answer = solve_sdp(gram_problem(program), 1e-6, time_limit=60)
+    answer = solve_sdp(gram_problem(program), tol=1e-6, time_limit=60)
     return _judged(program, answer.X, -answer.y, time.perf_counter() - began, answer.n_iter)
 
 
@@ -266,7 +268,9 @@ def _paper(program):
     if np.isinf(program.sigma):
         return None
     began = time.perf_counter()
-    answer = solve(gram_problem(program), "lbfgsb", 1e-6, 20_000, _Limit(60))
+    answer = solve(
+        gram_problem(program), solver="lbfgsb", tol=1e-6, max_iter=20_000, callback=_Limit(60)
+    )
     X = answer.point.dense()
     return _judged(program, X, -answer.u, time.perf_counter() - began, answer.n_iter)
 

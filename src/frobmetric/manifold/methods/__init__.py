@@ -67,22 +67,9 @@ SOLVERS = {"auto": _auto, "lowrank": lowrank, "dual": dual}
 class Unfolding:
     """Certified solution of an unfolding problem, in the units of its graph.
 
-    Attributes
-    ----------
-    Y : ndarray of shape (n_points, rank)
-        Coordinates of the points along their principal axes.
-    w : ndarray of shape (n_edges,), or None
-        Multipliers of the edges; None for points that were placed between landmarks.
-    eigenvalues : ndarray of shape (rank,)
-        Variance along each axis.
-    certificate : UnfoldingCertificate
-        Proven interval of the maximum.
-    status : str
-        Reason why the run ended, as in `frobmetric.Solution`.
-    history : list of Step
-        Every step of the method.
-    n_iter : int
-        Number of steps.
+    `Y` has the coordinates of the points along their principal axes and `eigenvalues` the variance
+    along each; `w` has the multipliers of the edges, or is None with landmarks. The other fields
+    are those of `frobmetric.Solution`.
     """
 
     Y: np.ndarray
@@ -125,7 +112,7 @@ def solve_unfolding(
     -------
     Unfolding
     """
-    method = _method(constraints, solver)
+    method = _method(sigma, constraints, solver)
     if graph.n_points == 1:
         return _single_point()
     largest = graph.squared.max()
@@ -137,7 +124,7 @@ def solve_unfolding(
     monitor = Monitor(tol, max_iter, report)
     with one_thread():
         Y, w = method(program, _start(program), monitor)
-        Y = _main_axes(program, Y)
+        Y, variance = _main_axes(program, Y)
         try:
             proof = certify_unfolding(program, Y, w, constraints)
         except KeyboardInterrupt:  # the embedding must not be lost
@@ -151,7 +138,7 @@ def solve_unfolding(
     return Unfolding(
         Y=Y * np.sqrt(unit),
         w=w,
-        eigenvalues=np.diag(program.scatter(Y)) * unit,
+        eigenvalues=variance * unit,
         certificate=make_certificate(
             proof.primal * unit, _times(proof.dual, unit), proof.violation
         ),
@@ -161,15 +148,14 @@ def solve_unfolding(
     )
 
 
-def _method(constraints, solver):
-    if constraints == "at_most":
-        return SOLVERS[solver]
-    if solver == "dual":
+def _method(sigma, constraints, solver):
+    if solver == "dual" and (np.isinf(sigma) or constraints == "equal"):
+        given = "no sigma" if np.isinf(sigma) else "constraints='equal'"
         raise InvalidParameterError(
-            "solver='dual' takes constraints='at_most' only; use solver='auto' with "
-            "constraints='equal'"
+            f"solver='dual' needs a sigma and constraints='at_most', but there is {given}; use "
+            "solver='auto'"
         )
-    return equal
+    return equal if constraints == "equal" else SOLVERS[solver]
 
 
 def _single_point():
@@ -192,12 +178,17 @@ def _start(program):
 
 
 def _main_axes(program, Y):
-    """Return the principal axes of Y with any variance, the farthest point of each positive."""
+    """Return the principal axes of Y that have a variance, largest first, and the variances.
+
+    The farthest point of each axis is positive.
+    """
     Y = principal_axes(program, Y)
     variance = np.diag(program.scatter(Y))
-    Y = Y[:, variance > NEGLIGIBLE * variance.sum()]
+    order = np.argsort(-variance, kind="stable")  # equal ones are sorted up to rounding only
+    order = order[variance[order] > NEGLIGIBLE * variance.sum()]
+    Y, variance = Y[:, order], variance[order]
     farthest = np.abs(Y).argmax(axis=0)
-    return Y * np.sign(Y[farthest, np.arange(Y.shape[1])])
+    return Y * np.sign(Y[farthest, np.arange(Y.shape[1])]), variance
 
 
 def _in_units(step, unit):

@@ -15,8 +15,7 @@ that keeps many eigenvalues. The weaker the term, the more steps it takes.
 
 from __future__ import annotations
 
-from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.optimize import minimize_scalar
@@ -53,25 +52,13 @@ PATIENCE = 30
 #: Number of points from which products are in single precision: six digits, in half the time.
 SINGLE = 150
 
-#: Without a Frobenius term: the first sigma, in units of the variance.
-FIRST_SIGMA = 100.0
-#: Share of tol that the last such sigma may cost.
-SIGMA_COST = 0.2
-#: Gap of each of the regularised problems, relative to what its sigma costs.
-SIGMA_GAP = 0.3
-
 
 def dual(program, start, monitor):
-    """Maximise the program through its dual, in the Gram matrix of the samples.
+    """Maximise a program with a finite sigma through its dual.
 
     Parameters and return values are those of `frobmetric.manifold.methods.lowrank.lowrank`; the
     start is ignored.
     """
-    solve = _solve_regularised if np.isfinite(program.sigma) else _solve_plain
-    return solve(program, monitor)
-
-
-def _solve_regularised(program, monitor):
     with one_thread():
         run = _Run(program, monitor)
         try:
@@ -80,25 +67,6 @@ def _solve_regularised(program, monitor):
         except KeyboardInterrupt:
             monitor.status = "interrupted"
         return run.best_Y, run.best_w
-
-
-def _solve_plain(program, monitor):
-    """Solve with two Frobenius terms that become negligible; the history has their steps."""
-    near, results = copy(program), []
-    for times in (FIRST_SIGMA, max(FIRST_SIGMA, SIGMA_COST / monitor.tol)):
-        near.sigma = times * proven_bound(program, 1 / program.squared)
-        part = replace(monitor, tol=SIGMA_GAP * SIGMA_COST / times, status="")
-        results.append(_solve_regularised(near, part))
-        monitor.n_steps, monitor.status = part.n_steps, part.status
-        if part.status != "optimal":
-            break
-    Y = max((feasible(program, Y) for Y, _ in results), key=program.objective)
-    w = min((w for _, w in results), key=lambda w: proven_bound(program, w))
-    if _is_proven(program, Y, w, monitor.tol):
-        monitor.status = "optimal"
-    elif monitor.status == "optimal":
-        monitor.status = "stalled"
-    return Y, w
 
 
 def _is_proven(program, Y, w, tol):
