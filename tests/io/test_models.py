@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.datasets import load_iris, load_wine
 from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import StratifiedKFold
 
 from frobmetric.core import CertificateError
 from frobmetric.io.model_checks import disagreements
@@ -166,12 +167,12 @@ def test_infinities_and_nan_survive(fitted, tmp_path):
 
 
 def test_what_is_no_plain_value_loads_as_the_default(tmp_path):
-    seed = np.random.RandomState(0)
-    model = FrobMetric(random_state=seed, callback=lambda step: False).fit(X, y)
-    with pytest.warns(UserWarning, match="random_state=RandomState.*cannot be written"):
+    folds = StratifiedKFold(2)
+    model = FrobMetricCV(Cs=[10.0], cv=folds, callback=lambda step: False).fit(X, y)
+    with pytest.warns(UserWarning, match=r"cv=StratifiedKFold\(.*cannot be written"):
         save(model, tmp_path / "m")
     loaded = load(tmp_path / "m")
-    assert loaded.random_state is None
+    assert loaded.cv == 3
     assert loaded.callback is None
 
 
@@ -509,7 +510,11 @@ def test_parameters_changed_after_fit_are_refused_before_anything_is_written(
 
 
 def test_a_kernel_changed_to_none_is_refused(tmp_path):
-    model = TripletFrobMetric(X, C=10, kernel="rbf").fit(TRIPLETS).set_params(kernel="linear")
+    model = (
+        TripletFrobMetric(preprocessor=X, C=10, kernel="rbf")
+        .fit(TRIPLETS)
+        .set_params(kernel="linear")
+    )
     with pytest.raises(ValueError, match="parameters were changed after fit; fit again"):
         save(model, tmp_path / "m")
     assert not list(tmp_path.iterdir())

@@ -19,7 +19,7 @@ CS, TOL = (1e-1, 1e2, 1e4), 1e-3
 
 @pytest.fixture(scope="module")
 def path():
-    return frob_path(*PARTS[:2], CS, tol=TOL)
+    return frob_path(*PARTS[:2], Cs=CS, tol=TOL)
 
 
 def test_shows_what_the_points_hold(plt, path):
