@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SKLEARN ?= 1.6.1 1.7.2 1.8.0 1.9.1
 
-.PHONY: help demo test lint sklearn-matrix bench bench-sdp bench-unfolding bench-tables bench-comparisons bench-paper clean
+.PHONY: help demo test test-slow test-all lint sklearn-matrix bench bench-sdp bench-unfolding bench-tables bench-comparisons bench-paper clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -25,12 +25,18 @@ $(VENV)/.test: $(BIN)/python pyproject.toml paper/pyproject.toml
 demo: $(VENV)/.demo  ## learn a metric on handwritten digits; leaves model and figure in ./frobmetric-demo
 	$(BIN)/frobmetric demo
 
-lint: $(VENV)/.test  ## ruff and mypy
-	$(BIN)/ruff check .
+lint: $(VENV)/.test  ## formatting, ruff and mypy
+	$(BIN)/ruff format --check --quiet .
+	$(BIN)/ruff check --quiet .
 	$(BIN)/mypy
 
-test: lint  ## lint, types and all tests
-	$(BIN)/python -m pytest -n auto --quiet
+test: lint  ## lint, types and the quick tests of both packages: a few minutes
+	$(BIN)/python -m pytest -n auto --quiet -m "not slow"
+
+test-slow: $(VENV)/.test  ## the long tests: oracles, processes, other programs, data files
+	$(BIN)/python -m pytest -n auto --quiet -m slow
+
+test-all: test test-slow  ## everything
 
 sklearn-matrix: $(BIN)/python  ## check_estimator under each supported scikit-learn
 	@for v in $(SKLEARN); do \
@@ -43,28 +49,28 @@ sklearn-matrix: $(BIN)/python  ## check_estimator under each supported scikit-le
 	done
 
 bench: $(VENV)/.test  ## the speed table beside every rival; needs the data folder in FROBMETRIC_DATA
-	$(BIN)/python -m frobmetric_paper.rivals.setup
+	$(BIN)/python -m frobmetric_paper.baselines.setup
 	$(BIN)/python -m frobmetric_paper.bench.speed --limit 120
 
 bench-sdp: $(VENV)/.test  ## SDPLIB and other SDPs beside their rivals; needs the data folder
 	$(BIN)/python -m pip install --quiet --editable './paper[bench]'
-	$(BIN)/python -m frobmetric_paper.sdp_rivals.setup
+	$(BIN)/python -m frobmetric_paper.baselines.setup csdp sdpa
 	$(BIN)/python -m frobmetric_paper.bench.sdp_speed
 	$(BIN)/python -m frobmetric_paper.bench.sdplib
 
 bench-unfolding: $(VENV)/.test  ## unfolding beside CSDP and Isomap, and the paper's experiments with it
-	$(BIN)/python -m frobmetric_paper.sdp_rivals.setup csdp
+	$(BIN)/python -m frobmetric_paper.baselines.setup csdp
 	$(BIN)/python -m frobmetric_paper.bench.unfolding
 	$(BIN)/frobmetric reproduce mvu
 
 bench-tables: $(VENV)/.test  ## the paper's tables of metrics beside every rival; needs the data folder
-	$(BIN)/python -m frobmetric_paper.rivals.setup lmnn itml
+	$(BIN)/python -m frobmetric_paper.baselines.setup lmnn itml
 	$(BIN)/frobmetric reproduce uci -o paper/results/uci
 	$(BIN)/frobmetric reproduce action -o paper/results/action
 	$(BIN)/frobmetric reproduce lfw -o paper/results/lfw
 
 bench-comparisons: $(VENV)/.test  ## human comparisons, pair learners, kernels and text; needs the data folder
-	$(BIN)/python -m frobmetric_paper.rivals.setup itml
+	$(BIN)/python -m frobmetric_paper.baselines.setup itml
 	$(BIN)/python -m frobmetric_paper.bench.shoes
 	$(BIN)/python -m frobmetric_paper.bench.pair_learners
 	$(BIN)/python -m frobmetric_paper.bench.kernels

@@ -1,10 +1,8 @@
-"""The documentation is true: names exist, examples print what is shown, the tree is the tree."""
+"""The documentation is true: names and files exist, examples print what is shown."""
 
-import ast
 import importlib
 import io
 import re
-import sys
 from contextlib import redirect_stdout
 from dataclasses import fields, is_dataclass
 from pathlib import Path
@@ -14,7 +12,6 @@ import pytest
 import frobmetric
 
 ROOT = Path(__file__).resolve().parents[1]
-PACKAGE = ROOT / "src" / "frobmetric"
 PAGES = [
     "README.md",
     "CHANGELOG.md",
@@ -27,54 +24,9 @@ PAGES = [
     "docs/default_c.md",
     "docs/sdp.md",
     "docs/unfolding.md",
+    "docs/glossary.md",
 ]
-MODULES = sorted(path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py"))
 NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
-BASE = {"numpy", "scipy", "sklearn", "joblib", "threadpoolctl"}
-PRIVATE = {"frobmetric._checks", "frobmetric._parameters", "frobmetric._reporting"}
-#: The rooms, in order: each may import those before it.
-ROOMS = [
-    "core",
-    "solvers",
-    "comparisons",
-    "neighbors",
-    "metric",
-    "sdp",
-    "manifold",
-    "io",
-    "plotting",
-    "cli",
-]
-#: Other packages that each room may import beside the standard library.
-PACKAGES = {
-    "core": {"numpy", "scipy", "threadpoolctl"},
-    "solvers": {"numpy", "scipy", "sklearn.exceptions"},
-    "sdp": {"numpy", "scipy", "sklearn.exceptions"},
-    "_atomic": set(),
-    "_extras": set(),
-    "_checks": {"numpy"},
-    "_parameters": {"numpy", "sklearn"},
-    "_reporting": set(),
-}
-#: Packages that single files may import.
-FILES = {
-    "core/kernels.py": {"numba"},
-    "core/compiled.py": {"numba"},
-    "sdp/cvxpy/solver.py": {"cvxpy"},
-}
-#: Rooms that import optional packages inside functions or by `require`.
-OPTIONAL = {"io", "plotting", "cli"}
-
-
-def _allowed(path):
-    room = path.partition("/")[0].removesuffix(".py")
-    above = ROOMS[: ROOMS.index(room) + 1] if room in ROOMS else ["core", "solvers", room]
-    if room in ("__init__", "__main__"):
-        above = ROOMS
-    private = set() if room == "core" else PRIVATE | {"frobmetric._atomic", "frobmetric._extras"}
-    packages = PACKAGES.get(room, BASE) | FILES.get(path, set())
-    top = {"frobmetric.__version__"} if room in OPTIONAL else set()
-    return packages | {f"frobmetric.{name}" for name in above} | private | top
 
 
 def _read(page):
@@ -130,63 +82,12 @@ def test_files_and_targets_exist(page):
     assert set(re.findall(r"make ([a-z]+(?:-[a-z]+)*)(?=`|  )", text)) <= targets
 
 
-# Architecture
+# Examples
 
 
 def _block(page, head):
-    """The lines of the first fenced block below a heading."""
+    """Return the lines of the first fenced block below a heading."""
     return re.search(rf"^{head}$.*?^```\w*\n(.*?)^```", _read(page), re.M | re.S)[1].splitlines()
-
-
-def _tree():
-    """Every path that the tree of the architecture page names."""
-    folders, paths = [], []
-    for line in _block("docs/architecture.md", "## The tree"):
-        name = line.split()[0]
-        folders[(len(line) - len(line.lstrip())) // 2 :] = [name]
-        paths.append("".join(folders))
-    return paths
-
-
-def test_the_tree_is_the_tree():
-    named = _tree()
-    assert len(set(named)) == len(named)
-    assert [path for path in named if not (ROOT / path).exists()] == []
-    modules = [path for path in named if path.startswith("src/") and path.endswith(".py")]
-    assert sorted(modules) == sorted(f"src/frobmetric/{path}" for path in MODULES)
-
-
-def _nodes(tree, skip):
-    """All nodes below this one, but for those inside nodes of the kinds to skip."""
-    for node in ast.iter_child_nodes(tree):
-        if not isinstance(node, skip):
-            yield node
-            yield from _nodes(node, skip)
-
-
-def _imports(path, skip):
-    """What a file of the package imports, as absolute dotted names."""
-    package = ["frobmetric", *path.relative_to(PACKAGE).parent.parts]
-    for node in _nodes(ast.parse(path.read_text(encoding="utf-8")), skip):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            start = package[: len(package) - node.level + 1] if node.level else []
-            base = ".".join([*start, *([node.module] if node.module else [])])
-            yield from (f"{base}.{alias.name}" for alias in node.names)
-
-
-@pytest.mark.parametrize("path", MODULES)
-def test_rooms_import_what_they_may(path):
-    room, allowed = path.partition("/")[0], _allowed(path)
-    skip = ast.FunctionDef if room in OPTIONAL else ()
-    for name in _imports(PACKAGE / path, skip):
-        steps = name.split(".")
-        prefixes = {".".join(steps[: n + 1]) for n in range(len(steps))}
-        assert steps[0] in sys.stdlib_module_names or prefixes & allowed, name
-
-
-# Examples
 
 
 def _examples():

@@ -29,8 +29,9 @@ from frobmetric.core import (
     Sparse,
     SquaredHinge,
 )
-from frobmetric.sdp import sdpa
-from frobmetric.sdp.sdpa import SDPAError, read_sdpa, write_sdpa
+from frobmetric.core.solution import STATUSES
+from frobmetric.sdp import SDPAAnswer, SDPAError, read_sdpa, solve_sdp, write_sdpa
+from frobmetric.sdp.sdpa import sdpa_objectives, sdpa_status
 from random_problems import blocks, dense_rows, symmetric
 from sdpa_examples import MANUAL
 
@@ -75,7 +76,7 @@ EXAMPLE_2 = """\
 
 @pytest.fixture
 def read(tmp_path):
-    """What a file with this text holds."""
+    """Return a function that reads a text as a file."""
 
     def read_text(text, name="given.dat-s"):
         path = tmp_path / name
@@ -119,7 +120,7 @@ def optimum(problem):
     return best
 
 
-# What is read
+# Reading
 
 
 def test_the_example_of_the_manual(read):
@@ -228,7 +229,7 @@ def test_several_gzip_members(read):
     assert_same(read(both, "x.dat-s.gz"), read(EXAMPLE_2))
 
 
-# What is refused
+# Errors of reading
 
 HEAD = "1 = m\n2\n2 -3\n5.0\n"  # lines 1 to 4
 WRONG = {
@@ -296,7 +297,7 @@ WRONG = {
     "off the diagonal": (
         HEAD + "0 2 1 1 1\n0 2 1 2 0\n",
         6,
-        "has column 2; expected 1, its row, because the block is diagonal; correct the line",
+        "has column 2; expected 1, its row: the block is diagonal; correct the line",
     ),
     "twice": (
         HEAD + "1 2 3 3 1\n0 1 1 1 1\n\n1 2 3 3 2\n",
@@ -366,10 +367,10 @@ def test_any_text_is_read_or_refused(tmp_path_factory, text):
         read_sdpa(path)
     except SDPAError as error:
         message = str(error)
-    assert "from here" not in message  # the line is always found
+    assert "the entries end here" not in message  # the line is always found
 
 
-# What is written
+# Writing
 
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False, min_value=-1e300, max_value=1e300)
 
@@ -402,7 +403,7 @@ def problems(draw):
 @given(problem=problems(), suffix=st.sampled_from(["", ".gz", ".xz"]), comment=st.text(max_size=9))
 def test_a_round_trip_is_exact(tmp_path_factory, problem, suffix, comment):
     path = tmp_path_factory.mktemp("round") / f"x.dat-s{suffix}"
-    write_sdpa(problem, path, comment)
+    write_sdpa(problem, path, comment=comment)
     assert_same(read_sdpa(path), problem)
 
 
@@ -571,7 +572,7 @@ def test_a_file_is_replaced_whole_or_not_at_all(tmp_path, monkeypatch):
     def fail(*args):
         raise OSError("no space left")
 
-    monkeypatch.setattr(sdpa.os, "replace", fail)
+    monkeypatch.setattr(os, "replace", fail)
     with pytest.raises(OSError, match="no space left"):
         write_sdpa(plain(TWO, Equal(2 * ONES)), path)
     assert os.listdir(tmp_path) == [path.name]
@@ -584,6 +585,49 @@ def test_a_file_is_replaced_whole_or_not_at_all(tmp_path, monkeypatch):
 def test_a_missing_folder_is_named(tmp_path):
     with pytest.raises(FileNotFoundError, match="nowhere does not exist; create it"):
         write_sdpa(plain(TWO, Equal(ONES)), tmp_path / "nowhere" / "x.dat-s")
+
+
+# Answers
+
+INFEASIBLE_X = "1\n1\n2\n-1\n0 1 1 1 1\n1 1 1 1 1\n"  # X_11 = -1
+
+
+def test_an_answer_has_the_signs_of_the_format(read):
+    solution = solve_sdp(read(MANUAL), tol=1e-8)
+    answer = SDPAAnswer.from_solution(solution)
+    np.testing.assert_allclose(answer.x, [-1.1, -2.7375, -0.55], atol=1e-4)
+    np.testing.assert_allclose(answer.X[0], [[5.9, -1.375], [-1.375, 1]], atol=1e-4)
+    assert sdpa_objectives(solution.certificate) == pytest.approx((-41.9, -41.9), abs=1e-4)
+    report = answer.as_dict()
+    assert (report["primal"], report["dual"]) == sdpa_objectives(solution.certificate)
+    assert report["bound"] == -solution.certificate.bound
+
+
+def test_statuses_exchange_primal_and_dual(read):
+    solution = solve_sdp(read(INFEASIBLE_X))
+    assert solution.status == "primal_infeasible"
+    report = SDPAAnswer.from_solution(solution).as_dict()
+    assert report["status"] == "dual_infeasible"
+    assert report["primal"] is report["dual"] is report["bound"] is report["sigma"] is None
+    assert {status: sdpa_status(status) for status in STATUSES} == {
+        **dict.fromkeys(STATUSES, "not_converged"),
+        "optimal": "optimal",
+        "primal_infeasible": "dual_infeasible",
+        "dual_infeasible": "primal_infeasible",
+    }
+
+
+def test_diagonal_blocks_of_an_answer_are_diagonals(read, tmp_path):
+    answer = SDPAAnswer.from_solution(
+        solve_sdp(read("1\n1\n-2\n1\n0 1 1 1 1\n1 1 1 1 1\n1 1 2 2 1\n"))
+    )
+    answer.write(tmp_path / "answer")
+    x, *entries = (tmp_path / "answer").read_text().splitlines()
+    assert [float(x)] == answer.x.tolist()
+    assert {tuple(line.split()[:4]) for line in entries} <= {
+        (matrix, "1", i, i) for matrix in "12" for i in "12"
+    }
+    np.testing.assert_allclose(answer.X[0], [1, 0], atol=1e-5)
 
 
 # SDPLIB
@@ -608,6 +652,7 @@ def sizes_of(cone):
     return [part.n if len(part.shape) == 2 else -part.n for part in cones]
 
 
+@pytest.mark.slow
 def test_sdplib_reads(sdplib, listed):
     paths = sorted(sdplib.glob("*.dat-s.xz"))
     assert paths

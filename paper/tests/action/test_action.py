@@ -7,11 +7,11 @@ import scipy.sparse
 from frobmetric_paper import action
 from frobmetric_paper.action import histograms
 from frobmetric_paper.action.bottleneck import InformationBottleneck
+from frobmetric_paper.baselines import METRIC, TABLE
 from frobmetric_paper.classification import published
 from frobmetric_paper.classification.measure import Run
-from frobmetric_paper.data.labelled import DatasetNotFound
+from frobmetric_paper.data.labelled import DatasetNotFoundError
 from frobmetric_paper.data.raw import Sequences, WordCounts
-from frobmetric_paper.rivals import RIVALS, TABLE
 
 SMALL = action.Size(n_words=50, n_bins=12)
 
@@ -65,7 +65,7 @@ def test_numbers_of_other_data_are_not_in_the_table():
 
 def test_some_cells_of_the_paper():
     paper = published(action.PAPER_ERRORS, action.PAPER_SECONDS, action.PAPER_SETS)
-    assert set(paper) <= {RIVALS[name].paper_name for name in TABLE}
+    assert set(paper) <= {METRIC[name].paper_name for name in TABLE}
     kth, weizmann = paper["FrobMetric"].values()
     assert (kth.error, kth.std, kth.seconds) == (7.03, 1.46, 289.58)
     assert (weizmann.error, weizmann.std, weizmann.seconds) == (0.59, 0.20, 169.30)
@@ -189,7 +189,7 @@ def test_a_run_of_features(data_folder):
 
 @pytest.mark.parametrize("name", action.SETS)
 def test_absent_files_are_said(name, tmp_path):
-    with pytest.raises(DatasetNotFound, match=f"{name}.*npz is not in"):
+    with pytest.raises(DatasetNotFoundError, match=f"{name}.*npz is not in"):
         by_name(data=tmp_path)[name].load(0)
 
 

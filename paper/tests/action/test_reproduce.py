@@ -13,10 +13,10 @@ from frobmetric._extras import MissingExtraError
 from frobmetric.cli.app import app
 from frobmetric_paper import action
 from frobmetric_paper.action.histograms import Merged
+from frobmetric_paper.baselines import MetricBaseline
 from frobmetric_paper.classification import report
 from frobmetric_paper.command import COMMANDS
-from frobmetric_paper.data.labelled import DatasetNotFound, Split
-from frobmetric_paper.rivals import Rival
+from frobmetric_paper.data.labelled import DatasetNotFoundError, Split
 
 EXPERIMENT = action.experiment
 FEW = ("--methods", "euclid,frob")
@@ -35,7 +35,7 @@ class FakeFit:
 
 
 class Fake:
-    """Stands in for all that takes time: `Rival.fit` and `merged_words`."""
+    """Stands in for all that takes time: `MetricBaseline.fit` and `merged_words`."""
 
     def __init__(self):
         self.fits, self.merges, self.instead = [], [], {}
@@ -60,7 +60,7 @@ def fake(monkeypatch):
     def fit(self, X, y=None, **more):
         return fake.fit(self.name)
 
-    monkeypatch.setattr(Rival, "fit", fit)
+    monkeypatch.setattr(MetricBaseline, "fit", fit)
     monkeypatch.setattr(action, "merged_words", fake.merge)
     monkeypatch.setattr(action, "experiment", small_experiment)
     return fake
@@ -78,7 +78,7 @@ def small_experiment(**more):
 
 def made_up(name, seed):
     if name == "msr_action3d":
-        raise DatasetNotFound("the data file msr_action3d.npz is not there")
+        raise DatasetNotFoundError("the data file msr_action3d.npz is not there")
     y = np.tile([0, 1, 2], 20)
     X = np.random.default_rng(seed).normal(size=(60, 3)) + 2 * y[:, None]
     return Split(name, X[:30], y[:30], X[30:40], y[30:40], X[40:], y[40:]), None
@@ -209,7 +209,7 @@ def test_ctrl_c_leaves_what_is_finished_and_says_how_to_go_on(fake, what):
 
 
 def test_missing_data_are_said_and_the_rest_goes_on(fake):
-    fake.instead = {"words": DatasetNotFound("the data file r8_counts.npz is not there")}
+    fake.instead = {"words": DatasetNotFoundError("the data file r8_counts.npz is not there")}
     result = run(*FEW)
     for name in ("msr_action3d", "words"):
         assert f"warning: {name} was left out: the data file" in result.stderr
@@ -218,7 +218,7 @@ def test_missing_data_are_said_and_the_rest_goes_on(fake):
 
 
 def test_nothing_that_can_be_run_is_an_error(fake):
-    fake.instead = {"words": DatasetNotFound("the data file r8_counts.npz is not there")}
+    fake.instead = {"words": DatasetNotFoundError("the data file r8_counts.npz is not there")}
     run("--only", "msr_action3d", "--only", "words", code=3)
     run("--only", "words", code=3)
 

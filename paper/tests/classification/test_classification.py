@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from frobmetric_paper import classification
+from frobmetric_paper.baselines import ProgramFailedError, ProgramMissingError, TimeLimitError
 from frobmetric_paper.classification import Column, Published, TableExperiment, measure
 from frobmetric_paper.classification.measure import MAIN, Cell, Run, Task, make_task, measure_map
 from frobmetric_paper.classification.report import Summary, compare, is_far
-from frobmetric_paper.data.labelled import DatasetNotFound, Split
+from frobmetric_paper.data.labelled import DatasetNotFoundError, Split
 from frobmetric_paper.harness.run import ProgressListener, Runner
 from frobmetric_paper.harness.summary import binomial_std
 from frobmetric_paper.harness.task import Store
-from frobmetric_paper.rivals import RivalFailed, RivalMissing, TimeLimitExceeded
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,20 +21,17 @@ class FakeFit:
     """A map that multiplies, or the majority of the training labels."""
 
     L: np.ndarray
-    answer: int = 0
+    predictions: dict
     seconds: float = 0.5
-    detail: dict = field(default_factory=lambda: {"gap": float("inf"), "told": "much"})
+    detail: dict = field(default_factory=lambda: {"gap": float("inf"), "stderr": "much"})
 
     def transform(self, X):
         return X @ self.L
 
-    def predict(self, X):
-        return np.full(len(X), self.answer)
-
 
 @dataclass(frozen=True, eq=False)
-class FakeRival:
-    """Has the interface of `Rival`; weighs the second feature by `weight`, if that is searched."""
+class FakeBaseline:
+    """A `MetricBaseline` that weighs the second feature by `weight`, if that is searched."""
 
     name: str = "a"
     label: str = "A"
@@ -47,7 +44,7 @@ class FakeRival:
     instead: dict = field(default_factory=dict)  # number of the fit -> error
     fits: list = field(default_factory=list)
 
-    def fit(self, X, y=None, *, triplets=None, parameters=None, limit=600.0, seed=0, threads=None):
+    def fit(self, X, y=None, *, triplets, queries, parameters=None, limit, seed, threads):
         self.fits.append(
             {
                 "X": X,
@@ -62,10 +59,12 @@ class FakeRival:
         if error:
             raise error
         if self.seconds > limit:
-            raise TimeLimitExceeded(limit)
+            raise TimeLimitError(limit)
         weight = (parameters or {}).get("weight", 1.0)
         L = np.diag([1.0, weight] + [1.0] * (X.shape[1] - 2))
-        return FakeFit(L, answer=np.bincount(y).argmax(), seconds=self.seconds)
+        most = np.bincount(y).argmax()
+        labels = {name: np.full(len(Z), most) for name, Z in queries.items()}
+        return FakeFit(L, labels, self.seconds)
 
 
 class Calls(ProgressListener):
@@ -102,7 +101,7 @@ def conduct(tmp_path, monkeypatch):
 
     def conduct(columns, methods, limit=60.0, budget=1000.0, only=(), names=()):
         known = {method.name: method for method in methods}
-        monkeypatch.setattr(classification, "RIVALS", known)
+        monkeypatch.setattr(classification, "METRIC", known)
         monkeypatch.setattr(classification, "TABLE", tuple(known))
         order = tuple(column.name for column in columns)
         table = TableExperiment("made-up", tmp_path, tuple(columns), order)
@@ -113,10 +112,10 @@ def conduct(tmp_path, monkeypatch):
     return conduct
 
 
-def compute(rival, run, refits=False, limit=60.0, budget=1000.0):
-    task = make_task(rival, make_column(refits=refits), 0, run, 1)
+def compute(baseline, run, refits=False, limit=60.0, budget=1000.0):
+    task = make_task(baseline, make_column(refits=refits), 0, run, 1)
     known = {"task": task, "label": "A", "limit": limit, "outcome": "done"}
-    return Cell(**known | measure.measure_run(rival, task, run, limit, budget))
+    return Cell(**known | measure.measure_run(baseline, task, run, limit, budget))
 
 
 # The choice of parameters
@@ -126,18 +125,18 @@ WEIGHTS = (1.0, 3.0, 0.01, 0.001)
 
 
 def test_the_smallest_validation_error_is_chosen_and_the_earlier_in_a_tie(run):
-    rival = FakeRival(search={"weight": WEIGHTS})
-    cell = compute(rival, run)
+    baseline = FakeBaseline(search={"weight": WEIGHTS})
+    cell = compute(baseline, run)
     errors = [attempt["validation_error"] for attempt in cell.tries]
     assert [attempt["parameters"]["weight"] for attempt in cell.tries] == list(WEIGHTS)
     assert errors[2] == errors[3] == min(errors) == cell.validation_error < errors[0]
     assert cell.parameters == {"weight": 0.01}
-    assert {fit["seed"] for fit in rival.fits} == {0}
+    assert {fit["seed"] for fit in baseline.fits} == {0}
 
 
 def test_later_fits_may_fail_or_be_over_the_limit(run):
-    instead = {0: RivalFailed("no\nmatrix"), 2: TimeLimitExceeded(60.0)}
-    cell = compute(FakeRival(search={"weight": WEIGHTS}, instead=instead), run)
+    instead = {0: ProgramFailedError("no\nmatrix"), 2: TimeLimitError(60.0)}
+    cell = compute(FakeBaseline(search={"weight": WEIGHTS}, instead=instead), run)
     assert [each["outcome"] for each in cell.tries] == ["failed", "done", "limit", "done"]
     assert cell.tries[0]["remark"] == "matrix"
     assert (cell.outcome, cell.parameters) == ("done", {"weight": 0.001})
@@ -146,7 +145,7 @@ def test_later_fits_may_fail_or_be_over_the_limit(run):
 
 
 def test_a_first_fit_over_the_limit_ends_the_search(run):
-    cell = compute(FakeRival(search={"weight": WEIGHTS}, instead={0: TimeLimitExceeded(5.0)}), run)
+    cell = compute(FakeBaseline(search={"weight": WEIGHTS}, instead={0: TimeLimitError(5.0)}), run)
     assert [each["outcome"] for each in cell.tries] == ["limit"]
     assert (cell.outcome, cell.remark) == ("limit", "> 5 s")
 
@@ -154,24 +153,26 @@ def test_a_first_fit_over_the_limit_ends_the_search(run):
 @pytest.mark.parametrize(
     ("error", "outcome", "remark"),
     [
-        (TimeLimitExceeded(5.0), "limit", "> 5 s"),
-        (RivalFailed("x\ny"), "failed", "y"),
-        (RivalMissing("get it"), "missing", "get it"),
+        (TimeLimitError(5.0), "limit", "> 5 s"),
+        (ProgramFailedError("x\ny"), "failed", "y"),
+        (ProgramMissingError("get it"), "missing", "get it"),
     ],
 )
 def test_no_answer_at_all_is_an_outcome(error, outcome, remark, conduct):
-    _, (column,), _ = conduct([make_column(n_runs=1)], [FakeRival(instead={0: error})], limit=5.0)
+    _, (column,), _ = conduct(
+        [make_column(n_runs=1)], [FakeBaseline(instead={0: error})], limit=5.0
+    )
     (cell,) = column.cells
     assert (cell.outcome, cell.remark, cell.test_error) == (outcome, remark, None)
 
 
 def test_a_search_ends_at_its_budget(run):
-    rival = FakeRival(search={"weight": WEIGHTS})
-    part = compute(rival, run, budget=0.75)
+    baseline = FakeBaseline(search={"weight": WEIGHTS})
+    part = compute(baseline, run, budget=0.75)
     assert len(part.tries) == 2
     assert part.is_done
     assert "ended after 2 fits" in part.remark
-    assert compute(rival, run).remark == ""
+    assert compute(baseline, run).remark == ""
 
 
 # What methods get
@@ -188,21 +189,21 @@ def test_every_method_gets_data_of_unit_scale(run):
 def test_only_those_of_all_features_get_them():
     run, widths = Run.from_splits(make_split(), make_split(d=5)), {}
     for features in ("all", "reduced"):
-        rival = FakeRival(features=features)
-        compute(rival, run)
-        widths[features] = rival.fits[0]["X"].shape[1]
+        baseline = FakeBaseline(features=features)
+        compute(baseline, run)
+        widths[features] = baseline.fits[0]["X"].shape[1]
     assert widths == {"all": 5, "reduced": 2}
     assert run.sizes["dimension"] == 5
     assert run.sizes["dimension after PCA"] == 2
-    whole = Run.from_splits(make_split()).split(FakeRival(features="all"))
+    whole = Run.from_splits(make_split()).split(FakeBaseline(features="all"))
     assert whole.X_train.shape[1] == 2
 
 
 def test_triplets_are_mined_once_for_all_that_learn_from_them(conduct):
     methods = [
-        FakeRival("a", learns_from="triplets", search={"weight": (1.0, 0.1)}),
-        FakeRival("b", learns_from="triplets"),
-        FakeRival("c"),
+        FakeBaseline("a", learns_from="triplets", search={"weight": (1.0, 0.1)}),
+        FakeBaseline("b", learns_from="triplets"),
+        FakeBaseline("c"),
     ]
     conduct([make_column(n_runs=1)], methods)
     first, second, third = (method.fits for method in methods)
@@ -212,18 +213,18 @@ def test_triplets_are_mined_once_for_all_that_learn_from_them(conduct):
 
 
 def test_learning_again_uses_the_validation_part(run):
-    rival = FakeRival(search={"weight": WEIGHTS}, learns_from="triplets")
-    once, again = compute(rival, run), compute(rival, run, refits=True)
-    assert len(rival.fits[-1]["X"]) == 30
-    assert rival.fits[-1]["parameters"] == {"weight": 0.01}
-    assert rival.fits[-1]["triplets"].n_triplets == 30 * 9
+    baseline = FakeBaseline(search={"weight": WEIGHTS}, learns_from="triplets")
+    once, again = compute(baseline, run), compute(baseline, run, refits=True)
+    assert len(baseline.fits[-1]["X"]) == 30
+    assert baseline.fits[-1]["parameters"] == {"weight": 0.01}
+    assert baseline.fits[-1]["triplets"].n_triplets == 30 * 9
     assert again.validation_error == once.validation_error
     assert again.rules[MAIN]["validation"] == once.validation_error
     assert again.total_seconds == once.total_seconds + 0.5
 
 
 def test_learning_again_over_the_limit_is_said(run):
-    cell = compute(FakeRival(instead={1: TimeLimitExceeded(60.0)}), run, refits=True)
+    cell = compute(FakeBaseline(instead={1: TimeLimitError(60.0)}), run, refits=True)
     assert cell.outcome == "limit"
     assert cell.remark == "> 60 s when it learned from the validation part too"
     assert cell.total_seconds == pytest.approx(60.5)
@@ -233,7 +234,7 @@ def test_learning_again_over_the_limit_is_said(run):
 
 
 def test_a_cell_has_every_measure(run):
-    cell = compute(FakeRival(search={"weight": (0.001,)}), run)
+    cell = compute(FakeBaseline(search={"weight": (0.001,)}), run)
     assert cell.test_error == cell.rules[MAIN]["test"] == cell.best_rule_error
     assert cell.test_error == cell.wrong.count("1") / len(cell.wrong)
     assert len(cell.wrong) == 10
@@ -243,7 +244,7 @@ def test_a_cell_has_every_measure(run):
 
 
 def test_a_classifier_is_judged_by_its_prediction(run):
-    cell = compute(FakeRival(answers="classes"), run)
+    cell = compute(FakeBaseline(answers="classes"), run)
     y = run.reduced.y_test
     assert cell.test_error == np.mean(y != 0)
     assert cell.wrong == "".join(str(int(each != 0)) for each in y)
@@ -257,7 +258,7 @@ def test_the_best_rule_is_chosen_on_the_validation_part(run, monkeypatch):
 
     rules = {MAIN: measure.RULES[MAIN], "threshold": last_feature}
     monkeypatch.setattr(measure, "RULES", rules)
-    cell = compute(FakeRival(), run)
+    cell = compute(FakeBaseline(), run)
     assert set(cell.rules) == {MAIN, "threshold"}
     assert cell.best_rule == "threshold"
     assert cell.best_rule_error == cell.rules["threshold"]["test"] < cell.test_error
@@ -277,7 +278,7 @@ def test_recall_and_clusters_of_known_points():
 
 def test_the_order_is_columns_then_methods_then_runs(conduct):
     begun, results, interrupted = conduct(
-        [make_column("one"), make_column("two", n_runs=1)], [FakeRival("a"), FakeRival("b")]
+        [make_column("one"), make_column("two", n_runs=1)], [FakeBaseline("a"), FakeBaseline("b")]
     )
     assert begun == [
         ("one", "a", 0),
@@ -293,7 +294,7 @@ def test_the_order_is_columns_then_methods_then_runs(conduct):
 
 
 def test_what_is_finished_is_not_done_again(conduct):
-    work = [make_column()], [FakeRival(search={"weight": WEIGHTS})]
+    work = [make_column()], [FakeBaseline(search={"weight": WEIGHTS})]
     _, first, _ = conduct(*work)
     begun, again, _ = conduct(*work)
     assert begun == []
@@ -302,13 +303,13 @@ def test_what_is_finished_is_not_done_again(conduct):
 
 def test_an_interrupted_run_gives_what_is_finished_and_goes_on(conduct):
     columns = [make_column("one"), make_column("two")]
-    fails = FakeRival("b", instead={1: KeyboardInterrupt()})
-    begun, results, interrupted = conduct(columns, [FakeRival("a"), fails])
+    fails = FakeBaseline("b", instead={1: KeyboardInterrupt()})
+    begun, results, interrupted = conduct(columns, [FakeBaseline("a"), fails])
     assert interrupted
     assert begun[-1] == ("one", "b", 1)
     assert [cell.outcome for cell in results[0].cells] == ["done", "done", "done", "skipped"]
     assert results[0].cells[-1].remark == "not run yet"
-    begun, results, interrupted = conduct(columns, [FakeRival("a"), FakeRival("b")])
+    begun, results, interrupted = conduct(columns, [FakeBaseline("a"), FakeBaseline("b")])
     assert begun[:2] == [("one", "b", 1), ("two", "a", 0)]
     assert not interrupted
     assert all(cell.is_done for result in results for cell in result.cells)
@@ -319,7 +320,7 @@ def test_ctrl_c_while_data_are_read(conduct):
         raise KeyboardInterrupt
 
     column = replace(make_column("one"), load=load)
-    begun, results, interrupted = conduct([column, make_column("two")], [FakeRival()])
+    begun, results, interrupted = conduct([column, make_column("two")], [FakeBaseline()])
     assert (begun, interrupted) == ([], True)
     assert "interrupted" in results[0].reason
     assert results[1].reason == "not run yet"
@@ -327,32 +328,32 @@ def test_ctrl_c_while_data_are_read(conduct):
 
 @pytest.mark.parametrize("change", ["data", "search", "refits"])
 def test_another_task_is_done_anew(change, conduct):
-    column, rival = make_column(n_runs=1), FakeRival()
-    conduct([column], [rival])
+    column, baseline = make_column(n_runs=1), FakeBaseline()
+    conduct([column], [baseline])
     if change == "data":
         column = make_column(n_runs=1, seed=5)
     elif change == "search":
-        rival = FakeRival(search={"weight": (1.0,)})
+        baseline = FakeBaseline(search={"weight": (1.0,)})
     else:
         column = replace(column, refits=True)
-    assert len(conduct([column], [rival])[0]) == 1
+    assert len(conduct([column], [baseline])[0]) == 1
 
 
 def test_a_search_that_was_cut_short_is_done_anew_with_more_time(conduct):
-    def rival():
-        return FakeRival(search={"weight": WEIGHTS}, instead={2: TimeLimitExceeded(5.0)})
+    def baseline():
+        return FakeBaseline(search={"weight": WEIGHTS}, instead={2: TimeLimitError(5.0)})
 
     column = make_column(n_runs=1)
-    conduct([column], [rival()], limit=5.0)
-    assert conduct([column], [rival()], limit=5.0)[0] == []
-    whole = FakeRival(search={"weight": WEIGHTS})
+    conduct([column], [baseline()], limit=5.0)
+    assert conduct([column], [baseline()], limit=5.0)[0] == []
+    whole = FakeBaseline(search={"weight": WEIGHTS})
     _, results, _ = conduct([column], [whole], limit=50.0)
     assert len(whole.fits) == 4
     assert results[0].cells[0].remark == ""
 
 
 def test_a_method_over_the_limit_in_its_first_run_is_not_tried_again(conduct):
-    methods = [FakeRival("a", seconds=9.0), FakeRival("b")]
+    methods = [FakeBaseline("a", seconds=9.0), FakeBaseline("b")]
     begun, results, _ = conduct([make_column(n_runs=3)], methods, limit=5.0)
     assert begun == [("one", "a", 0), ("one", "b", 0), ("one", "b", 1), ("one", "b", 2)]
     assert [cell.outcome for cell in results[0].of("a")] == ["limit", "skipped", "skipped"]
@@ -360,25 +361,25 @@ def test_a_method_over_the_limit_in_its_first_run_is_not_tried_again(conduct):
 
 
 def test_a_failure_is_tried_again_in_the_next_run(conduct):
-    rival = FakeRival(instead={0: RivalFailed("by chance")})
-    _, results, _ = conduct([make_column()], [rival])
+    baseline = FakeBaseline(instead={0: ProgramFailedError("by chance")})
+    _, results, _ = conduct([make_column()], [baseline])
     assert [cell.outcome for cell in results[0].cells] == ["failed", "done"]
 
 
 def test_the_budget_ends_the_runs_of_a_method_on_a_data_set(conduct):
     columns = [make_column("one", n_runs=4), make_column("two", n_runs=1)]
-    begun, results, _ = conduct(columns, [FakeRival(seconds=4.0)], budget=7.0)
+    begun, results, _ = conduct(columns, [FakeBaseline(seconds=4.0)], budget=7.0)
     assert [number for name, _, number in begun if name == "one"] == [0, 1]
     assert ("two", "a", 0) in begun
     last = results[0].cells[-1]
     assert (last.outcome, last.remark) == ("skipped", "the budget of 7 s was used up by 2 runs")
-    more, results, _ = conduct(columns, [FakeRival(seconds=4.0)], budget=70.0)
+    more, results, _ = conduct(columns, [FakeBaseline(seconds=4.0)], budget=70.0)
     assert more == [("one", "a", 2), ("one", "a", 3)]
 
 
 def test_only_what_is_chosen_is_done_and_the_rest_found(conduct):
     columns = [make_column("one"), make_column("two"), make_column("three")]
-    methods = [FakeRival("a"), FakeRival("b")]
+    methods = [FakeBaseline("a"), FakeBaseline("b")]
     conduct(columns, methods, only=["one"], names=["a"])
     begun, results, _ = conduct(columns, methods, only=["two"], names=["b"])
     assert begun == [("two", "b", 0), ("two", "b", 1)]
@@ -388,10 +389,10 @@ def test_only_what_is_chosen_is_done_and_the_rest_found(conduct):
 
 def test_data_that_cannot_be_had_are_a_reason(conduct):
     def load(run):
-        raise DatasetNotFound("the file is not there")
+        raise DatasetNotFoundError("the file is not there")
 
     column = replace(make_column("one"), load=load)
-    begun, results, _ = conduct([column, make_column("two", n_runs=1)], [FakeRival()])
+    begun, results, _ = conduct([column, make_column("two", n_runs=1)], [FakeBaseline()])
     assert (results[0].cells, results[0].reason) == ([], "the file is not there")
     assert begun == [("two", "a", 0)]
 
@@ -499,6 +500,6 @@ def test_explanations_go_from_special_to_general(tmp_path):
     assert table.explain("a", "one") == "both method"
     assert table.explain("a", "two") == "method column"
     assert table.explain("b", "one") == ""
-    assert table.published(FakeRival("a", paper_name="A"), "one").error == 1.0
-    assert table.published(FakeRival("A"), "one").error == 1.0
-    assert table.published(FakeRival("a"), "one") is None
+    assert table.published(FakeBaseline("a", paper_name="A"), "one").error == 1.0
+    assert table.published(FakeBaseline("A"), "one").error == 1.0
+    assert table.published(FakeBaseline("a"), "one") is None

@@ -57,7 +57,8 @@ class Balanced(HTMLParser):
 def test_what_is_empty_is_left_out():
     values = {"small": "", "n": "3", "first": "", "second": "a table", "third": ""}
     assert fill(TEMPLATE, values) == (
-        "# Title\n\nText with 3 points.\n\n## First\n\nExplained.\n\na table\n\n## Last\n\nAlways.\n"
+        "# Title\n\nText with 3 points.\n\n## First\n\nExplained.\n\na table\n\n"
+        "## Last\n\nAlways.\n"
     )
     below = fill(TEMPLATE, values | {"second": "", "third": "x"})
     assert "## First\n\nExplained.\n\n### Detail\n\nx\n\n## Last" in below

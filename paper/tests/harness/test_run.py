@@ -6,6 +6,7 @@ from typing import ClassVar
 
 import pytest
 
+from frobmetric_paper.baselines import ProgramFailedError, ProgramMissingError, TimeLimitError
 from frobmetric_paper.harness import task
 from frobmetric_paper.harness.run import (
     ProgressListener,
@@ -15,7 +16,6 @@ from frobmetric_paper.harness.run import (
     n_tries,
 )
 from frobmetric_paper.harness.task import Store, as_json, checksum
-from frobmetric_paper.rivals import RivalFailed, RivalMissing, TimeLimitExceeded
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,7 +107,7 @@ def test_another_task_is_done_anew_and_keeps_the_first(change, store):
 
 
 def test_a_limit_is_tried_again_only_with_more_time(store):
-    slow = failing(TimeLimitExceeded(2))
+    slow = failing(TimeLimitError(2))
     cell, _ = run(store, make_task(), slow, limit=2)
     assert (cell.outcome, cell.remark) == ("limit", "> 2 s")
     for limit in (2, 1):
@@ -118,7 +118,8 @@ def test_a_limit_is_tried_again_only_with_more_time(store):
 
 
 @pytest.mark.parametrize(
-    ("error", "outcome"), [(RivalMissing("no a"), "missing"), (RivalFailed("1\n2\nwhy"), "failed")]
+    ("error", "outcome"),
+    [(ProgramMissingError("no a"), "missing"), (ProgramFailedError("1\n2\nwhy"), "failed")],
 )
 def test_what_cannot_run_is_said_and_tried_next_time(error, outcome, store):
     cell, _ = run(store, make_task(), failing(error))
@@ -150,7 +151,7 @@ def test_ctrl_c_ends_the_work_and_keeps_what_is_finished(store):
 
 
 def test_a_detail_without_infinity():
-    detail = {"gap": float("inf"), "told": "much", "rank": 3}
+    detail = {"gap": float("inf"), "stderr": "much", "rank": 3}
     assert as_json(detail) == {"gap": None, "rank": 3}
 
 

@@ -12,6 +12,7 @@ from sklearn.metrics import roc_auc_score
 
 from drawn_faces import write_faces
 from frobmetric_paper import lfw
+from frobmetric_paper.baselines import ProgramFailedError, ProgramMissingError, TimeLimitError
 from frobmetric_paper.data.pairs import FacePairs, load_faces
 from frobmetric_paper.harness.run import Runner, first_parameters
 from frobmetric_paper.harness.task import Store
@@ -30,9 +31,6 @@ from frobmetric_paper.lfw.faces import (
 )
 from frobmetric_paper.lfw.methods import FROB, METHODS, Method, Setup, decide, score
 from frobmetric_paper.lfw.report import RATES, RuleMean, mean_curve
-from frobmetric_paper.rivals import Fitted, RivalFailed, RivalMissing, TimeLimitExceeded
-from frobmetric_paper.rivals.from_pairs import ITML, LDML
-from frobmetric_paper.rivals.ldml import learn_from_pairs
 
 SMALL = Recipe(n_dimensions=10, n_neighbors=3, n_triplets=300, C=10.0, prior=None)
 
@@ -337,28 +335,12 @@ def test_every_learner_learns(faces, name):
     setup = method.setup(SMALL, values)
     try:
         W, fitted = method.map(images, split, setup, 60.0, 1)
-    except RivalMissing as error:
+    except ProgramMissingError as error:
         pytest.skip(str(error))
     assert W.shape[0] == len(faces.X)
     assert fitted.seconds > 0
     scores = score(W, split, split.test, (5,))["distance"]
     assert roc_auc_score(split.test.same, scores) > 0.6
-
-
-def test_ldml_from_pairs_is_what_it_is(rng):
-    X, pairs = rng.normal(size=(40, 3)), rng.permutation(40).reshape(-1, 2)
-    same = np.arange(20) < 10
-    fitted = LDML.fit(X, pairs=(pairs, same), limit=60.0, threads=1)
-    L, _, detail = learn_from_pairs(X, pairs, same)
-    np.testing.assert_allclose(fitted.L @ fitted.L.T, L @ L.T, atol=1e-9)
-    assert fitted.detail["loss"] == pytest.approx(detail["loss"])
-    assert isinstance(fitted, Fitted)
-
-
-def test_pairs_are_asked_for(rng):
-    with pytest.raises(ValueError, match=r"ldml learns from pairs; give pairs=\(rows, same\)"):
-        LDML.fit(rng.normal(size=(6, 2)), np.arange(6) % 2)
-    assert (LDML.learns_from, ITML.learns_from) == ("pairs", "pairs")
 
 
 # The choice
@@ -422,14 +404,15 @@ def test_values_without_an_answer_are_passed_over(tmp_path, monkeypatch):
     results, _ = chosen(
         tmp_path,
         monkeypatch,
-        lambda setup: 1.0 if setup.recipe.C == 1.0 else TimeLimitExceeded(60.0),
+        lambda setup: 1.0 if setup.recipe.C == 1.0 else TimeLimitError(60.0),
         {"C": (1.0, 3.0, 2.0)},
     )
     assert results.choice("frob", "people").setup.recipe.C == 1.0
 
 
 @pytest.mark.parametrize(
-    ("error", "outcome"), [(RivalFailed("why"), "failed"), (RivalMissing("none"), "missing")]
+    ("error", "outcome"),
+    [(ProgramFailedError("why"), "failed"), (ProgramMissingError("none"), "missing")],
 )
 def test_a_method_that_has_no_answer_at_first(tmp_path, monkeypatch, error, outcome):
     results, made = chosen(tmp_path, monkeypatch, lambda setup: error, {"C": (1.0, 3.0)})

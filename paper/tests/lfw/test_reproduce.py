@@ -14,6 +14,7 @@ from drawn_faces import write_faces
 from frobmetric._extras import MissingExtraError
 from frobmetric.cli.app import app
 from frobmetric_paper import lfw
+from frobmetric_paper.baselines import ProgramMissingError, TimeLimitError
 from frobmetric_paper.command import COMMANDS
 from frobmetric_paper.harness.run import Runner
 from frobmetric_paper.harness.task import Store, done
@@ -21,7 +22,6 @@ from frobmetric_paper.lfw import Cell, report
 from frobmetric_paper.lfw.faces import MAIN, Recipe
 from frobmetric_paper.lfw.methods import METHODS
 from frobmetric_paper.lfw.report import RuleMean, mean_curve, rule_name
-from frobmetric_paper.rivals import RivalMissing, TimeLimitExceeded
 
 FIGURES = ("roc.png", "triplets.png")
 SMALL = lfw.FaceExperiment(
@@ -243,8 +243,8 @@ def test_ctrl_c_before_the_choice_is_made(calls):
 @pytest.mark.parametrize(
     ("error", "words"),
     [
-        (RivalMissing("whitened cannot run here: it is not there"), "not installed"),
-        (TimeLimitExceeded(7.0), "&gt; 7 s"),
+        (ProgramMissingError("whitened cannot run here: it is not there"), "not installed"),
+        (TimeLimitError(7.0), "&gt; 7 s"),
     ],
 )
 def test_a_method_without_an_answer_says_so(calls, finished, error, words):
@@ -260,7 +260,7 @@ def test_a_method_without_an_answer_says_so(calls, finished, error, words):
 def test_a_method_over_the_limit_in_a_fold_is_not_tried_again(calls, finished):
     for file in Path("lfw/cells").glob("fold*-whitened-*"):
         file.unlink()
-    calls.instead["whitened", "fold0"] = TimeLimitExceeded(7.0)
+    calls.instead["whitened", "fold0"] = TimeLimitError(7.0)
     run()
     assert [task.split for task in calls if task.method == "whitened"] == ["fold0"]
     assert "\\> 7 s" in pages()[0]

@@ -7,14 +7,13 @@ import pytest
 
 from frobmetric.manifold import neighbor_graph
 from frobmetric_paper import mvu
-from frobmetric_paper.data.labelled import DatasetNotFound
-from frobmetric_paper.embedders import Embedded, Embedder
+from frobmetric_paper.baselines import Embedded, EmbeddingBaseline, TimeLimitError
+from frobmetric_paper.data.labelled import DatasetNotFoundError
 from frobmetric_paper.harness.run import ProgressListener, Runner
 from frobmetric_paper.harness.task import Store
 from frobmetric_paper.mvu import Part, Points, Scale, UnfoldingExperiment, measure, plan
 from frobmetric_paper.mvu.report import PAPER_SPREAD
 from frobmetric_paper.mvu.spread import EVENNESS, at_unit_scale
-from frobmetric_paper.rivals import TimeLimitExceeded
 
 
 class Calls(ProgressListener):
@@ -35,7 +34,7 @@ class Projection:
         if self.error:
             raise self.error
         if self.seconds(len(X)) > limit:
-            raise TimeLimitExceeded(limit)
+            raise TimeLimitError(limit)
         return Embedded(X[:, :n_components], self.seconds(len(X)))
 
 
@@ -49,7 +48,8 @@ def small(*methods, sizes=(30,), seed=0):
     rng = np.random.default_rng(seed)
     sets = [Points(rng.normal(size=(n, 3)), np.arange(n), "number") for n in sizes]
     named = tuple(
-        Embedder(name, name, method) for name, method in zip("abc", methods, strict=False)
+        EmbeddingBaseline(name=name, method=method)
+        for name, method in zip("abc", methods, strict=False)
     )
     return Part("small", "Small", 6, 1e5, lambda: sets, len(sizes), named)
 
@@ -114,7 +114,7 @@ def test_ctrl_c_while_points_are_read(store):
 
 def test_points_that_cannot_be_had_are_a_reason(store):
     def points():
-        raise DatasetNotFound("the file is not there")
+        raise DatasetNotFoundError("the file is not there")
 
     begun, result = done(replace(small(Projection()), points=points), store)
     assert (begun, result.cells, result.reason) == ([], [], "the file is not there")

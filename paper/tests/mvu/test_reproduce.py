@@ -11,16 +11,20 @@ from typer.testing import CliRunner
 from frobmetric._extras import MissingExtraError
 from frobmetric.cli.app import app
 from frobmetric_paper import mvu
+from frobmetric_paper.baselines import (
+    Embedded,
+    EmbeddingBaseline,
+    ProgramMissingError,
+    TimeLimitError,
+)
 from frobmetric_paper.command import COMMANDS
-from frobmetric_paper.embedders import Embedded, Embedder
 from frobmetric_paper.mvu import report
-from frobmetric_paper.rivals import RivalMissing, TimeLimitExceeded
 
 FIGURES = ("data", "embeddings", "quality", "spread")
 
 
 class Fake:
-    """Stands in for `Embedder.embed`: a projection, at once; some methods do something else."""
+    """Stands in for `EmbeddingBaseline.embed`: a projection; some methods do something else."""
 
     def __init__(self):
         self.calls, self.instead = [], {}
@@ -45,7 +49,7 @@ def fake(monkeypatch):
     def embed(self, *arguments):
         return fake(*arguments, name=self.name)
 
-    monkeypatch.setattr(Embedder, "embed", embed)
+    monkeypatch.setattr(EmbeddingBaseline, "embed", embed)
     return fake
 
 
@@ -144,7 +148,7 @@ def test_the_page_says_how_it_was_made(fake, teapot_folder):
 
 
 def test_the_figure_of_time_has_a_table(fake):
-    fake.instead = {"csdp_original": TimeLimitExceeded(5.0)}
+    fake.instead = {"csdp_original": TimeLimitError(5.0)}
     run("--only", "time")
     markdown = pages()[0]
     assert "| 20 | 2.00 s | 2.00 s | \\> 5 s | 8.00 s |" in markdown
@@ -216,7 +220,7 @@ def test_nothing_that_can_be_run_is_an_error():
 
 
 def test_csdp_that_is_not_installed_is_said(fake):
-    fake.instead = {"csdp_original": RivalMissing("csdp cannot run here: <there> is none")}
+    fake.instead = {"csdp_original": ProgramMissingError("csdp cannot run here: <there> is none")}
     result = run("--only", "swiss_roll")
     assert "CSDP (original)   not installed   (csdp cannot run" in result.stderr
     assert "csdp cannot run here: &lt;there&gt; is none" in pages()[1]
@@ -224,7 +228,7 @@ def test_csdp_that_is_not_installed_is_said(fake):
 
 @pytest.mark.parametrize("name", ["ours_exact", "ours_1e5"])
 def test_ours_without_an_answer_is_not_certified(name, fake):
-    fake.instead = {name: TimeLimitExceeded(5.0)}
+    fake.instead = {name: TimeLimitError(5.0)}
     run("--only", "swiss_roll", code=4)
 
 

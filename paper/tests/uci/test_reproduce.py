@@ -3,7 +3,7 @@
 import csv
 import json
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -13,11 +13,11 @@ from typer.testing import CliRunner
 from frobmetric._extras import MissingExtraError
 from frobmetric.cli.app import app
 from frobmetric_paper import uci
+from frobmetric_paper.baselines import TABLE, MetricBaseline, ProgramMissingError, TimeLimitError
 from frobmetric_paper.classification import report
 from frobmetric_paper.classification.measure import RULES
 from frobmetric_paper.command import COMMANDS
-from frobmetric_paper.data.labelled import DatasetNotFound, Split
-from frobmetric_paper.rivals import TABLE, Rival, RivalMissing, TimeLimitExceeded
+from frobmetric_paper.data.labelled import DatasetNotFoundError, Split
 
 EXPERIMENT = uci.experiment
 FEW = ("--methods", "euclid,svm", "--methods", "frob")
@@ -28,36 +28,35 @@ class FakeFit:
     """The identity, or always class 0."""
 
     seconds: float
-    detail: dict = field(default_factory=dict)
+    detail: dict
+    predictions: dict
 
     def transform(self, X):
         return X
 
-    def predict(self, X):
-        return np.zeros(len(X), dtype=int)
-
 
 class Fake:
-    """Stands in for `Rival.fit`: at once; some methods do something else."""
+    """Stands in for `MetricBaseline.fit`: at once; some methods do something else."""
 
     def __init__(self):
         self.calls, self.instead, self.status = [], {}, "optimal"
 
-    def __call__(self, name, seed):
+    def __call__(self, name, seed, queries):
         self.calls.append((name, seed))
         if name in self.instead:
             raise self.instead[name]
-        return FakeFit(0.25, {"status": self.status})
+        labels = {part: np.zeros(len(X), dtype=int) for part, X in queries.items()}
+        return FakeFit(0.25, {"status": self.status}, labels)
 
 
 @pytest.fixture
 def fake(monkeypatch):
     fake = Fake()
 
-    def fit(self, X, y=None, *, seed=0, **more):
-        return fake(self.name, seed)
+    def fit(self, X, y=None, *, seed=0, queries, **more):
+        return fake(self.name, seed, queries)
 
-    monkeypatch.setattr(Rival, "fit", fit)
+    monkeypatch.setattr(MetricBaseline, "fit", fit)
     monkeypatch.setattr(uci, "experiment", small_experiment)
     return fake
 
@@ -78,7 +77,7 @@ def small_experiment(**more):
 
 def made_up(name, seed):
     if name == "mnist":
-        raise DatasetNotFound("the data file mnist.npz is not there")
+        raise DatasetNotFoundError("the data file mnist.npz is not there")
     rng = np.random.default_rng(seed)
     y = np.tile([0, 1, 2], 20)
     X = rng.normal(size=(60, 3)) + 2 * y[:, None]
@@ -267,7 +266,7 @@ def test_nothing_that_can_be_run_is_an_error(fake):
 
 
 def test_a_method_that_is_not_installed_is_said(fake):
-    fake.instead = {"svm": RivalMissing("svm cannot run here: <there> is none")}
+    fake.instead = {"svm": ProgramMissingError("svm cannot run here: <there> is none")}
     result = run("--only", "iris", *FEW)
     assert "SVM   not installed   (svm cannot run here" in result.stderr
     assert "| SVM | not installed |" in page()
@@ -275,7 +274,7 @@ def test_a_method_that_is_not_installed_is_said(fake):
 
 
 def test_limits_and_budgets_are_said(fake):
-    fake.instead = {"svm": TimeLimitExceeded(600.0)}
+    fake.instead = {"svm": TimeLimitError(600.0)}
     result = run("--only", "iris", *FEW, "--budget", 2)
     assert "iris, run 1: SVM   > 600 s" in result.stderr
     assert "| SVM | \\> 600 s |" in page()
@@ -292,7 +291,7 @@ def test_ours_without_a_certificate_is_said(fake):
 
 
 def test_ours_without_an_answer_is_not_certified(fake):
-    fake.instead = {"frob": TimeLimitExceeded(600.0)}
+    fake.instead = {"frob": TimeLimitError(600.0)}
     run("--only", "iris", *FEW, code=4)
 
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from frobmetric_paper import uci
+from frobmetric_paper.baselines import METRIC, TABLE
 from frobmetric_paper.classification.measure import Run
-from frobmetric_paper.data.labelled import DatasetNotFound
-from frobmetric_paper.rivals import RIVALS, TABLE
+from frobmetric_paper.data.labelled import DatasetNotFoundError
 
 
 def by_name(**more):
@@ -29,7 +29,7 @@ def test_some_cells_of_the_paper():
 
 
 def test_every_row_and_column_of_the_paper_is_there():
-    rows = {RIVALS[name].paper_name or name for name in TABLE}
+    rows = {METRIC[name].paper_name or name for name in TABLE}
     assert set(uci.ERRORS) <= rows
     assert set(uci.SECONDS) <= set(uci.ERRORS)
     table = uci.experiment()
@@ -79,7 +79,7 @@ def test_a_run_is_a_split_by_its_number():
 
 
 def test_absent_files_are_said(tmp_path):
-    with pytest.raises(DatasetNotFound, match=r"letter\.npz"):
+    with pytest.raises(DatasetNotFoundError, match=r"letter\.npz"):
         by_name(data=tmp_path)["letters"].load(0)
 
 

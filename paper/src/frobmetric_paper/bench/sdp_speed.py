@@ -4,7 +4,7 @@
 
 theta6 against CSDP, a random SDP with a Frobenius term against SCS, the nearest correlation matrix
 against statsmodels (`pip install statsmodels`), and all of correlation_invalid.npz. Needs
-$FROBMETRIC_DATA and `python -m frobmetric_paper.sdp_rivals.setup csdp`. Writes
+$FROBMETRIC_DATA and `python -m frobmetric_paper.baselines.setup csdp`. Writes
 benchmarks/results/sdp_speed.json and sdp_speed.md.
 """
 
@@ -43,12 +43,12 @@ def best_of(repeat, work):
 
 
 def theta6(repeat, threads):
-    from ..sdp_rivals import SDP_RIVALS
+    from ..baselines import SDP
 
     path = DATA / "sdplib" / "theta6.dat-s.xz"
     problem = read_sdpa(path)
-    found, seconds = best_of(repeat, lambda: solve_sdp(problem, TOL))
-    answers = [SDP_RIVALS["csdp"].solve(path, TOL, 300, threads) for _ in range(repeat)]
+    found, seconds = best_of(repeat, lambda: solve_sdp(problem, tol=TOL))
+    answers = [SDP["csdp"].solve(path, tol=TOL, limit=300, threads=threads) for _ in range(repeat)]
     theirs = certify_sdp(problem, answers[0].X, answers[0].y)
     return [
         {
@@ -107,7 +107,7 @@ def by_scs(problem, eps=TOL):
 
 def random(repeat, threads):
     problem = random_frobenius()
-    found, seconds = best_of(repeat, lambda: solve_sdp(problem, TOL))
+    found, seconds = best_of(repeat, lambda: solve_sdp(problem, tol=TOL))
     for eps in TOL / 2.0 ** np.arange(8):  # until its answer is as good, measured alike
         (X, y, info), theirs = best_of(1, lambda eps=eps: by_scs(problem, eps))
         judged = certify_sdp(problem, problem.cone.split(X).clipped(), y)

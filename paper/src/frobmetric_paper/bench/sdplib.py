@@ -3,7 +3,7 @@
     python benchmarks/sdplib.py [--limit 60] [--threads 1] [--jobs 2] [--only theta mcp] [--again]
 
 Needs the problems in $FROBMETRIC_DATA/sdplib and, for the others, `python -m
-frobmetric_paper.sdp_rivals.setup`. Every answer is measured by the same function,
+frobmetric_paper.baselines.setup`. Every answer is measured by the same function,
 certify_sdp, whatever the program says of itself. Each program runs in a process of its own.
 Finished runs are kept in benchmarks/results/sdplib.json, so that an interrupted run goes on where
 it was; the table is benchmarks/results/sdplib.md.
@@ -28,8 +28,6 @@ from .record import as_markdown, run_record
 RESULTS = Path(__file__).parents[3] / "results"
 PROGRAMS = ("frobmetric", "csdp", "sdpa", "scs", "clarabel")
 TOL = 1e-6
-#: What the SDPA format calls primal is our dual.
-NAMES = {"primal_infeasible": "dual_infeasible", "dual_infeasible": "primal_infeasible"}
 #: Largest error that a family is to reach; the others are reported as they are.
 TARGETS = {
     "theta": 1e-6,
@@ -64,16 +62,16 @@ def ours(path, limit):
     from sklearn.exceptions import ConvergenceWarning
 
     from frobmetric.sdp import read_sdpa, solve_sdp
+    from frobmetric.sdp.sdpa import sdpa_status
 
     problem, began = read_sdpa(path), time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        found = solve_sdp(problem, TOL, time_limit=limit)
+        found = solve_sdp(problem, tol=TOL, time_limit=limit)
     seconds = time.perf_counter() - began
-    return measured(found.certificate, NAMES.get(found.status, found.status), seconds) | {
+    return measured(found.certificate, sdpa_status(found.status), seconds) | {
         "detail": {
             "iterations": found.n_iter,
-            "ended": found.ended,
             "ray_error": None if found.ray is None else found.ray.error,
             "phases": sorted({step.phase for step in found.history}),
         }
@@ -83,9 +81,9 @@ def ours(path, limit):
 def theirs(name, path, limit, threads):
     from frobmetric.sdp import certify_sdp, read_sdpa
 
-    from ..sdp_rivals import SDP_RIVALS
+    from ..baselines import SDP
 
-    answer = SDP_RIVALS[name].solve(path, TOL, limit, threads)
+    answer = SDP[name].solve(path, tol=TOL, limit=limit, threads=threads)
     detail = {key: answer.detail.get(key) for key in ("word", "iterations", "seconds_of")}
     if answer.X is None or answer.y is None:
         return {"status": answer.status, "seconds": answer.seconds, "detail": detail}
@@ -94,6 +92,9 @@ def theirs(name, path, limit, threads):
 
 
 def measured(certificate, status, seconds):
+    from frobmetric.sdp.sdpa import sdpa_objectives
+
+    primal, dual = sdpa_objectives(certificate)
     return {
         "status": status,
         "seconds": seconds,
@@ -101,22 +102,22 @@ def measured(certificate, status, seconds):
         "eta_d": certificate.eta_d,
         "eta_g": certificate.eta_g,
         "min_eigenvalue": certificate.min_eigenvalue,
-        "primal": -certificate.dual,
-        "dual": -certificate.primal,
+        "primal": primal,
+        "dual": dual,
     }
 
 
 def one(name, path, limit, threads):
     """One program on one problem, as a dictionary; what ends it early is its status."""
-    from ..rivals.processes import RivalFailed, RivalMissing, TimeLimitExceeded
+    from ..baselines import ProgramFailedError, ProgramMissingError, TimeLimitError
 
     if name == "frobmetric":
         return ours(path, limit)
     try:
         return theirs(name, path, limit, threads)
-    except TimeLimitExceeded as error:
+    except TimeLimitError as error:
         return {"status": str(error), "seconds": limit, "detail": {}}
-    except (RivalMissing, RivalFailed) as error:
+    except (ProgramMissingError, ProgramFailedError) as error:
         why = str(error).replace(sys.executable, "python")[:300]
         return {"status": "failed", "seconds": None, "detail": {"why": why}}
 

@@ -4,7 +4,7 @@
 
 Swiss rolls are `make_swiss_roll(n, random_state=0)` with 6 neighbours. CSDP has the well-posed
 formulation (inequalities, no centring row) in an SDPA file of ours, at its default tolerance 1e-8
-and at 1e-6. Needs `python -m frobmetric_paper.sdp_rivals.setup csdp`, and $FROBMETRIC_DATA
+and at 1e-6. Needs `python -m frobmetric_paper.baselines.setup csdp`, and $FROBMETRIC_DATA
 for the faces and the teapots. Writes benchmarks/results/unfolding.json and unfolding.md.
 """
 
@@ -26,14 +26,17 @@ from threadpoolctl import threadpool_limits
 
 from frobmetric import solve
 from frobmetric.manifold import MaximumVarianceUnfolding, neighbor_graph, neighborhood_quality
-from frobmetric.manifold.methods.dual import gram_problem
-from frobmetric.manifold.methods.lowrank import feasible, principal_axes
-from frobmetric.manifold.methods.program import UnfoldingProgram
+from frobmetric.manifold.methods.program import (
+    UnfoldingProgram,
+    feasible,
+    gram_problem,
+    principal_axes,
+)
 from frobmetric.manifold.sparse.spectrum import proven_bound
 from frobmetric.sdp import solve_sdp
 from frobmetric.sdp.sdpa import write_sdpa
 
-from ..sdp_rivals import SDP_RIVALS
+from ..baselines import SDP
 from .record import as_markdown, run_record
 
 RESULTS = Path(__file__).parents[3] / "results"
@@ -62,7 +65,7 @@ def described(model, seconds):
         "primal": proof.primal,
         "dual": proof.dual,
         "gap": proof.relative_gap,
-        "rank": model.factor_.shape[1],
+        "rank": model.full_embedding_.shape[1],
         "steps": model.n_iter_,
         "status": model.status_,
     }
@@ -73,7 +76,9 @@ def by_csdp(X, tol, threads, repeat):
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "mvu.dat-s")
         write_sdpa(gram_problem(program), file)
-        answers = [SDP_RIVALS["csdp"].solve(file, tol, 3600, threads) for _ in range(repeat)]
+        answers = [
+            SDP["csdp"].solve(file, tol=tol, limit=3600, threads=threads) for _ in range(repeat)
+        ]
     n = program.n_points
     gram = np.ravel(answers[0].X)[: n * n].reshape(n, n)
     objective = np.trace(gram) - gram.sum() / n
@@ -113,7 +118,7 @@ def perturbed(repeat, threads):
 def _dual_gradient(model, sigma):
     """|w - max(0, w - t g)| / |w| with g the gradient of the paper's dual and t = |w| / |b|."""
     problem = gram_problem(UnfoldingProgram(model.graph_, sigma))
-    w, b = model.weights_, model.graph_.squared
+    w, b = model.dual_coef_, model.graph_.squared
     g = problem.evaluate(-w).gradient
     scale = np.linalg.norm(w) / np.linalg.norm(b)
     return float(np.linalg.norm(w - np.maximum(0, w - scale * g)) / np.linalg.norm(w))
@@ -177,13 +182,13 @@ def child(method):
     else:
         options = {
             "mvu extra_edges": {"extra_edges": True},
-            "mvu landmarks": {"landmarks": 1000, "random_state": 0},
+            "mvu landmarks": {"n_landmarks": 1000, "random_state": 0},
         }.get(method, {})
         model = MaximumVarianceUnfolding(tol=1e-4, **options).fit(X)
         Y, gap = model.embedding_, model.certificate_.relative_gap
     seconds = time.perf_counter() - began
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    area = neighborhood_quality(X, Y, rows=ROWS, random_state=0).area
+    area = neighborhood_quality(X, Y, n_rows=ROWS, random_state=0).area
     print(
         json.dumps(
             {"method": method, "seconds": seconds, "gigabytes": memory, "gap": gap, "area": area}
@@ -230,8 +235,10 @@ def methods(repeat, threads):
 def _estimator(method):
     def work(program):
         sigma = None if np.isinf(program.sigma) else program.sigma
+        if method == "dual" and sigma is None:
+            return None
         began = time.perf_counter()
-        model = MaximumVarianceUnfolding(sigma=sigma, method=method, callback=_Limit(60)).fit(
+        model = MaximumVarianceUnfolding(sigma=sigma, solver=method, callback=_Limit(60)).fit(
             roll(200)
         )
         return {
@@ -254,7 +261,7 @@ class _Limit:
 def _general(program):
     """The general solver: proximal steps, or Newton on the dual with a Frobenius term."""
     began = time.perf_counter()
-    answer = solve_sdp(gram_problem(program), 1e-6, time_limit=60)
+    answer = solve_sdp(gram_problem(program), tol=1e-6, time_limit=60)
     return _judged(program, answer.X, -answer.y, time.perf_counter() - began, answer.n_iter)
 
 
@@ -263,7 +270,9 @@ def _paper(program):
     if np.isinf(program.sigma):
         return None
     began = time.perf_counter()
-    answer = solve(gram_problem(program), "lbfgsb", 1e-6, 20_000, _Limit(60))
+    answer = solve(
+        gram_problem(program), solver="lbfgsb", tol=1e-6, max_iter=20_000, callback=_Limit(60)
+    )
     X = answer.point.dense()
     return _judged(program, X, -answer.u, time.perf_counter() - began, answer.n_iter)
 
