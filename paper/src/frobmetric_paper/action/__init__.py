@@ -59,27 +59,13 @@ PAPER_SECONDS = {
 
 @dataclass(frozen=True)
 class Size:
-    """Amount of data that is taken.
+    """Amount of data that is taken."""
 
-    Attributes
-    ----------
-    every : int
-        One of this many sequences is taken.
-    n_words : int
-        Number of words of the codebook.
-    n_bins : int
-        Number of bins to which words are merged.
-    document_bins : tuple of int
-        The same for the words of documents.
-    n_documents : int, optional
-        Number of documents of each part; all by default.
-    """
-
-    every: int = 1
-    n_words: int = 4000
-    n_bins: int = 500
-    document_bins: tuple[int, ...] = (500, 200, 100)
-    n_documents: int | None = None
+    every: int = 1  # one of this many sequences is taken
+    n_words: int = 4000  # number of words of the codebook
+    n_bins: int = 500  # number of bins to which words are merged
+    document_bins: tuple[int, ...] = (500, 200, 100)  # the same for the words of documents
+    n_documents: int | None = None  # number of documents of each part; all by default
 
 
 QUICK = Size(every=3, n_words=400, n_bins=60, document_bins=(200, 50), n_documents=300)

@@ -17,7 +17,7 @@ from ..harness import formatting
 from ..harness.formatting import NOTHING, percent, seconds, with_error
 from ..harness.page import escape, figure, table
 from ..harness.summary import Mean, mean_of_known
-from ..harness.task import NOT_RUN, done
+from ..harness.task import NOT_RUN, Results, done
 from .faces import MAIN, VARIANTS
 from .methods import COUNTING, FROB
 
@@ -86,15 +86,9 @@ RATES = np.linspace(0, 1, 301)
 
 @dataclass(frozen=True)
 class Choice:
-    """Choice for a method on View 1.
+    """Choice for a method on View 1."""
 
-    Attributes
-    ----------
-    tries : list of Cell
-        In their order.
-    """
-
-    tries: list
+    tries: list  # in their order
 
     @cached_property
     def best(self):
@@ -133,35 +127,15 @@ class Choice:
 
 
 @dataclass
-class FaceResults:
-    """Results of the experiment: all that the page shows follows from its cells.
-
-    Attributes
-    ----------
-    plan : FaceExperiment
-    sizes : list of dict
-        Numbers of images, people and pairs of View 1 and a fold of View 2, in each variant.
-    cells : list of Cell
-        None twice.
-    left_out : dict
-        Part -> reason.
-    stored_curves : list of dict, optional
-        `curves` of results.json; computed from cells if None.
-    """
+class FaceResults(Results):
+    """Results of the experiment: all that the page shows follows from its cells."""
 
     plan: object
+    # numbers of images, people and pairs of View 1 and a fold of View 2, in each variant
     sizes: list = field(default_factory=list)
-    cells: list = field(default_factory=list)
-    left_out: dict = field(default_factory=dict)
-    stored_curves: list | None = None
-
-    @property
-    def own_cells(self):
-        return [cell for cell in self.cells if cell.task.method == FROB.name]
-
-    @property
-    def has_answer(self):
-        return bool(done(self.cells))
+    cells: list = field(default_factory=list)  # none twice
+    left_out: dict = field(default_factory=dict)  # part -> reason
+    stored_curves: list | None = None  # `curves` of results.json; computed from cells if None
 
     def choice(self, method, variant):
         """Return the Choice for a method on View 1."""
