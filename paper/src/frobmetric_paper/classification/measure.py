@@ -191,21 +191,8 @@ def make_task(method, column, number, run, threads):
 def measure_run(method, task, run, limit, budget=inf):
     """Return the fields of the cell of a task.
 
-    Parameters
-    ----------
-    method : Rival
-    task : Task
-    run : Run
-    limit, budget : float
-        Seconds for each fit, and for the whole search: no further fit begins after it.
-
-    Returns
-    -------
-    dict
-
-    Raises
-    ------
-    RivalMissing
+    `limit` and `budget` are seconds for each fit, and for the whole search: no further fit begins
+    after it.
     """
     search = Search(method, run, task, limit, budget)
     best = search.run_all()
@@ -321,18 +308,9 @@ class Search:
 
 
 def evaluate(fitted, chosen):
-    """Measure an answer on the test part.
+    """Return the fields of a cell from an answer, measured on the test part.
 
-    Parameters
-    ----------
-    fitted : Fit
-    chosen : Fit
-        The answer without the validation part, which gives the errors there.
-
-    Returns
-    -------
-    dict
-        Fields of a `Cell`.
+    `chosen` is the answer without the validation part, which gives the errors there.
     """
     result = {"seconds": fitted.seconds, "detail": as_json(fitted.answer.detail)}
     if fitted.is_map:

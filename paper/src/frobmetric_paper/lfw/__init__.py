@@ -95,20 +95,6 @@ def measure(method, setup, task, images, split, limit):
 
     The method learns from all training pairs, by which test pairs are scored; and once more for
     each part of them, from the others, by which that part is scored: thresholds are from there.
-
-    Parameters
-    ----------
-    method : Method
-    setup : Setup
-    task : Task
-    images : Images
-    split : PairSplit
-    limit : float
-        Seconds for each fit.
-
-    Returns
-    -------
-    dict
     """
     neighbors, n_parts = json.loads(task.neighbors), task.n_parts
     W, fitted = method.map(images, split, setup, limit, task.threads)
