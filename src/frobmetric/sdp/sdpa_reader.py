@@ -47,12 +47,10 @@ class Layout:
     @classmethod
     def of(cls, cone: Cone) -> Layout:
         """Return the layout of the elements of a cone."""
-        sizes: list[int] = []
         for block in cone.blocks():
             if not block.is_solid or block.shape[0] == 0:
                 raise ValueError(f"the block {block}; SDPA has PSD(n) and Nonnegative(n), n > 0")
-            sizes.append(-block.shape[0] if block.is_diagonal else block.shape[0])
-        return cls(tuple(sizes))
+        return cls(tuple((-1) ** block.is_diagonal * block.shape[0] for block in cone.blocks()))
 
     @cached_property
     def strides(self) -> Index:

@@ -448,11 +448,11 @@ def test_no_time_is_a_user_limit():
 def miss_tolerance(monkeypatch):
     """Let solve_sdp miss its tolerance by a given error."""
 
-    def miss(error, ended):
+    def miss(error, status):
         def solve(*args, **kwargs):
             result = interface_solve(*args, **kwargs)
             certificate = replace(result.certificate, relative_gap=error)
-            return replace(result, status=ended, certificate=certificate)
+            return replace(result, status=status, certificate=certificate)
 
         interface_solve = interface.solve_sdp
         monkeypatch.setattr(interface, "solve_sdp", solve)
