@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import warnings
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from math import isfinite
 from time import perf_counter
 
@@ -226,7 +226,8 @@ def _draw(estimator, samples, path, name):
 
 def _facts(estimator, samples):
     """What is known of a fit, as JSON has it: without infinity."""
-    proof = asdict(estimator.certificate_)
+    names = ("primal", "dual", "relative_gap", "violation")
+    proof = {name: getattr(estimator.certificate_, name) for name in names}
     eigenvalues, graph = estimator.eigenvalues_, estimator.graph_
     is_certified = max(proof["relative_gap"], proof["violation"]) <= estimator.tol
     return {

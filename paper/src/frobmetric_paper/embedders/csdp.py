@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -34,7 +34,7 @@ from frobmetric.manifold.methods.program import (
 from frobmetric.sdp.sdpa import write_sdpa
 
 from ..sdp_rivals import SDP_RIVALS, RivalFailed
-from .embedder import Embedded, Embedder
+from .embedder import Embedded, Embedder, proven_fields
 
 PROGRAM = SDP_RIVALS["csdp"]
 #: CSDP's default. On swiss rolls of 200 and 400 points 1e-6 takes about half the time, and then
@@ -78,7 +78,7 @@ class Formulation:
             embedding=Y[graph.point_of, :n_components],
             seconds=answer.seconds,
             objective=float(spectrum.sum()),
-            certificate=asdict(proven) if np.isfinite(proven.dual) else None,
+            certificate=proven_fields(proven) if np.isfinite(proven.dual) else None,
             spectrum=spectrum.tolist(),
             remark="" if answer.status == "optimal" else answer.detail["word"],
         )

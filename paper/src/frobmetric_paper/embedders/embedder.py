@@ -129,3 +129,9 @@ def _read_answer(folder, told):
     if not np.isfinite(Y).all():
         raise RivalFailed(f"it answered with NaN or infinity; it said: {told}")
     return Embedded(Y, **detail)
+
+
+def proven_fields(certificate):
+    """Return the numbers of an unfolding's certificate that a result holds."""
+    names = ("primal", "dual", "relative_gap", "violation")
+    return {name: getattr(certificate, name) for name in names}

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-
-from .embedder import Embedder, InProcess
+from .embedder import Embedder, InProcess, proven_fields
 
 #: Relative gap to prove.
 TOL = 1e-6
@@ -20,7 +18,7 @@ def embed(X, n_neighbors, n_components, sigma):
     Y = model.fit_transform(X)
     return Y, {
         "objective": float(model.eigenvalues_.sum()),
-        "certificate": asdict(model.certificate_),
+        "certificate": proven_fields(model.certificate_),
         "spectrum": model.eigenvalues_.tolist(),
     }
 
