@@ -418,7 +418,7 @@ def test_not_converged_is_4_and_still_written():
     result = run("roll.csv", "-o", "flat.csv", "--max-iter", "2", code=4)
     assert shown(result.stdout, r"^ +NOT certified to tol 1e-05 after 2 steps")
     (line,) = result.stderr.splitlines()
-    assert line.startswith("warning: not solved to --tol 1e-05 (--max-iter reached, after 2 steps)")
+    assert line.startswith("warning: auto ended (--max-iter) after 2 steps with relative gap ")
     assert line.endswith("; raise --max-iter or --tol")
     assert read_table("flat.csv").X.shape == (N, 2)
     result = run("roll.csv", "-o", "flat.csv", "--max-iter", "2", "--constraints", "equal", code=4)
