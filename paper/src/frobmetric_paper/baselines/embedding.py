@@ -17,7 +17,7 @@ from __future__ import annotations
 import tempfile
 import warnings
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -163,9 +163,15 @@ def by_frobmetric(task):
     model, answer, detail = _fit(MaximumVarianceUnfolding, task, sigma=task["sigma"], tol=OUR_TOL)
     return answer, detail | {
         "objective": float(model.eigenvalues_.sum()),
-        "certificate": asdict(model.certificate_),
+        "certificate": _proven_fields(model.certificate_),
         "spectrum": model.eigenvalues_.tolist(),
     }
+
+
+def _proven_fields(certificate):
+    """Return the numbers of an unfolding's certificate that a result holds."""
+    names = ("primal", "dual", "relative_gap", "violation")
+    return {name: getattr(certificate, name) for name in names}
 
 
 def _fit(kind, task, **parameters):
@@ -232,7 +238,7 @@ class Formulation:
             embedding=Y[graph.point_of, :n_components],
             seconds=answer.seconds,
             objective=float(spectrum.sum()),
-            certificate=asdict(certificate) if np.isfinite(certificate.dual) else None,
+            certificate=_proven_fields(certificate) if np.isfinite(certificate.dual) else None,
             spectrum=spectrum.tolist(),
             remark="" if answer.status == "optimal" else answer.detail["word"],
         )
