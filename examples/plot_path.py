@@ -25,7 +25,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
 
 from frobmetric import frob_path
-from frobmetric.plotting.path import PathDisplay
+from frobmetric.plotting import PathDisplay
 
 TOL = 1e-3
 
