@@ -14,7 +14,7 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_sco
 from frobmetric import CertificateError, FrobMetric, PairFrobMetric
 from frobmetric.comparisons.reading import read_tuples
 from frobmetric.metric._problem import LOSSES
-from frobmetric.metric.pair_triplets import triplets_from_pairs
+from frobmetric.metric.triplets import triplets_from_pairs
 
 EXACT = {"C": 10.0, "tol": 1e-7, "max_iter": 20_000}
 WAYS = ["threshold", "triplets"]
@@ -97,7 +97,7 @@ def test_through_triplets_is_frob_metric_with_these_triplets():
     metric = PairFrobMetric(X, through="triplets", n_neighbors=2, keep_dual=True, **EXACT)
     metric.fit(P, y)
     read = read_tuples(P, 2, X)
-    triplets = triplets_from_pairs(read.points, read.index, y > 0, n_neighbors=2)
+    triplets = triplets_from_pairs(read.points, read.index, y, n_neighbors=2)
     np.testing.assert_array_equal(metric.triplets_.to_array(), triplets)
     rows = FrobMetric(**EXACT).fit(read.points, triplets=triplets)
     assert metric.certificate_ == rows.certificate_

@@ -9,7 +9,7 @@ from frobmetric.core import FrobeniusSDP, Hinge
 from frobmetric.metric import path as module
 from frobmetric.metric.coordinates import unit_mean_square
 from frobmetric.metric.path import PathInterrupted
-from frobmetric.neighbors.knn import knn_error
+from frobmetric.neighbors import knn_error
 from frobmetric.solvers import solve
 from frobmetric.solvers.screening import previous_optimum_ball, settled
 
@@ -36,7 +36,7 @@ def test_errors_are_those_of_the_held_out_part():
     chosen = FrobMetricCV(Cs=[10.0], cv=folds, n_neighbors=2).fit(X, y)
     for error, (train, test) in zip(chosen.cv_errors_[0], folds.split(X), strict=True):
         Z = FrobMetric(C=10.0, n_neighbors=2).fit(X[train], y[train]).transform(X)
-        assert error == knn_error(Z[train], y[train], Z[test], y[test], k=2)
+        assert error == knn_error(Z[train], y[train], Z[test], y[test], n_neighbors=2)
 
 
 class TestPath:

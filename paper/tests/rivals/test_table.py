@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from frobmetric import FrobMetric, mine_triplets
 from frobmetric.metric.coordinates import unit_mean_square
-from frobmetric.neighbors.knn import knn_error
+from frobmetric.neighbors import knn_error
 from frobmetric_paper.rivals import RIVALS, TABLE, child, rival
 from frobmetric_paper.rivals.rival import first_parameters
 

@@ -11,7 +11,7 @@ from scipy.special import bdtr
 from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold
 
-from ..neighbors.knn import knn_predict
+from ..neighbors.classification import knn_predict
 
 #: A feature that spreads this many times wider than the usual one decides every distance.
 UNEVEN_SPREAD = 10.0
@@ -31,7 +31,7 @@ def knn_mistakes(X_train, y_train, X_test, y_test, k=3):
             f"no label of the test data (such as {y_test[0]!r}) occurs among the training data's "
             f"(such as {y_train[0]!r}); are these the labels of one problem?"
         )
-    return knn_predict(X_train, y_train, X_test, k) != y_test
+    return knn_predict(X_train, y_train, X_test, n_neighbors=k) != y_test
 
 
 def wilson_interval(n_errors, n_trials, confidence=0.95):

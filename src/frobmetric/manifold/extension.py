@@ -6,8 +6,9 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_array
 
+from .._neighbors import blocks
 from .graph import COINCIDENT
-from .samples import GraphSamples, as_samples, blocks, check_distances
+from .samples import GraphSamples, as_samples, check_distances
 
 #: A new sample is placed by so many times the neighbours of the graph: more average out noise,
 #: but twice as many already reach over to the next sheet of a swiss roll.

@@ -15,12 +15,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils.extmath import row_norms, safe_sparse_dot
 from sklearn.utils.validation import check_array
 
+from .._neighbors import neighbor_order
 from ..core.threads import map_blocks
 
 #: Distances held at a time, a thread: some five such arrays of 8 bytes each are 20 MB.
 BLOCK = 1 << 19
-#: Last bits of a (squared) distance that are rounding: 2^-32 of it remain to be compared.
-TIE_BITS = 20
 #: From so many features on, distances come from products, which lose the digits that cancel.
 MANY_FEATURES = 64
 #: Squared distances below this share of the squared norms are lost to that cancellation.
@@ -237,40 +236,6 @@ def embedding_ranks(data, embedding, rows):
         rank_of[near_embedding[i]] = rank
         ranks[i] = rank_of[near_data[i]]
     return ranks
-
-
-def neighbor_order(distances, rows):
-    """All points but itself from near to far, around each of these rows; ties by index.
-
-    Parameters
-    ----------
-    distances : ndarray of shape (n_rows, n_points)
-        Finite, not negative; overwritten.
-    rows : ndarray of shape (n_rows,)
-        Which points they start from.
-
-    Returns
-    -------
-    ndarray of shape (n_rows, n_points - 1)
-    """
-    n = distances.shape[1]
-    bits = max(TIE_BITS, (n - 1).bit_length())
-    # nonnegative floats are ordered as their bits are: the last ones make room for the index, and
-    # sorting numbers is several times as fast as a stable argsort
-    keys = round_keys(distances, bits)
-    keys |= np.arange(n)
-    keys[np.arange(len(rows)), rows] = -1
-    keys.sort(axis=1)
-    keys &= (1 << bits) - 1
-    return keys[:, 1:]
-
-
-def round_keys(distances, bits=TIE_BITS):
-    """Integers ordered as the distances, the last bits rounded away; overwrites them."""
-    keys = distances.view(np.int64)
-    keys += 1 << (bits - 1)
-    keys &= -(1 << bits)
-    return keys
 
 
 def _tally(data, embedding, chosen):

@@ -28,7 +28,7 @@ from .._reporting import Reporter
 from ..solvers import Interrupted
 from .coordinates import as_components
 from .mahalanobis import MahalanobisEstimator
-from .sets import as_triplets, together
+from .sets import as_triplets, concatenate
 from .triplets import mine_triplets
 
 DTYPES = [np.float64, np.float32]
@@ -186,9 +186,14 @@ class TripletEstimator(MetricEstimator):
         view, point = frame.Z, None
         for i in range(self.n_passes):
             mined = mine_triplets(
-                view, y, self.n_neighbors, self.n_impostors, n_jobs=self.n_jobs, warn_small=i == 0
+                view,
+                y,
+                n_neighbors=self.n_neighbors,
+                n_impostors=self.n_impostors,
+                n_jobs=self.n_jobs,
+                warn_small=i == 0,
             )
-            point = self._learn(frame, together(mined, given), dtype, point).point
+            point = self._learn(frame, concatenate(mined, given), dtype, point).point
             if point.rank == 0:
                 break  # a metric that is zero has no neighbours to find
             view = frame.Z @ point.factor()

@@ -8,7 +8,8 @@ from typing import ClassVar
 import numpy as np
 import scipy.sparse as sp
 
-from .._parameters import MATRIX, NONE, NOT_NEGATIVE, InvalidParameterError, Rule, check_psd, choice
+from .._checks import check_psd
+from .._parameters import MATRIX, NONE, NOT_NEGATIVE, InvalidParameterError, Rule, choice
 from ..core import CertificateError, FrobeniusSDP, Hinge, SmoothedHinge, SquaredHinge, certify
 from ..solvers import SOLVERS, State, solve
 from .coordinates import Frame, as_components

@@ -13,8 +13,8 @@ import scipy.sparse as sp
 from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.utils.validation import check_is_fitted
 
+from .._neighbors import distinct_points
 from .._parameters import NONE, NOT_NEGATIVE, POSITIVE, choice, integer
-from ..comparisons.reading import distinct_points
 from ._base import MetricEstimator
 from .mahalanobis import pair_distance
 

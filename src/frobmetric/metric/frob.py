@@ -121,7 +121,7 @@ class FrobMetric(FrobEstimator, TripletEstimator):
         With such a kernel: the value used.
     dual_coef_ : ndarray of shape (n_triplets,)
         Only with `keep_dual`; in the order of `triplets_`.
-    triplets_ : MinedTriplets, GivenTriplets or Together
+    triplets_ : MinedTriplets, GivenTriplets or JoinedTriplets
         Only with `keep_dual`; `triplets_.to_array()` gives (anchor, near, far).
     n_features_in_ : int
     feature_names_in_ : ndarray of str

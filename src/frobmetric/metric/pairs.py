@@ -9,12 +9,13 @@ import numpy as np
 from sklearn.metrics import roc_auc_score
 from sklearn.utils.validation import check_is_fitted
 
+from .._checks import as_signs, as_weights, check_both_kinds, check_pairs
 from .._parameters import Rule, check_parameters, choice, integer
-from ..comparisons.encoding import as_signs, as_weights, check_pairs, is_contested, put_nearer_first
+from ..comparisons.merging import is_contradicted, near_first
 from ..neighbors.thresholds import best_threshold
 from ..solvers import Interrupted
-from .pair_triplets import triplets_from_pairs
 from .sets import GivenQuadruplets, GivenTriplets
+from .triplets import triplets_from_pairs
 from .tuples import TUPLE_RULES, TupleEstimator
 
 #: The yardstick's length in its own coordinate: with 1 the threshold b is regularised as an entry
@@ -34,7 +35,7 @@ class PairFrobMetric(TupleEstimator):
 
     which is the problem of quadruplets: every pair is compared with a yardstick whose squared
     length b is learned. With `through="triplets"` each pair is completed by near third points (see
-    `frobmetric.metric.pair_triplets.triplets_from_pairs`), as the paper does.
+    `frobmetric.metric.triplets.triplets_from_pairs`), as the paper does.
 
     Parameters
     ----------
@@ -188,7 +189,7 @@ class PairFrobMetric(TupleEstimator):
         float
         """
         score = self.decision_function(pairs)
-        weight = as_weights(sample_weight, len(score), "sample_weight")
+        weight = as_weights(sample_weight, len(score), of="pairs")
         y = self._as_answers(y, len(score), weight > 0)
         return float(roc_auc_score(y > 0, score, sample_weight=weight))
 
@@ -226,12 +227,13 @@ class PairFrobMetric(TupleEstimator):
         self
         """
         score = self.decision_function(pairs)
-        weight = as_weights(sample_weight, len(score), "sample_weight")
+        weight = as_weights(sample_weight, len(score), of="pairs")
         y = self._as_answers(y, len(score), weight > 0)
         # no distance is below zero: a threshold there calls no pair similar, as -inf does
-        self.threshold_ = -best_threshold(
-            score, y > 0, strategy, beta=beta, min_rate=min_rate, weight=weight
+        threshold, _ = best_threshold(
+            score, y, strategy=strategy, beta=beta, min_rate=min_rate, sample_weight=weight
         )
+        self.threshold_ = -threshold
         return self
 
     def _fit_and_calibrate(self, pairs, y, sample_weight, params, old=None):
@@ -245,15 +247,11 @@ class PairFrobMetric(TupleEstimator):
             return self.calibrate_threshold(pairs, y, **params)
 
     def _as_answers(self, y, n, counts):
-        """y as +1 and -1, both of them there among those that count."""
+        """Y as +1 and -1, both of them there among those that count."""
         if y is None:
             raise ValueError("y is None; a pair learner needs +1 (similar) or -1 for each pair")
-        y = as_signs(y, n, meaning="similar")
-        if abs(y[counts].sum()) == counts.sum():
-            kind = "similar (+1)" if y[counts][0] > 0 else "dissimilar (-1)"
-            raise ValueError(
-                f"all {counts.sum()} pairs are {kind}; give at least one pair of either kind"
-            )
+        y = as_signs(y, n, of="pairs", positive="similar")
+        check_both_kinds(y[counts])
         return y
 
     def _check_tuples(self, pairs, index):
@@ -279,18 +277,19 @@ class PairFrobMetric(TupleEstimator):
             return self._completed(index, y, weight, frame), frame
         yardstick = np.tile(len(frame.Z) + np.arange(2), (len(index), 1))
         both = np.hstack([index, yardstick])  # similar pairs are shorter than the yardstick
-        return GivenQuadruplets(put_nearer_first(both, y), weight), self._with_yardstick(frame)
+        return GivenQuadruplets(near_first(both, y), weight), self._with_yardstick(frame)
 
     def _completed(self, index, y, weight, frame):
         """Triplets of pairs that no other pair contradicts, of points that differ."""
-        usable = (index[:, 0] != index[:, 1]) & ~is_contested(index, y, weight)
+        usable = (index[:, 0] != index[:, 1]) & ~is_contradicted(index, y, weight)
         if not usable.any():
             raise ValueError(
                 "no pair is left to complete to triplets: each is of two equal points, or was also "
                 "called the other way; use through='threshold'"
             )
-        index, similar = index[usable], y[usable] > 0
-        triplets = triplets_from_pairs(frame.Z, index, similar, None, self.n_neighbors)
+        triplets = triplets_from_pairs(
+            frame.Z, index[usable], y[usable], n_neighbors=self.n_neighbors
+        )
         return GivenTriplets(triplets, np.ones(len(triplets)))
 
     def _with_yardstick(self, frame):
@@ -326,7 +325,8 @@ class PairFrobMetric(TupleEstimator):
         euclid, ruler = np.diag(1.0 * ~of_yardstick), np.diag(1.0 * of_yardstick)
         signed = constraints.forward(euclid)  # -d^2 of similar pairs, d^2 of others
         is_similar = constraints.forward(ruler) > 0
-        best = best_threshold(-np.abs(signed), is_similar, weight=pairs.weight)
+        kind = np.where(is_similar, 1, -1)
+        best, _ = best_threshold(-np.abs(signed), kind, sample_weight=pairs.weight)
         margins = signed - np.where(is_similar, best, -best)
         weight = pairs.share * (margins > 0)
         return euclid * (weight.sum() / (weight @ margins) if weight.any() else 1.0)

@@ -12,7 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from .._parameters import FOLDS, NUMBERS, Rule, check_parameters
 from ..core import Certificate, certify
-from ..neighbors.knn import knn_error
+from ..neighbors.classification import knn_error
 from ..solvers import State, solve
 from ..solvers.screening import previous_optimum_ball, settled
 from ._base import limit_threads
@@ -20,7 +20,7 @@ from ._problem import LOSSES
 from .coordinates import as_components
 from .feature_maps import KERNEL_RULES
 from .frob import FrobMetric
-from .sets import as_triplets, together
+from .sets import as_triplets, concatenate
 from .triplets import mine_triplets
 
 #: Values of C between hardly learning and hardly regularising.
@@ -136,8 +136,10 @@ def frob_path(
         if triplets is not None:
             given = as_triplets(triplets, X.shape[0])
         if y is not None:
-            mined = mine_triplets(frame.Z, y, n_neighbors, n_impostors, n_jobs=n_jobs)
-        return _follow(metric, frame, together(mined, given), grid, callback)
+            mined = mine_triplets(
+                frame.Z, y, n_neighbors=n_neighbors, n_impostors=n_impostors, n_jobs=n_jobs
+            )
+        return _follow(metric, frame, concatenate(mined, given), grid, callback)
 
 
 class FrobMetricCV(FrobMetric):
@@ -266,7 +268,8 @@ class FrobMetricCV(FrobMetric):
         path = frob_path(X[train], y[train], self.Cs_, **shared)
         k = min(self.n_neighbors, len(train))
         maps = (X @ point.components.T for point in path.points)
-        return [knn_error(Z[train], y[train], Z[test], y[test], k, self.n_jobs) for Z in maps]
+        options = {"n_neighbors": k, "n_jobs": self.n_jobs}
+        return [knn_error(Z[train], y[train], Z[test], y[test], **options) for Z in maps]
 
 
 def _follow(metric, frame, triplets, grid, callback):

@@ -7,15 +7,9 @@ from typing import ClassVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from .._checks import as_signs, as_weights, check_comparisons, check_distances_differ
 from .._parameters import CALLABLE, MATRIX, NONE, Rule, check_parameters, choice
-from ..comparisons.encoding import (
-    as_signs,
-    as_weights,
-    check_different,
-    check_distances,
-    contradictions,
-    put_nearer_first,
-)
+from ..comparisons.merging import is_contradicted, near_first
 from ..comparisons.reading import column_names, read_tuples
 from ..core import CertificateError
 from ._base import SHARED_RULES, limit_threads
@@ -140,7 +134,7 @@ class TupleEstimator(FrobEstimator):
                 )
             self.n_features_in_ = read.points.shape[1]
             self._keep("feature_names_in_", column_names(self.preprocessor))
-            self.n_contradictions_ = contradictions(read.index, y, weight).n_comparisons
+            self.n_contradictions_ = int(is_contradicted(read.index, y, weight).sum())
             frame = self._frame(read.points, None, old)
             rows, frame = self._rows(read.index, y, weight, frame)
             self._learn(frame, rows, read.points.dtype)
@@ -150,7 +144,7 @@ class TupleEstimator(FrobEstimator):
         """Tuples with y and weights, all checked; those of weight zero are as if not given."""
         read = read_tuples(tuples, self._size, self.preprocessor, n_features)
         n = len(read.index)
-        weight = as_weights(sample_weight, n, "sample_weight")
+        weight = as_weights(sample_weight, n)
         y = self._as_answers(y, n, weight > 0)
         self._check_tuples(np.asarray(tuples), read.index)
         said = weight > 0
@@ -272,7 +266,7 @@ class ComparisonEstimator(TupleEstimator):
         """
         margin = self.decision_function(tuples)
         right = (np.sign(margin * as_signs(y, len(margin))) + 1) / 2
-        weight = as_weights(sample_weight, len(right), "sample_weight")
+        weight = as_weights(sample_weight, len(right))
         return float(np.average(right, weights=weight))
 
     def _as_answers(self, y, n, counts):
@@ -280,12 +274,12 @@ class ComparisonEstimator(TupleEstimator):
 
     def _check_tuples(self, tuples, index):
         if tuples.ndim == 2:
-            check_distances(tuples, name="tuples")
-        check_different(index, name="tuples")
+            check_comparisons(tuples)
+        check_distances_differ(index)
 
     def _rows(self, index, y, weight, frame):
         """The comparisons as constraints, the near pair first in each."""
-        return self._kind(put_nearer_first(index, y), weight), frame
+        return self._kind(near_first(index, y), weight), frame
 
 
 class TripletFrobMetric(ComparisonEstimator):

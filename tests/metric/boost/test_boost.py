@@ -26,7 +26,7 @@ from frobmetric.metric.boost.problem import (
     p2_from_p1,
 )
 from frobmetric.metric.boost.solvers import METHODS, Ledger, best_step, boost, principal
-from frobmetric.neighbors.knn import knn_error
+from frobmetric.neighbors import knn_error
 from frobmetric.solvers import Monitor
 
 IRIS = load_iris(return_X_y=True)

@@ -150,7 +150,7 @@ def _matrix_from_labels(rival: Rival):
     def learn(images, split, setup, limit, threads):
         rows, Z = split.has_another, images.vectors(split, setup.recipe)
         X, y = Z[split.known][rows], split.identity[rows]
-        triplets = mine_triplets(X, y, 1, 3, warn_small=False)
+        triplets = mine_triplets(X, y, n_neighbors=1, n_impostors=3, warn_small=False)
         own = {"C": setup.recipe.C} | dict(setup.parameters)
         return rival.fit(X, triplets=triplets, parameters=own, limit=limit, threads=threads)
 

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.linalg import eigh
 from sklearn.preprocessing import normalize
 
-from frobmetric.metric.pair_triplets import complete_pairs
+from frobmetric.metric.triplets import complete_pairs
 
 from ..rivals.rca import whitening, within_covariance
 
@@ -102,7 +102,12 @@ class Images:
         completed = self._completed.get(
             (*_key(split, recipe), recipe.n_neighbors),
             lambda: complete_pairs(
-                Z, pairs.index, pairs.same, split.identity, recipe.n_neighbors, np.arange(len(Z))
+                Z,
+                pairs.index,
+                np.where(pairs.same, 1, -1),
+                identity=split.identity,
+                n_neighbors=recipe.n_neighbors,
+                pool=np.arange(len(Z)),
             ),
         )
         return completed.draw(recipe.n_triplets, random_state=0)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
+from sklearn.metrics import roc_auc_score
 from sklearn.preprocessing import normalize
 
-from frobmetric.neighbors.marginalized import MarginalizedKNN
-from frobmetric.neighbors.thresholds import Roc, best_threshold
+from frobmetric.neighbors import MarginalizedKNN, best_threshold
 
 #: Begins the names of rules that count neighbours; their number follows.
 COUNTING = "mknn-"
@@ -81,7 +81,7 @@ def _count(W, split, pairs, neighbors):
     both = W[pairs.index]
     return {
         f"{COUNTING}{k}": len(split.known)
-        * MarginalizedKNN(n_neighbors=k).fit(W[split.known], split.identity).score_pairs(both)
+        * MarginalizedKNN(n_neighbors=k).fit(W[split.known], split.identity).pair_score(both)
         for k in neighbors
     }
 
@@ -105,10 +105,10 @@ def judge(test, same, held_out, held_out_same):
 
 
 def _judge(scores, same, held_out, held_out_same):
-    threshold = best_threshold(held_out, held_out_same)
+    threshold = best_threshold(held_out, np.where(held_out_same, 1, -1))[0]
     return Judged(
         float(np.mean((scores >= threshold) == same)),
-        Roc.of(scores, same).area,
+        float(roc_auc_score(same, scores)),
         threshold,
         float(np.mean((held_out >= threshold) == held_out_same)),
         [float(f"{value:.{DIGITS}g}") for value in scores],

@@ -10,8 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 from sklearn.neighbors import NearestNeighbors
 
-from frobmetric.neighbors.knn import knn_predict
-from frobmetric.neighbors.nearest_class import NearestClass
+from frobmetric.neighbors import NearestClass, knn_predict
 
 #: The rule of the paper's tables.
 MAIN = "3-NN"
@@ -19,8 +18,8 @@ MAIN = "3-NN"
 N_NEAREST = 10
 
 
-def _by_class(*parameters):
-    return lambda Z_train, y_train, Z: NearestClass(*parameters).fit(Z_train, y_train).predict(Z)
+def _by_class(k, rule):
+    return lambda Z_train, y_train, Z: NearestClass(k, rule=rule).fit(Z_train, y_train).predict(Z)
 
 
 #: Rules that classify mapped points, by name: (Z_train, y_train, Z) -> labels.

@@ -66,7 +66,7 @@ class Run:
     def triplets(self):
         """Mined on the reduced training part, the same for all that learn from triplets."""
         return mine_triplets(
-            self.reduced.X_train, self.reduced.y_train, N_NEIGHBORS, warn_small=False
+            self.reduced.X_train, self.reduced.y_train, n_neighbors=N_NEIGHBORS, warn_small=False
         )
 
     @cached_property
