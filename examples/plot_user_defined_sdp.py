@@ -18,7 +18,7 @@ a proof: whatever b is, no X that meets it has a variance below b.y.
 import matplotlib.pyplot as plt
 import numpy as np
 
-from frobmetric.sdp import sdp, solve_sdp
+from frobmetric.sdp import make_sdp, solve_sdp
 
 rng = np.random.default_rng(4)
 n, one = 10, np.ones(10)
@@ -33,7 +33,7 @@ b = np.concatenate([[1.0], [0.45, 0.28, 0.1], np.full(n, 0.035)])
 senses = ["="] + 3 * [">="] + n * ["<="]
 names = ["all money", "sector A", "sector B", "sector C"] + [f"cap {i}" for i in range(n)]
 
-solution = solve_sdp(sdp(S, rows, b, senses), tol=1e-8)
+solution = solve_sdp(make_sdp(S, rows, b, senses), tol=1e-8)
 optimum, y = solution.certificate.primal, solution.y
 shown = [0, 1, 3, 4 + int(np.argmin(y[4:]))]
 
@@ -41,7 +41,7 @@ figure, axes = plt.subplots(2, 2, figsize=(8, 6), layout="constrained", sharey=T
 for r, ax in zip(shown, axes.ravel(), strict=True):
     moves = b[r] * np.linspace(-0.15, 0.15, 7)
     moved = [b + move * np.eye(len(b))[r] for move in moves]
-    values = [solve_sdp(sdp(S, rows, c, senses), tol=1e-8).certificate.primal for c in moved]
+    values = [solve_sdp(make_sdp(S, rows, c, senses), tol=1e-8).certificate.primal for c in moved]
     ax.plot(b[r] + moves, optimum + y[r] * moves, color="0.6", label="predicted by y")
     ax.plot(b[r] + moves, values, "o", label="solved again")
     ax.plot(b[r], optimum, "k*", markersize=12, label="as given")

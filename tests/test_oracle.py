@@ -5,7 +5,7 @@ import pytest
 
 from frobmetric.core import Mixed
 from frobmetric.core.losses import LOSSES
-from frobmetric.solvers import SOLVERS, solve
+from frobmetric.solvers import FROBENIUS_SOLVERS, solve
 from random_problems import EXAMPLES, cvxpy_optimum, make_feasible, make_loss, random_problem
 
 pytest.importorskip("cvxpy", reason="the oracle is cvxpy with Clarabel")
@@ -29,9 +29,12 @@ def test_optimum_lies_between_dual_and_primal(seed):
         constraints = constraints.restrict(rows)
         loss = make_feasible(loss.restrict(rows), rng, constraints)
     problem = random_problem(rng, constraints, loss, rng.random() < 0.5, rng.random() < 0.5)
-    names = [name for name in SOLVERS if name != "auto"]
+    names = [name for name in FROBENIUS_SOLVERS if name != "auto"]
     solution = solve(
-        problem, names[seed % len(names)], tol=1e-6 if loss.is_hard else 1e-5, max_iter=20_000
+        problem,
+        solver=names[seed % len(names)],
+        tol=1e-6 if loss.is_hard else 1e-5,
+        max_iter=20_000,
     )
     best, is_accurate = cvxpy_optimum(problem)
     certificate, slack = solution.certificate, CLARABEL * (1 + abs(best))

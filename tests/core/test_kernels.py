@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from frobmetric import core
 from frobmetric.core import NeighborTriplets, kernels, threads
 from frobmetric.core.points import Factored
 
@@ -99,8 +98,6 @@ def test_a_broken_numba_is_named_once_and_replaced(monkeypatch, constraints):
             raise RuntimeError("no compiler here")
 
     monkeypatch.setitem(sys.modules, "numba", Broken("numba"))
-    monkeypatch.delitem(sys.modules, "frobmetric.core.compiled", raising=False)
-    monkeypatch.delattr(core, "compiled", raising=False)
     kernels.compiled.cache_clear()
     try:
         with pytest.warns(RuntimeWarning, match="numba is installed but does not work"):

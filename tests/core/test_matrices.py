@@ -179,8 +179,8 @@ def test_functions_as_rows(rng):
     ("forward", "adjoint", "words"),
     [
         (lambda M: np.diag(M), lambda u: 2 * np.diag(u), "not each other's adjoint"),
-        (lambda M: np.diag(M)[:2], lambda u: np.diag(u), r"forward answers in shape \(2,\); .*3"),
-        (lambda M: np.diag(M), lambda u: u, r"adjoint answers in shape \(3,\); expected \(3, 3\)"),
+        (lambda M: np.diag(M)[:2], lambda u: np.diag(u), r"forward returns shape \(2,\); .*3"),
+        (lambda M: np.diag(M), lambda u: u, r"adjoint returns shape \(3,\); expected \(3, 3\)"),
         (lambda M: np.diag(M) * np.nan, lambda u: np.diag(u), "not each other's adjoint"),
     ],
 )

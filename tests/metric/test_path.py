@@ -11,7 +11,7 @@ from frobmetric.metric.coordinates import unit_mean_square
 from frobmetric.metric.path import PathInterrupted
 from frobmetric.neighbors import knn_error
 from frobmetric.solvers import solve
-from frobmetric.solvers.screening import previous_optimum_ball, settled
+from frobmetric.solvers.active_set import previous_optimum_ball, settled
 
 IRIS = load_iris(return_X_y=True)
 

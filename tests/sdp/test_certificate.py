@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from frobmetric.core import PSD, CertificateError, Equal, LowRank, MatrixFree
-from frobmetric.sdp import certify_sdp, sdp, solve_sdp
+from frobmetric.sdp import certify_sdp, make_sdp, solve_sdp
 from frobmetric.sdp.certificate import dual_slack, find_trace_bound
 from random_problems import psd, symmetric
 
@@ -14,7 +14,7 @@ from random_problems import psd, symmetric
 def random_sdp(rng, n, m, sense="="):
     """A plain SDP with a trace row; X is feasible."""
     A, X = [np.eye(n), *(symmetric(rng, n) for _ in range(m))], psd(rng, n) + np.eye(n)
-    return sdp(symmetric(rng, n), A, [np.vdot(a, X) for a in A], sense), X
+    return make_sdp(symmetric(rng, n), A, [np.vdot(a, X) for a in A], sense), X
 
 
 def test_errors_are_those_of_the_definition(rng):
@@ -40,7 +40,7 @@ def test_errors_are_those_of_the_definition(rng):
 
 
 def test_inequalities_miss_on_their_own_side_only():
-    problem = sdp(np.eye(1), [np.eye(1)] * 3, [2.0, 2.0, 2.0], [">=", "<=", "="])
+    problem = make_sdp(np.eye(1), [np.eye(1)] * 3, [2.0, 2.0, 2.0], [">=", "<=", "="])
     for x, missed in ((1.0, [1, 0, 1]), (3.0, [0, 1, 1]), (2.0, [0, 0, 0])):
         found = certify_sdp(problem, np.array([[x]]), np.zeros(3))
         assert found.eta_p == pytest.approx(np.linalg.norm(missed) / (1 + np.sqrt(12)))
@@ -72,23 +72,23 @@ def test_better_y_better_bound(rng):
 
 
 def test_y_of_the_wrong_sign_counts_as_zero():
-    problem = sdp(np.eye(2), [np.eye(2)], [1.0], "<=")
+    problem = make_sdp(np.eye(2), [np.eye(2)], [1.0], "<=")
     found = certify_sdp(problem, np.zeros((2, 2)), np.array([5.0]))
     assert (found.dual, found.bound, found.error) == (0.0, 0.0, 0.0)
 
 
 def test_trace_bounds():
     n, unit = 4, [np.diag(e) for e in np.eye(4)]
-    diagonal = sdp(np.eye(n), unit, np.ones(n))
+    diagonal = make_sdp(np.eye(n), unit, np.ones(n))
     assert find_trace_bound(diagonal) == pytest.approx(n)
-    assert find_trace_bound(sdp(np.eye(n), unit, 2 * np.ones(n), "<=")) == pytest.approx(2 * n)
-    assert find_trace_bound(sdp(np.eye(n), unit, np.ones(n), ">=")) == np.inf
-    assert find_trace_bound(sdp(np.eye(n), unit[:3], np.ones(3))) == np.inf
-    negated = sdp(np.eye(n), [-a for a in unit], -np.ones(n), ">=")
+    assert find_trace_bound(make_sdp(np.eye(n), unit, 2 * np.ones(n), "<=")) == pytest.approx(2 * n)
+    assert find_trace_bound(make_sdp(np.eye(n), unit, np.ones(n), ">=")) == np.inf
+    assert find_trace_bound(make_sdp(np.eye(n), unit[:3], np.ones(3))) == np.inf
+    negated = make_sdp(np.eye(n), [-a for a in unit], -np.ones(n), ">=")
     assert find_trace_bound(negated) == pytest.approx(n)
-    blocks = sdp([np.eye(2), np.ones(3)], [[np.eye(2), None], [None, np.ones(3)]], [1.0, 2.0])
+    blocks = make_sdp([np.eye(2), np.ones(3)], [[np.eye(2), None], [None, np.ones(3)]], [1.0, 2.0])
     assert find_trace_bound(blocks) == pytest.approx(3)
-    factors = sdp(np.eye(n), LowRank(np.eye(n)), np.ones(n))
+    factors = make_sdp(np.eye(n), LowRank(np.eye(n)), np.ones(n))
     assert find_trace_bound(factors) == pytest.approx(n)
 
 
@@ -100,11 +100,11 @@ def test_trace_bound_holds(seed):
     A = [psd(rng, n) + 0.2 * np.eye(n), symmetric(rng, n), symmetric(rng, n)]
     b = [np.vdot(a, X) for a in A]
     for senses in ("=", ["<=", "=", "="], ["<=", "<=", ">="]):
-        assert find_trace_bound(sdp(np.eye(n), A, b, senses)) >= np.trace(X) - 1e-9
+        assert find_trace_bound(make_sdp(np.eye(n), A, b, senses)) >= np.trace(X) - 1e-9
 
 
 def test_given_trace_bound_is_used():
-    problem = sdp(np.eye(2), [np.diag([1.0, 0.0])], [1.0])
+    problem = make_sdp(np.eye(2), [np.diag([1.0, 0.0])], [1.0])
     args = np.diag([1.0, 0.0]), np.array([1.5])
     assert certify_sdp(problem, *args).bound == -np.inf
     assert certify_sdp(problem, *args, trace_bound=4.0).bound == pytest.approx(1.5 - 4 * 0.5)
@@ -126,21 +126,23 @@ def test_words_of_a_certificate(rng):
     assert words.startswith("primal ")
     assert "(rows)" in words
     assert "optimum >= " in words
-    unbounded = certify_sdp(sdp(np.eye(1), [np.zeros((1, 1))], [0]), np.zeros((1, 1)), np.zeros(1))
+    unbounded = certify_sdp(
+        make_sdp(np.eye(1), [np.zeros((1, 1))], [0]), np.zeros((1, 1)), np.zeros(1)
+    )
     assert "optimum >= 0" in str(unbounded)
 
 
 @pytest.mark.parametrize(
     ("X", "y", "words"),
     [
-        (np.eye(3), np.zeros(1), r"X has shape \(3, 3\); this problem's has \(2, 2\)"),
-        (np.eye(2), np.zeros(2), r"y has shape \(2,\); this problem's has \(1,\)"),
+        (np.eye(3), np.zeros(1), r"X has shape \(3, 3\); expected \(2, 2\)"),
+        (np.eye(2), np.zeros(2), r"y has shape \(2,\); expected \(1,\)"),
         (np.full((2, 2), np.nan), np.zeros(1), "X contains NaN or infinity"),
         (np.eye(2), np.array([np.inf]), "y contains NaN or infinity"),
     ],
 )
 def test_answers_that_prove_nothing_are_refused(X, y, words):
-    problem = sdp(np.eye(2), [np.eye(2)], [1.0])
+    problem = make_sdp(np.eye(2), [np.eye(2)], [1.0])
     assert isinstance(problem.loss, Equal)
     with pytest.raises(CertificateError, match=words):
         certify_sdp(problem, X, y)

@@ -15,7 +15,7 @@ from frobmetric.core import (
     Sparse,
     Stack,
 )
-from frobmetric.sdp import sdp, solve_sdp
+from frobmetric.sdp import make_sdp, solve_sdp
 from random_problems import symmetric
 
 I2 = np.eye(2)
@@ -24,7 +24,7 @@ SKEW = np.array([[0.0, 2.0], [1.0, 0.0]])
 
 def test_matrices_become_a_plain_sdp(rng):
     C, A = symmetric(rng, 4), [symmetric(rng, 4) for _ in range(3)]
-    problem = sdp(C, A, [1, 2, 3])
+    problem = make_sdp(C, A, [1, 2, 3])
     assert (problem.cone, problem.sigma, problem.offset) == (PSD(4), np.inf, 0.0)
     assert isinstance(problem.loss, Equal)
     np.testing.assert_array_equal(problem.cost, C)
@@ -37,8 +37,8 @@ def test_matrices_become_a_plain_sdp(rng):
 )
 def test_every_form_of_a_matrix_is_the_same(form, rng):
     C, A = symmetric(rng, 3), [symmetric(rng, 3), np.diag([1.0, 0.0, 2.0])]
-    plain = sdp(C, A, [1, 2])
-    given = sdp(C if form is np.ndarray.tolist else form(C), [form(a) for a in A], [1, 2])
+    plain = make_sdp(C, A, [1, 2])
+    given = make_sdp(C if form is np.ndarray.tolist else form(C), [form(a) for a in A], [1, 2])
     np.testing.assert_array_equal(given.cost, plain.cost)
     np.testing.assert_array_equal(
         given.constraints.rows.toarray(), plain.constraints.rows.toarray()
@@ -47,17 +47,17 @@ def test_every_form_of_a_matrix_is_the_same(form, rng):
 
 def test_stacked_array_is_a_sequence_of_matrices(rng):
     A = np.array([symmetric(rng, 3) for _ in range(4)])
-    assert sdp(np.eye(3), A, np.ones(4)).constraints.shape == (4, 3)
+    assert make_sdp(np.eye(3), A, np.ones(4)).constraints.shape == (4, 3)
 
 
 def test_integers_are_numbers():
-    assert sdp([[[1, 2], [2, 1]]], [[[[1, 0], [0, 1]]]], 1).cost.tolist() == [1, 2, 2, 1]
+    assert make_sdp([[[1, 2], [2, 1]]], [[[[1, 0], [0, 1]]]], 1).cost.tolist() == [1, 2, 2, 1]
 
 
 def test_blocks(rng):
     C = [symmetric(rng, 3), np.array([1.0, 2.0]), sp.eye_array(2)]
     A = [[np.eye(3), None, sp.csr_array(I2)], [None, np.array([1.0, -1.0]), None]]
-    problem = sdp(C, A, [1, 0])
+    problem = make_sdp(C, A, [1, 0])
     assert problem.cone == Product((PSD(3), Nonnegative(2), PSD(2)))
     np.testing.assert_array_equal(
         problem.cost, np.concatenate([C[0].ravel(), C[1], np.eye(2).ravel()])
@@ -79,7 +79,7 @@ def test_blocks(rng):
     ],
 )
 def test_senses(senses, expected):
-    loss = sdp(I2, [I2, 2 * I2], [1, 2], senses).loss
+    loss = make_sdp(I2, [I2, 2 * I2], [1, 2], senses).loss
     if expected is None:
         assert isinstance(loss, Equal)
     else:
@@ -89,10 +89,10 @@ def test_senses(senses, expected):
 
 def test_frobenius_term(rng):
     prior = symmetric(rng, 3)
-    problem = sdp(np.eye(3), [np.eye(3)], 1, sigma=2, prior=sp.csr_array(prior), offset=5)
+    problem = make_sdp(np.eye(3), [np.eye(3)], 1, sigma=2, prior=sp.csr_array(prior), offset=5)
     assert (problem.sigma, problem.offset) == (2.0, 5.0)
     np.testing.assert_array_equal(problem.prior, prior)
-    blocks = sdp([I2, np.ones(1)], [[I2, None]], 1, sigma=1.0, prior=[2 * I2, None])
+    blocks = make_sdp([I2, np.ones(1)], [[I2, None]], 1, sigma=1.0, prior=[2 * I2, None])
     assert blocks.prior.tolist() == [2, 0, 0, 2, 0]
 
 
@@ -101,19 +101,19 @@ def test_constraints_are_taken_as_they_are(rng):
     sparse = Sparse.from_matrices([np.eye(3)])
     free = MatrixFree(sparse.forward, sparse.adjoint, 1, PSD(3))
     for rows in (factors, sparse, free, Stack([factors, sparse])):
-        problem = sdp(np.eye(3), rows, np.ones(rows.shape[0]))
+        problem = make_sdp(np.eye(3), rows, np.ones(rows.shape[0]))
         assert problem.constraints is rows
         assert problem.cone == PSD(3)
     cone = Product((PSD(2), Nonnegative(1)))
     rows = Sparse(sp.csr_array(np.ones((1, 5))), cone)
-    assert sdp([I2, np.ones(1)], rows, 1).cone == cone
-    solution = solve_sdp(sdp(np.diag([1.0, 2.0]), LowRank([I2]), 1))
+    assert make_sdp([I2, np.ones(1)], rows, 1).cone == cone
+    solution = solve_sdp(make_sdp(np.diag([1.0, 2.0]), LowRank([I2]), 1))
     assert solution.certificate.primal == pytest.approx(1, abs=1e-5)
 
 
 def test_rounding_is_made_symmetric():
     C = np.array([[1.0, 0.3], [0.3 + 1e-12, 1.0]])
-    problem = sdp(C, [C], 1)
+    problem = make_sdp(C, [C], 1)
     for M in (problem.cost, problem.constraints.adjoint(np.ones(1))):
         np.testing.assert_array_equal(M, M.T)
         np.testing.assert_allclose(M, C, atol=1e-12)
@@ -207,4 +207,4 @@ BAD = {
 def test_bad_input_is_named(name):
     arguments, words = BAD[name]
     with pytest.raises(ValueError, match=words):
-        sdp(*arguments)
+        make_sdp(*arguments)

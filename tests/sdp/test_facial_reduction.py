@@ -4,26 +4,26 @@ import numpy as np
 import pytest
 
 from frobmetric.core import Face, Product
-from frobmetric.sdp import sdp, solve_sdp
-from frobmetric.sdp.facial_reduction import cover, reduce_to_face
+from frobmetric.sdp import make_sdp, solve_sdp
+from frobmetric.sdp.facial_reduction import lift_dual_from_face, reduce_to_face
 from frobmetric.sdp.presolve import simplify
-from frobmetric.solvers.gram import gram_solver
-from frobmetric.solvers.watch import Units, Watch
+from frobmetric.solvers import Monitor
+from frobmetric.solvers.plain import gram_solver
 from random_problems import psd, symmetric
 
 
 def face_of(problem):
     """The reduced problem, None if the face is the whole cone."""
     simple = simplify(problem)[0]
-    watch = Watch(1e-6, 10_000, Units.of(simple))
-    return simple, reduce_to_face(simple, gram_solver(simple.constraints), watch)
+    monitor = Monitor(1e-6, 10_000)
+    return simple, reduce_to_face(simple, gram_solver(simple.constraints), monitor)
 
 
 def smallest_eigenvalue_without(C, V):
     """Minimise <C, X> with <V V.T, X> = 0 and trace X = 1: the eigenvalue, and the problem."""
     n, k = V.shape
     Q = np.linalg.qr(np.hstack([V, np.eye(n)]))[0][:, k:n]
-    return np.linalg.eigvalsh(Q.T @ C @ Q)[0], sdp(C, [V @ V.T, np.eye(n)], [0, 1])
+    return np.linalg.eigvalsh(Q.T @ C @ Q)[0], make_sdp(C, [V @ V.T, np.eye(n)], [0, 1])
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -58,12 +58,14 @@ def test_face_in_one_block_of_several(rng):
     rows = [[V @ V.T, None, None], [np.eye(4), np.ones(2), np.eye(2)]]
     Q = np.linalg.qr(np.hstack([V, np.eye(4)]))[0][:, 2:4]
     expected = min(np.linalg.eigvalsh(Q.T @ C[0] @ Q)[0], 2.0)
-    assert solve_sdp(sdp(C, rows, [0, 1])).certificate.primal == pytest.approx(expected, abs=1e-5)
+    assert solve_sdp(make_sdp(C, rows, [0, 1])).certificate.primal == pytest.approx(
+        expected, abs=1e-5
+    )
 
 
 def test_only_zero_is_feasible():
     for C in (np.eye(2), -np.eye(2)):
-        solution = solve_sdp(sdp(C, [np.eye(2)], [0]))
+        solution = solve_sdp(make_sdp(C, [np.eye(2)], [0]))
         assert solution.status == "optimal"
         assert solution.certificate.primal == pytest.approx(0, abs=2e-6)
 
@@ -72,7 +74,7 @@ def test_gap_between_primal_and_dual_closes_on_the_face():
     """X_11 = 0 makes X_12 = 0, so X_00 = 1; the dual of the whole cone has the optimum 0."""
     E = np.zeros((3, 3))
     E[1, 2] = E[2, 1] = E[0, 0] = 1
-    solution = solve_sdp(sdp(np.diag([1.0, 0, 0]), [np.diag([0.0, 1, 0]), E], [0, 1]))
+    solution = solve_sdp(make_sdp(np.diag([1.0, 0, 0]), [np.diag([0.0, 1, 0]), E], [0, 1]))
     assert solution.X[0, 0] == pytest.approx(1, abs=1e-5)
     assert solution.certificate.primal == pytest.approx(1, abs=1e-5)
 
@@ -80,7 +82,7 @@ def test_gap_between_primal_and_dual_closes_on_the_face():
 def test_face_is_the_smallest_one(rng):
     V = np.linalg.qr(rng.normal(size=(6, 2)))[0]
     C = psd(rng, 6)
-    simple, exposure = face_of(sdp(C, [V @ V.T, np.eye(6)], [0, 1]))
+    simple, exposure = face_of(make_sdp(C, [V @ V.T, np.eye(6)], [0, 1]))
     assert isinstance(exposure.problem.cone, Face)
     basis = exposure.problem.cone.basis
     assert basis.shape == (6, 4)
@@ -92,7 +94,7 @@ def test_face_is_the_smallest_one(rng):
 
 def test_regular_problems_are_left_alone(rng):
     A = [symmetric(rng, 5) for _ in range(4)]
-    _, exposure = face_of(sdp(np.eye(5), A, [np.trace(a) for a in A]))
+    _, exposure = face_of(make_sdp(np.eye(5), A, [np.trace(a) for a in A]))
     assert exposure is None
 
 
@@ -100,12 +102,12 @@ def test_face_of_a_block(rng):
     v = rng.normal(size=3)
     rows = [[np.outer(v, v), None], [np.eye(3), np.ones(2)]]
     C = [symmetric(rng, 3), np.ones(2)]
-    _, exposure = face_of(sdp(C, rows, [0, 1]))
+    _, exposure = face_of(make_sdp(C, rows, [0, 1]))
     assert isinstance(exposure.problem.cone, Product)
     assert [type(part) for part in exposure.problem.cone.cones].count(Face) == 1
 
 
-def test_cover_keeps_the_dual_value(rng):
+def test_lifted_dual_keeps_its_value(rng):
     """On the face C - A*(y) is positive; y moved along the exposing vector makes it so at large."""
     V = np.linalg.qr(rng.normal(size=(5, 2)))[0]
     _, problem = smallest_eigenvalue_without(symmetric(rng, 5), V)
@@ -114,7 +116,7 @@ def test_cover_keeps_the_dual_value(rng):
     slack = on_face.min_eigenvalue(simple.cost) - 1e-3
     y = slack * gram_solver(simple.constraints)(simple.constraints.forward(np.eye(5)))
     assert on_face.min_eigenvalue(simple.cost - simple.constraints.adjoint(y)) > 0
-    covered = cover(simple, exposure, y)
+    lifted = lift_dual_from_face(simple, exposure, y)
     b = simple.loss.target
-    assert float(b @ covered) == pytest.approx(float(b @ y), abs=1e-6)
-    assert simple.cone.min_eigenvalue(simple.cost - simple.constraints.adjoint(covered)) >= -1e-8
+    assert float(b @ lifted) == pytest.approx(float(b @ y), abs=1e-6)
+    assert simple.cone.min_eigenvalue(simple.cost - simple.constraints.adjoint(lifted)) >= -1e-8

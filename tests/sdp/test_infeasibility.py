@@ -7,7 +7,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from frobmetric.core import LowRank
-from frobmetric.sdp import sdp, solve_sdp
+from frobmetric.sdp import make_sdp, solve_sdp
 from frobmetric.sdp.infeasibility import verify_ray
 from random_problems import symmetric
 
@@ -59,9 +59,9 @@ PRIMAL_INFEASIBLE = {
 
 @pytest.mark.parametrize("name", PRIMAL_INFEASIBLE)
 def test_primal_infeasible(name):
-    problem = sdp(*PRIMAL_INFEASIBLE[name])
+    problem = make_sdp(*PRIMAL_INFEASIBLE[name])
     solution = solve_sdp(problem)
-    assert (solution.status, solution.ended) == ("primal_infeasible", "ray")
+    assert solution.status == "primal_infeasible"
     check_primal_ray(problem, solution.ray)
 
 
@@ -74,7 +74,7 @@ def test_random_primal_infeasible(seed):
     L = rng.normal(size=(n, n))
     A.append(-(L @ L.T / n + sum(a * v for a, v in zip(A, y, strict=False))) / y[-1])
     b = rng.normal(size=m)
-    problem = sdp(symmetric(rng, n), A, b + (0.5 - b @ y) * y / (y @ y))
+    problem = make_sdp(symmetric(rng, n), A, b + (0.5 - b @ y) * y / (y @ y))
     solution = solve_sdp(problem)
     assert solution.status == "primal_infeasible"
     check_primal_ray(problem, solution.ray)
@@ -90,9 +90,9 @@ DUAL_INFEASIBLE = {
 
 @pytest.mark.parametrize("name", DUAL_INFEASIBLE)
 def test_dual_infeasible(name):
-    problem = sdp(*DUAL_INFEASIBLE[name])
+    problem = make_sdp(*DUAL_INFEASIBLE[name])
     solution = solve_sdp(problem)
-    assert (solution.status, solution.ended) == ("dual_infeasible", "ray")
+    assert solution.status == "dual_infeasible"
     check_dual_ray(problem, solution.ray)
 
 
@@ -104,7 +104,7 @@ def test_random_dual_infeasible(seed):
     D = L @ L.T / np.linalg.norm(L @ L.T)
     A = [a - np.vdot(a, D) * D for a in (symmetric(rng, 6) for _ in range(4))]
     C = symmetric(rng, 6)
-    problem = sdp(C - (np.vdot(C, D) + 0.5) * D, A, [np.trace(a) for a in A])
+    problem = make_sdp(C - (np.vdot(C, D) + 0.5) * D, A, [np.trace(a) for a in A])
     solution = solve_sdp(problem)
     assert solution.status == "dual_infeasible"
     check_dual_ray(problem, solution.ray)
@@ -120,7 +120,7 @@ WEAKLY = {
 
 @pytest.mark.parametrize("name", WEAKLY)
 def test_weakly_infeasible_problems_get_no_false_verdict(name):
-    problem = sdp(*WEAKLY[name])
+    problem = make_sdp(*WEAKLY[name])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         solution = solve_sdp(problem, max_iter=500)
@@ -129,14 +129,14 @@ def test_weakly_infeasible_problems_get_no_false_verdict(name):
     elif solution.status == "dual_infeasible":
         check_dual_ray(problem, solution.ray)
     else:
-        assert (solution.status, solution.ray) == ("not_converged", None)
+        assert (solution.status in ("max_iter", "stalled"), solution.ray) == (True, None)
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_feasible_problems_have_no_ray(seed):
     rng = np.random.default_rng(seed)
     A = [symmetric(rng, 5) for _ in range(3)]
-    problem = sdp(np.eye(5), A, [np.trace(a) for a in A])
+    problem = make_sdp(np.eye(5), A, [np.trace(a) for a in A])
     for _ in range(50):
         y, X = rng.normal(size=3) * 1e8, rng.normal(size=(5, 5))
         assert verify_ray(problem, "primal_infeasible", y) is None
@@ -144,7 +144,7 @@ def test_feasible_problems_have_no_ray(seed):
 
 
 def test_ray_is_scaled_and_measured():
-    problem = sdp(I2, [I2, unit(2, 0, 1)], [-1, 0])
+    problem = make_sdp(I2, [I2, unit(2, 0, 1)], [-1, 0])
     assert verify_ray(problem, "primal_infeasible", np.array([-5.0, 0.0])).error == 0
     assert verify_ray(problem, "primal_infeasible", np.array([-1.0, 2 + 1e-9])).error <= 1e-9
     assert verify_ray(problem, "primal_infeasible", np.array([-1.0, 2.1])) is None
@@ -154,5 +154,5 @@ def test_ray_is_scaled_and_measured():
 def test_nearly_equal_rows_are_no_contradiction():
     """The second row is met by X_01 = 5: what differs by 1e-9 is not rounding."""
     A = np.eye(2)
-    problem = sdp(A, [A, A + 1e-9 * unit(2, 0, 1)], [1, 1 + 1e-9 * 0.3])
+    problem = make_sdp(A, [A, A + 1e-9 * unit(2, 0, 1)], [1, 1 + 1e-9 * 0.3])
     assert verify_ray(problem, "primal_infeasible", np.array([-1.0, 1.0])) is None

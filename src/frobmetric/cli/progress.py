@@ -5,6 +5,8 @@ from __future__ import annotations
 from math import isfinite, sqrt
 from time import perf_counter
 
+from ..sdp.sdpa import sdpa_objectives
+
 
 class Progress:
     """A callback for `FrobMetric` that hands a line of text to `show` after each step.
@@ -40,7 +42,7 @@ class NearestProgress:
 class SDPProgress:
     """A callback for `solve_sdp` that hands a line to `show`, not more often than people can read.
 
-    The objective has the sign of the SDPA format, which is minus ours.
+    The objective is <F0, X> of the SDPA format.
     """
 
     #: Seconds between two lines.
@@ -57,7 +59,8 @@ class SDPProgress:
         errors = {"eta_p": step.eta_p, "eta_d": step.eta_d, "eta_g": step.eta_g}
         known = (f"{name} {error:.1e}" for name, error in errors.items() if isfinite(error))
         # short enough for 80 columns
-        self.show(f"{step.phase}  {seconds:.1f} s  {' '.join(known)}  value {-step.primal:.6g}")
+        _, value = sdpa_objectives(step)
+        self.show(f"{step.phase}  {seconds:.1f} s  {' '.join(known)}  value {value:.6g}")
 
 
 class UnfoldingProgress(Progress):

@@ -1,7 +1,6 @@
 """What `sdp solve` and `sdp info` do, once their arguments are read.
 
-Primal, dual and signs are those of the SDPA format. Its (P) is our dual and its (D) our primal
-with the sign turned, so what the solver calls primal is called dual here, and the other way round.
+Primal, dual and signs are those of the SDPA format: see `frobmetric.sdp.sdpa`.
 """
 
 from __future__ import annotations
@@ -18,9 +17,8 @@ from sklearn.exceptions import ConvergenceWarning
 from .._atomic import target_file
 from .._extras import require
 from ..core import Nonnegative, Product
-from ..io.sdp_answers import SDPAnswer
 from ..io.tables import check_file
-from ..sdp import read_sdpa, solve_sdp
+from ..sdp import SDPAAnswer, read_sdpa, solve_sdp
 from ..sdp.presolve import split_blocks
 from ..solvers import Interrupted
 from .progress import SDPProgress
@@ -28,8 +26,6 @@ from .terminal import ExitCode, Report, live_line, say
 
 typer = require("typer", "cli")
 
-#: Ours -> the format's.
-STATUS = {"primal_infeasible": "dual_infeasible", "dual_infeasible": "primal_infeasible"}
 WORDS = {
     "optimal": "optimal",
     "primal_infeasible": "primal infeasible: no x has Z positive semidefinite",
@@ -56,9 +52,10 @@ def solve_file(path, output, sigma, **limits):
     began = perf_counter()
     solution = _solve(problem, limits)
     seconds = perf_counter() - began
+    answer = SDPAAnswer.from_solution(solution)
     if output is not None:
-        SDPAnswer.of(solution).write(output)
-    return _solve_report(path, output, solution, seconds, limits["tol"])
+        answer.write(output)
+    return _solve_report(path, output, answer, seconds, limits["tol"])
 
 
 def describe_file(path):
@@ -93,45 +90,22 @@ def _solve(problem, limits):
             return error.solution
 
 
-def _solve_report(path, output, solution, seconds, tol):
-    data = _answer(solution) | {
+def _solve_report(path, output, answer, seconds, tol):
+    data = answer.as_dict() | {
         "tol": tol,
         "seconds": seconds,
         "file": str(path),
         "solution": output and str(output),
     }
     code = ExitCode.CERTIFIED
-    if solution.ended == "interrupted":
+    if data["ended"] == "interrupted":
         where = f"is in {output}" if output else "follows"
         say(f"interrupted; the best answer so far {where}")
         code = ExitCode.INTERRUPTED
-    elif solution.status == "not_converged":
-        say(f"warning: not solved to tol {tol:g}: {ENDS.get(solution.ended, solution.ended)}")
+    elif data["status"] == "not_converged":
+        say(f"warning: not solved to tol {tol:g}: {ENDS.get(data['ended'], data['ended'])}")
         code = ExitCode.NOT_CERTIFIED
     return Report(code, "\n".join(_solve_lines(data)), data)
-
-
-def _answer(solution):
-    """What is known of an answer; of a problem that has none, the error of the proof."""
-    found, ray = solution.certificate, solution.ray
-    proven = {
-        "status": STATUS.get(solution.status, solution.status),
-        "ended": solution.ended,
-        "primal": _minus(found.dual),
-        "dual": _minus(found.primal),
-        "bound": _minus(found.bound),
-        "errors": {name: _number(getattr(found, name)) for name in ("eta_p", "eta_d", "eta_g")},
-        "min_eigenvalue": {
-            "X": _number(found.min_eigenvalue),
-            "Z": _number(found.min_eigenvalue_dual),
-        },
-        "ray_error": None if ray is None else _number(ray.error),
-    }
-    if ray is not None:  # the last iterate is no answer, so its numbers mean nothing
-        proven |= dict.fromkeys(("primal", "dual", "bound"))
-        proven |= {name: dict.fromkeys(proven[name]) for name in ("errors", "min_eigenvalue")}
-    sigma = _number(solution.problem.sigma)
-    return proven | {"n_iter": solution.n_iter, "sigma": sigma, "notes": list(solution.notes)}
 
 
 def _solve_lines(data):
@@ -229,12 +203,3 @@ def _ends(ends):
 
 def _shown(value, form):
     return "unknown" if value is None else format(value, form)
-
-
-def _number(value):
-    """For JSON, which has no infinity and no NaN."""
-    return float(value) if isfinite(value) else None
-
-
-def _minus(value):
-    return _number(0.0 - value)

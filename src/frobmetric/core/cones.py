@@ -1,4 +1,4 @@
-"""The cones that M lives in, and their projections.
+"""The cones that M belongs to, and their projections.
 
 Every cone works on plain arrays, so that sums, multiples and inner products are NumPy's own: a
 symmetric matrix for `PSD`, a vector for `Nonnegative`, and for `Product` the flattened blocks one
@@ -7,11 +7,11 @@ after the other.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from .points import Blocks, Diagonal, Factored, Point
 from .threads import threads_for_order
 from .types import Array, Symmetric, Vector
 
-#: Order from which single precision pays where it is allowed.
+#: Order from which single precision is faster, where it is allowed.
 ROUGH_ORDER = 150
 
 
@@ -36,17 +36,21 @@ class Split(Protocol):
     def negative_norm2(self) -> float: ...
     @property
     def lowest(self) -> float:
-        """The smallest eigenvalue, 0 if there is none."""
+        """Smallest eigenvalue, 0 if there is none."""
+
+    @property
+    def n_positive(self) -> int:
+        """Number of eigenvalues that are positive beyond rounding."""
 
     def positive(self, scale: float = 1.0) -> Point: ...
     def derivative(self, H: Symmetric, rough: bool = False) -> Symmetric:
-        """How the positive part moves with the matrix in direction H (one choice, if several).
+        """Return the derivative of the positive part in direction H (one of them, if several).
 
         `rough` allows single precision: six digits, in half the time.
         """
 
     def clipped(self, upper: float = np.inf) -> Symmetric:
-        """The matrix with its eigenvalues moved into [0, upper]."""
+        """Return the matrix with its eigenvalues moved into [0, upper]."""
 
 
 class Cone(Protocol):
@@ -54,17 +58,53 @@ class Cone(Protocol):
 
     @property
     def shape(self) -> tuple[int, ...]: ...
+    @property
+    def is_diagonal(self) -> bool:
+        """Whether the elements are vectors, which stand for diagonal matrices."""
+
+    @property
+    def is_solid(self) -> bool:
+        """Whether the cone has interior points."""
+
     def identity(self) -> Symmetric: ...
     def split(self, S: Symmetric) -> Split: ...
     def min_eigenvalue(self, S: Symmetric) -> float: ...
+    def blocks(self) -> tuple[Cone, ...]:
+        """Return the cones of the diagonal blocks, none of which is a product."""
+
+    def cut(self, S: Symmetric) -> list[Symmetric]:
+        """Return the blocks of an element, one for each of `blocks()`."""
+
+    def face(self, W: Symmetric, tol: float) -> Cone:
+        """Return the elements of the cone that are orthogonal to W, an element of the cone.
+
+        Eigenvalues of W up to `tol` times the largest count as zero. The result is this same
+        object if W exposes no smaller face that can be represented.
+        """
+
+
+class _Simple:
+    """Base of the cones of one block."""
+
+    is_diagonal = False
+    is_solid = True
+
+    def blocks(self) -> tuple[Self]:
+        return (self,)
+
+    def cut(self, S: Symmetric) -> list[Symmetric]:
+        return [S]
+
+    def face(self, W: Symmetric, tol: float) -> Cone:
+        return self  # type: ignore[return-value]
 
 
 @dataclass(frozen=True)
 class Eigenpairs:
     """S = P diag(values) P.T with the eigenvalues rising.
 
-    P has fewer columns than rows if the cone is a face; `outside` is then the squared norm of
-    what S has beyond it, which is all negative part.
+    P has fewer columns than rows if the cone is a face; `outside` is then the squared norm of the
+    part of S outside of the face, all of which is negative part.
     """
 
     values: Vector
@@ -73,7 +113,6 @@ class Eigenpairs:
 
     @property
     def n_positive(self) -> int:
-        """How many eigenvalues stand above rounding."""
         if not len(self.values):
             return 0
         rounding = len(self.values) * np.finfo(float).eps * np.abs(self.values).max()
@@ -92,23 +131,23 @@ class Eigenpairs:
         return float(self.values[0]) if len(self.values) else 0.0
 
     def positive(self, scale: float = 1.0) -> Factored:
-        """scale * (S)_+, its leading direction first."""
+        """Return scale * (S)_+, its leading direction first."""
         leading = slice(len(self.values) - self.n_positive, None)
         roots = np.sqrt(scale * self.values[leading])
         return Factored(np.ascontiguousarray((self.vectors[:, leading] * roots)[:, ::-1]))
 
     def clipped(self, upper: float = np.inf) -> Symmetric:
-        kept = self.values > 0
-        L = self.vectors[:, kept] * np.sqrt(np.minimum(self.values[kept], upper))
+        is_plus = self.values > 0
+        L = self.vectors[:, is_plus] * np.sqrt(np.minimum(self.values[is_plus], upper))
         with threads_for_order(len(L)):
             return L @ L.T
 
     def derivative(self, H: Symmetric, rough: bool = False) -> Symmetric:
-        """P [Omega o (P.T H P)] P.T, without forming P.T H P.
+        """Return P [Omega o (P.T H P)] P.T without forming P.T H P.
 
         Omega is 1, 0 and a quotient where the signs are +, - and mixed. Only products with the
         smaller of the two sides of P are needed: if that is the negative one, the derivative is
-        H less that of the negative part.
+        H minus the derivative of the negative part.
         """
         if rough and len(H) >= ROUGH_ORDER:
             size = float(np.abs(H).max()) or 1.0  # single precision has a narrow range
@@ -125,7 +164,7 @@ class Eigenpairs:
 
     @cached_property
     def _sides(self) -> tuple[Array, Array, Array]:
-        """The eigenvectors of positive and of other eigenvalues, and Omega between them."""
+        """Eigenvectors of positive and of other eigenvalues, and Omega between them."""
         is_plus = self.values > 0
         plus, minus = (np.ascontiguousarray(self.vectors[:, k]) for k in (is_plus, ~is_plus))
         above, below = self.values[is_plus, None], self.values[None, ~is_plus]
@@ -136,15 +175,15 @@ class Eigenpairs:
         return tuple(side.astype(np.float32) for side in self._sides)
 
 
-def _one_sided(H: Symmetric, own: Array, other: Array, share: Array) -> Symmetric:
-    """P [Omega o (P.T H P)] P.T with Omega 1 on `own`, `share` between the two, else 0."""
-    U = own.T @ H
-    half = own @ ((U @ own / 2) @ own.T + (share * (U @ other)) @ other.T)
+def _one_sided(H: Symmetric, inner: Array, outer: Array, share: Array) -> Symmetric:
+    """Return P [Omega o (P.T H P)] P.T; Omega is 1 on `inner`, `share` between the two, else 0."""
+    U = inner.T @ H
+    half = inner @ ((U @ inner / 2) @ inner.T + (share * (U @ outer)) @ outer.T)
     return half + half.T
 
 
 @dataclass(frozen=True)
-class PSD:
+class PSD(_Simple):
     """Positive semidefinite matrices of order n; projects by one eigen-decomposition."""
 
     n: int
@@ -165,9 +204,14 @@ class PSD:
         _check_finite(S)
         return float(np.linalg.eigvalsh(S)[0]) if self.n else 0.0
 
+    def face(self, W: Symmetric, tol: float) -> PSD | Face:
+        values, vectors = np.linalg.eigh(W)
+        is_zero = values < tol * max(1.0, float(np.abs(values).max(initial=0.0)))
+        return self if is_zero.all() else Face(np.ascontiguousarray(vectors[:, is_zero]))
+
 
 @dataclass(frozen=True)
-class Face:
+class Face(_Simple):
     """The positive semidefinite matrices with range in the span of some orthonormal columns.
 
     It projects by one eigen-decomposition of their order. Its dual cone is larger than itself:
@@ -175,6 +219,10 @@ class Face:
     """
 
     basis: Array
+    is_solid = False
+
+    def __repr__(self) -> str:
+        return f"Face(n={self.basis.shape[0]}, rank={self.basis.shape[1]})"
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -214,6 +262,10 @@ class Signs:
     def lowest(self) -> float:
         return float(self.values.min()) if len(self.values) else 0.0
 
+    @property
+    def n_positive(self) -> int:
+        return int(np.count_nonzero(self.values > 0))
+
     def positive(self, scale: float = 1.0) -> Diagonal:
         return Diagonal(scale * np.maximum(self.values, 0))
 
@@ -225,10 +277,11 @@ class Signs:
 
 
 @dataclass(frozen=True)
-class Nonnegative:
+class Nonnegative(_Simple):
     """Vectors with n non-negative entries: a diagonal block."""
 
     n: int
+    is_diagonal = True
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -265,6 +318,10 @@ class BlockSplit:
     def lowest(self) -> float:
         return min(part.lowest for part in self.parts)
 
+    @property
+    def n_positive(self) -> int:
+        return sum(part.n_positive for part in self.parts)
+
     def positive(self, scale: float = 1.0) -> Blocks:
         return Blocks(tuple(part.positive(scale) for part in self.parts))
 
@@ -282,33 +339,61 @@ class Product:
 
     cones: tuple[Cone, ...]
 
+    def __str__(self) -> str:
+        blocks = self.blocks()
+        if len(blocks) <= 4:
+            return " x ".join(map(str, blocks))
+        return f"a product of {len(blocks)} cones, the largest {max(blocks, key=_order)}"
+
     @property
     def shape(self) -> tuple[int, ...]:
         return (sum(prod(cone.shape) for cone in self.cones),)
+
+    @property
+    def is_diagonal(self) -> bool:
+        return all(cone.is_diagonal for cone in self.cones)
+
+    @property
+    def is_solid(self) -> bool:
+        return all(cone.is_solid for cone in self.cones)
 
     def identity(self) -> Symmetric:
         return np.concatenate([cone.identity().ravel() for cone in self.cones])
 
     def split(self, S: Symmetric) -> BlockSplit:
-        return BlockSplit(tuple(cone.split(block) for cone, block in self.blocks(S)), self.cut)
+        pairs = zip(self.cones, self._parts(S), strict=True)
+        return BlockSplit(tuple(cone.split(part) for cone, part in pairs), self._parts)
 
     def min_eigenvalue(self, S: Symmetric) -> float:
-        return min(cone.min_eigenvalue(block) for cone, block in self.blocks(S))
+        pairs = zip(self.cones, self._parts(S), strict=True)
+        return min(cone.min_eigenvalue(part) for cone, part in pairs)
+
+    def blocks(self) -> tuple[Cone, ...]:
+        return tuple(block for cone in self.cones for block in cone.blocks())
 
     def cut(self, S: Symmetric) -> list[Symmetric]:
-        return [block for _, block in self.blocks(S)]
+        pairs = zip(self.cones, self._parts(S), strict=True)
+        return [block for cone, part in pairs for block in cone.cut(part)]
 
-    def blocks(self, S: Symmetric) -> Iterator[tuple[Cone, Symmetric]]:
-        """Each cone with its own block of S."""
-        start = 0
-        for cone in self.cones:
-            stop = start + prod(cone.shape)
-            yield cone, S[start:stop].reshape(cone.shape)
-            start = stop
+    def face(self, W: Symmetric, tol: float) -> Product:
+        pairs = zip(self.cones, self._parts(W), strict=True)
+        faces = tuple(cone.face(part, tol) for cone, part in pairs)
+        is_whole = all(face is cone for face, cone in zip(faces, self.cones, strict=True))
+        return self if is_whole else Product(faces)
+
+    def _parts(self, S: Symmetric) -> list[Symmetric]:
+        """Return the part of an element that belongs to each of `cones`."""
+        ends = np.cumsum([prod(cone.shape) for cone in self.cones])[:-1]
+        parts = np.split(S, ends)
+        return [part.reshape(cone.shape) for part, cone in zip(parts, self.cones, strict=True)]
+
+
+def _order(cone: Cone) -> int:
+    return cone.shape[0]
 
 
 def _check_finite(S: Symmetric) -> None:
-    # eigh answers NaN and infinity with garbage and no word of it
+    # eigh answers NaN and infinity with wrong numbers and without a warning
     if not np.isfinite(S).all():
         raise NumericalError(
             "the matrix to project contains NaN or infinity; bring the data to values near 1 "

@@ -1,8 +1,8 @@
 """The linear maps M -> <A_r, M> and their adjoints; no A_r is ever stored.
 
-Distances between samples carry everything that is learned from comparisons. `Pairs` is that
-operator: a row is a squared distance, and its adjoint is one graph-Laplacian product. The other
-kinds are differences of its rows.
+Comparisons are stated by distances between samples. `Pairs` is the operator of these: a row is a
+squared distance, and the adjoint is one graph-Laplacian product. The other kinds are differences
+of its rows.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from math import prod
 from typing import Any, Protocol
 
 import numpy as np
+import scipy.sparse as sp
 
-from .cones import Cone
+from .cones import Cone, Product
 from .kernels import image, laplacian_product, pair_products
 from .losses import split_rows
 from .matrices import LowRank, MatrixFree, Sparse
@@ -25,23 +26,26 @@ from .types import Data, Index, Rows, Symmetric, Vector
 class Constraints(Protocol):
     """The map A, of shape (n_constraints, n) where M is of order n."""
 
-    @property
-    def shape(self) -> tuple[int, int]: ...
+    shape: tuple[int, int]
 
     def forward(self, M: Point | Symmetric) -> Vector:
-        """<A_r, M> for every row; M is a point (work in its rank) or any symmetric matrix."""
+        """Return <A_r, M> of every row; M is a point (work in its rank) or a symmetric matrix."""
 
     def adjoint(self, u: Vector) -> Symmetric:
-        """The sum of u_r A_r."""
+        """Return the sum of u_r A_r."""
 
     def restrict(self, rows: Rows) -> Constraints:
-        """These rows alone; `rows` are increasing."""
+        """Return the constraints of these rows only; `rows` are increasing."""
 
     def norms(self) -> Vector:
-        """For each row a number that |A_r|_F does not exceed."""
+        """Return an upper bound on |A_r|_F of every row."""
+
+    def as_sparse(self) -> Sparse | None:
+        """Return the rows as sparse matrices, None if they are not available in that form."""
+        return None
 
 
-class Pairs:
+class Pairs(Constraints):
     """Row r is the squared distance (x_i - x_j).T M (x_i - x_j) of the r-th pair (i, j).
 
     Parameters
@@ -90,7 +94,7 @@ class Pairs:
         return values if self._order is None else values[self._order]
 
 
-class PairDifferences:
+class PairDifferences(Constraints):
     """Row r is d^2(far pair) - d^2(near pair), each distinct pair measured once.
 
     Parameters
@@ -110,8 +114,8 @@ class PairDifferences:
 
     def adjoint(self, u: Vector) -> Symmetric:
         n_pairs = self.pairs.shape[0]
-        pulled, pushed = (np.bincount(side, u, n_pairs) for side in (self.near, self.far))
-        return self.pairs.adjoint(np.subtract(pushed, pulled, dtype=float))
+        near, far = (np.bincount(side, u, n_pairs) for side in (self.near, self.far))
+        return self.pairs.adjoint(np.subtract(far, near, dtype=float))
 
     def restrict(self, rows: Rows) -> PairDifferences:
         near, far = self.near[rows], self.far[rows]
@@ -125,7 +129,7 @@ class PairDifferences:
 
 
 class Quadruplets(PairDifferences):
-    """Row r says of (a, b, c, d) that a and b are closer than c and d.
+    """Row r states of (a, b, c, d) that a and b are closer than c and d.
 
     Parameters
     ----------
@@ -142,7 +146,7 @@ class Quadruplets(PairDifferences):
 
 
 class Triplets(Quadruplets):
-    """Row r says of (anchor, near, far) that the anchor is closer to near than to far.
+    """Row r states of (anchor, near, far) that the anchor is closer to near than to far.
 
     Parameters
     ----------
@@ -154,7 +158,7 @@ class Triplets(Quadruplets):
         super().__init__(X, np.asarray(triplets)[:, [0, 1, 0, 2]])
 
 
-class NeighborTriplets:
+class NeighborTriplets(Constraints):
     """All triplets (anchor, near, far) of each anchor with its near and far neighbours.
 
     Rows run over (anchor, near, far), the last fastest; no index of the triplets is stored.
@@ -197,8 +201,8 @@ class NeighborTriplets:
         )
 
 
-class Beside:
-    """One kind of rows a block, side by side: row r is the sum of the blocks' rows r.
+class Beside(Constraints):
+    """Different constraints on each block: row r is the sum of row r of all blocks.
 
     The elements are those of the product of the blocks' cones.
     """
@@ -225,12 +229,20 @@ class Beside:
     def norms(self) -> Vector:
         return np.sqrt(np.sum([part.norms() ** 2 for part in self.parts], axis=0))
 
+    def as_sparse(self) -> Sparse | None:
+        parts = [part.as_sparse() for part in self.parts]
+        rows = [part.rows for part in parts if part is not None]
+        if len(rows) < len(parts):
+            return None
+        cones = (block for cone in self.cones for block in cone.blocks())
+        return Sparse(sp.hstack(rows), Product(tuple(cones)))
+
     def _blocks(self, M: Symmetric) -> list[Symmetric]:
         runs = np.split(M, self._cuts)
         return [run.reshape(cone.shape) for run, cone in zip(runs, self.cones, strict=True)]
 
 
-class Stack:
+class Stack(Constraints):
     """Several kinds of rows, one below the other."""
 
     def __init__(self, parts: Sequence[Constraints]) -> None:
@@ -248,14 +260,21 @@ class Stack:
         )
 
     def restrict(self, rows: Rows) -> Stack:
-        own = split_rows(rows, self._sizes)
-        return Stack([part.restrict(r) for part, r in zip(self.parts, own, strict=True)])
+        runs = split_rows(rows, self._sizes)
+        return Stack([part.restrict(run) for part, run in zip(self.parts, runs, strict=True)])
 
     def norms(self) -> Vector:
         return np.concatenate([part.norms() for part in self.parts])
 
+    def as_sparse(self) -> Sparse | None:
+        parts = [part.as_sparse() for part in self.parts]
+        known = [part for part in parts if part is not None]
+        if len(known) < len(parts):
+            return None
+        return Sparse(sp.vstack([part.rows for part in known]), known[0].cone)
 
-#: Every kind of constraints on one matrix; the contract tests go through this list.
+
+#: Every kind of constraints on one matrix; the contract tests loop over it.
 CONSTRAINTS = (
     Pairs,
     PairDifferences,

@@ -1,4 +1,4 @@
-"""The hot loops of the constraints: NumPy as reference, numba when it is installed.
+"""The hot loops of the constraints: NumPy as reference, numba if it is installed.
 
 Everything runs in blocks: memory stays bounded, and large work is shared by threads.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import warnings
 from functools import cache
-from types import ModuleType
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -20,7 +20,7 @@ BLOCK = 1 << 18
 
 
 def image(X: Data, L: Array) -> Array:
-    """X @ L."""
+    """Return X @ L."""
     if sp.issparse(X):
         return X @ L
     result = np.empty((X.shape[0], L.shape[1]))
@@ -33,7 +33,7 @@ def image(X: Data, L: Array) -> Array:
 
 
 def pair_products(P: Data, Q: Data, first: Index, second: Index) -> Vector:
-    """(P[i] - P[j]) . (Q[i] - Q[j]) for each pair (i, j).
+    """Return (P[i] - P[j]) . (Q[i] - Q[j]) for each pair (i, j).
 
     Differences are taken before products: the expansion |p|^2 + |q|^2 - 2 p.q would cancel.
     """
@@ -53,10 +53,10 @@ def pair_products(P: Data, Q: Data, first: Index, second: Index) -> Vector:
 
 
 def laplacian_product(X: Data, indptr: Index, indices: Index, weights: Vector) -> Symmetric:
-    """X.T @ (Deg - W - W.T) @ X with W in CSR form, Deg its row sums plus its column sums.
+    """Return X.T @ (Deg - W - W.T) @ X; W is in CSR form, Deg its row sums plus column sums.
 
-    This is the sum of W_ij (x_i - x_j)(x_i - x_j).T over the stored pairs, at the price of one
-    sparse product and one n D^2 product, whatever the number of triplets behind the weights.
+    This is the sum of W_ij (x_i - x_j)(x_i - x_j).T over the stored pairs, at the cost of one
+    sparse product and one n D^2 product, however many triplets the weights stand for.
     """
     n = X.shape[0]
     W = sp.csr_array((weights, indices, indptr), shape=(n, n))
@@ -79,9 +79,16 @@ def laplacian_product(X: Data, indptr: Index, indices: Index, weights: Vector) -
     return half + half.T
 
 
+class Compiled(NamedTuple):
+    """The loops below, compiled by numba."""
+
+    difference_products: Any
+    laplacian_rows: Any
+
+
 @cache
-def compiled() -> ModuleType | None:
-    """The compiled loops, None without numba; a numba that fails is named once."""
+def compiled() -> Compiled | None:
+    """Return the compiled loops, None without numba; a numba that fails gives one warning."""
     try:
         import numba
     except ModuleNotFoundError:
@@ -90,8 +97,7 @@ def compiled() -> ModuleType | None:
         _warn_without_numba(error)
         return None
     try:
-        from . import compiled as loops
-
+        loops = Compiled(*(_compile(numba, f) for f in (_difference_products, _laplacian_rows)))
         one, rows = np.ones((1, 1)), np.zeros(1, dtype=np.intp)
         loops.difference_products(one, one, rows, rows, np.empty(1))
         loops.laplacian_rows(one, np.zeros(2, dtype=np.intp), rows, one[0], one[0], 0, one.copy())
@@ -99,6 +105,37 @@ def compiled() -> ModuleType | None:
         _warn_without_numba(error)
         return None
     return loops
+
+
+def _compile(numba: Any, function: Any) -> Any:
+    # no threads of numba's own: `map_blocks` calls the loops from ours, which survive a fork;
+    # sums may be reordered, so that they vectorise, but infinities and NaN keep their meaning
+    options = {"nogil": True, "fastmath": {"reassoc", "contract"}}
+    try:
+        return numba.njit(cache=True, **options)(function)
+    except (RuntimeError, OSError, numba.core.errors.NumbaError):  # no folder to cache in
+        return numba.njit(**options)(function)
+
+
+def _difference_products(P: Any, Q: Any, first: Any, second: Any, products: Any) -> None:
+    for r in range(len(first)):
+        i, j, total = first[r], second[r], 0.0
+        for k in range(P.shape[1]):
+            total += (P[i, k] - P[j, k]) * (Q[i, k] - Q[j, k])
+        products[r] = total
+
+
+def _laplacian_rows(
+    X: Any, indptr: Any, indices: Any, weights: Any, degree: Any, start: Any, rows: Any
+) -> None:
+    for i in range(len(rows)):
+        for k in range(X.shape[1]):
+            rows[i, k] = 0.5 * degree[start + i] * X[start + i, k]
+        for p in range(indptr[start + i], indptr[start + i + 1]):
+            weight, j = weights[p], indices[p]
+            if weight != 0.0:
+                for k in range(X.shape[1]):
+                    rows[i, k] -= weight * X[j, k]
 
 
 def _warn_without_numba(error: Exception) -> None:

@@ -1,7 +1,7 @@
 """Losses on the margins v = <A_r, M>, one row a constraint, and their conjugates.
 
-A loss enters the dual as `-loss*(-u)`, concave in u on the box `lower <= u <= upper`. One sign
-throughout, that of "<A_r, M> is large": a row that pushes its margin up has u >= 0.
+A loss enters the dual as `-loss*(-u)`, concave in u on the box `lower <= u <= upper`. There is one
+sign throughout, that of "<A_r, M> is large": a row that pushes its margin up has u >= 0.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from .types import Rows, Vector
 
 
 class Loss(Protocol):
-    """Separable over the rows, with absolute weights: a mean has weight C / m in every row."""
+    """A loss, separable over the rows, with absolute weights: a mean has weight C / m in each."""
 
     @property
     def is_hard(self) -> bool:
-        """Whether some row must hold, instead of costing something when it does not."""
+        """Whether some row is a constraint that must hold, instead of a cost."""
 
     @property
     def lower(self) -> Vector: ...
@@ -28,30 +28,33 @@ class Loss(Protocol):
 
     @property
     def scale(self) -> Vector:
-        """The size that u has when a row matters; finite boxes become the unit box by it."""
+        """Typical size of u; dividing by it turns finite boxes into the unit box."""
 
     def value(self, v: Vector) -> float:
-        """The sum of the losses; hard rows count nothing here but in `violation`."""
+        """Return the sum of the losses; hard rows count in `violation` only."""
 
     def violation(self, v: Vector) -> Vector:
-        """By how much each hard row is broken, relative to 1 + |target|; 0 for soft rows."""
+        """Return by how much each hard row is broken, relative to 1 + |target|; 0 for soft rows."""
 
     def conjugate(self, u: Vector) -> tuple[float, Vector]:
-        """The sum of -loss*(-u), and its gradient in u."""
+        """Return the sum of -loss*(-u), and its gradient in u."""
 
     @property
     def curvature(self) -> Vector:
-        """How fast that gradient falls as u_r grows."""
+        """Rate at which the gradient of `conjugate` falls as u_r grows."""
 
     def multiplier(self, v: Vector) -> Vector:
-        """A u that belongs to these margins: minus a slope of the loss (0 for hard rows)."""
+        """Return a u that belongs to these margins: minus a slope of the loss (0 for hard rows)."""
 
     def restrict(self, rows: Rows) -> Loss:
-        """The loss of these rows alone."""
+        """Return the loss of these rows only."""
 
 
 class _Rowwise:
-    """What losses with one number a row have in common."""
+    """Base of losses with one number per row."""
+
+    def __str__(self) -> str:
+        return type(self).__name__
 
     def restrict(self, rows: Rows) -> Self:
         values = {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
@@ -59,7 +62,7 @@ class _Rowwise:
 
 
 class _Soft(_Rowwise):
-    """A loss that can be paid: u lives between zero and the steepest slope, the weight."""
+    """Base of soft losses: u is between zero and the steepest slope, the weight."""
 
     weight: Vector
     is_hard = False
@@ -86,7 +89,7 @@ class _Soft(_Rowwise):
 
 @dataclass(frozen=True)
 class Hinge(_Soft):
-    """loss_r(v) = weight_r * max(0, target_r - v), the paper's; u lives in [0, weight_r]."""
+    """loss_r(v) = weight_r * max(0, target_r - v), the paper's; u is in [0, weight_r]."""
 
     weight: Vector
     target: Vector | float = 1.0
@@ -106,7 +109,7 @@ class SmoothedHinge(_Soft):
     """The hinge with its corner rounded to a parabola over a width `smoothing` of margin.
 
     With t = target_r - v the loss is weight_r times 0 for t <= 0, t^2 / (2 smoothing) up to
-    t = smoothing, and t - smoothing / 2 beyond; u lives in [0, weight_r].
+    t = smoothing, and t - smoothing / 2 beyond; u is in [0, weight_r].
     """
 
     weight: Vector
@@ -123,7 +126,7 @@ class SmoothedHinge(_Soft):
         return float(self.weight @ (curved * (short - curved / 2))) / self.smoothing
 
     def conjugate(self, u: Vector) -> tuple[float, Vector]:
-        # a row of weight 0 has u = 0, so any divisor serves it
+        # a row of weight 0 has u = 0, so any divisor is right
         share = self.smoothing * u / np.where(self.weight > 0, self.weight, 1.0)
         return float(np.sum(u * (self.target - share / 2))), self.target - share
 
@@ -162,7 +165,7 @@ class SquaredHinge(_Soft):
 
 
 class _Hard(_Rowwise):
-    """A row that must hold: it costs nothing, and its u has an open end.
+    """Base of hard rows, which must hold: they cost nothing, and their u has an open end.
 
     `sense` is +1 where the margin must be at least the target, -1 where at most, 0 where equal.
     """
@@ -244,6 +247,9 @@ class Mixed:
 
     parts: tuple[Loss, ...]
 
+    def __str__(self) -> str:
+        return " + ".join(f"{n} {part}" for n, part in zip(self._sizes, self.parts, strict=True))
+
     @property
     def is_hard(self) -> bool:
         return any(part.is_hard for part in self.parts)
@@ -278,12 +284,8 @@ class Mixed:
         return np.concatenate([part.multiplier(x) for part, x in self._runs(v)])
 
     def restrict(self, rows: Rows) -> Mixed:
-        return Mixed(
-            tuple(
-                part.restrict(own)
-                for part, own in zip(self.parts, split_rows(rows, self._sizes), strict=True)
-            )
-        )
+        runs = zip(self.parts, split_rows(rows, self._sizes), strict=True)
+        return Mixed(tuple(part.restrict(run) for part, run in runs))
 
     @property
     def _sizes(self) -> list[int]:
@@ -295,7 +297,7 @@ class Mixed:
 
 
 def split_rows(rows: Rows, sizes: list[int]) -> list[Rows]:
-    """Increasing row numbers of a stack as the row numbers of each of its parts."""
+    """Convert increasing row numbers of a stack to row numbers of each of its parts."""
     offsets = np.concatenate([[0], np.cumsum(sizes)])
     cuts = np.searchsorted(rows, offsets)
     return [
@@ -304,5 +306,5 @@ def split_rows(rows: Rows, sizes: list[int]) -> list[Rows]:
     ]
 
 
-#: Every loss; the contract tests go through this list.
+#: Every loss; the contract tests loop over it.
 LOSSES = (Hinge, SmoothedHinge, SquaredHinge, Hard, AtLeast, AtMost, Equal)

@@ -1,4 +1,4 @@
-"""Rows A_r given as matrices: sparse, by their factors, or as two functions; and rows scaled."""
+"""Rows A_r given as sparse matrices, by their factors or as two functions; and scaled rows."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Sparse:
 
     @classmethod
     def from_matrices(cls, matrices: Sequence[Array]) -> Sparse:
-        """One symmetric matrix a row, dense or sparse."""
+        """Return the constraints with one row for each symmetric matrix, dense or sparse."""
         flat = [sp.csr_array(A).reshape((1, -1)) for A in matrices]
         return cls(sp.vstack(flat), PSD(matrices[0].shape[0]))
 
@@ -46,6 +46,9 @@ class Sparse:
 
     def norms(self) -> Vector:
         return np.sqrt(self.rows.multiply(self.rows).sum(axis=1))
+
+    def as_sparse(self) -> Sparse:
+        return self
 
 
 class Scaled:
@@ -65,6 +68,10 @@ class Scaled:
 
     def norms(self) -> Vector:
         return np.abs(self.factors) * self.inner.norms()
+
+    def as_sparse(self) -> Sparse | None:
+        inner = self.inner.as_sparse()
+        return inner and Sparse(sp.diags_array(self.factors) @ inner.rows, inner.cone)
 
 
 class LowRank:
@@ -106,12 +113,15 @@ class LowRank:
         return (self._columns * (self._weights * u[self._row])) @ self._columns.T
 
     def restrict(self, rows: Rows) -> LowRank:
-        own = [np.flatnonzero(self._row == r) for r in rows]
-        return LowRank([self._columns[:, k] for k in own], [self._weights[k] for k in own])
+        columns = [np.flatnonzero(self._row == r) for r in rows]
+        return LowRank([self._columns[:, k] for k in columns], [self._weights[k] for k in columns])
 
     def norms(self) -> Vector:
         lengths = np.sum(self._columns**2, axis=0)
         return np.bincount(self._row, np.abs(self._weights) * lengths, self.shape[0]).astype(float)
+
+    def as_sparse(self) -> None:
+        return None
 
 
 class MatrixFree:
@@ -120,8 +130,8 @@ class MatrixFree:
     Parameters
     ----------
     forward, adjoint : callables
-        Of an array of the cone's shape, and of a vector of shape (n_rows,); each the other's
-        adjoint, which the constructor tries on one pair of random arguments.
+        Functions of an array of the cone's shape, and of a vector of shape (n_rows,). They must
+        be each other's adjoint, which the constructor checks on one pair of random arguments.
     n_rows : int
     cone : Cone
     """
@@ -154,8 +164,11 @@ class MatrixFree:
         )
 
     def norms(self) -> Vector:
-        """Exact, by one call of `adjoint` a row; computed once."""
+        """Return the exact norms, by one call of `adjoint` for each row; computed once."""
         return self._norms
+
+    def as_sparse(self) -> None:
+        return None
 
     @cached_property
     def _norms(self) -> Vector:
@@ -165,13 +178,13 @@ class MatrixFree:
         rng = np.random.default_rng(0)
         u, S = rng.normal(size=self.shape[0]), rng.normal(size=self.cone.shape)
         S = S + S.T if S.ndim == 2 else S
-        v, pulled = self.forward(S), self.adjoint(u)
-        for name, given, due in (("forward", v, u), ("adjoint", pulled, S)):
-            if given.shape != due.shape:
-                raise ValueError(f"{name} answers in shape {given.shape}; expected {due.shape}")
+        v, A_u = self.forward(S), self.adjoint(u)
+        for name, given, expected in (("forward", v, u), ("adjoint", A_u, S)):
+            if given.shape != expected.shape:
+                raise ValueError(f"{name} returns shape {given.shape}; expected {expected.shape}")
         size = float(np.linalg.norm(u) * np.linalg.norm(v) + 1e-300)
-        if not abs(u @ v - np.vdot(pulled, S)) <= 1e-8 * size:
+        if not abs(u @ v - np.vdot(A_u, S)) <= 1e-8 * size:
             raise ValueError(
-                f"<u, forward(S)> = {u @ v:.6g} and <adjoint(u), S> = {np.vdot(pulled, S):.6g} for "
+                f"<u, forward(S)> = {u @ v:.6g} and <adjoint(u), S> = {np.vdot(A_u, S):.6g} for "
                 "a random symmetric S: these functions are not each other's adjoint"
             )

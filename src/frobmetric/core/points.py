@@ -1,4 +1,4 @@
-"""Elements of a cone, kept as factors."""
+"""Elements of a cone, stored as factors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .types import Array, Symmetric, Vector
 
 
 class Point(Protocol):
-    """An element M of a cone, kept factored: M = L @ L.T."""
+    """An element M of a cone, stored as a factor: M = L @ L.T."""
 
     @property
     def rank(self) -> int: ...
@@ -53,7 +53,7 @@ class Factored:
 
 @dataclass(frozen=True)
 class Diagonal:
-    """The diagonal matrix of a non-negative vector, kept as that vector."""
+    """The diagonal matrix of a non-negative vector, stored as that vector."""
 
     values: Vector
 
@@ -74,7 +74,7 @@ class Diagonal:
 
 @dataclass(frozen=True)
 class Blocks:
-    """A block-diagonal point, one point a block."""
+    """A block-diagonal point: one point for each block."""
 
     parts: tuple[Point, ...]
 
@@ -94,5 +94,5 @@ class Blocks:
 
 
 def as_dense(M: Point | Symmetric) -> Symmetric:
-    """M as an array, whichever way it is kept."""
+    """Return M as an array, however it is stored."""
     return M if isinstance(M, np.ndarray) else M.dense()

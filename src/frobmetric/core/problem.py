@@ -18,7 +18,11 @@ ROUNDING = 1e-13
 
 @dataclass(frozen=True)
 class Comparison:
-    """The primal objective of some M beside the dual objective of some u."""
+    """The primal objective of some M beside the dual objective of some u.
+
+    `violation` is the largest relative amount by which M breaks a hard row or, without a Frobenius
+    term, cost - A*(u) leaves the dual cone; `rounding` bounds the rounding error of the objectives.
+    """
 
     margins: Vector
     primal: float
@@ -29,28 +33,39 @@ class Comparison:
 
     @property
     def gap(self) -> float:
-        """primal - dual, and zero where that is nothing but rounding."""
+        """Difference of primal and dual, zero where it is only rounding."""
         gap = self.primal - self.dual
         return gap if abs(gap) > self.rounding else 0.0
 
     @property
     def error(self) -> float:
-        """What a tolerance is compared with."""
+        """Number that a tolerance is compared with."""
         return relative_error(self.gap, max(abs(self.primal), abs(self.dual)), self.violation)
 
 
 @dataclass(frozen=True)
 class Evaluation(Comparison):
-    """What one eigen-decomposition tells of u: M(u) itself, and the comparison of the two."""
+    """The result of one eigen-decomposition: M(u), and both objectives there.
 
+    `slack` is cost - A*(u), and `split` the positive and negative part of S(u).
+    """
+
+    u: Vector
     point: Point
+    sigma: float
     split: Split
-    pull: Symmetric
+    slack: Symmetric
+
+    @property
+    def rank(self) -> int:
+        return self.point.rank
 
 
 @dataclass(frozen=True)
 class FrobeniusSDP:
-    """minimise over M in the cone
+    """Minimisation over the matrices M of a cone, with a Frobenius term and losses of rows.
+
+    The objective is
 
         <cost, M> + |M - prior|_F^2 / (2 sigma) + sum_r loss_r(<A_r, M>) + offset
 
@@ -106,28 +121,32 @@ class FrobeniusSDP:
             put(self, name, self._matrix(name, getattr(self, name)))
 
     def evaluate(self, u: Vector) -> Evaluation:
-        """M(u) and all that follows from it: one eigen-decomposition."""
-        pull, split = self._split(u)
-        point = split.positive(self.sigma)
-        return self._evaluation(point, u, pull, split)
+        """Compute M(u) and all that follows from it, by one eigen-decomposition."""
+        if np.isinf(self.sigma):
+            raise ValueError(
+                "sigma=inf has no Frobenius term, so no M(u); solve this plain SDP with "
+                "frobmetric.sdp.solve_sdp, or give a finite sigma"
+            )
+        slack, split = self._split(u)
+        return self._evaluation(split.positive(self.sigma), u, slack, split)
 
-    def extend(self, found: Evaluation, u: Vector) -> Evaluation:
-        """What a restriction of this problem found at its rows of u, for all rows.
+    def extend(self, evaluation: Evaluation, u: Vector) -> Evaluation:
+        """Extend an evaluation of a restriction of this problem to all rows of u.
 
-        S(u) is the same matrix, so this needs the margins of the other rows and nothing else.
+        S(u) is the same matrix, so this only needs the margins of the other rows.
         """
-        return self._evaluation(found.point, u, found.pull, found.split)
+        return self._evaluation(evaluation.point, u, evaluation.slack, evaluation.split)
 
     def compare(self, M: Point | Symmetric, u: Vector) -> Comparison:
-        """The primal at any M beside the dual at any u."""
+        """Compare the primal objective at any M with the dual objective at any u."""
         return self._compare(M, u, *self._split(u))
 
-    def restrict(self, rows: Rows, u: Vector, pull: Symmetric) -> FrobeniusSDP:
-        """The problem in these rows alone, the others held at their u.
+    def restrict(self, rows: Rows, u: Vector, slack: Symmetric) -> FrobeniusSDP:
+        """Restrict the problem to some rows, the others held at their u.
 
         A held row is replaced by the straight line below its loss that u stands for. The dual is
-        therefore the same function of the rows that are left, and the primal never larger.
-        `pull` is that of an evaluation at u.
+        therefore the same function of the remaining rows, and the primal never larger.
+        `slack` is that of an evaluation at u.
         """
         constraints, loss = self.constraints.restrict(rows), self.loss.restrict(rows)
         whole, _ = self.loss.conjugate(u)
@@ -136,14 +155,15 @@ class FrobeniusSDP:
             self,
             constraints=constraints,
             loss=loss,
-            cost=constraints.adjoint(u[rows]) - pull,
+            cost=constraints.adjoint(u[rows]) + slack,
             offset=self.offset + whole - part,
         )
 
     def sample(self, rows: Rows) -> FrobeniusSDP:
-        """The problem with these rows standing for all: their sum is to the rest as the mean is.
+        """Return the problem with these rows standing for all rows.
 
-        Instead of weighing the rows up, all else is weighed down, which any loss allows.
+        Instead of increasing the weights of the rows, all other terms are reduced, which is
+        possible with any loss.
         """
         share = len(rows) / self.constraints.shape[0]
         return replace(
@@ -155,39 +175,61 @@ class FrobeniusSDP:
             offset=share * self.offset,
         )
 
-    def _split(self, u: Vector) -> tuple[Symmetric, Split]:
-        if np.isinf(self.sigma):
-            raise ValueError(
-                "sigma=inf has no Frobenius term, so no M(u); solve this plain SDP with "
-                "frobmetric.sdp.solve_sdp, or give a finite sigma"
-            )
-        pull = self.constraints.adjoint(u) - self.cost
-        return pull, self.cone.split(self.prior / self.sigma + pull)
+    def __str__(self) -> str:
+        n_rows, kind = self.constraints.shape[0], type(self.constraints).__name__
+        terms = [
+            f"{name} of norm {np.linalg.norm(M):.3g}" for name, M in self._matrices() if M.any()
+        ]
+        term = "none (a plain SDP)" if np.isinf(self.sigma) else f"sigma = {self.sigma:g}"
+        return "\n".join(
+            [
+                f"minimise over M in {self.cone}",
+                f"  rows            {n_rows} of {kind}, loss {self.loss}",
+                f"  Frobenius term  {term}",
+                f"  matrices        {', '.join(terms) or 'no cost, no prior'}",
+            ]
+        )
 
-    def _evaluation(self, point: Point, u: Vector, pull: Symmetric, split: Split) -> Evaluation:
-        compared = self._compare(point, u, pull, split)
-        return Evaluation(**vars(compared), point=point, split=split, pull=pull)
+    def __repr__(self) -> str:
+        return (
+            f"FrobeniusSDP({type(self.constraints).__name__} of shape {self.constraints.shape}, "
+            f"{self.loss}, sigma={self.sigma:g}, {self.cone!r})"
+        )
+
+    def _matrices(self) -> tuple[tuple[str, Symmetric], ...]:
+        return ("cost", self.cost), ("prior", self.prior)
+
+    def _split(self, u: Vector) -> tuple[Symmetric, Split]:
+        """Return cost - A*(u) and the two parts of S(u)."""
+        slack = self.cost - self.constraints.adjoint(u)
+        return slack, self.cone.split(self.prior / self.sigma - slack)
+
+    def _evaluation(self, point: Point, u: Vector, slack: Symmetric, split: Split) -> Evaluation:
+        comparison = self._compare(point, u, slack, split)
+        return Evaluation(
+            **vars(comparison), u=u, point=point, sigma=self.sigma, split=split, slack=slack
+        )
 
     def _compare(
-        self, M: Point | Symmetric, u: Vector, pull: Symmetric, split: Split
+        self, M: Point | Symmetric, u: Vector, slack: Symmetric, split: Split
     ) -> Comparison:
         margins = self.constraints.forward(M)
         primal = self._primal(as_dense(M), margins)
         value, slope = self.loss.conjugate(u)
-        terms = self._curvature(pull, split)
+        terms, violation = self._dual_terms(slack, split)
         return Comparison(
             margins=margins,
             primal=primal,
             dual=value + sum(terms) + self.offset,
             gradient=slope - margins,
-            violation=float(self.loss.violation(margins).max(initial=0.0)),
+            violation=max(violation, float(self.loss.violation(margins).max(initial=0.0))),
             # M itself is known up to rounding of the prior
             rounding=ROUNDING * (abs(primal) + abs(value) + sum(map(abs, terms)))
             + (ROUNDING * float(np.linalg.norm(self.prior))) ** 2 / self.sigma,
         )
 
     def _primal(self, M: Symmetric, margins: Vector) -> float:
-        """The objective at M, hard rows apart."""
+        """Return the objective at M, without the hard rows."""
         moved = M - self.prior
         return (
             float(np.vdot(self.cost, M))
@@ -196,23 +238,27 @@ class FrobeniusSDP:
             + self.offset
         )
 
-    def _curvature(self, pull: Symmetric, split: Split) -> tuple[float, ...]:
-        """The terms of |prior|^2/(2 sigma) - sigma/2 |(S)_+|^2, in the form that cancels least.
+    def _dual_terms(self, slack: Symmetric, split: Split) -> tuple[tuple[float, ...], float]:
+        """Return the dual's terms without u, and by how much u violates the dual constraint.
 
-        Near a large prior the two are almost equal; written with S = prior/sigma + pull and
-        |(S)_+|^2 = |S|^2 - |(S)_-|^2, what they have in common is gone.
+        |prior|^2/(2 sigma) - sigma/2 |(S)_+|^2 is written in the form that cancels least. Near a
+        large prior the two are almost equal; with S = prior/sigma - slack and |(S)_+|^2 = |S|^2 -
+        |(S)_-|^2 their common part is gone. Without a Frobenius term S must not have a positive
+        part.
         """
+        if np.isinf(self.sigma):
+            return (), float(np.sqrt(split.positive_norm2)) / (1 + float(np.linalg.norm(self.cost)))
         half = self.sigma / 2
         plain = (
             float(np.vdot(self.prior, self.prior)) / (2 * self.sigma),
             -half * split.positive_norm2,
         )
         reduced = (
-            -float(np.vdot(self.prior, pull)),
-            -half * float(np.vdot(pull, pull)),
+            float(np.vdot(self.prior, slack)),
+            -half * float(np.vdot(slack, slack)),
             half * split.negative_norm2,
         )
-        return min(plain, reduced, key=lambda terms: sum(map(abs, terms)))
+        return min(plain, reduced, key=lambda terms: sum(map(abs, terms))), 0.0
 
     def _matrix(self, name: str, value: Symmetric | None) -> Symmetric:
         if value is None:
@@ -224,7 +270,7 @@ class FrobeniusSDP:
 
 
 def relative_error(gap: float, size: float, violation: float) -> float:
-    """The relative gap; with broken hard rows the largest of the gap's and the rows' errors."""
+    """Return the relative gap; with violated hard rows the larger of the gap's and their error."""
     if violation > 0:
         return max(violation, abs(gap) / (1 + size))
     return gap / size if gap else 0.0

@@ -1,4 +1,4 @@
-"""The answer of a solver, and the proof that it is one."""
+"""The answer of a solver, and the proof of its quality."""
 
 from __future__ import annotations
 
@@ -11,6 +11,18 @@ from .points import Point, as_dense
 from .problem import Comparison, FrobeniusSDP, relative_error
 from .types import Symmetric, Vector
 
+#: Every `status` of a solution, and its meaning.
+STATUSES = {
+    "optimal": "certified to the tolerance",
+    "max_iter": "the number of steps reached its limit",
+    "time_limit": "the time reached its limit",
+    "stalled": "the method could make no more progress",
+    "stopped": "the callback asked to stop",
+    "interrupted": "stopped by Ctrl-C",
+    "primal_infeasible": "proven: no M satisfies the constraints",
+    "dual_infeasible": "proven: the objective has no lower bound, or no M satisfies the rows",
+}
+
 
 class CertificateError(ValueError):
     """An answer that proves nothing: outside the cone, outside the box, or not finite."""
@@ -18,38 +30,46 @@ class CertificateError(ValueError):
 
 @dataclass(frozen=True)
 class Certificate:
-    """What is proven of an answer (M, u); the optimum lies in [dual, primal].
+    """Proof of the quality of an answer (M, u): the optimum lies in [dual, primal].
+
+    Certificates of other problems refine this one: all have these fields, `error` and `str`.
 
     Attributes
     ----------
     primal, dual : float
-        Objective at M, and the bound from below at u. With hard rows `primal` leaves them out.
+        Objective at M, and the lower bound at u. With hard rows `primal` leaves them out.
     gap : float
         primal - dual, never negative; infinity when M breaks a hard row.
     relative_gap : float
         gap / max(|primal|, |dual|).
     distance_bound : float
-        The optimal matrix is at most this far from M in Frobenius norm.
+        Upper bound on the distance of M to the optimal matrix, in Frobenius norm.
     min_eigenvalue : float
-        Of M.
+        Smallest eigenvalue of M.
     violation : float
-        The largest amount by which M breaks a hard row, relative to 1 + |target|.
+        Largest amount by which M breaks a hard row, relative to 1 + |target|. Without a Frobenius
+        term u has a constraint too, and its relative violation counts here as well.
     """
 
     primal: float
     dual: float
     gap: float
     relative_gap: float
-    distance_bound: float
-    min_eigenvalue: float
-    violation: float
+    distance_bound: float = np.inf
+    min_eigenvalue: float = 0.0
+    violation: float = 0.0
 
     @property
     def error(self) -> float:
-        """What a tolerance is compared with: the relative gap, or the error of broken rows."""
+        """Number that a tolerance is compared with: the relative gap, or the error of the rows."""
         size = max(abs(self.primal), abs(self.dual))
         gap = self.gap if self.violation == 0 else self.primal - self.dual
         return relative_error(gap, size, self.violation)
+
+    def describe_error(self) -> str:
+        """Return the error in words, as a warning states it."""
+        name = "relative gap" if np.isfinite(self.gap) else "relative error"
+        return f"{name} {self.error:.1e}"
 
     def __str__(self) -> str:
         if self.violation > 0:
@@ -64,7 +84,7 @@ class Certificate:
 
 
 class Step(NamedTuple):
-    """One entry of the history: both objectives of the whole problem at one u."""
+    """One entry of the history: both objectives of the whole problem at one iterate."""
 
     primal: float
     dual: float
@@ -82,10 +102,8 @@ class Step(NamedTuple):
 class Solution:
     """The best certified iterate of a run, and why the run ended.
 
-    `n_iter` counts the eigen-decompositions; `history` has those that judged the whole problem.
-
-    `status` is "optimal" (certified to the tolerance), "max_iter", "stalled" (the method could
-    make no more progress), "stopped" (by the callback) or "interrupted" (by Ctrl-C).
+    `n_iter` counts the eigen-decompositions; `history` has those that evaluated the whole problem.
+    `status` is a key of `STATUSES`.
     """
 
     point: Point
@@ -96,9 +114,24 @@ class Solution:
     history: tuple[Step, ...]
     n_iter: int
 
+    def __str__(self) -> str:
+        seconds = self.history[-1].seconds if self.history else 0.0
+        return (
+            f"{self.status} ({STATUSES[self.status]}): {self.solver}, {self.n_iter} steps, "
+            f"{seconds:.2g} s\n"
+            f"  M  rank {self.point.rank}, {len(self.u)} rows, {np.count_nonzero(self.u)} of them "
+            f"with u != 0\n  {self.certificate}"
+        )
+
+    def __repr__(self) -> str:
+        return (
+            f"Solution(status={self.status!r}, solver={self.solver!r}, n_iter={self.n_iter}, "
+            f"rank={self.point.rank}, relative_gap={self.certificate.relative_gap:.1e})"
+        )
+
 
 def certify(problem: FrobeniusSDP, point: Point | Symmetric, u: Vector) -> Certificate:
-    """Prove from scratch how good (M, u) is, trusting nothing that a solver said.
+    """Prove from scratch how good (M, u) is, without trusting any number of a solver.
 
     Raises
     ------
@@ -108,24 +141,28 @@ def certify(problem: FrobeniusSDP, point: Point | Symmetric, u: Vector) -> Certi
     M = np.asarray(as_dense(point), dtype=float)
     smallest = _check_point(problem, M)
     u = _check_dual(problem, np.asarray(u, dtype=float))
-    found = problem.compare(M, u)
-    gap, size = _proven_gap(found), max(abs(found.primal), abs(found.dual))
+    comparison = problem.compare(M, u)
+    gap, size = _proven_gap(comparison), max(abs(comparison.primal), abs(comparison.dual))
     return Certificate(
-        primal=found.primal,
-        dual=found.dual,
+        primal=comparison.primal,
+        dual=comparison.dual,
         gap=gap,
         relative_gap=gap / size if size > 0 else gap,
-        # a gap of zero is one below rounding
-        distance_bound=float(np.sqrt(2 * problem.sigma * max(gap, found.rounding))),
+        distance_bound=_distance_bound(problem.sigma, max(gap, comparison.rounding)),
         min_eigenvalue=smallest,
-        violation=found.violation,
+        violation=comparison.violation,
     )
 
 
+def _distance_bound(sigma: float, gap: float) -> float:
+    """Bound |M - M*|; a gap of zero is one below rounding, so it is given as that."""
+    return np.inf if np.isinf(sigma) else float(np.sqrt(2 * sigma * gap))
+
+
 def _check_point(problem: FrobeniusSDP, M: Symmetric) -> float:
-    """The smallest eigenvalue of M, if M belongs to the cone."""
+    """Return the smallest eigenvalue of M, which must belong to the cone."""
     if M.shape != problem.cone.shape:
-        raise CertificateError(f"M has shape {M.shape}; this problem's has {problem.cone.shape}")
+        raise CertificateError(f"M has shape {M.shape}; expected {problem.cone.shape}")
     if not np.isfinite(M).all():
         raise CertificateError("M contains NaN or infinity")
     if M.ndim == 2 and not np.allclose(M, M.T, rtol=0, atol=1e-12 * np.abs(M).max()):
@@ -139,10 +176,10 @@ def _check_point(problem: FrobeniusSDP, M: Symmetric) -> float:
 
 
 def _check_dual(problem: FrobeniusSDP, u: Vector) -> Vector:
-    """u, moved into its box by no more than rounding."""
+    """Return u, moved into its box by no more than rounding."""
     lower, upper = problem.loss.lower, problem.loss.upper
     if u.shape != lower.shape:
-        raise CertificateError(f"u has shape {u.shape}; this problem's has {lower.shape}")
+        raise CertificateError(f"u has shape {u.shape}; expected {lower.shape}")
     inside = np.clip(u, lower, upper)
     outside = ~(np.abs(u - inside) <= 1e-12 * np.abs(problem.loss.scale))  # NaN is outside
     if outside.any():
@@ -154,12 +191,12 @@ def _check_dual(problem: FrobeniusSDP, u: Vector) -> Vector:
     return inside
 
 
-def _proven_gap(found: Comparison) -> float:
-    if found.violation > 0:
+def _proven_gap(comparison: Comparison) -> float:
+    if comparison.violation > 0:
         return np.inf
-    if found.gap < 0:
+    if comparison.gap < 0:
         raise CertificateError(
-            f"primal {found.primal!r} is below dual {found.dual!r} by more than rounding: the "
-            "constraints' forward and adjoint do not belong together"
+            f"primal {comparison.primal!r} is below dual {comparison.dual!r} by more than "
+            "rounding: the constraints' forward and adjoint do not belong together"
         )
-    return found.gap
+    return comparison.gap

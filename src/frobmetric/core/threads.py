@@ -24,13 +24,13 @@ SMALL_WORK = 5e7
 #: An eigen-decomposition, which cannot be cut, gets BLAS threads from this order on.
 LARGE_ORDER = 400
 
-#: What BLAS had before `one_thread`, None outside of it.
+#: Number of threads that BLAS had before `one_thread`, None outside of it.
 _granted: ContextVar[int | None] = ContextVar("granted", default=None)
 
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """BLAS works in one thread here; `map_blocks` has as many as BLAS had."""
+    """Limit BLAS to one thread; `map_blocks` then has as many threads as BLAS had."""
     if _granted.get() is not None:
         yield
         return
@@ -43,14 +43,17 @@ def one_thread() -> Iterator[None]:
 
 
 def threads_for_order(n: int) -> AbstractContextManager[Any]:
-    """The BLAS threads for a decomposition of this order."""
+    """Give BLAS the threads for a decomposition of this order."""
     return _blas().limit(limits=_n_threads()) if n >= LARGE_ORDER else one_thread()
 
 
 def map_blocks(
     work: Callable[[slice], Result], n_rows: int, block: int, flops: float
 ) -> list[Result]:
-    """`work` of each block of so many rows, in order; in several threads if it is large."""
+    """Call `work` for each block of rows and return the results in order.
+
+    Large work runs in several threads.
+    """
     blocks = [slice(start, min(start + block, n_rows)) for start in range(0, n_rows, block)]
     with one_thread():
         n_threads = min(_n_threads(), len(blocks))
@@ -70,5 +73,5 @@ def _blas_threads() -> int:
 
 @cache
 def _blas() -> ThreadpoolController:
-    """The BLAS libraries of this process; looking them up costs milliseconds, so once."""
+    """Return the BLAS libraries of this process, looked up once: that costs milliseconds."""
     return ThreadpoolController().select(user_api="blas")

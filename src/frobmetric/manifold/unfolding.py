@@ -24,7 +24,7 @@ from .._parameters import (
     choice,
     integer,
 )
-from .._reporting import Reporter
+from ..solvers.monitor import Reporter
 from .extension import Extension
 from .graph import neighbor_graph, require_connected
 from .landmarks import Landmarks

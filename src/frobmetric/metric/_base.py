@@ -24,8 +24,8 @@ from .._parameters import (
     choice,
     integer,
 )
-from .._reporting import Reporter
 from ..solvers import Interrupted
+from ..solvers.monitor import Reporter
 from .coordinates import as_components
 from .mahalanobis import MahalanobisEstimator
 from .sets import as_triplets, concatenate

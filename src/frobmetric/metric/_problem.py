@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from .._checks import check_psd
 from .._parameters import MATRIX, NONE, NOT_NEGATIVE, InvalidParameterError, Rule, choice
 from ..core import CertificateError, FrobeniusSDP, Hinge, SmoothedHinge, SquaredHinge, certify
-from ..solvers import SOLVERS, State, solve
+from ..solvers import FROBENIUS_SOLVERS, State, solve
 from .coordinates import Frame, as_components
 from .feature_maps import KERNEL_RULES, KernelEstimator
 from .priors import PRIORS, prior_factor, psd_root, satisfied_scale
@@ -23,7 +23,7 @@ PROBLEM_RULES: dict[str, Rule] = KERNEL_RULES | {
     "loss": choice(LOSSES),
     "prior": MATRIX | choice(PRIORS) | NONE,
     "pull": NOT_NEGATIVE,
-    "solver": choice(SOLVERS),
+    "solver": choice(FROBENIUS_SOLVERS),
 }
 #: Samples given again may be rounded by this, relative to the largest of their numbers.
 SINGLE = 1e-6

@@ -14,7 +14,7 @@ from .._parameters import FOLDS, NUMBERS, Rule, check_parameters
 from ..core import Certificate, certify
 from ..neighbors.classification import knn_error
 from ..solvers import State, solve
-from ..solvers.screening import previous_optimum_ball, settled
+from ..solvers.active_set import previous_optimum_ball, settled
 from ._base import limit_threads
 from ._problem import LOSSES
 from .coordinates import as_components
@@ -301,7 +301,7 @@ def _next(metric, problem, last, ratio):
     if is_settled.mean() < WORTHWHILE:
         return solve(problem, start=State(u=u), **options), 0
     rows = np.flatnonzero(~is_settled)
-    rest = problem.restrict(rows, u, problem.constraints.adjoint(u) - problem.cost)
+    rest = problem.restrict(rows, u, problem.cost - problem.constraints.adjoint(u))
     solution = solve(rest, start=State(u=u[rows]), **options)
     u[rows] = solution.u
     certificate = certify(problem, solution.point, u)

@@ -1,23 +1,24 @@
 """General semidefinite programs: exact, with a Frobenius term, from files, and nearest matrices."""
 
 from .certificate import SDPCertificate, certify_sdp
-from .construct import sdp
+from .construct import make_sdp
 from .nearest.correlation import nearest_correlation
 from .nearest.covariance import nearest_covariance
 from .norm_bound import solve_norm_bounded
-from .sdpa import SDPAError, read_sdpa, write_sdpa
+from .sdpa import SDPAAnswer, SDPAError, read_sdpa, write_sdpa
 from .solution import SDPSolution
 from .solve import solve_sdp
 
 __all__ = [
+    "SDPAAnswer",
     "SDPAError",
     "SDPCertificate",
     "SDPSolution",
     "certify_sdp",
+    "make_sdp",
     "nearest_correlation",
     "nearest_covariance",
     "read_sdpa",
-    "sdp",
     "solve_norm_bounded",
     "solve_sdp",
     "write_sdpa",

@@ -1,4 +1,4 @@
-"""`sdp`: a semidefinite program from the matrices that one writes it down with."""
+"""`make_sdp`: a semidefinite program from the matrices that one writes it down with."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..core import PSD, Constraints, Equal, FrobeniusSDP, Hard, Loss, Nonnegativ
 from ..core.cones import Cone
 from ..core.types import Symmetric, Vector
 
-__all__ = ["sdp"]
+__all__ = ["make_sdp"]
 
 #: How far a matrix may be from symmetric, relative to its largest entry.
 ROUNDING = 1e-10
@@ -23,7 +23,7 @@ NO_ROWS = (
 SENSES = {"=": 0, "==": 0, "<=": -1, ">=": 1}
 
 
-def sdp(
+def make_sdp(
     C: Any,
     A: Any,
     b: Any,
@@ -32,7 +32,7 @@ def sdp(
     prior: Any = None,
     offset: float = 0.0,
 ) -> FrobeniusSDP:
-    """minimise <C, X> + |X - prior|^2 / (2 sigma) over X >= 0, with rows <A_i, X> = b_i.
+    """Minimise <C, X> + |X - prior|^2 / (2 sigma) over X >= 0, with rows <A_i, X> = b_i.
 
     Parameters
     ----------
@@ -64,11 +64,11 @@ def sdp(
     Maximise X_01 with a unit diagonal; then with X_11 at most 4 instead.
 
     >>> import numpy as np
-    >>> from frobmetric.sdp import sdp, solve_sdp
+    >>> from frobmetric.sdp import make_sdp, solve_sdp
     >>> C, diagonal = np.array([[0, -0.5], [-0.5, 0]]), [np.diag([1, 0]), np.diag([0, 1])]
-    >>> solve_sdp(sdp(C, diagonal, [1, 1])).X.round(3).tolist()
+    >>> solve_sdp(make_sdp(C, diagonal, [1, 1])).X.round(3).tolist()
     [[1.0, 1.0], [1.0, 1.0]]
-    >>> solution = solve_sdp(sdp(C, diagonal, [1, 4], senses=["=", "<="]))
+    >>> solution = solve_sdp(make_sdp(C, diagonal, [1, 4], senses=["=", "<="]))
     >>> solution.X.round(3).tolist(), solution.y.round(3).tolist()
     ([[1.0, 2.0], [2.0, 4.0]], [-1.0, -0.25])
     """

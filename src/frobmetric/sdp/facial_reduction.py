@@ -11,20 +11,19 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..core import PSD, Face, FrobeniusSDP, Product
-from ..core.cones import Cone
+from ..core import FrobeniusSDP
 from ..core.types import Symmetric, Vector
-from ..solvers.gram import GramSolver
-from ..solvers.watch import Watch
+from ..solvers import Monitor
+from ..solvers.plain import GramSolver, targets
 
 #: Rounds of the search for W; it ends early when W vanishes or is found.
 ROUNDS = 300
-#: Distance of W from both sets, relative to its norm, at which it counts as found, and exact.
+#: Distance of W from both sets, relative to its norm, at which it is accepted, and exact.
 FOUND, EXACT = 1e-9, 1e-14
-#: Rounds that must halve that distance, before and after W counts as found.
+#: Rounds that must halve that distance, before and after W is accepted.
 SLOW, QUICK = 50, 8
-#: How strongly each round pulls towards large W.
-PULL = 0.1
+#: Weight of the term that makes W large, in each round.
+GROWTH = 0.1
 
 
 @dataclass(frozen=True)
@@ -35,27 +34,26 @@ class Exposure:
     problem: FrobeniusSDP
 
 
-def reduce_to_face(problem: FrobeniusSDP, gram: GramSolver, watch: Watch) -> Exposure | None:
-    """The problem on the face of its feasible set, None if that is the whole cone.
+def reduce_to_face(problem: FrobeniusSDP, gram: GramSolver, monitor: Monitor) -> Exposure | None:
+    """Return the problem on the face of its feasible set, None if that is the whole cone.
 
     Douglas-Rachford splitting looks for the largest W in {A*(y) : b.y = 0} with eigenvalues in
     [0, 1]. On regular problems it arrives at zero within a few rounds.
     """
-    y = _exposing_vector(problem, gram, watch)
+    y = _exposing_vector(problem, gram, monitor)
     if y is None:
         return None
-    cone = _exposed(problem.cone, problem.constraints.adjoint(y))
-    return None if cone is None else Exposure(y, replace(problem, cone=cone))
+    face = problem.cone.face(problem.constraints.adjoint(y), np.sqrt(FOUND))
+    return None if face is problem.cone else Exposure(y, replace(problem, cone=face))
 
 
-def cover(problem: FrobeniusSDP, exposure: Exposure, y: Vector) -> Vector:
-    """A y for the whole cone: on the face C - A*(y) stays as it is, beyond it W is added.
+def lift_dual_from_face(problem: FrobeniusSDP, exposure: Exposure, y: Vector) -> Vector:
+    """Return a y for the whole cone: C - A*(y) stays the same on the face, and W is added outside.
 
-    A large multiple of W makes C - A*(y) + t W positive up to the share of 1 / t. b.y would be the
-    same but for rounding, which grows with t; the best t is where both errors together are least.
+    A large multiple of W makes C - A*(y) + t W positive up to a part of size 1 / t. b.y would be
+    the same but for rounding, which grows with t; the best t has the smallest sum of both errors.
     """
-    A, cone = problem.constraints, problem.cone
-    _, b = problem.loss.conjugate(y)
+    A, cone, b = problem.constraints, problem.cone, targets(problem)
     Z, W = problem.cost - A.adjoint(y), A.adjoint(exposure.y)
     size, value = 1 + float(np.linalg.norm(problem.cost)), float(b @ y)
     best, least = y, np.inf
@@ -70,14 +68,14 @@ def cover(problem: FrobeniusSDP, exposure: Exposure, y: Vector) -> Vector:
     return best
 
 
-def _exposing_vector(problem: FrobeniusSDP, gram: GramSolver, watch: Watch) -> Vector | None:
+def _exposing_vector(problem: FrobeniusSDP, gram: GramSolver, monitor: Monitor) -> Vector | None:
     A, cone, identity = problem.constraints, problem.cone, problem.cone.identity()
-    _, b = problem.loss.conjugate(np.zeros(A.shape[0]))
+    b = targets(problem)
     along = gram(b)
     length = float(b @ along)
 
     def nearest(V: Symmetric) -> Vector:
-        """The y with b.y = 0 whose A*(y) is nearest to V."""
+        """Return the y with b.y = 0 whose A*(y) is nearest to V."""
         y = gram(A.forward(V))
         return y - (float(b @ y) / length) * along if length > 0 else y
 
@@ -85,9 +83,9 @@ def _exposing_vector(problem: FrobeniusSDP, gram: GramSolver, watch: Watch) -> V
     for _ in range(ROUNDS):
         inside = cone.split(V).clipped(1.0)
         size = float(np.linalg.norm(inside))
-        if size <= FOUND or watch.count():
+        if size <= FOUND or monitor.count():
             return None
-        y = nearest(2 * inside - V + PULL * identity)
+        y = nearest(2 * inside - V + GROWTH * identity)
         reached = A.adjoint(y)
         seen.append(float(np.linalg.norm(reached - inside)) / size)
         if seen[-1] < least:
@@ -97,17 +95,3 @@ def _exposing_vector(problem: FrobeniusSDP, gram: GramSolver, watch: Watch) -> V
             break  # exact, or as near as it gets
         V = V + reached - inside
     return best if least <= FOUND else None
-
-
-def _exposed(cone: Cone, W: Symmetric) -> Cone | None:
-    """The face of the cone orthogonal to W; None if that is all of it."""
-    if isinstance(cone, Product):
-        parts = [(part, _exposed(part, block)) for part, block in cone.blocks(W)]
-        if all(face is None for _, face in parts):
-            return None
-        return Product(tuple(part if face is None else face for part, face in parts))
-    if not isinstance(cone, PSD):
-        return None
-    values, vectors = np.linalg.eigh(W)
-    kept = values < np.sqrt(FOUND) * max(1.0, float(np.abs(values).max(initial=0.0)))
-    return None if kept.all() else Face(np.ascontiguousarray(vectors[:, kept]))

@@ -1,8 +1,8 @@
 """Proofs that a plain SDP has no answer.
 
-Primal infeasible: some y has b.y = 1 and A*(y) nowhere positive, so that no X in the cone can
+Primal infeasible: some y has b.y = 1 and A*(y) no positive eigenvalue, so that no X in the cone can
 have A X = b. Dual infeasible: some X in the cone has A X = 0 and <C, X> = -1, so that the
-objective falls without end along it.
+objective falls without limit along it.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy.sparse as sp
 
-from ..core import Equal, FrobeniusSDP, Nonnegative, Product, Sparse
+from ..core import Beside, Equal, FrobeniusSDP, Nonnegative, Product, Sparse, Stack
+from ..core.points import as_dense
 from ..core.types import Symmetric, Vector
-from ..solvers.gram import GramSolver
+from ..solvers import Monitor, State
 from ..solvers.interior import interior, work_of_step
-from ..solvers.watch import Iterate, Units, Watch
-from .presolve import senses, targets
+from ..solvers.plain import GramSolver, PlainIterate, senses, targets
 
 #: Rounds of each search by splitting.
 ROUNDS = 200
-#: Error of an auxiliary problem from which its answer is worth a look.
+#: Error of an auxiliary problem below which its answer is tried as a proof.
 ROUGH = 1e-3
-#: Distance between the ray and its projection, relative to its norm, at which it counts as found.
+#: Distance between the ray and its projection, relative to its norm, at which it is accepted.
 FOUND = 1e-9
-#: Largest error of a ray of the problem as given that still proves something.
+#: Largest error of a ray of the problem as given that still proves infeasibility.
 ACCEPTED = 1e-7
 #: Relative rounding of A*(y), whose terms may cancel.
 ROUNDING = 1e-14
@@ -42,7 +42,7 @@ class Ray:
     vector : ndarray
         y with b.y = 1, or X with <C, X> = -1.
     error : float
-        How far A*(y) is from nowhere positive, relative to its norm; or |A X| relative to
+        The largest eigenvalue of A*(y) above zero, relative to its norm; or |A X| relative to
         |X| and the norms of the rows. No feasible answer has a norm below about 1 / error.
     """
 
@@ -52,25 +52,22 @@ class Ray:
 
 
 def find_ray(
-    problem: FrobeniusSDP,
-    gram: GramSolver,
-    X: Symmetric,
-    y: Vector,
-    watch: Watch,
-    thorough: bool = True,
+    problem: FrobeniusSDP, gram: GramSolver, state: State, monitor: Monitor, thorough: bool
 ) -> tuple[str, Symmetric] | None:
-    """Look for a proof from where iterates went; the kind and the vector, None if none is found.
+    """Look for a proof near an iterate (X, y); return its kind and vector, None if none is found.
 
-    A thorough search solves auxiliary problems by the interior-point method too.
+    A thorough search also solves auxiliary problems by the interior-point method.
     """
+    y = np.zeros(problem.constraints.shape[0]) if state.u is None else state.u
+    X = np.zeros(problem.cone.shape) if state.point is None else as_dense(state.point)
     searches: list[tuple[str, Callable[[], Symmetric | None]]] = [
-        ("primal_infeasible", lambda: _primal_ray(problem, gram, y, watch)),
-        ("dual_infeasible", lambda: _dual_ray(problem, gram, X, watch)),
+        ("primal_infeasible", lambda: _primal_ray(problem, gram, y, monitor)),
+        ("dual_infeasible", lambda: _dual_ray(problem, gram, X, monitor)),
     ]
     if thorough and np.isfinite(work_of_step(problem)):
         searches += [
-            ("primal_infeasible", lambda: _primal_ray_inside(problem, watch)),
-            ("dual_infeasible", lambda: _dual_ray_inside(problem, watch)),
+            ("primal_infeasible", lambda: _primal_ray_inside(problem, monitor)),
+            ("dual_infeasible", lambda: _dual_ray_inside(problem, monitor)),
         ]
     for kind, search in searches:
         ray = search()
@@ -79,50 +76,48 @@ def find_ray(
     return None
 
 
-def _primal_ray_inside(problem: FrobeniusSDP, watch: Watch) -> Vector | None:
-    """By the interior-point method: minimise t with A X + t (b - A(I)) = b and X, t >= 0.
+def _primal_ray_inside(problem: FrobeniusSDP, monitor: Monitor) -> Vector | None:
+    """Minimise t with A X + t (b - A(I)) = b and X, t >= 0, by the interior-point method.
 
     X = I and t = 1 are feasible. If t cannot be 0, the multipliers are a proof.
     """
     identity, b = problem.cone.identity(), targets(problem)
     column = b - problem.constraints.forward(identity)
     wider = _widened(problem, column, np.concatenate([np.zeros(identity.size), [1.0]]))
-    found = _solved(replace(wider, loss=Equal(b)), watch)
-    return None if found is None or float(b @ found.y) <= 0 else found.y
+    answer = _solve_auxiliary(replace(wider, loss=Equal(b)), monitor)
+    return None if answer is None or float(b @ answer.u) <= 0 else answer.u
 
 
-def _dual_ray_inside(problem: FrobeniusSDP, watch: Watch) -> Symmetric | None:
-    """By the interior-point method: minimise <C, X> with A X = 0 and trace X <= 1."""
+def _dual_ray_inside(problem: FrobeniusSDP, monitor: Monitor) -> Symmetric | None:
+    """Minimise <C, X> with A X = 0 and trace X <= 1, by the interior-point method."""
     identity, n_rows = problem.cone.identity(), problem.constraints.shape[0]
     wider = _widened(problem, np.zeros(n_rows), np.concatenate([problem.cost.ravel(), [0.0]]))
     trace = sp.csr_array(np.concatenate([identity.ravel(), [1.0]])[None])
-    rows = Sparse(sp.vstack([wider.constraints.rows, trace]), wider.cone)
+    rows = Stack([wider.constraints, Sparse(trace, wider.cone)])
     bounded = replace(wider, constraints=rows, loss=Equal(np.append(np.zeros(n_rows), 1.0)))
-    found = _solved(bounded, watch)
-    return None if found is None else found.X[:-1].reshape(problem.cone.shape)
+    answer = _solve_auxiliary(bounded, monitor)
+    return None if answer is None else answer.point[:-1].reshape(problem.cone.shape)
 
 
 def _widened(problem: FrobeniusSDP, column: Vector, cost: Vector) -> FrobeniusSDP:
-    """The problem with one more variable, which is not negative."""
-    parts = problem.cone.cones if isinstance(problem.cone, Product) else (problem.cone,)
-    cone = Product((*parts, Nonnegative(1)))
-    rows = sp.hstack([problem.constraints.rows, sp.csr_array(column[:, None])])
+    """Return the problem with one more non-negative variable."""
+    cones = problem.cone, Nonnegative(1)
+    last = Sparse(sp.csr_array(column[:, None]), cones[1])
+    rows = Beside([problem.constraints, last], cones)
     return replace(
-        problem, constraints=Sparse(rows, cone), cost=cost, prior=None, cone=cone, offset=0.0
+        problem, constraints=rows, cost=cost, prior=0 * cost, cone=Product(cones), offset=0.0
     )
 
 
-def _solved(problem: FrobeniusSDP, watch: Watch) -> Iterate | None:
-    """The best iterate on an auxiliary problem, within what is left of the run."""
-    left = watch.time_limit - watch.seconds
-    inner = Watch(FOUND, max(1, watch.max_iter - watch.n_steps), Units.of(problem), left)
-    interior(problem, inner)
-    watch.n_steps += inner.n_steps
+def _solve_auxiliary(problem: FrobeniusSDP, monitor: Monitor) -> PlainIterate | None:
+    """Return the best iterate on an auxiliary problem, within what is left of the run."""
+    inner = monitor.inner(FOUND)
+    interior(problem, State(), inner)
     return inner.best if inner.error <= ROUGH else None
 
 
 def verify_ray(problem: FrobeniusSDP, kind: str, vector: Symmetric) -> Ray | None:
-    """The ray scaled and measured on a problem as given; None if it proves nothing."""
+    """Scale a ray and measure it on a problem as given; None if it proves nothing."""
     if kind == "primal_infeasible":
         return _verified_y(problem, vector)
     return _verified_x(problem, vector)
@@ -135,7 +130,7 @@ def _verified_y(problem: FrobeniusSDP, y: Vector) -> Ray | None:
         return None
     y = y / gain
     W = problem.constraints.adjoint(y)
-    # what the terms of W leave when they cancel is nothing
+    # terms of W that cancel leave rounding
     rounding = ROUNDING * float(np.abs(y) @ problem.constraints.norms())
     above = max(0.0, -problem.cone.min_eigenvalue(-W) - rounding)
     error = above / max(float(np.linalg.norm(W)), np.finfo(float).tiny) if above else 0.0
@@ -155,7 +150,9 @@ def _verified_x(problem: FrobeniusSDP, X: Symmetric) -> Ray | None:
     return Ray("dual_infeasible", X, error) if error <= ACCEPTED else None
 
 
-def _primal_ray(problem: FrobeniusSDP, gram: GramSolver, y: Vector, watch: Watch) -> Vector | None:
+def _primal_ray(
+    problem: FrobeniusSDP, gram: GramSolver, y: Vector, monitor: Monitor
+) -> Vector | None:
     A, b = problem.constraints, targets(problem)
     along = gram(b)
     length = float(b @ along)
@@ -168,18 +165,18 @@ def _primal_ray(problem: FrobeniusSDP, gram: GramSolver, y: Vector, watch: Watch
         return alone
 
     def nearest(W: Symmetric) -> Vector:
-        """The y with b.y = 1 whose -A*(y) is nearest to W."""
+        """Return the y with b.y = 1 whose -A*(y) is nearest to W."""
         y = gram(A.forward(-W))
         return y + (1 - float(b @ y)) / length * along
 
     gain = float(b @ y)
     start = -A.adjoint(y / gain) if gain > 0 else np.zeros(problem.cone.shape)
-    W = _meeting(problem, lambda V: -A.adjoint(nearest(V)), start, watch)
+    W = _common_point(problem, lambda V: -A.adjoint(nearest(V)), start, monitor)
     return None if W is None else nearest(W)
 
 
 def _dual_ray(
-    problem: FrobeniusSDP, gram: GramSolver, X: Symmetric, watch: Watch
+    problem: FrobeniusSDP, gram: GramSolver, X: Symmetric, monitor: Monitor
 ) -> Symmetric | None:
     A, C = problem.constraints, problem.cost
     slope = C - A.adjoint(gram(A.forward(C)))
@@ -188,19 +185,19 @@ def _dual_ray(
         return None
 
     def nearest(V: Symmetric) -> Symmetric:
-        """The X nearest to V with A X = 0 and <C, X> = -1."""
+        """Return the X nearest to V with A X = 0 and <C, X> = -1."""
         V = V - A.adjoint(gram(A.forward(V)))
         return V - (1 + float(np.vdot(C, V))) / steep * slope
 
     fall = -float(np.vdot(C, X))
     start = X / fall if fall > 0 else np.zeros(problem.cone.shape)
-    return _meeting(problem, nearest, start, watch)
+    return _common_point(problem, nearest, start, monitor)
 
 
-def _meeting(
-    problem: FrobeniusSDP, nearest: Callable[[Symmetric], Symmetric], V: Symmetric, watch: Watch
+def _common_point(
+    problem: FrobeniusSDP, nearest: Callable[[Symmetric], Symmetric], V: Symmetric, monitor: Monitor
 ) -> Symmetric | None:
-    """A point of an affine set and the cone, by Douglas-Rachford splitting."""
+    """Find a common point of an affine set and the cone, by Douglas-Rachford splitting."""
     before = np.inf
     for round_ in range(ROUNDS):
         inside = problem.cone.split(V).clipped()
@@ -209,7 +206,7 @@ def _meeting(
         size = float(np.linalg.norm(inside))
         if apart <= FOUND * size:
             return inside
-        if watch.count():
+        if monitor.count():
             return None
         V = V + reached - inside
         if round_ % 100 == 99:

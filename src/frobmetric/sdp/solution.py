@@ -2,44 +2,45 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 
-from sklearn.exceptions import ConvergenceWarning
+import numpy as np
 
-from ..core import FrobeniusSDP, Product
+from ..core import FrobeniusSDP
+from ..core.solution import STATUSES
 from ..core.types import Symmetric, Vector
-from ..solvers.watch import SDPStep
+from ..solvers.plain import SDPStep
 from .certificate import SDPCertificate
 from .infeasibility import Ray
 
 
 @dataclass(frozen=True)
 class SDPSolution:
-    """The answer of an SDP and what is proven of it.
+    """The answer of an SDP and its certificate.
 
     Attributes
     ----------
-    status : {"optimal", "primal_infeasible", "dual_infeasible", "not_converged"}
+    status : str
+        A key of `frobmetric.core.solution.STATUSES`: "optimal", or "primal_infeasible" or
+        "dual_infeasible" with the proof in `ray`, or else the reason for which the run ended.
     X : ndarray of the cone's shape
     y : ndarray of shape (n_rows,)
-        Multipliers in the sign of the rows as given: how fast the optimum rises with each
+        Multipliers in the sign of the rows as given: the rate at which the optimum rises with each
         right-hand side; >= 0 for rows that say at least, <= 0 for at most.
     Z : ndarray of the cone's shape
-        The multiplier of X: C - A*(y), with the slope of the Frobenius term if there is one.
+        The multiplier of X: C - A*(y), plus the slope of the Frobenius term if there is one.
     certificate : SDPCertificate
     ray : Ray or None
         The proof of infeasibility.
     sigma : float
-        Where the proximal steps ended; with X and y a start for a similar problem.
+        Length of the last proximal step; with X and y a start for a similar problem.
     history : tuple of SDPStep
     n_iter : int
-        Eigen-decompositions, and steps of the interior-point method.
-    ended : str
-        Why the run ended: "optimal", "max_iter", "time_limit", "stalled", "stopped",
-        "interrupted", "ray".
+        Number of eigen-decompositions, and of steps of the interior-point method.
+    problem : FrobeniusSDP
     notes : tuple of str
         Rows that were dropped, or contradict each other.
+    solver : str
     """
 
     status: str
@@ -51,24 +52,25 @@ class SDPSolution:
     sigma: float
     history: tuple[SDPStep, ...]
     n_iter: int
-    ended: str
     problem: FrobeniusSDP
     notes: tuple[str, ...] = ()
+    solver: str = "solve_sdp"
 
     @property
     def blocks(self) -> list[Symmetric]:
         """X block by block."""
-        cone = self.problem.cone
-        return cone.cut(self.X) if isinstance(cone, Product) else [self.X]
+        return self.problem.cone.cut(self.X)
 
+    def __str__(self) -> str:
+        seconds = self.history[-1].seconds if self.history else 0.0
+        head = f"{self.status} ({STATUSES[self.status]}): {self.n_iter} steps, {seconds:.2g} s"
+        if self.ray is not None:
+            return f"{head}\n  proof with an error of {self.ray.error:.1e}"
+        multipliers = f"{len(self.y)} rows, {np.count_nonzero(self.y)} of them with y != 0"
+        return f"{head}\n  X in {self.problem.cone}, {multipliers}\n  {self.certificate}"
 
-def warn_unless_solved(solution: SDPSolution, tol: float, depth: int = 3) -> None:
-    """Warn of errors above the tolerance, `depth` calls up."""
-    if solution.status != "not_converged" or solution.ended == "stopped":
-        return
-    warnings.warn(
-        f"not solved to tol={tol:g} ({solution.ended} after {solution.n_iter} "
-        f"eigen-decompositions): {solution.certificate}",
-        ConvergenceWarning,
-        stacklevel=depth,
-    )
+    def __repr__(self) -> str:
+        return (
+            f"SDPSolution(status={self.status!r}, n_iter={self.n_iter}, "
+            f"primal={self.certificate.primal:.6g}, error={self.certificate.error:.1e})"
+        )

@@ -1,4 +1,4 @@
-"""`solve_sdp`: an SDP with or without a Frobenius term, and the proof of its answer."""
+"""`solve_sdp`: solve an SDP with or without a Frobenius term, and certify the answer."""
 
 from __future__ import annotations
 
@@ -6,71 +6,71 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..core import FrobeniusSDP
+from ..core import Evaluation, FrobeniusSDP
 from ..core.points import as_dense
-from ..core.threads import one_thread
 from ..core.types import Symmetric, Vector
-from ..solvers import Interrupted
+from ..solvers import Callback, Monitor, State, conclude
 from ..solvers.admm import admm
-from ..solvers.gram import GramSolver, gram_solver
 from ..solvers.interior import interior, is_quick, work_of_step
-from ..solvers.monitor import State
+from ..solvers.newton import newton
+from ..solvers.plain import GramSolver, PlainIterate, SDPStep, gram_solver, targets
 from ..solvers.proximal import proximal
-from ..solvers.watch import SDPCallback, Watch
-from .certificate import certify_sdp, dual_slack
-from .facial_reduction import Exposure, cover, reduce_to_face
+from .certificate import certify_sdp, dual_slack, primal_residual
+from .facial_reduction import Exposure, lift_dual_from_face, reduce_to_face
 from .infeasibility import Ray, find_ray, verify_ray
 from .presolve import simplify
-from .regularised import solve_regularised
-from .solution import SDPSolution, warn_unless_solved
+from .solution import SDPSolution
 
-#: Error that the first phase is to reach, and the rounds that it has for it.
+#: Error that the first phase is to reach, and its largest number of rounds.
 ROUGH, ROUNDS = 1e-2, 150
-#: Error after that from which a proof of infeasibility is looked for.
+#: Error after that phase above which a proof of infeasibility is looked for.
 HOPELESS = 1e-1
-#: Rounds of refinement without progress before the run is given up.
+#: Rounds of refinement without progress after which the run ends.
 PATIENCE = 3
+#: Steps on a problem with a Frobenius term after which a proof of infeasibility is looked for.
+SUSPICIOUS = 150
 
 
 def solve_sdp(
     problem: FrobeniusSDP,
+    *,
     tol: float = 1e-6,
     max_iter: int = 20_000,
     time_limit: float = np.inf,
-    callback: SDPCallback | None = None,
+    callback: Callback | None = None,
     start: SDPSolution | State | None = None,
     trace_bound: float | None = None,
 ) -> SDPSolution:
     """Solve an SDP: minimise <C, X> over X in the cone, with rows that must hold.
 
     A finite sigma adds |X - prior|^2 / (2 sigma): the paper's problem, solved in the dual by
-    semismooth Newton. With sigma = inf the SDP itself is solved: a face that holds all feasible
-    X is looked for, ADMM gives a first answer and proximal steps the exact one; an interior-point
-    method takes problems with few rows.
+    semismooth Newton. With sigma = inf the SDP itself is solved: first the search for a face that
+    contains all feasible X, then ADMM for a first answer and proximal steps for the exact one; an
+    interior-point method solves problems with few rows.
 
     Parameters
     ----------
     problem : FrobeniusSDP
-        Hard rows only; see `frobmetric.sdp.sdp` for one made of matrices.
+        Hard rows only; `frobmetric.sdp.make_sdp` makes one from matrices.
     tol : float
         Stop when the three relative errors of the certificate are this small.
     max_iter : int
-        Stop after so many eigen-decompositions.
+        Largest number of eigen-decompositions.
     time_limit : float
-        Stop after so many seconds.
-    callback : callable
-        Called with each step; a true answer stops the run.
-    start : SDPSolution or State
+        Seconds after which to stop.
+    callback : callable, optional
+        Called with each `SDPStep`; a true answer stops the run.
+    start : SDPSolution or State, optional
         Where to start; of a state X (`point`), the multipliers (`u`) or `sigma` may be missing.
-    trace_bound : float
-        A number that the trace of no feasible X exceeds, for the bound of the certificate.
-        Looked for in the rows if not given.
+    trace_bound : float, optional
+        Upper bound on the trace of every feasible X, for the bound of the certificate; derived
+        from the rows if not given.
 
     Returns
     -------
     SDPSolution
-        Its certificate is computed from X and y alone. An answer that misses `tol` has the status
-        "not_converged", and a `ConvergenceWarning` names the errors.
+        Its certificate is computed from X and y alone. The status of an answer that misses `tol`
+        is the reason for which the run ended, and a `ConvergenceWarning` names the errors.
 
     Raises
     ------
@@ -82,33 +82,72 @@ def solve_sdp(
     The largest eigenvalue of a matrix, as an SDP: maximise <S, X> with trace X = 1.
 
     >>> import numpy as np
-    >>> from frobmetric.sdp import sdp, solve_sdp
+    >>> from frobmetric.sdp import make_sdp, solve_sdp
     >>> S = np.array([[2.0, 1.0], [1.0, 2.0]])
-    >>> solution = solve_sdp(sdp(-S, [np.eye(2)], [1.0]))
+    >>> solution = solve_sdp(make_sdp(-S, [np.eye(2)], [1.0]))
     >>> solution.status, round(-solution.certificate.primal, 4)
     ('optimal', 3.0)
     """
     _check(problem, tol, max_iter)
-    if np.isfinite(problem.sigma):
-        return solve_regularised(problem, tol, max_iter, time_limit, callback, start)
-    run = _Run(problem, tol, max_iter, time_limit, callback)
-    interrupted = False
-    try:
-        with one_thread():
-            run.go(start)
-    except KeyboardInterrupt:
-        if run.watch.best is None:
-            raise
-        interrupted = True
+    kind = _PlainRun if np.isinf(problem.sigma) else _RegularisedRun
+    run = kind(problem, tol, max_iter, time_limit, callback)
+    with run.monitor.running():
+        run.go(_as_state(start))
     solution = run.solution(trace_bound)
-    if interrupted:
-        raise Interrupted(replace(solution, ended="interrupted"))
-    warn_unless_solved(solution, tol)
+    conclude(solution, tol)
     return solution
 
 
+def _as_state(start: SDPSolution | State | None) -> State:
+    if isinstance(start, SDPSolution):
+        return State(start.y, start.X, start.sigma)
+    return start or State()
+
+
 class _Run:
-    """One run on a plain SDP, from the problem as given to its answer."""
+    """One run, from the problem as given to its answer."""
+
+    notes: tuple[str, ...] = ()
+    ray: Ray | None = None
+
+    def __init__(self, problem: FrobeniusSDP, tol: float, monitor: Monitor) -> None:
+        self.given, self.tol, self.monitor = problem, tol, monitor
+
+    def answer(self) -> tuple[Symmetric, Vector]:
+        """Return X and y of the best iterate, for the problem as given."""
+        raise NotImplementedError
+
+    def solution(self, trace_bound: float | None) -> SDPSolution:
+        """Certify the best iterate."""
+        X, y = self.answer()
+        certificate = certify_sdp(self.given, X, y, trace_bound)
+        return SDPSolution(
+            status=self._status(certificate.error <= self.tol),
+            X=X,
+            y=y,
+            Z=dual_slack(self.given, X, y),
+            certificate=certificate,
+            ray=self.ray,
+            sigma=self.monitor.best.sigma,
+            history=tuple(self.monitor.history),
+            n_iter=self.monitor.n_steps,
+            problem=self.given,
+            notes=self.notes,
+        )
+
+    def _status(self, is_certified: bool) -> str:
+        status = self.monitor.status
+        if status == "interrupted":
+            return status
+        if self.ray is not None:
+            return self.ray.kind
+        if is_certified:
+            return "optimal"
+        return "stalled" if status in ("", "optimal") else status
+
+
+class _PlainRun(_Run):
+    """A run on a plain SDP."""
 
     def __init__(
         self,
@@ -116,108 +155,156 @@ class _Run:
         tol: float,
         max_iter: int,
         time_limit: float,
-        callback: SDPCallback | None,
+        callback: Callback | None,
     ) -> None:
-        self.given = problem
-        self.simple, units, self.lift, fewer = simplify(problem)
-        self.watch = Watch(tol, max_iter, units, time_limit, callback)
+        monitor = Monitor(tol, max_iter, callback, time_limit, describe=PlainIterate.step)
+        super().__init__(problem, tol, monitor)
+        self.simple, self.units, self.lift, fewer = simplify(problem)
         self.exposure: Exposure | None = None
-        self.ray: Ray | None = None
         self.notes = fewer.notes
         if fewer.contradiction is not None:
             self.ray = verify_ray(problem, "primal_infeasible", fewer.contradiction)
 
-    def go(self, start: SDPSolution | State | None) -> None:
+    def go(self, start: State) -> None:
         if self.ray is not None:
             self._record_zero()
-            self.watch.status = "ray"
+            self.monitor.status = self.ray.kind
             return
-        gram, watch = gram_solver(self.simple.constraints), self.watch
-        self.exposure = reduce_to_face(self.simple, gram, watch)
+        gram, monitor = gram_solver(self.simple.constraints), self.monitor
+        self.exposure = reduce_to_face(self.simple, gram, monitor)
         problem = self.exposure.problem if self.exposure else self.simple
         work = work_of_step(problem)
-        if start is None and is_quick(problem, work):
-            interior(problem, watch)
-        if watch.error > ROUGH and not watch.status:
-            X, y, _ = admm(problem, gram, *self._begin(start), watch, ROUGH, ROUNDS)
-            if watch.error > HOPELESS and not watch.status:
-                self._look_for_ray(gram, X, y, thorough=False)
-            if watch.error > ROUGH and np.isfinite(work) and not watch.status:
-                interior(problem, watch)
+        if start.is_empty and is_quick(problem, work):
+            self._follow_central_path(problem)
+        if monitor.error > ROUGH and not monitor.status:
+            last = self._admm(problem, gram, self._lowered(start), ROUGH)
+            if monitor.error > HOPELESS and not monitor.status:
+                self._look_for_ray(gram, last, thorough=False)
+            if monitor.error > ROUGH and np.isfinite(work) and not monitor.status:
+                self._follow_central_path(problem)
         self._refine(problem, gram)
-        if watch.best is None:
+        if monitor.best is None:
             self._record_zero()
 
+    def _follow_central_path(self, problem: FrobeniusSDP) -> None:
+        interior(problem, State(), self.monitor.phase(self.tol), units=self.units)
+
+    def _admm(self, problem: FrobeniusSDP, gram: GramSolver, state: State, tol: float) -> State:
+        return admm(problem, state, self.monitor.phase(tol, ROUNDS), gram=gram, units=self.units)
+
     def _refine(self, problem: FrobeniusSDP, gram: GramSolver) -> None:
-        """Proximal steps and ADMM in turn, from the best iterate on, while that gets better."""
-        watch, idle = self.watch, 0
-        while not watch.status:
-            before = watch.error
-            proximal(problem, *watch.state, watch)
-            if not watch.status:
-                admm(problem, gram, *watch.state, watch, watch.error / 10, ROUNDS)
-            idle = 0 if watch.error < 0.7 * before else idle + 1
-            if idle == PATIENCE and not watch.status:
-                X, y, _ = watch.state
-                self._look_for_ray(gram, X, y, thorough=True)
-                watch.status = watch.status or "stalled"
+        """Alternate proximal steps and ADMM, from the best iterate, while the error falls."""
+        monitor, idle = self.monitor, 0
+        while not monitor.status:
+            before = monitor.error
+            proximal(problem, monitor.state, monitor.phase(self.tol), units=self.units)
+            if not monitor.status:
+                self._admm(problem, gram, monitor.state, monitor.error / 10)
+            idle = 0 if monitor.error < 0.7 * before else idle + 1
+            if idle == PATIENCE and not monitor.status:
+                self._look_for_ray(gram, monitor.state, thorough=True)
+                monitor.status = monitor.status or "stalled"
 
     def _record_zero(self) -> None:
-        """An iterate where there is no time, or no use, for better ones."""
-        simple, watch = self.simple, self.watch
+        """Record zero, where there is no time for a better iterate, or no need."""
+        simple = self.simple
         X, y = np.zeros(simple.cone.shape), np.zeros(simple.constraints.shape[0])
         outside = float(np.sqrt(simple.cone.split(simple.cost).negative_norm2))
-        step = watch.step("presolve", simple, X, y, simple.loss.conjugate(y)[1], outside, 1.0)
-        watch.record(X, y, step)
+        iterate = self.units.measure("presolve", simple, (X, y, 1.0), targets(simple), outside, 0)
+        self.monitor.record(iterate)
 
-    def _begin(self, start: SDPSolution | State | None) -> tuple[Symmetric, Vector, float]:
-        if isinstance(start, SDPSolution):
-            X, y, sigma = start.X, start.y, start.sigma
-        elif start is not None:
-            X = None if start.point is None else as_dense(start.point)
-            y, sigma = start.u, start.sigma
-        else:
-            X = y = sigma = None
-        return (
-            np.zeros(self.simple.cone.shape) if X is None else self.lift.lower_x(X),
-            np.zeros(self.simple.constraints.shape[0]) if y is None else self.lift.lower_y(y),
-            1.0 if sigma is None else sigma,
+    def _lowered(self, start: State) -> State:
+        """Return a start of the problem as given as one of the simple problem."""
+        return State(
+            None if start.u is None else self.lift.lower_y(start.u),
+            None if start.point is None else self.lift.lower_x(as_dense(start.point)),
+            start.sigma,
         )
 
-    def _look_for_ray(self, gram: GramSolver, X: Symmetric, y: Vector, thorough: bool) -> None:
-        found = find_ray(self.simple, gram, X, y, self.watch, thorough)
-        if found is None:
+    def _look_for_ray(self, gram: GramSolver, state: State, thorough: bool) -> None:
+        proof = find_ray(self.simple, gram, state, self.monitor, thorough)
+        if proof is None:
             return
-        kind, vector = found
+        kind, vector = proof
         back = self.lift.y if kind == "primal_infeasible" else self.lift.X
         self.ray = verify_ray(self.given, kind, back(vector))
         if self.ray is not None:
-            self.watch.status = "ray"
+            self.monitor.status = self.ray.kind
 
-    def solution(self, trace_bound: float | None) -> SDPSolution:
-        """The best iterate as an answer to the problem as given."""
-        best = self.watch.best
-        if best is None:
-            raise RuntimeError("the run recorded no iterate")
-        y = best.y if self.exposure is None else cover(self.simple, self.exposure, best.y)
-        X, y = self.lift.X(best.X), self.lift.y(y)
-        y = np.clip(y, self.given.loss.lower, self.given.loss.upper)
-        certificate = certify_sdp(self.given, X, y, trace_bound)
-        solved = "optimal" if certificate.error <= self.watch.tol else "not_converged"
-        return SDPSolution(
-            status=solved if self.ray is None else self.ray.kind,
-            X=X,
-            y=y,
-            Z=dual_slack(self.given, X, y),
-            certificate=certificate,
-            ray=self.ray,
-            sigma=best.sigma,
-            history=tuple(self.watch.history),
-            n_iter=self.watch.n_steps,
-            ended=self.watch.status,
-            problem=self.given,
-            notes=self.notes,
+    def answer(self) -> tuple[Symmetric, Vector]:
+        best = self.monitor.best
+        y = best.u
+        if self.exposure is not None:
+            y = lift_dual_from_face(self.simple, self.exposure, y)
+        y = np.clip(self.lift.y(y), self.given.loss.lower, self.given.loss.upper)
+        return self.lift.X(best.point), y
+
+
+class _RegularisedRun(_Run):
+    """A run on a problem with a Frobenius term: the paper's, by semismooth Newton on its dual."""
+
+    def __init__(
+        self,
+        problem: FrobeniusSDP,
+        tol: float,
+        max_iter: int,
+        time_limit: float,
+        callback: Callback | None,
+    ) -> None:
+        # the certificate decides when the run ends: tol=0
+        monitor = Monitor(0.0, max_iter, callback, time_limit, describe=self._step)
+        super().__init__(problem, tol, monitor)
+
+    def go(self, start: State) -> None:
+        monitor = self.monitor
+        phase = self._newton(start, self.tol, SUSPICIOUS)
+        if phase.status == "max_iter" and not monitor.status:
+            self._look_for_ray()
+            if self.ray is not None:
+                return
+            phase = self._newton(monitor.state, self.tol)
+        # a monitor compares the worst row, a certificate their norm: the same up to a factor
+        for finer in (0.1, 0.01):
+            if monitor.status or phase.status != "optimal":
+                break
+            if certify_sdp(self.given, *self.answer()).error <= self.tol:
+                break
+            phase = self._newton(monitor.state, finer * self.tol)
+        monitor.status = monitor.status or phase.status
+
+    def _newton(self, state: State, tol: float, max_iter: int | None = None) -> Monitor:
+        phase = self.monitor.phase(tol, max_iter)
+        newton(self.given, State(state.u), phase)
+        return phase
+
+    def _look_for_ray(self) -> None:
+        """Look for a proof that the rows alone cannot be met, whatever the Frobenius term."""
+        zero = np.zeros(self.given.cone.shape)
+        rows = replace(self.given, cost=zero, prior=zero, sigma=np.inf)
+        simple, _, lift, _ = simplify(rows)
+        state = State(lift.lower_y(self.monitor.best.u))
+        gram = gram_solver(simple.constraints)
+        proof = find_ray(simple, gram, state, self.monitor.inner(0.0), thorough=True)
+        if proof is not None and proof[0] == "primal_infeasible":
+            self.ray = verify_ray(rows, proof[0], lift.y(proof[1]))
+
+    def _step(self, evaluation: Evaluation, seconds: float) -> SDPStep:
+        residual = primal_residual(self.given, evaluation.margins)
+        primal, dual = evaluation.primal, evaluation.dual
+        return SDPStep(
+            phase="newton",
+            primal=primal,
+            dual=dual,
+            eta_p=float(np.linalg.norm(residual))
+            / (1 + float(np.linalg.norm(targets(self.given)))),
+            eta_d=0.0,
+            eta_g=abs(evaluation.gap) / (1 + abs(primal) + abs(dual)),
+            sigma=self.given.sigma,
+            seconds=seconds,
         )
+
+    def answer(self) -> tuple[Symmetric, Vector]:
+        return self.monitor.best.point.dense(), self.monitor.best.u
 
 
 def _check(problem: FrobeniusSDP, tol: float, max_iter: int) -> None:
@@ -229,7 +316,7 @@ def _check(problem: FrobeniusSDP, tol: float, max_iter: int) -> None:
     if problem.loss.curvature.any() or not open_ended.all():
         raise ValueError(
             "solve_sdp takes rows that must hold (Hard, Equal, AtLeast, AtMost); this problem has "
-            "losses that can be paid: use frobmetric.solve"
+            "soft losses: use frobmetric.solve"
         )
     if np.isinf(problem.sigma) and problem.prior.any():
-        raise ValueError("a prior without a Frobenius term means nothing: give a finite sigma")
+        raise ValueError("a prior without a Frobenius term has no effect: give a finite sigma")

@@ -1,51 +1,62 @@
-"""`solve` a problem by name of a method; the certificate judges what comes back."""
+"""`solve` a problem with a solver given by name; the certificate judges the answer."""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
+from ..core.cones import NumericalError
 from ..core.problem import FrobeniusSDP
-from ..core.solution import Certificate, Solution, certify
-from ..core.threads import one_thread
+from ..core.solution import Solution, certify
 from .active_set import active_set
+from .admm import admm
+from .interior import interior
 from .lbfgsb import lbfgsb
-from .monitor import Callback, Monitor, State
+from .monitor import Callback, Interrupted, Monitor, State, conclude, warn_unless_converged
 from .newton import newton
+from .proximal import proximal
 from .quasi_newton import quasi_newton
 
 Solver = Callable[[FrobeniusSDP, State, Monitor], State]
 
-#: Every method by name.
-SOLVERS: dict[str, Solver] = {
+#: Solvers of problems with a Frobenius term: sigma is finite.
+FROBENIUS_SOLVERS: dict[str, Solver] = {
     "auto": active_set,
     "active_set": active_set,
     "lbfgsb": lbfgsb,
     "newton": newton,
     "quasi_newton": quasi_newton,
 }
+#: Solvers of plain SDPs: sigma is infinite, all rows are equations.
+PLAIN_SOLVERS: dict[str, Solver] = {"admm": admm, "interior": interior, "proximal": proximal}
+#: Every solver by name.
+SOLVERS = FROBENIUS_SOLVERS | PLAIN_SOLVERS
 
-__all__ = ["SOLVERS", "Callback", "Interrupted", "Monitor", "Solver", "State", "solve"]
-
-
-class Interrupted(KeyboardInterrupt):
-    """Ctrl-C during a solve; `solution` is the best certified iterate so far."""
-
-    def __init__(self, solution: Solution) -> None:
-        super().__init__(f"interrupted after {solution.n_iter} steps; {solution.certificate}")
-        self.solution = solution
+__all__ = [
+    "FROBENIUS_SOLVERS",
+    "PLAIN_SOLVERS",
+    "SOLVERS",
+    "Callback",
+    "Interrupted",
+    "Monitor",
+    "Solver",
+    "State",
+    "conclude",
+    "solve",
+    "warn_unless_converged",
+]
 
 
 def solve(
     problem: FrobeniusSDP,
+    *,
     solver: str = "auto",
     tol: float = 1e-3,
     max_iter: int = 1000,
     callback: Callback | None = None,
     start: State | Solution | None = None,
+    time_limit: float = np.inf,
 ) -> Solution:
     """Solve a problem to a relative duality gap.
 
@@ -53,15 +64,18 @@ def solve(
     ----------
     problem : FrobeniusSDP
     solver : str
-        A name in `SOLVERS`.
+        A name in `FROBENIUS_SOLVERS` or, for an SDP without Frobenius term whose rows are
+        equations, in `PLAIN_SOLVERS`; `frobmetric.sdp.solve_sdp` solves any SDP.
     tol : float
         Stop when the relative gap, or with hard rows the largest relative error, is this small.
     max_iter : int
-        Stop after so many steps; each is one eigen-decomposition.
-    callback : callable
+        Largest number of steps; each is one eigen-decomposition.
+    callback : callable, optional
         Called with each `Step`; a true answer stops with the best iterate, status "stopped".
-    start : State or Solution
-        Where to start; any part of a state may be missing.
+    start : State or Solution, optional
+        Start of the solver; any part of a state may be missing.
+    time_limit : float
+        Seconds after which to stop.
 
     Returns
     -------
@@ -90,47 +104,30 @@ def solve(
         raise ValueError(f"tol={tol!r} must be positive")
     if max_iter < 1:
         raise ValueError(f"max_iter={max_iter!r} must be at least 1")
-    monitor = Monitor(tol, max_iter, callback)
+    monitor = Monitor(tol, max_iter, callback, time_limit)
     begin = start if isinstance(start, State) else State(getattr(start, "u", None))
-    try:
-        with one_thread():
-            SOLVERS[solver](problem, begin, monitor)
-    except KeyboardInterrupt:
-        if monitor.best is None:
-            raise
-        monitor.status = "interrupted"
+    with monitor.running():
+        SOLVERS[solver](problem, begin, monitor)
     solution = _certified(problem, solver, monitor)
-    if monitor.status == "interrupted":
-        raise Interrupted(solution)
-    _warn_unless_converged(solution, tol)
+    conclude(solution, tol)
     return solution
 
 
 def _certified(problem: FrobeniusSDP, solver: str, monitor: Monitor) -> Solution:
-    if monitor.best is None or monitor.best_u is None:
-        raise RuntimeError(f"solver {solver!r} recorded no step")
+    best = monitor.best
+    if best is None:
+        raise NumericalError(
+            f"{solver} met no iterate with a finite objective; bring the data to values near 1"
+        )
+    point = best.point
+    if isinstance(point, np.ndarray):
+        point = problem.cone.split(point).positive()
     return Solution(
-        point=monitor.best.point,
-        u=monitor.best_u,
-        certificate=certify(problem, monitor.best.point, monitor.best_u),
+        point=point,
+        u=best.u,
+        certificate=certify(problem, point, best.u),
         status=monitor.status,
         solver=solver,
         history=tuple(monitor.history),
         n_iter=monitor.n_steps,
     )
-
-
-def _warn_unless_converged(solution: Solution, tol: float) -> None:
-    if solution.status in ("optimal", "stopped"):
-        return
-    warnings.warn(
-        f"{solution.solver} ended ({solution.status}) after {solution.n_iter} steps with "
-        f"{_error_of(solution.certificate)} > tol={tol:g}; raise max_iter or tol",
-        ConvergenceWarning,
-        stacklevel=3,
-    )
-
-
-def _error_of(certificate: Certificate) -> str:
-    name = "relative gap" if np.isfinite(certificate.gap) else "relative error"
-    return f"{name} {certificate.error:.1e}"

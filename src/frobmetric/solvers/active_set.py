@@ -1,32 +1,33 @@
-"""Work on the rows that matter, look at all of them before an answer is certified.
+"""Work on the rows that matter, and evaluate all of them before an answer is certified.
 
 At the optimum nearly every triplet is either satisfied with room to spare (u = 0) or out of
 reach (u at its bound). Only those in a band around their target are worked on; the width of the
-band follows the gap, and rows that leave their place outside of it join in the next round.
+band follows the gap, and rows outside of it that have to move join in the next round.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from ..core.losses import Loss
 from ..core.problem import Evaluation, FrobeniusSDP
-from ..core.types import Rows, Vector
+from ..core.solution import Solution
+from ..core.types import Rows, Symmetric, Vector
 from .monitor import Monitor, State
 from .newton import newton
 from .quasi_newton import quasi_newton
-from .screening import gap_radius, settled
 
-#: Fewer rows than this are solved all at once.
+#: Problems with fewer rows are solved all at once.
 FEW_ROWS = 40_000
-#: Rows that a first rough solve looks at, in runs of neighbours.
+#: Number of rows of a first rough solve, and of neighbouring rows in each of its runs.
 SAMPLE, RUN = 10_000, 36
 #: Relative gap and number of steps at which that solve ends.
 ROUGH, ROUGH_STEPS = 5e-2, 30
 #: Width of the band as a share of the safe one, which holds every row that can still move.
 BAND = 0.02
-#: How much of the gap a round is to remove.
+#: Share of the gap that a round is to leave.
 PROGRESS = 0.05
-#: Relative gap below which Newton's method takes over from the quasi-Newton one.
+#: Relative gap below which Newton's method replaces the quasi-Newton one.
 TIGHT = 1e-8
 
 
@@ -35,14 +36,13 @@ def active_set(problem: FrobeniusSDP, state: State, monitor: Monitor) -> State:
     if problem.loss.is_hard or problem.constraints.shape[0] < FEW_ROWS:
         return _all_at_once(problem, state, monitor)
     norms, band = problem.constraints.norms(), BAND
-    u = _start(problem, state, monitor)
-    found = problem.evaluate(u)
-    while not monitor.record(u, found):
-        rows = _working_rows(problem, u, found, band * norms)
-        before, everything = found.gap, band == 1
-        u, found = _round(problem, u, found, rows, monitor)
-        if found.gap > before / 2:  # rows outside of the band moved: look further
-            if everything and found.gap >= before:
+    evaluation = problem.evaluate(_start(problem, state, monitor))
+    while not monitor.record(evaluation):
+        rows = _working_rows(problem, evaluation, band * norms)
+        before, everything = evaluation.gap, band == 1
+        evaluation = _round(problem, evaluation, rows, monitor)
+        if evaluation.gap > before / 2:  # rows outside of the band moved: widen it
+            if everything and evaluation.gap >= before:
                 monitor.status = "stalled"
             band = min(1.0, 3 * band)
     return monitor.state
@@ -54,7 +54,7 @@ def _all_at_once(problem: FrobeniusSDP, state: State, monitor: Monitor) -> State
 
 
 def _start(problem: FrobeniusSDP, state: State, monitor: Monitor) -> Vector:
-    """The given u, else the one that belongs to the metric of a sample of the rows."""
+    """Return the given u, else one that belongs to the metric of a sample of the rows."""
     n_rows = problem.constraints.shape[0]
     if state.u is not None or state.point is not None or n_rows < 2 * SAMPLE:
         return state.dual(problem)
@@ -64,14 +64,13 @@ def _start(problem: FrobeniusSDP, state: State, monitor: Monitor) -> Vector:
         quasi_newton(sample, State(), rough)
     except KeyboardInterrupt:
         if rough.best is not None:
-            u = _extended(problem, rows, rough.state)
-            monitor.record(u, problem.evaluate(u))
+            monitor.record(problem.evaluate(_extended(problem, rows, rough.state)))
         raise
     return _extended(problem, rows, rough.state)
 
 
 def _extended(problem: FrobeniusSDP, rows: Rows, state: State) -> Vector:
-    """The u of some rows, for the others the u that belongs to the metric."""
+    """Extend the u of some rows by the u that belongs to the metric in the other rows."""
     u = State(point=state.point).dual(problem)
     if state.u is not None:
         u[rows] = state.u
@@ -79,27 +78,68 @@ def _extended(problem: FrobeniusSDP, rows: Rows, state: State) -> Vector:
 
 
 def _sample_rows(n_rows: int) -> Rows:
-    """Every so many runs of rows: neighbouring rows share points, so they cost less together."""
+    """Return runs of rows at equal distances: neighbouring rows share points, so cost less."""
     return np.flatnonzero(np.arange(n_rows) // RUN % (n_rows // SAMPLE) == 0)
 
 
-def _working_rows(problem: FrobeniusSDP, u: Vector, found: Evaluation, width: Vector) -> Rows:
-    """Rows inside the band, and those whose u is not the one of their side."""
-    radius = gap_radius(problem.sigma, found.gap) * width
-    is_settled, value = settled(problem.loss, found.margins, radius)
-    return np.flatnonzero(~(is_settled & (value == u)))
+def _working_rows(problem: FrobeniusSDP, evaluation: Evaluation, width: Vector) -> Rows:
+    """Return the rows inside the band, and those whose u does not belong to their side of it."""
+    radius = gap_radius(problem.sigma, evaluation.gap) * width
+    is_settled, value = settled(problem.loss, evaluation.margins, radius)
+    return np.flatnonzero(~(is_settled & (value == evaluation.u)))
 
 
 def _round(
-    problem: FrobeniusSDP, u: Vector, found: Evaluation, rows: Rows, monitor: Monitor
-) -> tuple[Vector, Evaluation]:
+    problem: FrobeniusSDP, evaluation: Evaluation, rows: Rows, monitor: Monitor
+) -> Evaluation:
     """Solve for these rows, then evaluate all."""
-    restricted = problem.restrict(rows, u, found.pull)
-    size = max(abs(found.primal), abs(found.dual))
-    inner = monitor.inner(max(monitor.tol / 2, PROGRESS * found.gap / size))
-    _all_at_once(restricted, State(u=u[rows]), inner)
-    if inner.best is None or inner.best_u is None:
-        raise RuntimeError("a round made no step")
-    u = u.copy()
-    u[rows] = inner.best_u
-    return u, problem.extend(inner.best, u)
+    restricted = problem.restrict(rows, evaluation.u, evaluation.slack)
+    size = max(abs(evaluation.primal), abs(evaluation.dual))
+    inner = monitor.inner(max(monitor.tol / 2, PROGRESS * evaluation.gap / size))
+    _all_at_once(restricted, State(u=evaluation.u[rows]), inner)
+    if inner.best is None:  # overflow
+        return evaluation
+    u = evaluation.u.copy()
+    u[rows] = inner.best.u
+    return problem.extend(inner.best, u)
+
+
+def settled(loss: Loss, margins: Vector, radius: Vector) -> tuple[Vector, Vector]:
+    """Find the rows whose u is the same at all margins within `radius`.
+
+    With `radius = rho * |A_r|` and a ball of radius rho around M that contains the optimal matrix
+    (`gap_radius`), such a row has this u at the optimum: it can be left out for good.
+
+    Returns
+    -------
+    is_settled : ndarray of bool, shape (n_rows,)
+    u : ndarray of shape (n_rows,)
+        Meaningful where `is_settled`.
+    """
+    below, above = loss.multiplier(margins - radius), loss.multiplier(margins + radius)
+    return below == above, above
+
+
+def gap_radius(sigma: float, gap: float) -> float:
+    """Bound the distance of the optimum from M(u), when u proves this gap."""
+    return float(np.sqrt(sigma * gap))
+
+
+def previous_optimum_ball(
+    problem: FrobeniusSDP, last: Solution, ratio: float
+) -> tuple[Symmetric, float]:
+    """Return a ball around the optimum, from a solution with all weights `ratio` times smaller.
+
+    Both optima are the nearest points to the origin M0 = prior - sigma cost of two sets that
+    differ by the factor; the segment between them is a diameter of the ball.
+
+    Returns
+    -------
+    centre : ndarray of the cone's shape
+    radius : float
+    """
+    origin = problem.prior - problem.sigma * problem.cost
+    moved = last.point.dense() - origin
+    known = last.certificate.distance_bound
+    radius = abs(ratio - 1) / 2 * float(np.linalg.norm(moved)) + max(ratio, 1.0) * known
+    return origin + (1 + ratio) / 2 * moved, radius

@@ -8,46 +8,50 @@ from __future__ import annotations
 import numpy as np
 
 from ..core.problem import FrobeniusSDP
-from ..core.types import Symmetric, Vector
-from .gram import GramSolver
-from .watch import Watch
+from .monitor import Monitor, State
+from .plain import GramSolver, Units, begin, gram_solver, targets
 
 #: Length of the step in X; convergence is proven below (1 + sqrt 5) / 2.
 STEP = 1.618
-#: Rounds between two looks at sigma, and the factor by which it then moves at most.
+#: Rounds between two changes of sigma, and the largest factor of a change.
 PATIENCE, FACTOR = 12, 1.7
 
 
 def admm(
     problem: FrobeniusSDP,
-    gram: GramSolver,
-    X: Symmetric,
-    y: Vector,
-    sigma: float,
-    watch: Watch,
-    tol: float,
-    rounds: int,
-) -> tuple[Symmetric, Vector, float]:
-    """Rounds of ADMM until the errors are below `tol`; where they led, X in the cone."""
-    cost, cone, A = problem.cost, problem.cone, problem.constraints
-    _, b = problem.loss.conjugate(y)
-    free = cost - A.adjoint(y)
-    Z = free + cone.split(-free).clipped()  # the nearest element of the dual cone
-    pulled = A.forward(cost)
-    balance = 0.0
-    for round_ in range(1, rounds + 1):
-        y = gram((b - A.forward(X)) / sigma + pulled - A.forward(Z))
-        free = cost - A.adjoint(y)
-        V = X / sigma - free
-        part = cone.split(V).clipped()
+    state: State,
+    monitor: Monitor,
+    *,
+    gram: GramSolver | None = None,
+    units: Units | None = None,
+) -> State:
+    """Run rounds of ADMM until the monitor ends them; return the last iterate.
+
+    `gram` solves with A A*; `units` are those of the problem as the user gave it.
+    """
+    X, y, sigma, units = begin(problem, state, units, "admm")
+    gram = gram or gram_solver(problem.constraints)
+    cost, cone, A, b = problem.cost, problem.cone, problem.constraints, targets(problem)
+    slack = cost - A.adjoint(y)
+    Z = slack + cone.split(-slack).clipped()  # the nearest element of the dual cone
+    A_cost = A.forward(cost)
+    balance, n_rounds, ended = 0.0, 0, False
+    while not ended:
+        n_rounds += 1
+        y = gram((b - A.forward(X)) / sigma + A_cost - A.forward(Z))
+        slack = cost - A.adjoint(y)
+        V = X / sigma - slack
+        split = cone.split(V)
+        part = split.clipped()
         inside, Z = sigma * part, part - V
         X = X + STEP * (inside - X)
-        missed, uncovered = b - A.forward(inside), float(np.linalg.norm(free - Z))
-        step = watch.step("admm", problem, inside, y, missed, uncovered, sigma)
-        if watch.record(inside, y, step) or watch.count() or step.error <= tol:
-            break
-        balance += np.log(max(step.eta_d, 1e-300) / max(step.eta_p, 1e-300))
-        if round_ % PATIENCE == 0:
+        primal_residual, dual_residual = b - A.forward(inside), float(np.linalg.norm(slack - Z))
+        iterate = units.measure(
+            "admm", problem, (inside, y, sigma), primal_residual, dual_residual, split.n_positive
+        )
+        ended = monitor.record(iterate)
+        balance += np.log(max(iterate.eta_d, 1e-300) / max(iterate.eta_p, 1e-300))
+        if n_rounds % PATIENCE == 0 and not ended:
             sigma *= float(np.clip(np.exp(balance / PATIENCE / 2), 1 / FACTOR, FACTOR))
             balance = 0.0
-    return inside, y, sigma
+    return State(y, inside, sigma)

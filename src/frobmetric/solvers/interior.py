@@ -8,7 +8,7 @@ in the direction of Helmberg, Kojima and Monteiro.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 
@@ -17,87 +17,103 @@ import scipy.linalg
 import scipy.sparse as sp
 import scipy.sparse.linalg
 
-from ..core.cones import PSD, Cone, Nonnegative, Product
+from ..core.cones import Cone
 from ..core.matrices import Sparse
 from ..core.problem import FrobeniusSDP
 from ..core.threads import threads_for_order
 from ..core.types import Array, Symmetric, Vector
-from .watch import Watch
+from .monitor import Monitor, State
+from .plain import Units, begin, targets
 
 #: Most rows for which the method is used: its matrix has the square of them.
 MOST_ROWS = 5000
-#: Operations of a step that are always quick; more may be, by the cubes of the blocks' orders.
+#: Operations of a step that are always cheap, and per cube of the blocks' orders.
 QUICK, SHARE = 1e9, 150.0
 #: Order from which the extreme eigenvalue of a step is estimated, by Lanczos' method.
 LARGE = 150
-#: Share of the way to the boundary of the cone that a step takes.
+#: Share of the distance to the boundary of the cone that a step takes.
 CAUTION = 0.95
-#: Steps without a smaller error before the method gives up.
+#: Steps without a smaller error after which the method gives up.
 PATIENCE = 5
 
 
 def work_of_step(problem: FrobeniusSDP) -> float:
-    """Floating-point operations of one step, roughly; infinity if the method is no choice."""
-    A = problem.constraints
-    if not isinstance(A, Sparse) or A.shape[0] > MOST_ROWS:
+    """Estimate the floating-point operations of one step; infinity if the method cannot be used."""
+    A = problem.constraints.as_sparse()
+    if A is None or A.shape[0] > MOST_ROWS or not problem.cone.is_solid:
         return np.inf
-    parts = _parts(problem.cone)
-    if not all(isinstance(part, PSD | Nonnegative) for part in parts):
-        return np.inf
-    orders = [part.shape[0] for part in parts if isinstance(part, PSD)]
-    schur = sum(block.work for block in _blocks(problem)) + A.shape[0] ** 3 / 3
-    return schur + sum(60.0 * n**3 + 1e6 for n in orders)
+    schur = sum(block.work for block in _blocks(A, problem.cone)) + A.shape[0] ** 3 / 3
+    return schur + sum(60.0 * n**3 + 1e6 for n in _orders(problem.cone))
 
 
 def is_quick(problem: FrobeniusSDP, work: float) -> bool:
-    """Whether a step is cheap beside the eigen-decompositions that other methods need."""
-    orders = (part.shape[0] for part in _parts(problem.cone) if not isinstance(part, Nonnegative))
-    return work <= max(QUICK, SHARE * sum(n**3 for n in orders))
+    """Return whether a step is cheap beside the eigen-decompositions of other methods."""
+    return work <= max(QUICK, SHARE * sum(n**3 for n in _orders(problem.cone)))
 
 
-def interior(problem: FrobeniusSDP, watch: Watch) -> None:
-    """Steps along the central path until `watch` ends them or they lead no further."""
-    with threads_for_order(max(part.shape[0] for part in _parts(problem.cone))):
-        _follow(problem, watch)
+def _orders(cone: Cone) -> list[int]:
+    return [block.shape[0] for block in cone.blocks() if not block.is_diagonal]
 
 
-def _follow(problem: FrobeniusSDP, watch: Watch) -> None:
-    blocks, idle = list(_blocks(problem)), 0
-    _, b = problem.loss.conjugate(np.zeros(problem.constraints.shape[0]))
+def interior(
+    problem: FrobeniusSDP, state: State, monitor: Monitor, *, units: Units | None = None
+) -> State:
+    """Follow the central path until the monitor ends the run or steps lead no further.
+
+    The start is a multiple of the identity, not the given state. `units` are those of the problem
+    as the user gave it.
+    """
+    *_, units = begin(problem, state, units, "interior")
+    A = problem.constraints.as_sparse()
+    if A is None or A.shape[0] > MOST_ROWS or not problem.cone.is_solid:
+        raise ValueError(
+            f"solver='interior' needs at most {MOST_ROWS} rows, given as sparse matrices, on a "
+            f"cone with interior points; this problem has {problem.constraints.shape[0]} rows of "
+            f"{type(problem.constraints).__name__} on {problem.cone}: use solver='admm'"
+        )
+    problem = replace(problem, constraints=A)
+    with threads_for_order(max(block.shape[0] for block in problem.cone.blocks())):
+        _follow(problem, list(_blocks(A, problem.cone)), monitor, units)
+    monitor.status = monitor.status or "stalled"
+    return monitor.state
+
+
+def _follow(problem: FrobeniusSDP, blocks: list[_Block], monitor: Monitor, units: Units) -> None:
+    A, b, idle = problem.constraints, targets(problem), 0
     X, y, Z = _start(problem, b)
-    negligible = 1e-13 * float(np.vdot(X, Z))
+    order, negligible = int(problem.cone.identity().sum()), 1e-13 * float(np.vdot(X, Z))
     least = np.array([np.inf, np.inf])
-    while not watch.status and idle < PATIENCE:
+    while not monitor.status and idle < PATIENCE:
         try:
             X, y, Z = _advance(problem, blocks, b, X, y, Z)
         except np.linalg.LinAlgError:
             return  # on the boundary up to rounding
-        missed = b - problem.constraints.forward(X)
-        uncovered = float(np.linalg.norm(problem.cost - problem.constraints.adjoint(y) - Z))
+        dual_residual = float(np.linalg.norm(problem.cost - A.adjoint(y) - Z))
         sigma = float(np.linalg.norm(X) / max(np.linalg.norm(Z), np.finfo(float).tiny))
-        step = watch.step("interior", problem, X, y, missed, uncovered, sigma)
-        watch.record(X, y, step)
-        watch.count()
+        iterate = units.measure(
+            "interior", problem, (X, y, sigma), b - A.forward(X), dual_residual, order
+        )
+        monitor.record(iterate)
         # the relative gap can stay large while the path is followed as it should be
-        reached = np.array([step.error, float(np.vdot(X, Z)) + negligible])
+        reached = np.array([iterate.error, float(np.vdot(X, Z)) + negligible])
         idle = 0 if (reached < 0.9 * least).any() else idle + 1
         least = np.minimum(least, reached)
 
 
 def _start(problem: FrobeniusSDP, b: Vector) -> tuple[Symmetric, Vector, Symmetric]:
-    """Multiples of the identity that are large beside b and C."""
+    """Return multiples of the identity that are large beside b and C."""
     identity, norms = problem.cone.identity(), problem.constraints.norms()
     root = np.sqrt(float(identity.sum()))
     far = float((np.abs(b) / (1 + norms)).max(initial=0.0))
     size = max(float(norms.max(initial=0.0)), float(np.linalg.norm(problem.cost)))
-    room, cover = max(10.0, root, root * far), max(10.0, root, size)
-    return room * identity, np.zeros(len(b)), cover * identity
+    size_x, size_z = max(10.0, root, root * far), max(10.0, root, size)
+    return size_x * identity, np.zeros(len(b)), size_z * identity
 
 
 def _advance(
     problem: FrobeniusSDP, blocks: list[_Block], b: Vector, X: Symmetric, y: Vector, Z: Symmetric
 ) -> tuple[Symmetric, Vector, Symmetric]:
-    """One predictor and corrector step."""
+    """Take one predictor and corrector step."""
     A, order = problem.constraints, float(problem.cone.identity().sum())
     mu = float(np.vdot(X, Z)) / order
     rest = problem.cost - A.adjoint(y) - Z
@@ -121,7 +137,7 @@ def _advance(
     roots = [(block.root(X), block.root(Z)) for block in blocks]
 
     def reach(k: int, moved: Symmetric) -> float:
-        """How far the cone allows X (k = 0) or Z (k = 1) to go, at most 1."""
+        """Return the step that the cone allows X (k = 0) or Z (k = 1), at most 1."""
         pairs = zip(blocks, roots, strict=True)
         steepest = max(block.steepest(root[k], moved) for block, root in pairs)
         return min(1.0, CAUTION / steepest) if steepest > 0 else 1.0
@@ -136,7 +152,7 @@ def _advance(
 
 
 def _factor(schur: Array) -> tuple[Array, bool]:
-    """Its Cholesky factor, with a ridge if rounding has made it indefinite."""
+    """Factor a matrix by Cholesky, with a ridge if rounding has made it indefinite."""
     ridge = 0.0
     for _ in range(6):
         try:
@@ -153,19 +169,14 @@ def _join(blocks: list[_Block], parts: Iterable[Symmetric]) -> Symmetric:
     return np.concatenate([part.ravel() for part in parts])
 
 
-def _parts(cone: Cone) -> tuple[Cone, ...]:
-    return cone.cones if isinstance(cone, Product) else (cone,)
-
-
-def _blocks(problem: FrobeniusSDP) -> Iterator[_Block]:
-    rows, cone = problem.constraints.rows, problem.cone  # type: ignore[attr-defined]
-    if not isinstance(cone, Product):
-        yield _Block(cone, slice(None), rows, True)
-        return
-    columns, start = sp.csc_array(rows), 0
-    for part in cone.cones:
+def _blocks(A: Sparse, cone: Cone) -> Iterator[_Block]:
+    """Yield the blocks of the cone with the rows on each."""
+    parts, columns, start = cone.blocks(), sp.csc_array(A.rows), 0
+    is_whole = parts[0] is cone
+    for part in parts:
         place = slice(start, start + int(np.prod(part.shape)))
-        yield _Block(part, place, sp.csr_array(columns[:, place]), False)
+        rows = A.rows if is_whole else sp.csr_array(columns[:, place])
+        yield _Block(part, place, rows, is_whole)
         start = place.stop
 
 
@@ -183,11 +194,11 @@ class _Block:
 
     @property
     def is_diagonal(self) -> bool:
-        return isinstance(self.cone, Nonnegative)
+        return self.cone.is_diagonal
 
     @property
     def work(self) -> float:
-        """Floating-point operations of `schur`, roughly."""
+        """Estimate of the floating-point operations of `schur`."""
         if self.is_diagonal:
             return 10.0 * self.rows.nnz
         return min(self._work_by_entries, self._work_by_rows)
@@ -204,7 +215,7 @@ class _Block:
 
     @cached_property
     def _cores(self) -> list[tuple[Array, Array]]:
-        """For each row that is not zero here: which columns it fills, and the matrix of those."""
+        """For each row that is not zero here: the columns that it fills, and their matrix."""
         ends = zip(self.rows.indptr, self.rows.indptr[1:], strict=False)
         return [
             _core(self.rows.indices[a:b], self.rows.data[a:b], self.cone.shape[0])
@@ -213,16 +224,16 @@ class _Block:
         ]
 
     def inverse(self, Z: Symmetric) -> Symmetric:
-        own = self.of(Z)
+        Z = self.of(Z)
         if self.is_diagonal:
-            return 1 / own
+            return 1 / Z
         inverse = scipy.linalg.cho_solve(
-            (np.linalg.cholesky(own), True), np.eye(len(own)), overwrite_b=True
+            (np.linalg.cholesky(Z), True), np.eye(len(Z)), overwrite_b=True
         )
         return (inverse + inverse.T) / 2
 
     def between(self, X: Symmetric, S: Symmetric, inverse: Symmetric) -> Symmetric:
-        """The symmetric part of X S Z^-1."""
+        """Return the symmetric part of X S Z^-1."""
         X, S, inverse = self.of(X), self.of(S), self.of(inverse)
         if self.is_diagonal:
             return X * S * inverse
@@ -230,12 +241,12 @@ class _Block:
         return (product + product.T) / 2
 
     def root(self, X: Symmetric) -> Array:
-        """L with X = L L.T; of a diagonal block X itself."""
-        own = self.of(X)
-        return own if self.is_diagonal else np.asarray(np.linalg.cholesky(own), dtype=float)
+        """Return L with X = L L.T; X itself for a diagonal block."""
+        X = self.of(X)
+        return X if self.is_diagonal else np.asarray(np.linalg.cholesky(X), dtype=float)
 
     def steepest(self, root: Array, dX: Symmetric) -> float:
-        """The largest eigenvalue of -X^-1 dX."""
+        """Return the largest eigenvalue of -X^-1 dX."""
         dX = self.of(dX)
         if self.is_diagonal:
             return float((-dX / root).max(initial=0.0))
@@ -247,7 +258,7 @@ class _Block:
         return -value + 0.02 * abs(value)
 
     def schur(self, X: Symmetric, inverse: Symmetric) -> Array:
-        """The matrix of <A_i, X A_j Z^-1>."""
+        """Return the matrix of <A_i, X A_j Z^-1>."""
         X, inverse = self.of(X), self.of(inverse)
         if self.is_diagonal:
             return (self.rows @ sp.diags_array(X * inverse) @ self.rows.T).toarray()
@@ -264,9 +275,9 @@ class _Block:
         schur, size = np.empty((m, m)), max(1, int(2e7 // max(1, entries.nnz)))
         cuts = np.searchsorted(entries.indptr, np.arange(0, entries.nnz + size, size))
         for start, stop in pairwise(np.unique(np.append(cuts.clip(max=m), [0, m]))):
-            own = slice(entries.indptr[start], entries.indptr[stop])
-            pairs = X[q[own, None], p] * inverse[p[own, None], q]
-            schur[start:stop] = (gather[start:stop, own] @ pairs) @ gather.T
+            here = slice(entries.indptr[start], entries.indptr[stop])
+            pairs = X[q[here, None], p] * inverse[p[here, None], q]
+            schur[start:stop] = (gather[start:stop, here] @ pairs) @ gather.T
         return (schur + schur.T) / 2
 
     def _schur_by_rows(self, X: Symmetric, inverse: Symmetric) -> Array:
@@ -287,7 +298,7 @@ class _Block:
 
     @cached_property
     def _touched(self) -> tuple[Array, sp.csr_array]:
-        """The entries that some row has, and the rows that are not zero on these alone."""
+        """Entries that are not zero in some row, and the rows that are not zero, on these."""
         places, index = np.unique(self.rows.indices, return_inverse=True)
         ends = np.unique(self.rows.indptr)
         shape = (len(ends) - 1, len(places))
@@ -295,7 +306,7 @@ class _Block:
 
 
 def _lowest_eigenvalue(root: Array, S: Symmetric) -> float:
-    """Of L^-1 S L^-T, to a few digits."""
+    """Return the smallest eigenvalue of L^-1 S L^-T, to a few digits."""
 
     def product(v: Vector) -> Vector:
         w = scipy.linalg.solve_triangular(root, v, lower=True, trans="T", check_finite=False)

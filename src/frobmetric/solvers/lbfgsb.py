@@ -9,12 +9,12 @@ from ..core.problem import FrobeniusSDP
 from ..core.types import Vector
 from .monitor import Monitor, State
 
-#: Pairs of steps and gradients that the quasi-Newton matrix remembers.
+#: Number of pairs of steps and gradient changes in the quasi-Newton matrix.
 MEMORY = 10
 
 
-class _Finished(Exception):
-    """Leaves SciPy's loop from inside an evaluation."""
+class _Finished(Exception):  # noqa: N818 - it ends SciPy's loop from inside an evaluation
+    """The monitor has ended the run."""
 
 
 def lbfgsb(problem: FrobeniusSDP, state: State, monitor: Monitor) -> State:
@@ -30,12 +30,12 @@ def lbfgsb(problem: FrobeniusSDP, state: State, monitor: Monitor) -> State:
     def descend(v: Vector) -> tuple[float, Vector]:
         nonlocal size
         u = np.clip(v * scale, problem.loss.lower, problem.loss.upper)
-        found = problem.evaluate(u)
-        if monitor.record(u, found):
+        evaluation = problem.evaluate(u)
+        if monitor.record(evaluation):
             raise _Finished
-        # the first step is as long as the gradient says, so its unit matters
-        size = size or abs(found.gap) or 1.0
-        return -found.dual / size, -found.gradient * scale / size
+        # the first step is as long as the gradient, so its unit matters
+        size = size or abs(evaluation.gap) or 1.0
+        return -evaluation.dual / size, -evaluation.gradient * scale / size
 
     v = state.dual(problem) / scale
     options = {
@@ -48,10 +48,10 @@ def lbfgsb(problem: FrobeniusSDP, state: State, monitor: Monitor) -> State:
     }
     try:
         while True:
-            before = monitor.best.error if monitor.best else np.inf
+            before = monitor.error
             v = minimize(descend, v, jac=True, method="L-BFGS-B", bounds=bounds, options=options).x
             # its line search gave up: a fresh quasi-Newton matrix may get further
-            if monitor.best is None or not monitor.best.error < 0.9 * before:
+            if not monitor.error < 0.9 * before:
                 monitor.status = "stalled"
                 break
     except _Finished:

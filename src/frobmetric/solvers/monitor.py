@@ -1,32 +1,46 @@
-"""What every solver shares: where it starts, what it reports, when it ends."""
+"""Observation of a run: where it starts, its history and best iterate, when and why it ends.
+
+Every solver reports its iterates to a `Monitor`, and stops when that says so.
+"""
 
 from __future__ import annotations
 
+import sys
 import time
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from ..core.points import Point
-from ..core.problem import Evaluation, FrobeniusSDP
-from ..core.solution import Step
-from ..core.types import Vector
+from ..core.problem import FrobeniusSDP
+from ..core.solution import Certificate, Step
+from ..core.threads import one_thread
+from ..core.types import Symmetric, Vector
 
-#: Called after each step; a true answer stops the run.
-Callback = Callable[[Step], object]
+#: Called with each entry of the history; a true answer stops the run.
+Callback = Callable[[Any], object]
 
 
 @dataclass(frozen=True)
 class State:
-    """Where to start; any part may be missing."""
+    """Start of a solver, and where it ended; any part may be missing."""
 
     u: Vector | None = None
-    point: Point | None = None
+    point: Point | Symmetric | None = None
     sigma: float | None = None
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether every part is missing."""
+        return self.u is None and self.point is None and self.sigma is None
+
     def dual(self, problem: FrobeniusSDP) -> Vector:
-        """A u inside the box: the given one, else the one that belongs to the point, else 0."""
+        """Return a u inside the box: the given one, else one that belongs to the point, else 0."""
         if self.u is not None:
             u = np.asarray(self.u, dtype=float)
         elif self.point is not None:
@@ -41,76 +55,212 @@ class State:
         return np.clip(u, problem.loss.lower, problem.loss.upper)
 
 
+class Iterate(Protocol):
+    """One iterate of a solver: objectives, and the error that a tolerance is compared with."""
+
+    @property
+    def primal(self) -> float: ...
+    @property
+    def dual(self) -> float: ...
+    @property
+    def gap(self) -> float: ...
+    @property
+    def error(self) -> float: ...
+    @property
+    def rank(self) -> int: ...
+
+
+def describe(iterate: Iterate, seconds: float) -> Step:
+    """Return the entry of the history for an iterate."""
+    return Step(iterate.primal, iterate.dual, iterate.gap, iterate.rank, seconds)
+
+
 @dataclass
 class Monitor:
-    """Keeps the history and the best iterate, and says when to stop.
+    """Observer of a run: keeps the history and the best iterate, and says when to stop.
 
-    `status` is empty while the run goes on. A method that solves parts of the problem on the way
-    watches each with `inner`: its steps count, but they prove nothing of the whole and are not
-    in the history.
+    A solver that solves parts of the problem on the way observes each by `inner`: those steps
+    count, but prove nothing of the whole problem and are not in its history. Several solvers that
+    share a run have a `phase` each.
+
+    Parameters
+    ----------
+    tol : float
+        Error of an iterate at which the run ends with the status "optimal".
+    max_iter : int
+        Largest number of eigen-decompositions.
+    callback : callable, optional
+        Called with each entry of the history; a true answer stops the run.
+    time_limit : float
+        Seconds after which the run ends.
+    describe : callable
+        Function of an iterate and the seconds since the start that returns the entry of the
+        history; a `Step` by default.
+
+    Attributes
+    ----------
+    status : str
+        Empty while the run goes on, then a key of `frobmetric.core.solution.STATUSES`.
+    best : iterate with the smallest error, None before the first
+    history : list
+    n_steps : int
+        Number of eigen-decompositions.
     """
 
     tol: float
     max_iter: int
     callback: Callback | None = None
-    n_steps: int = 0
-    history: list[Step] = field(default_factory=list)
-    best_u: Vector | None = None
-    best: Evaluation | None = None
+    time_limit: float = np.inf
+    describe: Callable[[Any, float], Any] = describe
+    history: list[Any] = field(default_factory=list)
+    best: Any = None
     status: str = ""
+    n_steps: int = 0
     _outer: Monitor | None = None
+    _is_phase: bool = False
     _began: float = field(default_factory=time.perf_counter)
 
-    def record(self, u: Vector, found: Evaluation) -> bool:
-        """Note one step; true if the run is to end here."""
-        step = Step(
-            primal=found.primal,
-            dual=found.dual,
-            gap=found.gap,
-            rank=found.point.rank,
-            seconds=time.perf_counter() - self._began,
-        )
-        self.history.append(step)
-        self._count()
-        if self.best is None or found.error < self.best.error:
-            self.best, self.best_u = found, u
-        wants_stop = self.callback is not None and bool(self.callback(step))
-        if found.error <= self.tol:
-            self.status = "optimal"
-        elif wants_stop:
-            self.status = "stopped"
-        elif self.n_steps >= self.max_iter:
+    def record(self, iterate: Iterate) -> bool:
+        """Record an iterate, which cost one eigen-decomposition; return whether to stop."""
+        self._add(iterate)
+        return self.count()
+
+    def count(self) -> bool:
+        """Count one eigen-decomposition without an iterate; return whether to stop."""
+        self.n_steps += 1
+        if self._outer is not None:
+            self._outer.count()
+        if not self.status and self.n_steps >= self.max_iter:
             self.status = "max_iter"
+        return self.should_stop()
+
+    def should_stop(self) -> bool:
+        """Return whether the run is over, also because its time is up."""
+        if self._outer is not None and self._outer.should_stop():
+            self.status = self._outer.status
+        elif not self.status and self.seconds > self.time_limit:
+            self.status = "time_limit"
         return bool(self.status)
 
     @property
+    def error(self) -> float:
+        """Error of the best iterate."""
+        return np.inf if self.best is None else float(self.best.error)
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the run began."""
+        return time.perf_counter() - self._began
+
+    @property
     def state(self) -> State:
-        """The best iterate, to start again from."""
-        return State(self.best_u, self.best.point if self.best else None)
+        """Best iterate of a `FrobeniusSDP`, to start again from."""
+        best = self.best
+        return State() if best is None else State(best.u, best.point, best.sigma)
 
     def inner(self, tol: float, max_iter: int | None = None) -> Monitor:
-        """A monitor for a part of the problem, within what is left of `max_iter`."""
+        """Return a monitor for another problem that is solved on the way, within these limits."""
+        return Monitor(tol, self._left(max_iter), _outer=self)
+
+    def phase(self, tol: float, max_iter: int | None = None) -> Monitor:
+        """Return a monitor for a part of this run; its iterates are recorded here too."""
+        part = Monitor(max(tol, self.tol), self._left(max_iter), describe=self.describe)
+        part._outer, part._is_phase = self, True
+        return part
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Run a solver with one BLAS thread; Ctrl-C ends it if there is an iterate to return."""
+        try:
+            with one_thread():
+                yield
+        except KeyboardInterrupt:
+            if self.best is None:
+                raise
+            self.status = "interrupted"
+
+    def _add(self, iterate: Iterate) -> None:
+        if not np.isfinite(iterate.error):
+            return
+        step = self.describe(iterate, self.seconds)
+        self.history.append(step)
+        if self.best is None or iterate.error < self.best.error:
+            self.best = iterate
+        wants_stop = self.callback is not None and bool(self.callback(step))
+        if iterate.error <= self.tol:
+            self.status = "optimal"
+        elif wants_stop:
+            self.status = "stopped"
+        if self._outer is not None and self._is_phase:
+            self._outer._add(iterate)
+
+    def _left(self, max_iter: int | None) -> int:
         left = max(1, self.max_iter - self.n_steps)
-        return Monitor(tol, left if max_iter is None else min(left, max_iter), _outer=self)
-
-    def phase(self, tol: float) -> Monitor:
-        """A monitor of the same problem that ends at this error; its steps are recorded here."""
-        return _Phase(max(tol, self.tol), self.max_iter, whole=self)
-
-    def _count(self) -> None:
-        self.n_steps += 1
-        if self._outer is not None:
-            self._outer._count()
+        return left if max_iter is None else min(left, max_iter)
 
 
-@dataclass
-class _Phase(Monitor):
-    """One method's part of a run that several methods share."""
+class CertifiedAnswer(Protocol):
+    """A solution as far as the end of a run is concerned."""
 
-    whole: Monitor | None = None
+    @property
+    def certificate(self) -> Certificate: ...
+    @property
+    def status(self) -> str: ...
+    @property
+    def solver(self) -> str: ...
+    @property
+    def n_iter(self) -> int: ...
 
-    def record(self, u: Vector, found: Evaluation) -> bool:
-        super().record(u, found)
-        if self.whole is not None and self.whole.record(u, found):
-            self.status = self.whole.status
-        return bool(self.status)
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C during a run; `solution` is the best certified answer so far."""
+
+    def __init__(self, solution: Any, message: str = "") -> None:
+        super().__init__(
+            message or f"interrupted after {solution.n_iter} steps; {solution.certificate}"
+        )
+        self.solution = solution
+
+
+def conclude(
+    solution: CertifiedAnswer, tol: float, *, advice: str = "", stacklevel: int = 3
+) -> None:
+    """Raise `Interrupted` after Ctrl-C, and warn of an answer that misses the tolerance."""
+    if solution.status == "interrupted":
+        raise Interrupted(solution)
+    warn_unless_converged(solution, tol, advice=advice, stacklevel=stacklevel + 1)
+
+
+def warn_unless_converged(
+    solution: CertifiedAnswer, tol: float, *, advice: str = "", stacklevel: int = 3
+) -> None:
+    """Warn if a run missed its tolerance for another reason than its user's wish.
+
+    `advice` tells what to do, by default to raise the limit that ended the run.
+    """
+    if solution.status not in ("max_iter", "time_limit", "stalled"):
+        return
+    limit = "time_limit" if solution.status == "time_limit" else "max_iter"
+    warnings.warn(
+        f"{solution.solver} ended ({solution.status}) after {solution.n_iter} steps with "
+        f"{solution.certificate.describe_error()} > tol={tol:g}; "
+        f"{advice or f'raise {limit} or tol'}",
+        ConvergenceWarning,
+        stacklevel=stacklevel,
+    )
+
+
+class Reporter:
+    """Callback that prints a line every so many steps, and passes each step on."""
+
+    def __init__(self, every: int, callback: Callback | None) -> None:
+        self.every, self.callback, self.count = every, callback, 0
+
+    def __call__(self, step: Step) -> bool:
+        if self.count % self.every == 0:
+            sys.stdout.write(
+                f"step {self.count + 1:4d}  objective {step.primal:.6g}  gap {step.gap:.2e}  "
+                f"rank {step.rank}  {step.seconds:.1f} s\n"
+            )
+        self.count += 1
+        return self.callback is not None and bool(self.callback(step))

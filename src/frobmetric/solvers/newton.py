@@ -1,20 +1,22 @@
 """Semismooth Newton with conjugate gradients on the dual: the finish for tight tolerances.
 
 The gradient of the dual has kinks where S has a zero eigenvalue, but a generalised derivative V
-everywhere; near the optimum a handful of steps that solve V h = gradient are enough.
+everywhere; near the optimum a few steps that solve V h = gradient are enough.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
+
+from ..core.cg import conjugate_gradients
 from ..core.problem import Evaluation, FrobeniusSDP
 from ..core.types import Vector
 from .monitor import Monitor, State
 from .quasi_newton import quasi_newton
-from .vectors import choose, clip, dot
 
-#: Relative error from which Newton's method is tried on losses that can be paid.
+#: Relative error from which Newton's method is tried on soft losses.
 NEAR = 1e-4
 #: Products with V in one Newton step.
 MOST_PRODUCTS = 300
@@ -22,20 +24,17 @@ MOST_PRODUCTS = 300
 SUFFICIENT = 1e-4
 #: Relative accuracy of a Newton step far from the optimum.
 ROUGHEST = 0.05
-#: Relative accuracy of a step for which products in single precision will do.
+#: Relative accuracy of a step from which products in single precision are enough.
 SINGLE = 1e-4
 #: Halvings of a step before the first-order method takes over again.
 MOST_HALVINGS = 8
-
-#: Doublings of a step on the way to where the dual bends.
+#: Doublings of a step that leaves a flat region of the dual.
 MOST_DOUBLINGS = 60
 
-#: Told every u that was tried, and what was found there; a true answer ends the climb.
-Record = Callable[[Vector, Evaluation], bool]
-#: How accurately the step from here is to be computed, relative to the gradient.
+#: Called with every evaluation; a true answer ends the ascent.
+Record = Callable[[Evaluation], bool]
+#: Relative accuracy to which the Newton step from an evaluation is to be computed.
 Accuracy = Callable[[Evaluation], float]
-#: Asked during long work; a true answer ends it as it is.
-Enough = Callable[[], bool]
 
 
 def newton(problem: FrobeniusSDP, state: State, monitor: Monitor) -> State:
@@ -45,16 +44,18 @@ def newton(problem: FrobeniusSDP, state: State, monitor: Monitor) -> State:
     """
     near, norms2 = NEAR, problem.constraints.norms() ** 2
 
-    def accuracy(found: Evaluation) -> float:
-        return _accuracy(found.error, monitor.tol)
+    def accuracy(evaluation: Evaluation) -> float:
+        return _accuracy(evaluation.error, monitor.tol)
+
+    def ascend(evaluation: Evaluation) -> None:
+        newton_ascent(problem, evaluation, norms2, monitor.record, accuracy, monitor.should_stop)
 
     if problem.loss.is_hard:
-        u = state.dual(problem)
-        found = problem.evaluate(u)
-        if not monitor.record(u, found):
-            u, found = off_the_plane(problem, u, found, norms2, monitor.record)
+        evaluation = problem.evaluate(state.dual(problem))
+        if not monitor.record(evaluation):
+            evaluation = leave_flat_region(problem, evaluation, norms2, monitor.record)
         if not monitor.status:
-            climb(problem, u, found, norms2, monitor.record, accuracy)
+            ascend(evaluation)
         state = monitor.state
     while not monitor.status:
         first = monitor.phase(near)
@@ -62,113 +63,100 @@ def newton(problem: FrobeniusSDP, state: State, monitor: Monitor) -> State:
         if first.status == "stalled":
             monitor.status = "stalled"
         if first.best is not None and not monitor.status:
-            climb(problem, state.dual(problem), first.best, norms2, monitor.record, accuracy)
+            ascend(first.best)
         state, near = monitor.state, near / 30
     return monitor.state
 
 
-def off_the_plane(
-    problem: FrobeniusSDP, u: Vector, found: Evaluation, norms2: Vector, record: Record
-) -> tuple[Vector, Evaluation]:
-    """Where S has no positive part the dual is a plane and V zero: go uphill until it bends."""
-    step = found.gradient / (problem.sigma * choose(norms2 > 0, norms2, 1.0))
+def leave_flat_region(
+    problem: FrobeniusSDP, evaluation: Evaluation, norms2: Vector, record: Record
+) -> Evaluation:
+    """Go uphill from where S has no positive part, so that the dual is a plane and V zero."""
+    step = evaluation.gradient / (problem.sigma * np.where(norms2 > 0, norms2, 1.0))
     for _ in range(MOST_DOUBLINGS):
-        if found.point.rank:
+        if evaluation.rank:
             break
-        u = clip(u + step, problem.loss.lower, problem.loss.upper)
-        found = problem.evaluate(u)
-        if record(u, found):
+        u = np.clip(evaluation.u + step, problem.loss.lower, problem.loss.upper)
+        evaluation = problem.evaluate(u)
+        if record(evaluation):
             break
         step = 2 * step
-    return u, found
+    return evaluation
 
 
 def _accuracy(error: float, tol: float) -> float:
-    """As accurate as the error is small, but not more than it takes to arrive at `tol`."""
+    """Return an accuracy as small as the error, but not below what it takes to reach `tol`."""
     return max(min(ROUGHEST, error), min(ROUGHEST, 0.1 * tol / max(error, tol)))
 
 
-def climb(
+def newton_ascent(
     problem: FrobeniusSDP,
-    u: Vector,
-    found: Evaluation,
+    evaluation: Evaluation,
     norms2: Vector,
     record: Record,
     accuracy: Accuracy,
-    enough: Enough = lambda: False,
-) -> tuple[Vector, Evaluation]:
-    """Newton steps from u until `record` ends them or none leads further up.
+    should_stop: Callable[[], bool],
+) -> Evaluation:
+    """Take Newton steps until `record` ends them or none leads further up.
 
-    `norms2` are the squared norms of the rows.
+    `norms2` are the squared norms of the rows; `should_stop` is asked during long work.
     """
-    while True:
-        step = _step(problem, u, found, norms2, record, accuracy, enough)
+    ended = False
+    while not ended:
+        relative = accuracy(evaluation)
+        direction = _newton_direction(problem, evaluation, norms2, relative, should_stop)
+        step = _line_search(problem, evaluation, direction, record)
         if step is None:
-            return u, found
-        u, found, ended = step
-        if ended:
-            return u, found
+            break
+        evaluation, ended = step
+    return evaluation
 
 
-def _step(
-    problem: FrobeniusSDP,
-    u: Vector,
-    found: Evaluation,
-    norms2: Vector,
-    record: Record,
-    accuracy: Accuracy,
-    enough: Enough,
-) -> tuple[Vector, Evaluation, bool] | None:
-    """One Newton step on the free variables: where it leads, and whether that is the end."""
-    lower, upper = problem.loss.lower, problem.loss.upper
-    held = ((u <= lower) & (found.gradient < 0)) | ((u >= upper) & (found.gradient > 0))
-    free = choose(held, 0.0, 1.0)
-    direction = _conjugate_gradients(problem, found, free, norms2, accuracy(found), enough)
+def _line_search(
+    problem: FrobeniusSDP, evaluation: Evaluation, direction: Vector, record: Record
+) -> tuple[Evaluation, bool] | None:
+    """Return the evaluation after a step that leads up, and whether the ascent ends there."""
+    u, gradient = evaluation.u, evaluation.gradient
     for halving in range(MOST_HALVINGS):
-        trial = clip(u + 0.5**halving * direction, lower, upper)
-        predicted = dot(found.gradient, trial - u)
+        trial = np.clip(u + 0.5**halving * direction, problem.loss.lower, problem.loss.upper)
+        predicted = float(gradient @ (trial - u))
         if predicted <= 0:
             break
         reached = problem.evaluate(trial)
-        ended = record(trial, reached)
-        if ended or reached.dual >= found.dual + SUFFICIENT * predicted - found.rounding:
-            return trial, reached, ended
+        ended = record(reached)
+        enough = evaluation.dual + SUFFICIENT * predicted - evaluation.rounding
+        if ended or reached.dual >= enough:
+            return reached, ended
     return None
 
 
-def _conjugate_gradients(
+def _newton_direction(
     problem: FrobeniusSDP,
-    found: Evaluation,
-    free: Vector,
+    evaluation: Evaluation,
     norms2: Vector,
     accuracy: float,
-    enough: Enough,
+    should_stop: Callable[[], bool],
 ) -> Vector:
-    """Solve V h = gradient on the free variables to a relative accuracy."""
+    """Solve V h = gradient on the variables that their bounds leave free."""
+    u, gradient = evaluation.u, evaluation.gradient
+    at_lower = (u <= problem.loss.lower) & (gradient < 0)
+    at_upper = (u >= problem.loss.upper) & (gradient > 0)
+    free = np.where(at_lower | at_upper, 0.0, 1.0)
     curvature = problem.loss.curvature
     diagonal = problem.sigma * norms2 + curvature
-    diagonal = choose(diagonal > 0, diagonal, 1.0)
+    diagonal = np.where(diagonal > 0, diagonal, 1.0)
     ridge = 1e-10 * diagonal  # V is singular when more rows are free than M has freedom
 
     def product(h: Vector) -> Vector:
-        pulled = problem.constraints.adjoint(h)
-        moved = problem.sigma * found.split.derivative(pulled, accuracy >= SINGLE)
+        change = problem.constraints.adjoint(h)
+        moved = problem.sigma * evaluation.split.derivative(change, accuracy >= SINGLE)
         return free * (problem.constraints.forward(moved) + (curvature + ridge) * h)
 
-    h, residual = 0.0 * free, free * found.gradient
-    scaled = residual / diagonal
-    search, rho = scaled, dot(residual, scaled)
-    goal = rho * accuracy**2
-    for _ in range(MOST_PRODUCTS):
-        if rho <= goal or enough():
-            break
-        image = product(search)
-        bend = dot(search, image)
-        if bend <= 0:
-            break
-        h = h + rho / bend * search
-        residual = residual - rho / bend * image
-        scaled = residual / diagonal
-        rho, before = dot(residual, scaled), rho
-        search = scaled + rho / before * search
-    return h
+    return conjugate_gradients(
+        product,
+        free * gradient,
+        diagonal,
+        accuracy=accuracy,
+        max_products=MOST_PRODUCTS,
+        should_stop=should_stop,
+    ).x

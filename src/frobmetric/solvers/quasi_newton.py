@@ -8,52 +8,60 @@ from __future__ import annotations
 
 from collections import deque
 from math import sqrt
+from typing import NamedTuple
 
 import numpy as np
 
 from ..core.problem import FrobeniusSDP
 from ..core.types import Vector
 from .monitor import Monitor, State
-from .vectors import choose, clip, dot, largest
 
-#: Pairs of steps and gradient changes that the quasi-Newton matrix remembers.
+#: Number of pairs of steps and gradient changes in the quasi-Newton matrix.
 MEMORY = 10
 #: Share of the predicted descent that a step must reach (Armijo).
 SUFFICIENT = 1e-4
-#: Share of the rounding allowed for in a certificate that a value typically has.
+#: Typical rounding error of a value, as a share of the bound that a certificate allows for.
 NOISE = 1e-2
-#: A step along which the slope stays above this share of what it was is too short,
+#: A step is too short if the slope at its end is above this share of the slope at its start.
 STEEP = 0.98
-#: and is made so many times longer.
+#: Factor by which a step that is too short grows.
 LONGER = 4.0
-#: Shortenings of one step before the memory is given up.
+#: Shortenings of one step before the memory is cleared.
 MOST_TRIALS = 25
 
 Memory = deque[tuple[Vector, Vector]]
 
 
 class _Dual:
-    """Minus the dual on the box rescaled to the unit box: what there is to minimise."""
+    """The function to minimise: minus the dual, on the box rescaled to the unit box."""
 
     def __init__(self, problem: FrobeniusSDP, monitor: Monitor) -> None:
         self.problem, self.monitor = problem, monitor
-        self.scale = choose(problem.loss.scale > 0, problem.loss.scale, 1.0)
+        self.scale = np.where(problem.loss.scale > 0, problem.loss.scale, 1.0)
         self.lower = problem.loss.lower / self.scale
         self.upper = problem.loss.upper / self.scale
         self.noise = 0.0
 
     def evaluate(self, v: Vector) -> tuple[float, Vector]:
         loss = self.problem.loss
-        u = clip(v * self.scale, loss.lower, loss.upper)
-        found = self.problem.evaluate(u)
-        self.noise = NOISE * found.rounding
-        self.monitor.record(u, found)
-        return -found.dual, -found.gradient * self.scale
+        u = np.clip(v * self.scale, loss.lower, loss.upper)
+        evaluation = self.problem.evaluate(u)
+        self.noise = NOISE * evaluation.rounding
+        self.monitor.record(evaluation)
+        return -evaluation.dual, -evaluation.gradient * self.scale
 
     def free(self, v: Vector, gradient: Vector) -> Vector:
-        """1.0 where a descent step can move the variable, 0.0 where its bound holds it."""
+        """Return 1.0 where a descent step can move the variable, 0.0 where its bound holds it."""
         held = ((v <= self.lower) & (gradient > 0)) | ((v >= self.upper) & (gradient < 0))
-        return choose(held, 0.0, 1.0)
+        return np.where(held, 0.0, 1.0)
+
+
+class _Trial(NamedTuple):
+    """A point of the unit box, with value and gradient there."""
+
+    v: Vector
+    value: float
+    gradient: Vector
 
 
 def quasi_newton(problem: FrobeniusSDP, state: State, monitor: Monitor) -> State:
@@ -63,77 +71,74 @@ def quasi_newton(problem: FrobeniusSDP, state: State, monitor: Monitor) -> State
     value, gradient = dual.evaluate(v)
     while not monitor.status:
         direction = _direction(gradient, dual.free(v, gradient), memory)
-        found = _search(dual, v, value, gradient, direction)
-        if found is None:
+        trial = _search(dual, v, value, gradient, direction)
+        if trial is None:
             if not memory and not monitor.status:
                 monitor.status = "stalled"
             memory.clear()
             continue
-        step, change = found[0] - v, found[2] - gradient
-        lengths = sqrt(dot(step, step) * dot(change, change))
-        if dot(step, change) > 1e-10 * lengths:
+        step, change = trial.v - v, trial.gradient - gradient
+        lengths = sqrt(float(step @ step) * float(change @ change))
+        if step @ change > 1e-10 * lengths:
             memory.append((step, change))
-        v, value, gradient = found
+        v, value, gradient = trial
     return monitor.state
 
 
 def _direction(gradient: Vector, free: Vector, memory: Memory) -> Vector:
-    """Minus the inverse of the quasi-Newton matrix of the free variables times the gradient."""
+    """Return minus the inverse of the quasi-Newton matrix of the free variables times gradient."""
     q = gradient * free
     used: list[tuple[Vector, Vector, float, float]] = []
     length = 0.0
     for step, change in reversed(memory):
         change = change * free
-        curvature = dot(step, change)
+        curvature = float(step @ change)
         if curvature <= 0:  # positive over all variables, not over the free ones
             continue
-        length = length or curvature / dot(change, change)
-        share = dot(step, q) / curvature
+        length = length or curvature / float(change @ change)
+        share = float(step @ q) / curvature
         q = q - share * change
         used.append((step, change, curvature, share))
-    q = q * (length or 1 / max(largest(q), np.finfo(float).tiny))
+    q = q * (length or 1 / max(float(np.abs(q).max(initial=0.0)), np.finfo(float).tiny))
     for step, change, curvature, share in reversed(used):
-        q = q + (share - dot(change, q) / curvature) * step
+        q = q + (share - float(change @ q) / curvature) * step
     return -q * free
 
 
 def _search(
     dual: _Dual, v: Vector, value: float, gradient: Vector, direction: Vector
-) -> tuple[Vector, float, Vector] | None:
-    """A point on the projected line with sufficient descent; None if there is none."""
+) -> _Trial | None:
+    """Return a point on the projected line with sufficient descent, None if there is none."""
     length = 1.0
     for _ in range(MOST_TRIALS):
-        trial = clip(v + length * direction, dual.lower, dual.upper)
-        predicted = dot(gradient, trial - v)
+        there = np.clip(v + length * direction, dual.lower, dual.upper)
+        predicted = float(gradient @ (there - v))
         if predicted >= 0:
             return None
-        reached, slope = dual.evaluate(trial)
-        if dual.monitor.status or reached <= value + SUFFICIENT * predicted + dual.noise:
-            found = trial, reached, slope
-            return _lengthen(dual, v, gradient, direction, found) if length == 1 else found
+        trial = _Trial(there, *dual.evaluate(there))
+        if dual.monitor.status or trial.value <= value + SUFFICIENT * predicted + dual.noise:
+            return _lengthen(dual, v, gradient, direction, trial) if length == 1 else trial
         # the minimum of the parabola through both values and the slope at v
-        length *= min(max(-predicted / (2 * (reached - value - predicted)), 0.1), 0.5)
+        length *= min(max(-predicted / (2 * (trial.value - value - predicted)), 0.1), 0.5)
     return None
 
 
-def _lengthen(
-    dual: _Dual, v: Vector, gradient: Vector, direction: Vector, found: tuple[Vector, float, Vector]
-) -> tuple[Vector, float, Vector]:
-    """A longer step while the slope along it hardly changes: there the memory knows no curvature.
+def _lengthen(dual: _Dual, v: Vector, gradient: Vector, direction: Vector, trial: _Trial) -> _Trial:
+    """Lengthen the step while the slope along it hardly changes: the memory has no curvature there.
 
     Without this a valley with a flat floor is walked in steps as short as its walls are steep.
     """
     length = 1.0
     while not dual.monitor.status:
-        trial, reached, slope = found
-        if dot(slope, trial - v) > STEEP * dot(gradient, trial - v):
+        step = trial.v - v
+        if trial.gradient @ step > STEEP * (gradient @ step):
             break
         length *= LONGER
-        further = clip(v + length * direction, dual.lower, dual.upper)
-        if largest(further - trial) == 0:
+        further = np.clip(v + length * direction, dual.lower, dual.upper)
+        if np.array_equal(further, trial.v):
             break
-        longer = further, *dual.evaluate(further)
-        if longer[1] >= reached:
+        longer = _Trial(further, *dual.evaluate(further))
+        if longer.value >= trial.value:
             break
-        found = longer
-    return found
+        trial = longer
+    return trial

@@ -57,7 +57,7 @@ def _solve(problem, solver):
     times = []
     while len(times) < 2 and (not times or times[0][0] < LONG):
         before = time.process_time(), time.perf_counter()
-        solution = solve(problem, solver, TOL, MAX_ITER)
+        solution = solve(problem, solver=solver, tol=TOL, max_iter=MAX_ITER)
         times.append((time.process_time() - before[0], time.perf_counter() - before[1]))
     cpu, wall = np.min(times, axis=0)
     return {

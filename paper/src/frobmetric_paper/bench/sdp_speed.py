@@ -47,7 +47,7 @@ def theta6(repeat, threads):
 
     path = DATA / "sdplib" / "theta6.dat-s.xz"
     problem = read_sdpa(path)
-    found, seconds = best_of(repeat, lambda: solve_sdp(problem, TOL))
+    found, seconds = best_of(repeat, lambda: solve_sdp(problem, tol=TOL))
     answers = [SDP_RIVALS["csdp"].solve(path, TOL, 300, threads) for _ in range(repeat)]
     theirs = certify_sdp(problem, answers[0].X, answers[0].y)
     return [
@@ -63,7 +63,7 @@ def theta6(repeat, threads):
 
 
 def random_frobenius(n=500, m=5000, seed=0):
-    """min <C, X> + |X|^2 / 2 with rows of about ten non-zeros that a random X meets."""
+    """Min <C, X> + |X|^2 / 2 with rows of about ten non-zeros that a random X meets."""
     rng = np.random.default_rng(seed)
     i, j = rng.integers(0, n, (2, m, 5))
     values = rng.normal(size=(m, 5))
@@ -107,7 +107,7 @@ def by_scs(problem, eps=TOL):
 
 def random(repeat, threads):
     problem = random_frobenius()
-    found, seconds = best_of(repeat, lambda: solve_sdp(problem, TOL))
+    found, seconds = best_of(repeat, lambda: solve_sdp(problem, tol=TOL))
     for eps in TOL / 2.0 ** np.arange(8):  # until its answer is as good, measured alike
         (X, y, info), theirs = best_of(1, lambda eps=eps: by_scs(problem, eps))
         judged = certify_sdp(problem, problem.cone.split(X).clipped(), y)
@@ -127,7 +127,7 @@ def random(repeat, threads):
 
 
 def nearest(repeat, threads):
-    """statsmodels has no tolerance: it goes on until no eigenvalue is negative, or n_fact n rounds.
+    """Statsmodels has no tolerance: it goes on until no eigenvalue is negative, or n_fact n rounds.
 
     So twice: as one calls it, ended at a limit, and with the fewest rounds, found by trial, that
     have our distance to eight digits.

@@ -28,8 +28,6 @@ from .record import as_markdown, run_record
 RESULTS = Path(__file__).parents[3] / "results"
 PROGRAMS = ("frobmetric", "csdp", "sdpa", "scs", "clarabel")
 TOL = 1e-6
-#: What the SDPA format calls primal is our dual.
-NAMES = {"primal_infeasible": "dual_infeasible", "dual_infeasible": "primal_infeasible"}
 #: Largest error that a family is to reach; the others are reported as they are.
 TARGETS = {
     "theta": 1e-6,
@@ -64,16 +62,16 @@ def ours(path, limit):
     from sklearn.exceptions import ConvergenceWarning
 
     from frobmetric.sdp import read_sdpa, solve_sdp
+    from frobmetric.sdp.sdpa import sdpa_status
 
     problem, began = read_sdpa(path), time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        found = solve_sdp(problem, TOL, time_limit=limit)
+        found = solve_sdp(problem, tol=TOL, time_limit=limit)
     seconds = time.perf_counter() - began
-    return measured(found.certificate, NAMES.get(found.status, found.status), seconds) | {
+    return measured(found.certificate, sdpa_status(found.status), seconds) | {
         "detail": {
             "iterations": found.n_iter,
-            "ended": found.ended,
             "ray_error": None if found.ray is None else found.ray.error,
             "phases": sorted({step.phase for step in found.history}),
         }
@@ -94,6 +92,9 @@ def theirs(name, path, limit, threads):
 
 
 def measured(certificate, status, seconds):
+    from frobmetric.sdp.sdpa import sdpa_objectives
+
+    primal, dual = sdpa_objectives(certificate)
     return {
         "status": status,
         "seconds": seconds,
@@ -101,8 +102,8 @@ def measured(certificate, status, seconds):
         "eta_d": certificate.eta_d,
         "eta_g": certificate.eta_g,
         "min_eigenvalue": certificate.min_eigenvalue,
-        "primal": -certificate.dual,
-        "dual": -certificate.primal,
+        "primal": primal,
+        "dual": dual,
     }
 
 

@@ -254,7 +254,7 @@ class _Limit:
 def _general(program):
     """The general solver: proximal steps, or Newton on the dual with a Frobenius term."""
     began = time.perf_counter()
-    answer = solve_sdp(gram_problem(program), 1e-6, time_limit=60)
+    answer = solve_sdp(gram_problem(program), tol=1e-6, time_limit=60)
     return _judged(program, answer.X, -answer.y, time.perf_counter() - began, answer.n_iter)
 
 
@@ -263,7 +263,9 @@ def _paper(program):
     if np.isinf(program.sigma):
         return None
     began = time.perf_counter()
-    answer = solve(gram_problem(program), "lbfgsb", 1e-6, 20_000, _Limit(60))
+    answer = solve(
+        gram_problem(program), solver="lbfgsb", tol=1e-6, max_iter=20_000, callback=_Limit(60)
+    )
     X = answer.point.dense()
     return _judged(program, X, -answer.u, time.perf_counter() - began, answer.n_iter)
 

@@ -11,7 +11,6 @@ TOLERANCES = ("tol_gap_abs", "tol_gap_rel", "tol_feas", "tol_infeas_abs", "tol_i
 
 def solve(task):
     import clarabel
-    import scipy.linalg  # Clarabel's BLAS: loaded later, its clock would count that
     import scipy.sparse as sp
 
     n, cones = len(task["c"]), []

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from frobmetric.sdp.sdpa_parser import Layout
+from frobmetric.sdp.sdpa_reader import Layout
 
 
 @dataclass(frozen=True)

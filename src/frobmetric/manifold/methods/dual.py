@@ -47,7 +47,7 @@ def _unfold_plain(program, tol, max_iter, callback):
 
 
 def gram_problem(program):
-    """minimise -<I - q qᵀ, X> + |X|² / (2 sigma) with |y_i - y_j|² <= b_ij.
+    """Minimise -<I - q qᵀ, X> + |X|² / (2 sigma) with |y_i - y_j|² <= b_ij.
 
     X is the Gram matrix of the points, each times the root of its mass, so that its Frobenius
     norm is that of all samples; q is the constant vector, times those roots.

@@ -184,7 +184,7 @@ class _Run:
         return self.program.objective(Y) / 2 + self.mu * np.log(c).sum()
 
     def _reweigh(self, dw, bent):
-        """w along its own arc, as far as it stays positive and not absurdly off the centre."""
+        """W along its own arc, as far as it stays positive and not absurdly off the centre."""
         s, central = 1.0, self.mu / self.c
         while (self.w + s * dw + s**2 * bent < LEFT * self.w).any():
             s *= 0.8

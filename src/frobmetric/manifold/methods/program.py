@@ -113,7 +113,8 @@ class UnfoldingProgram:
 
     def count_below(self, weights, level):
         """How many eigenvalues of L_w v = λ diag(m) v are below a level, that of the constant
-        vector included."""
+        vector included.
+        """
         degree = self._sum_at_ends @ weights - level * self.masses
         return self.elimination.count_negative(degree[:, None, None], -weights[:, None, None])
 

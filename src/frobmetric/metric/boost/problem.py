@@ -95,13 +95,18 @@ class Bounds:
     highest: float
 
     @property
+    def rank(self):
+        """Rank of M."""
+        return self.point.rank
+
+    @property
     def rounding(self):
         """That of the two objectives; of these two, also where they come from different steps."""
         return 10 * ROUNDING * (abs(self.primal) + abs(self.dual))
 
     @property
     def gap(self):
-        """primal - dual, and zero where that is nothing but rounding."""
+        """Primal - dual, and zero where that is nothing but rounding."""
         gap = self.primal - self.dual
         return gap if abs(gap) > self.rounding else 0.0
 

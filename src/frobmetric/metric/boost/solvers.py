@@ -51,7 +51,7 @@ class Ledger:
             higher = max(self.best, found, key=lambda bounds: bounds.dual)
             found = replace(higher, point=lower.point, primal=lower.primal)
         self.best = found
-        return self.monitor.record(found.u, found)
+        return self.monitor.record(found)
 
     def is_idle(self):
         """Whether the gap has not fallen by a hundredth in so many rounds; ends the run then."""
@@ -327,8 +327,8 @@ def _proximal_step(problem, around, state, inner_tol, ledger):
 
 def _bounds_of(problem, inner):
     best = inner.best
-    pull = best.pull + np.eye(problem.order)  # without the cost
-    return problem.bounds(best.point, problem.constraints.forward(best.point), inner.best_u, pull)
+    pull = np.eye(problem.order) - best.slack  # without the cost
+    return problem.bounds(best.point, problem.constraints.forward(best.point), best.u, pull)
 
 
 def _certified(problem, name, monitor):

@@ -165,7 +165,7 @@ class Translation:
         self._kept = np.setdiff1d(np.arange(R.shape[1]), self._slacks)
 
     def _curvature(self) -> float | None:
-        """h if the quadratic term is h |p|^2 / 2, slacks apart; None if it is anything else.
+        """H if the quadratic term is h |p|^2 / 2, slacks apart; None if it is anything else.
 
         The quadratic form is applied to one random vector, which is an eigenvector only if every
         vector is one.
@@ -226,7 +226,7 @@ class Translation:
         return Proof("infeasible", multipliers=multipliers[self._own[1]])
 
     def _part(self, X: Symmetric, constant: float) -> Vector:
-        """p of X; with constant 0 for a direction."""
+        """P of X; with constant 0 for a direction."""
         p = np.zeros(len(self._cp))
         p[self._kept] = self._image.matrix @ X.ravel()
         missed = constant * self._free.sides - self._free.rows @ p

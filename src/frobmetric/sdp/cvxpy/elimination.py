@@ -67,7 +67,7 @@ class Elimination:
         self.rows, self.sides = M[:, self._n_free : -1], M[:, [-1]].toarray().ravel()
 
     def solution(self, p: Vector, constant: float = 1.0) -> Vector:
-        """f of p; with constant 0 that of a direction."""
+        """F of p; with constant 0 that of a direction."""
         return self._solve(np.zeros(self._n_free), p, constant)
 
     def cost(self, cf: Vector, cp: Vector) -> tuple[Vector, Vector | None]:

@@ -154,7 +154,8 @@ def _project(task: _Task, norm: Norm) -> _Found:
     def watch(step: Step) -> bool:
         return task.wants_stop(step) or step.dual > limit
 
-    found = solve(problem, "newton", task.row_tol, task.max_iter, watch, start)
+    options = {"tol": task.row_tol, "max_iter": task.max_iter, "callback": watch}
+    found = solve(problem, solver="newton", start=start, **options)
     M = around(norm.inverse, found.point.dense())
     _check_feasible(task, M, found.history, limit)
     return _Found(M, found.u, found.certificate.dual, found.status, found.n_iter)

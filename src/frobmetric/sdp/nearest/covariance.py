@@ -111,7 +111,7 @@ def nearest_covariance(
     loss = Hard(_numbers(b, len(rows)), as_senses(senses, len(rows)))
     _check_variances(rows, loss, floor)
     problem, order, sizes = _problem(S, rows, loss, floor)
-    solution = solve(problem, "newton", tol, max_iter, callback)
+    solution = solve(problem, solver="newton", tol=tol, max_iter=max_iter, callback=callback)
     multipliers = np.empty(len(rows))
     multipliers[order] = solution.u
     return _answer(S, floor, problem, solution, multipliers / sizes)

@@ -54,6 +54,9 @@ class Entries:
     def restrict(self, rows: Rows) -> Entries:
         return Entries(self.i[rows], self.j[rows], self.K)
 
+    def as_sparse(self) -> None:
+        return None
+
     def norms(self) -> Vector:
         gram = around(self.K, np.eye(self.shape[1]))
         lengths = np.diagonal(gram)
