@@ -83,13 +83,9 @@ class NeighborSearch:
             value[labels[1][number] == labels[0][:, None]] = np.inf
             order = np.argsort(value, axis=1, kind="stable")
             value, number = (np.take_along_axis(a, order, axis=1) for a in (value, number))
-        limit = value[:, n_neighbors - 1] + _tie_width(value[:, n_neighbors - 1], tie) + rounding
+        is_unsure, is_wide = _doubts(value, edge, n_neighbors, tie, rounding)
         found = number[:, :n_neighbors].copy()
-        # comparisons are written so that NaN, where a square overflowed, counts as unsure
-        is_wide = ~(edge > limit)
-        is_sure = (np.diff(value[:, :n_neighbors], axis=1) > rounding[:, None]).all(axis=1)
-        is_sure &= (value[:, n_neighbors : n_neighbors + 1] > limit[:, None]).all(axis=1)
-        rows = np.flatnonzero(~is_sure & ~is_wide)
+        rows = np.flatnonzero(is_unsure & ~is_wide)
         found[rows] = self._among(queries[rows], number[rows], value[rows], n_neighbors, tie)
         rows = np.flatnonzero(is_wide)
         if len(rows):
@@ -339,6 +335,20 @@ def _tie_width(squared, tie):
     if tie == 0:
         return np.zeros(len(squared))
     return np.where(np.isfinite(squared), 2 * np.sqrt(squared) * tie + tie**2, 0.0)
+
+
+def _doubts(value, edge, n_neighbors, tie, rounding):
+    """Return the rows whose order rounding or ties leave open, and those with more candidates.
+
+    `value` has the sorted values of each row that the search found, `edge` the largest of them,
+    those left out by their label included.
+    """
+    radius = value[:, n_neighbors - 1]
+    limit = radius + _tie_width(radius, tie) + rounding
+    with np.errstate(invalid="ignore"):  # inf - inf, where squares overflowed: unsure
+        is_sure = (np.diff(value[:, :n_neighbors], axis=1) > rounding[:, None]).all(axis=1)
+    is_sure &= (value[:, n_neighbors : n_neighbors + 1] > limit[:, None]).all(axis=1)
+    return ~is_sure, ~(edge > limit)
 
 
 def _select(value, number, n_neighbors, tie):

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from sklearn.utils import check_random_state
 
+from frobmetric import _neighbors
 from frobmetric.core import threads
 from frobmetric.manifold import quality
 from frobmetric.manifold.quality import coranking_matrix, neighborhood_quality
@@ -298,9 +299,9 @@ def test_neighbours_are_those_of_the_ranks(rng, monkeypatch):
     Y = rng.integers(0, 3, (60, 2)).astype(float)
     expected = [np.argsort(row)[1:7] for row in integer_ranks(Y)]
     for block in (1, 1 << 20):
-        monkeypatch.setattr(quality, "BLOCK", block)
+        monkeypatch.setattr(_neighbors, "BLOCK", block)
         for spare in (0, 8, 100):
-            monkeypatch.setattr(spread, "SPARE", spare)
+            monkeypatch.setattr(_neighbors, "SPARE", spare)
             space = quality.Space.of(Y, name="Y")
             np.testing.assert_array_equal(spread.nearest_neighbors(space, 6), expected)
 
