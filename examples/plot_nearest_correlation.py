@@ -18,7 +18,7 @@ The figure shows, for 30 series of which a third of the values is missing:
 import matplotlib.pyplot as plt
 import numpy as np
 
-from frobmetric.sdp.nearest.correlation import nearest_correlation
+from frobmetric.sdp import nearest_correlation
 
 N_ROWS, N_SERIES = 60, 30
 

@@ -26,7 +26,6 @@ OPTIONAL = {
     "core/kernels.py": {"numba"},
     "core/compiled.py": {"numba"},
     "sdp/cvxpy/__init__.py": {"cvxpy"},
-    "sdp/cvxpy/solver.py": {"cvxpy"},
 }
 #: Rooms that import optional packages inside functions, or by `require`.
 LAZY = {"io", "plotting", "cli"}

@@ -13,6 +13,8 @@ KINDS = {
     3: "triplets (anchor, near, far): d(anchor, near) < d(anchor, far)",
     4: "quadruplets (a, b, c, d): d(a, b) < d(c, d)",
 }
+#: Largest difference between a matrix and its transpose, relative to the largest entry.
+ASYMMETRY = 1e-8
 
 
 def as_index(values, sizes, *, name="tuples", n_points=None, points="objects"):
@@ -207,6 +209,32 @@ def check_count(value, *, name, at_least=1):
         raise ValueError(f"{name} is {value!r}; expected an integer of at least {at_least}")
 
 
+def as_symmetric(matrix: Any, *, name: str, is_free: Any = None, hint: str = "") -> Any:
+    """Return a symmetric array of finite numbers, without rounding between its triangles.
+
+    Parameters
+    ----------
+    matrix : {array-like, sparse matrix} of shape (n, n)
+    name : str
+        What errors call it.
+    is_free : boolean ndarray of shape (n, n), optional
+        Entries that may be missing; they are NaN in the result.
+    hint : str
+        What to do about missing entries.
+    """
+    A = np.array(matrix.toarray() if hasattr(matrix, "toarray") else matrix, dtype=float)
+    if A.ndim != 2 or A.shape[0] != A.shape[1] or not A.size:
+        raise ValueError(f"{name} has shape {A.shape}; expected (n, n) with n at least 1")
+    is_missing = ~np.isfinite(A)
+    is_wrong = is_missing if is_free is None else is_missing & ~is_free
+    if is_wrong.any():
+        i, j = first_true(is_wrong)
+        raise ValueError(f"{name}[{i}, {j}] is {A[i, j]}; every entry must be finite{hint}")
+    is_missing |= is_missing.T
+    check_symmetric(np.where(is_missing, 0.0, A), name=name, tolerance=ASYMMETRY)
+    return np.where(is_missing, np.nan, (A + A.T) / 2)
+
+
 def check_symmetric(matrix: Any, *, name: str, tolerance: float) -> None:
     """Refuse a square matrix that is not symmetric.
 
@@ -243,9 +271,9 @@ def check_psd(name, value, n_features):
         )
     if not np.isfinite(matrix).all():
         raise ValueError(f"{name} contains NaN or infinity")
-    check_symmetric(matrix, name=name, tolerance=1e-8)
+    check_symmetric(matrix, name=name, tolerance=ASYMMETRY)
     smallest = np.linalg.eigvalsh(matrix)[0]
-    if smallest < -1e-8 * np.abs(matrix).max(initial=0.0):
+    if smallest < -ASYMMETRY * np.abs(matrix).max(initial=0.0):
         raise ValueError(
             f"{name} has the eigenvalue {smallest:.3g}; a metric must be positive semidefinite"
         )
@@ -286,3 +314,8 @@ def _refuse(index, bad, reason, name):
         raise ValueError(
             f"{name_row(index, rows[0], name)} {reason}; remove it: no metric can change it"
         )
+
+
+def first_true(mask: Any) -> tuple[int, ...]:
+    """Return the index of the first true entry of a mask."""
+    return tuple(int(k[0]) for k in np.nonzero(mask))

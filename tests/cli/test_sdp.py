@@ -13,9 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from frobmetric.sdp import read_sdpa
-from frobmetric.sdp.nearest.correlation import nearest_correlation
-from frobmetric.sdp.nearest.covariance import nearest_covariance
+from frobmetric.sdp import nearest_correlation, nearest_covariance, read_sdpa
 
 for package in ("typer", "rich"):
     pytest.importorskip(package, reason="the command line needs the extra cli")
@@ -356,7 +354,9 @@ WEIGHTS = {
 def test_weights(form):
     write({"w.csv": WEIGHTS[form]})
     answer = run_json("correlation", "g.csv", "-o", "x.npy", "--weights", "w.csv")
-    assert answer["distance"] == pytest.approx(nearest_correlation(G, [1, 2, 3]).distance, rel=1e-7)
+    assert answer["distance"] == pytest.approx(
+        nearest_correlation(G, weights=[1, 2, 3]).distance, rel=1e-7
+    )
 
 
 def test_weights_of_two_variables():

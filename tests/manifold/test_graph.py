@@ -12,7 +12,12 @@ from sklearn.neighbors import kneighbors_graph
 
 from frobmetric import _neighbors
 from frobmetric.manifold import samples as module
-from frobmetric.manifold.graph import describe_components, neighbor_graph, require_connected
+from frobmetric.manifold.graph import (
+    connect_components,
+    describe_components,
+    neighbor_graph,
+    require_connected,
+)
 
 
 def edges_by_hand(D, k, extra_edges=False):
@@ -267,7 +272,7 @@ def test_disconnected_graph_is_refused_with_a_number_that_helps():
         assert str(error.value) == (
             "the neighbour graph has 3 components of 12, 8 and 5 samples (the smallest holds "
             "samples 0, 1, 2, ...); raise n_neighbors (3 now; 8 connects them), or set "
-            "components='separate' to unfold each alone"
+            "on_disconnected='separate' to unfold each alone"
         )
         assert neighbor_graph(data, 7, metric=metric).components()[0] > 1
         assert neighbor_graph(data, 8, metric=metric).components()[0] == 1
@@ -289,7 +294,7 @@ def test_disconnected_graph_without_a_cheap_answer(monkeypatch):
     with pytest.raises(ValueError, match=r"raise n_neighbors \(2 now\), or"):
         require_connected(graph, X, 2)
     stored = kneighbors_graph(X, 2, mode="distance")
-    with pytest.raises(ValueError, match="add edges between them to X, or set components"):
+    with pytest.raises(ValueError, match="add edges between them to X, or set on_disconnected"):
         require_connected(
             neighbor_graph(stored, metric="precomputed"), stored, 2, metric="precomputed"
         )
@@ -300,6 +305,81 @@ def test_connected_graph_passes():
     graph = neighbor_graph(X)
     require_connected(graph, X, 6)
     assert describe_components(graph) == "1 component of 200 samples"
+
+
+def shortest_spanning_edges(D, labels):
+    """Kruskal's algorithm over all pairs of points of different components."""
+    labels, chosen = labels.copy(), []
+    pairs = zip(*np.triu_indices(len(D), 1), strict=True)
+    for i, j in sorted(pairs, key=lambda pair: D[pair]):
+        if labels[i] != labels[j]:
+            chosen.append((i, j))
+            labels[labels == labels[j]] = labels[i]
+    return chosen
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("metric", ["euclidean", "manhattan", "precomputed"])
+def test_components_are_connected_by_a_minimum_spanning_tree(rng, metric, form):
+    X = np.vstack(
+        [rng.normal(size=(n, 3)) + shift for n, shift in [(9, 0), (5, 40), (7, 90), (6, 99)]]
+    )
+    X = X[rng.permutation(len(X))]
+    D = cdist(X, X, "cityblock" if metric == "manhattan" else "euclidean")
+    data = D if metric == "precomputed" else form(X)
+    graph = neighbor_graph(data, 3, metric=metric)
+    assert graph.components()[0] == 4
+    connected = connect_components(graph, data, 1, metric=metric)
+    assert connected.components()[0] == 1
+    before, after = (set(map(tuple, each.edges.tolist())) for each in (graph, connected))
+    assert before < after
+    assert after - before == set(shortest_spanning_edges(D, graph.components()[1]))
+    assert connected.edges.tolist() == sorted(connected.edges.tolist())
+    np.testing.assert_allclose(connected.squared, D[tuple(connected.edges.T)] ** 2)
+    np.testing.assert_array_equal(connected.point_of, graph.point_of)
+    assert connect_components(connected, data, metric=metric) is connected
+
+
+@pytest.mark.parametrize("k", [2, 3, 20])
+def test_components_are_connected_by_their_shortest_edges(rng, k):
+    X = np.vstack([rng.normal(size=(n, 2)) + shift for n, shift in [(9, 0), (5, 40), (7, 90)]])
+    D, graph = cdist(X, X), neighbor_graph(X, 3)
+    labels, expected = graph.components()[1], set(map(tuple, graph.edges.tolist()))
+    for label in (1, 2):  # the largest component is the first
+        inside = labels == label
+        pairs = [(i, j) for i in np.flatnonzero(inside) for j in np.flatnonzero(~inside)]
+        shortest = sorted(pairs, key=lambda pair: D[pair])[:k]
+        expected |= {(int(min(pair)), int(max(pair))) for pair in shortest}
+    connected = connect_components(graph, X, k)
+    assert set(map(tuple, connected.edges.tolist())) == expected
+    assert connected.components()[0] == 1
+
+
+def test_connecting_counts_coinciding_samples_once(rng):
+    X = np.vstack([rng.normal(size=(5, 2)), rng.normal(size=(5, 2)) + 50])
+    X = np.repeat(X, 3, axis=0)
+    connected = connect_components(neighbor_graph(X, 2), X, 2)
+    assert connected.components()[0] == 1
+    assert connected.n_points == 10
+    np.testing.assert_array_equal(connected.masses, 3)
+
+
+def test_components_that_are_too_far_apart_are_not_connected(rng):
+    X = np.vstack([rng.normal(size=(5, 2)), 1e14 + 100 * rng.normal(size=(5, 2))])
+    with pytest.raises(ValueError, match=r"too far apart .* set on_disconnected='separate'"):
+        connect_components(neighbor_graph(X, 2), X, 2)
+    X = np.vstack([rng.normal(size=(5, 2)), 1e155 + 1e141 * rng.normal(size=(5, 2))])
+    X[:5] *= 1e141
+    with pytest.raises(ValueError, match="overflow in float64; divide X by a constant"):
+        connect_components(neighbor_graph(X, 2), X, 2)
+
+
+def test_sparse_graphs_are_not_connected(rng):
+    X = np.vstack([rng.normal(size=(5, 2)), rng.normal(size=(5, 2)) + 50])
+    stored = kneighbors_graph(X, 2, mode="distance")
+    graph = neighbor_graph(stored, metric="precomputed")
+    with pytest.raises(ValueError, match="sparse graph, which does not hold the distances"):
+        connect_components(graph, stored, metric="precomputed")
 
 
 def test_many_components_are_summed_up():

@@ -39,7 +39,7 @@ def test_ways_run_along_the_graph(rng):
     lengths = rng.uniform(0.5, 2.0, size=30)
     line = np.r_[0, np.cumsum(lengths)]
     chosen = landmarks_of(path(lengths), 6)
-    np.testing.assert_allclose(chosen.ways, np.abs(line[chosen.chosen][:, None] - line))
+    np.testing.assert_allclose(chosen.path_lengths, np.abs(line[chosen.chosen][:, None] - line))
     assert (np.diff(chosen.chosen) > 0).all()
 
 
@@ -71,7 +71,7 @@ def test_the_graph_is_connected_and_weighs_as_much(roll):
 def test_edges_allow_what_the_whole_graph_allows(roll, exact):
     """No edge between landmarks is shorter than in the exact unfolding."""
     found = landmarks_of(exact.graph_, 60)
-    Y = exact.factor_[found.chosen]
+    Y = exact.full_embedding_[found.chosen]
     i, j = found.graph.edges.T
     assert (((Y[i] - Y[j]) ** 2).sum(axis=1) <= found.graph.squared * (1 + 1e-9)).all()
 
@@ -86,9 +86,9 @@ def test_landmarks_keep_their_places(roll, rng):
 
 @pytest.mark.parametrize(("n", "bound"), [(50, 0.2), (100, 0.14), (250, 0.09)])
 def test_close_to_the_exact_unfolding(roll, exact, n, bound):
-    found = MaximumVarianceUnfolding(landmarks=n, random_state=0).fit(roll)
+    found = MaximumVarianceUnfolding(n_landmarks=n, random_state=0).fit(roll)
     assert found.status_ == "optimal"
-    assert found.weights_ is None
+    assert found.dual_coef_ is None
     assert found.certificate_.relative_gap <= 1e-5
     assert relative_error(found.embedding_, exact.embedding_) < bound
     np.testing.assert_array_equal(found.transform(roll), found.embedding_)
@@ -96,15 +96,15 @@ def test_close_to_the_exact_unfolding(roll, exact, n, bound):
 
 def test_enough_landmarks_are_the_exact_problem(roll, exact):
     for n in (500, 10_000):
-        same = MaximumVarianceUnfolding(landmarks=n).fit(roll)
+        same = MaximumVarianceUnfolding(n_landmarks=n).fit(roll)
         np.testing.assert_array_equal(same.embedding_, exact.embedding_)
-        np.testing.assert_array_equal(same.weights_, exact.weights_)
+        np.testing.assert_array_equal(same.dual_coef_, exact.dual_coef_)
         assert same.certificate_ == exact.certificate_
 
 
 def test_the_choice_is_that_of_random_state(roll):
     one, same, other = (
-        MaximumVarianceUnfolding(landmarks=40, random_state=seed).fit_transform(roll)
+        MaximumVarianceUnfolding(n_landmarks=40, random_state=seed).fit_transform(roll)
         for seed in (0, np.random.RandomState(0), 1)
     )
     np.testing.assert_array_equal(one, same)
@@ -113,9 +113,11 @@ def test_the_choice_is_that_of_random_state(roll):
 
 def test_landmarks_of_each_component(roll):
     X = np.vstack([roll[:150], roll[:150] + 500, roll[:15] - 500])
-    found = MaximumVarianceUnfolding(landmarks=30, random_state=0, components="separate").fit(X)
+    found = MaximumVarianceUnfolding(
+        n_landmarks=30, random_state=0, on_disconnected="separate"
+    ).fit(X)
     assert found.status_ == "optimal"
-    assert found.weights_ is None
+    assert found.dual_coef_ is None
     assert found.embedding_.shape == (315, 2)
     np.testing.assert_array_equal(found.transform(X), found.embedding_)
 
@@ -128,5 +130,5 @@ def test_memory_is_that_of_the_landmarks():
     found.place(np.zeros((40, 2)))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert found.ways.shape == (40, 5000)
+    assert found.path_lengths.shape == (40, 5000)
     assert peak < 60e6

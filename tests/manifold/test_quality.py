@@ -1,4 +1,4 @@
-"""Neighbourhood curves and local spread against their definitions."""
+"""Neighbourhood curves against their definitions."""
 
 import tracemalloc
 
@@ -10,12 +10,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from sklearn.utils import check_random_state
 
-from frobmetric import _neighbors
 from frobmetric.core import threads
 from frobmetric.manifold import quality
 from frobmetric.manifold.quality import coranking_matrix, neighborhood_quality
-from frobmetric_paper.mvu import spread
-from frobmetric_paper.mvu.spread import local_spread
 
 # Two lines of four points.          neighbours, near to far     ranks in Y of those of X
 #   X = 0, 1, 3, 7    Y = 0, 5, 1, 2    of X       of Y
@@ -142,9 +139,9 @@ def test_memory_is_that_of_the_blocks(rng, monkeypatch):
 def test_sampled_neighbourhoods_are_among_all_points(rng):
     X, Y = with_ties(rng)
     chosen = np.sort(check_random_state(3).choice(len(X), 7, replace=False))
-    sampled = neighborhood_quality(X, Y, rows=7, random_state=3)
+    sampled = neighborhood_quality(X, Y, n_rows=7, random_state=3)
     assert_same(sampled, by_definition(X, Y, chosen))
-    assert_same(neighborhood_quality(X, Y, rows=len(X)), by_definition(X, Y))
+    assert_same(neighborhood_quality(X, Y, n_rows=len(X)), by_definition(X, Y))
 
 
 def cylinder():
@@ -170,22 +167,22 @@ def test_given_distances_are_those_of_the_points(rng):
     np.fill_diagonal(distances, 7.0)  # is not looked at
     expected = by_definition(X, Y)
     for given_distances in (distances, distances.tolist(), distances.astype(np.float32)):
-        assert_same(neighborhood_quality(given_distances, Y, "precomputed"), expected)
+        assert_same(neighborhood_quality(given_distances, Y, metric="precomputed"), expected)
 
 
 def test_other_metrics_and_sparse_data(rng):
     X, Y = with_ties(rng)
     manhattan = np.abs(X[:, None] - X).sum(axis=2)
-    expected = curves(neighborhood_quality(manhattan, Y, "precomputed"))
+    expected = curves(neighborhood_quality(manhattan, Y, metric="precomputed"))
     for data in (X, sp.csr_array(X), X.astype(int)):
-        assert_same(neighborhood_quality(data, Y, "manhattan"), expected)
+        assert_same(neighborhood_quality(data, Y, metric="manhattan"), expected)
     for data in (sp.csr_array(X), sp.coo_matrix(X), sp.csc_array(X) * 2.0**900):
         assert_same(neighborhood_quality(data, Y), by_definition(X, Y))
 
     def euclidean(a, b):
         return np.sqrt(((a - b) ** 2).sum())
 
-    assert_same(neighborhood_quality(X, Y, euclidean), by_definition(X, Y))
+    assert_same(neighborhood_quality(X, Y, metric=euclidean), by_definition(X, Y))
 
 
 @pytest.mark.parametrize("n_features", [3, 100])
@@ -233,110 +230,11 @@ def test_bad_input_is_named(rng):
         ((np.full((5, 5), np.nan), X, "precomputed"), "to point 0 is nan"),
         ((X, X[:, 0]), "1D array"),
     ):
+        X_given, Y_given, *metric = arguments
+        options = {"metric": metric[0]} if metric else {}
         for judge in (neighborhood_quality, coranking_matrix):
             with pytest.raises(ValueError, match=message):
-                judge(*arguments)
+                judge(X_given, Y_given, **options)
     for rows in (0, 6, 2.5):
-        with pytest.raises(ValueError, match=f"rows = {rows}; expected an integer from 1 to 5"):
-            neighborhood_quality(X, X, rows=rows)
-
-
-# Local spread -----------------------------------------------------------------------------------
-
-
-def spread_by_definition(Y, k):
-    """Neighbourhoods from ranks, covariances from NumPy, then the formulas one by one."""
-    hoods = [np.flatnonzero(row <= k) for row in integer_ranks(Y)]  # the point itself has rank 0
-    pairs = [np.linalg.eigh(np.atleast_2d(np.cov(Y[hood].T))) for hood in hoods]
-    lengths = np.sqrt(np.maximum([values[-1] for values, _ in pairs], 0))
-    first = np.array([vectors[:, -1] for _, vectors in pairs])
-    std = np.array([np.std(lengths[hood], ddof=1) for hood in hoods])
-    extent = [lengths[hood].max() - lengths[hood].min() for hood in hoods]
-    consistency = [np.mean(np.abs(first[hood] @ p)) for p, hood in zip(first, hoods, strict=True)]
-    return lengths, np.mean(std), np.mean(extent), np.mean(consistency), np.mean(std / consistency)
-
-
-def numbers(spread):
-    return spread.alstd, spread.aled, spread.alcd, spread.gscd
-
-
-def test_spread_of_five_points_by_hand():
-    """k = 1, so neighbourhoods of two points: at (a, b) the length is |a - b| / √2."""
-    Y = np.array([[0, 0], [1, 0], [4, 0], [4, 2], [4, 7]])
-    found = local_spread(Y, n_neighbors=1)
-    # neighbourhoods {0, 1}, {1, 0}, {2, 3}, {3, 2} and {4, 3}, directions x, x, y, y and y
-    np.testing.assert_allclose(found.lengths, np.array([1, 1, 2, 2, 5]) / np.sqrt(2))
-    np.testing.assert_allclose(found.scales[:, 1], 0, atol=1e-15)
-    x, y = [1, 0], [0, 1]
-    np.testing.assert_allclose(found.directions[:, 0], [x, x, y, y, y], atol=1e-15)
-    # only at point 4 do the lengths differ: by 3/√2, so STD = (3/√2) / √2, and CD = 1 everywhere
-    assert numbers(found) == pytest.approx((1.5 / 5, 3 / np.sqrt(2) / 5, 1, 1.5 / 5))
-
-
-def test_spread_of_a_corner_by_hand():
-    """k = 1: ties to the smaller index, so {0, 1}, {1, 0}, {2, 1}, {3, 2} and {4, 3}."""
-    found = local_spread([[2, 0], [1, 0], [0, 0], [0, 1], [0, 2]], n_neighbors=1)
-    # directions x, x, x, y, y: CD is 1 but at point 3, where it is (1 + 0) / 2
-    np.testing.assert_allclose(found.consistency, [1, 1, 1, 0.5, 1], atol=1e-15)
-    assert numbers(found) == pytest.approx((0, 0, 0.9, 0), abs=1e-15)
-
-
-@pytest.mark.parametrize("n_components", [1, 2, 3, 9])
-def test_spread_as_defined(rng, n_components):
-    Y = rng.permutation(10**4)[: 50 * n_components].reshape(50, n_components)
-    found, (lengths, *expected) = local_spread(Y), spread_by_definition(Y, 6)
-    np.testing.assert_allclose(found.lengths, lengths)
-    assert numbers(found) == pytest.approx(expected)
-    n_directions = min(n_components, 7)
-    assert found.directions.shape == (50, n_directions, n_components)
-    products = np.einsum("iac,ibc->iab", found.directions, found.directions)
-    np.testing.assert_allclose(products, np.tile(np.eye(n_directions), (50, 1, 1)), atol=1e-12)
-    assert (np.diff(found.scales, axis=1) <= 0).all()
-
-
-def test_neighbours_are_those_of_the_ranks(rng, monkeypatch):
-    """On a small grid with duplicates almost every choice of neighbours is one among ties."""
-    Y = rng.integers(0, 3, (60, 2)).astype(float)
-    expected = [np.argsort(row)[1:7] for row in integer_ranks(Y)]
-    for block in (1, 1 << 20):
-        monkeypatch.setattr(_neighbors, "BLOCK", block)
-        for spare in (0, 8, 100):
-            monkeypatch.setattr(_neighbors, "SPARE", spare)
-            space = quality.Space.of(Y, name="Y")
-            np.testing.assert_array_equal(spread.nearest_neighbors(space, 6), expected)
-
-
-def test_one_dimension_has_one_direction(rng):
-    found = local_spread(rng.normal(size=(30, 1)))
-    np.testing.assert_array_equal(found.directions, 1)
-    assert found.alcd == 1
-    assert found.gscd == found.alstd > 0
-
-
-def test_points_that_coincide_have_no_spread():
-    found = local_spread(np.ones((9, 2)), n_neighbors=3)
-    np.testing.assert_array_equal(found.scales, 0)
-    np.testing.assert_array_equal(found.directions, np.tile(np.eye(2), (9, 1, 1)))
-    assert numbers(found) == (0, 0, 1, 0)
-
-
-def test_lengths_scale_and_directions_turn(rng):
-    Y = rng.normal(size=(40, 2))
-    turn = np.array([[np.cos(1), -np.sin(1)], [np.sin(1), np.cos(1)]])
-    found, moved = local_spread(Y), local_spread(3 * Y @ turn + 5)
-    np.testing.assert_allclose(moved.scales, 3 * found.scales)
-    alignment = np.einsum("iac,iac->ia", moved.directions, found.directions @ turn)
-    np.testing.assert_allclose(np.abs(alignment), 1)
-    assert numbers(moved) == pytest.approx(np.array([3, 3, 1, 3]) * numbers(found))
-
-
-def test_bad_input_of_the_spread_is_named(rng):
-    Y = rng.normal(size=(5, 2))
-    for n_neighbors in (5, 0, 2.5):
-        message = f"n_neighbors = {n_neighbors} with 5 points; expected an integer from 1 to 4"
-        with pytest.raises(ValueError, match=message):
-            local_spread(Y, n_neighbors)
-    with pytest.raises(ValueError, match="row 0 of Y holds NaN or infinity"):
-        local_spread([[np.inf], [1], [2]], 1)
-    with pytest.raises(ValueError, match="Y has 2 rows"):
-        local_spread(Y[:2], 1)
+        with pytest.raises(ValueError, match=f"n_rows = {rows}; expected an integer from 1 to 5"):
+            neighborhood_quality(X, X, n_rows=rows)

@@ -271,7 +271,7 @@ def test_a_perfect_embedding_can_be_drawn():
 
 def test_quality_options_and_errors(plt):
     sampled = QualityDisplay.from_embeddings(X, EMBEDDINGS, rows=9, random_state=0)
-    expected = neighborhood_quality(X, EMBEDDINGS["flat"], rows=9, random_state=0)
+    expected = neighborhood_quality(X, EMBEDDINGS["flat"], n_rows=9, random_state=0)
     np.testing.assert_array_equal(sampled.qualities["flat"].q_nx, expected.q_nx)
     figure, axes = plt.subplots(1, 3)
     assert sampled.plot(axes[:2]).figure_ is figure

@@ -29,7 +29,8 @@ from frobmetric.core import (
     Sparse,
     SquaredHinge,
 )
-from frobmetric.sdp.sdpa import SDPAError, read_sdpa, write_sdpa
+from frobmetric.sdp import SDPAAnswer, SDPAError, read_sdpa, solve_sdp, write_sdpa
+from frobmetric.sdp.sdpa import sdpa_objectives, sdpa_status
 from random_problems import blocks, dense_rows, symmetric
 from sdpa_examples import MANUAL
 
@@ -74,7 +75,7 @@ EXAMPLE_2 = """\
 
 @pytest.fixture
 def read(tmp_path):
-    """What a file with this text holds."""
+    """Return a function that reads a text as a file."""
 
     def read_text(text, name="given.dat-s"):
         path = tmp_path / name
@@ -118,7 +119,7 @@ def optimum(problem):
     return best
 
 
-# What is read
+# Reading
 
 
 def test_the_example_of_the_manual(read):
@@ -227,7 +228,7 @@ def test_several_gzip_members(read):
     assert_same(read(both, "x.dat-s.gz"), read(EXAMPLE_2))
 
 
-# What is refused
+# Errors of reading
 
 HEAD = "1 = m\n2\n2 -3\n5.0\n"  # lines 1 to 4
 WRONG = {
@@ -368,7 +369,7 @@ def test_any_text_is_read_or_refused(tmp_path_factory, text):
     assert "the entries end here" not in message  # the line is always found
 
 
-# What is written
+# Writing
 
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False, min_value=-1e300, max_value=1e300)
 
@@ -585,6 +586,45 @@ def test_a_missing_folder_is_named(tmp_path):
         write_sdpa(plain(TWO, Equal(ONES)), tmp_path / "nowhere" / "x.dat-s")
 
 
+# Answers
+
+INFEASIBLE_X = "1\n1\n2\n-1\n0 1 1 1 1\n1 1 1 1 1\n"  # X_11 = -1
+
+
+def test_an_answer_has_the_signs_of_the_format(read):
+    solution = solve_sdp(read(MANUAL), tol=1e-8)
+    answer = SDPAAnswer.from_solution(solution)
+    np.testing.assert_allclose(answer.x, [-1.1, -2.7375, -0.55], atol=1e-4)
+    np.testing.assert_allclose(answer.X[0], [[5.9, -1.375], [-1.375, 1]], atol=1e-4)
+    assert sdpa_objectives(solution.certificate) == pytest.approx((-41.9, -41.9), abs=1e-4)
+    report = answer.as_dict()
+    assert (report["primal"], report["dual"]) == sdpa_objectives(solution.certificate)
+    assert report["bound"] == -solution.certificate.bound
+
+
+def test_statuses_exchange_primal_and_dual(read):
+    solution = solve_sdp(read(INFEASIBLE_X))
+    assert solution.status == "primal_infeasible"
+    report = SDPAAnswer.from_solution(solution).as_dict()
+    assert report["status"] == "dual_infeasible"
+    assert report["primal"] is report["dual"] is report["bound"] is report["sigma"] is None
+    for status in ("optimal", "primal_infeasible", "dual_infeasible", "not_converged"):
+        assert sdpa_status(sdpa_status(status)) == status
+
+
+def test_diagonal_blocks_of_an_answer_are_diagonals(read, tmp_path):
+    answer = SDPAAnswer.from_solution(
+        solve_sdp(read("1\n1\n-2\n1\n0 1 1 1 1\n1 1 1 1 1\n1 1 2 2 1\n"))
+    )
+    answer.write(tmp_path / "answer")
+    x, *entries = (tmp_path / "answer").read_text().splitlines()
+    assert [float(x)] == answer.x.tolist()
+    assert {tuple(line.split()[:4]) for line in entries} <= {
+        (matrix, "1", i, i) for matrix in "12" for i in "12"
+    }
+    np.testing.assert_allclose(answer.X[0], [1, 0], atol=1e-5)
+
+
 # SDPLIB
 
 
@@ -607,6 +647,7 @@ def sizes_of(cone):
     return [part.n if len(part.shape) == 2 else -part.n for part in cones]
 
 
+@pytest.mark.slow
 def test_sdplib_reads(sdplib, listed):
     paths = sorted(sdplib.glob("*.dat-s.xz"))
     assert paths

@@ -1,9 +1,16 @@
-"""The commands that make the paper's figures and tables again: reproduce mvu, uci, action, lfw."""
+"""Commands that reproduce the paper's figures and tables: `frobmetric reproduce <experiment>`.
+
+An experiment is a sub-package with a function `experiment(**options)`, imported when its command
+runs, and an entry in `COMMANDS`.
+"""
 
 from __future__ import annotations
 
+import inspect
 import os
+from dataclasses import dataclass
 from enum import StrEnum
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated
 
@@ -15,16 +22,16 @@ typer = require("typer", "cli")
 
 CODES = """\b
 Exit codes:
-  0    done; what could not be had is said on the page
+  0    done; the page says what could not be obtained
   2    wrong usage
   3    bad data, or nothing could be run
   4    done, but an answer of ours is not certified
   130  interrupted by Ctrl-C; the page has what was finished, and the same
-       command goes on from there
+       command continues from there
 """
 
 app = typer.Typer(
-    help="Make the paper's figures and tables again, beside its own numbers.",
+    help="Reproduce the paper's figures and tables, beside its own numbers.",
     epilog=CODES,
     no_args_is_help=True,
     rich_markup_mode=None,
@@ -33,326 +40,256 @@ app = typer.Typer(
 
 @app.callback()
 def reproduce():
-    """One command for each part of the paper: what they share is above, in `app`."""
+    """Hold the commands of all experiments; `app` has what they share."""
 
 
-class MVUExperiment(StrEnum):
-    """The experiments of `reproduce mvu`."""
-
-    swiss_roll = "swiss_roll"
-    teapots = "teapots"
-    teapots_3 = "teapots_3"
-    faces = "faces"
-    time = "time"
+def _positive_seconds(flag, text):
+    return Annotated[
+        float, typer.Option(flag, metavar="SECONDS", callback=options.positive, help=text)
+    ]
 
 
-class UCISet(StrEnum):
-    """The data sets of `reproduce uci`."""
-
-    mnist = "mnist"
-    usps = "usps"
-    letters = "letters"
-    yale = "yale"
-    balance = "balance"
-    wine = "wine"
-    iris = "iris"
-
-
-class ActionPart(StrEnum):
-    """The data sets of `reproduce action`, and the words of documents."""
-
-    msr_action3d = "msr_action3d"
-    utd_mhad = "utd_mhad"
-    words = "words"
-
-
-class LFWPart(StrEnum):
-    """The parts of `reproduce lfw`."""
-
-    choice = "choice"
-    folds = "folds"
-    table = "table"
-    methods = "methods"
-
-
-Output = Annotated[
-    Path, typer.Option("-o", "--output", help="Folder for the page, its figures and results.")
-]
-Only = Annotated[
-    list[MVUExperiment] | None,
-    typer.Option(
-        "--only",
-        show_default=False,
-        help="Run this one only; can be given several times. The page keeps what the "
-        "folder has of others.",
+#: Options that commands take, by name: type and default. `only` has a type of its own in each.
+OPTIONS = {
+    "output": (
+        Annotated[
+            Path, typer.Option("-o", "--output", help="Folder of the page, figures and results.")
+        ],
+        None,
     ),
-]
-OnlySet = Annotated[
-    list[UCISet] | None,
-    typer.Option(
-        "--only",
-        show_default=False,
-        help="Fill this column only; can be given several times. The page keeps what the "
-        "folder has of others.",
+    "methods": (
+        Annotated[
+            list[str] | None,
+            typer.Option(
+                "--methods",
+                metavar="NAMES",
+                show_default=False,
+                help="Run these methods only, with commas or given several times; an unknown "
+                "name lists all.",
+            ),
+        ],
+        None,
     ),
-]
-OnlyPart = Annotated[
-    list[ActionPart] | None,
-    typer.Option(
-        "--only",
-        show_default=False,
-        help="Fill this column, or merge words, only; can be given several times. The "
-        "page keeps what the folder has of others.",
+    "runs": (
+        Annotated[
+            int | None,
+            typer.Option(
+                "--runs",
+                min=1,
+                show_default=False,
+                help="Number of splits of each data set that is split at random.",
+            ),
+        ],
+        None,
     ),
-]
-OnlyFaces = Annotated[
-    list[LFWPart] | None,
-    typer.Option(
-        "--only",
-        show_default=False,
-        help="Do this part only, and the choices that it needs; can be given several "
-        "times. The page keeps what the folder has of others.",
+    "quick": (
+        Annotated[
+            bool, typer.Option("--quick", help="Few samples: shows in minutes that all works.")
+        ],
+        False,
     ),
-]
-FaceLimit = Annotated[
-    float,
-    typer.Option(
-        "--limit",
-        metavar="SECONDS",
-        callback=options.positive,
-        help="For each fit. A method over it on View 1 or in a fold is not tried again.",
+    "limit": (
+        _positive_seconds(
+            "--limit", "For each fit. A method over it is not tried again on the same data."
+        ),
+        600.0,
     ),
-]
-FacePictures = Annotated[
-    bool,
-    typer.Option(
-        "--pictures/--no-pictures",
-        help="Draw some triplets of faces too. The pictures carry no licence: a page "
-        "with them is not to be published.",
+    "budget": (
+        _positive_seconds(
+            "--budget", "For all fits of a method on a data set; no further run begins after it."
+        ),
+        1800.0,
     ),
-]
-Methods = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--methods",
-        metavar="NAMES",
-        show_default=False,
-        help="Run these methods only, with commas or given several times; an unknown "
-        "name lists all.",
+    "pictures": (
+        Annotated[
+            bool,
+            typer.Option(
+                "--pictures/--no-pictures",
+                help="Draw some triplets of faces too. The pictures carry no licence: do not "
+                "publish a page with them.",
+            ),
+        ],
+        False,
     ),
-]
-Runs = Annotated[
-    int | None,
-    typer.Option(
-        "--runs",
-        min=1,
-        show_default=False,
-        help="Splits of each set that is split at random; 50 of wine and iris and 10 of "
-        "others if not given.",
+    "data": (
+        Annotated[
+            Path | None,
+            typer.Option(
+                "--data",
+                exists=True,
+                file_okay=False,
+                show_default=False,
+                help="Folder of the data files; FROBMETRIC_DATA if not given.",
+            ),
+        ],
+        None,
     ),
-]
-ActionRuns = Annotated[
-    int | None,
-    typer.Option("--runs", min=1, show_default=False, help="Splits of each set; 10 if not given."),
-]
-FitLimit = Annotated[
-    float,
-    typer.Option(
-        "--limit",
-        metavar="SECONDS",
-        callback=options.positive,
-        help="For each fit. A method over it in its first run on a set is not tried again there.",
+    "threads": (
+        Annotated[
+            int | None,
+            typer.Option(
+                "--threads",
+                min=1,
+                show_default=False,
+                help="Threads of each method; as many as there are processors if not given.",
+            ),
+        ],
+        None,
     ),
-]
-Budget = Annotated[
-    float,
-    typer.Option(
-        "--budget",
-        metavar="SECONDS",
-        callback=options.positive,
-        help="For all fits of a method on a set; no further run begins after it.",
+    "page_only": (
+        Annotated[
+            bool,
+            typer.Option(
+                "--page-only", help="Write the page again from results.json; run nothing."
+            ),
+        ],
+        False,
     ),
-]
-Quick = Annotated[
-    bool, typer.Option("--quick", help="Few points: to see in minutes whether all works.")
-]
-Limit = Annotated[
-    float,
-    typer.Option(
-        "--limit",
-        metavar="SECONDS",
-        callback=options.positive,
-        help="For each method on each set of points.",
-    ),
-]
-DataFolder = Annotated[
-    Path | None,
-    typer.Option(
-        "--data",
-        exists=True,
-        file_okay=False,
-        show_default=False,
-        help="Folder of the data files; FROBMETRIC_DATA if not given.",
-    ),
-]
-Threads = Annotated[
-    int | None,
-    typer.Option(
-        "--threads",
-        min=1,
-        show_default=False,
-        help="Of each method; as many as there are processors if not given.",
-    ),
-]
+    "as_json": (options.Json, False),
+}
 
 
-@app.command(epilog=CODES)
-@reports
-def mvu(
-    output: Output = Path("mvu"),
-    only: Only = None,
-    quick: Quick = False,
-    limit: Limit = 3600.0,
-    data: DataFolder = None,
-    threads: Threads = None,
-    as_json: options.Json = False,
-):
-    """Reproduce maximum variance unfolding.
+@dataclass(frozen=True)
+class Command:
+    """Command of an experiment.
 
-    Embeds the swiss roll, the teapots and the Frey faces with Isomap, LLE, ours (perturbed, exact)
-    and CSDP (two formulations), and measures time against n. The folder gets index.md and
-    index.html with all numbers beside the paper's, and figures. Finished results are kept in its
-    folder `cells`, so that the same command goes on where it was stopped.
-
-    \b
-    CSDP comes from
-      python -m frobmetric_paper.sdp_rivals.setup csdp
-    and is left out where it is not there, as are data sets without their file.
+    Attributes
+    ----------
+    parts : tuple of str
+        Values of ``--only``.
+    help : str
+    options : tuple of str
+        Names of `OPTIONS` beside those that all commands take.
+    limit : float
+        Default of ``--limit``.
     """
-    from .mvu.actions import reproduce_mvu
 
-    chosen = [name.value for name in only or MVUExperiment]
-    return reproduce_mvu(
-        output, chosen, quick=quick, limit=limit, data=data, threads=threads or os.cpu_count()
-    )
+    parts: tuple[str, ...]
+    help: str
+    options: tuple[str, ...] = ()
+    limit: float = 600.0
 
 
-@app.command(epilog=CODES)
-@reports
-def uci(
-    output: Output = Path("uci"),
-    only: OnlySet = None,
-    methods: Methods = None,
-    runs: Runs = None,
-    quick: Quick = False,
-    limit: FitLimit = 600.0,
-    budget: Budget = 1800.0,
-    data: DataFolder = None,
-    threads: Threads = None,
-    as_json: options.Json = False,
-):
-    """Reproduce Table I: metrics for classification.
+FINISHED = """Finished results are kept in its folder `cells`: the same command continues where it
+was stopped."""
+INSTALLED = """\b
+Other programs are installed by
+  python -m frobmetric_paper.rivals.setup
+and left out where they are absent, as are data sets without their file.
+"""
+COMMANDS = {
+    "mvu": Command(
+        ("swiss_roll", "teapots", "teapots_3", "faces", "time"),
+        f"""Reproduce maximum variance unfolding.
 
-    Learns metrics on seven data sets with FrobMetric and its rivals, parameters being chosen on
-    validation parts, and measures them by 3-NN and more. The folder gets index.md and index.html
-    with all numbers beside the paper's, table.csv, results.json and figures. Finished results are
-    kept in its folder `cells`, so that the same command goes on where it was stopped.
+Embeds the swiss roll, the teapots and the Frey faces with Isomap, LLE, ours (perturbed, exact) and
+CSDP (two formulations), and measures time against n. The folder gets index.md and index.html with
+all numbers beside the paper's, and figures. {FINISHED}
 
-    \b
-    LMNN and ITML come from
-      python -m frobmetric_paper.rivals.setup
-    and are left out where they are not there, as are data sets without their file.
-    """
-    from .uci.actions import reproduce_uci
+\b
+CSDP is installed by
+  python -m frobmetric_paper.sdp_rivals.setup csdp
+and left out where it is absent, as are data sets without their file.
+""",
+        limit=3600.0,
+    ),
+    "uci": Command(
+        ("mnist", "usps", "letters", "yale", "balance", "wine", "iris"),
+        f"""Reproduce Table I: metrics for classification.
 
-    return reproduce_uci(
+Learns metrics on seven data sets with FrobMetric and other methods, whose parameters are chosen on
+validation parts, and measures them by 3-NN and more. The folder gets index.md and index.html with
+all numbers beside the paper's, table.csv, results.json and figures. {FINISHED}
+
+{INSTALLED}""",
+        ("methods", "runs", "budget"),
+    ),
+    "action": Command(
+        ("msr_action3d", "utd_mhad", "words"),
+        f"""Reproduce the metrics for action recognition, on other data.
+
+The paper's videos cannot be obtained: MSR Action3D stands in for KTH and UTD-MHAD for Weizmann.
+Sequences of skeletons become histograms of words, merged by the information bottleneck, which is
+also shown on the words of documents. Methods learn metrics as in `uci`; the folder gets index.md
+and index.html, table.csv, results.json and figures. {FINISHED}
+
+{INSTALLED}""",
+        ("methods", "runs", "budget"),
+    ),
+    "lfw": Command(
+        ("choice", "folds", "table", "methods"),
+        f"""Reproduce face verification: Labeled Faces in the Wild.
+
+Chooses parameters on View 1 and evaluates metrics on ten folds of View 2: FrobMetric over
+dimensions and numbers of triplets as in the paper's table, and other methods beside it. The folder
+gets index.md and index.html with all numbers beside the paper's, table.csv, results.json and
+figures. {FINISHED}
+
+{INSTALLED}""",
+        ("pictures",),
+    ),
+}
+#: Options that an experiment is made with; the others choose what of it runs.
+PLANNED = ("quick", "runs", "data", "pictures")
+
+
+def run(name, *, output, limit, threads, page_only, only, **arguments):
+    """Run the experiment of this name with the arguments of its command; return its Report."""
+    from .harness.command import reproduce
+
+    only = [part.value for part in only or ()]
+    planned = {key: arguments.pop(key) for key in PLANNED if key in arguments}
+    module = import_module(f".{name}", __package__)
+    if "methods" in arguments:
+        from .classification import method_names
+
+        arguments["methods"] = method_names(arguments["methods"] or [])
+    return reproduce(
+        module.experiment(**planned),
         output,
-        [name.value for name in only or ()],
-        methods or [],
-        runs=runs,
-        quick=quick,
         limit=limit,
-        budget=budget,
-        data=data,
         threads=threads or os.cpu_count(),
+        page_only=page_only,
+        options={
+            "only": [] if set(only) == set(COMMANDS[name].parts) else only,
+            **planned,
+            "methods": ",".join(arguments.get("methods", ())),
+        },
+        only=only,
+        **arguments,
     )
 
 
-@app.command(epilog=CODES)
-@reports
-def action(
-    output: Output = Path("action"),
-    only: OnlyPart = None,
-    methods: Methods = None,
-    runs: ActionRuns = None,
-    quick: Quick = False,
-    limit: FitLimit = 600.0,
-    budget: Budget = 1800.0,
-    data: DataFolder = None,
-    threads: Threads = None,
-    as_json: options.Json = False,
-):
-    """Reproduce the metrics for action recognition, on other data.
-
-    The paper's videos are not to be had: MSR Action3D stands in for KTH and UTD-MHAD for Weizmann.
-    Sequences of skeletons become histograms of words, merged by the information bottleneck, which
-    is also shown on the words of documents. FrobMetric and its rivals learn metrics as in `uci`;
-    the folder gets index.md and index.html, table.csv, results.json and figures. Finished results
-    are kept in its folder `cells`, so that the same command goes on where it was stopped.
-
-    \b
-    LMNN and ITML come from
-      python -m frobmetric_paper.rivals.setup
-    and are left out where they are not there, as are data sets without their file.
-    """
-    from .action.actions import reproduce_action
-
-    return reproduce_action(
-        output,
-        [name.value for name in only or ()],
-        methods or [],
-        runs=runs,
-        quick=quick,
-        limit=limit,
-        budget=budget,
-        data=data,
-        threads=threads or os.cpu_count(),
+def _add(name, command):
+    """Add a command to the app; its signature is made of `OPTIONS`."""
+    parts = StrEnum(f"{name}_part", [(part, part) for part in command.parts])
+    only = typer.Option(
+        "--only",
+        show_default=False,
+        help="Run this part only; can be given several times. The page keeps what the folder has "
+        "of others.",
     )
+    names = ("output", "only", *command.options, "quick", "limit", "data", "threads")
+    known = OPTIONS | {"only": (Annotated[list[parts] | None, only], None)}
+    defaults = {"output": Path(name), "limit": command.limit}
 
+    def call(as_json, **arguments):
+        return run(name, **arguments)
 
-@app.command(epilog=CODES)
-@reports
-def lfw(
-    output: Output = Path("lfw"),
-    only: OnlyFaces = None,
-    quick: Quick = False,
-    limit: FaceLimit = 600.0,
-    pictures: FacePictures = False,
-    data: DataFolder = None,
-    threads: Threads = None,
-    as_json: options.Json = False,
-):
-    """Reproduce face verification: Labeled Faces in the Wild.
-
-    Chooses parameters on View 1 and judges metrics by ten folds of View 2: FrobMetric over
-    dimensions and numbers of triplets as in the paper's table, and other methods beside it. The
-    folder gets index.md and index.html with all numbers beside the paper's, table.csv, results.json
-    and figures. Finished results are kept in its folder `cells`, so that the same command goes on
-    where it was stopped.
-
-    \b
-    LMNN and ITML come from
-      python -m frobmetric_paper.rivals.setup
-    and are left out where they are not there.
-    """
-    from .lfw.actions import reproduce_lfw
-
-    return reproduce_lfw(
-        output,
-        [name.value for name in only or ()],
-        quick=quick,
-        limit=limit,
-        pictures=pictures,
-        data=data,
-        threads=threads or os.cpu_count(),
+    call.__signature__ = inspect.Signature(
+        [
+            inspect.Parameter(
+                each,
+                inspect.Parameter.KEYWORD_ONLY,
+                annotation=known[each][0],
+                default=defaults.get(each, known[each][1]),
+            )
+            for each in (*names, "page_only", "as_json")
+        ]
     )
+    call.__annotations__ = {key: known[key][0] for key in call.__signature__.parameters}
+    app.command(name, help=command.help, epilog=CODES)(reports(call))
+
+
+for _name, _command in COMMANDS.items():
+    _add(_name, _command)

@@ -94,7 +94,7 @@ def test_coordinates_are_those_of_the_gram_matrix(few):
     points = weighted(few + 5.0, neighbor_graph(few, 3))
     Y = coordinates(program, (points @ points.T).ravel())
     np.testing.assert_allclose(program.slack(program.differences(Y)), 0, atol=1e-10)
-    gram = program.gram(Y)
+    gram = program.scatter(Y)
     np.testing.assert_allclose(gram, np.diag(np.diag(gram)), atol=1e-10)
     assert (np.diff(np.diag(gram)) <= 1e-10).all()
     assert np.trace(gram) == pytest.approx(variance(few))

@@ -10,6 +10,7 @@ import pytest
 
 for package in ("typer", "rich"):
     pytest.importorskip(package, reason="the command line needs the extra cli")
+from frobmetric_paper.mvu.words import number
 from typer.testing import CliRunner
 
 from frobmetric._extras import MissingExtraError
@@ -21,7 +22,6 @@ from frobmetric_paper.harness.page import Code, Figure, Heading, Paragraph, Tabl
 from frobmetric_paper.mvu import experiment as mvu
 from frobmetric_paper.mvu import figures as mvu_figures
 from frobmetric_paper.mvu import paper as mvu_paper
-from frobmetric_paper.mvu.words import number
 from frobmetric_paper.rivals.processes import RivalMissing, TimeLimitExceeded
 
 FIGURES = ("data", "embeddings", "spread", "quality")

@@ -8,6 +8,7 @@ from time import perf_counter
 import numpy as np
 
 from .._atomic import target_file
+from .._checks import ASYMMETRY
 from .._extras import require
 from ..core import PSD
 from ..io.matrices import (
@@ -21,9 +22,8 @@ from ..io.matrices import (
     read_matrix,
     write_matrix,
 )
+from ..sdp import nearest_correlation, nearest_covariance
 from ..sdp.construct import SENSES
-from ..sdp.nearest.correlation import nearest_correlation
-from ..sdp.nearest.covariance import ASYMMETRY, nearest_covariance
 from .progress import NearestProgress
 from .terminal import ExitCode, Report, live_line
 

@@ -22,12 +22,12 @@ CODES = options.exit_codes(
 class Kept(StrEnum):
     """The `constraints` of the estimator."""
 
-    leq = "leq"
-    eq = "eq"
+    at_most = "at_most"
+    equal = "equal"
 
 
 class Method(StrEnum):
-    """The `method` of the estimator."""
+    """The `solver` of the estimator."""
 
     auto = "auto"
     lowrank = "lowrank"
@@ -76,13 +76,14 @@ Sigma = Annotated[
 Constraints = Annotated[
     Kept,
     typer.Option(
-        "--constraints", help="Neighbours may come closer (leq), or keep their distance (eq)."
+        "--constraints",
+        help="Neighbours may come closer (at_most), or keep their distance (equal).",
     ),
 ]
 HowToSolve = Annotated[
     Method,
     typer.Option(
-        "--method",
+        "--solver",
         help="By coordinates (lowrank) or by the whole Gram matrix (dual), which a small "
         "--sigma may need.",
     ),
@@ -151,8 +152,8 @@ def unfold(
     n_components: Components = 2,
     n_neighbors: Neighbors = 6,
     sigma: Sigma = None,
-    constraints: Constraints = Kept.leq,
-    method: HowToSolve = Method.auto,
+    constraints: Constraints = Kept.at_most,
+    solver: HowToSolve = Method.auto,
     tol: Tol = 1e-5,
     max_iter: MaxIter = 1000,
     landmarks: Landmarks = None,
@@ -178,14 +179,14 @@ def unfold(
         "n_neighbors": n_neighbors,
         "sigma": sigma,
         "constraints": constraints.value,
-        "method": method.value,
+        "solver": solver.value,
         "tol": tol,
         "max_iter": max_iter,
-        "landmarks": landmarks,
+        "n_landmarks": landmarks,
         "random_state": seed,
         "metric": metric,
         "extra_edges": extra_edges,
-        "components": "separate" if separate else "error",
+        "on_disconnected": "separate" if separate else "connect",
     }
     figure = plot_file or (output.with_suffix(".png") if plot and output.name else None)
     return unfold_file(

@@ -34,12 +34,12 @@ N_AXES = 5
 
 #: Words of the estimator, and those of the command line; a value follows its option.
 WORDS = {
-    r"set components='separate'": "give --separate",
-    r"set constraints='leq'": "give --constraints leq",
+    r"set on_disconnected='separate'": "give --separate",
+    r"set constraints='at_most'": "give --constraints at_most",
     r"\bn_samples=(\d+)": r"the number of samples, \1",
     r" columns of embedding_": " columns",
     r"\(max_iter after": "(--max-iter reached, after",
-    r"\b(method|constraints|metric|tol)='?([\w.+-]+)'?": r"--\1 \2",
+    r"\b(solver|constraints|metric|tol)='?([\w.+-]+)'?": r"--\1 \2",
     r"\bn_(components|neighbors)=(\d+)": r"--\1 \2",
     r"\bn_(components|neighbors)\b": r"--\1",
     r"\bmax_iter\b": "--max-iter",
@@ -188,7 +188,11 @@ def _judge(estimator, X):
     n, k = len(X), estimator.n_neighbors
     rows = MANY if n > MANY else None
     found = neighborhood_quality(
-        X, estimator.embedding_, estimator.metric, rows=rows, random_state=estimator.random_state
+        X,
+        estimator.embedding_,
+        metric=estimator.metric,
+        n_rows=rows,
+        random_state=estimator.random_state,
     )
     kept = float(found.q_nx[k - 1])
     return {"r_nx_area": found.area, "q_nx": kept, "K": k, "n_judged": rows or n}
@@ -233,8 +237,8 @@ def _facts(estimator, samples):
         "n_samples": len(samples.X),
         "n_points": graph.n_points,
         "n_edges": len(graph.edges),
-        "n_parts": int(estimator.component_of_.max()) + 1,
-        "n_landmarks": estimator.landmarks if estimator.weights_ is None else None,
+        "n_parts": int(estimator.component_labels_.max()) + 1,
+        "n_landmarks": estimator.n_landmarks if estimator.dual_coef_ is None else None,
         "rank": len(eigenvalues),
         "shares": (eigenvalues / eigenvalues.sum()).tolist(),
         "n_iter": estimator.n_iter_,

@@ -1,4 +1,4 @@
-"""The neighbour graph of the samples: which distances an unfolding has to keep."""
+"""Neighbour graph of the samples: the distances that an unfolding has to keep."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .samples import as_samples, components
+from .samples import GraphSamples, as_samples, components
 
 #: Points closer than this, relative to the longest edge, are one point.
 COINCIDENT = 2.0**-40
@@ -14,7 +14,7 @@ COINCIDENT = 2.0**-40
 
 @dataclass(frozen=True, eq=False)
 class NeighborGraph:
-    """Distinct points, and the squared length of every edge between them.
+    """Distinct points and the squared length of every edge between them.
 
     Attributes
     ----------
@@ -23,11 +23,11 @@ class NeighborGraph:
     squared : ndarray of shape (n_edges,)
         Squared distances, positive.
     masses : ndarray of shape (n_points,)
-        How many samples coincide in each point.
+        Number of samples that coincide in each point.
     point_of : ndarray of shape (n_samples,)
-        The point of each sample.
+        Point of each sample.
     representative : ndarray of shape (n_points,)
-        The first sample of each point.
+        First sample of each point.
     """
 
     edges: np.ndarray
@@ -38,7 +38,7 @@ class NeighborGraph:
 
     @classmethod
     def of(cls, edges, squared, point_of):
-        """The graph from its edges and the point of each sample."""
+        """Build the graph from its edges and the point of each sample."""
         _, first, count = np.unique(point_of, return_index=True, return_counts=True)
         return cls(edges, squared, count.astype(np.float64), point_of, first)
 
@@ -47,13 +47,13 @@ class NeighborGraph:
         return len(self.masses)
 
     def components(self):
-        """How many connected components there are, and the component of each point."""
+        """Return the number of connected components, and the component of each point."""
         return components(self.edges, self.n_points)
 
     def restrict(self, points):
-        """The graph of these points alone, numbered anew in increasing order.
+        """Return the graph of these points alone, renumbered in increasing order.
 
-        Its samples are the samples of these points, in their order, also numbered anew.
+        Its samples are those of the remaining points, in their order, renumbered as well.
         """
         number = np.full(self.n_points, -1)
         points = np.unique(points)
@@ -64,25 +64,25 @@ class NeighborGraph:
 
 
 def neighbor_graph(X, n_neighbors=6, *, metric="euclidean", extra_edges=False):
-    """The graph that joins each point with its nearest, and with those it is a nearest of.
+    """Join each point with its nearest points, and with those that it is a nearest point of.
 
-    Samples at distance 0, or closer than 2**-40 of the longest edge, are merged into one point
-    first; neighbours are looked for among distinct points. Equal distances are decided by the
-    order of the samples.
+    Samples at distance 0, or closer than 2**-40 of the longest edge, are first merged into one
+    point; neighbours are then searched among distinct points. Ties between equal distances are
+    broken by the order of the samples.
 
     Parameters
     ----------
     X : {array, sparse matrix} of shape (n_samples, n_features) or (n_samples, n_samples)
-        Features, or distances if `metric="precomputed"`: a symmetric array from which the nearest
-        are taken, or a sparse matrix whose stored entries are the edges, each of them stored in
-        one or in both directions.
-    n_neighbors : int
-        Ignored where X is a sparse matrix of distances.
-    metric : str or callable
-        A metric of `sklearn.neighbors.NearestNeighbors`, or "precomputed".
-    extra_edges : bool
-        Also join all pairs among the nearest of each point, which keeps the angles between
-        neighbours, too.
+        Features, or distances if `metric="precomputed"`: a symmetric array, whose smallest
+        entries make the edges, or a sparse matrix, whose stored entries are the edges, each
+        stored in one or in both directions.
+    n_neighbors : int, default=6
+        Number of nearest points; ignored where X is a sparse matrix of distances.
+    metric : str or callable, default="euclidean"
+        Metric of `sklearn.neighbors.NearestNeighbors`, or "precomputed".
+    extra_edges : bool, default=False
+        Also join all pairs among the nearest points of each point, which keeps the angles
+        between neighbours, too.
 
     Returns
     -------
@@ -91,7 +91,7 @@ def neighbor_graph(X, n_neighbors=6, *, metric="euclidean", extra_edges=False):
     Examples
     --------
     >>> import numpy as np
-    >>> from frobmetric.manifold.graph import neighbor_graph
+    >>> from frobmetric.manifold import neighbor_graph
     >>> graph = neighbor_graph(np.array([[0.0], [1.0], [1.0], [3.0]]), 1)
     >>> graph.edges
     array([[0, 1],
@@ -116,8 +116,76 @@ def neighbor_graph(X, n_neighbors=6, *, metric="euclidean", extra_edges=False):
         )
 
 
+def connect_components(graph, X, n_neighbors=6, *, metric="euclidean"):
+    """Add short edges until a graph is connected.
+
+    Each component but the largest is joined with the others by its `n_neighbors` shortest edges;
+    this is repeated until there is one component. One edge alone would let the components turn
+    about it, and the variance would stretch them to a line.
+
+    Parameters
+    ----------
+    graph : NeighborGraph
+    X, n_neighbors, metric
+        The arguments of `neighbor_graph` that made the graph; X must not be a sparse graph.
+
+    Returns
+    -------
+    NeighborGraph
+        Connected graph; the given one if it has one component.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from frobmetric.manifold import connect_components, neighbor_graph
+    >>> X = np.array([[0.0], [1.0], [5.0], [6.0]])
+    >>> connect_components(neighbor_graph(X, 1), X, 1).edges
+    array([[0, 1],
+           [1, 2],
+           [2, 3]])
+    """
+    n_components, label = graph.components()
+    if n_components == 1:
+        return graph
+    samples = as_samples(X, metric)
+    if isinstance(samples, GraphSamples):
+        raise ValueError(
+            f"the neighbour graph has {describe_components(graph)}, and X is a sparse graph, which "
+            "does not hold the distances between them; add edges between them to X, or set "
+            "on_disconnected='separate' to unfold each alone"
+        )
+    points = samples.take(graph.representative)
+    edges = graph.edges
+    while n_components > 1:
+        others = np.delete(np.arange(n_components), np.bincount(label).argmax())
+        added = [_shortest_edges(points, label == other, n_neighbors) for other in others]
+        edges = np.unique(np.vstack([edges, *added]), axis=0)
+        n_components, label = components(edges, graph.n_points)
+    squared = points.squared(edges)
+    _check_squares(squared)
+    if (squared <= COINCIDENT**2 * squared.max()).any():
+        raise ValueError(
+            f"the neighbour graph has {describe_components(graph)}, which are too far apart to be "
+            "unfolded together: more than 2**40 times as far as some neighbours; remove outliers, "
+            "or set on_disconnected='separate' to unfold each alone"
+        )
+    return NeighborGraph.of(edges, squared, graph.point_of)
+
+
+def _shortest_edges(points, inside, count):
+    """Return the shortest edges between the points inside and outside, lower numbers first."""
+    rows, others = np.flatnonzero(inside), np.flatnonzero(~inside)
+    new = points.X[rows]
+    if points.metric == "precomputed":
+        new = new[:, others]
+    nearest, squared = points.take(others).nearest(min(count, len(others)), new)
+    shortest = np.argsort(squared, axis=None, kind="stable")[:count]
+    row, column = np.unravel_index(shortest, squared.shape)
+    return np.sort(np.column_stack([rows[row], others[nearest[row, column]]]), axis=1)
+
+
 def describe_components(graph):
-    """The number and the sizes of the components in words, and where the smallest is.
+    """Describe the number and the sizes of the components, and name samples of the smallest.
 
     Examples
     --------
@@ -133,32 +201,34 @@ def describe_components(graph):
         return f"1 component of {sizes[0]} samples"
     members = np.flatnonzero(label_of == sizes.argmin())
     named = ", ".join(map(str, members[:3])) + (", ..." if len(members) > 3 else "")
-    words = [str(size) for size in np.sort(sizes)[::-1]]
-    if len(words) > 5:
-        words[4:] = [f"{len(words) - 4} smaller ones: {words[4]} to {words[-1]}"]
-    counts = ", ".join(words[:-1]) + " and " + words[-1]
-    return f"{len(sizes)} components of {counts} samples (the smallest holds samples {named})"
+    counts = [str(size) for size in np.sort(sizes)[::-1]]
+    if len(counts) > 5:
+        counts[4:] = [f"{len(counts) - 4} smaller ones: {counts[4]} to {counts[-1]}"]
+    listed = ", ".join(counts[:-1]) + " and " + counts[-1]
+    return f"{len(sizes)} components of {listed} samples (the smallest holds samples {named})"
+
+
+def connecting_advice(graph, X, n_neighbors, *, metric="euclidean"):
+    """Return what a user can do to connect the components, given `neighbor_graph`'s arguments."""
+    return as_samples(X, metric).advice(graph.representative, n_neighbors)
 
 
 def require_connected(graph, X, n_neighbors, *, metric="euclidean"):
-    """Refuse a graph of several components, and say what would connect them.
-
-    The arguments are those that `neighbor_graph` made the graph of.
-    """
+    """Refuse a graph of several components, given the arguments that `neighbor_graph` had."""
     if graph.components()[0] > 1:
-        advice = as_samples(X, metric).advice(graph.representative, n_neighbors)
+        advice = connecting_advice(graph, X, n_neighbors, metric=metric)
         raise ValueError(
             f"the neighbour graph has {describe_components(graph)}; {advice}, or set "
-            "components='separate' to unfold each alone"
+            "on_disconnected='separate' to unfold each alone"
         )
 
 
-def _check_several(point_of, why=""):
+def _check_several(point_of, reason=""):
     if len(point_of) == 1:
         raise ValueError("X has n_samples=1; one sample alone has nothing to unfold, give several")
     if not point_of.any():
         raise ValueError(
-            f"all {len(point_of)} samples are the same point; there is nothing to unfold{why}"
+            f"all {len(point_of)} samples are the same point; there is nothing to unfold{reason}"
         )
 
 

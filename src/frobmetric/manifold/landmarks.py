@@ -1,9 +1,9 @@
-"""Unfolding a few landmarks, and placing all other points between them.
+"""Landmarks: a few points that are unfolded, with all other points placed between them.
 
-Distances run along the graph: a landmark is joined with those whose cells (the points closer to
-them than to any other) touch its own, by the shortest way over that border. Such an edge is no
-shorter than what the whole graph allows, so the landmarks' problem leaves out constraints and
-adds none.
+Distances are lengths of paths in the graph. The cell of a landmark has the points closer to it
+than to any other landmark; two landmarks are joined if their cells touch, by the shortest path
+over the border. Such an edge is no shorter than what the whole graph allows, so the landmarks'
+problem drops constraints and adds none.
 """
 
 from __future__ import annotations
@@ -17,21 +17,31 @@ from scipy.sparse.csgraph import dijkstra
 from .extension import Extension
 from .graph import NeighborGraph
 
-#: Landmarks that a point is placed by, before `Extension` takes half as many again.
+#: Number of neighbours for `Extension`, which places a point by half as many again.
 N_NEAREST = 8
 
 
 @dataclass(frozen=True, eq=False)
 class Landmarks:
-    """Chosen points, the graph between them, and the way from each of them to every point."""
+    """Landmarks of a graph.
+
+    Attributes
+    ----------
+    graph : NeighborGraph
+        Graph of the landmarks; a landmark has the mass of its cell.
+    chosen : ndarray of shape (n_landmarks,)
+        Points that are landmarks.
+    path_lengths : ndarray of shape (n_landmarks, n_points)
+        Length of the shortest path from each landmark to each point.
+    """
 
     graph: NeighborGraph
     chosen: np.ndarray
-    ways: np.ndarray
+    path_lengths: np.ndarray
 
     @classmethod
     def of(cls, graph, n_landmarks, random):
-        """Landmarks of a connected graph, drawn at random.
+        """Draw landmarks of a connected graph at random.
 
         Parameters
         ----------
@@ -43,19 +53,19 @@ class Landmarks:
         i, j = graph.edges.T
         shape = (graph.n_points, graph.n_points)
         lengths = sp.csr_array((np.sqrt(graph.squared), (i, j)), shape=shape)
-        ways = dijkstra(lengths, directed=False, indices=chosen)
-        return cls(_border_graph(graph, ways), chosen, ways)
+        path_lengths = dijkstra(lengths, directed=False, indices=chosen)
+        return cls(_landmark_graph(graph, path_lengths), chosen, path_lengths)
 
     def place(self, Y):
-        """All points, from the coordinates of the landmarks."""
-        between = self.ways[:, self.chosen]
+        """Return the coordinates of all points from those of the landmarks."""
+        between = self.path_lengths[:, self.chosen]
         between = (between + between.T) / 2  # the two directions differ by rounding
-        return Extension(between, Y, N_NEAREST, "precomputed").place(self.ways.T)
+        return Extension(between, Y, N_NEAREST, "precomputed").place(self.path_lengths.T)
 
 
-def _border_graph(graph, ways):
-    """Edges between landmarks whose cells touch; a landmark weighs as much as its cell."""
-    cell, reach = ways.argmin(axis=0), ways.min(axis=0)
+def _landmark_graph(graph, path_lengths):
+    """Return the graph that joins landmarks whose cells touch."""
+    cell, reach = path_lengths.argmin(axis=0), path_lengths.min(axis=0)
     ends = np.sort(cell[graph.edges], axis=1)
     crossing = ends[:, 0] < ends[:, 1]
     ends, (i, j) = ends[crossing], graph.edges[crossing].T
@@ -63,7 +73,7 @@ def _border_graph(graph, ways):
     edges, which = np.unique(ends, axis=0, return_inverse=True)
     shortest = np.full(len(edges), np.inf)
     np.minimum.at(shortest, which.ravel(), length)
-    count = len(ways)
+    count = len(path_lengths)
     masses = np.bincount(cell, weights=graph.masses, minlength=count)
     each = np.arange(count)
     return NeighborGraph(edges, shortest**2, masses, each, each)

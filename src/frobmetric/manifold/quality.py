@@ -1,4 +1,4 @@
-"""How well an embedding keeps neighbourhoods: the co-ranking matrix and its curves."""
+"""Quality of an embedding by its neighbourhoods: the co-ranking matrix and its curves."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from sklearn.utils.validation import check_array
 from .._neighbors import neighbor_order
 from ..core.threads import map_blocks
 
-#: Distances held at a time, a thread: some five such arrays of 8 bytes each are 20 MB.
+#: Number of distances in memory per thread: about five such arrays, of 8 bytes each, are 20 MB.
 BLOCK = 1 << 19
-#: From so many features on, distances come from products, which lose the digits that cancel.
+#: Number of features from which on distances are computed from products, which is faster.
 MANY_FEATURES = 64
-#: Squared distances below this share of the squared norms are lost to that cancellation.
-LOST = 2.0**-46
+#: Squared distance from products, relative to the squared norms, below which it is rounding.
+CANCELLED = 2.0**-46
 #: Metrics that scikit-learn can compute on sparse data.
 SPARSE_METRICS = ("cityblock", "cosine", "euclidean", "l1", "l2", "manhattan")
-#: Operations a distance and its share of the sort, roughly.
+#: Rough number of operations for a distance and its share of the sort.
 FLOPS = 100
 
 
 @dataclass(frozen=True)
 class NeighborhoodQuality:
-    """How many of the K nearest neighbours an embedding keeps, for every K.
+    """Share of the K nearest neighbours that an embedding keeps, for every K.
 
     With ρ_ij the rank of j around i in the data and r_ij in the embedding (1 to N − 1), and
     q_kl = #{(i, j) : ρ_ij = k, r_ij = l}::
@@ -41,16 +41,16 @@ class NeighborhoodQuality:
         B_NX(K) = (Σ_{k < l ≤ K} q_kl − Σ_{l < k ≤ K} q_kl) / (K N)
         R_NX(K) = ((N − 1) Q_NX(K) − K) / (N − 1 − K)
 
-    Q is the share of neighbours that are kept, R rescales it so that a random embedding has 0
-    and a perfect one 1. B > 0 is intrusive: far points come between neighbours, as where a
-    manifold is crushed; B < 0 is extrusive: neighbours are driven apart, as where it is torn.
+    Q is the share of neighbours that are kept; R rescales it so that a random embedding has 0
+    and a perfect one 1. B > 0 means intrusion: far points come between neighbours, as where a
+    manifold is crushed. B < 0 means extrusion: neighbours are driven apart, as where it is torn.
 
     Attributes
     ----------
     q_nx, b_nx : ndarray of shape (n_samples - 1,)
-        At K = 1 to n_samples − 1.
+        Curves at K = 1 to n_samples − 1.
     r_nx : ndarray of shape (n_samples - 2,)
-        At K = 1 to n_samples − 2.
+        Curve at K = 1 to n_samples − 2.
 
     Examples
     --------
@@ -70,14 +70,14 @@ class NeighborhoodQuality:
 
     @property
     def area(self):
-        """The mean of R_NX over log K: Σ R_NX(K)/K ÷ Σ 1/K, one where all is kept."""
+        """Mean of R_NX over log K: Σ R_NX(K)/K ÷ Σ 1/K; 1 if all neighbours are kept."""
         weights = 1 / np.arange(1, len(self.r_nx) + 1)
         return float(self.r_nx @ weights / weights.sum())
 
 
 @dataclass(frozen=True)
 class Space:
-    """Points and what their distances are, computed for a few rows at a time."""
+    """Points with a metric, whose distances are computed for a few rows at a time."""
 
     points: np.ndarray
     metric: str
@@ -85,8 +85,8 @@ class Space:
 
     @classmethod
     def of(cls, points, metric="euclidean", name="X"):
-        """A space of checked points; of Euclidean ones the position and the unit are free."""
-        points = _checked(points, metric, name)
+        """Validate points; Euclidean ones are also moved to the origin and scaled."""
+        points = _validate(points, metric, name)
         if metric == "euclidean":
             points = _at_origin(points)
         return cls(points, metric, name)
@@ -96,12 +96,12 @@ class Space:
         return self.points.shape[0]
 
     def distances(self, rows):
-        """Something that grows with the distance of each row to all points, as a new array."""
+        """Return a new array that increases with the distance of each row to all points."""
         if self.metric == "precomputed":
             return self._valid(self.points[rows].astype(np.float64), rows)
         if self.metric != "euclidean":
-            found = pairwise_distances(self.points[rows], self.points, metric=self.metric)
-            return self._valid(np.array(found, dtype=np.float64), rows)
+            distances = pairwise_distances(self.points[rows], self.points, metric=self.metric)
+            return self._valid(np.array(distances, dtype=np.float64), rows)
         if sp.issparse(self.points) or self.points.shape[1] >= MANY_FEATURES:
             return self._from_products(rows)
         return cdist(self.points[rows], self.points, "sqeuclidean")
@@ -111,7 +111,7 @@ class Space:
         squared = safe_sparse_dot(self.points[rows], self.points.T, dense_output=True)
         squared *= -2
         squared += sums
-        sums *= LOST
+        sums *= CANCELLED
         squared[squared < sums] = 0.0
         return squared
 
@@ -131,24 +131,24 @@ class Space:
         )
 
 
-def neighborhood_quality(X, Y, metric="euclidean", *, rows=None, random_state=None):
-    """Judge an embedding by the neighbourhoods it keeps.
+def neighborhood_quality(X, Y, *, metric="euclidean", n_rows=None, random_state=None):
+    """Measure how many neighbours an embedding keeps.
 
-    Takes O(N² log N) time and O(N) memory beside blocks of bounded size; no N × N array is made.
+    It takes O(N² log N) time, and O(N) memory beside blocks of bounded size: no N × N array.
 
     Parameters
     ----------
     X : array-like or sparse matrix of shape (n_samples, n_features)
-        The data, or their distances, of shape (n_samples, n_samples).
+        Data, or their distances, of shape (n_samples, n_samples).
     Y : array-like of shape (n_samples, n_components)
-        The embedding; its distances are Euclidean.
-    metric : str or callable
-        Of X: "precomputed", or one of scikit-learn's `pairwise_distances`.
-    rows : int, optional
-        Judge the neighbourhoods of so many points, drawn at random, among all points. By
-        default those of all.
-    random_state : int, RandomState instance or None
-        For the draw.
+        Embedding; its distances are Euclidean.
+    metric : str or callable, default="euclidean"
+        Metric of X: "precomputed", or one of scikit-learn's `pairwise_distances`.
+    n_rows : int, default=None
+        Number of points, drawn at random, whose neighbourhoods among all points are compared.
+        None compares those of all points.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the draw.
 
     Returns
     -------
@@ -156,8 +156,9 @@ def neighborhood_quality(X, Y, metric="euclidean", *, rows=None, random_state=No
 
     Notes
     -----
-    Distances that agree to 32 bits are ties, as which rounding may leave them; the smaller
-    index is then the nearer. No point is its own neighbour, a duplicate of it can be.
+    Distances that agree to 32 bits are ties, since rounding may have made them differ; the
+    smaller index then counts as nearer. A point is not its own neighbour, but a duplicate of it
+    can be.
 
     Examples
     --------
@@ -172,7 +173,7 @@ def neighborhood_quality(X, Y, metric="euclidean", *, rows=None, random_state=No
     """
     data, embedding = _spaces(X, Y, metric)
     n = data.n_points
-    chosen = _chosen_rows(n, rows, random_state)
+    chosen = _choose_rows(n, n_rows, random_state)
     extruded, kept, intruded = _tally(data, embedding, chosen)
     size = np.arange(1, n)
     q_nx = np.cumsum(extruded + kept + intruded) / (size * len(chosen))
@@ -181,18 +182,18 @@ def neighborhood_quality(X, Y, metric="euclidean", *, rows=None, random_state=No
     return NeighborhoodQuality(q_nx, b_nx, r_nx)
 
 
-def coranking_matrix(X, Y, metric="euclidean"):
-    """How often the k-th neighbour in the data is the l-th in the embedding.
+def coranking_matrix(X, Y, *, metric="euclidean"):
+    """Count how often the k-th neighbour in the data is the l-th in the embedding.
 
     Parameters
     ----------
     X, Y, metric
-        As of `neighborhood_quality`, which needs no such matrix and has the notes on ties.
+        As in `neighborhood_quality`, which needs no such matrix and has the notes on ties.
 
     Returns
     -------
     ndarray of shape (n_samples - 1, n_samples - 1)
-        Integers; row k − 1 and column l − 1 hold q_kl. Rows and columns sum to n_samples.
+        Integers; row k − 1 and column l − 1 have q_kl. Each row and column sums to n_samples.
 
     Examples
     --------
@@ -221,7 +222,7 @@ def coranking_matrix(X, Y, metric="euclidean"):
 
 
 def embedding_ranks(data, embedding, rows):
-    """The ranks in the embedding of the neighbours in the data, from near to far.
+    """Return the ranks in the embedding of the neighbours in the data, from near to far.
 
     Returns
     -------
@@ -239,7 +240,7 @@ def embedding_ranks(data, embedding, rows):
 
 
 def _tally(data, embedding, chosen):
-    """Pairs by max(ρ, r) = 1 .. n − 1: those with ρ < r, ρ = r and ρ > r."""
+    """Count the pairs with ρ < r, ρ = r and ρ > r, for each max(ρ, r) = 1 .. n − 1."""
     n = data.n_points
     k, counts, lock = np.arange(1, n), np.zeros((3, n - 1), dtype=np.int64), Lock()
 
@@ -255,15 +256,16 @@ def _tally(data, embedding, chosen):
 
 
 def block_size(n):
+    """Return the number of rows of n distances in one block."""
     return max(1, BLOCK // n)
 
 
-def _chosen_rows(n, rows, random_state):
-    if rows is None:
+def _choose_rows(n, n_rows, random_state):
+    if n_rows is None:
         return np.arange(n)
-    if not isinstance(rows, Integral) or not 1 <= rows <= n:
-        raise ValueError(f"rows = {rows}; expected an integer from 1 to {n} (samples), or None")
-    return np.sort(check_random_state(random_state).choice(n, rows, replace=False))
+    if not isinstance(n_rows, Integral) or not 1 <= n_rows <= n:
+        raise ValueError(f"n_rows = {n_rows}; expected an integer from 1 to {n} (samples), or None")
+    return np.sort(check_random_state(random_state).choice(n, n_rows, replace=False))
 
 
 def _spaces(X, Y, metric):
@@ -276,8 +278,8 @@ def _spaces(X, Y, metric):
     return data, embedding
 
 
-def _checked(points, metric, name):
-    """The points as a matrix, or the reason why they cannot be ranked."""
+def _validate(points, metric, name):
+    """Return the points as a matrix, or raise an error that says why they cannot be ranked."""
     is_euclidean = metric == "euclidean"
     points = check_array(
         points,
@@ -299,7 +301,7 @@ def _checked(points, metric, name):
             f"{name} has shape {points.shape} and metric = 'precomputed'; expected a square "
             "matrix of distances, or another metric"
         )
-    if metric != "precomputed":  # a matrix of distances is looked at block by block
+    if metric != "precomputed":  # a matrix of distances is validated block by block
         _require_finite(points, name)
     return points
 
@@ -316,10 +318,10 @@ def _require_finite(points, name):
 
 
 def _at_origin(points):
-    """The points in another place and unit, so that squares neither cancel nor overflow.
+    """Move and scale points so that squared distances neither cancel nor overflow.
 
-    The place is a value of each feature and the unit a power of two: ties stay ties. Sparse
-    points stay in their place, and sparse.
+    The origin becomes the lower median of each feature, and the unit is a power of two, so that
+    ties stay ties. Sparse points are scaled only, so that they stay sparse.
     """
     _, exponent = np.frexp(abs(points).max())
     if sp.issparse(points):

@@ -167,8 +167,10 @@ def check_distances(X):
     bad = np.argwhere(~(values >= 0) | np.isinf(values))
     if len(bad):
         i, j = np.column_stack(X.tocoo().coords)[bad[0, 0]] if sp.issparse(X) else bad[0]
+        negative = "Negative values in data: " if X[i, j] < 0 else ""  # scikit-learn's phrase
         raise ValueError(
-            f"X[{i}, {j}] = {X[i, j]} is not a distance; entries must be non-negative and finite"
+            f"{negative}X[{i}, {j}] = {X[i, j]} is not a distance; entries must be non-negative "
+            "and finite (no NaN, no infinity)"
         )
 
 

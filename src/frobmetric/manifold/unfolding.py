@@ -1,4 +1,4 @@
-"""MaximumVarianceUnfolding: the widest embedding that keeps the distances between neighbours."""
+"""Maximum variance unfolding as a scikit-learn estimator."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from .._parameters import (
     CALLABLE,
@@ -26,9 +26,16 @@ from .._parameters import (
 )
 from ..solvers.monitor import Reporter
 from .extension import Extension
-from .graph import neighbor_graph, require_connected
+from .graph import (
+    connect_components,
+    connecting_advice,
+    describe_components,
+    neighbor_graph,
+    require_connected,
+)
 from .landmarks import Landmarks
-from .methods.solve import METHODS, solve_unfolding, stack
+from .methods import CONSTRAINTS, SOLVERS, solve_unfolding, stack
+from .samples import check_distances
 
 METRIC = Rule(
     "a metric's name or a function", lambda value: isinstance(value, str) or callable(value)
@@ -36,75 +43,84 @@ METRIC = Rule(
 
 
 class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """The embedding of largest variance in which no neighbours move apart.
+    """Embedding of largest variance in which no two neighbours move apart.
 
     Maximises the variance of the points y_i,
 
         Σ_i |y_i - ȳ|² - |X|_F² / (2 sigma),    |y_i - y_j|² <= |x_i - x_j|² for neighbours i, j,
 
-    where X is their Gram matrix: a semidefinite program, whose solution lies in as few dimensions
-    as it needs. Every fit carries a certificate: an interval that holds the largest variance.
+    where X is the Gram matrix of the y_i: a semidefinite program, whose solution has as few
+    dimensions as it needs. Every fit has a certificate: an interval that contains the maximum.
 
     Parameters
     ----------
     n_components : int, default=2
-        Leading axes that `embedding_` keeps.
+        Number of leading axes in `embedding_`.
     n_neighbors : int, default=6
-        Each sample's distances to so many nearest are kept, and to those that it is a nearest of.
+        Number of nearest samples to which each sample's distances are constrained. The graph is
+        symmetric: a sample is also a neighbour of its nearest samples.
     sigma : float, default=None
-        Weight of the paper's Frobenius term, in the squared units of the data times the number of
-        samples, as the variance is; None leaves the term out.
-    constraints : {"leq", "eq"}, default="leq"
-        Neighbours may come closer, as in the paper, or keep their distances, as in the original
-        method.
-    method : {"auto", "lowrank", "dual"}, default="auto"
-        "lowrank" works with coordinates and takes many thousands of samples; "dual", the paper's
-        way, with the whole Gram matrix, for a sigma so small that the embedding has many
-        dimensions. "auto" begins with the first and turns to the second where that is needed.
+        Weight of the paper's Frobenius term, in the unit of the variance: squared units of the
+        data times the number of samples. None leaves the term out.
+    constraints : {"at_most", "equal"}, default="at_most"
+        "at_most": neighbours may come closer, as in the paper. "equal": neighbours keep their
+        distance, as in the original method.
+    solver : {"auto", "lowrank", "dual"}, default="auto"
+        "lowrank" computes with coordinates and can take many thousands of samples. "dual", the
+        paper's way, computes with the whole Gram matrix; it needs a sigma, and suits one so small
+        that the embedding has many dimensions. "auto" begins with "lowrank" and changes to "dual"
+        where that is needed.
     tol : float, default=1e-5
-        Width of the certified interval, relative to the variance, at which a fit ends; with "eq"
-        also the error of squared distances.
+        Width of the certified interval, relative to the variance, at which the fit ends; with
+        `constraints="equal"` also the largest relative error of a squared distance.
     max_iter : int, default=1000
-    landmarks : int, default=None
-        Unfold so many samples only and place the others between them: for very large data. The
-        certificate and the eigenvalues are then those of the landmarks' problem.
+        Largest number of steps, for each component of the graph.
+    n_landmarks : int, default=None
+        Unfold this many samples, drawn at random, and place the others between them: for very
+        large data. The certificate and the eigenvalues are then those of the landmarks' problem.
     random_state : int or RandomState, default=None
-        For the choice of landmarks. Everything else is deterministic.
+        Seed of the draw of landmarks. Everything else is deterministic.
     metric : str or callable, default="euclidean"
-        A metric of scikit-learn, or "precomputed": X is an array of all distances, or a sparse
-        matrix of those to the neighbours, which is then the graph.
+        Metric of scikit-learn, or "precomputed": X is then an array of all distances, or a
+        sparse matrix of the distances between neighbours, which is then the graph.
     extra_edges : bool, default=False
-        Also keep the distances between the neighbours of a common sample.
-    components : {"error", "separate"}, default="error"
-        What to do with a graph that is not connected: refuse it, or unfold each component alone
-        and lay them side by side along the first axis.
+        Also constrain the distances between the neighbours of a common sample.
+    on_disconnected : {"connect", "separate", "error"}, default="connect"
+        How to treat a neighbour graph of several components. "connect" joins each component with
+        the others by its `n_neighbors` shortest edges, and warns. "separate" unfolds each
+        component alone and puts them side by side along the first axis. "error" raises an error.
     verbose : int, default=0
-        Write a line per so many steps.
+        Print one line every `verbose` steps; 0 prints nothing.
     callback : callable, default=None
-        Called with each step (primal, dual, gap, rank, seconds); a true answer ends the fit.
+        Called with each step (primal, dual, gap, rank, seconds); a true return value ends the
+        fit.
 
     Attributes
     ----------
     embedding_ : ndarray of shape (n_samples, n_components)
-        Along the principal axes, the widest first.
-    factor_ : ndarray of shape (n_samples, rank)
-        All axes; the Gram matrix is `factor_ @ factor_.T`.
+        Coordinates along the leading principal axes, the widest first.
+    full_embedding_ : ndarray of shape (n_samples, rank)
+        Coordinates along all axes; the Gram matrix is `full_embedding_ @ full_embedding_.T`.
     eigenvalues_ : ndarray of shape (rank,)
-        Of the Gram matrix, largest first: how much of the variance lies along each axis.
+        Eigenvalues of the Gram matrix, largest first: the variance along each axis.
     certificate_ : UnfoldingCertificate
-    weights_ : ndarray of shape (n_edges,)
-        The multipliers of the edges, which prove `certificate_.dual`; None with landmarks.
+        Proven interval of the maximum.
+    dual_coef_ : ndarray of shape (n_edges,)
+        Multipliers of the edges of `graph_`, which prove `certificate_.dual`; None with landmarks.
     graph_ : NeighborGraph
-        Distinct points and edges.
+        Distinct points and the edges between them, with those that `on_disconnected` added.
+    component_labels_ : ndarray of shape (n_samples,)
+        Connected component of `graph_` that each sample belongs to.
     status_ : str
-        Why the fit ended; "optimal" if certified to `tol`.
+        Reason why the fit ended; "optimal" if certified to `tol`.
     history_ : list of Step
+        Every step of the solver.
     n_iter_ : int
-    component_of_ : ndarray of shape (n_samples,)
-        The component of each sample.
+        Number of steps.
     n_features_in_ : int
+        Number of features of X.
     feature_names_in_ : ndarray of str
-        Only if X had feature names.
+        Names of the features, if X has them.
 
     Examples
     --------
@@ -122,33 +138,34 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         "n_components": integer(1),
         "n_neighbors": integer(1),
         "sigma": POSITIVE | NONE,
-        "constraints": choice(["leq", "eq"]),
-        "method": choice(METHODS),
+        "constraints": choice(CONSTRAINTS),
+        "solver": choice(SOLVERS),
         "tol": POSITIVE,
         "max_iter": integer(1),
-        "landmarks": integer(3) | NONE,
+        "n_landmarks": integer(3) | NONE,
         "random_state": SEED | NONE,
         "metric": METRIC,
         "extra_edges": FLAG,
-        "components": choice(["error", "separate"]),
+        "on_disconnected": choice(["connect", "separate", "error"]),
         "verbose": integer(0) | FLAG,
         "callback": CALLABLE | NONE,
     }
 
     def __init__(
         self,
+        *,
         n_components=2,
         n_neighbors=6,
         sigma=None,
-        constraints="leq",
-        method="auto",
+        constraints="at_most",
+        solver="auto",
         tol=1e-5,
         max_iter=1000,
-        landmarks=None,
+        n_landmarks=None,
         random_state=None,
         metric="euclidean",
         extra_edges=False,
-        components="error",
+        on_disconnected="connect",
         verbose=0,
         callback=None,
     ):
@@ -156,14 +173,14 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         self.n_neighbors = n_neighbors
         self.sigma = sigma
         self.constraints = constraints
-        self.method = method
+        self.solver = solver
         self.tol = tol
         self.max_iter = max_iter
-        self.landmarks = landmarks
+        self.n_landmarks = n_landmarks
         self.random_state = random_state
         self.metric = metric
         self.extra_edges = extra_edges
-        self.components = components
+        self.on_disconnected = on_disconnected
         self.verbose = verbose
         self.callback = callback
 
@@ -185,14 +202,24 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         KeyboardInterrupt
             On Ctrl-C, after the embedding of that moment was stored.
         """
-        X = self._validate(X)
-        graph = neighbor_graph(
+        check_parameters(self, self._rules)
+        X = self._validate(X, reset=True)
+        neighbors = neighbor_graph(
             X, self.n_neighbors, metric=self.metric, extra_edges=self.extra_edges
         )
-        if self.components == "error":
-            require_connected(graph, X, self.n_neighbors, metric=self.metric)
+        graph = self._treat_disconnected(neighbors, X)
         labels = graph.components()[1]
-        self._store(X, graph, labels, stack(graph, labels, self._unfold_all(graph, labels)))
+        unfolding = stack(graph, labels, self._unfold_components(graph, labels))
+        self._store(graph, labels, unfolding)
+        self._extension = Extension(
+            X,
+            self.embedding_[graph.representative],
+            n_neighbors=self.n_neighbors,
+            metric=self.metric,
+            representative=graph.representative,
+            component=neighbors.components()[1],  # added edges join no neighbourhoods
+        )
+        self._warn()
         if self.status_ == "interrupted":
             raise KeyboardInterrupt
         return self
@@ -207,22 +234,14 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_new, n_features) or (n_new, n_samples)
-            With `metric="precomputed"` the distances from the training samples.
+            Features, or with `metric="precomputed"` the distances from the training samples.
 
         Returns
         -------
         Y : ndarray of shape (n_new, n_components)
         """
         check_is_fitted(self)
-        X = validate_data(
-            self,
-            X,
-            reset=False,
-            accept_sparse="csr",
-            dtype=np.float64,
-            ensure_all_finite=self.metric != "precomputed",
-        )
-        return self._extension.place(X)
+        return self._extension.place(self._validate(X, reset=False))
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -233,95 +252,105 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
     @property
     def gram_matrix_(self):
-        """`factor_ @ factor_.T`, computed when asked for: n_samples x n_samples numbers."""
+        """Gram matrix of the samples, computed on request: n_samples x n_samples numbers."""
         check_is_fitted(self)
-        return self.factor_ @ self.factor_.T
+        return self.full_embedding_ @ self.full_embedding_.T
 
     @property
     def _n_features_out(self):
         return self.embedding_.shape[1]
 
-    def _validate(self, X):
-        check_parameters(self, self._rules)
-        X = validate_data(
-            self,
+    def _validate(self, X, reset):
+        """Return X as an array or a CSR matrix of float64."""
+        is_distances = self.metric == "precomputed"
+        checked = check_array(
             X,
-            accept_sparse="csr",
+            accept_sparse="csr" if reset or not is_distances else False,
             dtype=np.float64,
-            ensure_min_samples=2,
-            ensure_all_finite=self.metric != "precomputed",
+            ensure_all_finite=not is_distances,
+            ensure_min_samples=2 if reset else 1,
+            input_name="X",
+            estimator=self,
         )
-        if self.n_components >= X.shape[0]:
+        if is_distances:
+            check_distances(checked)
+        validate_data(self, X, reset=reset, skip_check_array=True)
+        if reset and self.n_components >= checked.shape[0]:
             raise InvalidParameterError(
-                f"n_components={self.n_components} must be smaller than n_samples={X.shape[0]}: "
-                "so many samples span no more dimensions"
+                f"n_components={self.n_components} must be smaller than "
+                f"n_samples={checked.shape[0]}: so many samples span no more dimensions"
             )
-        return X
+        return checked
 
-    def _unfold_all(self, graph, labels):
-        """Every component; once one was ended early the remaining ones get one step each."""
-        options, answers = (
-            {
-                "sigma": np.inf if self.sigma is None else float(self.sigma),
-                "constraints": self.constraints,
-                "method": self.method,
-                "tol": self.tol,
-                "max_iter": self.max_iter,
-                "callback": Reporter(self.verbose, self.callback)
-                if self.verbose
-                else self.callback,
-            },
-            [],
+    def _treat_disconnected(self, graph, X):
+        """Return the graph to unfold."""
+        if self.on_disconnected == "error":
+            require_connected(graph, X, self.n_neighbors, metric=self.metric)
+        if self.on_disconnected != "connect" or graph.components()[0] == 1:
+            return graph
+        connected = connect_components(graph, X, self.n_neighbors, metric=self.metric)
+        advice = connecting_advice(graph, X, self.n_neighbors, metric=self.metric)
+        warnings.warn(
+            f"the neighbour graph has {describe_components(graph)}, which "
+            f"{len(connected.edges) - len(graph.edges)} added edges connect; {advice}, "
+            "or set on_disconnected='separate' to unfold each alone",
+            UserWarning,
+            stacklevel=3,
         )
+        return connected
+
+    def _unfold_components(self, graph, labels):
+        """Unfold every component; after one ended early, the others get one step each."""
+        report = Reporter(self.verbose, self.callback) if self.verbose else self.callback
+        options = {
+            "sigma": np.inf if self.sigma is None else float(self.sigma),
+            "constraints": self.constraints,
+            "solver": self.solver,
+            "tol": self.tol,
+            "max_iter": self.max_iter,
+            "callback": report,
+        }
+        unfoldings = []
         for label in range(labels.max() + 1):
-            answers.append(self._unfold(graph, labels == label, options))
-            if answers[-1].status in ("interrupted", "stopped"):
+            unfoldings.append(self._unfold(graph, labels == label, options))
+            if unfoldings[-1].status in ("interrupted", "stopped"):
                 options |= {"max_iter": 1, "callback": None}
-        return answers
+        return unfoldings
 
     def _unfold(self, graph, inside, options):
-        """One component of the graph."""
+        """Unfold one component of the graph."""
         part = graph if inside.all() else graph.restrict(np.flatnonzero(inside))
-        if self.landmarks is None or self.landmarks >= part.n_points:
+        if self.n_landmarks is None or self.n_landmarks >= part.n_points:
             return solve_unfolding(part, **options)
-        landmarks = Landmarks.of(part, self.landmarks, check_random_state(self.random_state))
-        answer = solve_unfolding(landmarks.graph, **options)
-        return replace(answer, Y=landmarks.place(answer.Y), w=None)
+        landmarks = Landmarks.of(part, self.n_landmarks, check_random_state(self.random_state))
+        unfolding = solve_unfolding(landmarks.graph, **options)
+        return replace(unfolding, Y=landmarks.place(unfolding.Y), w=None)
 
-    def _store(self, X, graph, labels, answer):
-        Y = answer.Y
-        self.graph_, self.component_of_ = graph, labels[graph.point_of]
-        self.factor_, self.eigenvalues_ = Y[graph.point_of], answer.eigenvalues
-        self.certificate_, self.weights_ = answer.certificate, answer.w
-        self.status_, self.history_, self.n_iter_ = answer.status, answer.history, answer.n_iter
-        placed = np.zeros((len(Y), self.n_components))
-        placed[:, : Y.shape[1]] = Y[:, : self.n_components]
-        self.embedding_ = placed[graph.point_of]
-        self._extension = Extension(
-            X,
-            placed,
-            self.n_neighbors,
-            self.metric,
-            representative=graph.representative,
-            component=labels,
-        )
-        self._warn()
+    def _store(self, graph, labels, unfolding):
+        Y = unfolding.Y[graph.point_of]
+        self.graph_, self.component_labels_ = graph, labels[graph.point_of]
+        self.full_embedding_, self.eigenvalues_ = Y, unfolding.eigenvalues
+        self.embedding_ = np.zeros((len(Y), self.n_components))
+        self.embedding_[:, : Y.shape[1]] = Y[:, : self.n_components]
+        self.certificate_, self.dual_coef_ = unfolding.certificate, unfolding.w
+        self.status_, self.n_iter_ = unfolding.status, unfolding.n_iter
+        self.history_ = unfolding.history
 
     def _warn(self):
-        rank = self.factor_.shape[1]
+        rank = self.full_embedding_.shape[1]
         if rank < self.n_components:
             warnings.warn(
                 f"the unfolding has rank {rank}, so the last {self.n_components - rank} of "
                 f"n_components={self.n_components} columns of embedding_ are zero",
                 UserWarning,
-                stacklevel=4,
+                stacklevel=3,
             )
         if self.status_ in ("max_iter", "stalled"):
             warnings.warn(
                 f"not solved to tol={self.tol:g} ({self.status_} after {self.n_iter_} steps): "
                 f"{self.certificate_}; raise "
                 + ("max_iter or tol" if self.status_ == "max_iter" else "tol")
-                + (", or set constraints='leq'" if self.constraints == "eq" else ""),
+                + (", or set constraints='at_most'" if self.constraints == "equal" else ""),
                 ConvergenceWarning,
-                stacklevel=4,
+                stacklevel=3,
             )

@@ -62,7 +62,7 @@ class QualityDisplay:
         QualityDisplay
         """
         qualities = {
-            name: neighborhood_quality(X, Y, metric, rows=rows, random_state=random_state)
+            name: neighborhood_quality(X, Y, metric=metric, n_rows=rows, random_state=random_state)
             for name, Y in embeddings.items()
         }
         return cls.from_qualities(qualities, **options)

@@ -2,6 +2,7 @@
 
 from .certificate import SDPCertificate, certify_sdp
 from .construct import make_sdp
+from .nearest import NearestMatrix
 from .nearest.correlation import nearest_correlation
 from .nearest.covariance import nearest_covariance
 from .norm_bound import solve_norm_bounded
@@ -10,6 +11,7 @@ from .solution import SDPSolution
 from .solve import solve_sdp
 
 __all__ = [
+    "NearestMatrix",
     "SDPAAnswer",
     "SDPAError",
     "SDPCertificate",

@@ -29,7 +29,7 @@ import scipy.sparse as sp
 from .._atomic import replacing
 from ..core import PSD, Equal, FrobeniusSDP, Nonnegative, Product, Sparse
 from ..core.types import Symmetric, Vector
-from ..solvers.watch import SDPStep
+from ..solvers.plain import SDPStep
 from .certificate import SDPCertificate
 from .presolve import targets, with_slacks
 from .sdpa_reader import Entries, Layout, SDPAError, parse_sdpa
@@ -129,8 +129,8 @@ def write_sdpa(problem: FrobeniusSDP, path: PathLike, *, comment: str = "") -> N
     >>> import numpy as np
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
-    >>> from frobmetric.sdp import sdp, write_sdpa
-    >>> problem = sdp(-np.eye(1), [np.eye(1)], [4.0], "<=")
+    >>> from frobmetric.sdp import make_sdp, write_sdpa
+    >>> problem = make_sdp(-np.eye(1), [np.eye(1)], [4.0], "<=")
     >>> with TemporaryDirectory() as folder:
     ...     write_sdpa(problem, Path(folder, "bound.dat-s"), comment="X at most 4")
     ...     print(Path(folder, "bound.dat-s").read_text().rstrip())

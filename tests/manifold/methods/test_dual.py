@@ -6,13 +6,17 @@ import scipy.linalg
 from sklearn.datasets import make_swiss_roll
 
 from frobmetric.manifold.graph import NeighborGraph, neighbor_graph
-from frobmetric.manifold.methods.dual import gram_problem, unfold_dual
-from frobmetric.manifold.methods.lowrank import unfold
-from frobmetric.manifold.methods.multipliers import SINGLE, Curvature, GramPoint
-from frobmetric.manifold.methods.program import UnfoldingProgram, squares
+from frobmetric.manifold.methods.dual import SINGLE, Curvature, GramPoint, dual
+from frobmetric.manifold.methods.lowrank import lowrank
+from frobmetric.manifold.methods.program import UnfoldingProgram, gram_problem, squares
 from frobmetric.manifold.sparse.spectrum import proven_bound
+from unfolding_runs import run_method
 
 TOL = 1e-5
+
+
+def unfold_dual(program, tol=TOL, **options):
+    return run_method(dual, program, tol=tol, **options)
 
 
 def tiny_graph(n, with_masses=False):
@@ -49,7 +53,7 @@ def check_feasible(program, answer):
     assert (answer.w >= 0).all()
     lengths = squares(program.differences(answer.Y))
     assert (lengths <= program.squared * (1 + 1e-12)).all()
-    inner = program.gram(answer.Y)
+    inner = program.scatter(answer.Y)
     assert np.abs(inner - np.diag(np.diag(inner))).max() <= 1e-9 * inner.max()
     assert (np.diff(np.diag(inner)) <= 1e-9 * inner.max()).all()
 
@@ -61,7 +65,7 @@ def check_proven(program, answer, tol=TOL):
     assert program.objective(answer.Y) >= (1 - tol) * bound
 
 
-@pytest.mark.parametrize("sigma", [0.01, 1.0, 10.0, 1e3, np.inf])
+@pytest.mark.parametrize("sigma", [0.01, 1.0, 10.0, 1e3])
 @pytest.mark.parametrize(("n", "with_masses"), [(8, False), (12, True), (15, False)])
 def test_agrees_with_clarabel(n, with_masses, sigma):
     program = UnfoldingProgram(tiny_graph(n, with_masses), sigma)
@@ -89,7 +93,7 @@ def test_nothing_binds_where_sigma_is_small():
     answer = unfold_dual(program)
     check_proven(program, answer)
     assert answer.Y.shape[1] == 11
-    assert np.diag(program.gram(answer.Y)) == pytest.approx(np.full(11, 1e-6), rel=1e-2)
+    assert np.diag(program.scatter(answer.Y)) == pytest.approx(np.full(11, 1e-6), rel=1e-2)
 
 
 @pytest.mark.parametrize("sigma", [1e2, 1e3, 1e5])
@@ -103,7 +107,7 @@ def test_swiss_roll(sigma):
 def test_agrees_with_coordinates():
     program = roll(100, 1e5)
     start = np.random.default_rng(0).normal(size=(100, 4))
-    found = unfold(program, start, TOL).Y
+    found = run_method(lowrank, program, start, tol=TOL).Y
     answer = unfold_dual(program, TOL)
     assert program.objective(answer.Y) == pytest.approx(program.objective(found), rel=2 * TOL)
     distance = np.linalg.norm(answer.Y @ answer.Y.T - found @ found.T)
@@ -167,9 +171,8 @@ def test_history():
     assert seen[-1].gap <= TOL * seen[-1].dual
 
 
-@pytest.mark.parametrize("sigma", [1e2, np.inf])
-def test_max_iter(sigma):
-    program = roll(60, sigma)
+def test_max_iter():
+    program = roll(60, 1e2)
     answer = unfold_dual(program, TOL, max_iter=3)
     assert (answer.status, answer.n_iter) == ("max_iter", 3)
     check_feasible(program, answer)

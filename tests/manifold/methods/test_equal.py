@@ -5,10 +5,15 @@ import pytest
 
 from frobmetric.manifold.certificate import certify_unfolding
 from frobmetric.manifold.graph import NeighborGraph, neighbor_graph
-from frobmetric.manifold.methods.equal import unfold_equal
+from frobmetric.manifold.methods.equal import equal
 from frobmetric.manifold.methods.program import UnfoldingProgram
+from unfolding_runs import run_method
 
 TOL = 1e-5
+
+
+def unfold_equal(program, start, **options):
+    return run_method(equal, program, start, **options)
 
 
 def make_program(edges, lengths, sigma=np.inf):
@@ -35,7 +40,7 @@ def distances2(Y):
 
 
 def check_optimal(program, answer, optimum):
-    proof = certify_unfolding(program, answer.Y, answer.w, "eq")
+    proof = certify_unfolding(program, answer.Y, answer.w, "equal")
     assert answer.status == "optimal"
     assert proof.violation <= TOL
     assert proof.relative_gap <= TOL
@@ -112,8 +117,8 @@ def test_random_graphs_against_the_oracle(seed, k):
     if graph.components()[0] > 1:
         graph = graph.restrict(np.flatnonzero(graph.components()[1] == 0))
     program = UnfoldingProgram(graph)
-    answer = unfold_equal(program, start(program), TOL)
-    proof, best = certify_unfolding(program, answer.Y, answer.w, "eq"), oracle(program)
+    answer = unfold_equal(program, start(program), tol=TOL)
+    proof, best = certify_unfolding(program, answer.Y, answer.w, "equal"), oracle(program)
     assert answer.status in ("optimal", "stalled", "max_iter")
     assert proof.dual >= best * (1 - 1e-6)
     assert proof.dual == pytest.approx(best, rel=0.05)
@@ -128,7 +133,7 @@ def test_contradictory_distances_end():
     """1 + 1 < 10: the bound falls below zero, which no variance is, and the run ends."""
     program = make_program([(0, 1), (1, 2), (0, 2)], [1.0, 1.0, 10.0])
     answer = unfold_equal(program, start(program, 2))
-    proof = certify_unfolding(program, answer.Y, answer.w, "eq")
+    proof = certify_unfolding(program, answer.Y, answer.w, "equal")
     assert answer.status == "stalled"
     assert np.isfinite(answer.Y).all()
     assert proof.violation > 0.1
@@ -154,23 +159,22 @@ def test_max_iter_callback_and_interruption_keep_what_there_is():
         assert answer.status == status
         assert answer.n_iter == len(answer.history)
         assert np.isfinite(answer.Y).all()
-        assert certify_unfolding(program, answer.Y, answer.w, "eq").dual < np.inf
+        assert certify_unfolding(program, answer.Y, answer.w, "equal").dual < np.inf
     assert len(seen) == 2
 
 
 def test_ctrl_c_during_the_start(monkeypatch):
     """Before the first step there is the rough unfolding, and it is kept."""
-    from frobmetric.manifold.methods.solve import equal
-
-    def interrupted(program, Y, tol, max_iter):
-        return rough(program, Y, tol, 2, callback=press_ctrl_c)
-
-    def press_ctrl_c(step):
-        raise KeyboardInterrupt
-
-    rough = equal.unfold
-    monkeypatch.setattr(equal, "unfold", interrupted)
     program = path(np.ones(6))
+    factor, calls = program.factor, []
+
+    def press_ctrl_c(*arguments):
+        calls.append(arguments)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return factor(*arguments)
+
+    monkeypatch.setattr(program, "factor", press_ctrl_c)
     answer = unfold_equal(program, start(program))
     assert answer.status == "interrupted"
     assert answer.n_iter == 0

@@ -46,15 +46,15 @@ def centring(program):
 
 @pytest.mark.parametrize("with_masses", [False, True])
 @pytest.mark.parametrize("sigma", SIGMAS)
-def test_slope_and_curvature_are_derivatives_of_the_objective(rng, sigma, with_masses):
+def test_half_gradient_and_half_hessian_are_derivatives_of_the_objective(rng, sigma, with_masses):
     program = random_program(rng, sigma=sigma, with_masses=with_masses)
     Y, V, U = rng.normal(size=(3, 12, 3))
     t = 1e-5
     ahead, behind = program.objective(Y + t * V), program.objective(Y - t * V)
     expected = (ahead - behind) / (2 * t)
-    assert 2 * np.vdot(program.slope(Y), V) == pytest.approx(expected, rel=1e-7)
-    change = (program.slope(Y + t * V) - program.slope(Y - t * V)) / (2 * t)
-    curvature = program.curvature(Y)
+    assert 2 * np.vdot(program.half_gradient(Y), V) == pytest.approx(expected, rel=1e-7)
+    change = (program.half_gradient(Y + t * V) - program.half_gradient(Y - t * V)) / (2 * t)
+    curvature = program.half_hessian(Y)
     np.testing.assert_allclose(curvature(V), change, rtol=1e-6, atol=1e-6 * np.abs(change).max())
     assert np.vdot(curvature(V), U) == pytest.approx(np.vdot(curvature(U), V))
 
@@ -70,7 +70,7 @@ def test_the_objective_is_that_of_all_samples(rng, sigma):
     assert len(X) > 9
     assert program.objective(Y) == pytest.approx(np.trace(X) - (X**2).sum() / (2 * sigma))
     values = np.linalg.eigvalsh(X)[-3:]
-    np.testing.assert_allclose(np.linalg.eigvalsh(program.gram(Y)), values)
+    np.testing.assert_allclose(np.linalg.eigvalsh(program.scatter(Y)), values)
 
 
 @pytest.mark.parametrize("sigma", SIGMAS)
@@ -79,16 +79,18 @@ def test_translations_and_rotations_change_nothing(rng, sigma):
     Y = rng.normal(size=(12, 3))
     Q = np.linalg.qr(rng.normal(size=(3, 3)))[0]
     assert program.objective(Y @ Q + 7) == pytest.approx(program.objective(Y))
-    np.testing.assert_allclose(program.slope(Y @ Q + 7), program.slope(Y) @ Q, atol=1e-10)
-    np.testing.assert_allclose(program.slope(Y).sum(axis=0), 0, atol=1e-10)
+    np.testing.assert_allclose(
+        program.half_gradient(Y @ Q + 7), program.half_gradient(Y) @ Q, atol=1e-10
+    )
+    np.testing.assert_allclose(program.half_gradient(Y).sum(axis=0), 0, atol=1e-10)
 
 
 def test_centred_and_spread_are_those_of_the_masses(rng):
     program = random_program(rng)
     Y = rng.normal(size=(12, 2)) + 3
     np.testing.assert_allclose(program.masses @ program.centred(Y), 0, atol=1e-12)
-    np.testing.assert_allclose(program.spread(Y), centring(program) @ Y, atol=1e-12)
-    np.testing.assert_allclose(program.gram(Y), Y.T @ centring(program) @ Y)
+    np.testing.assert_allclose(program.mass_centred(Y), centring(program) @ Y, atol=1e-12)
+    np.testing.assert_allclose(program.scatter(Y), Y.T @ centring(program) @ Y)
 
 
 @settings(max_examples=50, deadline=None)

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from sklearn.exceptions import ConvergenceWarning
 
-from frobmetric.sdp.nearest.correlation import _exact, _Task, nearest_correlation
-from frobmetric.sdp.nearest.entries import Entries, as_rows
+from frobmetric.sdp import nearest_correlation
+from frobmetric.sdp.nearest.correlation import make_exact
+from frobmetric.sdp.nearest.entries import ScaledEntries, as_entry_rows
 from random_problems import dense_rows
 
 HIGHAM = np.array([[1.0, 1, 0], [1, 1, 1], [0, 1, 1]])
@@ -80,13 +81,13 @@ def cvxpy_nearest(G, weigh=lambda D: D, rules=lambda X: [], floor=0.0):
 def test_higham_three_by_three():
     # X[0, 2] = 2 a^2 - 1 makes it singular; the distance is then least at 4 a^3 = a + 1
     a = max(np.roots([4, 0, -1, -1]).real)
-    found = nearest_correlation(HIGHAM)
+    result = nearest_correlation(HIGHAM)
     b = 2 * a**2 - 1
-    np.testing.assert_allclose(found.matrix, [[1, a, b], [a, 1, a], [b, a, 1]], atol=1e-9)
+    np.testing.assert_allclose(result.matrix, [[1, a, b], [a, 1, a], [b, a, 1]], atol=1e-9)
     np.testing.assert_allclose([a, b], [0.76068985, 0.15729811], atol=5e-9)
-    assert found.distance == pytest.approx(0.52779046, abs=5e-9)
-    assert found.status == "optimal"
-    assert found.certificate.violation == 0
+    assert result.distance == pytest.approx(0.52779046, abs=5e-9)
+    assert result.status == "optimal"
+    assert result.certificate.violation == 0
 
 
 def test_tridiagonal():
@@ -104,20 +105,20 @@ def test_published_invalid_matrices(data_folder):
         matrices = {name: file[name] for name in file.files if name != "bccd16"}  # n = 3250
     assert len(matrices) == 10
     for name, G in matrices.items():
-        found = nearest_correlation(G)
-        assert is_correlation(found.matrix), name
-        assert found.gradient <= 1e-8, name
-        assert found.certificate.relative_gap <= 1e-8, name
-        assert_optimal(G, found)
+        result = nearest_correlation(G)
+        assert is_correlation(result.matrix), name
+        assert result.gradient <= 1e-8, name
+        assert result.certificate.relative_gap <= 1e-8, name
+        assert_optimal(G, result)
 
 
 # Optimality, recomputed from the answer
 
 
-def assert_optimal(G, found, size=1.0):
+def assert_optimal(G, result, size=1.0):
     """X - G = diag(u) + Z with Z positive semidefinite and X Z = 0."""
-    X = found.matrix
-    Z = X - G - np.diag(found.multipliers)
+    X = result.matrix
+    Z = X - G - np.diag(result.multipliers)
     size = max(size, np.linalg.norm(Z))
     assert np.linalg.eigvalsh(Z)[0] >= -1e-7 * size
     assert np.abs(X @ Z).max() <= 1e-7 * size
@@ -126,12 +127,12 @@ def assert_optimal(G, found, size=1.0):
 @pytest.mark.parametrize("n", [2, 5, 20, 60])
 def test_answers_are_optimal(n, rng):
     G = uniform(n, rng, unit=False)
-    found = nearest_correlation(G)
-    assert is_correlation(found.matrix)
-    assert found.gradient <= 1e-8
-    assert found.certificate.gap <= 1e-9 * found.certificate.primal
-    assert found.distance == pytest.approx(np.linalg.norm(found.matrix - G), rel=1e-12)
-    assert_optimal(G, found)
+    result = nearest_correlation(G)
+    assert is_correlation(result.matrix)
+    assert result.gradient <= 1e-8
+    assert result.certificate.gap <= 1e-9 * result.certificate.primal
+    assert result.distance == pytest.approx(np.linalg.norm(result.matrix - G), rel=1e-12)
+    assert_optimal(G, result)
 
 
 @settings(max_examples=40, deadline=None)
@@ -139,40 +140,40 @@ def test_answers_are_optimal(n, rng):
 def test_no_correlation_matrix_is_nearer(data, n, seed):
     numbers = st.floats(-4, 4, allow_subnormal=False)
     G = symmetric(data.draw(arrays(float, (n, n), elements=numbers)))
-    found = nearest_correlation(G)
-    assert is_correlation(found.matrix)
+    result = nearest_correlation(G)
+    assert is_correlation(result.matrix)
     rng = np.random.default_rng(seed)
     for other in (random_correlation(n, rng) if n > 1 else np.ones((1, 1)), np.eye(n)):
-        near = 0.99 * found.matrix + 0.01 * other
-        assert np.linalg.norm(other - G) >= found.distance - 1e-7
-        assert np.linalg.norm(near - G) >= found.distance - 1e-7
-        assert np.vdot(found.matrix - G, other - found.matrix) >= -1e-6
+        near = 0.99 * result.matrix + 0.01 * other
+        assert np.linalg.norm(other - G) >= result.distance - 1e-7
+        assert np.linalg.norm(near - G) >= result.distance - 1e-7
+        assert np.vdot(result.matrix - G, other - result.matrix) >= -1e-6
 
 
 def test_correlation_matrix_is_kept(rng):
     for G in (np.eye(4), random_correlation(7, rng), np.ones((5, 5)), np.ones((1, 1))):
-        found = nearest_correlation(G)
-        np.testing.assert_allclose(found.matrix, G, rtol=0, atol=1e-13)
-        assert found.distance < 1e-13
+        result = nearest_correlation(G)
+        np.testing.assert_allclose(result.matrix, G, rtol=0, atol=1e-13)
+        assert result.distance < 1e-13
 
 
 def test_one_by_one():
-    found = nearest_correlation([[-3.0]])
-    assert found.matrix.tolist() == [[1.0]]
-    assert found.distance == pytest.approx(4.0)
+    result = nearest_correlation([[-3.0]])
+    assert result.matrix.tolist() == [[1.0]]
+    assert result.distance == pytest.approx(4.0)
 
 
 def test_large_entries_and_no_positive_eigenvalue(rng):
     for G in (1e4 * uniform(12, rng), -np.eye(5), np.zeros((4, 4)), -1e3 * np.ones((6, 6))):
-        found = nearest_correlation(G)
-        assert is_correlation(found.matrix)
-        assert_optimal(G, found)
+        result = nearest_correlation(G)
+        assert is_correlation(result.matrix)
+        assert_optimal(G, result)
 
 
 def test_uniform_entries_of_order_two_hundred(rng):
-    found = nearest_correlation(np.clip(uniform(200, rng), -1, 1))
-    assert found.status == "optimal"
-    assert found.gradient <= 1e-8
+    result = nearest_correlation(np.clip(uniform(200, rng), -1, 1))
+    assert result.status == "optimal"
+    assert result.gradient <= 1e-8
 
 
 # Against cvxpy
@@ -187,28 +188,28 @@ def test_plain_against_cvxpy(n, rng):
 @pytest.mark.parametrize("n", [3, 8])
 def test_vector_weights_against_cvxpy(n, rng):
     G, w = uniform(n, rng), rng.uniform(0.1, 5, n)
-    found = nearest_correlation(G, weights=w)
+    result = nearest_correlation(G, weights=w)
     root = np.diag(np.sqrt(w))
-    np.testing.assert_allclose(found, cvxpy_nearest(G, lambda D: root @ D @ root), atol=1e-5)
-    assert found.distance == pytest.approx(np.linalg.norm(root @ (found.matrix - G) @ root))
+    np.testing.assert_allclose(result, cvxpy_nearest(G, lambda D: root @ D @ root), atol=1e-5)
+    assert result.distance == pytest.approx(np.linalg.norm(root @ (result.matrix - G) @ root))
 
 
 @pytest.mark.parametrize("n", [3, 8])
 def test_matrix_weights_against_cvxpy(n, rng):
     G, B = uniform(n, rng), rng.normal(size=(n, 2 * n))
     W = B @ B.T
-    found = nearest_correlation(G, weights=W)
+    result = nearest_correlation(G, weights=W)
     root = root_of(W)
-    np.testing.assert_allclose(found, cvxpy_nearest(G, lambda D: root @ D @ root), atol=1e-5)
-    assert found.distance == pytest.approx(np.linalg.norm(root @ (found.matrix - G) @ root))
+    np.testing.assert_allclose(result, cvxpy_nearest(G, lambda D: root @ D @ root), atol=1e-5)
+    assert result.distance == pytest.approx(np.linalg.norm(root @ (result.matrix - G) @ root))
 
 
 @pytest.mark.parametrize("size", [1e-8, 1.0, 1e8])
 def test_size_of_weights_does_not_matter(size, rng):
     G, w = uniform(10, rng), rng.uniform(1, 2, 10)
     expected = nearest_correlation(G, weights=np.diag(w)).matrix
-    found = nearest_correlation(G, weights=size * w)
-    np.testing.assert_allclose(found, expected, atol=1e-8)
+    result = nearest_correlation(G, weights=size * w)
+    np.testing.assert_allclose(result, expected, atol=1e-8)
 
 
 @pytest.mark.parametrize("n", [3, 7])
@@ -218,18 +219,18 @@ def test_elementwise_against_cvxpy(n, share_missing, rng):
 
     G, H = uniform(n, rng), symmetric(rng.uniform(0.2, 1, (n, n)))
     H[symmetric(rng.random((n, n))) < share_missing] = 0
-    found = nearest_correlation(G, elementwise=H, tol=1e-10)
+    result = nearest_correlation(G, elementwise=H, tol=1e-10)
     expected = cvxpy_nearest(G, lambda D: cp.multiply(H, D))
-    assert is_correlation(found.matrix)
-    np.testing.assert_allclose(H * (found.matrix - expected), 0, atol=1e-5)
-    assert found.distance == pytest.approx(np.linalg.norm(H * (expected - G)), rel=1e-7)
-    assert found.certificate.gap <= 1e-9 * (1 + found.certificate.primal)
+    assert is_correlation(result.matrix)
+    np.testing.assert_allclose(H * (result.matrix - expected), 0, atol=1e-5)
+    assert result.distance == pytest.approx(np.linalg.norm(H * (expected - G)), rel=1e-7)
+    assert result.certificate.gap <= 1e-9 * (1 + result.certificate.primal)
 
 
 def test_elementwise_ones_are_no_weights(rng):
     G = uniform(9, rng)
-    found = nearest_correlation(G, elementwise=np.ones((9, 9)))
-    np.testing.assert_allclose(found, nearest_correlation(G), atol=1e-7)
+    result = nearest_correlation(G, elementwise=np.ones((9, 9)))
+    np.testing.assert_allclose(result, nearest_correlation(G), atol=1e-7)
 
 
 def test_elementwise_completes_missing_entries(rng):
@@ -238,9 +239,9 @@ def test_elementwise_completes_missing_entries(rng):
     G[0, 1] = G[1, 0] = np.nan
     G[5, 7] = np.nan
     H[0, 1] = H[1, 0] = H[5, 7] = H[7, 5] = 0
-    found = nearest_correlation(G, elementwise=H)
-    assert found.distance < 1e-4
-    np.testing.assert_allclose(found.matrix[H > 0], G[H > 0], atol=1e-4)
+    result = nearest_correlation(G, elementwise=H)
+    assert result.distance < 1e-4
+    np.testing.assert_allclose(result.matrix[H > 0], G[H > 0], atol=1e-4)
     free = nearest_correlation(np.full((3, 3), np.nan), elementwise=np.zeros((3, 3)))
     assert free.distance == 0
 
@@ -253,11 +254,11 @@ def test_bounds_against_cvxpy(n, bounds, rng):
     lower, upper = np.nan_to_num(lower, nan=-1.0), np.nan_to_num(upper, nan=1.0)
     off = ~np.eye(n, dtype=bool)
     expected = cvxpy_nearest(G, rules=lambda X: [X[off] >= lower, X[off] <= upper])
-    found = nearest_correlation(G, bounds=bounds)
-    np.testing.assert_allclose(found, expected, atol=1e-5)
-    assert is_correlation(found.matrix)
-    assert found.matrix[off].min() >= lower - 1e-8
-    assert found.matrix[off].max() <= upper + 1e-8
+    result = nearest_correlation(G, bounds=bounds)
+    np.testing.assert_allclose(result, expected, atol=1e-5)
+    assert is_correlation(result.matrix)
+    assert result.matrix[off].min() >= lower - 1e-8
+    assert result.matrix[off].max() <= upper + 1e-8
 
 
 def test_bounds_of_each_entry(rng):
@@ -276,19 +277,19 @@ def test_fixed_against_cvxpy(as_pairs, rng):
     mask = np.triu(rng.random((8, 8)) < 0.3, 1)
     G = np.where(mask | mask.T, C, G)
     fixed = list(zip(*map(np.ndarray.tolist, np.nonzero(mask)), strict=True)) if as_pairs else mask
-    found = nearest_correlation(G, fixed=fixed)
-    np.testing.assert_allclose(found.matrix[mask], C[mask], atol=1e-8)
+    result = nearest_correlation(G, fixed=fixed)
+    np.testing.assert_allclose(result.matrix[mask], C[mask], atol=1e-8)
     np.testing.assert_allclose(
-        found, cvxpy_nearest(G, rules=lambda X: [X[mask] == C[mask]]), atol=1e-5
+        result, cvxpy_nearest(G, rules=lambda X: [X[mask] == C[mask]]), atol=1e-5
     )
 
 
 @pytest.mark.parametrize("floor", [0.01, 0.3, 0.99])
 def test_min_eigenvalue_against_cvxpy(floor, rng):
     G = uniform(7, rng)
-    found = nearest_correlation(G, min_eigenvalue=floor)
-    assert is_correlation(found.matrix, floor)
-    np.testing.assert_allclose(found, cvxpy_nearest(G, floor=floor), atol=1e-5)
+    result = nearest_correlation(G, min_eigenvalue=floor)
+    assert is_correlation(result.matrix, floor)
+    np.testing.assert_allclose(result, cvxpy_nearest(G, floor=floor), atol=1e-5)
 
 
 @pytest.mark.parametrize("kind", ["vector", "matrix", "elementwise"])
@@ -305,7 +306,7 @@ def test_all_options_together_against_cvxpy(kind, rng):
         "matrix": ({"weights": W}, lambda D: root @ D @ root),
         "elementwise": ({"elementwise": H, "tol": 1e-9}, lambda D: cp.multiply(H, D)),
     }[kind]
-    found = nearest_correlation(
+    result = nearest_correlation(
         G, **options, bounds=(-0.4, 0.6), fixed=[(3, 0)], min_eigenvalue=0.1
     )
     off = ~np.eye(n, dtype=bool)
@@ -313,11 +314,11 @@ def test_all_options_together_against_cvxpy(kind, rng):
     expected = cvxpy_nearest(
         G, weigh, lambda X: [X[off] >= -0.4, X[off] <= 0.6, X[0, 3] == G[0, 3]], floor=0.1
     )
-    np.testing.assert_allclose(found, expected, atol=1e-4)
-    assert is_correlation(found.matrix, 0.1)
+    np.testing.assert_allclose(result, expected, atol=1e-4)
+    assert is_correlation(result.matrix, 0.1)
 
 
-# The map, the multipliers, and what is told
+# The map, the multipliers, callbacks and warnings
 
 
 @pytest.mark.parametrize("full", [False, True])
@@ -325,7 +326,7 @@ def test_entries_and_their_adjoint_belong_together(full, rng):
     n = 5
     i, j = np.array([0, 1, 1, 1, 2]), np.array([0, 1, 3, 3, 4])
     K = symmetric(rng.normal(size=(n, n))) if full else rng.uniform(1, 2, n)
-    rows = Entries(i, j, K)
+    rows = ScaledEntries(i, j, K)
     M, u = symmetric(rng.normal(size=(n, n))), rng.normal(size=5)
     whole = K if full else np.diag(K)
     np.testing.assert_allclose(rows.forward(M), (whole @ M @ whole)[i, j])
@@ -338,8 +339,8 @@ def test_entries_and_their_adjoint_belong_together(full, rng):
 
 @pytest.mark.parametrize("unit", [1.0, 0.7])
 def test_what_rounding_leaves_negative_is_shrunk_just_enough(unit):
-    rows = as_rows(HIGHAM, (None, 0.9), None, unit)
-    M = _exact(_Task(HIGHAM, rows, unit, 1e-8, 9, None), unit * HIGHAM)
+    rows = as_entry_rows(HIGHAM, (None, 0.9), None, unit)
+    M = make_exact(unit * HIGHAM, rows, unit)
     lowest = np.linalg.eigvalsh(M)[0]
     assert abs(lowest) <= 1e-15
     np.testing.assert_allclose(np.diagonal(M), unit)
@@ -349,44 +350,44 @@ def test_what_rounding_leaves_negative_is_shrunk_just_enough(unit):
 def test_multipliers_are_slopes(rng):
     # a diagonal of 1 + h is that of G / (1 + h), at (1 + h) times the distance
     G, h = uniform(6, rng), 1e-4
-    found = nearest_correlation(G, tol=1e-12)
+    result = nearest_correlation(G, tol=1e-12)
     up, down = (
         ((1 + t) * nearest_correlation(G / (1 + t), tol=1e-12).distance) ** 2 / 2 for t in (h, -h)
     )
-    assert found.multipliers.shape == (6,)
-    assert found.multipliers.sum() == pytest.approx((up - down) / (2 * h), rel=1e-5)
+    assert result.multipliers.shape == (6,)
+    assert result.multipliers.sum() == pytest.approx((up - down) / (2 * h), rel=1e-5)
 
 
 def test_result_is_an_array_and_frames_are_taken():
     frame = pd.DataFrame(HIGHAM, index=list("abc"), columns=list("abc"))
-    found = nearest_correlation(frame)
-    np.testing.assert_array_equal(np.asarray(found), found.matrix)
-    assert np.asarray(found, dtype=np.float32).dtype == np.float32
-    assert np.array(found, copy=True) is not found.matrix
-    np.testing.assert_array_equal(found.matrix, nearest_correlation(HIGHAM).matrix)
+    result = nearest_correlation(frame)
+    np.testing.assert_array_equal(np.asarray(result), result.matrix)
+    assert np.asarray(result, dtype=np.float32).dtype == np.float32
+    assert np.array(result, copy=True) is not result.matrix
+    np.testing.assert_array_equal(result.matrix, nearest_correlation(HIGHAM).matrix)
     assert frame.loc["a", "b"] == 1.0
 
 
 @pytest.mark.parametrize("options", [{}, {"elementwise": np.ones((3, 3))}])
 def test_callback_sees_steps_and_stops(options):
     steps = []
-    found = nearest_correlation(HIGHAM, callback=steps.append, **options)
-    assert found.status == "optimal"
-    assert steps[-1].dual == pytest.approx(found.distance**2 / 2, rel=1e-6)
-    found = nearest_correlation(TRIDIAGONAL[:3, :3], callback=lambda step: True, **options)
-    assert found.status == "stopped"
-    assert is_correlation(found.matrix)
+    result = nearest_correlation(HIGHAM, callback=steps.append, **options)
+    assert result.status == "optimal"
+    assert steps[-1].dual == pytest.approx(result.distance**2 / 2, rel=1e-6)
+    result = nearest_correlation(TRIDIAGONAL[:3, :3], callback=lambda step: True, **options)
+    assert result.status == "stopped"
+    assert is_correlation(result.matrix)
 
 
 @pytest.mark.parametrize("options", [{}, {"elementwise": HIGHAM + 0.1}])
 def test_too_few_steps_warn(options):
     with pytest.warns(ConvergenceWarning, match="max_iter"):
-        found = nearest_correlation(HIGHAM, max_iter=1, **options)
-    assert found.status == "max_iter"
-    assert is_correlation(found.matrix)
+        result = nearest_correlation(HIGHAM, max_iter=1, **options)
+    assert result.status == "max_iter"
+    assert is_correlation(result.matrix)
 
 
-# What no correlation matrix has
+# Infeasible bounds and fixed entries
 
 
 @pytest.mark.parametrize("options", [{}, {"elementwise": np.ones((3, 3))}, {"weights": [1, 2, 3]}])
@@ -407,9 +408,9 @@ def test_fixed_entries_that_are_just_possible(rng):
     G[:3, :3] = [[1, 0.5, -0.5], [0.5, 1, 0.5], [-0.5, 0.5, 1]]  # singular
     pairs = [(0, 1), (0, 2), (1, 2)]
     with pytest.warns(ConvergenceWarning):
-        found = nearest_correlation(G, fixed=pairs, max_iter=60)
-    assert is_correlation(found.matrix)
-    np.testing.assert_allclose([found.matrix[p] for p in pairs], [0.5, -0.5, 0.5], atol=1e-3)
+        result = nearest_correlation(G, fixed=pairs, max_iter=60)
+    assert is_correlation(result.matrix)
+    np.testing.assert_allclose([result.matrix[p] for p in pairs], [0.5, -0.5, 0.5], atol=1e-3)
 
 
 # Wrong input
@@ -438,7 +439,7 @@ def one_sided(value):
         (
             np.eye(3) + one_sided(0.25),
             {},
-            r"G is not symmetric: G[0, 1] = 0.25 and G[1, 0] = 0.0 differ by 0.25; give (G + G.T)",
+            r"G is not symmetric: G[0, 1] = 0.25 and G[1, 0] = 0; pass (G + G.T) / 2",
         ),
         (np.eye(3), {"weights": [1, 0, 1]}, "weights[1] = 0; weights must be positive"),
         (np.eye(3), {"weights": [1, 1, -2]}, "weights[2] = -2; weights must be positive"),
@@ -492,15 +493,15 @@ def one_sided(value):
         (np.eye(3), {"max_iter": 0}, "max_iter=0 must be at least 1"),
     ],
 )
-def test_wrong_input_is_told(G, options, words):
+def test_wrong_input_is_refused(G, options, words):
     with pytest.raises(ValueError, match=re.escape(words)):
         nearest_correlation(G, **options)
 
 
 def test_rounding_is_no_asymmetry(rng):
     G = uniform(5, rng)
-    found = nearest_correlation(G + 1e-10 * rng.normal(size=G.shape))
-    np.testing.assert_allclose(found, nearest_correlation(G), atol=1e-8)
+    result = nearest_correlation(G + 1e-10 * rng.normal(size=G.shape))
+    np.testing.assert_allclose(result, nearest_correlation(G), atol=1e-8)
 
 
 def test_empty_options_ask_for_nothing(rng):

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 
-from frobmetric.sdp.nearest.covariance import nearest_covariance
+from frobmetric.sdp import nearest_covariance
 from random_problems import psd, symmetric
 
 SENSES = ("=", "<=", ">=")
@@ -60,33 +60,33 @@ def met_by(A, X, rng, senses):
 @pytest.mark.parametrize("floor", [0.0, 0.5])
 def test_without_constraints_eigenvalues_are_raised(floor, rng):
     S = symmetric(rng, 7)
-    found = nearest_covariance(S, min_eigenvalue=floor)
-    np.testing.assert_allclose(found, clipped(S, floor), atol=1e-12)
-    assert np.array_equal(found.matrix, found.matrix.T)
-    assert found.distance == pytest.approx(np.linalg.norm(clipped(S, floor) - S))
-    assert found.multipliers.shape == (0,)
-    assert found.status == "optimal"
-    assert found.certificate.gap <= 1e-12
-    assert found.certificate.min_eigenvalue == pytest.approx(floor, abs=1e-12)
+    result = nearest_covariance(S, min_eigenvalue=floor)
+    np.testing.assert_allclose(result, clipped(S, floor), atol=1e-12)
+    assert np.array_equal(result.matrix, result.matrix.T)
+    assert result.distance == pytest.approx(np.linalg.norm(clipped(S, floor) - S))
+    assert result.multipliers.shape == (0,)
+    assert result.status == "optimal"
+    assert result.certificate.gap <= 1e-12
+    assert result.certificate.min_eigenvalue == pytest.approx(floor, abs=1e-12)
 
 
 def test_covariance_matrix_that_meets_all_is_kept(rng):
     S = psd(rng, 5)
-    found = nearest_covariance(S, [np.eye(5), np.ones(5)], [np.trace(S), S.sum() + 1], ["=", "<="])
-    np.testing.assert_allclose(found, S, atol=1e-12)
-    np.testing.assert_allclose(found.multipliers, 0, atol=1e-8)
+    result = nearest_covariance(S, [np.eye(5), np.ones(5)], [np.trace(S), S.sum() + 1], ["=", "<="])
+    np.testing.assert_allclose(result, S, atol=1e-12)
+    np.testing.assert_allclose(result.multipliers, 0, atol=1e-8)
 
 
 def test_trace_is_a_shift_of_the_eigenvalues():
-    found = nearest_covariance(np.diag([3.0, 1.0, -5.0]), [np.eye(3)], [2.0])
-    np.testing.assert_allclose(found, np.diag([2.0, 0.0, 0.0]), atol=1e-8)
-    assert found.multipliers == pytest.approx([-1.0])
+    result = nearest_covariance(np.diag([3.0, 1.0, -5.0]), [np.eye(3)], [2.0])
+    np.testing.assert_allclose(result, np.diag([2.0, 0.0, 0.0]), atol=1e-8)
+    assert result.multipliers == pytest.approx([-1.0])
 
 
 def test_one_variable():
-    found = nearest_covariance([[-2.0]], [[1.0]], [3.0], ">=")
-    np.testing.assert_allclose(found, [[3.0]])
-    assert found.multipliers == pytest.approx([5.0])
+    result = nearest_covariance([[-2.0]], [[1.0]], [3.0], ">=")
+    np.testing.assert_allclose(result, [[3.0]])
+    assert result.multipliers == pytest.approx([5.0])
 
 
 # Against cvxpy
@@ -99,10 +99,10 @@ def test_one_sense_against_cvxpy(sense, floor, rng):
     S, A = symmetric(rng, n), mixed_rows(rng, n)
     senses = [sense] * 4
     b = met_by(A, psd(rng, n) + floor * np.eye(n), rng, senses)
-    found = nearest_covariance(S, A, b, sense, min_eigenvalue=floor)
-    np.testing.assert_allclose(found, cvxpy_nearest(S, A, b, senses, floor), atol=1e-5)
-    assert np.linalg.eigvalsh(found.matrix)[0] >= floor - 1e-12
-    assert found.gradient <= 1e-7
+    result = nearest_covariance(S, A, b, sense, min_eigenvalue=floor)
+    np.testing.assert_allclose(result, cvxpy_nearest(S, A, b, senses, floor), atol=1e-5)
+    assert np.linalg.eigvalsh(result.matrix)[0] >= floor - 1e-12
+    assert result.gradient <= 1e-7
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -112,11 +112,11 @@ def test_mixed_senses_against_cvxpy(seed):
     S, A = 3 * symmetric(rng, n), mixed_rows(rng, n)
     senses = list(rng.choice(SENSES, 4))
     b = met_by(A, psd(rng, n), rng, senses)
-    found, finer = (nearest_covariance(S, A, b, senses, tol=tol) for tol in (1e-8, 1e-12))
-    np.testing.assert_allclose(found, finer, atol=1e-6)
+    result, finer = (nearest_covariance(S, A, b, senses, tol=tol) for tol in (1e-8, 1e-12))
+    np.testing.assert_allclose(result, finer, atol=1e-6)
     expected = cvxpy_nearest(S, A, b, senses)  # whose accuracy is that of the objective, squared
-    np.testing.assert_allclose(found, expected, atol=1e-4)
-    assert found.distance == pytest.approx(np.linalg.norm(expected - S), rel=1e-7)
+    np.testing.assert_allclose(result, expected, atol=1e-4)
+    assert result.distance == pytest.approx(np.linalg.norm(expected - S), rel=1e-7)
 
 
 @settings(max_examples=25, deadline=None)
@@ -128,8 +128,8 @@ def test_answers_are_optimal(n, n_rows, seed):
     A = [symmetric(rng, n) if rng.random() < 0.5 else rng.normal(size=n) for _ in range(n_rows)]
     senses = [str(sense) for sense in rng.choice(SENSES[1:], n_rows)]
     b = met_by(A, psd(rng, n), rng, senses)
-    found = nearest_covariance(S, A, b, senses)
-    X, u = found.matrix, found.multipliers
+    result = nearest_covariance(S, A, b, senses)
+    X, u = result.matrix, result.multipliers
     matrices = [as_matrix(row) for row in A]
     Z = X - S - sum((k * B for k, B in zip(u, matrices, strict=True)), np.zeros((n, n)))
     slack = np.array([np.vdot(B, X) for B in matrices]) - b
@@ -152,14 +152,14 @@ def test_units_do_not_matter(unit, rng):
     senses = ["=", "<=", ">=", "="]
     b = met_by(A, psd(rng, 6), rng, senses)
     expected = nearest_covariance(S, A, b, senses)
-    found = nearest_covariance(
+    result = nearest_covariance(
         unit * S, [7 * row for row in A[:1]] + A[1:], unit * b * [7, 1, 1, 1], senses
     )
-    np.testing.assert_allclose(found.matrix / unit, expected, atol=1e-6)
-    assert found.distance / unit == pytest.approx(expected.distance, rel=1e-6)
+    np.testing.assert_allclose(result.matrix / unit, expected, atol=1e-6)
+    assert result.distance / unit == pytest.approx(expected.distance, rel=1e-6)
     scale = np.abs(expected.multipliers).max()
     np.testing.assert_allclose(
-        found.multipliers / unit * [7, 1, 1, 1], expected.multipliers, atol=1e-5 * scale
+        result.multipliers / unit * [7, 1, 1, 1], expected.multipliers, atol=1e-5 * scale
     )
 
 
@@ -172,8 +172,8 @@ def test_multipliers_are_slopes(rng):
         return nearest_covariance(S, A, b, senses, tol=1e-12).distance ** 2 / 2
 
     slopes = [(value(b + h * e) - value(b - h * e)) / (2 * h) for e in np.eye(4)]
-    found = nearest_covariance(S, A, b, senses, tol=1e-12)
-    np.testing.assert_allclose(found.multipliers, slopes, atol=1e-4)
+    result = nearest_covariance(S, A, b, senses, tol=1e-12)
+    np.testing.assert_allclose(result.multipliers, slopes, atol=1e-4)
 
 
 def test_portfolio_is_its_matrix(rng):
@@ -188,13 +188,13 @@ def test_portfolio_is_its_matrix(rng):
 
 def test_rows_of_an_array_are_portfolios(rng):
     S, A = symmetric(rng, 4), rng.normal(size=(2, 4))
-    found = nearest_covariance(S, A, [1.0, 2.0])
-    np.testing.assert_allclose(np.einsum("ki,ij,kj->k", A, found.matrix, A), [1, 2], atol=1e-7)
+    result = nearest_covariance(S, A, [1.0, 2.0])
+    np.testing.assert_allclose(np.einsum("ki,ij,kj->k", A, result.matrix, A), [1, 2], atol=1e-7)
 
 
 def test_callback_stops(rng):
-    found = nearest_covariance(symmetric(rng, 6), [np.eye(6)], [9.0], callback=lambda step: True)
-    assert found.status == "stopped"
+    result = nearest_covariance(symmetric(rng, 6), [np.eye(6)], [9.0], callback=lambda step: True)
+    assert result.status == "stopped"
 
 
 def test_contradictions_warn(rng):
@@ -214,12 +214,12 @@ ONE = np.eye(3)
     [
         ((np.ones((2, 3)),), {}, "S has shape (2, 3); expected (n, n)"),
         ((np.full((2, 2), np.nan),), {}, "S[0, 0] is nan; every entry must be finite"),
-        ((np.triu(np.ones((3, 3))),), {}, "S is not symmetric: S[0, 1] = 1.0 and S[1, 0] = 0.0"),
+        ((np.triu(np.ones((3, 3))),), {}, "S is not symmetric: S[0, 1] = 1 and S[1, 0] = 0"),
         ((ONE, [np.ones(2)], [1]), {}, "A[0] has shape (2,); expected (3, 3), or (3,) for a portf"),
         ((ONE, [ONE, np.ones((3, 2))], [1, 1]), {}, "A[1] has shape (3, 2)"),
         ((ONE, [np.zeros(3)], [1]), {}, "A[0] must be finite and not zero"),
         ((ONE, [ONE * np.nan], [1]), {}, "A[0] must be finite and not zero"),
-        ((ONE, [np.triu(np.ones((3, 3)))], [1]), {}, "A[0] is not symmetric: A[0][0, 1] = 1.0"),
+        ((ONE, [np.triu(np.ones((3, 3)))], [1]), {}, "A[0] is not symmetric: A[0][0, 1] = 1"),
         ((ONE, [sp.csr_array(np.tri(3))], [1]), {}, "A[0] is not symmetric"),
         ((ONE, [ONE], [1, 2]), {}, "b has shape (2,) for 1 constraints; give one number each"),
         ((ONE, [ONE], 1.0), {}, "b has shape () for 1 constraints"),
@@ -234,6 +234,6 @@ ONE = np.eye(3)
         ((ONE,), {"tol": 0}, "tol=0 must be positive"),
     ],
 )
-def test_wrong_input_is_told(arguments, options, words):
+def test_wrong_input_is_refused(arguments, options, words):
     with pytest.raises(ValueError, match=re.escape(words)):
         nearest_covariance(*arguments, **options)

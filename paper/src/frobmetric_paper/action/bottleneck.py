@@ -1,8 +1,7 @@
-"""InformationBottleneck: bins of a histogram merged so that they still tell the classes apart."""
+"""InformationBottleneck: merges bins of histograms that say the same about the class."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -33,17 +32,17 @@ class InformationBottleneck(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
     Parameters
     ----------
     n_bins : int, default=500
-        How many bins are left; at most as many as X has features.
+        Number of bins that remain; at most as many as X has features.
 
     Attributes
     ----------
     labels_ : ndarray of shape (n_features_in_,)
         The merged bin of each bin. Merged bins are in the order of their first ones.
     merges_ : ndarray of shape (n_features_in_ - n_bins, 2)
-        What each merge joined, as scikit-learn's `children_`: numbers below n_features_in_ are
-        bins, and n_features_in_ + i is what merge i made.
+        The two parts of each merge, as in scikit-learn's `children_`: numbers below n_features_in_
+        are bins, and n_features_in_ + i is the result of merge i.
     losses_ : ndarray of shape (n_features_in_ - n_bins,)
-        The information, in nats, that each merge lost.
+        Information, in nats, that each merge loses.
     information_ : float
         I(merged bin; class), in nats.
     information_full_ : float
@@ -51,17 +50,16 @@ class InformationBottleneck(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
     classes_ : ndarray of shape (n_classes,)
     n_features_in_ : int
     feature_names_in_ : ndarray of str
-        Only if X had feature names.
+        Only if X has feature names.
 
     Notes
     -----
     The answer is that of trying all pairs before each merge, but most pairs are not tried again:
-    each bin keeps its best partner among the later ones, and a bound where that one is gone. A
-    chain of nearest neighbours would not do: merged bins can be nearer to a third than both of
-    their parts, even if these were nearest to each other. The time is about (number of bins)^2
-    times the number of classes, the memory linear in both.
-    Losses that differ by less than 6e-14 nats count as equal. A bin without counts is merged
-    with the first bin, at no loss.
+    each bin keeps its best partner among the later ones, or a bound where that one is gone. A
+    chain of nearest neighbours would be wrong: merged bins can be nearer to a third than both of
+    their parts, even if these are nearest to each other. The time is about (number of bins)^2
+    times the number of classes, the memory linear in both. Losses that differ by less than 6e-14
+    nats count as equal. A bin without counts is merged with the first bin, at no loss.
 
     References
     ----------
@@ -82,9 +80,9 @@ class InformationBottleneck(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
            [1., 9.]])
     """
 
-    RULES: ClassVar = {"n_bins": integer(1)}
+    _rules: ClassVar = {"n_bins": integer(1)}
 
-    def __init__(self, n_bins=500):
+    def __init__(self, *, n_bins=500):
         self.n_bins = n_bins
 
     def fit(self, X, y):
@@ -101,14 +99,13 @@ class InformationBottleneck(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         -------
         InformationBottleneck
         """
-        check_parameters(self, self.RULES)
+        check_parameters(self, self._rules)
         X, y = validate_data(self, X, y, **_FORM)
         self._check(X)
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
         joint = joint_distribution(X, codes, len(self.classes_))
-        found = merge(joint, self.n_bins)
-        self.labels_, self.merges_, self.losses_ = found.labels, found.merges, found.losses
+        self.labels_, self.merges_, self.losses_ = merge(joint, self.n_bins)
         self.information_full_ = mutual_information(joint)
         self.information_ = mutual_information(self._indicator(np.float64).T @ joint)
         return self
@@ -129,7 +126,7 @@ class InformationBottleneck(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
             )
 
     def _indicator(self, dtype):
-        """1 where a bin (row) belongs to a merged bin (column)."""
+        """Return 1 where a bin (row) belongs to a merged bin (column)."""
         n = len(self.labels_)
         ones = np.ones(n, dtype=dtype)
         return scipy.sparse.csr_array(
@@ -153,7 +150,7 @@ _FORM = {"accept_sparse": ("csr", "csc"), "dtype": [np.float64, np.float32]}
 
 
 def joint_distribution(X, codes, n_classes):
-    """p(bin, class) of one draw from all counts, of shape (n_features, n_classes)."""
+    """Return p(bin, class) of one draw from all counts, of shape (n_features, n_classes)."""
     if n_classes < 2:
         raise ValueError(
             "y holds 1 class only, about which bins say nothing; give samples of at least 2 classes"
@@ -174,7 +171,7 @@ def joint_distribution(X, codes, n_classes):
 
 
 def mutual_information(joint):
-    """I(row; column) in nats of a joint distribution."""
+    """Return I(row; column) of a joint distribution, in nats."""
     margins = (_x_log_x(joint.sum(axis=axis)).sum() for axis in (0, 1))
     return max(0.0, float(_x_log_x(joint).sum() - sum(margins)))
 
@@ -183,15 +180,6 @@ def _x_log_x(x):
     logarithms = np.maximum(x, np.finfo(np.float64).tiny)
     np.log(logarithms, out=logarithms)
     return np.multiply(x, logarithms, out=logarithms)
-
-
-@dataclass(frozen=True, eq=False)
-class Merging:
-    """Who was merged with whom: `labels`, `merges` and `losses` of the estimator."""
-
-    labels: np.ndarray
-    merges: np.ndarray
-    losses: np.ndarray
 
 
 def merge(joint, n_bins):
@@ -204,7 +192,8 @@ def merge(joint, n_bins):
 
     Returns
     -------
-    Merging
+    labels, merges, losses : ndarrays
+        Attributes of `InformationBottleneck`.
     """
     n = len(joint)
     clusters = _Clusters(joint)
@@ -215,36 +204,36 @@ def merge(joint, n_bins):
         merges[step] = sorted((nodes[first], nodes[second]))
         nodes[first] = n + step
         firsts[firsts == second] = first
-    return Merging(np.unique(firsts, return_inverse=True)[1], merges, losses)
+    return np.unique(firsts, return_inverse=True)[1], merges, losses
 
 
 class _Clusters:
     """Clusters of bins in the order of their first ones, each with its best later partner.
 
-    `bound` is the loss with `partner`, or, where partner is -1 because that one is gone or has
-    changed, a lower bound of the loss with the best. A loss with a merged cluster can be smaller
-    than those with its parts, so each merged cluster is tried with all.
+    `bound` is the loss with `partner`; where partner is -1, because that one is gone or has
+    changed, it is a lower bound of the loss with the best. A loss with a merged cluster can be
+    smaller than those with its parts, so each merged cluster is tried with all others.
     """
 
     def __init__(self, joint):
         n = len(joint)
         self.firsts = np.arange(n)
-        # Masses of (class, cluster), last those of clusters; and w log w of each
+        # mass of (class, cluster), in the last row of the cluster; and w log w of each
         self.weights = np.vstack([joint.T, joint.sum(axis=1)])
         self.terms = _x_log_x(self.weights)
         self.is_gone = np.zeros(n, dtype=bool)
         self.bound = np.full(n, np.inf)
         self.partner = np.full(n, -1)
         for row in range(n):
-            self._keep_best(row, self._losses(row, row + 1))
+            self._set_partner(row, self._losses(row, row + 1))
 
     def merge_closest(self):
-        """Merge the pair with the smallest loss; their first bins, and that loss."""
+        """Merge the pair with the smallest loss; return their first bins and that loss."""
         if self.is_gone.mean() > 0.2:
             self._compact()
         row = int(self.bound.argmin())
         while self.partner[row] < 0:
-            self._keep_best(row, self._losses(row, row + 1))
+            self._set_partner(row, self._losses(row, row + 1))
             row = int(self.bound.argmin())
         other, loss = int(self.partner[row]), float(self.bound[row])
         self._join(row, other)
@@ -257,25 +246,25 @@ class _Clusters:
         losses = self._losses(row, 0)
         self._offer(row, losses[:row])
         self.partner[self.partner == other] = -1
-        self._keep_best(row, losses[row + 1 :])
+        self._set_partner(row, losses[row + 1 :])
 
     def _offer(self, row, losses):
-        """Let earlier clusters take a merged one that is better, or as good and not later."""
+        """Make a merged cluster the partner of earlier ones for which it is the best."""
         bound, partner = self.bound[:row], self.partner[:row]
         takes = (losses < bound) | ((losses == bound) & (row <= partner))
         partner[partner == row] = -1
         partner[takes] = row
         bound[takes] = losses[takes]
 
-    def _keep_best(self, row, losses):
-        """The best partner of a cluster, from its losses with all later ones."""
+    def _set_partner(self, row, losses):
+        """Store the best partner of a cluster, from its losses with all later ones."""
         best = int(losses.argmin()) if len(losses) else 0
         self.bound[row] = losses[best] if len(losses) else np.inf
         self.partner[row] = row + 1 + best if self.bound[row] < np.inf else -1
 
     def _losses(self, row, start):
-        """(p_i + p_j) JS for i = row and each j from start on."""
-        # Logarithms take most of the time; classes that the row does not have need none
+        """Return (p_i + p_j) JS for i = row and each j from start on."""
+        # logarithms take most of the time; classes that the row does not have need none
         held = np.flatnonzero(self.weights[:, row])
         gains = _x_log_x(self.weights[held, start:] + self.weights[held, row, None])
         gains -= self.terms[held, start:]
@@ -286,7 +275,7 @@ class _Clusters:
         return losses
 
     def _compact(self):
-        """Drop the places of clusters that are gone."""
+        """Remove the places of clusters that are gone."""
         stays = ~self.is_gone
         places = np.append(np.cumsum(stays) - 1, -1)  # the last is for partner = -1
         self.partner = places[self.partner[stays]]

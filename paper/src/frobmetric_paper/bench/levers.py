@@ -19,7 +19,7 @@ from frobmetric import FrobMetric, NearestClass
 from frobmetric.neighbors import knn_predict
 
 from ..data import labelled as datasets
-from ..table.runs import at_unit_scale
+from ..classification.measure import at_unit_scale
 from .record import as_markdown, run_record
 
 RESULTS = Path(__file__).parents[3] / "results"

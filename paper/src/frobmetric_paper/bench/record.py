@@ -7,7 +7,7 @@ from importlib.metadata import version
 
 from threadpoolctl import threadpool_info
 
-from ..harness.record import describe_machine
+from ..harness.machine import describe_machine
 
 
 def run_record():

@@ -26,9 +26,12 @@ from threadpoolctl import threadpool_limits
 
 from frobmetric import solve
 from frobmetric.manifold import MaximumVarianceUnfolding, neighbor_graph, neighborhood_quality
-from frobmetric.manifold.methods.dual import gram_problem
-from frobmetric.manifold.methods.lowrank import feasible, principal_axes
-from frobmetric.manifold.methods.program import UnfoldingProgram
+from frobmetric.manifold.methods.program import (
+    UnfoldingProgram,
+    feasible,
+    gram_problem,
+    principal_axes,
+)
 from frobmetric.manifold.sparse.spectrum import proven_bound
 from frobmetric.sdp import solve_sdp
 from frobmetric.sdp.sdpa import write_sdpa
@@ -62,7 +65,7 @@ def described(model, seconds):
         "primal": proof.primal,
         "dual": proof.dual,
         "gap": proof.relative_gap,
-        "rank": model.factor_.shape[1],
+        "rank": model.full_embedding_.shape[1],
         "steps": model.n_iter_,
         "status": model.status_,
     }
@@ -113,7 +116,7 @@ def perturbed(repeat, threads):
 def _dual_gradient(model, sigma):
     """|w - max(0, w - t g)| / |w| with g the gradient of the paper's dual and t = |w| / |b|."""
     problem = gram_problem(UnfoldingProgram(model.graph_, sigma))
-    w, b = model.weights_, model.graph_.squared
+    w, b = model.dual_coef_, model.graph_.squared
     g = problem.evaluate(-w).gradient
     scale = np.linalg.norm(w) / np.linalg.norm(b)
     return float(np.linalg.norm(w - np.maximum(0, w - scale * g)) / np.linalg.norm(w))
@@ -177,13 +180,13 @@ def child(method):
     else:
         options = {
             "mvu extra_edges": {"extra_edges": True},
-            "mvu landmarks": {"landmarks": 1000, "random_state": 0},
+            "mvu landmarks": {"n_landmarks": 1000, "random_state": 0},
         }.get(method, {})
         model = MaximumVarianceUnfolding(tol=1e-4, **options).fit(X)
         Y, gap = model.embedding_, model.certificate_.relative_gap
     seconds = time.perf_counter() - began
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    area = neighborhood_quality(X, Y, rows=ROWS, random_state=0).area
+    area = neighborhood_quality(X, Y, n_rows=ROWS, random_state=0).area
     print(
         json.dumps(
             {"method": method, "seconds": seconds, "gigabytes": memory, "gap": gap, "area": area}
@@ -230,8 +233,10 @@ def methods(repeat, threads):
 def _estimator(method):
     def work(program):
         sigma = None if np.isinf(program.sigma) else program.sigma
+        if method == "dual" and sigma is None:
+            return None
         began = time.perf_counter()
-        model = MaximumVarianceUnfolding(sigma=sigma, method=method, callback=_Limit(60)).fit(
+        model = MaximumVarianceUnfolding(sigma=sigma, solver=method, callback=_Limit(60)).fit(
             roll(200)
         )
         return {

@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from frobmetric._checks import as_index, check_comparisons, check_pairs
+
 from .labelled import NO_DOWNLOAD, DatasetNotFound, absence, as_folder, find, read_npz
 
 __all__ = [
@@ -219,21 +221,15 @@ def _check_finite(array: NDArray, key: str, path: Path) -> None:
 
 
 def _as_rows(rows: NDArray, n: int, key: str, path: Path) -> NDArray:
-    """Row numbers as intp, after a look whether all exist and differ within each tuple."""
-    if rows.dtype.kind not in "iu":
-        raise ValueError(
-            f"array {key!r} of {path} is {rows.dtype}; expected row numbers. Replace the file."
-        )
-    in_order = np.sort(rows, axis=1)
-    is_bad = (in_order[:, 0] < 0) | (in_order[:, -1] >= n)
-    is_bad |= (in_order[:, 1:] == in_order[:, :-1]).any(axis=1)
-    if is_bad.any():
-        first = int(is_bad.argmax())
-        raise ValueError(
-            f"{key}[{first}] of {path} compares the rows {tuple(rows[first].tolist())}; expected "
-            f"different ones from 0 to {n - 1}. Replace the file."
-        )
-    return rows.astype(np.intp)
+    """Return row numbers as intp, checked: all exist and differ within each tuple."""
+    size = rows.shape[1]
+    check = check_pairs if size == 2 else check_comparisons
+    try:
+        index = as_index(rows, (size,), name=key, n_points=n, points="rows of X")
+        check(index, name=key)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{path}: {error}. Replace the file.") from error
+    return index
 
 
 def _check_people(meta: dict[str, NDArray], n_people: int, path: Path) -> None:

@@ -25,9 +25,12 @@ import scipy.sparse as sp
 from frobmetric.core import Equal, FrobeniusSDP, Sparse
 from frobmetric.manifold.certificate import certify_unfolding
 from frobmetric.manifold.graph import neighbor_graph
-from frobmetric.manifold.methods.dual import gram_problem
-from frobmetric.manifold.methods.lowrank import feasible, principal_axes
-from frobmetric.manifold.methods.program import UnfoldingProgram
+from frobmetric.manifold.methods.program import (
+    UnfoldingProgram,
+    feasible,
+    gram_problem,
+    principal_axes,
+)
 from frobmetric.sdp.sdpa import write_sdpa
 
 from ..sdp_rivals import SDP_RIVALS, RivalFailed
@@ -69,7 +72,7 @@ class Formulation:
     def _embedded(self, answer, graph, n_components):
         program = UnfoldingProgram(graph)
         Y = coordinates(program, answer.X.ravel()[: graph.n_points**2])  # without the slacks
-        spectrum = np.diag(program.gram(Y))
+        spectrum = np.diag(program.scatter(Y))
         proven = self.prove(program, Y, -answer.y[: program.n_edges])
         return Embedded(
             embedding=Y[graph.point_of, :n_components],
@@ -102,7 +105,7 @@ def prove_inequalities(program, Y, w):
 
 def prove_equalities(program, Y, w):
     """A bound, and how far the answer is from keeping the distances: no scaling mends that."""
-    return certify_unfolding(program, Y, w, "eq")
+    return certify_unfolding(program, Y, w, "equal")
 
 
 def coordinates(program, X):

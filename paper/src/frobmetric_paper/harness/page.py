@@ -1,168 +1,129 @@
-"""A page of headings, text, tables and figures, written as Markdown and as HTML."""
+"""Pages: Markdown from a template, tables and figures; HTML from that Markdown."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
-from html import escape
+from html import escape as escape_html
+from string import Template
 
 from frobmetric._atomic import replacing
+from frobmetric._extras import require
 
 STYLE = """
 body { max-width: 62rem; margin: 2rem auto; padding: 0 1rem; font: 1rem/1.5 sans-serif; }
 table { border-collapse: collapse; margin: 1rem 0; }
-caption { text-align: left; padding-bottom: 0.4rem; color: #444; }
-th, td { padding: 0.25rem 0.7rem; border-bottom: 1px solid #ccc; text-align: right; }
-th:first-child, td:first-child, th.text, td.text { text-align: left; }
-figure { margin: 1.5rem 0; }
+th, td { padding: 0.25rem 0.7rem; border-bottom: 1px solid #ccc; text-align: left; }
 img { max-width: 100%; height: auto; }
-figcaption { color: #444; }
 pre { background: #f3f3f3; padding: 0.7rem; overflow-x: auto; }
 """
+SMALL = (
+    "This is the small version, which shows in minutes whether everything works: few samples, and "
+    "no parameter is chosen. None of its numbers can be compared with the paper's."
+)
 
 
-@dataclass(frozen=True)
-class Heading:
-    """A title; level 1 is that of the page."""
-
-    text: str
-    level: int = 2
-
-    def markdown(self):
-        return f"{'#' * self.level} {_plain(self.text)}"
-
-    def html(self):
-        return f"<h{self.level}>{escape(self.text)}</h{self.level}>"
+def escape(text):
+    """Return text on one line in which Markdown finds nothing to interpret."""
+    return re.sub(r"([\\`*_\[\]<>|#&])", r"\\\1", " ".join(text.split()))
 
 
-@dataclass(frozen=True)
-class Paragraph:
-    """Some sentences."""
-
-    text: str
-
-    def markdown(self):
-        return _plain(self.text)
-
-    def html(self):
-        return f"<p>{escape(self.text)}</p>"
-
-
-@dataclass(frozen=True)
-class Code:
-    """Lines to type."""
-
-    text: str
-
-    def markdown(self):
-        return "\n".join(f"    {line}" for line in self.text.splitlines())
-
-    def html(self):
-        return f"<pre>{escape(self.text)}</pre>"
-
-
-@dataclass(frozen=True)
-class Figure:
-    """A file beside the page, and what it shows."""
-
-    file: str
-    caption: str
-
-    def markdown(self):
-        return f"![{_plain(self.caption)}]({self.file})\n\n{_plain(self.caption)}"
-
-    def html(self):
-        alt = escape(self.caption)
-        return (
-            f'<figure><img src="{escape(self.file)}" alt="{alt}">'
-            f"<figcaption>{alt}</figcaption></figure>"
-        )
-
-
-@dataclass(frozen=True)
-class Table:
-    """Rows of strings below a header; `texts` are the columns of words, others hold numbers."""
-
-    header: list[str]
-    rows: list[list[str]]
-    caption: str = ""
-    texts: tuple[str, ...] = field(default=())
-
-    def markdown(self):
-        edge = ["---" if name in (self.header[0], *self.texts) else "--:" for name in self.header]
-        lines = [_line(map(_plain, self.header)), _line(edge)]
-        lines += [_line(map(_plain, row)) for row in self.rows]
-        return "\n".join([_plain(self.caption), "", *lines] if self.caption else lines)
-
-    def html(self):
-        head = "".join(self._cell("th", name, name) for name in self.header)
-        rows = [
-            "".join(self._cell("td", *pair) for pair in zip(self.header, row, strict=True))
-            for row in self.rows
-        ]
-        body = "".join(f"<tr>{row}</tr>\n" for row in rows)
-        caption = f"<caption>{escape(self.caption)}</caption>" if self.caption else ""
-        return f"<table>{caption}<thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody></table>"
-
-    def _cell(self, tag, name, text):
-        kind = ' class="text"' if name in self.texts else ""
-        return f"<{tag}{kind}>{escape(text)}</{tag}>"
-
-
-def write_page(folder, title, blocks):
-    """Write index.md and index.html.
+def table(header, rows, caption="", texts=()):
+    """Return a table in Markdown.
 
     Parameters
     ----------
-    folder : Path
-    title : str
-    blocks : list of Heading, Paragraph, Code, Figure or Table
-
-    Returns
-    -------
-    tuple of 2 Paths
+    header : list of str
+    rows : list of lists of str
+    caption : str
+        Paragraph above the table.
+    texts : tuple of str
+        Columns of text; the first one is text, all others hold numbers.
     """
-    blocks = [Heading(title, 1), *blocks]
-    contents = {
-        "index.md": "\n\n".join(block.markdown() for block in blocks) + "\n",
-        "index.html": _html(title, blocks),
-    }
-    for name, content in contents.items():
-        with replacing(folder / name) as file:
-            file.write(content.encode())
-    return tuple(folder / name for name in contents)
-
-
-def _html(title, blocks):
-    body = "\n".join(block.html() for block in blocks)
-    return (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape(title)}</title>\n<style>{STYLE}</style>\n</head>\n"
-        f"<body>\n{body}\n</body>\n</html>\n"
-    )
-
-
-def _plain(text):
-    """Text in which Markdown finds nothing to interpret, on one line."""
-    one_line = " ".join(text.split())
-    return re.sub(r"([\\`*_\[\]<>|#&])", r"\\\1", one_line)
+    edge = ["---" if name in (header[0], *texts) else "--:" for name in header]
+    lines = [_line(map(escape, header)), _line(edge)]
+    lines += [_line(map(escape, row)) for row in rows]
+    return "\n".join([escape(caption), "", *lines] if caption else lines)
 
 
 def _line(cells):
     return f"| {' | '.join(cells)} |"
 
 
-def colophon(results, settings, command):
-    """How a page was made: the command, its settings, the machines of its cells."""
-    machines = {
-        _one_line(cell.machine) for result in results for cell in result.cells if cell.machine
-    }
-    yield Heading("How this was made")
-    yield Code(command)
-    yield Paragraph(", ".join(f"{name}: {value}" for name, value in settings.items()) + ".")
-    yield from (Paragraph(machine) for machine in sorted(machines))
+def figure(folder, file, caption):
+    """Return a figure with its caption in Markdown; empty if the folder does not have the file."""
+    if not (folder / file).is_file():
+        return ""
+    return f"![{escape(caption)}]({file})\n\n{escape(caption)}"
 
 
-def _one_line(machine):
-    return ", ".join(f"{name}: {value}" for name, value in machine.items()) + "."
+def colophon(command, settings, machines):
+    """Return how a page was made: command, settings, machines of its cells."""
+    texts = [f"{', '.join(f'{name}: {value}' for name, value in settings.items())}.", *machines]
+    return "\n\n".join([f"    {command}", *map(escape, texts)])
+
+
+def fill(template, values):
+    r"""Fill a template in Markdown in which `$name` stands for one of the values.
+
+    A paragraph whose placeholders are all empty is left out, and so is a whole section, from its
+    heading to the next one of its level.
+
+    Parameters
+    ----------
+    template : str
+    values : dict of str
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> fill("# Title\n\n$first\n\n## Part\n\nA table:\n\n$second", {"first": "1", "second": ""})
+    '# Title\n\n1\n'
+    """
+    blocks = re.split(r"\n\s*\n", template.strip())
+    kept, place = [], 0
+    while place < len(blocks):
+        end = _section_end(blocks, place)
+        names = re.findall(r"\$(\w+)", "\n".join(blocks[place:end]))
+        if names and not any(values[name] for name in names):
+            place = end
+            continue
+        kept.append(Template(blocks[place]).substitute(values))
+        place += 1
+    return "\n\n".join(kept) + "\n"
+
+
+def _section_end(blocks, place):
+    """Return the place behind a block, or behind the whole section if it is a heading."""
+    level = _level(blocks[place])
+    later = range(place + 1, len(blocks))
+    if not level:
+        return place + 1
+    return next((i for i in later if 0 < _level(blocks[i]) <= level), len(blocks))
+
+
+def _level(block):
+    """Return the level of a heading; 0 of other blocks."""
+    return len(re.match("#*", block)[0])
+
+
+def write_page(folder, markdown):
+    """Write index.md and index.html; return the path of the latter."""
+    contents = {"index.md": markdown, "index.html": _html(markdown)}
+    for name, content in contents.items():
+        with replacing(folder / name) as file:
+            file.write(content.encode())
+    return folder / "index.html"
+
+
+def _html(markdown):
+    parser = require("markdown_it", "cli").MarkdownIt("commonmark", {"html": False})
+    title = re.sub(r"\\(.)", r"\1", markdown.partition("\n")[0].lstrip("# "))
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{escape_html(title)}</title>\n<style>{STYLE}</style>\n</head>\n"
+        f"<body>\n{parser.enable('table').render(markdown)}</body>\n</html>\n"
+    )

@@ -1,1 +1,407 @@
-"""lfw"""
+"""Experiment with faces: choices on View 1, ten folds of View 2, a table, other methods."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import product
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+
+from ..data.pairs import load_faces
+from ..harness import formatting, task
+from ..harness.run import coordinate_search, n_tries
+from ..harness.task import NOT_RUN, as_json, checksum
+from .faces import MAIN, VARIANTS, Images, Recipe, view1, view2
+from .methods import FROB, METHODS, NEIGHBORS, Method, Setup, decide, score
+from .report import DIMENSIONS, FIGURES, N_TRIPLETS, FaceResults, rule_name
+
+#: Parts of the experiment in the order of work; the choices that a part needs are made with it.
+PARTS = ("choice", "folds", "table", "methods")
+#: Significant digits of a score that are kept.
+DIGITS = 6
+
+
+# Tasks and cells
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task(task.Task):
+    """A method learned from one split of the pairs.
+
+    Attributes
+    ----------
+    split, variant : str
+    recipe, parameters : str
+        Those of the setup, as JSON.
+    neighbors : str
+        Numbers of neighbours of marginalised k-NN, as JSON.
+    n_parts : int
+        Number of parts of the training pairs, for thresholds.
+    """
+
+    split: str
+    variant: str
+    recipe: str
+    parameters: str
+    neighbors: str
+    n_parts: int
+
+    @property
+    def place(self):
+        return f"{self.split}-{self.variant}"
+
+    @property
+    def where(self):
+        recipe = self.setup.recipe
+        size = f"{recipe.n_dimensions}-D, {recipe.n_triplets:,} triplets"
+        return f"{self.split}, {self.variant}: {size}"
+
+    @property
+    def setup(self):
+        return Setup.from_texts(self.recipe, self.parameters)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell(task.Cell):
+    """Result of one method in one split.
+
+    Attributes
+    ----------
+    rules : dict
+        Name of a rule -> result of `decide`.
+    n_held_out, n_test : int
+        Number of pairs that thresholds are from, and of test pairs.
+    same : str
+        A digit for each test pair, 1 if it shows one person.
+    scores : dict
+        Name of a rule -> scores of the test pairs.
+    """
+
+    task_type: ClassVar = Task
+    unsaved: ClassVar = ("machine", "same", "scores")
+
+    rules: dict = field(default_factory=dict)
+    n_held_out: int = 0
+    n_test: int = 0
+    same: str = ""
+    scores: dict = field(default_factory=dict)
+
+    @property
+    def summary(self):
+        rule = max(self.rules, key=lambda rule: self.rules[rule]["held_out"])
+        accuracy = formatting.percent(100 * self.rules[rule]["accuracy"])
+        return f"{accuracy} % by {rule_name(rule)}   {formatting.seconds(self.seconds)}"
+
+    def share_right(self, rule):
+        """Return the share that a rule decides right of held-out and test pairs together.
+
+        Choices on View 1 are made by it: its test pairs alone are too few.
+        """
+        result = self.rules[rule]
+        right = self.n_held_out * result["held_out"] + self.n_test * result["accuracy"]
+        return right / (self.n_held_out + self.n_test)
+
+    @property
+    def best_share_right(self):
+        """The largest `share_right` of all rules, by which a setup is chosen."""
+        return max(map(self.share_right, self.rules))
+
+
+def measure(method, setup, task, images, split, limit):
+    """Return the fields of the cell of a task.
+
+    The method learns from all training pairs, by which test pairs are scored; and once more for
+    each part of them, from the others, by which that part is scored: thresholds are from there.
+
+    Parameters
+    ----------
+    method : Method
+    setup : Setup
+    task : Task
+    images : Images
+    split : PairSplit
+    limit : float
+        Seconds for each fit.
+
+    Returns
+    -------
+    dict
+    """
+    neighbors, n_parts = json.loads(task.neighbors), task.n_parts
+    W, fitted = method.map(images, split, setup, limit, task.threads)
+    scores = score(W, split, split.test, neighbors)
+    n_triplets = max(1, round((1 - 1 / n_parts) * setup.recipe.n_triplets))
+    fewer, held_out, same = setup.changed({"n_triplets": n_triplets}), [], []
+    for part in split.parts(n_parts):
+        W, _ = method.map(images, part, fewer, limit, task.threads)
+        held_out.append(score(W, part, part.test, neighbors))
+        same.append(part.test.same)
+    same = np.concatenate(same)
+    together = {rule: np.concatenate([each[rule] for each in held_out]) for rule in scores}
+    return {
+        "remark": fitted.detail.get("remark", ""),
+        "rules": {
+            rule: decide(values, split.test.same, together[rule], same)
+            for rule, values in scores.items()
+        },
+        "n_held_out": len(same),
+        "n_test": len(split.test.same),
+        "same": "".join("01"[int(each)] for each in split.test.same),
+        "scores": {
+            rule: [float(f"{value:.{DIGITS}g}") for value in values]
+            for rule, values in scores.items()
+        },
+        "seconds": float(fitted.seconds),
+        "detail": as_json(fitted.detail),
+    }
+
+
+# The experiment
+
+
+@dataclass(frozen=True)
+class FaceExperiment:
+    """Plan of the experiment.
+
+    Attributes
+    ----------
+    recipe : Recipe
+        The recipe with which every choice begins.
+    methods : tuple of Method
+        FrobMetric is the last one.
+    folds : tuple of int
+        Folds of View 2.
+    variants : tuple of str
+    dimensions, n_triplets : tuple of int
+        Columns and rows of the table.
+    neighbors : tuple of int
+        Numbers of neighbours of marginalised k-NN to choose from.
+    n_parts : int
+        Number of parts of the training pairs, for thresholds.
+    quick : bool
+    pictures : bool
+        Whether to draw some triplets.
+    data : path, optional
+        Folder of the data files; by default the environment variable ``FROBMETRIC_DATA``.
+    """
+
+    name: ClassVar = "lfw"
+    template: ClassVar = Path(__file__).with_name("page.md")
+    cell_type: ClassVar = Cell
+    figures: ClassVar = tuple(FIGURES)
+
+    recipe: Recipe = field(default_factory=Recipe)
+    methods: tuple[Method, ...] = tuple(METHODS.values())
+    folds: tuple[int, ...] = tuple(range(10))
+    variants: tuple[str, ...] = tuple(VARIANTS)
+    dimensions: tuple[int, ...] = DIMENSIONS
+    n_triplets: tuple[int, ...] = N_TRIPLETS
+    neighbors: tuple[int, ...] = NEIGHBORS
+    n_parts: int = 5
+    quick: bool = False
+    pictures: bool = False
+    data: Path | None = None
+
+    def methods_of(self, variant):
+        """Return the methods that are run in a variant: only FrobMetric in the second one."""
+        return [each for each in self.methods if variant == MAIN or each.name == FROB.name]
+
+    @property
+    def places(self):
+        """(number of triplets, dimensions) of each place of the table."""
+        return [(count, d) for d in self.dimensions for count in self.n_triplets]
+
+    def n_cells(self, parts):
+        """Return the number of cells of some parts, if every method gives an answer."""
+        others = [name for name in self.variants if name != MAIN]
+        tries = {method.name: n_tries(method.search) for method in self.methods}
+        first = sum(tries.values()) if needs_all_choices(parts) else tries[FROB.name]
+        count = first + len(others) * tries[FROB.name]
+        rows = set()  # of cells in the main variant: those of the table may be the chosen ones
+        if "table" in parts:
+            rows |= {(FROB.name, *place) for place in product(self.n_triplets, self.dimensions)}
+        if "folds" in parts or "methods" in parts:
+            rows.add((FROB.name, self.recipe.n_triplets, self.recipe.n_dimensions))
+        if "methods" in parts:
+            rows |= {(name,) for name in tries if name != FROB.name}
+        return count + len(self.folds) * (len(rows) + len(others) * ("folds" in parts))
+
+    def conduct(self, runner, *, only=()):
+        """Run some parts, all if `only` is empty; of others what is stored is found.
+
+        A method that gives no answer within the limit on View 1 or in a fold is not tried in
+        further ones.
+
+        Returns
+        -------
+        FaceResults
+        """
+        parts = only or PARTS
+        runner.n_cells = self.n_cells(parts)
+        try:
+            faces = load_faces("lfw", folder=self.data)
+        except (OSError, ValueError) as error:
+            return FaceResults(self, left_out={"lfw": str(error)})
+        return _Work(self, runner, faces).run(parts)
+
+    def load(self, data):
+        """Return the results that results.json holds."""
+        cells = [Cell.from_dict(values) for values in data["cells"]]
+        left_out = {"lfw": data["left_out"]} if data["left_out"] else {}
+        return FaceResults(self, data["sizes"], cells, left_out, data["curves"])
+
+
+def needs_all_choices(parts):
+    """Return whether these parts need the choices for the other methods."""
+    return "choice" in parts or "methods" in parts
+
+
+#: Methods of the small version, which take seconds; it chooses nothing.
+QUICK_METHODS = ("euclid", "whitened", "within", "frob")
+
+
+def experiment(*, quick=False, pictures=False, data=None):
+    """Return the experiment, of the paper's size or small; see `FaceExperiment`."""
+    if not quick:
+        return FaceExperiment(pictures=pictures, data=data)
+    return FaceExperiment(
+        replace(Recipe(), n_dimensions=100, n_triplets=3_000),
+        tuple(replace(METHODS[name], search={}) for name in QUICK_METHODS),
+        folds=(0, 1),
+        variants=(MAIN,),
+        dimensions=(100,),
+        n_triplets=(3_000,),
+        n_parts=3,
+        quick=True,
+        pictures=pictures,
+        data=data,
+    )
+
+
+class _Work:
+    """Run of an experiment: collects cells by task."""
+
+    def __init__(self, plan, runner, faces):
+        self.plan, self.runner, self.faces = plan, runner, faces
+        self.images, self.splits, self.cells = Images(faces.X), {}, {}
+        pairs = (faces.view1_train, faces.view1_test, faces.view2)
+        arrays = [array for each in pairs for array in (each.index, each.same)]
+        self.data = checksum(faces.X, faces.person, faces.view2_fold, *arrays)
+
+    def run(self, parts):
+        for variant in self.plan.variants:
+            for method in self.plan.methods_of(variant):
+                is_wanted = method.name == FROB.name or needs_all_choices(parts)
+                self._choose(method, variant, is_wanted)
+        for variant in self.plan.variants:
+            self._fill([self._row(FROB, variant)], "folds" in parts)
+        row = self._row(FROB, MAIN)
+        places = [
+            replace(row, setup=row.setup.changed({"n_triplets": count, "n_dimensions": d}))
+            for count, d in self.plan.places
+        ]
+        self._fill(places, "table" in parts)
+        self._fill([self._row(each, MAIN) for each in self.plan.methods], "methods" in parts)
+        return self.results
+
+    @property
+    def results(self):
+        return FaceResults(self.plan, self._sizes(), list(self.cells.values()))
+
+    def _split(self, number, variant):
+        """Return View 1 for None, or a fold of View 2."""
+        key = number, variant
+        if key not in self.splits:
+            make = view1 if number is None else partial(view2, number=number)
+            self.splits[key] = make(self.faces, variant=variant)
+        return self.splits[key]
+
+    def _sizes(self):
+        return [
+            {
+                "split": split.name,
+                "variant": variant,
+                "training pairs": len(split.train.same),
+                "test pairs": len(split.test.same),
+                "known images": len(split.known),
+                "known people": len(set(split.identity.tolist())),
+            }
+            for variant in self.plan.variants
+            for split in (self._split(None, variant), self._split(self.plan.folds[0], variant))
+        ]
+
+    def _choose(self, method, variant, is_wanted):
+        """Search the setup of a method on View 1; a first one without an answer ends it."""
+        split, answers = self._split(None, variant), []
+
+        def evaluate(values):
+            setup = method.setup(self.plan.recipe, values)
+            cell = self._cell(method, setup, split, self.plan.neighbors, is_wanted)
+            answers.extend(task.done([cell]))
+            return -cell.best_share_right if cell.is_done else None, bool(answers)
+
+        coordinate_search(method.search, evaluate)
+
+    def _row(self, method, variant):
+        method = next(each for each in self.plan.methods if each.name == method.name)
+        choice = self.results.choice(method.name, variant)
+        row = _Row(method, variant, choice.setup, choice.neighbors)
+        if choice.best is None:
+            first = choice.tries[0]
+            return replace(row, outcome=first.outcome, remark=first.remark)
+        return row if choice.is_complete else replace(row, outcome="skipped", remark=NOT_RUN)
+
+    def _fill(self, rows, is_wanted):
+        """Fill rows fold by fold, since what PCA finds in one is used by all rows."""
+        over = {}
+        for number in self.plan.folds:
+            for place, row in enumerate(rows):
+                cell = self._fold_cell(row, number, is_wanted, over.get(place, ""))
+                if cell.outcome in ("limit", "missing"):
+                    over.setdefault(place, f"{cell.remark} in {cell.task.split}")
+
+    def _fold_cell(self, row, number, is_wanted, reason):
+        split = self._split(number, row.variant)
+        if row.outcome:
+            job = self._task(row.method, row.setup, split, row.neighbors)
+            skipped = self.runner.skipped(job, row.method.label, row.remark, row.outcome)
+            return self.cells.setdefault(job, skipped)
+        return self._cell(row.method, row.setup, split, row.neighbors, is_wanted, reason)
+
+    def _cell(self, method, setup, split, neighbors, is_wanted, reason=""):
+        job = self._task(method, setup, split, neighbors)
+        if job in self.cells and self.cells[job].remark != NOT_RUN:
+            return self.cells[job]
+        work = partial(measure, method, setup, job, self.images, split, self.runner.limit)
+        self.cells[job] = self.runner.cell(
+            job, method.label, work, is_wanted=is_wanted, reason=reason
+        )
+        return self.cells[job]
+
+    def _task(self, method, setup, split, neighbors):
+        return Task(
+            split=split.name,
+            variant=split.variant,
+            method=method.name,
+            **setup.to_texts(),
+            neighbors=json.dumps(list(neighbors)),
+            n_parts=self.plan.n_parts,
+            threads=self.runner.threads,
+            data=self.data,
+        )
+
+
+@dataclass(frozen=True)
+class _Row:
+    """A method with a setup, fold after fold; `outcome` and `remark` if it cannot run."""
+
+    method: Method
+    variant: str
+    setup: Setup
+    neighbors: list[int]
+    outcome: str = ""
+    remark: str = ""

@@ -1,4 +1,4 @@
-"""The methods that are compared on faces: what each is given, and what is chosen for it."""
+"""Methods that are compared on faces, what is chosen for each, and rules that decide pairs."""
 
 from __future__ import annotations
 
@@ -7,64 +7,76 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
+from sklearn.metrics import roc_auc_score
+from sklearn.preprocessing import normalize
 
 from frobmetric.metric.triplets import mine_triplets
+from frobmetric.neighbors import MarginalizedKNN, best_threshold
 
 from ..rivals import boost, frob, lmnn, lmnn_matrix
 from ..rivals.fitted import Fitted
 from ..rivals.from_pairs import ITML, LDML
-from ..rivals.rival import Rival, named
-from .recipe import Recipe
+from ..rivals.rival import Rival
+from .faces import Recipe
 
-#: Names of what a recipe says; all other parameters are the program's own.
+#: Parameters that a recipe has; all others belong to the program.
 IN_RECIPE = frozenset(item.name for item in fields(Recipe))
-
-#: Triplets that a cell keeps, as rows of images.
+#: Number of triplets that a cell keeps, as rows of images.
 N_EXAMPLES = 6
+#: Start of the names of rules that count neighbours; their number follows.
+COUNTING = "mknn-"
+#: Numbers of neighbours to choose from.
+NEIGHBORS = (20, 50, 100, 150, 200)
 
 
 @dataclass(frozen=True)
 class Setup:
-    """What a method is run with.
+    """Parameters of a method.
 
     Attributes
     ----------
     recipe : Recipe
     parameters : dict
-        Of the program, beside what the recipe says.
+        Parameters of the program beside those of the recipe.
     """
 
     recipe: Recipe
     parameters: Mapping = field(default_factory=dict)
 
     def changed(self, values):
-        """The same with other values: a dictionary of fields of the recipe and of parameters."""
+        """Return the setup with other values of fields of the recipe and of parameters."""
         recipe = {name: value for name, value in values.items() if name in IN_RECIPE}
-        own = {name: value for name, value in values.items() if name not in IN_RECIPE}
-        return Setup(replace(self.recipe, **recipe), {**self.parameters, **own})
+        others = {name: value for name, value in values.items() if name not in IN_RECIPE}
+        return Setup(replace(self.recipe, **recipe), {**self.parameters, **others})
+
+    def to_texts(self):
+        """Return recipe and parameters as JSON."""
+        return {
+            "recipe": self.recipe.to_text(),
+            "parameters": json.dumps(dict(self.parameters), sort_keys=True),
+        }
 
     @classmethod
     def from_texts(cls, recipe, parameters):
-        """That of a task."""
         return cls(Recipe.from_text(recipe), json.loads(parameters))
 
 
 @dataclass(frozen=True)
 class Method:
-    """A way to a space in which faces are compared.
+    """Method that learns a space in which faces are compared.
 
     Attributes
     ----------
     name, label : str
     learn : callable
-        (images, split, setup, limit, threads) -> Fitted, the map being one of their vectors.
+        (images, split, setup, limit, threads) -> Fitted, a map of the images' vectors.
     changes : mapping
-        What its recipe has in place of the common one.
+        Fields of its recipe that differ from the common one.
     given : mapping
-        Parameters of its program that are not chosen.
+        Fixed parameters of its program.
     search : mapping
-        What is chosen on View 1: name -> values, that to begin with first. Several names with
-        spaces between them are chosen together.
+        Parameters to choose on View 1: name -> values, the first one to begin with. Several names
+        with spaces between them are chosen together.
     """
 
     name: str
@@ -74,38 +86,30 @@ class Method:
     given: Mapping = field(default_factory=dict)
     search: Mapping = field(default_factory=dict)
 
-    @property
-    def n_tries(self):
-        """Setups that its search tries."""
-        return 1 + sum(len(values) - 1 for values in self.search.values())
-
-    def first(self, recipe):
-        """The setup that its search begins with."""
-        start = Setup(replace(recipe, **self.changes), self.given)
-        for names, values in self.search.items():
-            start = start.changed(named(names, values[0]))
-        return start
+    def setup(self, recipe, values):
+        """Return the setup with these values of its search."""
+        return Setup(replace(recipe, **self.changes), self.given).changed(values)
 
     def map(self, images, split, setup, limit, threads):
-        """The images in the learned space, and the `Fitted` that led there."""
+        """Return the images in the learned space, and the Fitted that maps them."""
         fitted = self.learn(images, split, setup, limit, threads)
         return fitted.transform(images.vectors(split, setup.recipe)), fitted
 
 
 def _nothing(images, split, setup, limit, threads):
-    """The vectors as they are: the recipe says all."""
+    """Return the identity: the recipe says all."""
     return Fitted(np.eye(images.vectors(split, setup.recipe).shape[1]), 0.0)
 
 
 def _from_triplets(rival, names):
-    """Learns from triplets; `names` are what its program takes of the recipe."""
+    """Learn from triplets; `names` are the fields of the recipe that the program takes."""
 
     def learn(images, split, setup, limit, threads):
-        own = {name: getattr(setup.recipe, name) for name in names} | dict(setup.parameters)
+        values = {name: getattr(setup.recipe, name) for name in names} | dict(setup.parameters)
         triplets = images.triplets(split, setup.recipe)
         Z = images.vectors(split, setup.recipe)
         fitted = rival.fit(
-            Z[split.known], triplets=triplets, parameters=own, limit=limit, threads=threads
+            Z[split.known], triplets=triplets, parameters=values, limit=limit, threads=threads
         )
         rows = np.linspace(0, len(triplets) - 1, N_EXAMPLES).astype(int)
         shown = split.known[triplets[rows]].tolist()
@@ -129,7 +133,7 @@ def _from_pairs(rival: Rival):
 
 
 def _from_labels(rival: Rival):
-    """Learns from the images of people who have several."""
+    """Learn from the images of people who have several."""
 
     def learn(images, split, setup, limit, threads):
         rows, Z = split.has_another, images.vectors(split, setup.recipe)
@@ -145,14 +149,14 @@ def _from_labels(rival: Rival):
 
 
 def _matrix_from_labels(rival: Rival):
-    """Learns from triplets of the images of people who have several."""
+    """Learn from triplets of the images of people who have several."""
 
     def learn(images, split, setup, limit, threads):
         rows, Z = split.has_another, images.vectors(split, setup.recipe)
         X, y = Z[split.known][rows], split.identity[rows]
         triplets = mine_triplets(X, y, n_neighbors=1, n_impostors=3, warn_small=False)
-        own = {"C": setup.recipe.C} | dict(setup.parameters)
-        return rival.fit(X, triplets=triplets, parameters=own, limit=limit, threads=threads)
+        values = {"C": setup.recipe.C} | dict(setup.parameters)
+        return rival.fit(X, triplets=triplets, parameters=values, limit=limit, threads=threads)
 
     return learn
 
@@ -174,7 +178,7 @@ WITHIN = Method(
     PLAIN | {"space": "within"},
     search=SIZES | {"shrink": (0.1, 0.3, 0.03)},
 )
-# C means as much in one space as in another only after it was tried: each has its own first one
+# a value of C means something else in each space, so each begins with its own
 FROB = Method(
     "frob",
     "FrobMetric",
@@ -193,7 +197,7 @@ FROB = Method(
         "prior": (None, "identity"),
     },
 )
-# What the paper says: descriptors as they are, PCA and nothing else
+# as the paper says: descriptors as they are, PCA and nothing else
 PAPER = Method(
     "frob_paper",
     "FrobMetric, the paper's recipe",
@@ -201,7 +205,7 @@ PAPER = Method(
     PLAIN | {"root": False, "space": "identity", "shrink": 0.0},
     search={"C": (1e4, 1e3, 1e5), "n_neighbors": (5, 30)},
 )
-# Above 200 dimensions a fit takes minutes
+# above 200 dimensions a fit takes minutes
 BOOST = Method(
     "boost",
     "BoostMetric",
@@ -230,7 +234,7 @@ LMNN_MATRIX = Method(
     given={"pull": 1 / 3, "max_iter": 10_000},
     search={"C": (1e3, 1e2, 1e4), "n_dimensions": (200, 100, 400)},
 )
-#: All of them by name, in the order of the page.
+#: All methods by name, in the order of the page.
 METHODS = {
     method.name: method
     for method in (
@@ -246,3 +250,66 @@ METHODS = {
         FROB,
     )
 }
+
+
+# Rules
+
+
+def score(W, split, pairs, neighbors=NEIGHBORS):
+    """Return scores of pairs by each rule: the higher, the more alike.
+
+    Marginalised k-NN counts neighbours among the known images. The more images are known, the
+    rarer do neighbours of two images show one person: the probability is multiplied by their
+    number, or a threshold from fewer images would be too high.
+
+    Parameters
+    ----------
+    W : ndarray of shape (n_images, n_dimensions)
+        Images in the learned space.
+    split : PairSplit
+        Its known images are the reference of marginalised k-NN; their mean is the origin of
+        cosines, and their mean squared distance from it the unit of distances.
+    pairs : FacePairs
+        Pairs of people that are not known.
+    neighbors : tuple of int
+
+    Returns
+    -------
+    dict of ndarrays of shape (n_pairs,)
+    """
+    W = W - W[split.known].mean(axis=0)
+    size = np.sqrt(np.square(W[split.known]).sum(axis=1).mean())
+    W = W / size if size else W
+    first, second = W[pairs.index[:, 0]], W[pairs.index[:, 1]]
+    scores = {
+        "distance": -np.square(first - second).sum(axis=1),
+        "cosine": (normalize(first) * normalize(second)).sum(axis=1),
+    }
+    for k in neighbors:
+        model = MarginalizedKNN(n_neighbors=k).fit(W[split.known], split.identity)
+        scores[f"{COUNTING}{k}"] = len(split.known) * model.pair_score(W[pairs.index])
+    return scores
+
+
+def decide(scores, same, held_out, held_out_same):
+    """Evaluate a rule with the best threshold for pairs that were not learned from.
+
+    Parameters
+    ----------
+    scores, held_out : ndarrays
+        Scores of the test pairs, and of held-out training pairs.
+    same, held_out_same : bool ndarrays
+
+    Returns
+    -------
+    dict
+        "accuracy": share of test pairs decided right; "area" below their ROC; "threshold": scores
+        from here on are called one person; "held_out": share of held-out pairs decided right.
+    """
+    threshold, _ = best_threshold(held_out, np.where(held_out_same, 1, -1))
+    return {
+        "accuracy": float(np.mean((scores >= threshold) == same)),
+        "area": float(roc_auc_score(same, scores)),
+        "threshold": threshold,
+        "held_out": float(np.mean((held_out >= threshold) == held_out_same)),
+    }

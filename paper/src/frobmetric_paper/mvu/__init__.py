@@ -1,1 +1,376 @@
-"""mvu"""
+"""Experiments with maximum variance unfolding, each also in a small version."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+from scipy.spatial.distance import pdist
+from sklearn.datasets import make_swiss_roll
+
+from frobmetric.manifold.graph import neighbor_graph, require_connected
+from frobmetric.manifold.quality import neighborhood_quality
+
+from ..data.labelled import load_pictures
+from ..embedders import CSDP_ORIGINAL, CSDP_WELL_POSED, EXACT, ISOMAP, LLE, perturbed
+from ..embedders.ours import TOL
+from ..harness import formatting, task
+from ..harness.task import NOT_RUN, checksum
+from .report import FIGURES, UnfoldingResults
+from .spread import EVENNESS, at_unit_scale, local_spread
+
+#: Numbers of points of the time measurement.
+SIZES = (100, 200, 400, 800, 1100, 2000)
+
+
+# Tasks and cells
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task(task.Task):
+    """Embedding of one set of points.
+
+    Attributes
+    ----------
+    part : str
+        Name of the part of the experiment.
+    n : int
+        Number of points.
+    n_neighbors : int
+    """
+
+    part: str
+    n: int
+    n_neighbors: int
+
+    @property
+    def place(self):
+        return f"{self.part}-{self.n}"
+
+    @property
+    def where(self):
+        return f"{self.part}, n = {self.n}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell(task.Cell):
+    """Result of one method on one set of points.
+
+    Attributes
+    ----------
+    objective, certificate : optional
+        Those of `Embedded`.
+    embedding : list of lists, optional
+        A row for each point.
+    measures : dict
+        Result of `measure`; "perturbation" too if the problem is perturbed.
+    """
+
+    task_type: ClassVar = Task
+    unsaved: ClassVar = ("machine", "embedding")
+
+    objective: float | None = None
+    certificate: dict | None = None
+    embedding: list | None = None
+    measures: dict = field(default_factory=dict)
+
+    @property
+    def is_certified(self):
+        return self.is_done and self.certificate["relative_gap"] <= TOL
+
+    @property
+    def summary(self):
+        return formatting.seconds(self.seconds)
+
+    @property
+    def points(self):
+        """The embedding as an array."""
+        return np.array(self.embedding)
+
+
+def measure(X, Y, n_neighbors):
+    """Measure the quality of an embedding.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, n_features)
+    Y : ndarray of shape (n, n_components)
+    n_neighbors : int
+
+    Returns
+    -------
+    dict
+        "alstd", "aled", "alcd" and "gscd" of Y at unit scale; "area" under R_NX; "mean_b_nx", the
+        mean of B_NX over all sizes of neighbourhoods.
+    """
+    spread = local_spread(at_unit_scale(Y), n_neighbors)
+    quality = neighborhood_quality(X, Y)
+    return {name: float(getattr(spread, name)) for name in EVENNESS} | {
+        "area": quality.area,
+        "mean_b_nx": float(quality.b_nx.mean()),
+    }
+
+
+def perturbation(spectrum, sigma):
+    """Return the size of the Frobenius term relative to the variance, |X|^2 / (2 sigma tr X)."""
+    return float(np.square(spectrum).sum() / (2 * sigma * np.sum(spectrum)))
+
+
+# Data
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """Points to embed, with what a figure of them needs.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n, n_features)
+    color : ndarray of shape (n,)
+        Position of each point on the manifold, as far as it is known: an angle, or its number.
+    color_name : str
+        Meaning of the colour.
+    picture_shape : tuple of 2 ints, optional
+        Height and width, if rows of X are pictures.
+    is_path : bool
+        Whether consecutive points are neighbours on a curve.
+    """
+
+    X: np.ndarray
+    color: np.ndarray
+    color_name: str
+    picture_shape: tuple[int, int] | None = None
+    is_path: bool = False
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Size of the points, without which a number for sigma means nothing.
+
+    Attributes
+    ----------
+    n_samples, n_features, n_edges : int
+    diameter : float
+        Largest distance.
+    mean_squared_edge : float
+        Mean squared distance of neighbours.
+    variance : float
+        sum_i |x_i - mean|^2, which an unfolding can only raise.
+    """
+
+    n_samples: int
+    n_features: int
+    n_edges: int
+    diameter: float
+    mean_squared_edge: float
+    variance: float
+
+    @classmethod
+    def of(cls, X, n_neighbors):
+        """Return the Scale of points, whose neighbour graph has to be connected."""
+        graph = neighbor_graph(X, n_neighbors)
+        require_connected(graph, X, n_neighbors)
+        return cls(
+            *X.shape,
+            len(graph.edges),
+            float(pdist(X).max()),
+            float(graph.squared.mean()),
+            float(np.square(X - X.mean(axis=0)).sum()),
+        )
+
+
+def rolls(*sizes):
+    """Return swiss rolls of scikit-learn with random_state=0, the smallest first."""
+    made = (make_swiss_roll(n, random_state=0) for n in sorted(sizes))
+    return [Points(X, angle, "angle on the roll") for X, angle in made]
+
+
+def pictures(name, every, folder=None, is_path=False):
+    """Return every second, third ... picture of a data set."""
+    data = load_pictures(name, folder=folder)
+    numbers = np.arange(0, len(data.X), every)
+    return [Points(data.X[numbers], numbers, "number of the picture", data.shape, is_path)]
+
+
+# The experiment
+
+
+@dataclass(frozen=True)
+class Part:
+    """Part of the experiment: some methods, each on some sets of points.
+
+    Attributes
+    ----------
+    name, title : str
+    n_neighbors : int
+    sigma : float
+        Parameter of the perturbed problem.
+    points : callable
+        () -> list of Points, the smallest set first.
+    n_sets : int
+        Number of these sets.
+    embedders : tuple of Embedder, optional
+        By default those of the figures of embeddings.
+    """
+
+    name: str
+    title: str
+    n_neighbors: int
+    sigma: float
+    points: Callable[[], list[Points]]
+    n_sets: int = 1
+    embedders: tuple = ()
+
+    def __post_init__(self):
+        ours = perturbed(self.sigma), EXACT, CSDP_ORIGINAL, CSDP_WELL_POSED
+        if not self.embedders:
+            methods = ours if self.name == "time" else (ISOMAP, LLE, *ours)
+            object.__setattr__(self, "embedders", methods)
+
+    @property
+    def paper_names(self):
+        """The paper's names of its methods, by ours."""
+        return {method.name: method.paper_name for method in self.embedders}
+
+
+def plan(*, quick=False, data=None):
+    """Return the parts of the experiment, of the paper's size or small."""
+    every, every_face = (4, 30) if quick else (1, 1)
+    views = partial(pictures, "teapots", every, data, is_path=True)
+    faces = partial(pictures, "frey_faces", every_face, data)
+    roll = partial(rolls, 80 if quick else 500)
+    sizes = (30, 60) if quick else SIZES
+    return (
+        Part("swiss_roll", "Swiss roll", 6, 1e5, roll),
+        Part("teapots", "Teapots", 6, 1e10, views),
+        Part("teapots_3", "Teapots with three neighbours", 3, 1e10, views),
+        Part("faces", "Frey faces", 5, 1e10, faces),
+        Part("time", "Time against n", 6, 1e2, partial(rolls, *sizes), len(sizes)),
+    )
+
+
+@dataclass(frozen=True)
+class PartResult:
+    """Result of a part: cells in the order of points, then methods; or a reason without any."""
+
+    part: Part
+    points: list[Points] = field(default_factory=list)
+    scales: list[Scale] = field(default_factory=list)
+    cells: list[Cell] = field(default_factory=list)
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class UnfoldingExperiment:
+    """All parts of the experiment."""
+
+    name: ClassVar = "mvu"
+    template: ClassVar = Path(__file__).with_name("page.md")
+    cell_type: ClassVar = Cell
+    figures: ClassVar = tuple(f"{part}_{kind}.png" for part, kind in FIGURES)
+
+    parts: tuple[Part, ...]
+    quick: bool = False
+
+    def conduct(self, runner, *, only=()):
+        """Run the chosen parts, all if `only` is empty; find what is stored of the others.
+
+        A method that needs more than the limit on some points is not tried on more points.
+
+        Returns
+        -------
+        UnfoldingResults
+        """
+        names = only or [part.name for part in self.parts]
+        wanted = [part.name for part in self.parts if part.name in names]
+        runner.n_cells = sum(
+            part.n_sets * len(part.embedders) for part in self.parts if part.name in wanted
+        )
+        results = [
+            _run_part(runner, part, part.name in wanted)
+            for part in self.parts
+            if part.name in wanted or runner.store.has_some(part.name)
+        ]
+        shown = [
+            result
+            for result in results
+            if result.part.name in wanted or any(cell.is_done for cell in result.cells)
+        ]
+        return UnfoldingResults(shown, self.parts)
+
+    def load(self, data):
+        """Return the results that results.json holds, without points."""
+        parts, cells = {part.name: part for part in self.parts}, {}
+        for values in data["cells"]:
+            cell = Cell.from_dict(values)
+            cells.setdefault(cell.task.part, []).append(cell)
+        results = [
+            PartResult(
+                parts[each["name"]],
+                scales=[Scale(**scale) for scale in each["scales"]],
+                cells=cells.get(each["name"], []),
+                reason=each["left_out"],
+            )
+            for each in data["parts"]
+        ]
+        return UnfoldingResults(results, self.parts)
+
+
+def experiment(*, quick=False, data=None):
+    """Return the experiment, of the paper's size or small; `data` is the folder of data files."""
+    return UnfoldingExperiment(plan(quick=quick, data=data), quick)
+
+
+def _run_part(runner, part, is_wanted):
+    if runner.interrupted and not runner.store.has_some(part.name):
+        return PartResult(part, reason=NOT_RUN)
+    try:
+        points = part.points()
+        scales = [Scale.of(each.X, part.n_neighbors) for each in points]
+    except (OSError, ValueError) as error:
+        return PartResult(part, reason=str(error))
+    except KeyboardInterrupt:
+        runner.interrupted = True
+        return PartResult(part, reason="interrupted while its points were read")
+    cells, over = [], {}
+    for each in points:
+        for embedder in part.embedders:
+            cell = _run_method(runner, part, embedder, each.X, is_wanted, over)
+            cells.append(cell)
+    return PartResult(part, points, scales, cells)
+
+
+def _run_method(runner, part, embedder, X, is_wanted, over):
+    """Return the cell of a method; `over` has the methods over the limit, with the size."""
+    job = Task(
+        part=part.name,
+        method=embedder.name,
+        n=len(X),
+        n_neighbors=part.n_neighbors,
+        threads=runner.threads,
+        data=checksum(X),
+    )
+    name = embedder.name
+    reason = f"> {runner.limit:g} s at n = {over[name]}" if name in over else ""
+    work = partial(_embed, part, embedder, X, runner.limit, runner.threads)
+    cell = runner.cell(job, embedder.label, work, is_wanted=is_wanted, reason=reason)
+    if cell.outcome == "limit":
+        over.setdefault(name, len(X))
+    return cell
+
+
+def _embed(part, embedder, X, limit, threads):
+    """Return the fields of the cell of a method."""
+    answer = embedder.embed(X, part.n_neighbors, 2, limit, threads)
+    measures = measure(X, answer.embedding, part.n_neighbors)
+    if embedder.paper_name == "FrobMetric":
+        measures["perturbation"] = perturbation(answer.spectrum, part.sigma)
+    names = ("seconds", "objective", "certificate", "remark")
+    return {name: getattr(answer, name) for name in names} | {
+        "embedding": answer.embedding.tolist(),
+        "measures": measures,
+    }

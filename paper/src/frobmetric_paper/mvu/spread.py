@@ -1,4 +1,4 @@
-"""Where the points of an embedding spread to, and how evenly: local principal directions."""
+"""Local spread of an embedding: its principal directions, and how evenly they vary."""
 
 from __future__ import annotations
 
@@ -13,18 +13,20 @@ from frobmetric.manifold.quality import Space
 
 #: Distances that moves of points by less than this, relative to the embedding, make equal are ties.
 TIE = 2.0**-40
+#: Measures of evenness, by the names of `LocalSpread`.
+EVENNESS = ("alstd", "aled", "alcd", "gscd")
 
 
 @dataclass(frozen=True)
 class LocalSpread:
-    """The principal spread directions of an embedding, and four numbers on their evenness.
+    """Principal spread directions of an embedding, and four numbers on their evenness.
 
     OUR RECONSTRUCTION: the names come from the literature on embedding quality, whose formulas
     we could not obtain. Compare these numbers with each other, not with published ones.
 
     The neighbourhood of i is i itself and its k nearest points. With l_i the root of the largest
-    eigenvalue of its covariance (over k, as of a sample) and p_i the unit eigenvector, and with
-    the standard deviation (over k), the range and the mean over the j of the neighbourhood::
+    eigenvalue of its covariance (divided by k) and p_i the unit eigenvector, and with the standard
+    deviation (divided by k), the range and the mean over the j of the neighbourhood::
 
         STD_i = std_j l_j      ED_i = max_j l_j − min_j l_j      CD_i = mean_j |p_i · p_j|
 
@@ -94,7 +96,7 @@ class LocalSpread:
 
 
 def local_spread(Y, n_neighbors=6):
-    """The local spread directions of an embedding and how evenly they vary.
+    """Return the local spread directions of an embedding and how evenly they vary.
 
     Parameters
     ----------
@@ -143,8 +145,15 @@ def local_spread(Y, n_neighbors=6):
     )
 
 
+def at_unit_scale(Y):
+    """Return the embedding, centred, with a mean squared distance of 1 from its mean."""
+    Y = Y - Y.mean(axis=0)
+    size = np.sqrt(np.square(Y).sum(axis=1).mean())
+    return Y / size if size else Y
+
+
 def nearest_neighbors(space, n_neighbors):
-    """The nearest points around each but itself, by distance and then by index.
+    """Return the nearest other points of each, by distance and then by index.
 
     Returns
     -------
@@ -155,7 +164,7 @@ def nearest_neighbors(space, n_neighbors):
 
 
 def _principal_directions(hoods):
-    """Roots of the eigenvalues of each covariance, falling, and the eigenvectors as rows."""
+    """Return roots of the eigenvalues of each covariance, falling, and eigenvectors as rows."""
     centred = hoods - hoods.mean(axis=1, keepdims=True)
     _, singular, directions = np.linalg.svd(centred, full_matrices=False)
     largest = np.abs(directions).argmax(axis=2)[..., None]

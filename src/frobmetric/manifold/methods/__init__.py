@@ -1,1 +1,249 @@
-"""How unfolding problems are solved."""
+"""Solve an unfolding: `solve_unfolding` scales a graph, calls a method by name and certifies.
+
+A method is a function (program, start, monitor) -> (Y, w): feasible coordinates and the
+multipliers of the edges. The monitor has the history and the reason why the run ended.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..._parameters import InvalidParameterError
+from ...core.threads import one_thread
+from ...solvers.monitor import Monitor
+from ..certificate import UnfoldingCertificate, certify_unfolding, make_certificate
+from ..sparse.spectrum import smallest_eigenpairs
+from .dual import dual
+from .equal import equal
+from .lowrank import lowrank
+from .program import UnfoldingProgram, principal_axes
+
+__all__ = ["CONSTRAINTS", "SOLVERS", "Unfolding", "solve_unfolding", "stack"]
+
+#: Ways to keep the distances between neighbours.
+CONSTRAINTS = ("at_most", "equal")
+#: Number of columns of the start.
+START_RANK = 4
+#: Rank from which on, with a Frobenius term, the whole Gram matrix is cheaper.
+HIGH_RANK = 12
+#: Number of steps in the coordinates after which "auto" changes to the Gram matrix.
+MAX_LOWRANK_STEPS = 200
+#: Noise in the start, relative to a typical distance: no column may be exactly zero.
+NOISE = 1e-2
+#: Share of the variance below which an axis is rounding.
+NEGLIGIBLE = 1e-12
+#: Space between components, relative to the widest one.
+SPACE = 0.1
+#: Statuses of several components together: the first of these that one of them has.
+STATUSES = ("interrupted", "stopped", "stalled", "max_iter", "optimal")
+
+
+def _auto(program, start, monitor):
+    """Solve in the coordinates, unless a Frobenius term calls for many of them."""
+    if np.isinf(program.sigma):
+        return lowrank(program, start, monitor)
+    if not _has_high_rank(program):
+        limits = {"max_rank": HIGH_RANK, "max_steps": MAX_LOWRANK_STEPS}
+        result = lowrank(program, start, monitor, **limits)
+        if monitor.status != "stalled":
+            return result
+        monitor.status = ""
+    return dual(program, start, monitor)
+
+
+def _has_high_rank(program):
+    """Return whether sigma, which no eigenvalue exceeds, is small beside a bound of their sum."""
+    second = smallest_eigenpairs(program, 1 / program.squared, 1, tol=1e-3)[0][0]
+    return HIGH_RANK * program.sigma < program.n_edges / second
+
+
+#: Every method for constraints="at_most" by name.
+SOLVERS = {"auto": _auto, "lowrank": lowrank, "dual": dual}
+
+
+@dataclass(frozen=True)
+class Unfolding:
+    """Certified solution of an unfolding problem, in the units of its graph.
+
+    `Y` has the coordinates of the points along their principal axes and `eigenvalues` the variance
+    along each; `w` has the multipliers of the edges, or is None with landmarks. The other fields
+    are those of `frobmetric.Solution`.
+    """
+
+    Y: np.ndarray
+    w: np.ndarray | None
+    eigenvalues: np.ndarray
+    certificate: UnfoldingCertificate
+    status: str
+    history: list
+    n_iter: int
+
+
+def solve_unfolding(
+    graph,
+    *,
+    sigma=np.inf,
+    constraints="at_most",
+    solver="auto",
+    tol=1e-5,
+    max_iter=1000,
+    callback=None,
+):
+    """Unfold a connected graph.
+
+    Parameters
+    ----------
+    graph : NeighborGraph
+    sigma : float
+        Weight of the Frobenius term; infinity leaves it out.
+    constraints : {"at_most", "equal"}
+    solver : str
+        Name in `SOLVERS`.
+    tol : float
+        Relative gap at which the run ends.
+    max_iter : int
+        Largest number of steps.
+    callback : callable, optional
+        Called with each `Step`; a true return value ends the run.
+
+    Returns
+    -------
+    Unfolding
+    """
+    method = _method(sigma, constraints, solver)
+    if graph.n_points == 1:
+        return _single_point()
+    largest = graph.squared.max()
+    unit = largest * (graph.squared / largest).mean()  # the sum may overflow
+    with np.errstate(over="ignore"):  # a sigma that overflows has no effect
+        relative_sigma = sigma / unit
+    program = UnfoldingProgram(replace(graph, squared=graph.squared / unit), relative_sigma)
+    report = None if callback is None else lambda step: callback(_in_units(step, unit))
+    monitor = Monitor(tol, max_iter, report)
+    with one_thread():
+        Y, w = method(program, _start(program), monitor)
+        Y, variance = _main_axes(program, Y)
+        try:
+            proof = certify_unfolding(program, Y, w, constraints)
+        except KeyboardInterrupt:  # the embedding must not be lost
+            monitor.status = "interrupted"
+            proof = certify_unfolding(program, Y, None, constraints)
+    if np.isinf(_times(proof.primal, unit)):
+        raise ValueError(
+            "the variance of the embedding overflows in float64; divide X by a constant so that "
+            "distances are near 1"
+        )
+    return Unfolding(
+        Y=Y * np.sqrt(unit),
+        w=w,
+        eigenvalues=variance * unit,
+        certificate=make_certificate(
+            proof.primal * unit, _times(proof.dual, unit), proof.violation
+        ),
+        status=monitor.status,
+        history=[_in_units(step, unit) for step in monitor.history],
+        n_iter=monitor.n_steps,
+    )
+
+
+def _method(sigma, constraints, solver):
+    if solver == "dual" and (np.isinf(sigma) or constraints == "equal"):
+        given = "no sigma" if np.isinf(sigma) else "constraints='equal'"
+        raise InvalidParameterError(
+            f"solver='dual' needs a sigma and constraints='at_most', but there is {given}; use "
+            "solver='auto'"
+        )
+    return equal if constraints == "equal" else SOLVERS[solver]
+
+
+def _single_point():
+    """Return the unfolding of a point without neighbours."""
+    proof = make_certificate(0.0, 0.0, 0.0)
+    return Unfolding(np.zeros((1, 0)), np.zeros(0), np.zeros(0), proof, "optimal", [], 0)
+
+
+def _start(program):
+    """Return the smoothest functions on the graph, with a little noise, as coordinates."""
+    rank = min(START_RANK, program.n_points - 1)
+    values, vectors = smallest_eigenpairs(program, 1 / program.squared, rank, tol=1e-3)
+    Y = vectors / np.sqrt(values)
+    noise = np.random.default_rng(0).standard_normal(Y.shape)
+    Y += NOISE * program.differences(Y).std() * noise
+    if np.isinf(program.sigma):
+        return Y
+    scatter = program.scatter(Y)  # scale Y to the best objective
+    return Y * np.sqrt(program.sigma * np.trace(scatter) / (scatter**2).sum())
+
+
+def _main_axes(program, Y):
+    """Return the principal axes of Y that have a variance, largest first, and the variances.
+
+    The farthest point of each axis is positive.
+    """
+    Y = principal_axes(program, Y)
+    variance = np.diag(program.scatter(Y))
+    order = np.argsort(-variance, kind="stable")  # equal ones are sorted up to rounding only
+    order = order[variance[order] > NEGLIGIBLE * variance.sum()]
+    Y, variance = Y[:, order], variance[order]
+    farthest = np.abs(Y).argmax(axis=0)
+    return Y * np.sign(Y[farthest, np.arange(Y.shape[1])]), variance
+
+
+def _in_units(step, unit):
+    return step._replace(
+        primal=_times(step.primal, unit), dual=_times(step.dual, unit), gap=_times(step.gap, unit)
+    )
+
+
+def _times(number, unit):
+    """Return the product, infinity where it overflows."""
+    with np.errstate(over="ignore"):
+        return np.float64(number) * unit
+
+
+def stack(graph, labels, parts):
+    """Join the unfoldings of all components to one, side by side along the first axis.
+
+    Parameters
+    ----------
+    graph : NeighborGraph
+    labels : ndarray of shape (n_points,)
+        Component of each point.
+    parts : list of Unfolding
+        One for each component.
+
+    Returns
+    -------
+    Unfolding
+    """
+    if len(parts) == 1:
+        return parts[0]
+    rank = max(1, *(part.Y.shape[1] for part in parts))
+    Y, eigenvalues, right = np.zeros((graph.n_points, rank)), np.zeros(rank), 0.0
+    space = SPACE * max(np.ptp(part.Y[:, :1], axis=0).max(initial=0.0) for part in parts)
+    edge_label, w = labels[graph.edges[:, 0]], np.zeros(len(graph.edges))
+    for label, part in enumerate(parts):
+        inside = labels == label
+        Y[inside, : part.Y.shape[1]] = part.Y
+        if label:
+            Y[inside, 0] += right - Y[inside, 0].min()
+        right = Y[inside, 0].max() + space
+        eigenvalues[: part.Y.shape[1]] += part.eigenvalues
+        if part.w is not None:
+            w[edge_label == label] = part.w
+    proofs = [part.certificate for part in parts]
+    return Unfolding(
+        Y=Y,
+        w=w if all(part.w is not None for part in parts) else None,
+        eigenvalues=eigenvalues,
+        certificate=make_certificate(
+            sum(proof.primal for proof in proofs),
+            sum(proof.dual for proof in proofs),
+            max(proof.violation for proof in proofs),
+        ),
+        status=min((part.status for part in parts), key=STATUSES.index),
+        history=[step for part in parts for step in part.history],
+        n_iter=sum(part.n_iter for part in parts),
+    )

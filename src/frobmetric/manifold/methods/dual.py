@@ -1,69 +1,224 @@
-"""Maximum variance unfolding through its dual, for the Gram matrix of the samples.
+"""Maximum variance unfolding by an interior-point method on the dual of the paper's problem.
 
-The Gram matrix is dense, and every step decomposes it: for a Frobenius term that keeps many of its
-eigenvalues. The weaker that term, the more steps it takes.
+With a Frobenius term the dual is a problem in the multipliers alone, one for each edge:
+
+    minimise over w >= 0:   D(w) = bᵀw + sigma/2 ‖(J - L_w)_+‖²_F
+
+Its gradient is the slack b - A(X) of X = sigma (J - L_w)_+, which takes one eigen-decomposition.
+Along the path w_e slack_e = mu every slack is positive, so X is feasible and mu times the number
+of edges is the gap. Each step solves (D'' + diag(c/w)) dw = mu/w - slack by conjugate gradients,
+where c are the slacks that the method aims at; D'' is never formed.
+
+The Gram matrix X is dense and every step decomposes it, so this method is for a Frobenius term
+that keeps many eigenvalues. The weaker the term, the more steps it takes.
 """
 
 from __future__ import annotations
 
-from copy import copy
+from dataclasses import dataclass
 
 import numpy as np
-import scipy.sparse as sp
+from scipy.optimize import minimize_scalar
 
-from ...core import PSD, AtMost, FrobeniusSDP, Sparse
+from ...core.cg import conjugate_gradients
+from ...core.threads import one_thread
 from ..sparse.spectrum import proven_bound
-from .lowrank import Unfolded, feasible
-from .multipliers import is_proven, unfold_weights
+from .program import feasible, record, squares
 
-#: Without a Frobenius term: that many times the variance is a sigma to begin with, and what the
-#: last one may cost, with the gap left beside it, in tol.
-FIRST, COST, REST = 100.0, 0.2, 0.3
+#: Gap due to the first barrier, relative to the first bound.
+FIRST_GAP = 0.1
+#: Factor of the barrier parameter after a full step and after a shorter one.
+FULL_FACTOR, SHORT_FACTOR = 0.1, 0.2
+#: Length of a step after which the barrier parameter may decrease.
+LONG_STEP = 0.3
+#: Predicted gain of such a step, per edge and in units of the barrier parameter, at most.
+CENTRAL_GAIN = 1.0
+#: Gap due to the last barrier, in units of tol.
+LAST_GAP = 0.3
+#: Share of a multiplier that a step leaves to it.
+MIN_SHARE = 0.02
+#: Largest factor between c and mu / w.
+MAX_FACTOR = 1e3
+#: Relative accuracy of a step.
+ACCURACY = 0.02
+#: Largest number of products for one step.
+MAX_PRODUCTS = 500
+#: Share of the predicted descent that a step must reach.
+SUFFICIENT = 1e-4
+#: Step length below which a step counts as none.
+MIN_STEP = 1e-6
+#: Number of steps without a better bound from above or below after which the run ends.
+PATIENCE = 30
+#: Number of points from which products are in single precision: six digits, in half the time.
+SINGLE = 150
 
 
-def unfold_dual(program, tol=1e-5, max_iter=1000, callback=None):
-    """Solve the program for the Gram matrix of the samples.
+def dual(program, start, monitor):
+    """Maximise a program with a finite sigma through its dual.
 
-    Parameters and answer are those of `frobmetric.manifold.methods.lowrank.unfold`, without a start.
+    Parameters and return values are those of `frobmetric.manifold.methods.lowrank.lowrank`; the
+    start is ignored.
     """
-    solver = unfold_weights if np.isfinite(program.sigma) else _unfold_plain
-    return solver(program, tol, max_iter, callback)
+    with one_thread():
+        run = _Run(program, monitor)
+        try:
+            while not monitor.status:
+                run.advance()
+        except KeyboardInterrupt:
+            monitor.status = "interrupted"
+        return run.best_Y, run.best_w
 
 
-def _unfold_plain(program, tol, max_iter, callback):
-    """With two Frobenius terms that should not be there, whose problems the history tells of."""
-    near, found, history = copy(program), [], []
-    for times in (FIRST, max(FIRST, COST / tol)):
-        near.sigma = times * proven_bound(program, 1 / program.squared)
-        found.append(unfold_weights(near, REST * COST / times, max_iter - len(history), callback))
-        history += found[-1].history
-        if found[-1].status != "optimal":
-            break
-    Y = max((feasible(program, each.Y) for each in found), key=program.objective)
-    w = min((each.w for each in found), key=lambda w: proven_bound(program, w))
-    ended = found[-1].status.replace("optimal", "stalled")
-    status = "optimal" if is_proven(program, Y, w, tol) else ended
-    return Unfolded(Y, w, status, tuple(history), len(history))
+def _is_proven(program, Y, w, tol):
+    """Return whether w proves that a feasible Y is optimal."""
+    bound = proven_bound(program, w)
+    return bound - program.objective(Y) <= tol * bound < np.inf
 
 
-def gram_problem(program):
-    """Minimise -<I - q qᵀ, X> + |X|² / (2 sigma) with |y_i - y_j|² <= b_ij.
+@dataclass
+class _Run:
+    """State of a run: the iterate (w, c), the barrier parameter mu, the best of both sides."""
 
-    X is the Gram matrix of the points, each times the root of its mass, so that its Frobenius
-    norm is that of all samples; q is the constant vector, times those roots.
+    program: object
+    monitor: object
+    lower: float = -np.inf
+    upper: float = np.inf
+    n_idle: int = 0
+
+    def __post_init__(self):
+        self.w = _start(self.program)
+        self.here = GramPoint(self.program, self.w)
+        self._compare()
+        self.mu = FIRST_GAP * self.upper / len(self.w)
+        self.c = self.mu / self.w
+
+    def advance(self):
+        """Take one Newton step, update the best iterates, record the step."""
+        mu, w, c = self.mu, self.w, self.c
+        residual, stiffness = mu / w - self.here.slack, c / w
+        dw = Curvature(self.program, self.here).solve(residual, stiffness)
+        gain = float(residual @ dw)
+        t = self._move(dw, gain)
+        dc = mu / w - c - stiffness * dw
+        c, central = c + _max_step(c, dc) * dc, mu / self.w
+        self.c = np.clip(c, central / MAX_FACTOR, central * MAX_FACTOR)
+        self._compare()
+        self._record()
+        if t > LONG_STEP and gain < CENTRAL_GAIN * mu * len(w):
+            last = LAST_GAP * self.monitor.tol * self.upper / len(w)
+            self.mu = min(mu, max((FULL_FACTOR if t > 0.9 else SHORT_FACTOR) * mu, last))
+
+    def _move(self, dw, gain):
+        """Follow dw as far as signs and barrier objective allow; return the part of it taken."""
+        t, before = _max_step(self.w, dw), self._barrier_objective(self.here)
+        while t > MIN_STEP:
+            there = GramPoint(self.program, self.w + t * dw)
+            enough = before - SUFFICIENT * t * gain + 1e-12 * abs(before)
+            if self._barrier_objective(there) <= enough:
+                self.w, self.here = there.w, there
+                return t
+            t /= 2
+        return 0.0
+
+    def _barrier_objective(self, point):
+        return point.bound - self.mu * np.log(point.w).sum()
+
+    def _compare(self):
+        """Remember the multipliers and the coordinates if they are the best so far."""
+        self.n_idle += 1
+        Y = feasible(self.program, self.here.Y)
+        lower = self.program.objective(Y)
+        if lower > self.lower:
+            self.lower, self.best_Y, self.n_idle = lower, Y, 0
+        if self.here.bound < self.upper:
+            self.upper, self.best_w, self.n_idle = self.here.bound, self.w, 0
+
+    def _record(self):
+        """Record the step; a small gap counts only if counted eigenvalues prove it."""
+        tol = self.monitor.tol
+        is_small = self.upper - self.lower <= tol * self.upper
+        is_unproven = is_small and not _is_proven(self.program, self.best_Y, self.best_w, tol)
+        error = np.inf if is_unproven else 0.0
+        record(self.monitor, self.lower, self.upper, self.here.rank, error=error)
+        if self.n_idle >= PATIENCE:
+            self.monitor.status = self.monitor.status or "stalled"
+
+
+class GramPoint:
+    """X = sigma (J - L_w)_+ with the eigenvalues of J - L_w, and everything that follows from it.
+
+    `values` decrease; the last one is that of the constant vector, which is moved there.
+    `vectors` are scaled to Σ_i m_i v_i² = 1. `Y` has the Gram matrix X and lies along its
+    principal axes; `slack` is the gradient of D, and `bound` is D(w).
     """
-    root = np.sqrt(program.masses)
-    q = root / np.linalg.norm(root)
-    cost = np.outer(q, q) - np.eye(len(q))
-    rows = Sparse(_rows(program, root), PSD(len(q)))
-    return FrobeniusSDP(rows, AtMost(program.squared), cost, sigma=program.sigma)
+
+    def __init__(self, program, w):
+        self.w, root = w, np.sqrt(program.masses)
+        constant = root / np.linalg.norm(root)
+        flow = w[:, None] * program.differences(np.diag(1 / root))
+        laplacian = program.divergence(flow) / root[:, None]
+        beyond = 1 + 2 * laplacian.diagonal().max()  # all eigenvalues
+        S = np.eye(len(root)) - laplacian - beyond * np.outer(constant, constant)
+        values, vectors = np.linalg.eigh(S)
+        self.values, self.vectors = values[::-1], vectors[:, ::-1] / root[:, None]
+        self.rank = np.count_nonzero(values > len(root) * np.finfo(float).eps * abs(values).max())
+        positive = self.values[: self.rank]
+        self.Y = self.vectors[:, : self.rank] * np.sqrt(program.sigma * positive)
+        self.slack = program.squared - squares(program.differences(self.Y))
+        self.bound = float(program.squared @ w + program.sigma / 2 * (positive @ positive))
 
 
-def _rows(program, root):
-    """(e_i / √m_i - e_j / √m_j)(...)ᵀ of each edge, flattened."""
-    i, j, n = program.first, program.second, program.n_points
-    entries = [(1, i, i), (1, j, j), (-1, i, j), (-1, j, i)]
-    values = np.concatenate([sign / (root[a] * root[b]) for sign, a, b in entries])
-    columns = np.concatenate([a * n + b for _, a, b in entries])
-    rows = np.tile(np.arange(program.n_edges), len(entries))
-    return sp.csr_array((values, (rows, columns)), shape=(program.n_edges, n * n))
+class Curvature:
+    """Generalised second derivative of D at one point.
+
+    Its product with v is sigma A(P [Omega o (Pᵀ L_v P)] Pᵀ); Omega is 1, 0 and a quotient where
+    the signs of two eigenvalues are +, - and mixed. L_v P is needed for the positive ones only.
+    """
+
+    def __init__(self, program, point):
+        self.program, n, r = program, program.n_points, point.rank
+        self.kind = np.float32 if n >= SINGLE else np.float64
+        above, below = point.values[:r], point.values[r:, None]
+        share = above / (above - below)
+        U = program.differences(point.vectors)
+        plus, mixed = U[:, :r] ** 2, (U[:, r:] ** 2) @ share
+        self.diagonal = program.sigma * (plus.sum(1) ** 2 + 2 * (plus * mixed).sum(1))
+        self.omega = np.vstack([np.ones((r, r)), 2 * share]).astype(self.kind)
+        self.vectors = np.ascontiguousarray(point.vectors, dtype=self.kind)
+        self.edges = np.ascontiguousarray(U[:, :r], dtype=self.kind)
+
+    def apply(self, v):
+        """Return D'' v."""
+        size = np.abs(v).max() or 1.0  # single precision has a narrow range
+        flow = (v / size).astype(self.kind)[:, None] * self.edges
+        inner = self.vectors.T @ self.program.divergence(flow).astype(self.kind, copy=False)
+        moved = self.program.differences(self.vectors @ (self.omega * inner))
+        return self.program.sigma * size * np.einsum("ij,ij->i", moved, self.edges).astype(float)
+
+    def solve(self, right, stiffness):
+        """Solve (D'' + diag(stiffness)) x = right by conjugate gradients."""
+        return conjugate_gradients(
+            lambda x: self.apply(x) + stiffness * x,
+            right,
+            self.diagonal + stiffness,
+            accuracy=ACCURACY,
+            max_products=MAX_PRODUCTS,
+        ).x
+
+
+def _start(program):
+    """Return the multiple of 1/b with the best bound, among those with an eigenvalue near 1."""
+    w = program.squared.mean() / program.squared
+    values = 1 - GramPoint(program, w).values[:-1]  # the last one belongs to the constant vector
+
+    def bound(log_t):
+        below = np.maximum(0, 1 - np.exp(log_t) * values)
+        return np.exp(log_t) * (program.squared @ w) + program.sigma / 2 * (below**2).sum()
+
+    bounds = np.log([0.1 / values[-1], 10 / values[0]])
+    return np.exp(minimize_scalar(bound, bounds=bounds, method="bounded").x) * w
+
+
+def _max_step(x, dx):
+    """Return the length of the longest step along dx, at most 1, that leaves a share of each x."""
+    return min(1.0, (1 - MIN_SHARE) / max(float((-dx / x).max()), 1e-300))

@@ -3,136 +3,128 @@
     minimise over Y:  -objective(Y) / 2 + Σ_e (w_e h_e + ρ/2 h_e² / b_e),  h_e = (|d_e|² - b_e) / 2
 
 by Newton's method, after which w_e grows by ρ h_e / b_e, until the equations hold. The start is
-the unfolding with inequalities. Where many neighbours are neighbours of each other no multipliers
-are optimal, only ever larger ones ever better: the embedding then comes close to its equations
-and to its maximum, but the bound of that maximum stays some way above.
+the unfolding with inequalities. Where many neighbours are neighbours of each other, no multipliers
+are optimal: ever larger ones give ever better bounds. The embedding then comes close to its
+equations and to its maximum, but the bound of that maximum stays above by a small distance.
 """
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 
-from ...core.solution import Step
 from ...core.threads import one_thread
+from ...solvers.monitor import Monitor
 from ..sparse.spectrum import proven_bound, smallest_eigenpairs
-from .lowrank import Unfolded, principal_axes, unfold
-from .newton import NewtonSystem
+from .lowrank import lowrank
+from .program import NewtonSystem, principal_axes, record
 
-#: The tolerance of the unfolding that is the start.
-ROUGH = 1e-3
-#: The weight of the equations at first, relative to a typical multiplier, and its growth where
-#: they do not come closer by a factor of `PROGRESS`.
-PENALTY, GROWTH, PROGRESS = 100.0, 10.0, 0.5
-#: A run whose equations have become so much heavier will not find what it lacks.
-HEAVIEST = 1e10
-#: Steps of Newton's method for one set of multipliers.
-N_STEPS = 30
-#: Columns for the start beyond those of the rough unfolding: equations need more dimensions.
-SPARE = 3
+#: Tolerance of the unfolding with inequalities that is the start.
+START_TOL = 1e-3
+#: First penalty of the equations, relative to a typical multiplier.
+FIRST_PENALTY = 100.0
+#: Factor of the penalty after a round in which the equations came too little closer.
+PENALTY_FACTOR = 10.0
+#: Factor by which the error of the equations should decrease in a round.
+PROGRESS = 0.5
+#: Growth of the penalty after which the run ends as "stalled".
+MAX_GROWTH = 1e10
+#: Largest number of Newton steps in one round.
+MAX_STEPS = 30
+#: Number of columns added to the start: equations need more dimensions.
+EXTRA_COLUMNS = 3
 
 
-def unfold_equal(program, Y, tol=1e-5, max_iter=1000, callback=None):
-    """Maximise the program with |y_i - y_j|² = b_ij instead of at most.
+def equal(program, start, monitor):
+    """Maximise the program with |y_i - y_j|² = b_ij in place of the inequalities.
 
-    Parameters and answer are those of `frobmetric.manifold.methods.lowrank.unfold`; w may be negative.
-    "optimal" means that the equations hold, and the bound is met, up to `tol`.
+    Parameters and return values are those of `frobmetric.manifold.methods.lowrank.lowrank`; w may
+    be negative. The status is "optimal" if the equations hold, and the bound is met, up to `tol`.
     """
     with one_thread():
-        rough = unfold(program, Y, ROUGH, max_iter)
-        run = _Run(program, rough, tol, max_iter, callback)
+        rough = Monitor(START_TOL, monitor.max_iter)
+        run = _Run(program, *lowrank(program, start, rough), monitor)
         try:
             if rough.status == "interrupted":
                 raise KeyboardInterrupt
-            while not run.status:
+            while not monitor.status:
                 run.round()
         except KeyboardInterrupt:
-            run.status = "interrupted"
-    Y = principal_axes(program, run.Y)
-    return Unfolded(Y, run.best_w, run.status, tuple(run.history), len(run.history))
+            monitor.status = "interrupted"
+        return principal_axes(program, run.Y), run.best_w
 
 
 class _Run:
-    """One run: Y, the multipliers w and the weight of the equations."""
+    """State of a run: Y, the multipliers w, the penalty of the equations, the best bound."""
 
-    def __init__(self, program, rough, tol, max_iter, callback):
-        self.program, self.tol, self.max_iter, self.callback = program, tol, max_iter, callback
-        self.history, self.status, self._began = [], "", time.perf_counter()
+    def __init__(self, program, Y, w, monitor):
+        self.program, self.monitor = program, monitor
         typical = np.sqrt(program.squared.mean())
-        noise = np.random.default_rng(0).standard_normal((program.n_points, SPARE))
-        self.Y = program.centred(np.hstack([rough.Y, 1e-2 * typical * noise]))
-        self.w = self.best_w = rough.w
-        self.upper = proven_bound(program, rough.w)
-        self.penalty = PENALTY * np.median(np.abs(rough.w))
-        self.heaviest = HEAVIEST * self.penalty
-        self.error = self._violation()
+        noise = np.random.default_rng(0).standard_normal((program.n_points, EXTRA_COLUMNS))
+        self.Y = program.centred(np.hstack([Y, 1e-2 * typical * noise]))
+        self.w = self.best_w = w
+        self.upper = proven_bound(program, w)
+        self.penalty = FIRST_PENALTY * np.median(np.abs(w))
+        self.max_penalty = MAX_GROWTH * self.penalty
+        self.violation = self._violation()
 
     def round(self):
-        """Newton's method for the present multipliers, then new ones."""
-        for _ in range(N_STEPS):
-            arrived = self._step()
-            if arrived or self.status:
+        """Minimise by Newton's method for the present multipliers, then update them."""
+        for _ in range(MAX_STEPS):
+            has_converged = self._step()
+            if has_converged or self.monitor.status:
                 break
         self.w = self._weights(self.Y)
-        before, self.error = self.error, self._violation()
-        if self.error > PROGRESS * before:
-            self.penalty *= GROWTH
+        before, self.violation = self.violation, self._violation()
+        if self.violation > PROGRESS * before:
+            self.penalty *= PENALTY_FACTOR
         upper = proven_bound(self.program, self.w)
         if upper < self.upper:
             self.upper, self.best_w = upper, self.w
-        gap = abs(self.upper - self.program.objective(self.Y))
-        if self.error <= self.tol and gap <= self.tol * abs(self.upper) < np.inf:
-            self.status = "optimal"
-        elif not self.status and self.penalty > self.heaviest:
-            self.status = "stalled"
-        elif not self.status:
-            self._grow()
+        gap, tol = abs(self.upper - self.program.objective(self.Y)), self.monitor.tol
+        if self.violation <= tol and gap <= tol * abs(self.upper) < np.inf:
+            self.monitor.status = "optimal"
+        elif not self.monitor.status and self.penalty > self.max_penalty:
+            self.monitor.status = "stalled"
+        elif not self.monitor.status:
+            self._add_column()
 
-    def _misses(self, Y):
-        """(|d|² - b) / 2 of each edge."""
+    def _errors(self, Y):
+        """Return h = (|d|² - b) / 2 of each edge."""
         return -self.program.slack(self.program.differences(Y))
 
     def _violation(self):
-        return (2 * np.abs(self._misses(self.Y)) / self.program.squared).max()
+        return (2 * np.abs(self._errors(self.Y)) / self.program.squared).max()
 
     def _weights(self, Y):
-        return self.w + self.penalty * self._misses(Y) / self.program.squared
+        return self.w + self.penalty * self._errors(Y) / self.program.squared
 
     def _value(self, Y):
-        misses, b = self._misses(Y), self.program.squared
-        return self.program.objective(Y) / 2 - misses @ (self.w + self.penalty / 2 * misses / b)
+        errors, b = self._errors(Y), self.program.squared
+        return self.program.objective(Y) / 2 - errors @ (self.w + self.penalty / 2 * errors / b)
 
     def _step(self):
-        """One step; whether there is nothing left to gain."""
+        """Take one Newton step; return whether there is nothing left to gain."""
         program, d = self.program, self.program.differences(self.Y)
         weights = self._weights(self.Y)
-        gradient = program.slope(self.Y) - program.divergence(weights[:, None] * d)
+        gradient = program.half_gradient(self.Y) - program.divergence(weights[:, None] * d)
         newton = NewtonSystem(program, self.Y, weights, self.penalty / program.squared, d)
         dY, is_convex = newton.solve(gradient, 1e-3)
         gain, before, t = float((gradient * dY).sum()), self._value(self.Y), 1.0
         while self._value(self.Y + t * dY) < before + 1e-4 * t * gain and t > 1e-10:
             t *= 0.5
         self.Y = self.Y + t * dY
-        self._record()
-        return (is_convex and gain < 1e-2 * self.tol * abs(before)) or t <= 1e-10
+        primal = program.objective(self.Y)
+        # optimality is decided at the end of a round, once the multipliers are updated
+        record(self.monitor, primal, self.upper, self.Y.shape[1], error=np.inf)
+        is_small = gain < 1e-2 * self.monitor.tol * abs(before)
+        return (is_convex and is_small) or t <= 1e-10
 
-    def _grow(self):
-        """A new column where an eigenvalue shows that one is missing."""
+    def _add_column(self):
+        """Add a column where an eigenvalue shows that one is missing."""
         try:
             values, vectors = smallest_eigenpairs(self.program, self.w, self.Y.shape[1] + 1, 1e-4)
         except np.linalg.LinAlgError:
             return
-        if values[0] < 1 - self.tol:
+        if values[0] < 1 - self.monitor.tol:
             typical = np.sqrt(self.program.squared.mean())
             self.Y = np.hstack([self.Y, 1e-2 * typical * vectors[:, :1]])
-
-    def _record(self):
-        primal = self.program.objective(self.Y)
-        seconds = time.perf_counter() - self._began
-        gap = abs(self.upper - primal)
-        self.history.append(Step(primal, self.upper, gap, self.Y.shape[1], seconds))
-        if self.callback is not None and self.callback(self.history[-1]):
-            self.status = "stopped"
-        elif len(self.history) >= self.max_iter:
-            self.status = "max_iter"

@@ -2,29 +2,39 @@
 
     maximise   Σ_i m_i |y_i - ȳ|² - ‖X‖²_F / (2 sigma)    such that  |y_i - y_j|² <= b_ij
 
-over Y of shape (n_points, r), with X the Gram matrix of the centred samples; m_i samples coincide
-in point i. With sigma = inf and r large enough this is the exact problem, otherwise the paper's.
-With w_ij the multipliers and L_w the Laplacian of the graph weighted by them, a Y with
-(L_w - J) Y = 0, J = diag(m) - m mᵀ / Σm, is stationary.
+over Y of shape (n_points, r), where X is the Gram matrix of the centred samples and m_i samples
+coincide in point i. With sigma = inf this is the original problem, otherwise the paper's; it is
+exact if r is large enough. The multipliers w_ij of the constraints weigh the edges of the graph:
+with L_w the Laplacian of the weighted graph and J = diag(m) - m mᵀ / Σm, a Y is stationary for
+sigma = inf if (L_w - J) Y = 0.
 """
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import scipy.sparse as sp
 
+from ...core import PSD, AtMost, FrobeniusSDP, Sparse
+from ...core.cg import conjugate_gradients
 from ..sparse.cholesky import Elimination
+
+#: Largest number of products for one Newton step.
+MAX_PRODUCTS = 60
+#: Curvature along a direction, relative to the slope, below which the system is not convex.
+MIN_CURVATURE = 1e-10
 
 
 class UnfoldingProgram:
-    """The objective, the slacks and their derivatives; everything is linear in the edges.
+    """Objective, slacks and derivatives of the program; the cost of each is linear in the edges.
 
     Parameters
     ----------
     graph : NeighborGraph
-        Connected.
+        Connected graph.
     sigma : float
-        Infinity for the problem without the Frobenius term.
+        Weight of the Frobenius term; infinity leaves it out.
     """
 
     def __init__(self, graph, sigma=np.inf):
@@ -39,55 +49,61 @@ class UnfoldingProgram:
         self._sum_at_ends = abs(self._divergence)
 
     def differences(self, Y):
-        """y_i - y_j of each edge."""
+        """Return y_i - y_j of each edge."""
         return Y[self.first] - Y[self.second]
 
     def divergence(self, flow):
-        """The adjoint of `differences`: L_w Y is the divergence of w (y_i - y_j)."""
+        """Apply the adjoint of `differences`: L_w Y is the divergence of w (y_i - y_j)."""
         return self._divergence @ flow
 
     def slack(self, differences):
-        """(b - |y_i - y_j|²) / 2 of each edge."""
+        """Return (b - |y_i - y_j|²) / 2 of each edge."""
         return (self.squared - squares(differences)) / 2
 
+    def relative_squares(self, Y):
+        """Return |y_i - y_j|² / b of each edge."""
+        return squares(self.differences(Y)) / self.squared
+
     def centred(self, Y):
+        """Return Y less the mean of the samples."""
         return Y - (self.masses @ Y) / self.masses.sum()
 
-    def spread(self, V):
-        """J V."""
+    def mass_centred(self, V):
+        """Return J V."""
         return self.masses[:, None] * self.centred(V)
 
-    def gram(self, Y):
-        """Σ_i m_i (y_i - ȳ)(y_i - ȳ)ᵀ, whose eigenvalues are those of X."""
+    def scatter(self, Y):
+        """Return Σ_i m_i (y_i - ȳ)(y_i - ȳ)ᵀ, whose eigenvalues are the nonzero ones of X."""
         Y = self.centred(Y)
         return Y.T @ (self.masses[:, None] * Y)
 
     def objective(self, Y):
-        inner = self.gram(Y)
-        return np.trace(inner) - (inner**2).sum() / (2 * self.sigma)
+        """Return the variance less the Frobenius term."""
+        scatter = self.scatter(Y)
+        return np.trace(scatter) - (scatter**2).sum() / (2 * self.sigma)
 
-    def slope(self, Y):
-        """Half the gradient of the objective."""
-        return self.spread(Y) - self.spread(Y) @ self.gram(Y) / self.sigma
+    def half_gradient(self, Y):
+        """Return half the gradient of the objective."""
+        return self.mass_centred(Y) - self.mass_centred(Y) @ self.scatter(Y) / self.sigma
 
-    def curvature(self, Y):
-        """Half the second derivative of the objective, as a function of a direction."""
+    def half_hessian(self, Y):
+        """Return half the second derivative of the objective, as a function of a direction."""
         if np.isinf(self.sigma):
-            return self.spread
-        inner, spread = self.gram(Y), self.spread(Y)
+            return self.mass_centred
+        scatter, centred = self.scatter(Y), self.mass_centred(Y)
 
         def apply(V):
-            moved = self.spread(V)
+            moved = self.mass_centred(V)
             cross = Y.T @ moved
-            return moved - (moved @ inner + spread @ (cross + cross.T)) / self.sigma
+            return moved - (moved @ scatter + centred @ (cross + cross.T)) / self.sigma
 
         return apply
 
     def factor(self, weights, stiffness, differences):
-        """The factor of Σ_e (w_e I + k_e d_e d_eᵀ) ⊗ (e_i - e_j)(e_i - e_j)ᵀ, with one point held.
+        """Factor Σ_e (w_e I + k_e d_e d_eᵀ) ⊗ (e_i - e_j)(e_i - e_j)ᵀ, with one point held.
 
-        Its null space, the translations, is thereby given up; on right-hand sides that sum to 0
-        that changes the solution by a translation only.
+        Holding a point removes the null space, the translations. For right-hand sides that sum to
+        0 this changes the solution by a translation only.
         """
         blocks = (stiffness[:, None] * differences)[:, :, None] * differences[:, None, :]
         each = np.arange(differences.shape[1])
@@ -95,7 +111,7 @@ class UnfoldingProgram:
         return self._factor(blocks)
 
     def laplacian_factor(self, weights):
-        """The same of L_w alone, for one column."""
+        """Factor the Laplacian L_w, with one point held."""
         return self._factor(weights[:, None, None])
 
     def _factor(self, blocks):
@@ -112,18 +128,111 @@ class UnfoldingProgram:
         raise np.linalg.LinAlgError("the weighted Laplacian is not positive definite")
 
     def count_below(self, weights, level):
-        """How many eigenvalues of L_w v = λ diag(m) v are below a level, that of the constant
-        vector included.
+        """Count the eigenvalues of L_w v = λ diag(m) v below a level, with the constant vector's.
+
+        Raises
+        ------
+        numpy.linalg.LinAlgError
+            If an eigenvalue is too close to the level to be counted with certainty.
         """
         degree = self._sum_at_ends @ weights - level * self.masses
         return self.elimination.count_negative(degree[:, None, None], -weights[:, None, None])
 
 
+class NewtonSystem:
+    """Linear system of a Newton step in the coordinates.
+
+    Its matrix is Σ_e (w_e I + k_e d_e d_eᵀ) ⊗ (e_i - e_j)(e_i - e_j)ᵀ less half the second
+    derivative of the objective at Y. The sum, with |w| in place of w, is factored with the
+    sparsity of the graph and preconditions conjugate gradients.
+    """
+
+    def __init__(self, program, Y, w, stiffness, d):
+        self.program, self.w, self.stiffness, self.d = program, w[:, None], stiffness, d
+        self.half_hessian = program.half_hessian(Y)
+        self.factor = program.factor(np.abs(w), stiffness, d)
+
+    def apply(self, V):
+        """Return the product of the matrix with a direction V."""
+        dV = self.program.differences(V)
+        flow = self.w * dV + (self.stiffness * dots(self.d, dV))[:, None] * self.d
+        return self.program.divergence(flow) - self.half_hessian(V)
+
+    def solve(self, right, accuracy):
+        """Solve for a right-hand side, and return whether the system looked convex on the way.
+
+        A direction along which it is not convex ends the iteration, and the solution follows it.
+        """
+        result = conjugate_gradients(
+            self.apply,
+            right,
+            lambda residual: self.program.centred(self.factor.solve(residual)),
+            accuracy=accuracy,
+            max_products=MAX_PRODUCTS,
+            min_curvature=MIN_CURVATURE,
+        )
+        if result.direction is None:
+            return result.x, True
+        bend = max(abs(result.curvature), 1e-3 * result.slope)
+        return result.x + result.slope / bend * result.direction, False
+
+
+def gram_problem(program):
+    """Write the program as a `FrobeniusSDP` in the Gram matrix, for solvers of general SDPs.
+
+    minimise -<I - q qᵀ, X> + |X|² / (2 sigma)  such that  |y_i - y_j|² <= b_ij,
+
+    where X is the Gram matrix of the points, each multiplied by the root of its mass, so that its
+    Frobenius norm is that of all samples; q is the unit vector of these roots.
+    """
+    root = np.sqrt(program.masses)
+    q = root / np.linalg.norm(root)
+    cost = np.outer(q, q) - np.eye(len(q))
+    rows = Sparse(_gram_rows(program, root), PSD(len(q)))
+    return FrobeniusSDP(rows, AtMost(program.squared), cost, sigma=program.sigma)
+
+
+def _gram_rows(program, root):
+    """Return (e_i / √m_i - e_j / √m_j)(...)ᵀ of each edge, flattened."""
+    i, j, n = program.first, program.second, program.n_points
+    entries = [(1, i, i), (1, j, j), (-1, i, j), (-1, j, i)]
+    values = np.concatenate([sign / (root[a] * root[b]) for sign, a, b in entries])
+    columns = np.concatenate([a * n + b for _, a, b in entries])
+    rows = np.tile(np.arange(program.n_edges), len(entries))
+    return sp.csr_array((values, (rows, columns)), shape=(program.n_edges, n * n))
+
+
+def feasible(program, Y):
+    """Shrink Y until it meets every constraint; for sigma = inf, also stretch it to the limit."""
+    longest = np.sqrt(program.relative_squares(Y).max())
+    return Y / (longest if np.isinf(program.sigma) else max(longest, 1.0))
+
+
+def principal_axes(program, Y):
+    """Centre Y and rotate it so that its columns are its principal axes, the widest first."""
+    Y = program.centred(Y)
+    return Y @ np.linalg.eigh(program.scatter(Y))[1][:, ::-1]
+
+
 def squares(differences):
-    """|d|² of each row."""
+    """Return |d|² of each row."""
     return dots(differences, differences)
 
 
 def dots(A, B):
-    """The inner product of each row of A with that of B."""
+    """Return the inner product of each row of A with the same row of B."""
     return np.einsum("ij,ij->i", A, B)
+
+
+def record(monitor, primal, dual, rank, *, error=0.0):
+    """Record a step with its two bounds, and with an error that adds to their relative gap."""
+    gap = abs(dual - primal)
+    relative_gap = gap / abs(dual) if 0 < abs(dual) < np.inf else np.inf
+    step = SimpleNamespace(
+        primal=primal,
+        dual=dual,
+        gap=gap,
+        point=SimpleNamespace(rank=rank),
+        error=max(error, relative_gap),
+    )
+    monitor.record(None, step)

@@ -1,1 +1,1 @@
-"""Sparse symmetric matrices on a graph."""
+"""Sparse symmetric matrices on a graph: elimination order, factors, inertia, eigenvalues."""

@@ -1,7 +1,7 @@
-"""Sparse matrices with a block of r x r for each point and each edge of a graph: their factors.
+"""Cholesky factors and inertia of sparse matrices with an r x r block per point and per edge.
 
-Each front of a nested dissection is a small dense matrix, which LAPACK eliminates; what that
-leaves on its border is added to the front's parent.
+Each front of a nested dissection is a small dense matrix. LAPACK eliminates its pivots, and the
+Schur complement on its border is added to the parent front.
 """
 
 from __future__ import annotations
@@ -13,18 +13,19 @@ from scipy.linalg import blas, lapack
 
 from .dissection import nested_dissection
 
-#: Pivots below this part of their front could have either sign ...
-UNCERTAIN = 1e-14
-#: ... and below this would spoil the rest of the elimination.
-UNSTABLE = 1e-9
+#: Size of a pivot, relative to its front, below which rounding may have changed its sign.
+MIN_PIVOT = 1e-14
+#: Size of a pivot below which the rest of the elimination would lose its accuracy.
+MIN_INNER_PIVOT = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
 class Factor:
-    """The inverse of the Cholesky factor L of a matrix A, front by front.
+    """Inverse of the Cholesky factor L of a matrix A, front by front.
 
-    Where L has the columns (L₁; L₂) of a front, its triangle and the rows of its border, `columns`
-    has (L₁⁻¹; -L₂ L₁⁻¹): one product with it eliminates a front, one with its transpose goes back.
+    Where a front has the columns (L₁; L₂) of L, its triangle and the rows of its border,
+    `columns` has (L₁⁻¹; -L₂ L₁⁻¹): one product with it is the forward substitution of a front,
+    one with its transpose the backward substitution.
     """
 
     order: np.ndarray
@@ -32,7 +33,7 @@ class Factor:
     columns: list[np.ndarray]
 
     def solve(self, B):
-        """A^-1 B, with B of shape (n_points, r)."""
+        """Return A^-1 B, with B of shape (n_points, r)."""
         X, r, starts, start = B[self.order], B.shape[1], [], 0
         for place, column in zip(self.places, self.columns, strict=True):
             stop = start + column.shape[1] // r
@@ -51,7 +52,7 @@ class Factor:
 
 
 class Elimination:
-    """The order in which the points of a graph are eliminated, for any matrix of its pattern.
+    """Elimination of the points of a graph, for any matrix with its sparsity.
 
     Parameters
     ----------
@@ -77,7 +78,7 @@ class Elimination:
         self.places = [turn[front.nodes] for front in self.fronts]
 
     def factor(self, diagonal, off_diagonal):
-        """The Cholesky factor of a positive definite matrix.
+        """Compute the Cholesky factor of a positive definite matrix.
 
         Parameters
         ----------
@@ -90,9 +91,9 @@ class Elimination:
         numpy.linalg.LinAlgError
             If the matrix is not positive definite.
         """
-        left, columns = {}, []
+        complements, columns = {}, []
         for number, front in enumerate(self.fronts):
-            matrix = _assemble(front, diagonal, off_diagonal, left)
+            matrix = _assemble(front, diagonal, off_diagonal, complements)
             size = front.n_pivots * diagonal.shape[1]
             triangle, failed = lapack.dpotrf(matrix[:size, :size], lower=1)
             if failed:
@@ -100,42 +101,47 @@ class Elimination:
             inverse, below = lapack.dtrtri(triangle, lower=1)[0], matrix[size:, :size]
             if len(below):
                 below = blas.dtrsm(1.0, triangle, below, side=1, lower=1, trans_a=1)
-                left[number] = blas.dsyrk(-1.0, below, beta=1.0, c=matrix[size:, size:], lower=1)
+                complements[number] = blas.dsyrk(
+                    -1.0, below, beta=1.0, c=matrix[size:, size:], lower=1
+                )
                 below = blas.dtrsm(-1.0, triangle, below, side=1, lower=1)
             columns.append(np.concatenate([inverse, below]))
         return Factor(self.order, self.places, columns)
 
     def count_negative(self, diagonal, off_diagonal):
-        """How many eigenvalues of a symmetric matrix are below 0, by Sylvester's law of inertia.
+        """Count the negative eigenvalues of a symmetric matrix, by Sylvester's law of inertia.
 
         Raises
         ------
         numpy.linalg.LinAlgError
-            If a pivot cannot be told from 0, so that the count would not be certain.
+            If a pivot is so small that the count would not be certain.
         """
-        left, negative = {}, 0
+        complements, negative = {}, 0
         for number, front in enumerate(self.fronts):
-            matrix = _assemble(front, diagonal, off_diagonal, left)
+            matrix = _assemble(front, diagonal, off_diagonal, complements)
             size = front.n_pivots * diagonal.shape[1]
             values, vectors = np.linalg.eigh(matrix[:size, :size], UPLO="L")
-            least = UNSTABLE if len(matrix) > size else UNCERTAIN
-            if np.abs(values).min() <= least * np.abs(matrix).max():
+            smallest = MIN_INNER_PIVOT if len(matrix) > size else MIN_PIVOT
+            if np.abs(values).min() <= smallest * np.abs(matrix).max():
                 raise np.linalg.LinAlgError("a pivot is too small to tell its sign")
             negative += int((values < 0).sum())
             below = matrix[size:, :size] @ vectors
-            left[number] = matrix[size:, size:] - (below / values) @ below.T
+            complements[number] = matrix[size:, size:] - (below / values) @ below.T
         return negative
 
 
-def _assemble(front, diagonal, off_diagonal, left):
-    """The dense matrix of a front, its lower triangle, with what its children left to it."""
+def _assemble(front, diagonal, off_diagonal, complements):
+    """Return the dense matrix of a front, its lower triangle, with its children's complements.
+
+    `complements` has the Schur complement of each front whose parent is not assembled yet.
+    """
     r, n, pivots = diagonal.shape[1], len(front.nodes), np.arange(front.n_pivots)
     matrix = np.zeros((n * r, n * r), order="F")
     blocks = matrix.T.reshape(n, r, n, r)
     blocks[front.low, :, front.high, :] = off_diagonal[front.edges]
     blocks[pivots, :, pivots, :] = diagonal[front.pivots]
     for child, placed in zip(front.children, front.placed, strict=True):
-        if child in left:
+        if child in complements:
             rows = (placed[:, None] * r + np.arange(r)).ravel()
-            matrix[np.ix_(rows, rows)] += left.pop(child)
+            matrix[np.ix_(rows, rows)] += complements.pop(child)
     return matrix

@@ -1,8 +1,8 @@
-"""Nested dissection: in which order to eliminate the points of a sparse graph.
+"""Nested dissection: an order in which to eliminate the points of a sparse graph.
 
-A separator cuts the graph into two halves that no edge joins; it is eliminated after both, and
-each half is cut again. The points that are eliminated together are a front: its pivots, and its
-border, the points eliminated later that they are then joined with.
+A separator cuts the graph into two halves that no edge joins. It is eliminated after both halves,
+and each half is cut again. A front consists of points that are eliminated together, its pivots,
+and of its border: the points eliminated later that are then joined with the pivots.
 """
 
 from __future__ import annotations
@@ -18,16 +18,17 @@ from scipy.sparse.csgraph import (
     maximum_bipartite_matching,
 )
 
-#: Parts of at most so many points are not cut any more.
+#: Number of points up to which a part is not cut any more.
 LEAF = 50
 
 
 @dataclass(frozen=True, eq=False)
 class Front:
-    """Points eliminated together; `nodes` are the pivots, then the border.
+    """Points that are eliminated together, and their border.
 
-    `edges` are the numbers of the edges that first appear here, between the local points `low`
-    and `high`; `placed` says where the borders of the children lie among the nodes.
+    `nodes` are the pivots, then the border. `edges` are the numbers of the edges that first
+    appear in this front, between the local points `low` and `high`; `placed` has the positions
+    of the children's borders among the nodes.
     """
 
     nodes: np.ndarray
@@ -48,13 +49,15 @@ class Front:
 
 
 def nested_dissection(edges, n_points, leaf=LEAF):
-    """The fronts of a graph, each after its children.
+    """Return the fronts of a graph, each after its children.
 
     Parameters
     ----------
     edges : ndarray of shape (n_edges, 2)
         Each edge once.
     n_points : int
+    leaf : int
+        Number of points up to which a part is not cut any more.
 
     Returns
     -------
@@ -69,7 +72,7 @@ def nested_dissection(edges, n_points, leaf=LEAF):
 
 
 def _dissect(adjacency, nodes, leaf, tree):
-    """Append (pivots, children) of this part to the tree, children first; the roots of the part."""
+    """Append (pivots, children) of a part to the tree, children first; return the part's roots."""
     inner = adjacency[nodes][:, nodes]
     n_parts, part = connected_components(inner, directed=False)
     if n_parts > 1 and len(nodes) > leaf:
@@ -86,7 +89,7 @@ def _dissect(adjacency, nodes, leaf, tree):
 
 
 def _cut(inner):
-    """Halves by distance from a far end, and the fewest points that meet all edges between them."""
+    """Halve by distance from a far end; return the smallest separator and the first half."""
     order = breadth_first_order(inner, 0, directed=False, return_predecessors=False)
     distance = dijkstra(inner, directed=False, indices=order[-1], unweighted=True)
     left = np.zeros(inner.shape[0], dtype=bool)
@@ -99,7 +102,7 @@ def _cut(inner):
 
 
 def _vertex_cover(crossing):
-    """The smallest vertex cover of a bipartite graph, from a largest matching (König)."""
+    """Return the smallest vertex cover of a bipartite graph, from a largest matching (König)."""
     column_of = maximum_bipartite_matching(crossing, perm_type="column")
     matched = np.flatnonzero(column_of >= 0)
     row_of = np.full(crossing.shape[1], -1)
@@ -118,14 +121,17 @@ def _vertex_cover(crossing):
 
 
 def _fronts(adjacency, edges, tree):
-    """The fronts of an elimination tree: what each front is joined with when its turn comes."""
-    turn, home = np.empty(adjacency.shape[0], dtype=int), np.empty(adjacency.shape[0], dtype=int)
+    """Return the fronts of an elimination tree, with the borders that fill-in gives them."""
+    turn, front_of = (
+        np.empty(adjacency.shape[0], dtype=int),
+        np.empty(adjacency.shape[0], dtype=int),
+    )
     turn[np.concatenate([pivots for pivots, _ in tree])] = np.arange(len(turn))
     for number, (pivots, _) in enumerate(tree):
-        home[pivots] = number
+        front_of[pivots] = number
     first = np.where(turn[edges[:, 0]] < turn[edges[:, 1]], edges[:, 0], edges[:, 1])
-    by_front = np.argsort(home[first], kind="stable")
-    starts = np.searchsorted(home[first][by_front], np.arange(len(tree) + 1))
+    by_front = np.argsort(front_of[first], kind="stable")
+    starts = np.searchsorted(front_of[first][by_front], np.arange(len(tree) + 1))
     local, fronts = np.empty(len(turn), dtype=int), []
     for number, (pivots, children) in enumerate(tree):
         borders = [fronts[child].border for child in children]
@@ -133,8 +139,8 @@ def _fronts(adjacency, edges, tree):
         border = border[turn[border] > turn[pivots[-1]]]
         nodes = np.concatenate([pivots, border[np.argsort(turn[border])]])
         local[nodes] = np.arange(len(nodes))
-        own = by_front[starts[number] : starts[number + 1]]
-        ends = np.sort(local[edges[own]], axis=1)
+        numbers = by_front[starts[number] : starts[number + 1]]
+        ends = np.sort(local[edges[numbers]], axis=1)
         placed = tuple(local[border] for border in borders)
-        fronts.append(Front(nodes, len(pivots), own, *ends.T, children, placed))
+        fronts.append(Front(nodes, len(pivots), numbers, *ends.T, children, placed))
     return fronts

@@ -1,8 +1,8 @@
-"""The smallest eigenvalues of a weighted Laplacian, and the bounds that they prove.
+"""Smallest eigenvalues of a weighted Laplacian, and the bounds that they prove.
 
-For any w >= 0 the maximum variance is at most bᵀw / λ₂, with λ₂ the second eigenvalue of L_w
-against diag(m); with a Frobenius term it is at most bᵀw + sigma/2 Σ_k max(0, 1 - λ_k)². Without
-the sign of w both hold where the distances have to be equal to b.
+For any w >= 0 the maximum variance is at most bᵀw / λ₂, with λ₂ the second eigenvalue of
+L_w v = λ diag(m) v; with a Frobenius term it is at most bᵀw + sigma/2 Σ_k max(0, 1 - λ_k)². Where
+the squared distances have to be equal to b, both hold for w of any sign.
 """
 
 from __future__ import annotations
@@ -11,26 +11,35 @@ import numpy as np
 import scipy.linalg
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
-#: Laplacians of at most so many points are decomposed whole.
+#: Number of points up to which a Laplacian is decomposed as a dense matrix.
 DENSE = 120
-#: How far below a computed eigenvalue, relative to it, its proof is tried.
+#: Relative distances from a computed eigenvalue at which its proof is tried, in this order.
 MARGINS = (1e-12, 1e-10, 1e-8, 1e-6, 1e-4, 1e-2)
 
 
 def smallest_eigenpairs(program, weights, n_pairs, tol=1e-9):
-    """The smallest eigenvalues of L_w v = λ diag(m) v but the first, which is 0.
+    """Return the smallest eigenpairs of L_w v = λ diag(m) v after the first, whose value is 0.
+
+    Parameters
+    ----------
+    program : UnfoldingProgram
+    weights : ndarray of shape (n_edges,)
+        The weights w of the edges.
+    n_pairs : int
+    tol : float
+        Relative accuracy of the values.
 
     Returns
     -------
     values : ndarray of shape (n_pairs,)
-        Ascending.
+        Eigenvalues, ascending.
     vectors : ndarray of shape (n_points, n_pairs)
-        With Σ_i m_i v_i² = 1.
+        Eigenvectors, scaled to Σ_i m_i v_i² = 1.
 
     Raises
     ------
     numpy.linalg.LinAlgError
-        If one of them is negative, or could not be found.
+        If an eigenvalue is negative, or was not found.
     """
     n_pairs = min(n_pairs, program.n_points - 1)
     root = np.sqrt(program.masses)
@@ -45,7 +54,7 @@ def smallest_eigenpairs(program, weights, n_pairs, tol=1e-9):
 
 
 def _lanczos(factor, root, n_pairs, tol):
-    """Eigenpairs of the scaled Laplacian from its inverse beside the constant vector."""
+    """Return eigenpairs of the scaled Laplacian, from its inverse without the constant vector."""
     constant = root / np.linalg.norm(root)
 
     def apply(x):
@@ -63,7 +72,7 @@ def _lanczos(factor, root, n_pairs, tol):
 
 
 def _dense_laplacian(program, weights):
-    """diag(m)^-1/2 L_w diag(m)^-1/2 as an array, the constant vector moved to its largest value."""
+    """Return diag(m)^-1/2 L_w diag(m)^-1/2, with the value of the constant vector made largest."""
     root = np.sqrt(program.masses)
     flow = weights[:, None] * program.differences(np.diag(1 / root))
     laplacian = program.divergence(flow) / root[:, None]
@@ -71,9 +80,10 @@ def _dense_laplacian(program, weights):
 
 
 def proven_bound(program, weights):
-    """An upper bound of the objective from any w, whose eigenvalues are counted, not trusted.
+    """Return an upper bound of the objective from any w, whose eigenvalues are counted.
 
-    Infinity if w proves nothing.
+    The inertia of a factorisation confirms the computed eigenvalues. The bound is infinity if w
+    proves nothing.
     """
     try:
         if np.isinf(program.sigma):
@@ -92,7 +102,7 @@ def _variance_bound(program, weights):
 
 
 def _frobenius_bound(program, weights):
-    """All eigenvalues below 1, as many as the inertia says; some more do no harm."""
+    """Return the bound from all eigenvalues below 1; some more than these do no harm."""
     counts = (_count(program, weights, 1 + margin) for margin in MARGINS)
     n_below = next((count for count in counts if count is not None), program.n_points) - 1
     values = smallest_eigenpairs(program, weights, n_below)[0] if n_below else np.ones(1)
@@ -101,7 +111,7 @@ def _frobenius_bound(program, weights):
 
 
 def _count(program, weights, level):
-    """Eigenvalues below a level, or None where that is not certain."""
+    """Return the number of eigenvalues below a level, or None where it is not certain."""
     try:
         return program.count_below(weights, level)
     except np.linalg.LinAlgError:

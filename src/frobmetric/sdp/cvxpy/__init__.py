@@ -1,1 +1,341 @@
-"""A solver for cvxpy."""
+"""Solver interface for cvxpy: `problem.solve(solver=FROBMETRIC)`.
+
+This package needs cvxpy, the extra `sdp`; nothing else in frobmetric does.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+import warnings
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning
+
+try:
+    import cvxpy.settings as s
+    from cvxpy.constraints.psd import SvecPSD
+    from cvxpy.constraints.second_order import SOC
+    from cvxpy.error import SolverError
+    from cvxpy.reductions.solution import Solution, failure_solution
+    from cvxpy.reductions.solvers import utilities
+    from cvxpy.reductions.solvers.conic_solvers.conic_solver import ConicSolver
+    from cvxpy.utilities.psd_utils import TriangleKind
+except ImportError as error:
+    raise ImportError(
+        "frobmetric.sdp.cvxpy needs cvxpy 1.9 or later; install it with "
+        "`pip install frobmetric[sdp]`"
+    ) from error
+
+from ...core import FrobeniusSDP
+from ...core.types import Vector
+from ...solvers.plain import SDPStep
+from ..solution import SDPSolution
+from ..solve import solve_sdp
+from .cones import Conic, Dims, Translation, translate
+
+__all__ = ["FROBMETRIC", "FrobmetricSolver"]
+
+#: Largest error of an answer that misses the tolerance and is called inaccurate, not failed.
+INACCURATE = 1e-3
+#: Steps on a problem with a Frobenius term before its feasibility is tested.
+FIRST_STEPS = 300
+#: Ends of a run that the user has set.
+LIMITS = ("max_iter", "time_limit")
+#: Steps between two lines of `verbose=True`.
+STEPS_PER_LINE = 20
+#: Supported cones, and cones that cvxpy reduces to them.
+KNOWN_CONES = {"Zero", "Equality", "NonNeg", "NonPos", "Inequality", "SOC", "PSD", "SvecPSD"}
+CITATION = """@article{shen2014efficient,
+  title={Efficient Dual Approach to Distance Metric Learning},
+  author={Shen, Chunhua and Kim, Junae and Liu, Fayao and Wang, Lei and van den Hengel, Anton},
+  journal={IEEE Transactions on Neural Networks and Learning Systems},
+  volume={25},
+  number={2},
+  pages={394--406},
+  year={2014}
+}"""
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options of `problem.solve(solver=FROBMETRIC, ...)`, as in `solve_sdp`."""
+
+    tol: float = 1e-6
+    max_iter: int = 20_000
+    time_limit: float = np.inf
+
+    @classmethod
+    def from_cvxpy(cls, given: dict[str, Any]) -> Options:
+        """Select the options from the keywords that cvxpy passes."""
+        options, names = given.copy(), list(cls.__dataclass_fields__)
+        options.pop("use_quad_obj", None)
+        for name in sorted(set(options) - set(names)):
+            raise TypeError(
+                f"FROBMETRIC has no option {name!r}; its options are {', '.join(names)}"
+            )
+        return cls(**options)
+
+    def after(self, seconds: float) -> Options:
+        """Return the options with the time that is left."""
+        return replace(self, time_limit=max(0.0, self.time_limit - seconds))
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Answer of a problem in cvxpy's terms.
+
+    It has x and the multipliers of its rows; or, as the proof that there is no answer, only the
+    multipliers if the problem is infeasible, only a direction x if it is unbounded.
+    """
+
+    status: str
+    x: Vector | None
+    multipliers: Vector | None
+    value: float
+    statistics: dict[str, Any]
+
+
+class FrobmetricSolver(ConicSolver):
+    """Solver object for cvxpy; `FROBMETRIC` is its only instance.
+
+    It solves problems with linear, second-order and semidefinite constraints; problems that need
+    exponential or power cones, or integers, are refused with a message.
+
+    Free variables are eliminated, and either the problem or its dual is solved, whichever has fewer
+    rows: see `frobmetric.sdp.cvxpy.cones`. `sum_squares(X - G)` for a positive semidefinite X is
+    recognised as the Frobenius term, whatever the linear constraints are; every other quadratic
+    objective becomes a second-order cone.
+
+    Options of `problem.solve(solver=FROBMETRIC, ...)`: `tol` (1e-6), `max_iter` (20 000) and
+    `time_limit` in seconds, as in `solve_sdp`. `verbose=True` writes the errors as they fall,
+    `warm_start=True` (cvxpy's default) starts where the last solve of the same problem ended.
+
+    The status is "optimal" if the certificate's error is within `tol`, "optimal_inaccurate" if it
+    is not but within 1e-3, "infeasible" or "unbounded" with a proof, "user_limit" if the steps or
+    the time ran out; else cvxpy raises `SolverError`.
+
+    `problem.solver_stats.extra_stats` is a dictionary: `certificate`, the `SDPCertificate`;
+    `solution`, the `SDPSolution`; `is_primal`, whether that SDP is the problem itself or its dual,
+    the objectives of which have the other sign (as those of a maximisation have); and `ray`, the
+    proof if there is no answer: multipliers v of cvxpy's rows with A'v = 0 and b.v < 0 if the
+    problem is infeasible, a direction of x if it is unbounded.
+
+    Examples
+    --------
+    >>> import cvxpy as cp
+    >>> import numpy as np
+    >>> from frobmetric.sdp.cvxpy import FROBMETRIC
+    >>> S = np.array([[2.0, 1.0], [1.0, 2.0]])
+    >>> X = cp.Variable((2, 2), PSD=True)
+    >>> problem = cp.Problem(cp.Maximize(cp.trace(S @ X)), [cp.trace(X) == 1])
+    >>> round(float(problem.solve(solver=FROBMETRIC)), 5), problem.status
+    (3.0, 'optimal')
+    >>> problem.solver_stats.extra_stats["certificate"].error < 1e-6
+    True
+    """
+
+    MIP_CAPABLE = False
+    SUPPORTED_CONSTRAINTS: ClassVar[list[Any]] = [  # type: ignore[misc]
+        *ConicSolver.SUPPORTED_CONSTRAINTS,
+        SOC,
+        SvecPSD,
+    ]
+    PSD_TRIANGLE_KIND = TriangleKind.LOWER  # type: ignore[assignment]
+    PSD_SQRT2_SCALING = True  # type: ignore[assignment]
+
+    def name(self) -> str:
+        return "FROBMETRIC"
+
+    def import_solver(self) -> None:
+        """Do nothing: importing this module has imported all."""
+
+    def supports_quad_obj(self) -> bool:
+        return True
+
+    def cite(self, data: dict[str, Any]) -> str:
+        """Return the paper's entry for `problem.solve(bibtex=True)`."""
+        return CITATION
+
+    def can_solve(self, problem_form: Any) -> bool:
+        """Return whether cvxpy may use this solver; raise an error that names foreign cones."""
+        if problem_form.is_mixed_integer() or super().can_solve(problem_form):
+            return not problem_form.is_mixed_integer()
+        names = {cone.__name__ for cone in problem_form.cones(quad_obj=True)} - KNOWN_CONES
+        raise SolverError(
+            "FROBMETRIC solves problems with linear, second-order and semidefinite constraints; "
+            f"this one needs {', '.join(sorted(names)) or 'cones of another kind'}: use another "
+            "solver, such as CLARABEL or SCS"
+        )
+
+    def solve_via_data(
+        self,
+        data: dict[str, Any],
+        warm_start: bool,
+        verbose: bool,
+        solver_opts: dict[str, Any],
+        solver_cache: dict[str, Any] | None = None,
+    ) -> Answer:
+        """Solve the data that `apply` made of a problem."""
+        options, began = Options.from_cvxpy(solver_opts), time.perf_counter()
+        conic = as_conic(data)
+        translation = translate(conic)
+        ready = time.perf_counter()
+        solution, log = None, _Log() if verbose else None
+        if translation.descent is None:
+            last = (solver_cache or {}).get(self.name()) if warm_start else None
+            start = last if last is not None and _is_alike(last.problem, translation.sdp) else None
+            solution = _solve(translation.sdp, options, log, start)
+            if solver_cache is not None and solution.ray is None:
+                solver_cache[self.name()] = solution
+        if log is not None:
+            log.summarise(solution)
+        status, x, multipliers = _interpret(translation, solution, options)
+        extra = {
+            "certificate": None if solution is None else solution.certificate,
+            "solution": solution,
+            "is_primal": translation.is_primal,
+            "ray": {s.INFEASIBLE: multipliers, s.UNBOUNDED: x}.get(status),
+        }
+        statistics = {
+            s.SETUP_TIME: ready - began,
+            s.SOLVE_TIME: time.perf_counter() - ready,
+            s.NUM_ITERS: 0 if solution is None else solution.n_iter,
+            s.EXTRA_STATS: extra,
+        }
+        value = np.nan if x is None else conic.value(x)
+        return Answer(status, x, multipliers, value, statistics)
+
+    def invert(self, solution: Answer, inverse_data: dict[str, Any]) -> Solution:
+        """Return the answer in terms of cvxpy's variables and constraints."""
+        duals: dict[Any, Any] = {}
+        if solution.multipliers is not None:
+            n_zero, extract = inverse_data[self.DIMS].zero, utilities.extract_dual_value
+            for values, rows in (
+                (solution.multipliers[:n_zero], self.EQ_CONSTR),
+                (solution.multipliers[n_zero:], self.NEQ_CONSTR),
+            ):
+                duals |= utilities.get_dual_values(values, extract, inverse_data[rows])
+        if solution.status not in s.SOLUTION_PRESENT:
+            return failure_solution(solution.status, solution.statistics, duals)
+        value = solution.value + inverse_data[s.OFFSET]
+        x = {inverse_data[self.VAR_ID]: solution.x}
+        return Solution(solution.status, value, x, duals, solution.statistics)
+
+
+def as_conic(data: dict[str, Any]) -> Conic:
+    """Return the conic problem of cvxpy's data; linear rows may have infinite sides."""
+    A, b, dims = sp.csr_array(data[s.A]), np.asarray(data[s.B], dtype=float), data["dims"]
+    c, P, is_finite = data[s.C], data.get(s.P), np.isfinite(b)
+    if not is_finite[dims.zero + dims.nonneg :].all():
+        raise ValueError(
+            "a second-order or semidefinite constraint contains infinity; give finite numbers"
+        )
+    conic = Conic(
+        A=sp.diags_array(is_finite.astype(float)) @ A,
+        b=np.where(is_finite, b, np.sign(b)),  # 0 <= 1 holds always, 0 <= -1 never
+        c=c,
+        P=sp.csr_array((len(c), len(c)) if P is None else P),
+        dims=Dims(dims.zero, dims.nonneg, tuple(dims.soc), tuple(dims.psd)),
+    )
+    conic.P.eliminate_zeros()
+    return conic
+
+
+def _solve(
+    sdp: FrobeniusSDP, options: Options, callback: Any, start: SDPSolution | None
+) -> SDPSolution:
+    """Solve the SDP, a second time without the start if that led to no answer."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # `_interpret` warns
+        solution = _solve_from(sdp, options, callback, start)
+        if start is None or solution.status != "not_converged" or solution.ended in LIMITS:
+            return solution
+        return _solve_from(sdp, options, callback, None)
+
+
+def _solve_from(
+    sdp: FrobeniusSDP, options: Options, callback: Any, start: SDPSolution | None
+) -> SDPSolution:
+    """Solve the SDP; with a Frobenius term, test first whether the rows can hold if it is slow."""
+    if np.isinf(sdp.sigma):
+        return solve_sdp(sdp, **vars(options), callback=callback, start=start)
+    began, n_first = time.perf_counter(), min(FIRST_STEPS, options.max_iter)
+    first = replace(options, max_iter=n_first)
+    solution = solve_sdp(sdp, **vars(first), callback=callback, start=start)
+    if solution.status == "optimal" or solution.ended == "time_limit":
+        return solution
+    zero = np.zeros(sdp.cone.shape)
+    rows = replace(sdp, cost=zero, prior=zero, sigma=np.inf, offset=0.0)
+    left = options.after(time.perf_counter() - began)
+    feasibility = solve_sdp(rows, **vars(left), callback=callback)
+    if feasibility.ray is not None:
+        return feasibility
+    left = options.after(time.perf_counter() - began)
+    if n_first == options.max_iter or left.time_limit == 0:
+        return solution
+    left = replace(left, max_iter=options.max_iter - n_first)
+    return solve_sdp(sdp, **vars(left), callback=callback, start=solution)
+
+
+def _is_alike(last: FrobeniusSDP, now: FrobeniusSDP) -> bool:
+    """Return whether an answer of one problem can be a start for the other."""
+    return (
+        last.cone == now.cone
+        and last.constraints.shape == now.constraints.shape
+        and np.isinf(last.sigma) == np.isinf(now.sigma)
+    )
+
+
+def _interpret(
+    translation: Translation, solution: SDPSolution | None, options: Options
+) -> tuple[str, Vector | None, Vector | None]:
+    """Return cvxpy's status, x and the multipliers; of a proof only what it consists of."""
+    if solution is None or solution.ray is not None:
+        x, multipliers = translation.proof(None if solution is None else solution.ray)
+        return s.INFEASIBLE if x is None else s.UNBOUNDED, x, multipliers
+    status = s.OPTIMAL
+    if solution.status != "optimal":
+        warnings.warn(
+            f"FROBMETRIC did not reach tol={options.tol:g} ({solution.ended} after "
+            f"{solution.n_iter} eigen-decompositions): {solution.certificate}",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+        status = s.USER_LIMIT if solution.ended in LIMITS else s.SOLVER_ERROR
+        status = s.OPTIMAL_INACCURATE if solution.certificate.error <= INACCURATE else status
+    return status, *translation.answer(solution.X, solution.y)
+
+
+class _Log:
+    """Callback of `verbose=True`: writes a line every few steps, and at the end a summary."""
+
+    def __init__(self) -> None:
+        self._n_steps = 0
+        self._write(
+            "   step  phase           primal           dual   rows    dual    gap   seconds"
+        )
+
+    def __call__(self, step: SDPStep) -> None:
+        if self._n_steps % STEPS_PER_LINE == 0:
+            self._write(
+                f"{self._n_steps:7d}  {step.phase:8s} {step.primal:15.7g} {step.dual:15.7g}"
+                f"  {step.eta_p:.0e}  {step.eta_d:.0e}  {step.eta_g:.0e} {step.seconds:8.2f}"
+            )
+        self._n_steps += 1
+
+    def summarise(self, end: SDPSolution | None) -> None:
+        if end is None:
+            self._write("no steps: the objective of this problem or of its dual is unbounded")
+        else:
+            self._write(f"{end.status} ({end.ended}) after {end.n_iter} steps: {end.certificate}")
+
+    def _write(self, line: str) -> None:
+        sys.stdout.write(f"{line}\n")
+
+
+#: The solver: `problem.solve(solver=FROBMETRIC)`.
+FROBMETRIC = FrobmetricSolver()

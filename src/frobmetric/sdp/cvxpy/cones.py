@@ -1,4 +1,4 @@
-"""Conic problems as cvxpy gives them, turned into SDPs of ours, and the way back.
+"""Translation of cvxpy's conic problems to SDPs of ours, and the way back.
 
 cvxpy's problem is to minimise c.x with b - A x in K, a product of zeros, non-negative numbers,
 second-order cones and positive semidefinite matrices; x is free. Both that problem and its dual,
@@ -6,7 +6,7 @@ minimise b.v with A'v = -c and v in the dual cone, have the form
 
     minimise cf.f + cp.p   with  F f + G p = h,  f free and p in a cone.
 
-Our SDPs have no free variables: `Elimination` takes f out, exactly. Either form can then be solved.
+Our SDPs have no free variables: `Elimination` removes f exactly. Either form can then be solved.
 The numbers of their rows sum to the dimension of the cone; `translate` takes the smaller one.
 """
 
@@ -28,14 +28,14 @@ from .elimination import DEPENDENT, EQUAL, Elimination
 #: Second-order cones of larger dimension become a tree of smaller ones.
 LARGEST_CONE = 40
 
-#: Which variables and which rows are those of the problem that was given; all of them.
-Own: TypeAlias = tuple[slice, Index | slice]
-OWN: Own = (slice(None), slice(None))
+#: The variables and the rows of a problem that belong to the problem that was given.
+Part: TypeAlias = tuple[slice, Index | slice]
+ALL: Part = (slice(None), slice(None))
 
 
 @dataclass(frozen=True)
 class Dims:
-    """The cones of K, in this order: zeros, numbers, second-order cones, orders of matrices."""
+    """Sizes of the cones of K: zeros, numbers, second-order cones, orders of matrices."""
 
     zero: int
     nonneg: int
@@ -62,34 +62,25 @@ class Conic:
     dims: Dims
 
     def value(self, x: Vector) -> float:
-        """The objective."""
+        """Return the objective at x."""
         return float(self.c @ x) + float(x @ (self.P @ x)) / 2
 
 
-@dataclass(frozen=True)
-class Proof:
-    """That a conic problem is "infeasible", by multipliers, or "unbounded", by a direction."""
-
-    status: str
-    x: Vector | None = None
-    multipliers: Vector | None = None
-
-
 def translate(conic: Conic) -> Translation:
-    """The SDP of a conic problem: with a Frobenius term if that is what P is, else plain."""
+    """Return a conic problem as an SDP, with a Frobenius term if P is one, otherwise plain."""
     if conic.P.nnz and not conic.dims.soc:
-        found = Translation(conic, is_primal=True)
-        if found.is_exact:
-            return found
-    own = OWN
+        translation = Translation(conic, is_primal=True)
+        if translation.is_exact:
+            return translation
+    part = ALL
     if conic.P.nnz or len(conic.b) == conic.dims.zero:
-        conic, own = epigraph(conic)
+        conic, part = epigraph(conic)
     n_primal, n_dual = len(conic.b) - len(conic.c), len(conic.c) - conic.dims.zero
-    return Translation(conic, n_dual <= 0 or 0 < n_primal <= n_dual, own)
+    return Translation(conic, n_dual <= 0 or 0 < n_primal <= n_dual, part)
 
 
-def epigraph(conic: Conic) -> tuple[Conic, Own]:
-    """The problem with a linear objective and a cone; and what of it belongs to the one given.
+def epigraph(conic: Conic) -> tuple[Conic, Part]:
+    """Return the problem with a linear objective, and its part that is the problem given.
 
     x.P x / 2 becomes a last variable t, with |(t - 1/2, B x)| <= t + 1/2 and P = B'B.
     """
@@ -109,14 +100,14 @@ def epigraph(conic: Conic) -> tuple[Conic, Own]:
 
 
 def _root(P: sp.csr_array) -> sp.csr_array:
-    """B with B'B = P, which is diagonal or small."""
+    """Return B with B'B = P, which is diagonal or small."""
     used = np.flatnonzero(P.diagonal())
     if (P - sp.diags_array(P.diagonal())).count_nonzero() == 0:
         return sp.diags_array(np.sqrt(P.diagonal())).tocsr()[used]
     values, vectors = np.linalg.eigh(P[used][:, used].toarray())
-    kept = values > DEPENDENT * values[-1]
-    B = np.zeros((np.count_nonzero(kept), P.shape[0]))
-    B[:, used] = np.sqrt(values[kept])[:, None] * vectors[:, kept].T
+    is_positive = values > DEPENDENT * values[-1]
+    B = np.zeros((np.count_nonzero(is_positive), P.shape[0]))
+    B[:, used] = np.sqrt(values[is_positive])[:, None] * vectors[:, is_positive].T
     return sp.csr_array(B)
 
 
@@ -126,17 +117,17 @@ class Translation:
     Attributes
     ----------
     sdp : FrobeniusSDP
-        Of the conic problem if `is_primal`; otherwise of its dual, its objectives being minus
-        those of the conic problem.
+        The conic problem if `is_primal`; otherwise its dual, whose objectives are minus those of
+        the conic problem.
     is_exact : bool
-        Whether the quadratic term, if there is one, is a multiple of the squared Frobenius norm.
-    fall : ndarray or None
-        A direction of free variables along which the objective falls without end.
+        True if the quadratic term, if any, is a multiple of the squared Frobenius norm.
+    descent : ndarray or None
+        A direction of free variables along which the objective is unbounded.
     """
 
-    def __init__(self, conic: Conic, is_primal: bool, own: Own = OWN) -> None:
-        self.dims, self.is_primal, self._own, z = conic.dims, is_primal, own, conic.dims.zero
-        if is_primal:  # f is x, and p what b - A x has in cones
+    def __init__(self, conic: Conic, is_primal: bool, part: Part = ALL) -> None:
+        self.dims, self.is_primal, self._part, z = conic.dims, is_primal, part, conic.dims.zero
+        if is_primal:  # f is x, and p the part of b - A x in cones
             G = sp.eye_array(len(conic.b)).tocsr()[:, z:]
             self._free = Elimination(conic.A, G, conic.b, _preference(conic.dims))
             self._P, self._cf, self._cp = conic.P, conic.c, np.zeros(G.shape[1])
@@ -145,7 +136,7 @@ class Translation:
             self._free = Elimination(rows[:, :z], rows[:, z:], -conic.c, np.zeros(len(conic.c)))
             self._P, self._cf, self._cp = sp.csr_array((z, z)), conic.b[:z], conic.b[z:]
         origin = self._free.solution(np.zeros(len(self._cp)))
-        self._cost, self.fall = self._free.cost(self._cf + self._P @ origin, self._cp)
+        self._cost, self.descent = self._free.cost(self._cf + self._P @ origin, self._cp)
         self._offset = float(self._cf @ origin) + float(origin @ (self._P @ origin)) / 2
         self._find_slacks()
         curvature = self._curvature() if conic.P.nnz else 0.0
@@ -154,88 +145,84 @@ class Translation:
             self._build(curvature)
 
     def _find_slacks(self) -> None:
-        """Numbers p_i >= 0 that only fill up a row: it is an inequality of the others."""
+        """Find numbers p_i >= 0 that occur in one row only, which is then an inequality."""
         R, n = self._free.rows, self.dims.nonneg
         columns = R[:, :n].tocsc()
         alone = np.flatnonzero((np.diff(columns.indptr) == 1) & (self._cost[:n] == 0))
         rows, first = np.unique(columns.indices[columns.indptr[alone]], return_index=True)
-        filled = np.diff(R.indptr)[rows] > 1
-        self._slack_rows, self._slacks = rows[filled], alone[first[filled]]
-        self._shares = columns.data[columns.indptr[self._slacks]]
-        self._kept = np.setdiff1d(np.arange(R.shape[1]), self._slacks)
+        has_others = np.diff(R.indptr)[rows] > 1
+        self._slack_rows, self._slacks = rows[has_others], alone[first[has_others]]
+        self._slack_factors = columns.data[columns.indptr[self._slacks]]
+        self._others = np.setdiff1d(np.arange(R.shape[1]), self._slacks)
 
     def _curvature(self) -> float | None:
-        """H if the quadratic term is h |p|^2 / 2, slacks apart; None if it is anything else.
+        """Return h if the quadratic term is h |p|^2 / 2, slacks apart; otherwise None.
 
         The quadratic form is applied to one random vector, which is an eigenvector only if every
         vector is one.
         """
         u = np.random.default_rng(0).normal(size=len(self._cp))
-        pulled, _ = self._free.cost(self._P @ self._free.solution(u, 0.0), np.zeros(len(u)))
+        image, _ = self._free.cost(self._P @ self._free.solution(u, 0.0), np.zeros(len(u)))
         u[self._slacks] = 0.0
-        h = float(pulled @ u) / max(float(u @ u), np.finfo(float).tiny)
-        is_norm = h > 0 and np.abs(pulled - h * u).max() <= EQUAL * h
-        return h if is_norm and not self._free.left.size else None
+        h = float(image @ u) / max(float(u @ u), np.finfo(float).tiny)
+        is_norm = h > 0 and np.abs(image - h * u).max() <= EQUAL * h
+        return h if is_norm and not self._free.dependent.size else None
 
     def _build(self, h: float) -> None:
-        """The SDP in q, of which p without its slacks is an image."""
+        """Build the SDP in q, of which p without its slacks is an image."""
         numbers = nonnegative(self.dims.nonneg - len(self._slacks))
         others = [second_order(d) for d in self.dims.soc] + [semidefinite(n) for n in self.dims.psd]
-        self._image = image = beside([numbers, *others])
-        linked = np.zeros(image.links.shape[0])
+        self._image = image = product([numbers, *others])
+        zeros = np.zeros(image.links.shape[0])
         cone = Product(image.cones) if len(image.cones) > 1 else image.cones[0]
         sense = np.zeros(len(self._free.sides))
-        sense[self._slack_rows] = -np.sign(self._shares)
-        cost = (image.matrix.T @ self._cost[self._kept]).reshape(cone.shape)
+        sense[self._slack_rows] = -np.sign(self._slack_factors)
+        cost = (image.matrix.T @ self._cost[self._others]).reshape(cone.shape)
+        rows = sp.vstack([self._free.rows[:, self._others] @ image.matrix, image.links])
         self.sdp = FrobeniusSDP(
-            Sparse(sp.vstack([self._free.rows[:, self._kept] @ image.matrix, image.links]), cone),
-            Hard(np.r_[self._free.sides, linked], np.r_[sense, linked]),
-            cost=None if h else cost,
-            prior=-cost / h if h else None,
+            Sparse(rows, cone),
+            Hard(np.r_[self._free.sides, zeros], np.r_[sense, zeros]),
+            cost=0 * cost if h else cost,
+            prior=-cost / h if h else 0 * cost,
             sigma=1 / h if h else np.inf,
             cone=cone,
             offset=self._offset - (float(np.vdot(cost, cost)) / (2 * h) if h else 0.0),
         )
 
     def answer(self, X: Symmetric, y: Vector) -> tuple[Vector, Vector]:
-        """x, and the multipliers of the rows of A, from X and y of the SDP."""
-        p = self._part(X, 1.0)
+        """Return x, and the multipliers of the rows of A, from X and y of the SDP."""
+        p = self._cone_part(X, 1.0)
         f = self._free.solution(p)
         Y = self._free.multipliers(y[: len(self._free.sides)], self._cf + self._P @ f)
         x, multipliers = (f, -Y) if self.is_primal else (Y, np.r_[f, p])
-        return x[self._own[0]], multipliers[self._own[1]]
+        return x[self._part[0]], multipliers[self._part[1]]
 
-    def proof(self, ray: Ray | None) -> Proof:
-        """What a ray of the SDP proves of the conic problem; without one, what `fall` does."""
-        if ray is None:
-            return self._falling(self.fall, np.zeros(len(self._cp)))
-        if ray.kind == "dual_infeasible":
-            p = self._part(ray.vector, 0.0)
-            return self._falling(self._free.solution(p, 0.0), p)
-        y = ray.vector[: len(self._free.sides)]
-        Y = self._free.multipliers(y, np.zeros(len(self._cf)))
-        return self._infeasible(-Y) if self.is_primal else self._unbounded(Y)
+    def proof(self, ray: Ray | None) -> tuple[Vector | None, Vector | None]:
+        """Return the proof that a ray of the SDP, or without one `descent`, gives.
 
-    def _falling(self, f: Vector, p: Vector) -> Proof:
-        return self._unbounded(f) if self.is_primal else self._infeasible(np.r_[f, p])
+        It is a direction x and None if the problem is unbounded, None and multipliers if it is
+        infeasible.
+        """
+        if ray is not None and ray.kind == "primal_infeasible":
+            y = ray.vector[: len(self._free.sides)]
+            Y = self._free.multipliers(y, np.zeros(len(self._cf)))
+            return (None, -Y[self._part[1]]) if self.is_primal else (Y[self._part[0]], None)
+        p = np.zeros(len(self._cp)) if ray is None else self._cone_part(ray.vector, 0.0)
+        f = self.descent if ray is None else self._free.solution(p, 0.0)
+        assert f is not None  # without a descent there is a ray
+        return (f[self._part[0]], None) if self.is_primal else (None, np.r_[f, p][self._part[1]])
 
-    def _unbounded(self, x: Vector) -> Proof:
-        return Proof("unbounded", x=x[self._own[0]])
-
-    def _infeasible(self, multipliers: Vector) -> Proof:
-        return Proof("infeasible", multipliers=multipliers[self._own[1]])
-
-    def _part(self, X: Symmetric, constant: float) -> Vector:
-        """P of X; with constant 0 for a direction."""
+    def _cone_part(self, X: Symmetric, constant: float) -> Vector:
+        """Return p of X; with constant 0 for a direction."""
         p = np.zeros(len(self._cp))
-        p[self._kept] = self._image.matrix @ X.ravel()
-        missed = constant * self._free.sides - self._free.rows @ p
-        p[self._slacks] = missed[self._slack_rows] / self._shares
+        p[self._others] = self._image.matrix @ X.ravel()
+        residual = constant * self._free.sides - self._free.rows @ p
+        p[self._slacks] = residual[self._slack_rows] / self._slack_factors
         return p
 
 
 def _preference(dims: Dims) -> Vector:
-    """Which rows give variables first: a matrix that is a variable is to stay one."""
+    """Return the order in which rows give variables; a matrix that is a variable stays one."""
     matrices = sum(n * (n + 1) // 2 for n in dims.psd)
     counts = [dims.zero, dims.nonneg, sum(dims.soc), matrices]
     return np.repeat([3.0, 2.0, 1.0, 0.0], counts)
@@ -250,8 +237,8 @@ class Image:
     links: sp.csr_array
 
 
-def beside(images: Sequence[Image]) -> Image:
-    """The product of cones."""
+def product(images: Sequence[Image]) -> Image:
+    """Return the product of cones."""
     return Image(
         tuple(cone for image in images for cone in image.cones),
         sp.block_diag([image.matrix for image in images], format="csr"),
@@ -260,12 +247,12 @@ def beside(images: Sequence[Image]) -> Image:
 
 
 def nonnegative(n: int) -> Image:
-    """Vectors of n non-negative numbers."""
+    """Return the vectors of n non-negative numbers."""
     return Image((Nonnegative(n),) if n else (), sp.eye_array(n).tocsr(), sp.csr_array((0, n)))
 
 
 def semidefinite(n: int) -> Image:
-    """Scaled lower triangles, column by column, of positive semidefinite matrices of order n."""
+    """Return the scaled lower triangles, column by column, of PSD matrices of order n."""
     j, i = np.triu_indices(n)
     weight = np.where(i == j, 0.5, np.sqrt(0.5))
     rows, places = np.tile(np.arange(len(i)), 2), np.r_[i * n + j, j * n + i]
@@ -274,7 +261,7 @@ def semidefinite(n: int) -> Image:
 
 
 def second_order(d: int) -> Image:
-    """{(t, z) : |z| <= t}, of dimension d.
+    """Return the second-order cone {(t, z) : |z| <= t} of dimension d.
 
     It is the image of the positive semidefinite V of order d - 1 under
 
@@ -299,7 +286,7 @@ def second_order(d: int) -> Image:
 
 def _tree(d: int) -> Image:
     sizes = [len(piece) + 1 for piece in np.array_split(np.arange(1, d), round(np.sqrt(d - 1)))]
-    root, leaves = second_order(len(sizes) + 1), beside([second_order(size) for size in sizes])
+    root, leaves = second_order(len(sizes) + 1), product([second_order(size) for size in sizes])
     heads = np.cumsum([0, *sizes[:-1]])
     others = np.delete(np.arange(sum(sizes)), heads)
     between = sp.hstack([root.matrix[1:], -leaves.matrix[heads]])

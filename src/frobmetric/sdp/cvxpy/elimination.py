@@ -1,4 +1,4 @@
-"""Free variables of a conic program, eliminated exactly."""
+"""Exact elimination of the free variables of a conic program."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from ...core.types import Array, Index, Vector
 
 #: Rounding of a difference, relative to its terms.
 ROUNDING = 1e-13
-#: Share of the largest entry of its column below which an entry is no pivot.
-SMALL = 1e-2
-#: A column of which this share is left, relative to the largest one, depends on the others.
+#: Smallest entry that may be a pivot, relative to the largest entry of its column.
+SMALLEST_PIVOT = 1e-2
+#: Size of the remainder of a column that depends on the others, relative to the largest one.
 DEPENDENT = 1e-10
-#: Error at which two vectors still count as equal, relative to their size.
+#: Largest difference of two vectors that count as equal, relative to their size.
 EQUAL = 1e-9
 
 
 @dataclass(frozen=True)
 class _Pass:
-    """Some columns solved for with as many rows: f[columns] = -solved @ (f, p, -1)."""
+    """Columns solved for with as many rows: f[columns] = -solved @ (f, p, -1)."""
 
     rows: Index
     rest: Index
@@ -37,15 +37,15 @@ class Elimination:
     """The equations F f + G p = h without f: rows @ p = sides.
 
     Gaussian elimination, in which all rows or columns with a single entry are one pass; where
-    there are none, connected parts are solved as dense blocks. `left` are the columns that depend
-    on others: f is zero there.
+    there are none, connected parts are solved as dense blocks. `dependent` are the columns that
+    depend on others: f is zero there.
 
     Parameters
     ----------
     F, G : sparse arrays of shapes (n_rows, n_free) and (n_rows, n_cone)
     h : ndarray of shape (n_rows,)
     preference : ndarray of shape (n_rows,)
-        Of several rows that could give a variable the one with the smallest number does.
+        If several rows could give a variable, the one with the smallest number does.
     """
 
     def __init__(self, F: sp.csr_array, G: sp.csr_array, h: Vector, preference: Vector) -> None:
@@ -53,34 +53,37 @@ class Elimination:
         self._passes: list[_Pass] = []
         M = sp.hstack([F, G, h[:, None]]).tocsr()
         M.eliminate_zeros()
-        number, self.left = np.arange(self._n_rows), np.arange(self._n_free)
-        while self.left.size:
-            rows, columns, inverse = _pivots(M[:, self.left], preference[number])
+        number, left = np.arange(self._n_rows), np.arange(self._n_free)
+        while left.size:
+            rows, columns, inverse = _pivots(M[:, left], preference[number])
             if not rows.size:
                 break
-            columns, rest = self.left[columns], np.delete(np.arange(len(number)), rows)
+            columns, rest = left[columns], np.delete(np.arange(len(number)), rows)
             solved, below = inverse @ M[rows], M[rest][:, columns]
             self._passes.append(_Pass(number[rows], number[rest], columns, inverse, below, solved))
-            M, number = _less(M[rest], below, solved), number[rest]
-            self.left = np.setdiff1d(self.left, columns)
-        self._number = number
+            M, number = _subtract(M[rest], below, solved), number[rest]
+            left = np.setdiff1d(left, columns)
+        self._number, self.dependent = number, left
         self.rows, self.sides = M[:, self._n_free : -1], M[:, [-1]].toarray().ravel()
 
     def solution(self, p: Vector, constant: float = 1.0) -> Vector:
-        """F of p; with constant 0 that of a direction."""
+        """Return the f of p; with constant 0 the f of a direction p."""
         return self._solve(np.zeros(self._n_free), p, constant)
 
     def cost(self, cf: Vector, cp: Vector) -> tuple[Vector, Vector | None]:
-        """The cost of p with f following it; a direction of f alone in which cf falls, if any."""
+        """Return the cost of p with f following it, and a direction of f along which cf falls.
+
+        The direction leaves p as it is; None if there is none.
+        """
         cost = self._costs(cf, cp)[-1]
-        fall = np.zeros(self._n_free)
-        fall[self.left] = -cost[self.left]
-        is_felt = np.abs(fall).max(initial=0.0) > EQUAL * np.abs(cf).max(initial=0.0)
-        direction = self._solve(fall, np.zeros(len(cp)), 0.0) if is_felt else None
-        return cost[self._n_free : -1], direction
+        direction = np.zeros(self._n_free)
+        direction[self.dependent] = -cost[self.dependent]
+        is_flat = np.abs(direction).max(initial=0.0) <= EQUAL * np.abs(cf).max(initial=0.0)
+        descent = None if is_flat else self._solve(direction, np.zeros(len(cp)), 0.0)
+        return cost[self._n_free : -1], descent
 
     def multipliers(self, y: Vector, cf: Vector) -> Vector:
-        """Those of all equations from those of the rows left: F'Y = cf."""
+        """Return the multipliers Y of all equations, F'Y = cf, from those of the rows left."""
         Y = np.zeros(self._n_rows)
         Y[self._number] = y
         costs = self._costs(cf, np.zeros(self.rows.shape[1]))
@@ -90,7 +93,7 @@ class Elimination:
         return Y
 
     def _costs(self, cf: Vector, cp: Vector) -> list[Vector]:
-        """The cost of (f, p, 1) before each pass and after the last."""
+        """Return the cost of (f, p, 1) before each pass and after the last."""
         costs = [np.r_[cf, cp, 0.0]]
         for done in self._passes:
             costs.append(costs[-1] - done.solved.T @ costs[-1][done.columns])
@@ -104,7 +107,7 @@ class Elimination:
 
 
 def _pivots(F: sp.csr_array, preference: Vector) -> tuple[Index, Index, sp.csr_array]:
-    """Rows, the columns that they give, and the inverse of the block where these meet."""
+    """Return rows, the columns that they give, and the inverse of the block where these meet."""
     rows, columns = _singletons(F, preference)
     if not rows.size:
         columns, rows = _singletons(F.T.tocsr(), np.zeros(F.shape[1]))
@@ -113,25 +116,26 @@ def _pivots(F: sp.csr_array, preference: Vector) -> tuple[Index, Index, sp.csr_a
     blocks = [_dense_pivots(F, *places) for places in _connected(F)]
     if not blocks:
         return rows, columns, sp.csr_array((0, 0))
-    found, given, inverses = zip(*blocks, strict=True)
-    return np.concatenate(found), np.concatenate(given), sp.block_diag(inverses, format="csr")
+    all_rows, all_columns, inverses = zip(*blocks, strict=True)
+    inverse = sp.block_diag(inverses, format="csr")
+    return np.concatenate(all_rows), np.concatenate(all_columns), inverse
 
 
 def _singletons(F: sp.csr_array, preference: Vector) -> tuple[Index, Index]:
-    """For each column the best of the rows that have an entry there and no other."""
+    """Return for each column the best of the rows that have an entry there and no other."""
     rows = np.flatnonzero(np.diff(F.indptr) == 1)
     columns, size = F.indices[F.indptr[rows]], np.abs(F.data[F.indptr[rows]])
     largest = np.zeros(F.shape[1])
     np.maximum.at(largest, F.indices, np.abs(F.data))
-    good = size >= SMALL * largest[columns]
-    rows, columns, size = rows[good], columns[good], size[good]
+    is_large = size >= SMALLEST_PIVOT * largest[columns]
+    rows, columns, size = rows[is_large], columns[is_large], size[is_large]
     order = np.lexsort((-size, preference[rows], columns))
     columns, first = np.unique(columns[order], return_index=True)
     return rows[order[first]], columns
 
 
 def _connected(F: sp.csr_array) -> list[tuple[Index, Index]]:
-    """The rows and columns of each part of F that shares neither with the others."""
+    """Return the rows and columns of each part of F that shares neither with the others."""
     _, label = connected_components(sp.block_array([[None, F], [F.T, None]]))
     order = np.argsort(label, kind="stable")
     parts = np.split(order, np.flatnonzero(np.diff(label[order])) + 1)
@@ -140,7 +144,7 @@ def _connected(F: sp.csr_array) -> list[tuple[Index, Index]]:
 
 
 def _dense_pivots(F: sp.csr_array, rows: Index, columns: Index) -> tuple[Index, Index, Array]:
-    """As many independent columns as there are, rows that give them, and the inverse of both."""
+    """Return a largest set of independent columns, rows that give them, and their inverse."""
     dense = F[rows][:, columns].toarray()
     R, order = scipy.linalg.qr(dense, mode="r", pivoting=True)
     rank = np.count_nonzero(np.abs(np.diag(R)) > DEPENDENT * np.abs(R[0, 0]))
@@ -149,8 +153,8 @@ def _dense_pivots(F: sp.csr_array, rows: Index, columns: Index) -> tuple[Index, 
     return rows[best], columns[order], np.linalg.inv(dense[best][:, order])
 
 
-def _less(M: sp.csr_array, below: sp.csr_array, solved: sp.csr_array) -> sp.csr_array:
-    """M - below @ solved, with zeros where nothing but rounding is left."""
+def _subtract(M: sp.csr_array, below: sp.csr_array, solved: sp.csr_array) -> sp.csr_array:
+    """Return M - below @ solved, with zeros where only rounding is left."""
     size = abs(M) + abs(below) @ abs(solved)
     M = M - below @ solved
     return M.multiply(abs(M) > ROUNDING * size).tocsr()

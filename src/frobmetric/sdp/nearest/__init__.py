@@ -1,1 +1,61 @@
-"""Nearest correlation and covariance matrices."""
+"""Nearest correlation and covariance matrices: the answer and the checks that both share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...core import Certificate, Hard
+from ...core.types import Array, Symmetric, Vector
+
+__all__ = ["NearestMatrix"]
+
+
+@dataclass(frozen=True)
+class NearestMatrix:
+    """A nearest matrix X and its distance; `numpy.asarray` of it is X.
+
+    Attributes
+    ----------
+    matrix : ndarray of shape (n, n)
+    distance : float
+        |X - given matrix|_F, in the weighted norm if there are weights.
+    certificate : Certificate
+        Of X, for half the squared distance: the optimum lies in [dual, primal], and
+        `distance_bound` is in the norm of `distance`. `min_eigenvalue` is a lower bound.
+    multipliers : ndarray of shape (n_constraints,)
+        Derivative of half the squared distance by each right-hand side; for a correlation matrix
+        those of the n diagonal entries.
+    gradient : float
+        Euclidean norm of the residuals of the constraints before X was made exact.
+    status : str
+        As in `frobmetric.core.Solution`; any other than "optimal" came with a warning.
+    n_iter : int
+        Eigen-decompositions in the solver.
+    """
+
+    matrix: Symmetric
+    distance: float
+    certificate: Certificate
+    multipliers: Vector
+    gradient: float
+    status: str
+    n_iter: int
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        return np.array(self.matrix, dtype=dtype) if copy else np.asarray(self.matrix, dtype=dtype)
+
+
+def check_min_eigenvalue(min_eigenvalue: float, *, below: float = np.inf) -> float:
+    """Return the smallest eigenvalue that is allowed, if it lies in [0, below)."""
+    if not 0 <= min_eigenvalue < below:
+        expected = "be finite and not negative" if below == np.inf else f"lie in [0, {below:g})"
+        raise ValueError(f"min_eigenvalue={min_eigenvalue!r} must {expected}")
+    return float(min_eigenvalue)
+
+
+def residual_norm(loss: Hard, margins: Vector) -> float:
+    """Return the norm of the residuals of hard rows."""
+    return float(np.linalg.norm(loss.violation(margins) * (1 + np.abs(loss.target))))

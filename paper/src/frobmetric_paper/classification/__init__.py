@@ -1,0 +1,278 @@
+"""Experiments that fill a table of methods × data sets × runs: `uci` and `action`.
+
+`TableExperiment` says what belongs to a table and runs it; `measure` does one cell; `report` turns
+cells into the tables and figures of the page.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import ClassVar
+
+from frobmetric._parameters import InvalidParameterError
+
+from ..harness.run import first_values
+from ..harness.task import NOT_RUN
+from ..rivals import RIVALS, TABLE
+from .measure import Cell, Run, make_task, measure
+from .report import FIGURES, TableResults
+
+
+@dataclass(frozen=True)
+class Column:
+    """Data set of a table.
+
+    Attributes
+    ----------
+    name : str
+        Name for ``--only``.
+    label : str
+        Name for people.
+    n_runs : int
+    load : callable
+        Number of the run, from 0 -> (Split after PCA, Split before it or None). Raises
+        DatasetNotFound where a file is absent.
+    refits : bool
+        Whether methods learn once more from the training and the validation part together, with
+        the parameters chosen on the validation part.
+    """
+
+    name: str
+    label: str
+    n_runs: int
+    load: Callable
+    refits: bool = False
+
+
+@dataclass(frozen=True)
+class ColumnResult:
+    """Result of a column: cells in the order of methods, then runs; or a reason without any."""
+
+    column: Column
+    cells: list[Cell] = field(default_factory=list)
+    sizes: dict = field(default_factory=dict)
+    reason: str = ""
+
+    def of(self, method):
+        """Return the cells of a method, by its name, in the order of runs."""
+        return [cell for cell in self.cells if cell.task.method == method]
+
+
+@dataclass(frozen=True)
+class Published:
+    """Entry of a table of the paper.
+
+    Attributes
+    ----------
+    error, std : float, optional
+        In percent; std is None for a single run.
+    seconds : float, optional
+    is_bound : bool
+        Whether it took less than these seconds.
+    """
+
+    error: float | None = None
+    std: float | None = None
+    seconds: float | None = None
+    is_bound: bool = False
+
+
+#: The paper's text for a time below a second.
+LESS = "< 1"
+
+
+def published(errors, seconds, columns):
+    """Return a table of the paper as row -> column -> Published.
+
+    Parameters
+    ----------
+    errors : dict
+        Row -> for each column mean and standard deviation, a mean alone, or None.
+    seconds : dict
+        Row -> for each column a time, `LESS` or None.
+    columns : sequence of str
+    """
+
+    def entry(error, time):
+        mean, std = error if isinstance(error, tuple) else (error, None)
+        return Published(mean, std, 1.0 if time == LESS else time, time == LESS)
+
+    return {
+        row: {
+            column: entry(error, time)
+            for column, error, time in zip(
+                columns, errors[row], seconds.get(row, (None,) * len(columns)), strict=True
+            )
+            if error is not None or time is not None
+        }
+        for row in errors
+    }
+
+
+@dataclass(frozen=True)
+class TableExperiment:
+    """Table of methods and data sets.
+
+    Attributes
+    ----------
+    name : str
+        Name of the command.
+    template : Path
+        Its page.md.
+    columns : tuple of Column
+        In the order of the page.
+    work : tuple of str
+        Names of the columns in the order of work, the cheap ones first.
+    paper : mapping
+        Row -> column -> Published. A row is a method's `paper_name`, or its `name` where that is
+        empty.
+    explanations : mapping
+        Known causes of differences from the paper: (method, column), method or column -> text.
+    quick : bool
+        Whether this is the small version.
+    """
+
+    cell_type: ClassVar = Cell
+    figures: ClassVar = tuple(FIGURES)
+    results_type: ClassVar = TableResults
+
+    name: str
+    template: Path
+    columns: tuple[Column, ...]
+    work: tuple[str, ...]
+    paper: Mapping[str, Mapping[str, Published]] = field(default_factory=dict)
+    explanations: Mapping = field(default_factory=dict)
+    quick: bool = False
+
+    @property
+    def parts(self):
+        """Names for ``--only``."""
+        return [column.name for column in self.columns]
+
+    @property
+    def methods(self):
+        """Methods of the table, in its order; the small version has nothing to choose."""
+        methods = [RIVALS[name] for name in TABLE]
+        if not self.quick:
+            return methods
+        return [replace(method, search=first_values(method.search)) for method in methods]
+
+    def published(self, method, column):
+        """Return the paper's entry for a method on a data set, or None."""
+        return self.paper.get(method.paper_name or method.name, {}).get(column)
+
+    def explain(self, method, column):
+        """Return the known causes of a difference, the most specific first."""
+        keys = ((method, column), method, column)
+        return " ".join(self.explanations[key] for key in keys if key in self.explanations)
+
+    def conduct(self, runner, *, only=(), methods=(), budget):
+        """Run what is chosen: column by column, method by method, run by run.
+
+        Parameters
+        ----------
+        runner : Runner
+            Its limit also ends a method on a data set: one whose first run gives no answer in time
+            is not tried in further runs.
+        only : sequence of str
+            Names of columns; all if empty. Of others only what is stored is shown.
+        methods : sequence of str
+            Names of methods; all if empty.
+        budget : float
+            Seconds for all fits of a method on a data set: no further run begins after them, nor a
+            further fit of a search that took more by itself.
+
+        Returns
+        -------
+        TableResults
+        """
+        chosen = [column for column in self.columns if column.name in (only or self.parts)]
+        wanted = [name for name in TABLE if name in (methods or TABLE)]
+        runner.n_cells = len(wanted) * sum(column.n_runs for column in chosen)
+        results = {}
+        for column in sorted(self.columns, key=lambda column: self.work.index(column.name)):
+            names = wanted if column in chosen else []
+            if names or runner.store.has_some(column.name):
+                results[column.name] = self._fill(runner, column, names, budget)
+        return self._show(results, {column.name for column in chosen}, set(wanted))
+
+    def _fill(self, runner, column, wanted, budget):
+        if runner.interrupted and not runner.store.has_some(column.name):
+            return ColumnResult(column, reason=NOT_RUN)
+        try:
+            runs = [Run.from_splits(*column.load(number)) for number in range(column.n_runs)]
+        except (OSError, ValueError) as error:
+            return ColumnResult(column, reason=str(error))
+        except KeyboardInterrupt:
+            runner.interrupted = True
+            return ColumnResult(column, reason="interrupted while it was read")
+        cells = []
+        for method in self.methods:
+            cells += _row(runner, column, method, runs, method.name in wanted, budget)
+        return ColumnResult(column, cells, runs[0].sizes)
+
+    def _show(self, results, chosen, wanted):
+        """Return what the page shows: what was chosen, and what is stored from before."""
+        tasks = [cell.task for each in results.values() for cell in each.cells if cell.is_done]
+        columns = chosen | {task.column for task in tasks}
+        methods = wanted | {task.method for task in tasks}
+        shown = [results[name] for name in self.parts if name in results and name in columns]
+        return self.results_type(
+            self, shown, [each for each in self.methods if each.name in methods]
+        )
+
+    def load(self, data):
+        """Return the results that results.json holds."""
+        self = replace(self, quick=data["is_small"])
+        columns, cells = {column.name: column for column in self.columns}, {}
+        for values in data["cells"]:
+            cell = Cell.from_dict(values)
+            cells.setdefault(cell.task.column, []).append(cell)
+        results = [
+            ColumnResult(
+                replace(columns[each["name"]], n_runs=each["runs"]),
+                cells.get(each["name"], []),
+                each["sizes"],
+                each["left_out"],
+            )
+            for each in data["sets"]
+        ]
+        names = {row["method"] for row in data["rows"]}
+        methods = [method for method in self.methods if method.name in names]
+        return self.results_type(self, results, methods, data["compared"])
+
+
+def method_names(words):
+    """Return names of methods from the words of ``--methods``, in the order of the table."""
+    names = [name.strip() for word in words for name in word.split(",") if name.strip()]
+    for name in names:
+        if name not in TABLE:
+            nearest = difflib.get_close_matches(name, TABLE, n=1)
+            hint = f" Did you mean {nearest[0]}?" if nearest else ""
+            known = ", ".join(TABLE)
+            raise InvalidParameterError(f"--methods {name} is not one of {known}.{hint}")
+    return [name for name in TABLE if name in names]
+
+
+def _row(runner, column, method, runs, is_wanted, budget):
+    """Return the cells of a method on a data set, run after run as long as there is time."""
+    cells = []
+    for number, run in enumerate(runs):
+        task = make_task(method, column, number, run, runner.threads)
+        work = partial(measure, method, task, run, runner.limit, budget)
+        reason = _reason_to_stop(cells, budget) if is_wanted else ""
+        cells.append(runner.cell(task, method.label, work, is_wanted=is_wanted, reason=reason))
+    return cells
+
+
+def _reason_to_stop(cells, budget):
+    if cells and cells[0].outcome in ("limit", "missing"):
+        return f"{cells[0].remark} in the first run"
+    if sum(cell.total_seconds for cell in cells) > budget:
+        n_done = sum(cell.is_done for cell in cells)
+        return f"the budget of {budget:g} s was used up by {n_done} runs"
+    return ""

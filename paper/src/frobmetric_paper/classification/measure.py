@@ -1,0 +1,417 @@
+"""One method on one run of a data set: parameters chosen on held-out data, errors measured."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
+from math import inf
+from typing import ClassVar
+
+import numpy as np
+from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import adjusted_rand_score
+from sklearn.neighbors import NearestNeighbors
+
+from frobmetric.metric.coordinates import unit_mean_square
+from frobmetric.metric.triplets import mine_triplets
+from frobmetric.neighbors import NearestClass, knn_predict
+
+from ..data.labelled import Split
+from ..harness import formatting, task
+from ..harness.run import coordinate_search
+from ..harness.task import OUTCOMES, as_json, checksum, outcome_of
+
+#: Classifier of the paper's tables.
+MAIN = "3-NN"
+#: Neighbours among which `recall_at_10` looks for one of the same class.
+N_NEAREST = 10
+#: Neighbours of its class, and of other classes, that each training sample has in triplets.
+N_NEIGHBORS = 3
+
+
+def _by_class(k, rule):
+    return lambda Z_train, y_train, Z: NearestClass(k, rule=rule).fit(Z_train, y_train).predict(Z)
+
+
+#: Classifiers of mapped points, by name: (Z_train, y_train, Z) -> labels.
+RULES = {
+    MAIN: knn_predict,
+    "3 distances": _by_class(3, "distances"),
+    "center of 5": _by_class(5, "center"),
+    "center of 8": _by_class(8, "center"),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task(task.Task):
+    """One run of a data set.
+
+    Attributes
+    ----------
+    column : str
+        Name of the data set.
+    n : int
+        Number of training samples.
+    run : int
+        Number of the run, from 0.
+    search : str
+        Values from which parameters are chosen, as JSON.
+    refits : bool
+        Whether the method learns again with the validation part.
+    rules : str
+        Names of `RULES`.
+    """
+
+    column: str
+    n: int
+    run: int
+    search: str
+    refits: bool
+    rules: str = ", ".join(RULES)
+
+    @property
+    def place(self):
+        return f"{self.column}-{self.run:02}"
+
+    @property
+    def where(self):
+        return f"{self.column}, run {self.run + 1}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell(task.Cell):
+    """Result of one method in one run.
+
+    Attributes
+    ----------
+    parameters : dict
+        The chosen parameters.
+    tries : list of dict
+        Every fit of the search: parameters, outcome, seconds, validation_error, remark.
+    validation_error, test_error : float, optional
+        By 3-NN if the answer is a map, else by the method's own prediction.
+    rules : dict
+        Name of a rule -> its errors "validation" and "test"; empty for a classifier.
+    best_rule : str
+        Rule with the smallest validation error; empty for a classifier.
+    measures, before : dict
+        Result of `measure_map` with the map and without.
+    total_seconds : float
+        Time of all fits; the limit for those that it ended.
+    wrong : str
+        A digit for each test sample, 1 if it is classified wrongly.
+    n_triplets : int, optional
+        Number of triplets that the method learned from.
+    """
+
+    task_type: ClassVar = Task
+    unsaved: ClassVar = ("machine", "wrong")
+
+    parameters: dict = field(default_factory=dict)
+    tries: list = field(default_factory=list)
+    validation_error: float | None = None
+    test_error: float | None = None
+    rules: dict = field(default_factory=dict)
+    best_rule: str = ""
+    measures: dict = field(default_factory=dict)
+    before: dict = field(default_factory=dict)
+    total_seconds: float = 0.0
+    wrong: str = ""
+    n_triplets: int | None = None
+
+    @property
+    def is_complete(self):
+        """Whether the search for parameters reached its end."""
+        return self.is_done and all(attempt["outcome"] != "limit" for attempt in self.tries)
+
+    @property
+    def summary(self):
+        error, time = formatting.percent(100 * self.test_error), self.total_seconds
+        return f"{error} %   {formatting.seconds(time)}"
+
+    @property
+    def best_rule_error(self):
+        """Test error by the best rule; None of a classifier."""
+        return self.rules[self.best_rule]["test"] if self.best_rule else None
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """One run of a data set as the methods get it: at unit scale, with its triplets.
+
+    Attributes
+    ----------
+    reduced : Split
+        Training, validation and test part after PCA, divided by one number so that the training
+        part has unit mean squared norm around its mean.
+    full : Split, optional
+        The same before PCA; None where there is no PCA.
+    data : str
+        Checksum of the data before PCA, whose rounding differs between machines.
+    """
+
+    reduced: Split
+    full: Split | None
+    data: str
+
+    @classmethod
+    def from_splits(cls, reduced, full=None):
+        """Return the run of a split as it was loaded, after PCA and before."""
+        first = reduced if full is None else full
+        arrays = [getattr(first, item.name) for item in fields(first) if item.name != "name"]
+        data = checksum(*arrays, np.array(reduced.X_train.shape))
+        return cls(at_unit_scale(reduced), full and at_unit_scale(full), data)
+
+    @property
+    def sizes(self):
+        """Numbers of samples, features and classes, by name."""
+        split, before = self.reduced, self.full or self.reduced
+        return {
+            "training": len(split.y_train),
+            "validation": len(split.y_validation),
+            "test": len(split.y_test),
+            "dimension": before.X_train.shape[1],
+            "dimension after PCA": split.X_train.shape[1],
+            "classes": len(np.unique(split.y_train)),
+        }
+
+    def split(self, method):
+        """Return the parts with the features that the method's row in the paper is of."""
+        return self.full if method.features == "all" and self.full else self.reduced
+
+    @cached_property
+    def triplets(self):
+        """Triplets of the reduced training part, the same for all methods that need some."""
+        X, y = self.reduced.X_train, self.reduced.y_train
+        return mine_triplets(X, y, n_neighbors=N_NEIGHBORS, warn_small=False)
+
+    @cached_property
+    def before(self):
+        """Measures of the reduced features without a metric."""
+        part = self.reduced
+        return measure_map(part.X_train, part.y_train, part.X_test, part.y_test)
+
+    @cached_property
+    def joined(self):
+        """Run whose training part also holds the validation part."""
+        return replace(self, reduced=_join(self.reduced), full=self.full and _join(self.full))
+
+
+def at_unit_scale(split):
+    """Return the split divided by one number: the training part gets unit mean squared norm."""
+    scale = unit_mean_square(split.X_train)[1]
+    names = ("X_train", "X_validation", "X_test")
+    return replace(split, **{name: getattr(split, name) / scale for name in names})
+
+
+def _join(split):
+    return replace(
+        split,
+        X_train=np.concatenate([split.X_train, split.X_validation]),
+        y_train=np.concatenate([split.y_train, split.y_validation]),
+    )
+
+
+def make_task(method, column, number, run, threads):
+    """Return the task of a method in a run of this number."""
+    return Task(
+        column=column.name,
+        n=len(run.reduced.y_train),
+        run=number,
+        method=method.name,
+        search=json.dumps({name: list(values) for name, values in method.search.items()}),
+        refits=column.refits,
+        threads=threads,
+        data=run.data,
+    )
+
+
+def measure(method, task, run, limit, budget=inf):
+    """Return the fields of the cell of a task.
+
+    Parameters
+    ----------
+    method : Rival
+    task : Task
+    run : Run
+    limit, budget : float
+        Seconds for each fit, and for the whole search: no further fit begins after it.
+
+    Returns
+    -------
+    dict
+
+    Raises
+    ------
+    RivalMissing
+    """
+    search = Search(method, run, task, limit, budget)
+    best = search.run_all()
+    result = {
+        "tries": search.tries,
+        "total_seconds": search.seconds,
+        "n_triplets": run.triplets.n_triplets if method.learns_from == "triplets" else None,
+    }
+    if best is None:
+        last = search.tries[-1]
+        return result | {"outcome": last["outcome"], "remark": last["remark"]}
+    fitted = chosen = search.fitted
+    result |= {
+        "remark": search.remark,
+        "parameters": best,
+        "validation_error": search.validation_error,
+    }
+    if task.refits:
+        try:
+            fitted = Fit(method, run.joined, best, task, limit)
+        except tuple(OUTCOMES) as error:
+            outcome, remark = outcome_of(error)
+            remark = f"{remark} when it learned from the validation part too"
+            result["total_seconds"] += limit if outcome == "limit" else 0.0
+            return result | {"outcome": outcome, "remark": remark}
+        result["total_seconds"] += fitted.seconds
+    return result | evaluate(fitted, chosen)
+
+
+class Fit:
+    """Answer of a method that learned from the training part of a run."""
+
+    def __init__(self, method, run, parameters, task, limit):
+        self.run, self.split, self.is_map = run, run.split(method), method.answers == "map"
+        self.answer = method.fit(
+            self.split.X_train,
+            self.split.y_train,
+            triplets=run.triplets if method.learns_from == "triplets" else None,
+            parameters=parameters,
+            limit=limit,
+            seed=task.run,
+            threads=task.threads,
+        )
+        self.seconds = float(self.answer.seconds)
+        self._mapped = {}
+
+    def mapped(self, part):
+        """Return the samples of a part, "train", "validation" or "test", in the learned space."""
+        if part not in self._mapped:
+            self._mapped[part] = self.answer.transform(getattr(self.split, f"X_{part}"))
+        return self._mapped[part]
+
+    def labels(self, part, rule=MAIN):
+        """Return the predicted labels of a part."""
+        if not self.is_map:
+            return self.answer.predict(getattr(self.split, f"X_{part}"))
+        return RULES[rule](self.mapped("train"), self.split.y_train, self.mapped(part))
+
+    def wrong(self, part, rule=MAIN):
+        """Return whether each sample of a part is classified wrongly."""
+        return np.asarray(self.labels(part, rule)) != getattr(self.split, f"y_{part}")
+
+
+class Search:
+    """Choice of a method's parameters by the validation error.
+
+    A first fit over the limit ends the search, as the method is slow; a later one does not, as
+    only its values are.
+    """
+
+    def __init__(self, method, run, task, limit, budget=inf):
+        self.method, self.run, self.task, self.limit, self.budget = method, run, task, limit, budget
+        self.tries, self.fitted, self.validation_error, self.cut = [], None, inf, ""
+
+    @property
+    def seconds(self):
+        return sum(attempt["seconds"] for attempt in self.tries)
+
+    @property
+    def remark(self):
+        """Note on values that were not tried, or not in time."""
+        over = [str(each["parameters"]) for each in self.tries if each["outcome"] == "limit"]
+        slow = f"over the limit: {', '.join(over)}" if over else ""
+        return "; ".join(filter(None, (slow, self.cut)))
+
+    def run_all(self):
+        """Return the best parameters; None without an answer."""
+        return coordinate_search(self.method.search, self._evaluate)
+
+    def _evaluate(self, parameters):
+        if self.seconds > self.budget:
+            spent = f"{len(self.tries)} fits, which took more than {self.budget:g} s"
+            self.cut = f"the search ended after {spent}"
+            return None, False
+        attempt = {"parameters": parameters, "outcome": "done", "seconds": 0.0}
+        attempt |= {"validation_error": None, "remark": ""}
+        self.tries.append(attempt)
+        try:
+            fitted = Fit(self.method, self.run, parameters, self.task, self.limit)
+        except tuple(OUTCOMES) as error:
+            attempt["outcome"], attempt["remark"] = outcome_of(error)
+            if attempt["outcome"] == "missing":
+                raise
+            is_slow = attempt["outcome"] == "limit"
+            attempt["seconds"] = self.limit if is_slow else 0.0
+            return None, not (is_slow and self.fitted is None)
+        error = float(fitted.wrong("validation").mean())
+        attempt |= {"seconds": fitted.seconds, "validation_error": error}
+        if error < self.validation_error:
+            self.fitted, self.validation_error = fitted, error
+        return error, True
+
+
+def evaluate(fitted, chosen):
+    """Measure an answer on the test part.
+
+    Parameters
+    ----------
+    fitted : Fit
+    chosen : Fit
+        The answer without the validation part, which gives the errors there.
+
+    Returns
+    -------
+    dict
+        Fields of a `Cell`.
+    """
+    result = {"seconds": fitted.seconds, "detail": as_json(fitted.answer.detail)}
+    if fitted.is_map:
+        wrong = {rule: fitted.wrong("test", rule) for rule in RULES}
+        rules = {
+            rule: {
+                "validation": float(chosen.wrong("validation", rule).mean()),
+                "test": float(wrong[rule].mean()),
+            }
+            for rule in RULES
+        }
+        train, test = (fitted.mapped(part) for part in ("train", "test"))
+        result |= {
+            "rules": rules,
+            "best_rule": min(rules, key=lambda rule: rules[rule]["validation"]),
+            "measures": measure_map(train, fitted.split.y_train, test, fitted.split.y_test),
+            "before": fitted.run.before,
+        }
+    by_main = wrong[MAIN] if fitted.is_map else fitted.wrong("test")
+    digits = "".join("01"[int(each)] for each in by_main)
+    return result | {"test_error": float(by_main.mean()), "wrong": digits}
+
+
+def measure_map(Z_train, y_train, Z_test, y_test):
+    """Measure a map by retrieval and by clustering.
+
+    Returns
+    -------
+    dict
+        "recall_at_10": share of test points with one of their class among the 10 nearest training
+        points; "ari": adjusted Rand index of k-means on the test points.
+    """
+    k = min(N_NEAREST, len(Z_train))
+    search = NearestNeighbors(n_neighbors=k, algorithm="brute").fit(Z_train)
+    nearest = np.asarray(y_train)[search.kneighbors(Z_test, return_distance=False)]
+    hit = (nearest == np.asarray(y_test)[:, None]).any(axis=1)
+    model = KMeans(len(np.unique(y_test)), n_init=10, random_state=0)
+    with warnings.catch_warnings():
+        # points that coincide give fewer clusters, which the index takes into account
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        clusters = model.fit_predict(Z_test)
+    return {"recall_at_10": float(hit.mean()), "ari": float(adjusted_rand_score(y_test, clusters))}

@@ -1,0 +1,518 @@
+"""Cells of a table of methods × data sets as summaries, tables for the page, and figures."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from frobmetric._extras import require
+from frobmetric.plotting.metric import COLOURS, _lighten
+
+from ..harness import formatting
+from ..harness.formatting import NOTHING, percent, seconds
+from ..harness.page import escape, figure, fill, table
+from ..harness.summary import (
+    Difference,
+    Mean,
+    binomial_std,
+    difference_over_runs,
+    difference_over_samples,
+    mean_of_known,
+)
+from ..harness.task import done
+
+#: Ours, with which the other methods are compared.
+BASES = ("frob_tuned", "frob")
+#: Number of standard deviations beyond which a difference from the paper is marked.
+LARGE = 2.0
+MARK = "†"
+TEMPLATE = Path(__file__).with_name("table.md")
+
+
+# Numbers
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A method on a data set, over its finished runs; errors are in percent.
+
+    Attributes
+    ----------
+    runs, asked : int
+        Number of finished runs, and of all.
+    outcome, remark : str
+        Those of the first cell without an answer; "done" and a remark of a run if there is none.
+    total_seconds : float
+        Time of all fits of all runs, searches included.
+    error, std : float, optional
+        Mean test error and standard deviation over runs; std is None below two.
+    validation : float, optional
+    best_rule : str
+        The rule chosen most often on validation parts.
+    best_rule_error : float, optional
+        Mean test error, each run by the rule chosen in it.
+    recall, ari, recall_before, ari_before : float, optional
+        Means of the measures with the map and without.
+    seconds : float, optional
+        Mean time of the measured fits.
+    parameters : dict
+        The parameters chosen most often, in `parameters_runs` runs.
+    """
+
+    runs: int
+    asked: int
+    outcome: str = "done"
+    remark: str = ""
+    total_seconds: float = 0.0
+    error: float | None = None
+    std: float | None = None
+    validation: float | None = None
+    best_rule: str = ""
+    best_rule_error: float | None = None
+    recall: float | None = None
+    ari: float | None = None
+    recall_before: float | None = None
+    ari_before: float | None = None
+    seconds: float | None = None
+    parameters: dict | None = None
+    parameters_runs: int = 0
+
+    @classmethod
+    def of(cls, cells):
+        """Return the Summary of the cells of a method on a data set."""
+        finished, ended = done(cells), [cell for cell in cells if not cell.is_done]
+        remarks = [cell.remark for cell in finished if cell.remark] or [""]
+        return cls(
+            runs=len(finished),
+            asked=len(cells),
+            outcome=ended[0].outcome if ended else "done",
+            remark=ended[0].remark if ended else remarks[0],
+            total_seconds=sum(cell.total_seconds for cell in cells),
+            **(_numbers(finished) if finished else {}),
+        )
+
+    def spread(self, n_test):
+        """Return the standard deviation; of a single run that of a binomial distribution."""
+        return binomial_std(self.error, n_test) if self.std is None else self.std
+
+
+def _numbers(cells):
+    mean = Mean.of([100 * cell.test_error for cell in cells])
+    chosen, runs = Counter(tuple(cell.parameters.items()) for cell in cells).most_common(1)[0]
+    by_rule = [100 * cell.best_rule_error for cell in cells if cell.best_rule]
+    return {
+        "error": mean.mean,
+        "std": mean.std,
+        "validation": 100 * mean_of_known([cell.validation_error for cell in cells]),
+        "best_rule": Counter(cell.best_rule for cell in cells).most_common(1)[0][0],
+        "best_rule_error": mean_of_known(by_rule),
+        "recall": mean_of_known([cell.measures.get("recall_at_10") for cell in cells]),
+        "ari": mean_of_known([cell.measures.get("ari") for cell in cells]),
+        "recall_before": mean_of_known([cell.before.get("recall_at_10") for cell in cells]),
+        "ari_before": mean_of_known([cell.before.get("ari") for cell in cells]),
+        "seconds": mean_of_known([cell.seconds for cell in cells]),
+        "parameters": dict(chosen),
+        "parameters_runs": runs,
+    }
+
+
+def is_far(summary, published, n_test):
+    """Return whether an error is more than two standard deviations from the paper's.
+
+    The larger of both counts; of a single run it is that of a binomial distribution.
+    """
+    if summary.error is None or published is None or published.error is None:
+        return False
+    theirs = published.std
+    theirs = binomial_std(published.error, n_test) if theirs is None else theirs
+    return abs(summary.error - published.error) > LARGE * max(summary.spread(n_test), theirs)
+
+
+def compare(cells, base):
+    """Return the Difference of the errors of two methods on the runs that both finished.
+
+    Over two runs or more it is of the errors by run, over one of the decisions by test sample. It
+    is None without a common run, and positive where `cells` err more often.
+    """
+    other = {_key(cell): cell for cell in done(base)}
+    pairs = [(cell, other[_key(cell)]) for cell in done(cells) if _key(cell) in other]
+    if not pairs:
+        return None
+    if len(pairs) > 1:
+        first = pairs[0][0]
+        errors = [100 * (mine.test_error - theirs.test_error) for mine, theirs in pairs]
+        return difference_over_runs(errors, len(first.wrong) / first.task.n)
+    mine, theirs = (np.array(list(cell.wrong)) == "1" for cell in pairs[0])
+    return difference_over_samples(100.0 * (mine.astype(int) - theirs))
+
+
+def _key(cell):
+    return cell.task.run, cell.task.data
+
+
+# Results
+
+
+@dataclass(frozen=True)
+class TableResults:
+    """Results of a table beside the paper's numbers.
+
+    Attributes
+    ----------
+    experiment : TableExperiment
+    columns : list of ColumnResult
+        In the order of the page.
+    methods : list of Rival
+        The rows.
+    stored_differences : list of dict, optional
+        `differences` of results.json; computed from cells if None.
+    """
+
+    experiment: object
+    columns: list
+    methods: list
+    stored_differences: list | None = None
+
+    @property
+    def filled(self):
+        """The columns that have cells."""
+        return [result for result in self.columns if not result.reason]
+
+    @property
+    def left_out(self):
+        return {each.column.name: each.reason for each in self.columns if each.reason}
+
+    @property
+    def cells(self):
+        shown = {method.name for method in self.methods}
+        return [c for result in self.filled for c in result.cells if c.task.method in shown]
+
+    @property
+    def own_cells(self):
+        return [cell for cell in self.cells if cell.task.method in BASES]
+
+    @property
+    def has_answer(self):
+        return bool(done(self.cells))
+
+    @cached_property
+    def _summaries(self):
+        return {
+            (result.column.name, method.name): Summary.of(result.of(method.name))
+            for result in self.filled
+            for method in self.methods
+        }
+
+    def summary(self, result, method):
+        return self._summaries[result.column.name, method.name]
+
+    def published(self, result, method):
+        return self.experiment.published(method, result.column.name)
+
+    def is_far(self, result, method):
+        """Return whether an error is far from the paper's; never in the small version."""
+        summary, paper = self.summary(result, method), self.published(result, method)
+        return not self.experiment.quick and is_far(summary, paper, result.sizes["test"])
+
+    @cached_property
+    def differences(self):
+        """Difference by (column, method, base)."""
+        if self.stored_differences is not None:
+            names = ("mean", "low", "high", "n", "over")
+            return {
+                (each["set"], each["method"], each["with"]): Difference(*(each[n] for n in names))
+                for each in self.stored_differences
+            }
+        pairs = {
+            (result.column.name, method.name, base): compare(
+                result.of(method.name), result.of(base)
+            )
+            for result in self.filled
+            for base in BASES
+            for method in self.methods
+            if method.name != base
+        }
+        return {key: difference for key, difference in pairs.items() if difference}
+
+    # Files
+
+    def rows(self):
+        """Return a dictionary for each data set and method; errors in percent."""
+        return [self._row(result, method) for result in self.filled for method in self.methods]
+
+    def _row(self, result, method):
+        ours, paper = self.summary(result, method), self.published(result, method)
+        theirs = paper.error if paper else None
+        is_known = None not in (ours.error, theirs)
+        return {
+            "set": result.column.name,
+            "method": method.name,
+            "outcome": ours.outcome,
+            "error": ours.error,
+            "std": ours.std,
+            "runs": ours.runs,
+            "paper_error": theirs,
+            "paper_std": paper.std if paper else None,
+            "difference": ours.error - theirs if is_known else None,
+            "is_far": self.is_far(result, method),
+            "validation_error": ours.validation,
+            "best_rule": ours.best_rule,
+            "best_rule_error": ours.best_rule_error,
+            "recall_at_10_before": ours.recall_before,
+            "recall_at_10": ours.recall,
+            "ari_before": ours.ari_before,
+            "ari": ours.ari,
+            "seconds": ours.seconds,
+            "total_seconds": ours.total_seconds,
+            "paper_seconds": paper.seconds if paper else None,
+            "remark": ours.remark,
+        }
+
+    def to_dict(self):
+        """Return the entries of results.json."""
+        sets = [
+            {
+                "name": result.column.name,
+                "label": result.column.label,
+                "runs": result.column.n_runs,
+                "sizes": result.sizes,
+                "left_out": result.reason,
+            }
+            for result in self.columns
+        ]
+        compared = [
+            {"set": column, "method": method, "with": base, **asdict(difference)}
+            for (column, method, base), difference in self.differences.items()
+        ]
+        cells = [cell for result in self.filled for cell in result.cells]
+        return {
+            "sets": sets,
+            "rows": self.rows(),
+            "compared": compared,
+            "cells": [cell.to_dict(cell.unsaved) for cell in cells],
+        }
+
+    # Page
+
+    def blocks(self, folder):
+        """Return the placeholders of the page: the common part, and a table for each data set."""
+        sets = {f"set_{column.name}": "" for column in self.experiment.columns}
+        for result in self.columns:
+            text = (
+                escape(f"Left out: {result.reason}") if result.reason else self._set_table(result)
+            )
+            sets[f"set_{result.column.name}"] = text
+        return sets | {"table": fill(TEMPLATE.read_text("utf-8"), self._common(folder)).strip()}
+
+    def _common(self, folder):
+        has_paper = bool(self.experiment.paper)
+        figures = [
+            figure(folder, file, " ".join(captions[: 1 + has_paper]))
+            for file, (_, *captions) in FIGURES.items()
+        ]
+        tables = ("data", "errors", "times") if self.filled else ()
+        texts = {f"compared_{base}": self._compared_table(base) for base in BASES}
+        texts |= dict.fromkeys(("data", "errors", "times", "total", "far", "mark"), "")
+        texts |= {name: getattr(self, f"_{name}_table")() for name in tables}
+        if self.filled:
+            texts["total"] = self._total_time()
+        if self.filled and has_paper:
+            texts |= {"mark": MARK, "far": self._far_table()}
+        return texts | {"figures": "\n\n".join(filter(None, figures))}
+
+    def _table(self, rows, first="method", **more):
+        return table([first, *(result.column.label for result in self.filled)], rows, **more)
+
+    def _data_table(self):
+        sizes = [result.sizes for result in self.filled]
+        rows = [[name, *(f"{each[name]:,}" for each in sizes)] for name in sizes[0]]
+        counts = [[c.n_triplets for c in result.cells if c.n_triplets] for result in self.filled]
+        rows += [["triplets", *(f"{each[0]:,}" if each else NOTHING for each in counts)]]
+        rows += [["runs", *(str(result.column.n_runs) for result in self.filled)]]
+        return self._table(rows, "")
+
+    def _with_paper(self, ours, theirs):
+        """Return a row for each method, and the paper's below it where it has one."""
+        rows = []
+        for method in self.methods:
+            rows.append([method.label, *(ours(result, method) for result in self.filled)])
+            paper = [self.published(result, method) for result in self.filled]
+            texts = [theirs(each) if each else NOTHING for each in paper]
+            if set(texts) != {NOTHING}:
+                rows.append(["… the paper's", *texts])
+        return self._table(rows)
+
+    def _errors_table(self):
+        def ours(result, method):
+            mark = f" {MARK}" if self.is_far(result, method) else ""
+            return f"{_error(self.summary(result, method))}{mark}"
+
+        return self._with_paper(ours, lambda paper: percent(paper.error, paper.std))
+
+    def _times_table(self):
+        return self._with_paper(
+            lambda result, method: seconds(self.summary(result, method).seconds),
+            lambda paper: seconds(paper.seconds, paper.is_bound),
+        )
+
+    def _total_time(self):
+        """Return the time of all fits as text, and the share of ours in it."""
+        spent = {
+            method.label: sum(self.summary(each, method).total_seconds for each in self.filled)
+            for method in self.methods
+        }
+        whole = sum(spent.values())
+        own = [method.label for method in self.methods if method.name in BASES and whole]
+        shares = [f"{name} {seconds(spent[name])} ({spent[name] / whole:.1%})" for name in own]
+        return seconds(whole) + (f"; of these {' and '.join(shares)}" if shares else "")
+
+    def _far_table(self):
+        rows = []
+        for result in self.filled:
+            for method in (each for each in self.methods if self.is_far(result, each)):
+                ours, paper = self.summary(result, method), self.published(result, method)
+                cause = self.experiment.explain(method.name, result.column.name)
+                where = f"{method.label} on {result.column.label}"
+                numbers = percent(ours.error, ours.std), percent(paper.error, paper.std)
+                rows.append([where, *numbers, cause or "No cause is known."])
+        if not rows:
+            return "No error is that far from the paper's."
+        return table(["where", "ours", "paper's", "explanation"], rows, texts=("explanation",))
+
+    def _compared_table(self, base):
+        if base not in (method.name for method in self.methods):
+            return ""
+        rows = [
+            [
+                method.label,
+                *(
+                    formatting.difference(
+                        self.differences.get((result.column.name, method.name, base))
+                    )
+                    for result in self.filled
+                ),
+            ]
+            for method in self.methods
+            if method.name != base
+        ]
+        return self._table(rows) if any(set(row[1:]) != {NOTHING} for row in rows) else ""
+
+    def _set_table(self, result):
+        header = ["method", "runs", "validation error", "test error", "best rule", "recall@10"]
+        header += ["ARI", "parameters", "all fits", "remark"]
+        rows = [[method.label, *_set_row(self.summary(result, method))] for method in self.methods]
+        return table(header, rows, texts=("best rule", "parameters", "remark"))
+
+    # Figures
+
+    def draw(self, folder):
+        """Draw the errors and the times beside the paper's."""
+        if not self.has_answer:
+            return
+        for file, (plot, *_) in FIGURES.items():
+            _panels(self, plot).savefig(folder / file, dpi=110)
+
+
+def _error(summary):
+    if summary.error is None:
+        return formatting.outcome(summary)
+    return percent(summary.error, summary.std)
+
+
+def _set_row(summary):
+    chosen = formatting.parameters(summary.parameters)
+    often = f" ({summary.parameters_runs} of {summary.runs})" if chosen != NOTHING else ""
+    rule = f"{summary.best_rule}: {percent(summary.best_rule_error)}"
+    return [
+        formatting.count(summary.runs, summary.asked),
+        percent(summary.validation),
+        _error(summary),
+        rule if summary.best_rule else NOTHING,
+        formatting.change(summary.recall_before, summary.recall),
+        formatting.change(summary.ari_before, summary.ari),
+        f"{chosen}{often}",
+        seconds(summary.total_seconds or None),
+        summary.remark,
+    ]
+
+
+# Figures
+
+#: Panels side by side, and how far ours is above the line of its method, the paper's below it.
+COLUMNS, OFFSET = 4, 0.14
+OURS, PAPER = COLOURS[0], COLOURS[5]
+
+
+def _panels(results, plot):
+    """Return a figure with a panel for each data set, in it a line for each method."""
+    shown, methods = results.filled, results.methods
+    n_columns = min(COLUMNS, len(shown))
+    n_rows = -(-len(shown) // n_columns)
+    size = (2.2 + 2.6 * n_columns, 0.9 + (0.7 + 0.27 * len(methods)) * n_rows)
+    drawing = require("matplotlib.figure", "plot").Figure(figsize=size, layout="constrained")
+    axes = drawing.subplots(n_rows, n_columns, squeeze=False, sharey=True).ravel()
+    for ax in axes[len(shown) :]:
+        ax.remove()
+    for ax, result in zip(axes, shown, strict=False):
+        for line, method in enumerate(methods):
+            plot(ax, line, results, result, method)
+        ax.set_title(result.column.label)
+        _lighten(ax)
+    axes[0].set_yticks(range(len(methods)), [method.label for method in methods])
+    axes[0].set_ylim(len(methods) - 0.5, -0.5)
+    if results.experiment.paper:
+        handles = [
+            axes[0].plot([], [], "o", color=OURS, label="ours")[0],
+            axes[0].plot([], [], "o", color=PAPER, fillstyle="none", label="the paper's")[0],
+        ]
+        drawing.legend(handles=handles, loc="outside upper left", ncols=2, frameon=False)
+    return drawing
+
+
+def _plot_error(ax, line, results, result, method):
+    ours, paper = results.summary(result, method), results.published(result, method)
+    if ours.error is not None:
+        _dot(ax, ours.error, line - OFFSET, ours.spread(result.sizes["test"]), color=OURS)
+    if paper and paper.error is not None:
+        _dot(ax, paper.error, line + OFFSET, paper.std, color=PAPER, markerfacecolor="white")
+    ax.set_xlim(left=-0.02 * ax.get_xlim()[1])  # dots at zero are whole
+    ax.set_xlabel("test error, %")
+
+
+def _plot_time(ax, line, results, result, method):
+    ax.set_xscale("log")
+    ours, paper = results.summary(result, method), results.published(result, method)
+    if ours.seconds:
+        _dot(ax, ours.seconds, line - OFFSET, color=OURS)
+    elif ours.outcome == "limit":
+        limit = result.of(method.name)[0].limit
+        ax.plot(limit, line - OFFSET, ">", color=OURS, fillstyle="none")
+    if paper and paper.seconds:
+        style = {"color": PAPER, "markerfacecolor": "white"}
+        _dot(ax, paper.seconds, line + OFFSET, marker="<" if paper.is_bound else "o", **style)
+    ax.set_xlabel("seconds")
+
+
+def _dot(ax, x, y, bar=None, **style):
+    ax.errorbar(x, y, xerr=bar, **{"marker": "o", "markersize": 5, "elinewidth": 1, **style})
+
+
+#: File -> what draws a method in a panel, caption, and caption on the paper's numbers.
+FIGURES = {
+    "errors.png": (
+        _plot_error,
+        "Test error of each method on each data set. Bars are standard deviations over runs, or "
+        "for a single run the standard deviation of a binomial distribution.",
+        "The paper's errors are hollow.",
+    ),
+    "times.png": (
+        _plot_time,
+        "Time of the fit with the chosen parameters, on logarithmic axes. A hollow triangle to the "
+        "right is the limit that ended a fit.",
+        "The paper's times are hollow; a triangle to the left means less than that.",
+    ),
+}

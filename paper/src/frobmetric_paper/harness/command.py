@@ -1,0 +1,200 @@
+"""Course of a `frobmetric reproduce` command: run an experiment, write its page, report.
+
+An experiment is an object with
+
+* `name`, `template` (path of its page.md), `cell_type`, `figures` (its file names) and `quick`;
+* `conduct(runner, **choices)` -> results, which runs what is chosen and not stored yet;
+* `load(dict)` -> results, from results.json.
+
+Its results have `cells`, `own_cells` (those of frobmetric, which have to be certified), `left_out`
+(name of a part -> reason), `has_answer`, `to_dict()` (the part of results.json that is its own),
+`rows()` (table.csv), `draw(folder)` and `blocks(folder)` (the placeholders of the template).
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import shlex
+
+from frobmetric._atomic import replacing
+from frobmetric._extras import MissingExtraError
+from frobmetric.cli.terminal import ExitCode, Report, live_line, say
+
+from . import formatting
+from .page import SMALL, colophon, fill, write_page
+from .run import ProgressListener, Runner
+from .task import Store, done
+
+#: Fields of a cell that are too long for one line of JSON.
+DETAILS = ("detail", "machine", "rules", "tries")
+
+
+def reproduce(experiment, output, *, limit, threads, options, page_only=False, **choices):
+    """Run an experiment and write its page; Ctrl-C writes what is finished.
+
+    Parameters
+    ----------
+    experiment : object
+        See the module.
+    output : Path
+        Folder, created if it does not exist.
+    limit : float
+        Seconds for each fit.
+    threads : int
+    options : dict
+        Options of the command that makes the same page again, beside output, limit and threads.
+    page_only : bool
+        Write the page again from results.json; run nothing.
+    **choices
+        Arguments of the experiment's `conduct`.
+
+    Returns
+    -------
+    Report
+    """
+    make_folder(output)
+    if page_only:
+        record, results = read_results(experiment, output)
+        page = write_page(output, page_text(experiment, results, record, output))
+        return Report(ExitCode.CERTIFIED, f"{page}: written from results.json", {"page": str(page)})
+    with live_line("looking for finished results") as show:
+        store = Store(output / "cells", experiment.cell_type)
+        runner = Runner(store, limit, threads, TerminalListener(show))
+        results = experiment.conduct(runner, **choices)
+    budget = {"budget": choices["budget"]} if "budget" in choices else {}
+    options |= {"limit": limit} | budget | {"threads": threads}
+    record = _record(experiment, results, output, options)
+    with live_line("drawing"):
+        _draw(experiment, results, output)
+        write_files(output, record | results.to_dict(), results.rows())
+        page = write_page(output, page_text(experiment, results, record, output))
+    return _report(page, results, runner.interrupted, record["command"])
+
+
+class TerminalListener(ProgressListener):
+    """Progress listener that says what has ended, and shows on a terminal what is running."""
+
+    def __init__(self, show):
+        self.show = show
+
+    def begin(self, task, label, n_done, n_cells):
+        if self.show:
+            self.show(f"{task.where}: {label}   {n_done} of {n_cells}")
+
+    def end(self, cell):
+        remark = f"   ({cell.remark})" if cell.remark and cell.outcome != "limit" else ""
+        text = cell.summary if cell.is_done else formatting.outcome(cell)
+        say(f"{cell.task.where}: {cell.label}   {text}{remark}")
+
+
+def make_folder(output):
+    """Create the folder of a page, unless it exists."""
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        raise ValueError(f"{output} is not a folder; give --output another name") from None
+
+
+def read_results(experiment, folder):
+    """Return the record and the results of an experiment from results.json."""
+    path = folder / "results.json"
+    if not path.is_file():
+        raise ValueError(f"{path} does not exist; run the command without --page-only first")
+    data = json.loads(path.read_text(encoding="utf-8"))
+    return data, experiment.load(data)
+
+
+def page_text(experiment, results, record, folder):
+    """Return the page in Markdown."""
+    blocks = results.blocks(folder) | {
+        "small": SMALL if record["is_small"] else "",
+        "colophon": colophon(record["command"], record["settings"], record["machines"]),
+    }
+    return fill(experiment.template.read_text(encoding="utf-8"), blocks)
+
+
+def write_files(folder, data, rows):
+    """Write results.json, and table.csv if there are rows."""
+    contents = {"results.json": json.dumps(data, indent=1, allow_nan=False)}
+    if rows:
+        text = io.StringIO()
+        writer = csv.DictWriter(text, rows[0], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+        contents["table.csv"] = text.getvalue()
+    for name, content in contents.items():
+        with replacing(folder / name) as file:
+            file.write(content.encode())
+
+
+def command_line(name, output, options):
+    """Return the command that makes a page again.
+
+    Options that are None, False or empty are left out; a list is given one by one.
+    """
+    words = ["frobmetric", "reproduce", name, "-o", output]
+    for option, value in options.items():
+        if isinstance(value, list):
+            words += [word for each in value for word in (f"--{option}", each)]
+        elif value is True:
+            words += [f"--{option}"]
+        elif value:
+            words += [f"--{option}", f"{value:g}" if isinstance(value, float) else value]
+    return shlex.join(map(str, words))
+
+
+def _record(experiment, results, output, options):
+    """Return what results.json says of the run."""
+    settings = {"limit": f"{options['limit']:g} s for each fit", "threads": str(options["threads"])}
+    if "budget" in options:
+        settings["budget"] = f"{options['budget']:g} s for each method on each data set"
+    machines = {
+        f"{', '.join(f'{name}: {value}' for name, value in cell.machine.items())}."
+        for cell in results.cells
+        if cell.machine
+    }
+    return {
+        "experiment": experiment.name,
+        "command": command_line(experiment.name, output, options),
+        "settings": settings,
+        "is_small": experiment.quick,
+        "machines": sorted(machines),
+    }
+
+
+def _draw(experiment, results, output):
+    for file in experiment.figures:
+        (output / file).unlink(missing_ok=True)
+    try:
+        results.draw(output)
+    except MissingExtraError as error:
+        say(f"no figures: {error}")
+
+
+def _report(page, results, interrupted, command):
+    for name, reason in results.left_out.items():
+        say(f"warning: {name} was left out: {reason}")
+    if interrupted:
+        say(f"interrupted; what is finished was kept. To continue: {command}")
+    cells = results.cells
+    leave_out = (*DETAILS, *type(cells[0]).unsaved) if cells else ()
+    data = {
+        "page": str(page),
+        "command": command,
+        "cells": [cell.to_dict(leave_out) for cell in cells],
+        "left_out": results.left_out,
+    }
+    text = f"{page}: {len(done(cells))} of {len(cells)} results are there"
+    return Report(_exit_code(results, interrupted), text, data)
+
+
+def _exit_code(results, interrupted):
+    if interrupted:
+        return ExitCode.INTERRUPTED
+    if not results.has_answer:
+        return ExitCode.BAD_DATA
+    own = [cell for cell in results.own_cells if cell.outcome != "skipped"]
+    is_certified = all(cell.is_certified for cell in own)
+    return ExitCode.CERTIFIED if is_certified else ExitCode.NOT_CERTIFIED

@@ -1,0 +1,77 @@
+"""Numbers as text: the one home of their format in pages, figures and progress lines."""
+
+from __future__ import annotations
+
+NOTHING = "–"
+#: Text in place of a number, by outcome.
+OUTCOME_TEXT = {"missing": "not installed", "failed": "failed", "skipped": NOTHING}
+
+
+def number(value, digits=4):
+    """Return some digits of a number, without an exponent where that is short."""
+    if value is None:
+        return NOTHING
+    rounded = f"{value:.{digits - 1}e}"
+    exponent = int(rounded.partition("e")[2])
+    if not -5 < exponent < 7:
+        return rounded
+    decimals = max(0, digits - 1 - exponent) if value else 0
+    return f"{value:,.{decimals}f}"
+
+
+def percent(mean, std=None):
+    """Return a number in percent as the paper writes it: 2.32 (0.31)."""
+    if mean is None:
+        return NOTHING
+    return f"{mean:.2f}" if std is None else f"{mean:.2f} ({std:.2f})"
+
+
+def with_error(mean, error):
+    """Return mean and standard error: 87.52 ± 0.31."""
+    return f"{mean:.2f}" if error is None else f"{mean:.2f} ± {error:.2f}"
+
+
+def change(before, after):
+    """Return a number between 0 and 1 before and after learning."""
+    return NOTHING if after is None else f"{before:.3f} → {after:.3f}"
+
+
+def seconds(value, is_bound=False):
+    """Return a time; a bound is one that was not reached."""
+    if value is None:
+        return NOTHING
+    return f"< {value:g} s" if is_bound else f"{number(value, 3)} s"
+
+
+def outcome(cell):
+    """Return in a word or two why a cell, or a summary of cells, has no answer."""
+    if cell.outcome == "limit":
+        return cell.remark.partition(" when ")[0]
+    return OUTCOME_TEXT.get(cell.outcome, NOTHING)
+
+
+def parameters(chosen):
+    """Return parameters by name, for example C = 1e4, n_passes = 2."""
+    if not chosen:
+        return NOTHING
+    return ", ".join(f"{name} = {parameter(value)}" for name, value in chosen.items())
+
+
+def parameter(value):
+    """Return the value of a parameter without needless digits."""
+    if not isinstance(value, int | float):
+        return str(value)
+    return f"{value:.3g}".replace("e+0", "e").replace("e-0", "e-")
+
+
+def difference(interval):
+    """Return mean and interval, with a star where zero is outside: +1.20 [0.31, 2.09] *."""
+    if interval is None:
+        return NOTHING
+    star = " *" if interval.is_clear else ""
+    return f"{interval.mean:+.2f} [{interval.low:+.2f}, {interval.high:+.2f}]{star}"
+
+
+def count(n, whole):
+    """Return how many of all there are: 3 of 5, or 5."""
+    return str(n) if n == whole else f"{n} of {whole}"

@@ -1,0 +1,151 @@
+"""Running tasks: what is stored is found, the rest computed; limits, progress and Ctrl-C."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import inf
+
+from .machine import describe_machine
+from .task import NOT_RUN, OUTCOMES, Store, outcome_of
+
+
+class ProgressListener:
+    """Progress listener that ignores every event."""
+
+    def begin(self, task, label, n_done, n_cells):
+        """React to the start of a task, after `n_done` of `n_cells`."""
+
+    def end(self, cell):
+        """React to the end of a task."""
+
+
+@dataclass
+class Runner:
+    """Run tasks, each at most once; Ctrl-C ends the work and keeps what is finished.
+
+    Attributes
+    ----------
+    store : Store
+    limit : float
+        Seconds for each fit.
+    threads : int
+        Threads of each method.
+    listener : ProgressListener
+    n_cells : int
+        Number of cells that are wanted, for the listener.
+    interrupted : bool
+        Whether Ctrl-C was pressed: nothing is computed from then on.
+    """
+
+    store: Store
+    limit: float
+    threads: int = 1
+    listener: ProgressListener = field(default_factory=ProgressListener)
+    n_cells: int = 0
+    interrupted: bool = False
+    _met: set = field(default_factory=set, repr=False)
+
+    def cell(self, task, label, measure, *, is_wanted=True, reason=""):
+        """Return the cell of a task: the stored one, or a new one if that is wanted.
+
+        Parameters
+        ----------
+        task : Task
+        label : str
+            Name of the method for people.
+        measure : callable
+            () -> dict of the fields of the cell; may raise an error of `OUTCOMES`.
+        is_wanted : bool
+        reason : str
+            Reason not to compute the task; empty if there is none.
+
+        Returns
+        -------
+        Cell
+        """
+        cell = self.store.find(task, self.limit)
+        if cell is None and is_wanted and not reason and not self.interrupted:
+            try:
+                cell = self._compute(task, label, measure)
+            except KeyboardInterrupt:
+                self.interrupted = True
+        if is_wanted:
+            self._met.add(task)
+        return cell or self.skipped(task, label, reason or NOT_RUN)
+
+    def skipped(self, task, label, remark, outcome="skipped"):
+        """Return the cell of a task that is not computed."""
+        return self.store.cell_type(
+            task=task, label=label, outcome=outcome, limit=self.limit, remark=remark
+        )
+
+    def _compute(self, task, label, measure):
+        self.listener.begin(task, label, len(self._met), self.n_cells)
+        fields = {
+            "task": task,
+            "label": label,
+            "outcome": "done",
+            "limit": self.limit,
+            "machine": describe_machine(),
+        }
+        try:
+            fields |= measure()
+        except tuple(OUTCOMES) as error:
+            fields["outcome"], fields["remark"] = outcome_of(error)
+        cell = self.store.cell_type(**fields)
+        self.store.save(cell)
+        self.listener.end(cell)
+        return cell
+
+
+def named(names, value):
+    """Return a value of a search by its name, or several by theirs: `names` has spaces between."""
+    names = names.split()
+    return dict(zip(names, (value,) if len(names) == 1 else value, strict=True))
+
+
+def first_parameters(search):
+    """Return the parameters that a search begins with."""
+    pairs = [named(names, values[0]) for names, values in search.items()]
+    return {name: value for pair in pairs for name, value in pair.items()}
+
+
+def first_values(search):
+    """Return a search with nothing to choose, for a quick check that everything works."""
+    return {names: values[:1] for names, values in search.items()}
+
+
+def n_tries(search):
+    """Return the largest number of settings that `coordinate_search` tries."""
+    return 1 + sum(len(values) - 1 for values in search.values())
+
+
+def coordinate_search(search, evaluate):
+    """Try the values of one parameter after the other, the others being the best so far.
+
+    Parameters
+    ----------
+    search : mapping
+        Name, or several with spaces between them -> values; the search begins with the first ones.
+    evaluate : callable
+        dict of parameters -> (loss or None without an answer, whether the search goes on).
+
+    Returns
+    -------
+    dict or None
+        The parameters with the smallest loss, the earliest ones in a tie; None without an answer.
+    """
+    first, best, least, tried = first_parameters(search), None, inf, []
+    steps = [[named(names, value) for value in values] for names, values in search.items()]
+    for changes in ([{}], *steps):
+        start = first if best is None else best
+        for parameters in (start | change for change in changes):
+            if parameters in tried:
+                continue
+            tried.append(parameters)
+            loss, goes_on = evaluate(parameters)
+            if loss is not None and loss < least:
+                best, least = parameters, loss
+            if not goes_on:
+                return best
+    return best

@@ -1,0 +1,104 @@
+"""Statistics of repeated measurements: means, standard deviations, paired differences."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import sqrt
+
+import numpy as np
+from scipy import stats
+
+#: Confidence of an interval.
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True)
+class Mean:
+    """Mean of some measurements.
+
+    Attributes
+    ----------
+    n : int
+    mean : float
+    std : float, optional
+        Standard deviation of one measurement; None of a single one.
+    """
+
+    n: int
+    mean: float
+    std: float | None
+
+    @classmethod
+    def of(cls, values):
+        """Return the Mean of at least one value."""
+        std = float(np.std(values, ddof=1)) if len(values) > 1 else None
+        return cls(len(values), float(np.mean(values)), std)
+
+    @property
+    def error(self):
+        """Standard error of the mean; None of a single measurement."""
+        return None if self.std is None else self.std / sqrt(self.n)
+
+
+def mean_of_known(values):
+    """Return the mean of the values that are not None; None if there is none."""
+    known = [value for value in values if value is not None]
+    return float(np.mean(known)) if known else None
+
+
+def binomial_std(percent, n):
+    """Return the standard deviation of a share of n independent samples, in percent."""
+    return float(sqrt(max(0.0, percent * (100 - percent) / n)))
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Mean of paired differences, and its 95 % interval.
+
+    Attributes
+    ----------
+    mean, low, high : float
+    n : int
+        Number of pairs.
+    over : {"runs", "samples"}
+        What a pair is.
+    """
+
+    mean: float
+    low: float
+    high: float
+    n: int
+    over: str
+
+    @property
+    def is_clear(self):
+        """Whether zero is outside; not of an interval without width, which says nothing."""
+        return (self.low > 0 or self.high < 0) and self.low < self.high
+
+
+def difference_over_runs(differences, test_share):
+    """Return Student's t interval with the variance of Nadeau and Bengio (2003).
+
+    Runs are splits of the same samples: the more they share, the less a further one says.
+
+    Parameters
+    ----------
+    differences : sequence of float
+        One for each run, at least two.
+    test_share : float
+        Size of a test part relative to its training part.
+    """
+    quantile = stats.t(len(differences) - 1).ppf
+    return _interval(differences, "runs", quantile, test_share)
+
+
+def difference_over_samples(differences):
+    """Return the normal interval of the differences by sample, as in McNemar's table."""
+    return _interval(differences, "samples", stats.norm.ppf)
+
+
+def _interval(differences, over, quantile, test_share=0.0):
+    mean, n = float(np.mean(differences)), len(differences)
+    std = float(np.std(differences, ddof=1)) if n > 1 else 0.0
+    half = float(quantile((1 + CONFIDENCE) / 2)) * std * sqrt(1 / n + test_share)
+    return Difference(mean, mean - half, mean + half, n, over)

@@ -1,0 +1,187 @@
+"""Tasks, their results as plain data (cells), and a store of one JSON file for each cell."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+from hashlib import blake2b
+from importlib.metadata import version
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+
+from frobmetric._atomic import replacing
+
+from ..rivals.processes import RivalFailed, RivalMissing, TimeLimitExceeded
+
+#: Outcome of a method that stopped without an answer, by its exception.
+OUTCOMES = {TimeLimitExceeded: "limit", RivalMissing: "missing", RivalFailed: "failed"}
+#: Remark of a cell that has not been computed.
+NOT_RUN = "not run yet"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """Everything that determines a result: equal tasks have equal answers.
+
+    An experiment adds the fields that are its own, and `place`.
+
+    Attributes
+    ----------
+    method : str
+    threads : int
+    data : str
+        Checksum of the data.
+    version : str
+        Version of frobmetric.
+    """
+
+    method: str
+    threads: int
+    data: str
+    version: str = field(default_factory=lambda: version("frobmetric"))
+
+    @property
+    def place(self):
+        """Name of the part of the experiment that the task belongs to: a start of file names."""
+        raise NotImplementedError
+
+    @property
+    def where(self):
+        """Part of the experiment, for people."""
+        return self.place
+
+    @property
+    def file_name(self):
+        digest = blake2b(json.dumps(asdict(self)).encode(), digest_size=5).hexdigest()
+        return f"{self.place}-{self.method}-{digest}.json"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell:
+    """Result of one task. An experiment adds the fields that are its own.
+
+    Attributes
+    ----------
+    task : Task
+    label : str
+        Name of the method for people.
+    outcome : {"done", "limit", "missing", "failed", "skipped"}
+    limit : float
+        Seconds that each fit was given.
+    remark : str
+        Reason why there is no answer, or a note on the answer.
+    seconds : float, optional
+        Time of the fit that was measured.
+    detail : dict
+        Report of the method on that fit; the certificate of ours.
+    machine : dict
+        Machine and versions of the run.
+    """
+
+    #: Class of `task`; every experiment sets its own.
+    task_type: ClassVar[type[Task]] = Task
+    #: Fields that results.json does not repeat, or that are too long for it.
+    unsaved: ClassVar[tuple[str, ...]] = ("machine",)
+
+    task: Task
+    label: str
+    outcome: str
+    limit: float
+    remark: str = ""
+    seconds: float | None = None
+    detail: dict = field(default_factory=dict)
+    machine: dict = field(default_factory=dict)
+
+    @property
+    def is_done(self):
+        return self.outcome == "done"
+
+    @property
+    def is_complete(self):
+        """Whether more time would change nothing."""
+        return self.is_done
+
+    @property
+    def is_certified(self):
+        """Whether the method proved its answer."""
+        return self.is_done and self.detail.get("status") == "optimal"
+
+    @property
+    def summary(self):
+        """Main number of the answer, for the line that reports its end."""
+        return ""
+
+    def settles(self, task, limit):
+        """Return whether running this task again with this limit could change nothing."""
+        ended = self.outcome in ("done", "limit") and self.limit >= limit
+        return self.task == task and (ended or self.is_complete)
+
+    @classmethod
+    def from_dict(cls, values):
+        return cls(**values | {"task": cls.task_type(**values["task"])})
+
+    def to_dict(self, leave_out=()):
+        return {name: value for name, value in asdict(self).items() if name not in leave_out}
+
+
+def done(cells):
+    """Return the cells with an answer."""
+    return [cell for cell in cells if cell.is_done]
+
+
+@dataclass(frozen=True)
+class Store:
+    """Folder of finished cells, one JSON file each, from which an interrupted run continues.
+
+    Attributes
+    ----------
+    folder : Path
+    cell_type : type
+        Subclass of Cell that the folder holds.
+    """
+
+    folder: Path
+    cell_type: type[Cell]
+
+    def find(self, task, limit):
+        """Return the stored cell that settles a task, or None."""
+        try:
+            values = json.loads((self.folder / task.file_name).read_text(encoding="utf-8"))
+            cell = self.cell_type.from_dict(values)
+        except (OSError, ValueError, TypeError, KeyError):  # absent or damaged: computed again
+            return None
+        return cell if cell.settles(task, limit) else None
+
+    def save(self, cell):
+        """Write a cell, unless its task should be tried again next time."""
+        if cell.outcome in ("done", "limit"):
+            self.folder.mkdir(parents=True, exist_ok=True)
+            with replacing(self.folder / cell.task.file_name) as file:
+                file.write(json.dumps(cell.to_dict(), allow_nan=False).encode())
+
+    def has_some(self, place):
+        """Return whether there may be cells of a part of the experiment."""
+        return any(self.folder.glob(f"{place}-*.json"))
+
+
+def checksum(*arrays):
+    """Return 16 letters that are the same for equal arrays."""
+    digest = blake2b(digest_size=8)
+    for array in arrays:
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()
+
+
+def outcome_of(error):
+    """Return outcome and remark of a method that stopped with one of the errors of `OUTCOMES`."""
+    outcome = next(word for kind, word in OUTCOMES.items() if isinstance(error, kind))
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return outcome, lines[-1] if outcome == "failed" else str(error)
+
+
+def as_json(detail):
+    """Return the report of a method without its output and without infinity and NaN."""
+    kept = {name: value for name, value in detail.items() if name != "told"}
+    return json.loads(json.dumps(kept), parse_constant=lambda word: None)

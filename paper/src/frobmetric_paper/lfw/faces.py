@@ -1,0 +1,348 @@
+"""Pairs of faces to learn from and to be tested on, and images as vectors for learning."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+
+import numpy as np
+from scipy.linalg import eigh
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+from sklearn.preprocessing import normalize
+
+from frobmetric.metric.triplets import complete_pairs
+
+from ..data.pairs import FacePairs
+from ..rivals.rca import whitening, within_covariance
+
+#: Images that a method may know.
+VARIANTS = {
+    "pairs": "images of the training pairs",
+    "people": "all images of the people in the training pairs",
+}
+#: Variant of the paper's table and of the comparison with other methods.
+MAIN = "people"
+#: Largest number of dimensions that a recipe can ask for.
+MAX_DIMENSIONS = 400
+#: Number of results that `Images` keeps: as many as a split and its five parts need.
+CACHE_SIZE = 6
+
+
+# Splits
+
+
+@dataclass(frozen=True, eq=False)
+class PairSplit:
+    """Training and test pairs, with no person in both.
+
+    Attributes
+    ----------
+    name : str
+        Unique for each split of a data set.
+    person : integer ndarray of shape (n_images,)
+        Identity of the person on each image.
+    train, test : FacePairs
+        No person of `test` is in `train`: else a ValueError names one.
+    variant : str
+        One of `VARIANTS`.
+    whole : PairSplit, optional
+        The split whose training pairs are divided here.
+    """
+
+    name: str
+    person: np.ndarray = field(repr=False)
+    train: FacePairs = field(repr=False)
+    test: FacePairs = field(repr=False)
+    variant: str = "pairs"
+    whole: PairSplit | None = field(default=None, repr=False)
+
+    def __post_init__(self):
+        both = np.intersect1d(self.person[self.train.index], self.person[self.test.index])
+        if len(both):
+            raise ValueError(
+                f"{self.name}: person {both[0]} is in training and in test pairs; a split must "
+                "keep people apart"
+            )
+
+    @cached_property
+    def known(self):
+        """Rows of the images that may be used to learn from, rising."""
+        images = np.unique(self.train.index)
+        if self.variant == "pairs":
+            return images
+        return np.flatnonzero(np.isin(self.person, self.person[images]))
+
+    @property
+    def seen(self):
+        """Rows of the images that PCA, which needs no names, is fitted to; none of test people.
+
+        A part of a split has the PCA of the whole split.
+        """
+        return self.known if self.whole is None else self.whole.seen
+
+    @cached_property
+    def identity(self):
+        """Identity of the person on each of the known images."""
+        return self.person[self.known]
+
+    @cached_property
+    def has_another(self):
+        """Whether each of the known images has another one of the same person."""
+        _, place, counts = np.unique(self.identity, return_inverse=True, return_counts=True)
+        return counts[place] > 1
+
+    @property
+    def known_pairs(self):
+        """The training pairs, as places in `known`."""
+        return FacePairs(np.searchsorted(self.known, self.train.index), self.train.same)
+
+    def parts(self, n_parts):
+        """Divide the training pairs: return splits whose test pairs are a part of them each.
+
+        Parts have about equally many pairs and no person is in two, so that together they test
+        every training pair by what was learned from other people.
+        """
+        part = divide(self.person[self.train.index], n_parts)
+        return [
+            PairSplit(
+                f"{self.name}, part {i} of {n_parts}",
+                self.person,
+                take(self.train, part != i),
+                take(self.train, part == i),
+                self.variant,
+                self,
+            )
+            for i in range(n_parts)
+        ]
+
+
+def take(pairs, rows):
+    """Return some pairs, by numbers or booleans."""
+    return FacePairs(pairs.index[rows], pairs.same[rows])
+
+
+def view1(faces, variant="pairs"):
+    """Return the split for choosing: View 1."""
+    return PairSplit("view1", faces.person, faces.view1_train, faces.view1_test, variant)
+
+
+def view2(faces, number, variant="pairs"):
+    """Return the split in which one fold of View 2 is the test part."""
+    is_test = faces.view2_fold == number
+    train, test = take(faces.view2, ~is_test), take(faces.view2, is_test)
+    return PairSplit(f"fold{number}", faces.person, train, test, variant)
+
+
+def divide(people, n_parts):
+    """Divide pairs of people so that no person is in two parts.
+
+    Pairs that share a person stay together; the largest such groups go first, each to the part
+    that has the fewest pairs.
+
+    Parameters
+    ----------
+    people : integer ndarray of shape (n_pairs, 2)
+    n_parts : int
+
+    Returns
+    -------
+    ndarray of shape (n_pairs,)
+        The part of each pair, from 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> divide(np.array([[0, 0], [0, 1], [2, 3], [4, 4], [5, 4]]), 2)
+    array([0, 0, 0, 1, 1])
+    """
+    names, place = np.unique(people, return_inverse=True)
+    i, j = place.reshape(-1, 2).T
+    links = coo_array((np.ones(len(i)), (i, j)), shape=(len(names), len(names)))
+    group = connected_components(links, directed=False)[1][i]
+    sizes = np.bincount(group)
+    if np.count_nonzero(sizes) < n_parts:
+        raise ValueError(
+            f"the pairs link their people to {np.count_nonzero(sizes)} groups; {n_parts} parts "
+            "without a person in two need as many"
+        )
+    part, filled = np.zeros(len(sizes), dtype=int), np.zeros(n_parts, dtype=int)
+    for each in np.argsort(-sizes, kind="stable"):
+        part[each] = filled.argmin()
+        filled[part[each]] += sizes[each]
+    return part[group]
+
+
+# Vectors
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Everything that is chosen for a metric of faces.
+
+    Attributes
+    ----------
+    root : bool
+        Whether to take square roots of the descriptors first.
+    n_dimensions : int
+        Number of dimensions of PCA; at most `MAX_DIMENSIONS`.
+    space : {"identity", "covariance", "within"}
+        Covariance that whitening then makes the identity: none, that of all images, or that
+        within people.
+    shrink : float
+        Share of that covariance that is replaced by a multiple of the identity, equal in trace.
+    unit : bool
+        Whether to divide each vector by its length, after centring by the known images.
+    prior : str, optional
+        Prior of `FrobMetric` in this space: None or "identity".
+    C : float
+    loss : str
+    n_neighbors : int
+        Number of third examples of each pair.
+    n_triplets : int
+        Largest number of triplets; they are drawn from all.
+    """
+
+    root: bool = True
+    n_dimensions: int = 400
+    space: str = "within"
+    shrink: float = 0.1
+    unit: bool = True
+    prior: str | None = None
+    C: float = 300.0
+    loss: str = "hinge"
+    n_neighbors: int = 20
+    n_triplets: int = 18_000
+
+    def to_text(self):
+        """Return one line of JSON, the same for equal recipes."""
+        return json.dumps(asdict(self), sort_keys=True)
+
+    @classmethod
+    def from_text(cls, text):
+        return cls(**json.loads(text))
+
+
+class Images:
+    """Descriptors of all images, and their vectors by recipe; the last results are kept.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_images, n_features)
+        Not negative.
+    """
+
+    def __init__(self, X):
+        self.X = X
+        self._caches = {"components": {}, "vectors": {}, "triplets": {}}
+
+    def vectors(self, split, recipe):
+        """Return all images as vectors, by a recipe and what is known in a split.
+
+        Returns
+        -------
+        ndarray of shape (n_images, n_dimensions)
+            The mean of the known images is zero, before vectors are brought to unit length.
+        """
+        key = _key(split, recipe)
+        return self._cached("vectors", key, lambda: self._whiten(split, *key[2:]))
+
+    def triplets(self, split, recipe):
+        """Return triplets of the training pairs of a split, as places among its known images."""
+        pairs, Z = split.known_pairs, self.vectors(split, recipe)[split.known]
+        key = (*_key(split, recipe), recipe.n_neighbors)
+        everything, signs = np.arange(len(Z)), np.where(pairs.same, 1, -1)
+        completed = self._cached(
+            "triplets",
+            key,
+            lambda: complete_pairs(
+                Z,
+                pairs.index,
+                signs,
+                identity=split.identity,
+                n_neighbors=recipe.n_neighbors,
+                pool=everything,
+            ),
+        )
+        return completed.draw(recipe.n_triplets, random_state=0)
+
+    def _cached(self, name, key, compute):
+        cache = self._caches[name]
+        if key not in cache:
+            while len(cache) >= CACHE_SIZE:
+                cache.pop(next(iter(cache)))
+            cache[key] = compute()
+        return cache[key]
+
+    def _whiten(self, split, root, n_dimensions, space, shrink, unit):
+        key = split.seen.tobytes(), root
+        components = self._cached("components", key, lambda: self._reduce(split.seen, root))
+        Z = components[:, :n_dimensions].astype(np.float64)
+        Z -= Z[split.known].mean(axis=0)
+        covariance = SPACES[space](Z[split.known], split)
+        if covariance is not None:
+            Z = Z @ whitening(shrunk(covariance, shrink))[0]
+        return normalize(Z) if unit else Z
+
+    def _reduce(self, rows, root):
+        """Return all images on the principal axes of those in these rows, as float32."""
+        X = self._roots if root else self.X.astype(np.float32)
+        mean = X[rows].mean(axis=0, dtype=np.float64).astype(np.float32)
+        return (X - mean) @ principal_axes(X[rows] - mean, MAX_DIMENSIONS)
+
+    @cached_property
+    def _roots(self):
+        return np.sqrt(self.X.astype(np.float32))
+
+
+def _key(split, recipe):
+    """Return what vectors depend on."""
+    how = recipe.root, recipe.n_dimensions, recipe.space, recipe.shrink, recipe.unit
+    return split.name, split.variant, *how
+
+
+def _within_people(Z, split):
+    rows = split.has_another
+    return within_covariance(Z[rows], split.identity[rows])
+
+
+#: (centred vectors of the known images, split) -> the covariance that becomes the identity.
+SPACES = {
+    "identity": lambda Z, split: None,
+    "covariance": lambda Z, split: Z.T @ Z / len(Z),
+    "within": _within_people,
+}
+
+
+def shrunk(covariance, share):
+    """Replace a share of a covariance by a multiple of the identity, equal in trace.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> shrunk(np.diag([1.0, 3.0]), 0.5)
+    array([[1.5, 0. ],
+           [0. , 2.5]])
+    """
+    n = len(covariance)
+    return (1 - share) * covariance + share * np.trace(covariance) / n * np.eye(n)
+
+
+def principal_axes(X, most):
+    """Return the directions of largest variance of centred rows, as columns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> abs(principal_axes(np.array([[3.0, 4.0], [-3.0, -4.0]]), 2)).round(3)
+    array([[0.6],
+           [0.8]])
+    """
+    n = min(X.shape)
+    few = min(most, X.shape[1], len(X) - 1)  # centred rows are linearly dependent
+    gram = X @ X.T if len(X) < X.shape[1] else X.T @ X
+    sizes, axes = eigh(gram, subset_by_index=[n - few, n - 1], check_finite=False)
+    is_there = sizes > np.finfo(X.dtype).eps * n * sizes[-1]
+    sizes, axes = sizes[is_there][::-1], axes[:, is_there][:, ::-1]
+    return X.T @ (axes / np.sqrt(sizes)) if len(X) < X.shape[1] else axes
