@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from frobmetric_paper.embedders import Embedded, Embedder
 from frobmetric_paper.mvu.cells import SPREADS, Store, at_unit_scale, measure
 from frobmetric_paper.mvu.experiment import (
     EXPERIMENTS,
@@ -20,12 +21,11 @@ from frobmetric_paper.mvu.experiment import (
     teapots,
     time_against_n,
 )
+from frobmetric_paper.rivals.processes import RivalFailed, RivalMissing, TimeLimitExceeded
 
 from frobmetric.manifold import neighbor_graph
 from frobmetric_paper.data.labelled import DatasetNotFound
-from frobmetric_paper.embedders import Embedded, Embedder
 from frobmetric_paper.mvu import paper as mvu_paper
-from frobmetric_paper.rivals.processes import RivalFailed, RivalMissing, TimeLimitExceeded
 
 
 class Calls(Watch):

@@ -1,7 +1,6 @@
 """Labels and comparisons become a metric."""
 
 from .boost.estimator import BoostMetric
-from .boost.problem import p1_from_p2, p2_from_p1
 from .frob import FrobMetric
 from .pairs import PairFrobMetric
 from .path import FrobMetricCV, frob_path
@@ -17,7 +16,5 @@ __all__ = [
     "TripletFrobMetric",
     "frob_path",
     "mine_triplets",
-    "p1_from_p2",
-    "p2_from_p1",
     "triplets_from_pairs",
 ]

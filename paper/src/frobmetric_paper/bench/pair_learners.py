@@ -32,11 +32,10 @@ from frobmetric.metric.coordinates import unit_mean_square
 from frobmetric.metric.triplets import triplets_from_pairs
 from frobmetric.neighbors import best_threshold
 
+from ..baselines import METRIC, ProgramFailedError
+from ..baselines.ldml import learn_from_pairs
 from ..data import labelled as datasets
 from ..data.pairs import load_faces
-from ..rivals.from_pairs import ITML
-from ..rivals.ldml import learn_from_pairs
-from ..rivals.processes import RivalFailed
 from .pair_learners_report import write
 from .record import run_record
 
@@ -169,7 +168,7 @@ def at_unit_scale(X, known):
 
 @contextmanager
 def yardstick(length):
-    """Another length of the yardstick of `through="threshold"`."""
+    """Another length of the yardstick of `strategy="threshold"`."""
     before, pair_module.YARDSTICK = pair_module.YARDSTICK, length
     try:
         yield
@@ -181,7 +180,9 @@ def by_threshold(length=1.0, is_balanced=False, **options):
     def learn(task, C):
         weight = task.train.weights() if is_balanced else None
         with yardstick(length):
-            model = PairFrobMetric(task.X, "threshold", C=C, keep_dual=True, **options)
+            model = PairFrobMetric(
+                preprocessor=task.X, strategy="threshold", C=C, keep_dual=True, **options
+            )
             model.fit(task.train.index, task.train.kind, sample_weight=weight)
         return told(model) | {"learned_threshold": model.learned_threshold_}
 
@@ -189,7 +190,7 @@ def by_threshold(length=1.0, is_balanced=False, **options):
 
 
 def by_triplets(task, C):
-    model = PairFrobMetric(task.X, "triplets", C=C, keep_dual=True)
+    model = PairFrobMetric(preprocessor=task.X, strategy="triplets", C=C, keep_dual=True)
     return told(model.fit(task.train.index, task.train.kind))
 
 
@@ -198,7 +199,7 @@ def by_known_triplets(task, C):
     rows, index = np.unique(task.train.index, return_inverse=True)
     index = index.reshape(-1, 2)
     found = triplets_from_pairs(task.X[rows], index, task.train.kind, identity=task.identity[rows])
-    return told(TripletFrobMetric(task.X[rows], C=C, keep_dual=True).fit(found))
+    return told(TripletFrobMetric(preprocessor=task.X[rows], C=C, keep_dual=True).fit(found))
 
 
 def told(model):
@@ -211,15 +212,15 @@ def told(model):
 
 
 def by_likelihood(task, _):
-    L, _, detail = learn_from_pairs(task.X, task.train.index, task.train.kind > 0)
+    L, _, detail = learn_from_pairs(task.X, task.train.index, np.where(task.train.kind > 0, 1, -1))
     return {"L": L, "gap": detail["gap"]}
 
 
 def by_itml(task, gamma):
-    same = task.train.kind > 0
-    found = ITML.fit(
+    y = np.where(task.train.kind > 0, 1, -1)
+    found = METRIC["itml_pairs"].fit(
         task.X,
-        pairs=(task.train.index, same),
+        pairs=(task.train.index, y),
         limit=120.0,
         threads=1,
         parameters={"gamma": gamma, "max_iter": 100},
@@ -241,7 +242,7 @@ METHODS = {
 }
 
 #: Slower than ours: one run, and no more than some thousand pairs.
-RIVALS = ("LDML", *(["ITML"] if ITML.is_available() else []))
+RIVALS = ("LDML", *(["ITML"] if METRIC["itml_pairs"].is_available() else []))
 
 
 def measure(task, learn, parameter):
@@ -251,7 +252,7 @@ def measure(task, learn, parameter):
         warnings.simplefilter("always")
         try:
             found = learn(task, parameter)
-        except (ValueError, RivalFailed) as error:
+        except (ValueError, ProgramFailedError) as error:
             return {"parameter": parameter, "failed": str(error)[:200]}
     found.setdefault("seconds", time.perf_counter() - start)
     L = found.pop("L")

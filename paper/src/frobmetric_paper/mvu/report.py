@@ -7,11 +7,10 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from frobmetric._extras import require
-from frobmetric.plotting.embedding import EmbeddingDisplay
-from frobmetric.plotting.metric import COLOURS, _lighten
-from frobmetric.plotting.quality import QualityDisplay
+from frobmetric.plotting import EmbeddingDisplay, QualityDisplay
+from frobmetric.plotting.style import COLOURS, lighten
 
-from ..embedders import csdp, ours, power
+from ..baselines.embedding import CSDP_TOL, OUR_TOL, power
 from ..harness import formatting
 from ..harness.formatting import NOTHING, number
 from ..harness.page import escape, figure, table
@@ -82,7 +81,7 @@ class UnfoldingResults:
 
     def blocks(self, folder):
         """Return the placeholders of the page: tables and figures of each part."""
-        blocks = {"our_tol": f"{ours.TOL:g}", "csdp_tol": f"{csdp.TOL:g}"}
+        blocks = {"our_tol": f"{OUR_TOL:g}", "csdp_tol": f"{CSDP_TOL:g}"}
         for part in self.plan:
             blocks |= {part.name: "", f"{part.name}_scale": "", f"{part.name}_figures": ""}
         for result in self.results:
@@ -258,7 +257,7 @@ def draw_spread(ax, spread):
         ax.add_collection(lines(segments, colors=colour, linewidths=width, zorder=2 + j))
     ax.autoscale_view()
     ax.set_aspect("equal")
-    _lighten(ax)
+    lighten(ax)
 
 
 def _quality_figure(result):
@@ -285,7 +284,7 @@ def _time_figure(result):
     ax.set_xlabel("number of points n")
     ax.set_ylabel("seconds")
     ax.legend(frameon=False)
-    _lighten(ax)
+    lighten(ax)
     return drawing
 
 
