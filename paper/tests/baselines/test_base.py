@@ -7,7 +7,7 @@ import pytest
 
 from frobmetric import mine_triplets
 from frobmetric.metric.sets import GivenTriplets
-from frobmetric.neighbors.knn import knn_error
+from frobmetric.neighbors import knn_error
 from frobmetric_paper.baselines import (
     BASELINES,
     EMBEDDING,
