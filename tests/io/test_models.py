@@ -425,7 +425,7 @@ TUPLES = {
     "quadruplets": (QuadrupletFrobMetric, {"prior": "identity"}, QUADRUPLETS, None),
     "pairs": (PairFrobMetric, {}, PAIRS, KINDS),
     "pairs, kernel": (PairFrobMetric, {"kernel": "polynomial", "degree": 2}, PAIRS, KINDS),
-    "pairs as triplets": (PairFrobMetric, {"through": "triplets", "n_neighbors": 1}, PAIRS, KINDS),
+    "pairs as triplets": (PairFrobMetric, {"strategy": "triplets", "n_neighbors": 1}, PAIRS, KINDS),
 }
 
 
