@@ -49,28 +49,28 @@ sklearn-matrix: $(BIN)/python  ## check_estimator under each supported scikit-le
 	done
 
 bench: $(VENV)/.test  ## the speed table beside every rival; needs the data folder in FROBMETRIC_DATA
-	$(BIN)/python -m frobmetric_paper.rivals.setup
+	$(BIN)/python -m frobmetric_paper.baselines.setup
 	$(BIN)/python -m frobmetric_paper.bench.speed --limit 120
 
 bench-sdp: $(VENV)/.test  ## SDPLIB and other SDPs beside their rivals; needs the data folder
 	$(BIN)/python -m pip install --quiet --editable './paper[bench]'
-	$(BIN)/python -m frobmetric_paper.sdp_rivals.setup
+	$(BIN)/python -m frobmetric_paper.baselines.setup csdp sdpa
 	$(BIN)/python -m frobmetric_paper.bench.sdp_speed
 	$(BIN)/python -m frobmetric_paper.bench.sdplib
 
 bench-unfolding: $(VENV)/.test  ## unfolding beside CSDP and Isomap, and the paper's experiments with it
-	$(BIN)/python -m frobmetric_paper.sdp_rivals.setup csdp
+	$(BIN)/python -m frobmetric_paper.baselines.setup csdp
 	$(BIN)/python -m frobmetric_paper.bench.unfolding
 	$(BIN)/frobmetric reproduce mvu
 
 bench-tables: $(VENV)/.test  ## the paper's tables of metrics beside every rival; needs the data folder
-	$(BIN)/python -m frobmetric_paper.rivals.setup lmnn itml
+	$(BIN)/python -m frobmetric_paper.baselines.setup lmnn itml
 	$(BIN)/frobmetric reproduce uci -o paper/results/uci
 	$(BIN)/frobmetric reproduce action -o paper/results/action
 	$(BIN)/frobmetric reproduce lfw -o paper/results/lfw
 
 bench-comparisons: $(VENV)/.test  ## human comparisons, pair learners, kernels and text; needs the data folder
-	$(BIN)/python -m frobmetric_paper.rivals.setup itml
+	$(BIN)/python -m frobmetric_paper.baselines.setup itml
 	$(BIN)/python -m frobmetric_paper.bench.shoes
 	$(BIN)/python -m frobmetric_paper.bench.pair_learners
 	$(BIN)/python -m frobmetric_paper.bench.kernels

@@ -174,7 +174,7 @@ FINISHED = """Finished results are kept in its folder `cells`: the same command 
 was stopped."""
 INSTALLED = """\b
 Other programs are installed by
-  python -m frobmetric_paper.rivals.setup
+  python -m frobmetric_paper.baselines.setup
 and left out where they are absent, as are data sets without their file.
 """
 COMMANDS = {
@@ -188,7 +188,7 @@ all numbers beside the paper's, and figures. {FINISHED}
 
 \b
 CSDP is installed by
-  python -m frobmetric_paper.sdp_rivals.setup csdp
+  python -m frobmetric_paper.baselines.setup csdp
 and left out where it is absent, as are data sets without their file.
 """,
         limit=3600.0,

@@ -18,8 +18,8 @@ from sklearn.exceptions import ConvergenceWarning
 from frobmetric import FrobMetric, NearestClass
 from frobmetric.neighbors.knn import knn_predict
 
-from ..data import labelled as datasets
 from ..classification.measure import at_unit_scale
+from ..data import labelled as datasets
 from .record import as_markdown, run_record
 
 RESULTS = Path(__file__).parents[3] / "results"

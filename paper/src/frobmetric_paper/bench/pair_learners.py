@@ -32,11 +32,10 @@ from frobmetric.metric.coordinates import unit_mean_square
 from frobmetric.metric.pair_triplets import triplets_from_pairs
 from frobmetric.neighbors.thresholds import best_threshold
 
+from ..baselines import METRIC, ProgramFailedError
+from ..baselines.ldml import learn_from_pairs
 from ..data import labelled as datasets
 from ..data.pairs import load_faces
-from ..rivals.from_pairs import ITML
-from ..rivals.ldml import learn_from_pairs
-from ..rivals.processes import RivalFailed
 from .pair_learners_report import write
 from .record import run_record
 
@@ -213,15 +212,15 @@ def told(model):
 
 
 def by_likelihood(task, _):
-    L, _, detail = learn_from_pairs(task.X, task.train.index, task.train.kind > 0)
+    L, _, detail = learn_from_pairs(task.X, task.train.index, np.where(task.train.kind > 0, 1, -1))
     return {"L": L, "gap": detail["gap"]}
 
 
 def by_itml(task, gamma):
-    same = task.train.kind > 0
-    found = ITML.fit(
+    y = np.where(task.train.kind > 0, 1, -1)
+    found = METRIC["itml_pairs"].fit(
         task.X,
-        pairs=(task.train.index, same),
+        pairs=(task.train.index, y),
         limit=120.0,
         threads=1,
         parameters={"gamma": gamma, "max_iter": 100},
@@ -243,7 +242,7 @@ METHODS = {
 }
 
 #: Slower than ours: one run, and no more than some thousand pairs.
-RIVALS = ("LDML", *(["ITML"] if ITML.is_available() else []))
+RIVALS = ("LDML", *(["ITML"] if METRIC["itml_pairs"].is_available() else []))
 
 
 def measure(task, learn, parameter):
@@ -253,7 +252,7 @@ def measure(task, learn, parameter):
         warnings.simplefilter("always")
         try:
             found = learn(task, parameter)
-        except (ValueError, RivalFailed) as error:
+        except (ValueError, ProgramFailedError) as error:
             return {"parameter": parameter, "failed": str(error)[:200]}
     found.setdefault("seconds", time.perf_counter() - start)
     L = found.pop("L")

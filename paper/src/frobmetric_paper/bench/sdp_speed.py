@@ -4,7 +4,7 @@
 
 theta6 against CSDP, a random SDP with a Frobenius term against SCS, the nearest correlation matrix
 against statsmodels (`pip install statsmodels`), and all of correlation_invalid.npz. Needs
-$FROBMETRIC_DATA and `python -m frobmetric_paper.sdp_rivals.setup csdp`. Writes
+$FROBMETRIC_DATA and `python -m frobmetric_paper.baselines.setup csdp`. Writes
 benchmarks/results/sdp_speed.json and sdp_speed.md.
 """
 
@@ -43,12 +43,12 @@ def best_of(repeat, work):
 
 
 def theta6(repeat, threads):
-    from ..sdp_rivals import SDP_RIVALS
+    from ..baselines import SDP
 
     path = DATA / "sdplib" / "theta6.dat-s.xz"
     problem = read_sdpa(path)
     found, seconds = best_of(repeat, lambda: solve_sdp(problem, tol=TOL))
-    answers = [SDP_RIVALS["csdp"].solve(path, TOL, 300, threads) for _ in range(repeat)]
+    answers = [SDP["csdp"].solve(path, tol=TOL, limit=300, threads=threads) for _ in range(repeat)]
     theirs = certify_sdp(problem, answers[0].X, answers[0].y)
     return [
         {
@@ -63,7 +63,7 @@ def theta6(repeat, threads):
 
 
 def random_frobenius(n=500, m=5000, seed=0):
-    """Min <C, X> + |X|^2 / 2 with rows of about ten non-zeros that a random X meets."""
+    """min <C, X> + |X|^2 / 2 with rows of about ten non-zeros that a random X meets."""
     rng = np.random.default_rng(seed)
     i, j = rng.integers(0, n, (2, m, 5))
     values = rng.normal(size=(m, 5))
@@ -127,7 +127,7 @@ def random(repeat, threads):
 
 
 def nearest(repeat, threads):
-    """Statsmodels has no tolerance: it goes on until no eigenvalue is negative, or n_fact n rounds.
+    """statsmodels has no tolerance: it goes on until no eigenvalue is negative, or n_fact n rounds.
 
     So twice: as one calls it, ended at a limit, and with the fewest rounds, found by trial, that
     have our distance to eight digits.

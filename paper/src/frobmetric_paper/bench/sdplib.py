@@ -3,7 +3,7 @@
     python benchmarks/sdplib.py [--limit 60] [--threads 1] [--jobs 2] [--only theta mcp] [--again]
 
 Needs the problems in $FROBMETRIC_DATA/sdplib and, for the others, `python -m
-frobmetric_paper.sdp_rivals.setup`. Every answer is measured by the same function,
+frobmetric_paper.baselines.setup`. Every answer is measured by the same function,
 certify_sdp, whatever the program says of itself. Each program runs in a process of its own.
 Finished runs are kept in benchmarks/results/sdplib.json, so that an interrupted run goes on where
 it was; the table is benchmarks/results/sdplib.md.
@@ -81,9 +81,9 @@ def ours(path, limit):
 def theirs(name, path, limit, threads):
     from frobmetric.sdp import certify_sdp, read_sdpa
 
-    from ..sdp_rivals import SDP_RIVALS
+    from ..baselines import SDP
 
-    answer = SDP_RIVALS[name].solve(path, TOL, limit, threads)
+    answer = SDP[name].solve(path, tol=TOL, limit=limit, threads=threads)
     detail = {key: answer.detail.get(key) for key in ("word", "iterations", "seconds_of")}
     if answer.X is None or answer.y is None:
         return {"status": answer.status, "seconds": answer.seconds, "detail": detail}
@@ -109,15 +109,15 @@ def measured(certificate, status, seconds):
 
 def one(name, path, limit, threads):
     """One program on one problem, as a dictionary; what ends it early is its status."""
-    from ..rivals.processes import RivalFailed, RivalMissing, TimeLimitExceeded
+    from ..baselines import ProgramFailedError, ProgramMissingError, TimeLimitError
 
     if name == "frobmetric":
         return ours(path, limit)
     try:
         return theirs(name, path, limit, threads)
-    except TimeLimitExceeded as error:
+    except TimeLimitError as error:
         return {"status": str(error), "seconds": limit, "detail": {}}
-    except (RivalMissing, RivalFailed) as error:
+    except (ProgramMissingError, ProgramFailedError) as error:
         why = str(error).replace(sys.executable, "python")[:300]
         return {"status": "failed", "seconds": None, "detail": {"why": why}}
 

@@ -3,7 +3,7 @@
     python benchmarks/speed.py [--rows usps_dlib path] [--repeat 3] [--threads 2] [--limit 420]
                                [--folder DIR]
 
-Rivals are set up by `python -m frobmetric_paper.rivals.setup`; one that is absent is named as
+Rivals are set up by `python -m frobmetric_paper.baselines.setup`; one that is absent is named as
 such. Times are the best of the repetitions, of a rival that takes long fewer (the table says so).
 Writes benchmarks/results/speed.json and speed.md; `--rows` replaces those rows alone.
 """

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from threadpoolctl import threadpool_limits
 
-from ..rivals import RIVALS, RivalFailed, RivalMissing, TimeLimitExceeded
+from ..baselines import METRIC, ProgramFailedError, ProgramMissingError, TimeLimitError
 
 #: Seconds of a rival's run that are not spent again to get a best of several.
 LONG = 120.0
@@ -126,13 +126,13 @@ def run_rival(name, bench, *data, C=None, **settings):
     settings["parameters"] = {} if C is None else {"C": C}
     try:
         while len(runs) < bench.repeat and max(runs, default=0.0) < LONG:
-            fitted = RIVALS[name].fit(*data, limit=bench.limit, **settings)
+            fitted = METRIC[name].fit(*data, limit=bench.limit, **settings)
             runs.append(fitted.seconds)
             fits.append(fitted)
-    except TimeLimitExceeded as exceeded:
+    except TimeLimitError as exceeded:
         if not runs:
             return Timing(reason=str(exceeded), limit=exceeded.limit)
-    except (RivalMissing, RivalFailed) as error:
+    except (ProgramMissingError, ProgramFailedError) as error:
         return Timing(reason=f"{name} not available: {str(error).splitlines()[-1]}")
     return Timing(tuple(runs), min(fits, key=lambda fitted: fitted.seconds))
 

@@ -4,7 +4,7 @@
 
 Swiss rolls are `make_swiss_roll(n, random_state=0)` with 6 neighbours. CSDP has the well-posed
 formulation (inequalities, no centring row) in an SDPA file of ours, at its default tolerance 1e-8
-and at 1e-6. Needs `python -m frobmetric_paper.sdp_rivals.setup csdp`, and $FROBMETRIC_DATA
+and at 1e-6. Needs `python -m frobmetric_paper.baselines.setup csdp`, and $FROBMETRIC_DATA
 for the faces and the teapots. Writes benchmarks/results/unfolding.json and unfolding.md.
 """
 
@@ -36,7 +36,7 @@ from frobmetric.manifold.sparse.spectrum import proven_bound
 from frobmetric.sdp import solve_sdp
 from frobmetric.sdp.sdpa import write_sdpa
 
-from ..sdp_rivals import SDP_RIVALS
+from ..baselines import SDP
 from .record import as_markdown, run_record
 
 RESULTS = Path(__file__).parents[3] / "results"
@@ -76,7 +76,9 @@ def by_csdp(X, tol, threads, repeat):
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "mvu.dat-s")
         write_sdpa(gram_problem(program), file)
-        answers = [SDP_RIVALS["csdp"].solve(file, tol, 3600, threads) for _ in range(repeat)]
+        answers = [
+            SDP["csdp"].solve(file, tol=tol, limit=3600, threads=threads) for _ in range(repeat)
+        ]
     n = program.n_points
     gram = np.ravel(answers[0].X)[: n * n].reshape(n, n)
     objective = np.trace(gram) - gram.sum() / n

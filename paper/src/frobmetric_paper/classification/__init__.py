@@ -15,9 +15,9 @@ from typing import ClassVar
 
 from frobmetric._parameters import InvalidParameterError
 
+from ..baselines import METRIC, TABLE
 from ..harness.run import first_values
 from ..harness.task import NOT_RUN
-from ..rivals import RIVALS, TABLE
 from .measure import Cell, Run, make_task, measure
 from .report import FIGURES, TableResults
 
@@ -35,7 +35,7 @@ class Column:
     n_runs : int
     load : callable
         Number of the run, from 0 -> (Split after PCA, Split before it or None). Raises
-        DatasetNotFound where a file is absent.
+        DatasetNotFoundError where a file is absent.
     refits : bool
         Whether methods learn once more from the training and the validation part together, with
         the parameters chosen on the validation part.
@@ -156,7 +156,7 @@ class TableExperiment:
     @property
     def methods(self):
         """Methods of the table, in its order; the small version has nothing to choose."""
-        methods = [RIVALS[name] for name in TABLE]
+        methods = [METRIC[name] for name in TABLE]
         if not self.quick:
             return methods
         return [replace(method, search=first_values(method.search)) for method in methods]

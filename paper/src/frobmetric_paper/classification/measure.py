@@ -286,6 +286,7 @@ class Fit:
             self.split.X_train,
             self.split.y_train,
             triplets=run.triplets if method.learns_from == "triplets" else None,
+            queries={"validation": self.split.X_validation, "test": self.split.X_test},
             parameters=parameters,
             limit=limit,
             seed=task.run,
@@ -303,7 +304,7 @@ class Fit:
     def labels(self, part, rule=MAIN):
         """Return the predicted labels of a part."""
         if not self.is_map:
-            return self.answer.predict(getattr(self.split, f"X_{part}"))
+            return self.answer.predictions[part]
         return RULES[rule](self.mapped("train"), self.split.y_train, self.mapped(part))
 
     def wrong(self, part, rule=MAIN):

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-import os
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
+from joblib import Parallel, delayed
 
 __all__ = ["SCALES", "faces_to_features", "landmark_sift"]
 
@@ -25,14 +24,14 @@ def landmark_sift(image, landmarks, scales=SCALES, *, smooth=True):
     """Describe a picture by SIFT at given points, upright, at several scales.
 
     The square around a landmark has 4 x 4 cells, and each cell a histogram of the directions of
-    the gradient in 8 bins of 45 degrees, of which bin 0 is where it gets brighter to the right,
-    bin 2 upwards, bin 4 to the left and bin 6 downwards.
+    the gradient in 8 bins of 45 degrees: in bin 0 the picture gets brighter to the right, in bin 2
+    upwards, in bin 4 to the left and in bin 6 downwards.
 
     Parameters
     ----------
     image : array-like of shape (height, width) or (height, width, 3)
         Grey, or red, green and blue, which become grey. Either uint8, or floats from 0 to 1, which
-        are rounded to 256 levels as OpenCV reads no other.
+        are rounded to the 256 levels that OpenCV reads.
     landmarks : array-like of shape (n_landmarks, 2)
         Column and row of each, within the picture: (0, 0) is the centre of its first pixel.
         They are rounded to whole pixels (where scales are above 68, to 2 or more).
@@ -100,7 +99,7 @@ def faces_to_features(images, landmarks, scales=SCALES, *, smooth=True, n_jobs=N
     scales, smooth
         As in `landmark_sift`.
     n_jobs : int, optional
-        How many threads; None is 1 and -1 one for each processor.
+        Number of threads, as in joblib: None is 1 and -1 one for each processor.
 
     Returns
     -------
@@ -120,8 +119,8 @@ def faces_to_features(images, landmarks, scales=SCALES, *, smooth=True, n_jobs=N
         except ValueError as error:
             raise ValueError(f"picture {i}: {error}") from error
 
-    with ThreadPoolExecutor(_n_threads(n_jobs)) as pool:
-        return np.stack(list(pool.map(describe, range(len(images)))))
+    tasks = (delayed(describe)(i) for i in range(len(images)))
+    return np.stack(Parallel(n_jobs, prefer="threads")(tasks))
 
 
 def _opencv():
@@ -129,18 +128,9 @@ def _opencv():
         import cv2
     except ImportError as error:
         raise ImportError(
-            "this needs cv2; install it with: pip install 'frobmetric[vision]'"
+            "this needs cv2; install it with: pip install 'frobmetric-paper[vision]'"
         ) from error
     return cv2
-
-
-def _n_threads(n_jobs):
-    if n_jobs is None:
-        return 1
-    is_whole = isinstance(n_jobs, (int, np.integer)) and not isinstance(n_jobs, bool)
-    if not is_whole or n_jobs == 0 or n_jobs < -1:
-        raise ValueError(f"n_jobs={n_jobs!r}; expected None, -1 or a number of threads from 1.")
-    return (os.cpu_count() or 1) if n_jobs == -1 else int(n_jobs)
 
 
 def _check_scales(scales):
@@ -201,13 +191,13 @@ def _check_landmarks(landmarks, shape):
 
 
 def _margin(scales):
-    """Pixels that the picture needs at its border for the widest square and its smoothing."""
+    """Return the width of the border that the widest square and its smoothing need."""
     # A multiple of 16: points then have the same place among the pixels of each octave
     return 16 * math.ceil((1.5 * scales.max() + 2) / 16)
 
 
 def _level(scale, smooth):
-    """The level of smoothing in OpenCV's code: octave, and 256 times the level within it."""
+    """Return the level of smoothing as OpenCV codes it: octave + 256 * level within it."""
     if not smooth:
         return 0
     level = max(0, round(_LEVELS * math.log2(scale / (12 * _SIGMA))))

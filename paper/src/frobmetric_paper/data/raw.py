@@ -1,15 +1,14 @@
-"""Data sets that are not vectors of features yet: sequences of skeletons, counts of words."""
+"""Data sets that are not vectors of features yet: sequences of skeletons, word counts."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-from .labelled import NO_DOWNLOAD, DatasetNotFound, absence, as_folder, find, read_npz
+from . import NpzFile, as_folder, find
 
 __all__ = [
     "COUNT_NAMES",
@@ -29,11 +28,11 @@ class Sequences:
     ----------
     name : str
     frames : list of ndarray of shape (n_frames, n_joints, 3)
-        float64, in metres as the camera saw them. A frame of zeros: no skeleton was found.
+        float64, in metres in the coordinates of the camera; zeros if no skeleton was found.
     y : ndarray of shape (n_sequences,)
-        Actions, int64.
+        Action of each, int64.
     subject : ndarray of shape (n_sequences,)
-        People, int64.
+        Person of each, int64.
     """
 
     name: str
@@ -44,7 +43,7 @@ class Sequences:
 
 @dataclass(frozen=True, eq=False)
 class WordCounts:
-    """How often each word is in each document; X are sparse float64, y int64."""
+    """Counts of words in documents; X are sparse float64, y int64."""
 
     name: str
     X_train: scipy.sparse.csr_array
@@ -61,9 +60,9 @@ def load_sequences(name, *, folder=None) -> Sequences:
     name : str
         One of `SEQUENCE_NAMES`.
     folder : path, optional
-        Where the npz files are; by default the environment variable ``FROBMETRIC_DATA``.
+        Folder of the npz files; by default the environment variable ``FROBMETRIC_DATA``.
     """
-    arrays = find(name, _SEQUENCES).read(as_folder(folder))
+    _, arrays = find(name, _SEQUENCES).read(as_folder(folder))
     frames = np.split(arrays["frames"].astype(np.float64), arrays["offset"][1:-1])
     labels = (arrays[key].astype(np.int64) for key in ("action", "subject"))
     return Sequences(name, frames, *labels)
@@ -77,49 +76,26 @@ def load_word_counts(name, *, folder=None) -> WordCounts:
     name : str
         One of `COUNT_NAMES`.
     folder : path, optional
-        Where the npz files are; by default the environment variable ``FROBMETRIC_DATA``.
+        Folder of the npz files; by default the environment variable ``FROBMETRIC_DATA``.
     """
-    file = find(name, _COUNTS)
-    arrays = file.read(as_folder(folder))
+    file, n_words = find(name, _COUNTS)
+    _, arrays = file.read(as_folder(folder))
     values = arrays["data"].astype(np.float64), arrays["indices"].astype(np.int32)
-    X = scipy.sparse.csr_array((*values, arrays["indptr"]), shape=(len(arrays["y"]), file.n_words))
+    X = scipy.sparse.csr_array((*values, arrays["indptr"]), shape=(len(arrays["y"]), n_words))
     y, is_test = arrays["y"].astype(np.int64), arrays["is_test"].astype(bool)
     return WordCounts(name, X[~is_test], y[~is_test], X[is_test], y[is_test])
 
 
-@dataclass(frozen=True)
-class _ArrayFile:
-    """An npz file and the shapes of its arrays."""
-
-    name: str
-    shapes: dict[str, tuple[int, ...]]
-    n_words: int = 0
-
-    def read(self, folder: Path | None) -> dict[str, NDArray]:
-        if folder is None or not (folder / self.name).is_file():
-            raise DatasetNotFound(absence(self.name, folder, NO_DOWNLOAD, self.shapes) + ".")
-        return read_npz(folder / self.name, self.shapes)
-
-
 _SEQUENCES = {
-    "msr_action3d": _ArrayFile(
+    "msr_action3d": NpzFile(
         "msr_action3d.npz",
         {"frames": (23_440, 20, 3), "offset": (567,), "action": (566,), "subject": (566,)},
     )
 }
-_COUNTS = {
-    "r8": _ArrayFile(
-        "r8_counts.npz",
-        {
-            "data": (293_679,),
-            "indices": (293_679,),
-            "indptr": (7_675,),
-            "y": (7_674,),
-            "is_test": (7_674,),
-        },
-        n_words=6_224,
-    )
-}
+_COUNT_SHAPES = {"data": (293_679,), "indices": (293_679,), "indptr": (7_675,)}
+_COUNT_SHAPES |= {"y": (7_674,), "is_test": (7_674,)}
+#: Files, and the number of words.
+_COUNTS = {"r8": (NpzFile("r8_counts.npz", _COUNT_SHAPES), 6_224)}
 
 SEQUENCE_NAMES = tuple(_SEQUENCES)
 COUNT_NAMES = tuple(_COUNTS)

@@ -13,10 +13,10 @@ import numpy as np
 
 from frobmetric._atomic import replacing
 
-from ..rivals.processes import RivalFailed, RivalMissing, TimeLimitExceeded
+from .worker import ProgramFailedError, ProgramMissingError, TimeLimitError
 
 #: Outcome of a method that stopped without an answer, by its exception.
-OUTCOMES = {TimeLimitExceeded: "limit", RivalMissing: "missing", RivalFailed: "failed"}
+OUTCOMES = {TimeLimitError: "limit", ProgramMissingError: "missing", ProgramFailedError: "failed"}
 #: Remark of a cell that has not been computed.
 NOT_RUN = "not run yet"
 
@@ -183,5 +183,5 @@ def outcome_of(error):
 
 def as_json(detail):
     """Return the report of a method without its output and without infinity and NaN."""
-    kept = {name: value for name, value in detail.items() if name != "told"}
+    kept = {name: value for name, value in detail.items() if name != "stderr"}
     return json.loads(json.dumps(kept), parse_constant=lambda word: None)

@@ -14,8 +14,8 @@ from sklearn.preprocessing import normalize
 
 from frobmetric.metric.pair_triplets import complete_pairs
 
+from ..data.covariance import whitening, within_covariance
 from ..data.pairs import FacePairs
-from ..rivals.rca import whitening, within_covariance
 
 #: Images that a method may know.
 VARIANTS = {
@@ -277,7 +277,7 @@ class Images:
         Z -= Z[split.known].mean(axis=0)
         covariance = SPACES[space](Z[split.known], split)
         if covariance is not None:
-            Z = Z @ whitening(shrunk(covariance, shrink))[0]
+            Z = Z @ whitening(shrunk(covariance, shrink))
         return normalize(Z) if unit else Z
 
     def _reduce(self, rows, root):

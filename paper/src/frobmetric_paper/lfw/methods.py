@@ -14,10 +14,7 @@ from frobmetric.metric.triplets import mine_triplets
 from frobmetric.neighbors.marginalized import MarginalizedKNN
 from frobmetric.neighbors.thresholds import best_threshold
 
-from ..rivals import boost, frob, lmnn, lmnn_matrix
-from ..rivals.fitted import Fitted
-from ..rivals.from_pairs import ITML, LDML
-from ..rivals.rival import Rival
+from ..baselines import METRIC, Fitted, MetricBaseline
 from .faces import Recipe
 
 #: Parameters that a recipe has; all others belong to the program.
@@ -102,14 +99,14 @@ def _nothing(images, split, setup, limit, threads):
     return Fitted(np.eye(images.vectors(split, setup.recipe).shape[1]), 0.0)
 
 
-def _from_triplets(rival, names):
+def _from_triplets(baseline, names):
     """Learn from triplets; `names` are the fields of the recipe that the program takes."""
 
     def learn(images, split, setup, limit, threads):
         values = {name: getattr(setup.recipe, name) for name in names} | dict(setup.parameters)
         triplets = images.triplets(split, setup.recipe)
         Z = images.vectors(split, setup.recipe)
-        fitted = rival.fit(
+        fitted = baseline.fit(
             Z[split.known], triplets=triplets, parameters=values, limit=limit, threads=threads
         )
         rows = np.linspace(0, len(triplets) - 1, N_EXAMPLES).astype(int)
@@ -119,12 +116,12 @@ def _from_triplets(rival, names):
     return learn
 
 
-def _from_pairs(rival: Rival):
+def _from_pairs(baseline: MetricBaseline):
     def learn(images, split, setup, limit, threads):
         pairs, Z = split.known_pairs, images.vectors(split, setup.recipe)
-        return rival.fit(
+        return baseline.fit(
             Z[split.known],
-            pairs=(pairs.index, pairs.same),
+            pairs=(pairs.index, np.where(pairs.same, 1, -1)),
             parameters=dict(setup.parameters),
             limit=limit,
             threads=threads,
@@ -133,12 +130,12 @@ def _from_pairs(rival: Rival):
     return learn
 
 
-def _from_labels(rival: Rival):
+def _from_labels(baseline: MetricBaseline):
     """Learn from the images of people who have several."""
 
     def learn(images, split, setup, limit, threads):
         rows, Z = split.has_another, images.vectors(split, setup.recipe)
-        return rival.fit(
+        return baseline.fit(
             Z[split.known][rows],
             split.identity[rows],
             parameters=dict(setup.parameters),
@@ -149,7 +146,7 @@ def _from_labels(rival: Rival):
     return learn
 
 
-def _matrix_from_labels(rival: Rival):
+def _matrix_from_labels(baseline: MetricBaseline):
     """Learn from triplets of the images of people who have several."""
 
     def learn(images, split, setup, limit, threads):
@@ -157,7 +154,7 @@ def _matrix_from_labels(rival: Rival):
         X, y = Z[split.known][rows], split.identity[rows]
         triplets = mine_triplets(X, y, 1, 3, warn_small=False)
         values = {"C": setup.recipe.C} | dict(setup.parameters)
-        return rival.fit(X, triplets=triplets, parameters=values, limit=limit, threads=threads)
+        return baseline.fit(X, triplets=triplets, parameters=values, limit=limit, threads=threads)
 
     return learn
 
@@ -183,7 +180,7 @@ WITHIN = Method(
 FROB = Method(
     "frob",
     "FrobMetric",
-    _from_triplets(frob.RIVAL, ("C", "prior", "loss")),
+    _from_triplets(METRIC["frob"], ("C", "prior", "loss")),
     search={
         "space shrink unit C": (
             ("within", 0.1, True, 300.0),
@@ -202,7 +199,7 @@ FROB = Method(
 PAPER = Method(
     "frob_paper",
     "FrobMetric, the paper's recipe",
-    _from_triplets(frob.RIVAL, ("C",)),
+    _from_triplets(METRIC["frob"], ("C",)),
     PLAIN | {"root": False, "space": "identity", "shrink": 0.0},
     search={"C": (1e4, 1e3, 1e5), "n_neighbors": (5, 30)},
 )
@@ -210,28 +207,30 @@ PAPER = Method(
 BOOST = Method(
     "boost",
     "BoostMetric",
-    _from_triplets(boost.RIVAL, ("C",)),
+    _from_triplets(METRIC["boost"], ("C",)),
     search={"C": (1e3, 1e2, 1e4), "n_dimensions": (100, 200)},
 )
-LDML_PAIRS = Method("ldml", "LDML", _from_pairs(LDML), search={"n_dimensions": (100, 50, 200)})
+LDML_PAIRS = Method(
+    "ldml", "LDML", _from_pairs(METRIC["ldml_pairs"]), search={"n_dimensions": (100, 50, 200)}
+)
 ITML_PAIRS = Method(
     "itml",
     "ITML",
-    _from_pairs(ITML),
+    _from_pairs(METRIC["itml_pairs"]),
     given={"max_iter": 100},
     search={"gamma": (1.0, 0.1, 10.0), "n_dimensions": (100, 200, 400)},
 )
 LMNN = Method(
     "lmnn",
     "LMNN",
-    _from_labels(lmnn.RIVAL),
+    _from_labels(METRIC["lmnn"]),
     given={"n_neighbors": 1, "learn_rate": 1e-3},
     search={"n_dimensions": (50, 100), "scale": (3.0, 10.0)},
 )
 LMNN_MATRIX = Method(
     "lmnn_matrix",
     "LMNN, solved for M",
-    _matrix_from_labels(lmnn_matrix.RIVAL),
+    _matrix_from_labels(METRIC["lmnn_matrix"]),
     given={"pull": 1 / 3, "max_iter": 10_000},
     search={"C": (1e3, 1e2, 1e4), "n_dimensions": (200, 100, 400)},
 )

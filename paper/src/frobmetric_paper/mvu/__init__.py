@@ -15,9 +15,9 @@ from sklearn.datasets import make_swiss_roll
 from frobmetric.manifold.graph import neighbor_graph, require_connected
 from frobmetric.manifold.quality import neighborhood_quality
 
+from ..baselines import EMBEDDING
+from ..baselines.embedding import OUR_TOL, perturbed
 from ..data.labelled import load_pictures
-from ..embedders import CSDP_ORIGINAL, CSDP_WELL_POSED, EXACT, ISOMAP, LLE, perturbed
-from ..embedders.ours import TOL
 from ..harness import formatting, task
 from ..harness.task import NOT_RUN, checksum
 from .report import FIGURES, UnfoldingResults
@@ -80,7 +80,7 @@ class Cell(task.Cell):
 
     @property
     def is_certified(self):
-        return self.is_done and self.certificate["relative_gap"] <= TOL
+        return self.is_done and self.certificate["relative_gap"] <= OUR_TOL
 
     @property
     def summary(self):
@@ -213,7 +213,7 @@ class Part:
         () -> list of Points, the smallest set first.
     n_sets : int
         Number of these sets.
-    embedders : tuple of Embedder, optional
+    embedders : tuple of EmbeddingBaseline, optional
         By default those of the figures of embeddings.
     """
 
@@ -226,10 +226,11 @@ class Part:
     embedders: tuple = ()
 
     def __post_init__(self):
-        ours = perturbed(self.sigma), EXACT, CSDP_ORIGINAL, CSDP_WELL_POSED
+        exact = (EMBEDDING[name] for name in ("ours_exact", "csdp_original", "csdp_well_posed"))
+        unfolding = perturbed(self.sigma), *exact
         if not self.embedders:
-            methods = ours if self.name == "time" else (ISOMAP, LLE, *ours)
-            object.__setattr__(self, "embedders", methods)
+            others = () if self.name == "time" else (EMBEDDING["isomap"], EMBEDDING["lle"])
+            object.__setattr__(self, "embedders", (*others, *unfolding))
 
     @property
     def paper_names(self):

@@ -10,7 +10,7 @@ from frobmetric._extras import require
 from frobmetric.plotting import EmbeddingDisplay, QualityDisplay
 from frobmetric.plotting.style import COLOURS, lighten
 
-from ..embedders import csdp, ours, power
+from ..baselines.embedding import CSDP_TOL, OUR_TOL, power
 from ..harness import formatting
 from ..harness.formatting import NOTHING, number
 from ..harness.page import escape, figure, table
@@ -81,7 +81,7 @@ class UnfoldingResults:
 
     def blocks(self, folder):
         """Return the placeholders of the page: tables and figures of each part."""
-        blocks = {"our_tol": f"{ours.TOL:g}", "csdp_tol": f"{csdp.TOL:g}"}
+        blocks = {"our_tol": f"{OUR_TOL:g}", "csdp_tol": f"{CSDP_TOL:g}"}
         for part in self.plan:
             blocks |= {part.name: "", f"{part.name}_scale": "", f"{part.name}_figures": ""}
         for result in self.results:

@@ -1,0 +1,61 @@
+"""Baselines: every other method or program, with one interface for each of three kinds.
+
+    METRIC[name].fit(X, y, triplets=, pairs=, queries=, parameters=, limit=, seed=, threads=)
+        -> Fitted(L, seconds, detail, predictions), with transform(X)
+    SDP[name].solve(path, tol=, limit=, threads=)
+        -> SDPAnswer(status, X, y, Z, seconds, detail)
+    EMBEDDING[name].embed(X, n_neighbors, n_components, limit, threads)
+        -> Embedded(embedding, seconds, objective, certificate, spectrum, remark)
+
+All work in worker processes (`harness.worker`) and raise ProgramMissingError, TimeLimitError or
+ProgramFailedError. Each has `name`, `label`, `paper_name`, `missing()`, `is_available()`, `install()`;
+`python -m frobmetric_paper.baselines.setup [name ...]` installs what is missing.
+
+A module of this package lists what it offers in `BASELINES`; to add a baseline is to add a file.
+A classifier has `answers == "classes"`: give `fit` the samples to classify, e.g.
+`queries={"validation": X}`, and read `fitted.predictions["validation"]`.
+"""
+
+from importlib import import_module
+from pkgutil import iter_modules
+
+from ..harness.worker import ProgramFailedError, ProgramMissingError, TimeLimitError
+from .base import Baseline, Fitted, MetricBaseline
+from .embedding import Embedded, EmbeddingBaseline
+from .sdp import SDPAnswer, SDPBaseline
+
+_NAMES = [info.name for info in iter_modules(__path__) if info.name != "setup"]
+_MODULES = [import_module(f"{__name__}.{name}") for name in _NAMES]
+
+#: Every baseline, in the order of the modules' names.
+BASELINES = tuple(each for module in _MODULES for each in getattr(module, "BASELINES", ()))
+
+
+def _by_name(kind):
+    return {baseline.name: baseline for baseline in BASELINES if isinstance(baseline, kind)}
+
+
+#: Baselines of each kind, by name.
+METRIC, SDP, EMBEDDING = map(_by_name, (MetricBaseline, SDPBaseline, EmbeddingBaseline))
+
+#: Names of the rows of the paper's table, in its order.
+TABLE = ("euclid", "pca", "lda", "svm", "rca", "nca", "lmnn", "lmnn_matrix", "itml", "boost")
+TABLE += ("frob", "frob_tuned")
+
+__all__ = [
+    "BASELINES",
+    "EMBEDDING",
+    "METRIC",
+    "SDP",
+    "TABLE",
+    "Baseline",
+    "Embedded",
+    "EmbeddingBaseline",
+    "Fitted",
+    "MetricBaseline",
+    "ProgramFailedError",
+    "ProgramMissingError",
+    "SDPAnswer",
+    "SDPBaseline",
+    "TimeLimitError",
+]

@@ -1,0 +1,224 @@
+"""Interface of the baselines that learn a metric or a classifier, and their answer."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from frobmetric.metric.sets import as_triplets
+from frobmetric.metric.triplets import mine_triplets
+
+from ..harness.worker import ProgramFailedError, ProgramMissingError, Target
+
+SETUP = "python -m frobmetric_paper.baselines.setup"
+
+
+def cache_folder():
+    """Return the folder of compiled drivers, programs and environments.
+
+    It is `FROBMETRIC_CACHE`, or a folder of the user's cache.
+    """
+    given = os.environ.get("FROBMETRIC_CACHE")
+    if given:
+        return Path(given).expanduser()
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "frobmetric"
+
+
+def nothing_missing():
+    """Return the reason why a baseline cannot run if there is none."""
+    return ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Baseline:
+    """A method or program to compare with.
+
+    Attributes
+    ----------
+    name : str
+        Key in the registry of its kind.
+    label : str
+        Name in tables and figures; `name` if empty.
+    paper_name : str
+        Name in the paper; empty if the paper does not have it.
+    missing : callable
+        () -> reason why it cannot run here; empty if it can.
+    install : callable
+        () -> None; `python -m frobmetric_paper.baselines.setup` calls it.
+    """
+
+    name: str
+    label: str = ""
+    paper_name: str = ""
+    missing: Callable[[], str] = nothing_missing
+    install: Callable[[], object] = nothing_missing
+
+    def __post_init__(self):
+        object.__setattr__(self, "label", self.label or self.name)
+
+    def is_available(self):
+        """Return whether the baseline can run here."""
+        return not self.missing()
+
+    def require(self):
+        """Raise ProgramMissingError if the baseline cannot run here."""
+        reason = self.missing()
+        if reason:
+            raise ProgramMissingError(f"{self.name} cannot run here: {reason}")
+
+    def run(self, target, arrays, values, limit, threads):
+        """Call a target in a worker and refuse NaN and infinity; see `Target.run`."""
+        answer, detail = target.run(arrays, values, limit, threads)
+        if not all(np.isfinite(array).all() for array in answer.values()):
+            stderr = detail["stderr"]
+            raise ProgramFailedError(f"{self.name} answered with NaN or infinity; stderr: {stderr}")
+        return answer, detail
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """Answer of a baseline: a linear map, M = L L.T, or predicted labels.
+
+    Attributes
+    ----------
+    L : ndarray of shape (n_features, rank), or None
+        None if the baseline is a classifier.
+    seconds : float
+        Time of learning alone: no compilation, no imports, no files.
+    detail : dict
+        Further results: "remark" if it did not converge, "versions", "threads", "stderr"; those
+        of frobmetric have the numbers of their certificate.
+    predictions : dict of str to ndarray
+        Labels of the queries, by the names of the queries, if the baseline is a classifier.
+    """
+
+    L: np.ndarray | None
+    seconds: float
+    detail: dict = field(default_factory=dict)
+    predictions: dict = field(default_factory=dict)
+
+    def transform(self, X):
+        """Return the mapped samples."""
+        return X @ self.L
+
+
+@dataclass(frozen=True, kw_only=True)
+class MetricBaseline(Baseline):
+    """A program that learns a metric or a classifier.
+
+    Attributes
+    ----------
+    target : Target
+        Called with X, what the baseline learns from (`y`, `triplets`, or `pairs` and `y`),
+        `parameters` and `seed`; returns {"L": ...}, or the labels of each query by its name.
+    learns_from : {"labels", "triplets", "pairs"}
+    search : mapping
+        Parameters to choose on held-out data: name -> values, the first of which is tried first.
+        Several names with spaces between them are chosen together: their values are tuples.
+    required : tuple of str
+        Parameters that have no default.
+    answers : {"map", "classes"}
+        Whether `fit` returns a map or the labels of queries.
+    features : {"reduced", "all"}
+        Whether its row in the paper's table is of the features after PCA or before.
+    missing : callable
+        () -> reason why it cannot run here; by default the packages that are not installed.
+    """
+
+    target: Target
+    learns_from: str = "labels"
+    search: Mapping[str, tuple] = field(default_factory=dict)
+    required: tuple[str, ...] = ()
+    answers: str = "map"
+    features: str = "reduced"
+    missing: Callable[[], str] | None = None
+
+    def __post_init__(self):
+        super().__post_init__()
+        object.__setattr__(self, "missing", self.missing or self.target.missing)
+
+    def fit(
+        self,
+        X,
+        y=None,
+        *,
+        triplets=None,
+        pairs=None,
+        queries=None,
+        parameters=None,
+        limit=600.0,
+        seed=0,
+        threads=None,
+    ):
+        """Learn from X, which is not scaled or centred first.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_samples, n_features)
+        y : ndarray of shape (n_samples,), optional
+        triplets : ndarray of shape (n_triplets, 3) or MinedTriplets, optional
+            Mined from y if they are needed and not given; that does not count as `seconds`.
+        pairs : (ndarray of shape (n_pairs, 2), ndarray of shape (n_pairs,)), optional
+            Row numbers of X, and +1 where both are of one class, -1 elsewhere.
+        queries : dict of str to ndarray of shape (n_queries, n_features), optional
+            Samples to classify, by name; maps ignore them.
+        parameters : dict, optional
+            Numbers and text by name, as in `search`; the program has defaults for the others.
+        limit : float
+            Seconds after which the process is ended.
+        seed : int
+            Seed of random draws.
+        threads : int, optional
+            Threads of numerical libraries; their own default if None.
+
+        Returns
+        -------
+        Fitted
+
+        Raises
+        ------
+        ProgramMissingError, TimeLimitError, ProgramFailedError
+        """
+        self.require()
+        values = {"parameters": self._check_parameters(parameters or {}), "seed": seed}
+        arrays = self._arrays(np.ascontiguousarray(X, dtype=np.float64), y, triplets, pairs)
+        if self.answers == "map":
+            answer, detail = self.run(self.target, arrays, values, limit, threads)
+            return Fitted(answer["L"], detail.pop("seconds"), detail)
+        arrays |= {f"query.{name}": array for name, array in (queries or {}).items()}
+        answer, detail = self.run(self.target, arrays, values, limit, threads)
+        classes = np.unique(y)
+        labels = {name: classes[codes] for name, codes in answer.items()}
+        return Fitted(None, detail.pop("seconds"), detail, labels)
+
+    def _check_parameters(self, parameters):
+        absent = [name for name in self.required if name not in parameters]
+        if absent:
+            raise ValueError(
+                f"{self.name} needs {', '.join(absent)}; give parameters={{{absent[0]!r}: ...}}"
+            )
+        return dict(parameters)
+
+    def _arrays(self, X, y, triplets, pairs):
+        """Return the arrays of the task by name."""
+        if self.learns_from == "triplets":
+            mined = mine_triplets(X, y) if triplets is None else as_triplets(triplets, len(X))
+            if np.ptp(mined.share) > 0:
+                raise ValueError(f"{self.name} gives all triplets the same weight; got others")
+            rows = np.ascontiguousarray(mined.to_array(), dtype=np.int64)
+            # the neighbour lists too, for baselines that can use them
+            lists = {f"triplets.{name}": array for name, array in mined.to_arrays().items()}
+            return {"X": X, "triplets": rows} | lists
+        if self.learns_from == "pairs":
+            if pairs is None:
+                raise ValueError(f"{self.name} learns from pairs; give pairs=(rows, y)")
+            index, signs = (np.asarray(each, dtype=np.int64) for each in pairs)
+            return {"X": X, "pairs": index, "y": signs}
+        if y is None:
+            raise ValueError(f"{self.name} learns from labels; give y")
+        return {"X": X, "y": np.unique(y, return_inverse=True)[1].astype(np.int64)}

@@ -1,0 +1,312 @@
+"""Methods that embed points: Isomap, LLE, and maximum variance unfolding by frobmetric or CSDP.
+
+CSDP has two formulations. With neighbours (i, j) at squared distances b_ij, the vector 1 of ones,
+and X the Gram matrix of n points y_i:
+
+    original     max tr X                 |y_i - y_j|^2 = b_ij,   1.T X 1 = 0
+    well-posed   max tr X - 1.T X 1 / n   |y_i - y_j|^2 <= b_ij
+
+The first is the one that MVU was published in. No positive definite X fulfils its last row, and
+interior-point methods need one. In the second the mean is subtracted in the objective, and each
+inequality has a slack of its own in a diagonal block. Where m_i samples coincide, row i and column
+i of X and entry i of 1 belong to one of them, times the root of m_i.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import warnings
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.manifold import Isomap, LocallyLinearEmbedding
+
+from frobmetric.core import Equal, FrobeniusSDP, Sparse
+from frobmetric.manifold import MaximumVarianceUnfolding
+from frobmetric.manifold.certificate import certify_unfolding
+from frobmetric.manifold.graph import neighbor_graph
+from frobmetric.manifold.methods.program import (
+    UnfoldingProgram,
+    feasible,
+    gram_problem,
+    principal_axes,
+)
+from frobmetric.sdp.sdpa import write_sdpa
+
+from ..harness.worker import ProgramFailedError, Target
+from . import debian
+from .base import Baseline
+
+#: Relative gap that frobmetric has to prove.
+OUR_TOL = 1e-6
+#: CSDP's default. On swiss rolls of 200 and 400 points 1e-6 takes about half the time, and then
+#: proves a gap of 3e-4 instead of 4e-8 and 2e-5; at 500 points both prove no more than 1e-2.
+CSDP_TOL = 1e-8
+CSDP = next(each for each in debian.BASELINES if each.name == "csdp")
+
+
+@dataclass(frozen=True, eq=False)
+class Embedded:
+    """Points in a space of few dimensions.
+
+    Attributes
+    ----------
+    embedding : ndarray of shape (n_samples, n_components)
+    seconds : float
+        Time of the method alone: no imports, no files.
+    objective : float, optional
+        The variance sum_i |y_i - mean|^2 in all dimensions, of methods that maximise it.
+    certificate : dict, optional
+        The fields of an `UnfoldingCertificate`.
+    spectrum : list of float, optional
+        The variance along each principal axis, descending; its sum is the objective.
+    remark : str
+        Warnings of the method; empty if there were none.
+    """
+
+    embedding: np.ndarray
+    seconds: float
+    objective: float | None = None
+    certificate: dict | None = None
+    spectrum: list | None = None
+    remark: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class EmbeddingBaseline(Baseline):
+    """A method that embeds points.
+
+    Attributes
+    ----------
+    method : callable
+        (X, n_neighbors, n_components, limit, threads) -> Embedded.
+    """
+
+    method: Callable[..., Embedded]
+
+    def embed(self, X, n_neighbors, n_components=2, limit=600.0, threads=1):
+        """Embed the points.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_samples, n_features)
+        n_neighbors : int
+        n_components : int
+        limit : float
+            Seconds after which the method is ended.
+        threads : int
+            Threads of numerical libraries.
+
+        Returns
+        -------
+        Embedded
+
+        Raises
+        ------
+        ProgramMissingError, TimeLimitError, ProgramFailedError
+        """
+        self.require()
+        X = np.ascontiguousarray(X, dtype=np.float64)
+        result = self.method(X, n_neighbors, n_components, limit, threads)
+        if not np.isfinite(result.embedding).all():
+            raise ProgramFailedError(f"{self.name} answered with NaN or infinity")
+        return result
+
+
+# Methods in Python
+
+
+@dataclass(frozen=True)
+class InWorker:
+    """A method that a worker runs.
+
+    Attributes
+    ----------
+    name : str
+        "module:name" of a function that takes a task and returns the array Y and a detail.
+    parameters : dict
+        Values of the task beside `n_neighbors` and `n_components`.
+    """
+
+    name: str
+    parameters: dict = field(default_factory=dict)
+
+    def __call__(self, X, n_neighbors, n_components, limit, threads):
+        values = {"n_neighbors": n_neighbors, "n_components": n_components} | self.parameters
+        answer, detail = Target(self.name).run({"X": X}, values, limit, threads)
+        known = {name: detail[name] for name in Embedded.__dataclass_fields__ if name in detail}
+        return Embedded(answer["Y"], **known)
+
+
+def warm_up(name):
+    """Embed a few points: the first call of a method loads or compiles functions."""
+    t = np.linspace(0, 6, 16)
+    staircase = np.column_stack([np.cos(t), np.sin(t), t])
+    globals()[name]({"X": staircase, "n_neighbors": 6, "n_components": 2, "sigma": None})
+
+
+def by_isomap(task):
+    """Embed by scikit-learn's Isomap."""
+    return _fit(Isomap, task)[1:]
+
+
+def by_lle(task):
+    """Embed by scikit-learn's locally linear embedding."""
+    return _fit(LocallyLinearEmbedding, task, random_state=0)[1:]
+
+
+def by_frobmetric(task):
+    """Embed by maximum variance unfolding; `sigma` is None for the exact problem."""
+    model, answer, detail = _fit(MaximumVarianceUnfolding, task, sigma=task["sigma"], tol=OUR_TOL)
+    return answer, detail | {
+        "objective": float(model.eigenvalues_.sum()),
+        "certificate": asdict(model.certificate_),
+        "spectrum": model.eigenvalues_.tolist(),
+    }
+
+
+def _fit(kind, task, **parameters):
+    """Return the fitted model, the embedding, and its warnings as a remark."""
+    model = kind(n_neighbors=task["n_neighbors"], n_components=task["n_components"], **parameters)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        Y = model.fit_transform(task["X"])
+    texts = {str(each.message): None for each in caught if issubclass(each.category, UserWarning)}
+    return model, {"Y": Y}, {"remark": "; ".join(texts)}
+
+
+def perturbed(sigma):
+    """Return the baseline for max tr X - |X|^2 / (2 sigma) by frobmetric."""
+    return EmbeddingBaseline(
+        name=f"ours_{power(sigma)}",
+        label=f"ours (σ = {power(sigma)})",
+        paper_name="FrobMetric",
+        method=InWorker(f"{__name__}:by_frobmetric", {"sigma": float(sigma)}),
+    )
+
+
+def power(number):
+    """Return a number as text with one digit: 1e5."""
+    digit, exponent = f"{number:.0e}".split("e")
+    return f"{digit}e{int(exponent)}"
+
+
+# CSDP
+
+
+@dataclass(frozen=True)
+class Formulation:
+    """Maximum variance unfolding by CSDP in one formulation.
+
+    Attributes
+    ----------
+    name : str
+    state : callable
+        NeighborGraph -> FrobeniusSDP, whose value is minus the variance.
+    prove : callable
+        (program, coordinates Y, multipliers w of the edges) -> UnfoldingCertificate.
+    """
+
+    name: str
+    state: Callable
+    prove: Callable
+
+    def __call__(self, X, n_neighbors, n_components, limit, threads):
+        graph = neighbor_graph(X, n_neighbors)
+        with tempfile.TemporaryDirectory(prefix="frobmetric-mvu-") as folder:
+            file = Path(folder, "mvu.dat-s")
+            write_sdpa(self.state(graph), file)
+            answer = CSDP.solve(file, tol=CSDP_TOL, limit=limit, threads=threads)
+        if answer.X is None or answer.y is None:
+            raise ProgramFailedError(
+                f"csdp gave no answer: {answer.detail['word'] or answer.status}"
+            )
+        program = UnfoldingProgram(graph)
+        Y = coordinates(program, answer.X.ravel()[: graph.n_points**2])  # without the slacks
+        spectrum = np.diag(program.scatter(Y))
+        certificate = self.prove(program, Y, -answer.y[: program.n_edges])
+        return Embedded(
+            embedding=Y[graph.point_of, :n_components],
+            seconds=answer.seconds,
+            objective=float(spectrum.sum()),
+            certificate=asdict(certificate) if np.isfinite(certificate.dual) else None,
+            spectrum=spectrum.tolist(),
+            remark="" if answer.status == "optimal" else answer.detail["word"],
+        )
+
+
+def well_posed(graph):
+    """Return the problem with inequalities, the mean subtracted in the objective."""
+    return gram_problem(UnfoldingProgram(graph))
+
+
+def original(graph):
+    """Return the problem with equalities and the centring row."""
+    problem, root = well_posed(graph), np.sqrt(graph.masses)
+    centring = sp.csr_array(np.outer(root, root).reshape(1, -1))
+    rows = Sparse(sp.vstack([problem.constraints.rows, centring]), problem.cone)
+    target = Equal(np.append(graph.squared, 0.0))
+    return FrobeniusSDP(rows, target, -np.eye(len(root)), sigma=np.inf)
+
+
+def prove_inequalities(program, Y, w):
+    """Return the certificate of the answer, scaled until it fulfils all inequalities."""
+    return certify_unfolding(program, feasible(program, Y), np.maximum(w, 0))
+
+
+def prove_equalities(program, Y, w):
+    """Return a bound and the violation of the distances, which no scaling can mend."""
+    return certify_unfolding(program, Y, w, "equal")
+
+
+def coordinates(program, X):
+    """Return the points on their principal axes, without their mean, from their Gram matrix.
+
+    Parameters
+    ----------
+    program : UnfoldingProgram
+    X : ndarray of n_points**2 numbers
+        Gram matrix with row and column i times the root of mass i.
+
+    Returns
+    -------
+    ndarray of shape (n_points, n_points)
+    """
+    n, root = program.n_points, np.sqrt(program.masses)[:, None]
+    values, vectors = np.linalg.eigh(X.reshape(n, n))
+    return principal_axes(program, vectors * np.sqrt(np.maximum(values, 0)) / root)
+
+
+def _in_python(name, label, function, **more):
+    method = InWorker(f"{__name__}:{function}", more)
+    return EmbeddingBaseline(name=name, label=label, method=method)
+
+
+def _by_csdp(name, label, method, paper_name=""):
+    return EmbeddingBaseline(
+        name=name,
+        label=label,
+        paper_name=paper_name,
+        method=method,
+        missing=CSDP.missing,
+        install=CSDP.install,
+    )
+
+
+ORIGINAL = Formulation("original", original, prove_equalities)
+WELL_POSED = Formulation("well-posed", well_posed, prove_inequalities)
+
+BASELINES = (
+    EmbeddingBaseline(
+        name="isomap", label="Isomap", paper_name="Isomap", method=InWorker(f"{__name__}:by_isomap")
+    ),
+    EmbeddingBaseline(
+        name="lle", label="LLE", paper_name="LLE", method=InWorker(f"{__name__}:by_lle")
+    ),
+    _in_python("ours_exact", "ours (exact)", "by_frobmetric", sigma=None),
+    _by_csdp("csdp_original", "CSDP (original)", ORIGINAL, "MVU"),
+    _by_csdp("csdp_well_posed", "CSDP (well-posed)", WELL_POSED),
+)

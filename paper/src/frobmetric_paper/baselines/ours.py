@@ -1,0 +1,113 @@
+"""frobmetric's own learners: FrobMetric, LMNN solved for M, BoostMetric."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from frobmetric import BoostMetric, FrobMetric, mine_triplets
+from frobmetric.metric.sets import triplets_from_arrays
+
+from ..harness.worker import Target
+from .base import MetricBaseline
+
+
+def warm_up(name):
+    """Learn from a few samples: the first call of compiled functions loads or compiles them."""
+    X = np.random.default_rng(0).normal(size=(24, 2))
+    y = np.arange(24) % 2
+    for triplets in (mine_triplets(X, y), mine_triplets(X, y).to_array()):
+        FrobMetric(C=10.0).fit(X, triplets=triplets)
+
+
+def learn_frob(task):
+    """Learn by FrobMetric."""
+    return _fit(FrobMetric(**task["parameters"]), task)
+
+
+def learn_boost(task):
+    """Learn by BoostMetric."""
+    return _fit(BoostMetric(**task["parameters"]), task)
+
+
+def _fit(model, task):
+    """Return L and the certificate of an estimator."""
+    lists = {
+        name.removeprefix("triplets."): array
+        for name, array in task.items()
+        if name.startswith("triplets.")
+    }
+    given = {"triplets": triplets_from_arrays(lists)} if lists else {}
+    model.fit(task["X"], task.get("y"), **given)
+    rank = max(1, model.rank_)
+    certificate = model.certificate_
+    return {"L": np.ascontiguousarray(model.components_[:rank].T)}, {
+        "relative_gap": float(certificate.relative_gap),
+        "primal": float(certificate.primal),
+        "dual": float(certificate.dual),
+        "rank": int(model.rank_),
+        "status": model.status_,
+        "steps": int(model.n_iter_),
+        "n_triplets": int(model.n_triplets_),
+    }
+
+
+def _baseline(name, label, function="learn_frob", learns_from="triplets", **more):
+    return MetricBaseline(
+        name=name,
+        label=label,
+        target=Target(f"{__name__}:{function}", ("frobmetric",)),
+        learns_from=learns_from,
+        **more,
+    )
+
+
+# The search begins at relevant component analysis and includes discriminant analysis: the limits
+# of a small C. On validation parts digits want no prior, Balance and Wine "within", Yale faces
+# "discriminant", and each another C. Passes help where the first neighbours are poor: with three
+# of them Balance falls from 6.6 to 4.3 %, letters from 2.69 to 2.47 %. More neighbours help MNIST:
+# 1.81 % with 3 + 3, 1.77 % with 10 + 10, 1.71 % with 20 + 10.
+PRIORS_AND_CS = (
+    *(("within", C) for C in (1e-2, 1e2, 1e4, 1e6)),
+    *(("discriminant", C) for C in (1e-2, 1e3, 1e5)),
+    *((None, C) for C in (1e1, 1e3, 1e4, 1e5, 1e6)),
+)
+
+BASELINES = (
+    # LMNN solved for M instead of L, as in a footnote of the paper: FrobMetric with a pull term,
+    #     |M|^2 / 2 + C (pull * mean of d^2(anchor, near) + mean hinge loss).
+    # LMNN weighs the sum over pairs and the sum over triplets equally. A pair has as many triplets
+    # as impostors, three, so means are weighed 1 to 3; LMNN has no regulariser: the limit of a
+    # large C. On Wine, whose features differ most in size, 1e6 is not there yet: 18.5 % of two
+    # validation parts are wrong with 1e6, 7.4 % with 1e8. On Iris and Balance 1e8 does not
+    # converge in 1,000 steps; the remark then says so.
+    _baseline(
+        "lmnn_matrix",
+        "LMNN, solved for M",
+        search={"C": (1e6, 1e8, 1e5, 1e4), "pull": (1 / 3, 0.1, 1.0), "max_iter": (10_000,)},
+    ),
+    # Validation errors: 49, 28.8, 27.5 and 27.6 % of 800 letters with C from 1e2 to 1e5; 38, 7.4,
+    # 7.4 and 2.5 % on Wine with C from 1e3 to 1e6; 0 % on Iris with 1e3. With 1e1 the metric is
+    # zero on letters and USPS. On Iris, Wine and Balance neither the logistic nor the exponential
+    # loss has a C with which it is better than the hinge.
+    _baseline(
+        "boost",
+        "BoostMetric",
+        "learn_boost",
+        paper_name="BoostMetric",
+        search={"C": (1e4, 1e3, 1e5, 1e2, 1e6)},
+    ),
+    # as in the paper: the triplets are given, C is chosen
+    _baseline(
+        "frob", "FrobMetric", paper_name="FrobMetric", search={"C": (1e4, 1e3, 1e5, 1e2, 1e1, 1e6)}
+    ),
+    _baseline(
+        "frob_tuned",
+        "FrobMetric, tuned",
+        learns_from="labels",
+        search={
+            "prior C": PRIORS_AND_CS,
+            "n_passes": (2, 1, 3),
+            "n_neighbors n_impostors": ((3, 3), (10, 10), (20, 10)),
+        },
+    ),
+)
