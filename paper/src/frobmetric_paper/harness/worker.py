@@ -79,7 +79,7 @@ class Worker:
 
     def __init__(self, command, threads=None):
         self._program = " ".join(map(str, command[3:4] or command[:1]))
-        self._stderr = tempfile.TemporaryFile()
+        self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 (`end` closes it)
         counts = {} if threads is None else dict.fromkeys(THREAD_VARIABLES, str(threads))
         self._process = subprocess.Popen(
             command,
