@@ -25,7 +25,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
 
 from frobmetric import frob_path
-from frobmetric.plotting.path import PathDisplay
+from frobmetric.plotting import PathDisplay
 
 TOL = 1e-3
 
@@ -34,6 +34,6 @@ X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.5, random_
 scaler = StandardScaler().fit(X_train)
 X_train, X_test = scaler.transform(X_train), scaler.transform(X_test)
 
-path = frob_path(X_train, y_train, np.geomspace(1, 1e5, 11), tol=TOL)
+path = frob_path(X_train, y_train, Cs=np.geomspace(1, 1e5, 11), tol=TOL)
 PathDisplay.from_path(path, X_train, y_train, X_test, y_test, tol=TOL)
 plt.show()

@@ -35,7 +35,7 @@ splits = list(StratifiedShuffleSplit(10, test_size=0.3, random_state=0).split(X,
 
 def errors(prior, train, test):
     """Percent wrong at each C."""
-    path = frob_path(X[train], y[train], CS, prior=prior)
+    path = frob_path(X[train], y[train], Cs=CS, prior=prior)
     maps = (X @ point.components.T for point in path.points)
     return [100 * knn_error(Z[train], y[train], Z[test], y[test]) for Z in maps]
 

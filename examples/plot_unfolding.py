@@ -13,8 +13,7 @@ from sklearn.datasets import make_swiss_roll
 from sklearn.manifold import Isomap
 
 from frobmetric.manifold import MaximumVarianceUnfolding
-from frobmetric.plotting.embedding import EmbeddingDisplay, SpectrumDisplay
-from frobmetric.plotting.quality import QualityDisplay
+from frobmetric.plotting import EmbeddingDisplay, QualityDisplay, SpectrumDisplay
 
 X, angle = make_swiss_roll(800, random_state=0)
 mvu = MaximumVarianceUnfolding(n_neighbors=6, extra_edges=True).fit(X)

@@ -1,5 +1,7 @@
 """frobmetric learns distances, and proves that its answer is optimal."""
 
+from importlib import import_module
+
 from .comparisons import (
     ObjectSplit,
     accuracy_difference,
@@ -21,10 +23,23 @@ from .metric import (
     mine_triplets,
     triplets_from_pairs,
 )
-from .neighbors import MarginalizedKNN, NearestClass
+from .neighbors import MarginalizedKNN, NearestClass, knn_error
 from .solvers import solve
 
 __version__ = "0.1.0"
+
+#: Names that are imported when they are first used, and their rooms.
+_LAZY = {
+    "MaximumVarianceUnfolding": "manifold",
+    "nearest_correlation": "sdp",
+    "nearest_covariance": "sdp",
+    "neighborhood_quality": "manifold",
+    "read_sdpa": "sdp",
+    "sdp": None,
+    "solve_sdp": "sdp",
+    "manifold": None,
+    "plotting": None,
+}
 
 __all__ = [
     "BoostMetric",
@@ -34,6 +49,7 @@ __all__ = [
     "FrobMetricCV",
     "FrobeniusSDP",
     "MarginalizedKNN",
+    "MaximumVarianceUnfolding",
     "NearestClass",
     "NumericalError",
     "ObjectSplit",
@@ -44,13 +60,39 @@ __all__ = [
     "accuracy_difference",
     "certify",
     "comparison_accuracy",
+    "comparisons",
+    "core",
     "frob_path",
+    "knn_error",
     "load",
+    "manifold",
+    "metric",
     "mine_triplets",
+    "nearest_correlation",
+    "nearest_covariance",
+    "neighborhood_quality",
+    "neighbors",
     "noise_ceiling",
+    "plotting",
     "read_comparisons",
+    "read_sdpa",
     "save",
+    "sdp",
     "solve",
+    "solve_sdp",
+    "solvers",
     "triplets_from_pairs",
     "write_comparisons",
 ]
+
+
+def __getattr__(name):
+    """Import a room, or a name of one, when it is first used."""
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    room = import_module(f".{_LAZY[name] or name}", __name__)
+    return getattr(room, name) if _LAZY[name] else room
+
+
+def __dir__():
+    return [*__all__, "__version__"]

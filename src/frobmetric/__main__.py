@@ -1,10 +1,10 @@
-"""`python -m frobmetric`, and the console script."""
+"""Entry point of `python -m frobmetric` and of the console script."""
 
 import sys
 
 
 def main():
-    """Run the command line; a missing extra is one line, not a traceback."""
+    """Run the command line; a missing extra gives one line, not a traceback."""
     try:
         from .cli.app import main as run
     except ImportError as error:

@@ -1,4 +1,4 @@
-"""Files that are replaced whole or not at all."""
+"""Atomic files: replaced whole or not at all."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def target_file(path):
-    """The file that a path leads to; an error unless it can be written."""
+    """Return the file that a path leads to; raise an error if it cannot be written."""
     target = Path(os.path.realpath(path))
     if not target.parent.is_dir():
         raise FileNotFoundError(f"{path}: the folder {target.parent} does not exist; create it")
@@ -22,7 +22,7 @@ def target_file(path):
 
 @contextmanager
 def replacing(path):
-    """A binary file to write, which becomes `path` if and when the block ends well."""
+    """Yield a binary file that replaces `path` if the block ends without an error."""
     target = target_file(path)
     draft = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
     try:

@@ -1,4 +1,4 @@
-"""Optional packages: imported when they are used; a missing one says what to install."""
+"""Optional packages: imported on use; the error for a missing one says what to install."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from importlib import import_module
 
 
 class MissingExtraError(ImportError):
-    """A package of an extra is not installed."""
+    """Error for a package of an extra that is not installed."""
 
 
 def require(module, extra):
@@ -15,14 +15,14 @@ def require(module, extra):
     Parameters
     ----------
     module : str
-        For example "pyarrow.parquet".
+        Dotted name, for example "pyarrow.parquet".
     extra : str
-        The extra that installs it, for example "cli".
+        Extra that installs it, for example "cli".
 
     Raises
     ------
     MissingExtraError
-        If it is not installed; the message says what to type.
+        If it is not installed; the message says what to install.
     """
     try:
         return import_module(module)

@@ -1,4 +1,4 @@
-"""What each constructor argument may be, and the errors that say so."""
+"""Rules that check the parameters of estimators, and the errors that they raise."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ except ImportError:
 
 @dataclass(frozen=True)
 class Rule:
-    """A test of a value, and the words for what passes it."""
+    """Test of a value, with a text that describes the values that pass it."""
 
     expected: str
     is_met: Callable[[object], bool]
@@ -32,6 +32,7 @@ class Rule:
 
 
 def integer(at_least):
+    """Return the rule of an integer with a lower bound."""
     return Rule(
         f"an integer of at least {at_least}",
         lambda value: _is_number(value, Integral) and value >= at_least,
@@ -39,6 +40,7 @@ def integer(at_least):
 
 
 def choice(names):
+    """Return the rule of one of several names."""
     known = sorted(names)
     return Rule(f"one of {known}", lambda value: isinstance(value, str) and value in known)
 
@@ -90,7 +92,7 @@ def check_parameters(estimator, rules):
 
 
 def check_psd(name, value, n_features):
-    """A symmetric positive semidefinite matrix of this order, as float64."""
+    """Return a matrix as float64 if it is symmetric, positive semidefinite and of this order."""
     matrix = np.asarray(value, dtype=np.float64)
     if matrix.shape != (n_features, n_features):
         raise ValueError(

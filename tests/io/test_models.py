@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.datasets import load_iris, load_wine
 from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import StratifiedKFold
 
 from frobmetric.core import CertificateError
 from frobmetric.io.model_checks import disagreements
@@ -166,12 +167,12 @@ def test_infinities_and_nan_survive(fitted, tmp_path):
 
 
 def test_what_is_no_plain_value_loads_as_the_default(tmp_path):
-    seed = np.random.RandomState(0)
-    model = FrobMetric(random_state=seed, callback=lambda step: False).fit(X, y)
-    with pytest.warns(UserWarning, match="random_state=RandomState.*cannot be written"):
+    folds = StratifiedKFold(2)
+    model = FrobMetricCV(Cs=[10.0], cv=folds, callback=lambda step: False).fit(X, y)
+    with pytest.warns(UserWarning, match=r"cv=StratifiedKFold\(.*cannot be written"):
         save(model, tmp_path / "m")
     loaded = load(tmp_path / "m")
-    assert loaded.random_state is None
+    assert loaded.cv == 3
     assert loaded.callback is None
 
 
@@ -460,14 +461,6 @@ def test_an_updated_learner_from_pairs_survives(tmp_path):
     assert loaded.certify(X[PAIRS + 3], KINDS) == model.certify(PAIRS + 3, KINDS)
 
 
-def without_unit(path):
-    """Write the file as before updates were in the unit of the first fit."""
-    with safe_open(path, framework="np") as file:
-        content = json.loads(file.metadata()["fitted"])
-    del content["unit_"]
-    tamper(path, {"fitted": json.dumps(content)})
-
-
 def test_the_unit_of_updates_survives(tmp_path):
     model = FrobMetric(C=10, keep_dual=True, prior="within").fit(X[::2], y[::2])
     save(model, tmp_path / "m")
@@ -484,18 +477,17 @@ def test_the_unit_of_updates_survives(tmp_path):
         load(tmp_path / "m")
 
 
-def test_a_file_from_before_updates_had_a_unit(fitted, tmp_path):
+def test_updates_need_their_unit(fitted, tmp_path):
     path = tmp_path / "m"
-    model = FrobMetric(C=10, keep_dual=True).fit(X[::2], y[::2]).partial_fit(X[1::2], y[1::2])
-    save(model, path)
-    without_unit(path)
-    loaded = load(path)
-    assert loaded.unit_ == loaded.scale_ == model.scale_
-    assert loaded.certify(X[1::2]) == model.certify(X[1::2])
-    again, other = (m.partial_fit(X, y).components_ for m in (loaded, model))
-    np.testing.assert_array_equal(again, other)
     save(fitted["boosted"], path)
     assert not hasattr(load(path), "unit_")
+    save(FrobMetric(C=10).fit(X[::2], y[::2]), path)
+    with safe_open(path, framework="np") as file:
+        content = json.loads(file.metadata()["fitted"])
+    del content["unit_"]
+    tamper(path, {"fitted": json.dumps(content)})
+    with pytest.raises(ValueError, match="is damaged: it lacks unit_"):
+        load(path)
 
 
 @pytest.mark.parametrize(
@@ -518,7 +510,11 @@ def test_parameters_changed_after_fit_are_refused_before_anything_is_written(
 
 
 def test_a_kernel_changed_to_none_is_refused(tmp_path):
-    model = TripletFrobMetric(X, C=10, kernel="rbf").fit(TRIPLETS).set_params(kernel="linear")
+    model = (
+        TripletFrobMetric(preprocessor=X, C=10, kernel="rbf")
+        .fit(TRIPLETS)
+        .set_params(kernel="linear")
+    )
     with pytest.raises(ValueError, match="parameters were changed after fit; fit again"):
         save(model, tmp_path / "m")
     assert not list(tmp_path.iterdir())
@@ -530,8 +526,7 @@ def test_a_threshold_that_is_infinite_survives(tmp_path):
     assert load(tmp_path / "m").threshold_ == np.inf
 
 
-def test_a_file_from_before_there_were_kernels(fitted, tmp_path):
-    """Such files lack the parameters and attributes that came later."""
+def test_missing_parameters_load_as_defaults(fitted, tmp_path):
     path = tmp_path / "m"
     save(fitted["dual"], path)
     with safe_open(path, framework="np") as file:

@@ -104,7 +104,7 @@ def test_without_names(csv_file):
         ("a,b,label\n1,2,x\n3,nan,y\n", r"line 3, column 'b': the value is missing \('nan'\)"),
         ("a,b,label\n1,2,x\n3,-inf,y\n", "line 3, column 'b': the value is infinite"),
         ("a;b;label\n1;2,5;x\n", "line 2, column 'b': '2,5' has a decimal comma"),
-        ("a,b,label\n1,2,x\n3,4,\n", "line 3: the label is missing"),
+        ("a,b,label\n1,2,x\n3,4,\n", "line 3, column 'label': the label is missing"),
         ("a,b,label\n1,2,x\n3,4\n", "line 3 has 2 fields; the first has 3"),
         ("a,b,labels\n1,2,x\n", "no column 'label'; did you mean 'labels'?"),
         ("A,B,LABEL\n1,2,x\n", "did you mean 'LABEL'?"),
@@ -184,7 +184,7 @@ def test_unknown_format_is_not_written(tmp_path):
         ({"a": [1.0, None], "label": [0, 1]}, r"row 1 .*, column 'a': the value is missing"),
         ({"a": [np.inf, 1.0], "label": [0, 1]}, "row 0 .*, column 'a': the value is infinite"),
         ({"a": [[1], [2]], "label": [0, 1]}, "column 'a' holds list.*expected numbers"),
-        ({"a": [1, 2], "label": ["x", None]}, "row 1 .*: the label 'label' is missing"),
+        ({"a": [1, 2], "label": ["x", None]}, "row 1 .*, column 'label': the label is missing"),
         ({"a": [1, 2], "labl": [0, 1]}, "did you mean 'labl'?"),
     ],
 )
@@ -299,7 +299,7 @@ def test_an_estimator_learns_the_names(csv_file):
     pytest.importorskip("pyarrow", reason="names travel in arrow tables")
     text = "u,v,label\n" + "".join(f"{i},{i * i % 7},{i // 5}\n" for i in range(10))
     table = read_table(csv_file(text), target="label")
-    model = FrobMetric().fit(table.frame(), table.y)
+    model = FrobMetric().fit(table.dataframe(), table.y)
     assert list(model.feature_names_in_) == ["u", "v"]
     plain = FrobMetric().fit(table.X, table.y)
     np.testing.assert_allclose(model.components_, plain.components_, rtol=1e-6, atol=1e-12)

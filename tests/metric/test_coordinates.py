@@ -8,19 +8,19 @@ import scipy.sparse as sp
 from scipy.spatial.distance import pdist
 
 from frobmetric import FrobMetric, FrobMetricCV, TripletFrobMetric, mine_triplets
-from frobmetric.metric import coordinates as span
-from frobmetric.metric.coordinates import Frame, unit_mean_square
+from frobmetric.metric import coordinates as module
+from frobmetric.metric.coordinates import Coordinates, unit_mean_square
 
 
 def test_coordinates_keep_every_distance(rng):
     X = rng.normal(size=(12, 40))
-    frame = Frame.of(X)
+    coordinates = Coordinates.dense(X)
     Z, scale = unit_mean_square(X)
-    assert frame.Z.shape == (12, 12)
-    assert frame.scale == scale
-    np.testing.assert_allclose(frame.Z @ frame.Z.T, Z @ Z.T, atol=1e-12)
-    np.testing.assert_allclose(frame.basis.T @ frame.basis, np.eye(12), atol=1e-12)
-    assert Frame.of(X.T).basis is None
+    assert coordinates.Z.shape == (12, 12)
+    assert coordinates.scale == scale
+    np.testing.assert_allclose(coordinates.Z @ coordinates.Z.T, Z @ Z.T, atol=1e-12)
+    np.testing.assert_allclose(coordinates.basis.T @ coordinates.basis, np.eye(12), atol=1e-12)
+    assert Coordinates.dense(X.T).basis is None
 
 
 def test_the_metric_is_the_one_of_all_features(rng):
@@ -207,7 +207,7 @@ class TestSparse:
         assert metric.certificate_.relative_gap <= 1e-3
 
     def test_many_directions_are_cut_with_a_warning(self, rng, monkeypatch):
-        monkeypatch.setattr(span, "MOST_DIRECTIONS", 5)
+        monkeypatch.setattr(module, "MOST_DIRECTIONS", 5)
         X, y = words(rng)
         metric = FrobMetric(C=10, keep_dual=True)
         with pytest.warns(UserWarning, match=r"the 5 leading directions .* [\d.]+% of their var"):
@@ -265,14 +265,16 @@ class TestSparse:
 
     def test_variance_is_exact_far_from_zero(self, rng):
         X = sp.csr_array(1e6 + rng.normal(size=(50, 4)))
-        assert Frame.of_sparse(X).scale == pytest.approx(Frame.of(X.toarray()).scale, rel=1e-9)
+        assert Coordinates.sparse(X).scale == pytest.approx(
+            Coordinates.dense(X.toarray()).scale, rel=1e-9
+        )
 
     def test_fewer_independent_rows_than_directions(self, rng):
         """A rank of 4, of 20 directions asked for."""
         X = sp.csr_array(sp.csr_array(rng.random((60, 4))) @ sp.csr_array(rng.random((4, 50))))
-        frame = Frame.of_sparse(X, 20)
-        np.testing.assert_allclose(frame.basis.T @ frame.basis, np.eye(20), atol=1e-10)
-        assert frame.kept == pytest.approx(1)
+        coordinates = Coordinates.sparse(X, 20)
+        np.testing.assert_allclose(coordinates.basis.T @ coordinates.basis, np.eye(20), atol=1e-10)
+        assert coordinates.kept_variance == pytest.approx(1)
         metric = FrobMetric(C=10, n_directions=20).fit(X, np.arange(60) % 2)
         assert metric.rank_ <= 4
 

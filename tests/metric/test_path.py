@@ -8,9 +8,8 @@ from frobmetric import FrobMetric, FrobMetricCV, frob_path, mine_triplets
 from frobmetric.core import FrobeniusSDP, Hinge
 from frobmetric.metric import path as module
 from frobmetric.metric.coordinates import unit_mean_square
-from frobmetric.metric.path import PathInterrupted
 from frobmetric.neighbors.knn import knn_error
-from frobmetric.solvers import solve
+from frobmetric.solvers import Interrupted, solve
 from frobmetric.solvers.active_set import previous_optimum_ball, settled
 
 IRIS = load_iris(return_X_y=True)
@@ -41,7 +40,7 @@ def test_errors_are_those_of_the_held_out_part():
 
 class TestPath:
     def test_every_point_is_certified_and_is_the_fit_at_that_c(self):
-        path = frob_path(*IRIS, [100.0, 1.0, 10.0, 10.0])
+        path = frob_path(*IRIS, Cs=[100.0, 1.0, 10.0, 10.0])
         np.testing.assert_array_equal(path.Cs, [1.0, 10.0, 100.0])
         assert path.n_triplets == 1350
         for point in path.points:
@@ -54,10 +53,10 @@ class TestPath:
 
     def test_screening_along_a_fine_grid_changes_nothing(self, monkeypatch):
         Cs = np.geomspace(1.0, 2.0, 8)
-        screened = frob_path(*IRIS, Cs, tol=1e-6)
+        screened = frob_path(*IRIS, Cs=Cs, tol=1e-6)
         assert max(point.n_screened for point in screened.points) > 300
         monkeypatch.setattr(module, "SCREENED_RATIO", 0.0)
-        plain = frob_path(*IRIS, Cs, tol=1e-6)
+        plain = frob_path(*IRIS, Cs=Cs, tol=1e-6)
         assert all(point.n_screened == 0 for point in plain.points)
         for a, b in zip(screened.points, plain.points, strict=True):
             assert a.certificate.relative_gap <= 1e-6
@@ -82,7 +81,7 @@ class TestPath:
         assert path.n_triplets == triplets.n_triplets
 
     def test_a_callback_ends_the_path(self):
-        path = frob_path(*IRIS, [1.0, 10.0, 100.0], callback=lambda point: point.C >= 10)
+        path = frob_path(*IRIS, Cs=[1.0, 10.0, 100.0], callback=lambda point: point.C >= 10)
         np.testing.assert_array_equal(path.Cs, [1.0, 10.0])
 
     def test_an_interruption_keeps_the_finished_points(self):
@@ -90,9 +89,9 @@ class TestPath:
             if point.C >= 10:
                 raise KeyboardInterrupt
 
-        with pytest.raises(PathInterrupted) as info:
-            frob_path(*IRIS, [1.0, 10.0, 100.0], callback=press_ctrl_c)
-        np.testing.assert_array_equal(info.value.path.Cs, [1.0, 10.0])
+        with pytest.raises(Interrupted) as info:
+            frob_path(*IRIS, Cs=[1.0, 10.0, 100.0], callback=press_ctrl_c)
+        np.testing.assert_array_equal(info.value.solution.Cs, [1.0, 10.0])
 
     @pytest.mark.parametrize(
         ("X", "y"),
@@ -107,7 +106,7 @@ class TestPath:
     )
     @pytest.mark.filterwarnings("ignore:classes with fewer")
     def test_odd_data_have_a_certified_path(self, X, y):
-        for point in frob_path(X, y, [1.0, 1e3]).points:
+        for point in frob_path(X, y, Cs=[1.0, 1e3]).points:
             assert point.certificate.relative_gap <= 1e-3
 
 

@@ -9,7 +9,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from frobmetric import FrobMetric, FrobMetricCV, frob_path, load, mine_triplets, save
 from frobmetric.metric.coordinates import unit_mean_square
-from frobmetric.metric.priors import PRIORS, prior_factor
+from frobmetric.metric.priors import PRIORS, named_prior_factor
 from frobmetric.metric.sets import GivenTriplets
 
 NEARLY_ZERO = 1e-9
@@ -143,7 +143,7 @@ def test_the_order_of_rows_does_not_matter(prior, rng):
 def test_one_more_sample_changes_little(rng):
     """There is no number of samples at which shrinking begins."""
     X, y = rng.normal(size=(200, 10)) @ rng.normal(size=(10, 10)), np.arange(200) % 2
-    found = [prior_factor("within", X[:n] - X[:n].mean(axis=0), y[:n]) for n in range(15, 30)]
+    found = [named_prior_factor("within", X[:n] - X[:n].mean(axis=0), y[:n]) for n in range(15, 30)]
     metrics = [at_unit_norm(B @ B.T) for B in found]
     steps = [np.linalg.norm(a - b) for a, b in itertools.pairwise(metrics)]
     assert max(steps) < 10 * np.median(steps)
@@ -213,7 +213,7 @@ def test_the_scatter_of_near_pairs_is_that_of_rows(rng):
 )
 def test_the_path_ends_where_the_fit_does(options):
     X, y = load_wine(return_X_y=True)
-    path = frob_path(X, y, [1, 1.5, 2, 3], tol=1e-7, **options)
+    path = frob_path(X, y, Cs=[1, 1.5, 2, 3], tol=1e-7, **options)
     fitted = FrobMetric(C=3, tol=1e-7, **options).fit(X, y)
     last = path.points[-1]
     assert last.certificate.primal == pytest.approx(fitted.certificate_.primal, rel=1e-6)
@@ -227,7 +227,8 @@ def test_the_choice_of_c_knows_them(iris):
     np.testing.assert_array_equal(chosen.components_, again.components_)
 
 
-def test_factors_are_none_only_for_the_identity(iris):
+def test_only_the_identity_maps_nothing(iris):
     X, y = iris
     Z = X - X.mean(axis=0)
-    assert [name for name in PRIORS if prior_factor(name, Z, y) is None] == ["identity"]
+    unchanged = [name for name in PRIORS if np.array_equal(Z @ named_prior_factor(name, Z, y), Z)]
+    assert unchanged == ["identity"]

@@ -9,19 +9,20 @@ import sklearn
 from sklearn.utils import estimator_checks
 from sklearn.utils.estimator_checks import check_estimator
 
-from frobmetric import FrobMetric, FrobMetricCV
-from frobmetric.metric.boost.estimator import BoostMetric
+from frobmetric import BoostMetric, FrobMetric, FrobMetricCV
 
-SETTINGS = [
-    FrobMetric(),
+#: One setting of each class, and further ones.
+QUICK = [FrobMetric(), FrobMetricCV(Cs=[10.0, 1e3], cv=2), BoostMetric(C=100.0)]
+LONG = [
     FrobMetric(n_neighbors=1, n_impostors=5, C=10.0, n_components=1),
     FrobMetric(loss="squared_hinge", n_components="rank", tol=1e-4),
     FrobMetric(loss="smoothed_hinge", n_passes=2, keep_dual=True, n_jobs=1),
-    FrobMetricCV(Cs=[10.0, 1e3], cv=2),
-    BoostMetric(C=100.0),
+    FrobMetric(kernel="rbf", C=10, n_components="rank"),
+    FrobMetric(kernel="polynomial", C=10, n_components="rank"),
     BoostMetric(loss="logistic", n_components="rank", keep_dual=True),
     BoostMetric(loss="exponential", C=10.0, corrective=False, n_components=1),
 ]
+SETTINGS = [*QUICK, *(pytest.param(setting, marks=pytest.mark.slow) for setting in LONG)]
 
 #: Checks that `check_estimator` does not call by itself.
 MORE_CHECKS = [
@@ -71,10 +72,11 @@ def test_further_checks(name, estimator):
 
 
 if __name__ == "__main__":  # the statuses themselves, for `make sklearn-matrix`
+    import sys
     import warnings
 
     warnings.simplefilter("ignore")
-    for setting in SETTINGS:
-        found = check_estimator(setting, on_skip=None, on_fail=None)
-        counts = dict(Counter(result["status"] for result in found))
-        print(f"scikit-learn {sklearn.__version__}: {setting}: {counts}")
+    for setting in QUICK + LONG:
+        results = check_estimator(setting, on_skip=None, on_fail=None)
+        counts = dict(Counter(result["status"] for result in results))
+        sys.stdout.write(f"scikit-learn {sklearn.__version__}: {setting}: {counts}\n")

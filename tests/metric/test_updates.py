@@ -130,7 +130,7 @@ class TestLabelsAndTriplets:
         np.testing.assert_array_equal(found[-5:], GIVEN)
 
     def test_the_path_has_the_same_problems(self):
-        path = frob_path(X, Y, [1, 30], triplets=GIVEN, tol=1e-6)
+        path = frob_path(X, Y, Cs=[1, 30], triplets=GIVEN, tol=1e-6)
         assert path.n_triplets == 1355
         for point in path.points:
             fit = FrobMetric(C=point.C, tol=1e-6).fit(X, Y, triplets=GIVEN)

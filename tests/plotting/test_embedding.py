@@ -1,4 +1,4 @@
-"""The figures of embeddings show the points, the curves and the directions that they are given."""
+"""The figures of embeddings show the points and the eigenvalues that they are given."""
 
 import sys
 
@@ -9,24 +9,13 @@ from sklearn.datasets import make_swiss_roll
 from sklearn.exceptions import NotFittedError
 from sklearn.manifold import Isomap
 
-from frobmetric.manifold.quality import neighborhood_quality
-from frobmetric.plotting.embedding import EmbeddingDisplay, SpectrumDisplay, spread_out
-from frobmetric.plotting.metric import COLOURS, MAX_LEGEND
-from frobmetric.plotting.quality import QualityDisplay, SpreadDisplay
-from frobmetric_paper.mvu.spread import local_spread
+from figure_checks import assert_inside_the_page, texts
+from frobmetric.plotting import EmbeddingDisplay, SpectrumDisplay
+from frobmetric.plotting.embedding import spread_out
+from frobmetric.plotting.style import COLOURS, MAX_LEGEND
 
 X, POSITION = make_swiss_roll(120, random_state=0)
-EMBEDDINGS = {"flat": X[:, :2], "unrolled": np.column_stack([POSITION, X[:, 1]])}
-
-
-@pytest.fixture(autouse=True)
-def plt():
-    matplotlib = pytest.importorskip("matplotlib", reason="figures need matplotlib")
-    matplotlib.use("agg")
-    from matplotlib import pyplot
-
-    yield pyplot
-    pyplot.close("all")
+UNROLLED = np.column_stack([POSITION, X[:, 1]])
 
 
 @pytest.fixture(scope="module")
@@ -44,10 +33,6 @@ def sorted_rows(points):
     return points[np.lexsort(points.T)]
 
 
-def texts(legend):
-    return [text.get_text() for text in legend.get_texts()]
-
-
 def to_rgba(colour):
     from matplotlib import colors
 
@@ -60,16 +45,6 @@ class Fitted(BaseEstimator):
     def fit(self, X, eigenvalues):
         self.embedding_, self.eigenvalues_ = X, eigenvalues
         return self
-
-
-def assert_inside_the_page(display, *axes):
-    display.figure_.canvas.draw()
-    page = display.figure_.bbox
-    for box in (ax.get_tightbbox() for ax in axes):
-        assert page.x0 <= box.x0
-        assert box.x1 <= page.x1
-        assert page.y0 <= box.y0
-        assert box.y1 <= page.y1
 
 
 # The embedding ----------------------------------------------------------------------------------
@@ -85,14 +60,14 @@ def test_points_are_those_of_the_estimator(isomap):
 
 
 def test_a_number_colours_its_own_point():
-    display = EmbeddingDisplay.from_embedding(EMBEDDINGS["unrolled"], color=POSITION)
+    display = EmbeddingDisplay.from_embedding(UNROLLED, color=POSITION)
     points = display.ax_.collections[0]
     np.testing.assert_array_equal(points.get_offsets()[:, 0], points.get_array())
 
 
 def test_classes_have_a_legend():
     part = np.array(["inner", "outer"])[(POSITION > 9).astype(int)]
-    display = EmbeddingDisplay.from_embedding(EMBEDDINGS["unrolled"], color=part, color_name="part")
+    display = EmbeddingDisplay.from_embedding(UNROLLED, color=part, color_name="part")
     legend = display.ax_.get_legend()
     assert texts(legend) == ["inner", "outer"]
     assert legend.get_title().get_text() == "part"
@@ -133,7 +108,7 @@ def test_one_coordinate_and_more_than_two():
 
 
 def test_a_path_joins_the_points_in_order():
-    Y = EMBEDDINGS["unrolled"]
+    Y = UNROLLED
     display = EmbeddingDisplay.from_embedding(Y, path=True, title="a path")
     np.testing.assert_array_equal(display.ax_.lines[0].get_xydata(), Y)
     assert display.ax_.get_title() == "a path"
@@ -142,7 +117,7 @@ def test_a_path_joins_the_points_in_order():
 
 @pytest.mark.parametrize("shape", [(6, 9), (9, 6, 3)])
 def test_thumbnails_sit_on_their_points_and_do_not_overlap(rng, shape):
-    Y, images = EMBEDDINGS["unrolled"], rng.random((120, *shape))
+    Y, images = UNROLLED, rng.random((120, *shape))
     display = EmbeddingDisplay.from_embedding(Y, images=images, n_thumbnails=12)
     shown = display.ax_.images
     assert 5 < len(shown) <= 12
@@ -184,7 +159,7 @@ def test_bad_embeddings_are_named(isomap):
     ):
         with pytest.raises(ValueError, match=message):
             EmbeddingDisplay.from_estimator(isomap, **options)
-    for display in (EmbeddingDisplay, SpreadDisplay, SpectrumDisplay):
+    for display in (EmbeddingDisplay, SpectrumDisplay):
         with pytest.raises(NotFittedError):
             display.from_estimator(Isomap())
 
@@ -233,92 +208,11 @@ def test_spectra_of_nothing(plt):
             SpectrumDisplay.from_eigenvalues(bad)
 
 
-# The quality ------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("rescaled", "curve"), [(False, "q_nx"), (True, "r_nx")])
-def test_curves_are_those_of_the_qualities(rescaled, curve):
-    display = QualityDisplay.from_embeddings(X, EMBEDDINGS, rescaled=rescaled)
-    kept, behaviour = display.axes_
-    expected = {name: neighborhood_quality(X, Y) for name, Y in EMBEDDINGS.items()}
-    assert curve[0].upper() in kept.get_ylabel()
-    for i, (name, quality) in enumerate(expected.items()):
-        line = kept.lines[i]
-        np.testing.assert_array_equal(line.get_ydata(), getattr(quality, curve))
-        np.testing.assert_array_equal(line.get_xdata(), 1 + np.arange(len(line.get_ydata())))
-        assert texts(kept.get_legend())[i] == f"{name} (area {quality.area:.3f})"
-        np.testing.assert_array_equal(behaviour.lines[i + 1].get_ydata(), quality.b_nx)
-        np.testing.assert_array_equal(behaviour.lines[i + 1].get_color(), line.get_color())
-    assert_inside_the_page(display, *display.axes_)
-
-
-def test_zero_is_in_the_middle_between_the_words():
-    qualities = {"flat": neighborhood_quality(X, X[:, :2])}
-    display = QualityDisplay.from_qualities(qualities, log=True)
-    ax = display.axes_[1]
-    np.testing.assert_array_equal(ax.lines[0].get_ydata(), [0, 0])
-    assert sum(ax.get_ylim()) == 0
-    heights = {text.get_text(): text.xy[1] for text in ax.texts}
-    assert heights["intrusive"] > 0.5 > heights["extrusive"]
-    assert all(panel.get_xscale() == "log" for panel in display.axes_)
-
-
-def test_a_perfect_embedding_can_be_drawn():
-    display = QualityDisplay.from_embeddings(X, {"itself": X}, log=True, rescaled=True)
-    assert texts(display.axes_[0].get_legend()) == ["itself (area 1.000)"]
-    display.figure_.canvas.draw()
-
-
-def test_quality_options_and_errors(plt):
-    sampled = QualityDisplay.from_embeddings(X, EMBEDDINGS, rows=9, random_state=0)
-    expected = neighborhood_quality(X, EMBEDDINGS["flat"], n_rows=9, random_state=0)
-    np.testing.assert_array_equal(sampled.qualities["flat"].q_nx, expected.q_nx)
-    figure, axes = plt.subplots(1, 3)
-    assert sampled.plot(axes[:2]).figure_ is figure
-    with pytest.raises(ValueError, match="3 axes were given; expected 2"):
-        sampled.plot(axes)
-    with pytest.raises(ValueError, match="no embeddings were given"):
-        QualityDisplay.from_embeddings(X, {})
-
-
-# The spread -------------------------------------------------------------------------------------
-
-
-def test_lines_are_the_directions_as_long_as_the_spread(isomap):
-    display = SpreadDisplay.from_estimator(isomap, n_neighbors=5, scale=0.25, title="Isomap")
-    expected = local_spread(isomap.embedding_, 5)
-    for j, lines in enumerate(display.ax_.collections):
-        segments = np.array(lines.get_segments())
-        np.testing.assert_allclose(segments.mean(axis=1), isomap.embedding_)
-        along = segments[:, 1] - segments[:, 0]
-        np.testing.assert_allclose(np.linalg.norm(along, axis=1), 0.5 * expected.scales[:, j])
-    first, second = (np.array(c.get_segments()) for c in display.ax_.collections)
-    products = np.einsum("ia,ia->i", first[:, 1] - first[:, 0], second[:, 1] - second[:, 0])
-    np.testing.assert_allclose(products, 0, atol=1e-9)
-    title = display.ax_.get_title()
-    assert title.startswith("Isomap\nALSTD ")
-    for name in ("alstd", "aled", "alcd", "gscd"):
-        assert f"{name.upper()} {getattr(expected, name):#.3g}" in title
-    assert texts(display.ax_.get_legend()) == ["first", "second"]
-    assert_inside_the_page(display, display.ax_)
-
-
-def test_spread_in_one_and_three_dimensions():
-    one = SpreadDisplay.from_embedding(X[:, :1])
-    assert len(one.ax_.collections) == 1
-    assert not np.array(one.ax_.collections[0].get_segments())[:, :, 1].any()
-    three = SpreadDisplay.from_embedding(X)
-    assert three.ax_.get_xlabel() == "coordinate 1 of 3"
-    segments = np.array(three.ax_.collections[0].get_segments())
-    np.testing.assert_allclose(segments.mean(axis=1), X[:, :2])
-
-
 # All of them ------------------------------------------------------------------------------------
 
 
 def draw_all(isomap, ax=None):
     yield EmbeddingDisplay.from_estimator(isomap, ax=ax)
-    yield SpreadDisplay.from_estimator(isomap, ax=ax)
     yield SpectrumDisplay.from_eigenvalues([2.0, 1.0], ax=ax)
 
 
@@ -337,5 +231,3 @@ def test_a_missing_extra_says_what_to_install(isomap, monkeypatch):
         monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(ImportError, match=r"this needs matplotlib; .*'frobmetric\[plot\]'"):
         next(displays)
-    with pytest.raises(ImportError, match=r"this needs matplotlib; .*'frobmetric\[plot\]'"):
-        QualityDisplay.from_embeddings(X, EMBEDDINGS)

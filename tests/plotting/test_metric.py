@@ -7,19 +7,10 @@ import pytest
 from sklearn.datasets import load_iris
 
 from frobmetric.metric import FrobMetric
-from frobmetric.plotting.metric import MAX_LEGEND, MetricDisplay
+from frobmetric.plotting import MetricDisplay
+from frobmetric.plotting.style import MAX_LEGEND
 
 X, y = load_iris(return_X_y=True)
-
-
-@pytest.fixture
-def plt():
-    matplotlib = pytest.importorskip("matplotlib", reason="figures need matplotlib")
-    matplotlib.use("agg")
-    from matplotlib import pyplot
-
-    yield pyplot
-    pyplot.close("all")
 
 
 @pytest.fixture(scope="module")

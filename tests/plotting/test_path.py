@@ -9,7 +9,7 @@ from sklearn.datasets import load_wine
 from sklearn.neighbors import KNeighborsClassifier
 
 from frobmetric import FrobMetric, frob_path
-from frobmetric.plotting.path import PathDisplay
+from frobmetric.plotting import PathDisplay
 
 X, y = load_wine(return_X_y=True)
 train, test = np.arange(len(X)) % 2 == 0, np.arange(len(X)) % 2 == 1
@@ -17,19 +17,9 @@ PARTS = X[train], y[train], X[test], y[test]
 CS, TOL = (1e-1, 1e2, 1e4), 1e-3
 
 
-@pytest.fixture
-def plt():
-    matplotlib = pytest.importorskip("matplotlib", reason="figures need matplotlib")
-    matplotlib.use("agg")
-    from matplotlib import pyplot
-
-    yield pyplot
-    pyplot.close("all")
-
-
 @pytest.fixture(scope="module")
 def path():
-    return frob_path(*PARTS[:2], CS, tol=TOL)
+    return frob_path(*PARTS[:2], Cs=CS, tol=TOL)
 
 
 def test_shows_what_the_points_hold(plt, path):

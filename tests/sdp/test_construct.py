@@ -136,7 +136,7 @@ BAD = {
         (I2, [sp.csr_array(SKEW)], 1),
         r"A\[0\] is not symmetric: entry \(0, 1\) is 2",
     ),
-    "prior not symmetric": ((I2, [I2], 1, "=", 1.0, SKEW), "prior is not symmetric"),
+    "prior not symmetric": ((I2, [I2], 1, {"sigma": 1.0, "prior": SKEW}), "prior is not symmetric"),
     "size of A": (
         (I2, [I2, np.eye(3)], [1, 1]),
         r"A\[1\] has shape \(3, 3\); expected \(2, 2\), as C has",
@@ -146,7 +146,7 @@ BAD = {
         r"block 1 of A\[0\] has shape \(3,\); expected \(2,\)",
     ),
     "vector for a matrix": ((I2, [np.ones(2)], 1), r"A\[0\] has shape \(2,\); expected \(2, 2\)"),
-    "size of the prior": ((I2, [I2], 1, "=", 1.0, np.eye(3)), r"prior has shape \(3, 3\)"),
+    "size of the prior": ((I2, [I2], 1, {"sigma": 1.0, "prior": np.eye(3)}), r"prior has shape \(3, 3\)"),
     "number of b": (
         (I2, [I2, I2], [1]),
         r"b has shape \(1,\); expected one number for each of 2 rows",
@@ -157,11 +157,11 @@ BAD = {
     "one matrix for A": ((I2, I2, 1), r"A has shape \(2, 2\); .* sequence of matrices, \[A\] if"),
     "one sparse matrix": ((I2, sp.eye_array(2), 1), r"A has shape \(2, 2\); .* \[A\] if"),
     "a number for A": ((I2, 3.0, 1), r"A has shape \(\); expected a sequence"),
-    "sigma zero": ((I2, [I2], 1, "=", 0.0), "sigma=0.0 must be positive; np.inf leaves"),
-    "sigma negative": ((I2, [I2], 1, "=", -1.0), "sigma=-1.0 must be positive"),
-    "sigma NaN": ((I2, [I2], 1, "=", np.nan), "sigma=nan must be positive"),
-    "prior alone": ((I2, [I2], 1, "=", np.inf, I2), "a prior without a Frobenius term"),
-    "offset": ((I2, [I2], 1, "=", np.inf, None, np.nan), "offset=nan must be a finite number"),
+    "sigma zero": ((I2, [I2], 1, {"sigma": 0.0}), "sigma=0.0 must be positive; np.inf leaves"),
+    "sigma negative": ((I2, [I2], 1, {"sigma": -1.0}), "sigma=-1.0 must be positive"),
+    "sigma NaN": ((I2, [I2], 1, {"sigma": np.nan}), "sigma=nan must be positive"),
+    "prior alone": ((I2, [I2], 1, {"prior": I2}), "a prior without a Frobenius term"),
+    "offset": ((I2, [I2], 1, {"offset": np.nan}), "offset=nan must be a finite number"),
     "NaN in C": ((NOT_A_NUMBER, [I2], 1), r"entry \(0, 1\) of C is nan; give finite numbers"),
     "infinity in A": ((I2, [I2, INFINITE], [1, 1]), r"entry \(1, 1\) of A\[1\] is inf"),
     "NaN in a block": (
@@ -181,7 +181,7 @@ BAD = {
         r"A\[0\] is a list of 1; expected a list of 2 blocks, as C is",
     ),
     "no blocks": (([I2, I2], [I2], 1), r"A\[0\] is ndarray; expected a list of 2 blocks"),
-    "blocks of the prior": (([I2], [[I2]], 1, "=", 1.0, I2), "prior is ndarray; expected a list"),
+    "blocks of the prior": (([I2], [[I2]], 1, {"sigma": 1.0, "prior": I2}), "prior is ndarray; expected a list"),
     "empty C": ((np.zeros((0, 0)), [I2], 1), r"C has shape \(0, 0\); expected a square matrix"),
     "empty list": (([], [I2], 1), "C is an empty list"),
     "empty block": (([I2, np.ones(0)], [[I2, None]], 1), r"block 1 of C has shape \(0,\)"),
@@ -206,5 +206,6 @@ BAD = {
 @pytest.mark.parametrize("name", BAD)
 def test_bad_input_is_named(name):
     arguments, words = BAD[name]
+    options = arguments[-1] if isinstance(arguments[-1], dict) else {}
     with pytest.raises(ValueError, match=words):
-        make_sdp(*arguments)
+        make_sdp(*arguments[: len(arguments) - bool(options)], **options)

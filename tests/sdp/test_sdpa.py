@@ -29,6 +29,7 @@ from frobmetric.core import (
     Sparse,
     SquaredHinge,
 )
+from frobmetric.core.solution import STATUSES
 from frobmetric.sdp import SDPAAnswer, SDPAError, read_sdpa, solve_sdp, write_sdpa
 from frobmetric.sdp.sdpa import sdpa_objectives, sdpa_status
 from random_problems import blocks, dense_rows, symmetric
@@ -608,8 +609,12 @@ def test_statuses_exchange_primal_and_dual(read):
     report = SDPAAnswer.from_solution(solution).as_dict()
     assert report["status"] == "dual_infeasible"
     assert report["primal"] is report["dual"] is report["bound"] is report["sigma"] is None
-    for status in ("optimal", "primal_infeasible", "dual_infeasible", "not_converged"):
-        assert sdpa_status(sdpa_status(status)) == status
+    assert {status: sdpa_status(status) for status in STATUSES} == {
+        **dict.fromkeys(STATUSES, "not_converged"),
+        "optimal": "optimal",
+        "primal_infeasible": "dual_infeasible",
+        "dual_infeasible": "primal_infeasible",
+    }
 
 
 def test_diagonal_blocks_of_an_answer_are_diagonals(read, tmp_path):

@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 import scipy.sparse
+from frobmetric_paper.rivals import RIVALS, TABLE
+from frobmetric_paper.table.runs import Run
 
 from frobmetric_paper.action import experiment as action
 from frobmetric_paper.action import paper as action_paper
@@ -11,8 +13,6 @@ from frobmetric_paper.action import words as action_words
 from frobmetric_paper.action.bottleneck import InformationBottleneck
 from frobmetric_paper.data.labelled import DatasetNotFound
 from frobmetric_paper.data.raw import Sequences, WordCounts
-from frobmetric_paper.rivals import RIVALS, TABLE
-from frobmetric_paper.table.runs import Run
 
 SMALL = action.Size(n_words=50, n_bins=12)
 

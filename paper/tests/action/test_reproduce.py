@@ -10,6 +10,10 @@ import pytest
 
 for package in ("typer", "rich"):
     pytest.importorskip(package, reason="the command line needs the extra cli")
+from frobmetric_paper.action.words import Merged
+from frobmetric_paper.rivals import Rival
+from frobmetric_paper.table import figures as table_figures
+from frobmetric_paper.table.table import Parts
 from typer.testing import CliRunner
 
 from frobmetric._extras import MissingExtraError
@@ -17,12 +21,8 @@ from frobmetric.cli.app import app
 from frobmetric_paper.action import actions as action_actions
 from frobmetric_paper.action import cells as action_cells
 from frobmetric_paper.action import experiment as action
-from frobmetric_paper.action.words import Merged
 from frobmetric_paper.command import ActionPart
 from frobmetric_paper.data.labelled import DatasetNotFound, Split
-from frobmetric_paper.rivals import Rival
-from frobmetric_paper.table import figures as table_figures
-from frobmetric_paper.table.table import Parts
 
 FEW = ("--methods", "euclid,frob")
 UTD = ("--only", "utd_mhad")

@@ -5,6 +5,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from frobmetric_paper.lfw.cells import Cell, Store, compute, task_of
+from frobmetric_paper.lfw.recipe import Images, Recipe, principal_axes
+from frobmetric_paper.lfw.splits import VARIANTS, Split, divide, view1, view2
+from frobmetric_paper.lfw.summary import RATES, curve, mean
+from frobmetric_paper.rivals import Fitted, RivalMissing
+from frobmetric_paper.rivals.from_pairs import ITML, LDML
+from frobmetric_paper.rivals.ldml import learn_from_pairs
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.decomposition import PCA
@@ -16,14 +23,7 @@ from frobmetric_paper.lfw import experiment as lfw
 from frobmetric_paper.lfw import paper as lfw_paper
 from frobmetric_paper.lfw import plan as lfw_plan
 from frobmetric_paper.lfw import rules as lfw_rules
-from frobmetric_paper.lfw.cells import Cell, Store, compute, task_of
 from frobmetric_paper.lfw.methods import FROB, METHODS, Method, Setup
-from frobmetric_paper.lfw.recipe import Images, Recipe, principal_axes
-from frobmetric_paper.lfw.splits import VARIANTS, Split, divide, view1, view2
-from frobmetric_paper.lfw.summary import RATES, curve, mean
-from frobmetric_paper.rivals import Fitted, RivalMissing
-from frobmetric_paper.rivals.from_pairs import ITML, LDML
-from frobmetric_paper.rivals.ldml import learn_from_pairs
 
 SMALL = Recipe(n_dimensions=10, n_neighbors=3, n_triplets=300, C=10.0, prior=None)
 

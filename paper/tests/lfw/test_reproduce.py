@@ -11,6 +11,10 @@ import pytest
 
 for package in ("typer", "rich"):
     pytest.importorskip(package, reason="the command line needs the extra cli")
+from frobmetric_paper.lfw.recipe import Recipe
+from frobmetric_paper.lfw.summary import curve, done, mean
+from frobmetric_paper.lfw.words import rule_words, share
+from frobmetric_paper.rivals.processes import RivalMissing, TimeLimitExceeded
 from typer.testing import CliRunner
 
 from drawn_faces import write_faces
@@ -24,10 +28,6 @@ from frobmetric_paper.lfw import figures as lfw_figures
 from frobmetric_paper.lfw import paper as lfw_paper
 from frobmetric_paper.lfw import plan as lfw_plan
 from frobmetric_paper.lfw.methods import METHODS
-from frobmetric_paper.lfw.recipe import Recipe
-from frobmetric_paper.lfw.summary import curve, done, mean
-from frobmetric_paper.lfw.words import rule_words, share
-from frobmetric_paper.rivals.processes import RivalMissing, TimeLimitExceeded
 
 FIGURES = ("roc.png", "triplets.png")
 SMALL = lfw_plan.Plan(

@@ -5,11 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-
-from frobmetric.manifold import neighbor_graph
-from frobmetric_paper.data.labelled import DatasetNotFound
 from frobmetric_paper.embedders import Embedded, Embedder
-from frobmetric_paper.mvu import paper as mvu_paper
 from frobmetric_paper.mvu.cells import SPREADS, Store, at_unit_scale, measure
 from frobmetric_paper.mvu.experiment import (
     EXPERIMENTS,
@@ -26,6 +22,10 @@ from frobmetric_paper.mvu.experiment import (
     time_against_n,
 )
 from frobmetric_paper.rivals.processes import RivalFailed, RivalMissing, TimeLimitExceeded
+
+from frobmetric.manifold import neighbor_graph
+from frobmetric_paper.data.labelled import DatasetNotFound
+from frobmetric_paper.mvu import paper as mvu_paper
 
 
 class Calls(Watch):

@@ -10,19 +10,19 @@ import pytest
 
 for package in ("typer", "rich"):
     pytest.importorskip(package, reason="the command line needs the extra cli")
+from frobmetric_paper.embedders import Embedded, Embedder
+from frobmetric_paper.mvu.words import number
+from frobmetric_paper.rivals.processes import RivalMissing, TimeLimitExceeded
 from typer.testing import CliRunner
 
 from frobmetric._extras import MissingExtraError
 from frobmetric.cli.app import app
 from frobmetric_paper.command import MVUExperiment
-from frobmetric_paper.embedders import Embedded, Embedder
 from frobmetric_paper.harness import page as reproduce_page
 from frobmetric_paper.harness.page import Code, Figure, Heading, Paragraph, Table, write_page
 from frobmetric_paper.mvu import experiment as mvu
 from frobmetric_paper.mvu import figures as mvu_figures
 from frobmetric_paper.mvu import paper as mvu_paper
-from frobmetric_paper.mvu.words import number
-from frobmetric_paper.rivals.processes import RivalMissing, TimeLimitExceeded
 
 FIGURES = ("data", "embeddings", "spread", "quality")
 

@@ -5,8 +5,6 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pytest
-
-from frobmetric_paper.data.labelled import DatasetNotFound, Split
 from frobmetric_paper.rivals.processes import RivalFailed, RivalMissing, TimeLimitExceeded
 from frobmetric_paper.table import measures as table_measures
 from frobmetric_paper.table.cells import Cell, Store, Task, compute, task_of
@@ -16,6 +14,8 @@ from frobmetric_paper.table.runs import Run
 from frobmetric_paper.table.spec import Published, TableSpec
 from frobmetric_paper.table.summary import binomial_std, compare, is_far, summarise
 from frobmetric_paper.table.table import Column, Parts, Watch, conduct
+
+from frobmetric_paper.data.labelled import DatasetNotFound, Split
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,12 +11,6 @@ import pytest
 
 for package in ("typer", "rich"):
     pytest.importorskip(package, reason="the command line needs the extra cli")
-from typer.testing import CliRunner
-
-from frobmetric._extras import MissingExtraError
-from frobmetric.cli.app import app
-from frobmetric_paper.command import UCISet
-from frobmetric_paper.data.labelled import DatasetNotFound, Split
 from frobmetric_paper.rivals import TABLE, Rival, RivalMissing
 from frobmetric_paper.rivals.processes import TimeLimitExceeded
 from frobmetric_paper.table import figures as table_figures
@@ -25,6 +19,12 @@ from frobmetric_paper.table.cells import Task
 from frobmetric_paper.table.measures import RULES
 from frobmetric_paper.table.table import Forecast, Parts
 from frobmetric_paper.table.words import duration, parameters, seconds
+from typer.testing import CliRunner
+
+from frobmetric._extras import MissingExtraError
+from frobmetric.cli.app import app
+from frobmetric_paper.command import UCISet
+from frobmetric_paper.data.labelled import DatasetNotFound, Split
 from frobmetric_paper.uci import actions as uci_actions
 from frobmetric_paper.uci import experiment as uci
 

@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
-
-from frobmetric_paper.data.labelled import DatasetNotFound
 from frobmetric_paper.rivals import RIVALS, TABLE
 from frobmetric_paper.table.runs import Run
+from frobmetric_paper.uci.words import EXPLANATIONS, NOTES
+
+from frobmetric_paper.data.labelled import DatasetNotFound
 from frobmetric_paper.uci import experiment as uci
 from frobmetric_paper.uci import paper as uci_paper
-from frobmetric_paper.uci.words import EXPLANATIONS, NOTES
 
 
 def by_name(**more):

@@ -1,81 +1,256 @@
-"""What the commands do, once their arguments are read: each returns what `cli` reports."""
+"""The commands for metrics: fit, transform, evaluate, certify and demo."""
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import asdict, replace
+from pathlib import Path
 from time import perf_counter
 
 import numpy as np
+from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
 from .._atomic import target_file
 from .._extras import MissingExtraError, require
 from ..io.model_checks import disagreements
 from ..io.models import load, save
-from ..io.readers import READERS
-from ..io.tables import read_table
+from ..io.tables import READERS, Table, check_suffix, read_table, read_triplets, write_table
 from ..metric import FrobMetric, FrobMetricCV
-from ..metric.tuples import TupleEstimator
-from .evaluation import compare
-from .terminal import ExitCode, Report, live_progress, say
+from ..plotting import MetricDisplay
+from .evaluation import compare, compare_by_folds
+from .options import command
+from .terminal import ExitCode, Report, errors_about, live_progress, say
 
 typer = require("typer", "cli")
+app = typer.Typer()
 
-#: Share of the samples that are held out to judge a metric.
+#: Share of the samples that are held out to test a metric.
 HELD_OUT = 0.3
+#: Parameters of FrobMetric that are no options of a fit.
+NOT_OPTIONS = ("verbose", "random_state")
 
 
-def make_estimator(parameters, seed, keep_dual):
-    """A FrobMetric, or a FrobMetricCV if C is to be chosen."""
-    others = {name: value for name, value in parameters.items() if name not in ("C", "cv")}
-    others |= {"random_state": seed, "keep_dual": keep_dual}
-    C, cv = parameters["C"], parameters["cv"]
-    if parameters["gamma"] is not None and parameters["kernel"] == "linear":
-        raise typer.BadParameter("only --kernel rbf and polynomial have it", param_hint="--gamma")
+@command(app, FrobMetric, without=NOT_OPTIONS, defaults={"keep_dual": True})
+def fit(
+    data,
+    parameters,
+    *,
+    output=Path("model.safetensors"),
+    target=None,
+    triplets=None,
+    with_labels=False,
+    cv=None,
+    header=True,
+):
+    """Learn a metric from a table, and save it with its certificate.
+
+    Parameters
+    ----------
+    output : path
+        File of the model.
+    triplets : path
+        File of rows anchor, near, far (numbers of rows of the data, from 0) to learn from instead
+        of labels; --target then only names a column that is no feature.
+    with_labels : bool
+        Learn from the labels as well as from --triplets.
+    cv : int
+        Choose C by cross-validation with this number of folds.
+    """
+    if triplets is not None and cv is not None:
+        raise typer.BadParameter("it needs labels, not --triplets", param_hint="--cv")
+    if output.suffix.lower() in READERS:
+        raise typer.BadParameter(
+            f"{output} names a table; a model is a .safetensors file", param_hint="--output"
+        )
+    target_file(output)
+    estimator = _make_estimator(parameters, cv)
+    table = read_table(data, target, header=header)
+    if triplets is None and table.y is None:
+        raise typer.BadParameter("labels are needed, or --triplets", param_hint="--target")
+    if with_labels and (triplets is None or table.y is None):
+        raise typer.BadParameter("it needs --triplets and labels", param_hint="--with-labels")
+    answers = {"y": table.y} if triplets is None or with_labels else {}
+    if triplets is not None:
+        answers["triplets"] = read_triplets(triplets)
+    with errors_about(data):
+        return _fit_and_save(estimator, table, answers, output)
+
+
+@command(app)
+def transform(model, data, *, output, target=None, header=True):
+    """Map samples to where the metric is Euclidean.
+
+    The column of --target is copied, so that the labels stay with their rows.
+    """
+    check_suffix(output)
+    estimator = _load(model)
+    table = _read_features(estimator, data, target, header)
+    mapped = replace(
+        table,
+        X=estimator.transform(table.dataframe()),
+        feature_names=list(estimator.get_feature_names_out()),
+    )
+    write_table(output, mapped, labels_name=labels_name(target))
+    n_rows, n_columns = mapped.X.shape
+    data = {"output": str(output), "n_rows": n_rows, "n_columns": n_columns}
+    return Report(ExitCode.CERTIFIED, f"{output}: {n_rows} rows, {n_columns} columns", data)
+
+
+@command(app, FrobMetric, without=(*NOT_OPTIONS, "keep_dual"))
+def evaluate(files, parameters, *, target=None, train=None, cv=None, k=3, header=True, seed=0):
+    """Compare k-NN errors before and after, on held-out data.
+
+    Parameters
+    ----------
+    files : list of path
+        Labelled data, of which 30 % are held out to test a metric learned from the rest; or a
+        model and data to test it on, with --train.
+    train : path
+        With a model: the data to take neighbours from.
+    cv : int
+        Choose C by cross-validation with this number of folds.
+    """
+    *model, data = files
+    if len(model) > 1 or data.suffix == ".safetensors" or bool(model) != (train is not None):
+        raise typer.BadParameter(
+            "expected `evaluate DATA` or `evaluate MODEL TEST_DATA --train TRAIN_DATA`"
+        )
+    if model and (cv is not None or _changed(parameters)):
+        raise typer.BadParameter("options of a fit have no effect on a given model; leave them out")
+    if model:
+        estimator, train, test = _given_parts(model[0], train, data, target, header)
+    else:
+        estimator = _make_estimator(parameters, cv)
+        train, test = _split(data, read_table(data, target, header=header), seed)
+        _fit(estimator, train, {"y": train.y})
+    return _evaluation_report(estimator, train, test, k)
+
+
+@command(app)
+def certify(model, data, *, target=None, tol=None, header=True):
+    """Prove a model again from the data it was learned from.
+
+    Recomputes the certificate from the dual variables in the model, and compares it with the one
+    that the file claims.
+
+    Parameters
+    ----------
+    tol : float
+        Relative gap to demand; that of the model if not given.
+    """
+    estimator = _load(model)
+    if not hasattr(estimator, "dual_coef_"):
+        message = f"{model} has no dual variables to prove it with; fit it with --keep-dual"
+        say(f"error: {message}")
+        return Report(ExitCode.NOT_CERTIFIED, "", {"error": message})
+    if hasattr(estimator, "preprocessor"):
+        raise ValueError(
+            f"{model} is a {type(estimator).__name__}, learned from tuples, which a table does not "
+            "hold; prove it in Python: frobmetric.load(path).set_params(preprocessor=X)"
+            ".certify(tuples, y)"
+        )
+    table = _read_features(estimator, data, target, header)
+    return _proof_report(estimator, estimator.certify(table.dataframe()), tol or estimator.tol)
+
+
+@command(app)
+def demo(*, output=Path("frobmetric-demo"), seed=0):
+    """Learn a metric on scikit-learn's digits, and show what it does.
+
+    Parameters
+    ----------
+    output : path
+        Folder for the model and the figure.
+    seed : int
+        Seed of the folds.
+    """
+    table = Table(*load_digits(return_X_y=True))
+    output.mkdir(parents=True, exist_ok=True)
+    estimator = FrobMetric(keep_dual=True)
+    report = _fit_and_save(estimator, table, {"y": table.y}, output / "model.safetensors")
+    if report.code == ExitCode.INTERRUPTED:
+        return report
+    comparison = compare_by_folds(estimator, table, seed=seed)
+    figure = _draw(estimator, table, output / "metric.png")
+    names = "model.safetensors" + (f" and {figure.name} are" if figure else " is")
+    text = (
+        f"{report.text}\n\nEach digit judged by a metric that was learned without it (5 folds):\n"
+        f"{comparison}\n\n{names} in {output.resolve()}"
+    )
+    files = {"figure": figure and str(figure), "folder": str(output)}
+    return Report(report.code, text, comparison.to_dict() | report.data | files)
+
+
+def labels_name(target):
+    """Return the name of the column of labels in an output file."""
+    return "label" if target is None or target.lstrip("-").isdecimal() else target
+
+
+def _changed(parameters):
+    """Return the parameters that are not at the default of FrobMetric."""
+    defaults = FrobMetric().get_params()
+    return {name: value for name, value in parameters.items() if value != defaults[name]}
+
+
+def _make_estimator(parameters, cv):
+    """Return a FrobMetric, or with `cv` a FrobMetricCV."""
+    changed = _changed(parameters)
+    kernel_parameters = [name for name in ("gamma", "degree", "coef0") if name in changed]
+    if kernel_parameters and parameters["kernel"] in ("linear", "precomputed"):
+        raise typer.BadParameter(
+            "only --kernel rbf and polynomial have it", param_hint=f"--{kernel_parameters[0]}"
+        )
     if cv is None:
-        return FrobMetric(**others, **({} if C is None else {"C": C}))
-    if C is not None:
-        raise typer.BadParameter("--cv chooses C by itself; give only one", param_hint="--C")
-    kernel, _ = others.pop("kernel"), others.pop("gamma")
-    if kernel != "linear":
+        return FrobMetric(**parameters)
+    known = inspect.signature(FrobMetricCV).parameters
+    refused = [name for name in changed if name not in known]
+    if refused:
         raise typer.BadParameter(
-            "--cv chooses the C of a metric without a kernel; give only one", param_hint="--kernel"
+            "--cv chooses the C of a metric without a kernel, and cannot be combined with it; "
+            "give only one",
+            param_hint=f"--{refused[0].replace('_', '-')}",
         )
-    return FrobMetricCV(cv=cv, **others)
+    return FrobMetricCV(cv=cv, **{name: v for name, v in parameters.items() if name in known})
 
 
-def check_model_path(path):
-    """Before a long fit: whether its model can be written where it was asked to be."""
-    if path.suffix.lower() in READERS:
-        raise typer.BadParameter(
-            f"{path} names a table; a model is a .safetensors file", param_hint="--output"
-        )
-    target_file(path)
+def _fit(estimator, table, answers):
+    def describe(step):
+        return f"relative gap {step.relative_gap:.1e}   rank {step.rank}"
+
+    with live_progress("searching for neighbours", describe) as callback:
+        try:
+            estimator.set_params(callback=callback).fit(table.dataframe(), **answers)
+        finally:
+            estimator.set_params(callback=None)
 
 
-def fit_and_save(estimator, table, answers, path):
-    """Fit on y or triplets and save; Ctrl-C saves the best metric so far."""
-    began, interrupted = perf_counter(), False
+def _fit_and_save(estimator, table, answers, path):
+    """Fit and save; Ctrl-C saves the best metric so far."""
+    began, is_interrupted = perf_counter(), False
     try:
-        with live_progress(estimator):
-            estimator.fit(table.frame(), **answers)
+        _fit(estimator, table, answers)
     except KeyboardInterrupt:
         if not hasattr(estimator, "components_"):
             raise
-        interrupted = True
+        is_interrupted = True
     save(estimator, path)
-    return _fit_report(estimator, table, path, perf_counter() - began, interrupted)
+    report = _fit_report(estimator, table, path, perf_counter() - began)
+    if is_interrupted:
+        say(f"interrupted; the best metric so far was saved in {path}")
+        return replace(report, code=ExitCode.INTERRUPTED)
+    return report
 
 
-def load_model(path):
-    """A model whose `transform` gives arrays, whatever was set when it was saved."""
+def _load(path):
+    """Load a model whose `transform` returns arrays."""
     return load(path).set_output(transform="default")
 
 
-def read_for(estimator, path, target, header):
-    """The columns of a file that a model was learned from."""
+def _read_features(estimator, path, target, header):
+    """Read the columns that a model was learned from."""
     names = getattr(estimator, "feature_names_in_", None)
-    table = read_table(path, target, names, header)
+    table = read_table(path, target, features=names, header=header)
     n_features = table.X.shape[1]
     if n_features != estimator.n_features_in_:
         raise ValueError(
@@ -85,94 +260,22 @@ def read_for(estimator, path, target, header):
     return table if names is not None else replace(table, feature_names=None)
 
 
-def given_parts(model, train, test, target, header):
-    """A saved model, the samples to take neighbours from and those to test on."""
+def _given_parts(model, train, test, target, header):
+    """Return a saved model, the samples to take neighbours from and those to test on."""
     if train.resolve() == test.resolve():
         say(f"warning: {test} is tested on itself; the errors say nothing about new data")
-    estimator = load_model(model)
-    parts = [read_for(estimator, path, target, header) for path in (train, test)]
+    estimator = _load(model)
+    parts = [_read_features(estimator, path, target, header) for path in (train, test)]
     for path, part in zip((train, test), parts, strict=True):
         _check_labelled(path, part)
     return estimator, *parts
 
 
-def held_out_parts(data, target, header, parameters, seed):
-    """A metric learned from one part of the data, that part, and the other one."""
-    table = read_table(data, target, header=header)
-    _check_labelled(data, table)
-    train, test = split(table, seed)
-    estimator = make_estimator(parameters, seed, keep_dual=False)
-    with live_progress(estimator):
-        estimator.fit(train.frame(), train.y)
-    return estimator, train, test
-
-
-def split(table, seed):
-    """Two tables, the second with a share `HELD_OUT` of every class."""
-    rows = np.arange(len(table.X))
-    parts = train_test_split(rows, test_size=HELD_OUT, stratify=table.y, random_state=seed)
-    return tuple(table.take(part) for part in parts)
-
-
-def judge(estimator, train, test, k):
-    """Whether the metric helps on the test part."""
-    comparison = compare(estimator, train, test, k)
-    certified = is_certified(estimator)
-    doubt = "" if certified else "\nThe metric is NOT certified to its tol; see `frobmetric fit`."
-    return Report(
-        ExitCode.CERTIFIED if certified else ExitCode.NOT_CERTIFIED,
-        f"{len(test.X)} test samples, neighbours from {len(train.X)} others\n{comparison}{doubt}",
-        comparison.to_dict() | {"n_train": len(train.X), "certified": certified},
-    )
-
-
-def prove_again(model, data, target, header, tol):
-    """Recompute a model's certificate and compare it with the one that its file claims."""
-    estimator = load_model(model)
-    if not hasattr(estimator, "dual_coef_"):
-        message = f"{model} has no dual variables to prove it with; fit it with --keep-dual"
-        say(f"error: {message}")
-        return Report(ExitCode.NOT_CERTIFIED, "", {"error": message})
-    if isinstance(estimator, TupleEstimator):
-        raise ValueError(
-            f"{model} is a {type(estimator).__name__}, learned from tuples, which a table does not "
-            "hold; prove it in Python: frobmetric.load(path).set_params(preprocessor=X)"
-            ".certify(tuples, y)"
-        )
-    table = read_for(estimator, data, target, header)
-    claimed, found = estimator.certificate_, estimator.certify(table.frame())
-    tol = estimator.tol if tol is None else tol
-    differ = disagreements(claimed, found)
-    certified = not differ and found.error <= tol
-    return Report(
-        ExitCode.CERTIFIED if certified else ExitCode.NOT_CERTIFIED,
-        f"claimed:    {claimed}\nrecomputed: {found}\n{_proof_verdict(found, tol, differ)}",
-        {
-            "claimed": asdict(claimed),
-            "recomputed": asdict(found),
-            "tol": tol,
-            "disagreements": differ,
-            "certified": certified,
-        },
-    )
-
-
-def draw(estimator, table, path):
-    """Save the figure of a metric; says what to install if that is not possible."""
-    from ..plotting.metric import MetricDisplay
-
-    try:
-        require("matplotlib", "plot").use("agg")
-        display = MetricDisplay.from_estimator(estimator, table.frame(), table.y)
-    except MissingExtraError as error:
-        say(f"no figure: {error}")
-        return None
-    display.figure_.savefig(path, dpi=150)
-    return path
-
-
-def is_certified(estimator):
-    return bool(estimator.certificate_.error <= estimator.tol)
+def _split(path, table, seed):
+    """Return a part to learn from, and one to test on with the same shares of classes."""
+    _check_labelled(path, table)
+    rows, options = np.arange(len(table.X)), {"stratify": table.y, "random_state": seed}
+    return [table.take(part) for part in train_test_split(rows, test_size=HELD_OUT, **options)]
 
 
 def _check_labelled(path, table):
@@ -180,16 +283,37 @@ def _check_labelled(path, table):
         raise typer.BadParameter(f"the labels of {path} are needed", param_hint="--target")
 
 
-def _fit_report(estimator, table, path, seconds, interrupted):
-    certified = is_certified(estimator)
-    code = ExitCode.CERTIFIED if certified else ExitCode.NOT_CERTIFIED
+def _draw(estimator, table, path):
+    """Save the figure of a metric; without matplotlib say what to install."""
+    try:
+        require("matplotlib", "plot").use("agg")
+        display = MetricDisplay.from_estimator(estimator, table.dataframe(), table.y)
+    except MissingExtraError as error:
+        say(f"no figure: {error}")
+        return None
+    display.figure_.savefig(path, dpi=150)
+    return path
+
+
+def _verdict(gap, tol):
+    if gap <= tol:
+        return f"certified: relative gap {gap:.1e} <= tol {tol:g}"
+    return f"NOT certified: relative gap {gap:.1e} > tol {tol:g}"
+
+
+def _code(is_certified):
+    return ExitCode.CERTIFIED if is_certified else ExitCode.NOT_CERTIFIED
+
+
+def _fit_report(estimator, table, path, seconds):
+    gap, tol = estimator.certificate_.error, estimator.tol
     n_samples, n_features = table.X.shape
     data = {
         "model": str(path),
         "status": estimator.status_,
-        "certified": certified,
+        "certified": bool(gap <= tol),
         "certificate": asdict(estimator.certificate_),
-        "tol": estimator.tol,
+        "tol": tol,
         "C": estimator.C,
         "rank": estimator.rank_,
         "n_iter": estimator.n_iter_,
@@ -198,33 +322,41 @@ def _fit_report(estimator, table, path, seconds, interrupted):
         "n_features": n_features,
         "seconds": seconds,
     }
+    verdict = f"{_verdict(gap, tol)}, after {estimator.n_iter_} steps, {seconds:.1f} s"
+    if not data["certified"]:
+        advice = "" if estimator.status_ == "interrupted" else "; raise --max-iter or --tol"
+        verdict += f" ({estimator.status_}){advice}"
     text = (
         f"{path}: a metric of rank {estimator.rank_} on {n_features} features, learned from "
         f"{estimator.n_triplets_} triplets of {n_samples} samples with C = {estimator.C:g}\n"
-        f"certificate: {estimator.certificate_}\n{_fit_verdict(estimator, certified, seconds)}"
+        f"certificate: {estimator.certificate_}\n{verdict}"
     )
-    if interrupted:
-        say(f"interrupted; the best metric so far was saved in {path}")
-        code = ExitCode.INTERRUPTED
-    return Report(code, text, data)
+    return Report(_code(data["certified"]), text, data)
 
 
-def _fit_verdict(estimator, certified, seconds):
-    where = f"after {estimator.n_iter_} steps, {seconds:.1f} s"
-    gap, tol = estimator.certificate_.error, estimator.tol
-    if certified:
-        return f"certified: relative gap {gap:.1e} <= tol {tol:g}, {where}"
-    why = estimator.status_
-    advice = "" if why == "interrupted" else "; raise --max-iter or --tol"
-    return f"NOT certified: relative gap {gap:.1e} > tol {tol:g}, {where} ({why}){advice}"
+def _evaluation_report(estimator, train, test, k):
+    comparison = compare(estimator, train, test, k)
+    is_certified = bool(estimator.certificate_.error <= estimator.tol)
+    doubt = "\nThe metric is NOT certified to its tol; see `frobmetric fit`." * (not is_certified)
+    return Report(
+        _code(is_certified),
+        f"{len(test.X)} test samples, neighbours from {len(train.X)} others\n{comparison}{doubt}",
+        comparison.to_dict() | {"n_train": len(train.X), "certified": is_certified},
+    )
 
 
-def _proof_verdict(found, tol, differ):
-    if differ:
-        return (
-            f"NOT certified: the file claims another {', '.join(differ)} than its metric and these "
-            "data give; it was changed after the fit"
+def _proof_report(estimator, recomputed, tol):
+    claimed = estimator.certificate_
+    differing, gap = disagreements(claimed, recomputed), recomputed.error
+    if differing:
+        verdict = (
+            f"NOT certified: the file claims another {', '.join(differing)} than its metric and "
+            "these data give; it was changed after the fit"
         )
-    if found.error > tol:
-        return f"NOT certified: relative gap {found.error:.1e} > tol {tol:g}"
-    return f"certified: relative gap {found.error:.1e} <= tol {tol:g}, and the claim holds"
+    else:
+        verdict = _verdict(gap, tol) + ", and the claim holds" * bool(gap <= tol)
+    is_certified = not differing and bool(gap <= tol)
+    data = {"tol": tol, "disagreements": differing, "certified": is_certified}
+    data |= {"claimed": asdict(claimed), "recomputed": asdict(recomputed)}
+    text = f"claimed:    {claimed}\nrecomputed: {recomputed}\n{verdict}"
+    return Report(_code(is_certified), text, data)

@@ -1,92 +1,149 @@
-"""What `correlation` and `covariance` do, once their arguments are read."""
+"""The commands for nearest matrices: correlation and covariance."""
 
 from __future__ import annotations
 
+from math import sqrt
 from pathlib import Path
 from time import perf_counter
 
 import numpy as np
 
 from .._atomic import target_file
-from .._checks import ASYMMETRY
 from .._extras import require
 from ..core import PSD
 from ..io.matrices import (
     SUFFIXES,
-    check_matrix_suffix,
+    as_number,
+    as_numbers,
     name_order,
-    number,
-    numbers,
     read_array,
     read_cells,
     read_matrix,
     write_matrix,
 )
+from ..io.tables import check_suffix
 from ..sdp import nearest_correlation, nearest_covariance
 from ..sdp.construct import SENSES
-from .progress import NearestProgress
-from .terminal import ExitCode, Report, live_line
+from .options import command
+from .terminal import ExitCode, Report, exit_codes, live_progress
 
 typer = require("typer", "cli")
+app = typer.Typer()
+
+CODES = exit_codes(
+    "done; the matrix is the nearest one to --tol", "not converged", "nothing is written"
+)
+LIMITS = ("min_eigenvalue", "tol", "max_iter")
 
 
-def nearest_correlation_file(path, output, files, bounds, limits):
-    """The nearest correlation matrix of a file, in another file."""
+@command(app, nearest_correlation, names=LIMITS, codes=CODES)
+def correlation(
+    matrix,
+    parameters,
+    *,
+    output,
+    weights=None,
+    elementwise=None,
+    fixed=None,
+    lower=None,
+    upper=None,
+):
+    """Find the nearest correlation matrix.
+
+    Its diagonal is 1, and no eigenvalue is below --min-eigenvalue.
+
+    Parameters
+    ----------
+    weights : path
+        File of n positive weights, one on each line, after labels or not; or of a positive
+        definite matrix W. Minimises |W^(1/2) (X - G) W^(1/2)|.
+    elementwise : path
+        File of a matrix H >= 0: minimises |H o (X - G)|, entry by entry. Where H is 0 the data may
+        be missing. Slower.
+    fixed : path
+        csv file of entries to keep: two labels, or numbers from 0, on each line, below a line
+        `row,column` or not.
+    lower, upper : str
+        Bound on the entries off the diagonal: a number, or a file of a matrix, empty where there
+        is no bound.
+    """
+    if parameters["min_eigenvalue"] >= 1:
+        raise typer.BadParameter("it must be below 1", param_hint="--min-eigenvalue")
+    if weights is not None and elementwise is not None:
+        raise typer.BadParameter("give it or --weights, not both", param_hint="--elementwise")
     _check_output(output)
-    matrix = read_matrix(path)
-    H = None
-    if files["elementwise"] is not None:
-        H = _known(read_matrix(files["elementwise"]).like(matrix)).values
+    matrix, H = read_matrix(matrix), None
+    if elementwise is not None:
+        H = read_matrix(elementwise).in_order_of(matrix).require_known().values
     is_free = None if H is None else H == 0
-    check_symmetric(matrix, is_free, ", or give it the weight 0 by --elementwise")
-    options = {
-        "weights": files["weights"] and _weights(files["weights"], matrix),
+    matrix.require_symmetric(", or give it the weight 0 by --elementwise", is_free)
+    given = {
+        "weights": weights and _read_weights(weights, matrix),
         "elementwise": H,
-        "fixed": files["fixed"] and _pairs(files["fixed"], matrix),
-        "bounds": tuple(
-            _bound(given, matrix, hint)
-            for given, hint in zip(bounds, ("--lower", "--upper"), strict=True)
-        ),
+        "fixed": fixed and _read_pairs(fixed, matrix),
+        "bounds": (_bound(lower, matrix, "--lower"), _bound(upper, matrix, "--upper")),
     }
-    return _nearest(nearest_correlation, matrix, output, options | limits)
+    return _find_nearest(nearest_correlation, matrix, output, given | parameters)
 
 
-def nearest_covariance_file(path, output, constraints, limits):
-    """The nearest covariance matrix of a file, in another file."""
+@command(app, nearest_covariance, names=LIMITS, codes=CODES)
+def covariance(matrix, parameters, *, output, constraints=None):
+    r"""Find the nearest covariance matrix, with given variances.
+
+    \b
+    A file of --constraints has one line for each portfolio a whose variance
+    a.T X a is given. Where the data have labels, the columns have their names,
+    and those left out are 0:
+      sense,b,steel,oil
+      =,0.04,1,0
+      <=,0.01,0.5,0.5
+    Where they have none, there is a column for each variable, in order.
+
+    Parameters
+    ----------
+    constraints : path
+        csv file of rows a.T X a = b: see above.
+    """
     _check_output(output)
-    matrix = read_matrix(path)
-    check_symmetric(matrix)
-    rows = {} if constraints is None else _portfolios(constraints, matrix)
-    return _nearest(nearest_covariance, matrix, output, rows | limits)
+    matrix = read_matrix(matrix).require_symmetric()
+    rows = {} if constraints is None else _read_portfolios(constraints, matrix)
+    return _find_nearest(nearest_covariance, matrix, output, rows | parameters)
 
 
-def _nearest(find, matrix, output, options):
+def _check_output(output):
+    check_suffix(output, SUFFIXES)
+    target_file(output)
+
+
+def _find_nearest(find, matrix, output, arguments):
+    def describe(step):  # the dual is a lower bound on half the squared distance
+        return f"distance at least {sqrt(2 * max(0.0, step.dual)):.6g}"
+
     began = perf_counter()
-    with live_line("solving") as show:
-        found = find(matrix.values, **options, callback=show and NearestProgress(show))
+    with live_progress("solving", describe) as callback:
+        nearest = find(matrix.values, **arguments, callback=callback)
     seconds = perf_counter() - began
-    write_matrix(output, found.matrix, matrix)
-    return _report(matrix, found, output, seconds)
+    write_matrix(output, nearest.matrix, matrix)
+    return _report(matrix.values, nearest, output, seconds)
 
 
-def _report(matrix, found, output, seconds):
-    is_known = not np.isnan(matrix.values).any()
-    cone = PSD(len(matrix.values))
-    before = cone.min_eigenvalue((matrix.values + matrix.values.T) / 2) if is_known else None
-    after = cone.min_eigenvalue(found.matrix)
-    bound = found.certificate.distance_bound
+def _report(G, nearest, output, seconds):
+    cone, bound = PSD(len(G)), nearest.certificate.distance_bound
     data = {
         "output": str(output),
-        "n": len(matrix.values),
-        "status": found.status,
-        "distance": found.distance,
+        "n": len(G),
+        "status": nearest.status,
+        "distance": nearest.distance,
         "distance_bound": bound if np.isfinite(bound) else None,
-        "violation": found.certificate.violation,
-        "min_eigenvalue": {"before": before, "after": after},
-        "n_iter": found.n_iter,
+        "violation": nearest.certificate.violation,
+        "min_eigenvalue": {
+            "before": None if np.isnan(G).any() else cone.min_eigenvalue((G + G.T) / 2),
+            "after": cone.min_eigenvalue(nearest.matrix),
+        },
+        "n_iter": nearest.n_iter,
         "seconds": seconds,
     }
-    is_solved = found.status == "optimal"
+    is_solved = nearest.status == "optimal"
     code = ExitCode.CERTIFIED if is_solved else ExitCode.NOT_CERTIFIED
     return Report(code, "\n".join(_lines(data)), data)
 
@@ -101,62 +158,34 @@ def _lines(data):
     elif data["violation"]:
         yield f"constraints          broken by {data['violation']:.1e} at most"
     yield f"smallest eigenvalue  {before} before, {ends['after']:.6g} after"
-    how = "converged" if data["status"] == "optimal" else f"NOT converged ({data['status']})"
+    verdict = "converged" if data["status"] == "optimal" else f"NOT converged ({data['status']})"
     plural = "s" * (data["n_iter"] != 1)
-    yield f"{how} after {data['n_iter']} eigen-decomposition{plural}, {data['seconds']:.1f} s"
+    yield f"{verdict} after {data['n_iter']} eigen-decomposition{plural}, {data['seconds']:.1f} s"
 
 
-def _check_output(output):
-    check_matrix_suffix(output, "write")
-    target_file(output)
-
-
-def _known(matrix, hint="", is_free=None):
-    """The matrix, if no entry is missing that is not free."""
-    missing = np.isnan(matrix.values)
-    missing = np.argwhere(missing if is_free is None else missing & ~is_free)
-    if len(missing):
-        raise ValueError(
-            f"{matrix.path}, {matrix.place(*missing[0])}: the value is missing; fill it in{hint}"
-        )
-    return matrix
-
-
-def check_symmetric(matrix, is_free=None, hint=""):
-    """Symmetric, and no entry is missing that counts."""
-    G = _known(matrix, hint, is_free).values
-    apart = np.nan_to_num(np.abs(G - G.T))
-    if apart.max() > ASYMMETRY * np.nanmax(np.abs(G), initial=0.0):
-        i, j = np.unravel_index(int(apart.argmax()), G.shape)
-        raise ValueError(
-            f"{matrix.path} is not symmetric: {G[i, j]:.10g} at {matrix.place(i, j)} and "
-            f"{G[j, i]:.10g} at its mirror; correct one, or average the matrix and its transpose"
-        )
-
-
-def _weights(path, matrix):
-    """A vector, or a matrix."""
+def _read_weights(path, matrix):
+    """Read a vector or a matrix of weights."""
     n = len(matrix.values)
     if path.suffix.lower() == ".npy":
         values = read_array(path)
         return values.ravel() if values.size == n else values
-    cells = read_cells(path)
-    width = len(cells[0][1])
-    is_labelled_vector = width == 2 and number(cells[-1][1][0]) is None
-    if min(len(cells), width) >= n and not is_labelled_vector:
-        return _known(read_matrix(path).like(matrix)).values
-    return _vector(path, cells, matrix)
+    records = read_cells(path)
+    width = len(records[0][1])
+    is_labelled_vector = width == 2 and as_number(records[-1][1][0]) is None
+    if min(len(records), width) >= n and not is_labelled_vector:
+        return read_matrix(path).in_order_of(matrix).require_known().values
+    return _as_vector(path, records, matrix)
 
 
-def _vector(path, cells, matrix):
-    """Numbers on one line, below names or not; or one a line, after names or not."""
-    head, names = cells[0][1], None
-    is_headed = len(cells) > 1 and number(head[-1]) is None
-    body = cells[is_headed:]
+def _as_vector(path, records, matrix):
+    """Convert numbers on one line, below names or not, or one on each line, after names or not."""
+    head, names = records[0][1], None
+    has_header = len(records) > 1 and as_number(head[-1]) is None
+    body = records[has_header:]
     if len(body) == 1:
-        values, names = numbers(path, *body[0]), head if is_headed else None
+        values, names = as_numbers(path, *body[0]), head if has_header else None
     elif len(head) <= 2:
-        values = [numbers(path, line, row[-1:])[0] for line, row in body]
+        values = [as_numbers(path, line, row[-1:])[0] for line, row in body]
         names = [row[0] for _, row in body] if len(head) == 2 else None
     else:
         raise ValueError(
@@ -167,59 +196,57 @@ def _vector(path, cells, matrix):
     return np.array(values)[order or slice(None)]
 
 
-def _pairs(path, matrix):
-    """Two different variables a line, by label or number."""
+def _read_pairs(path, matrix):
+    """Read two different variables on each line, by label or number."""
+    records = read_cells(path)
+    if len(records[0][1]) != 2:
+        raise ValueError(f"{path} has {len(records[0][1])} columns; expected row, column")
     pairs = []
-    cells = read_cells(path)
-    if len(cells[0][1]) != 2:
-        raise ValueError(f"{path} has {len(cells[0][1])} columns; expected row, column")
-    for line, row in cells[[word.lower() for word in cells[0][1]] == ["row", "column"] :]:
+    for line, row in records[[word.lower() for word in records[0][1]] == ["row", "column"] :]:
         pair = [matrix.index(word) for word in row]
         if None in pair:
-            word = row[pair.index(None)]
             raise ValueError(
-                f"{path}, line {line}: {word!r} is no label of {matrix.path}, and no number "
-                f"below {len(matrix.values)}"
+                f"{path}, line {line}: {row[pair.index(None)]!r} is no label of {matrix.path}, and "
+                f"no number below {len(matrix.values)}"
             )
         pairs.append(pair)
     return np.array(pairs, dtype=int).reshape(-1, 2)
 
 
 def _bound(given, matrix, hint):
-    """None, a number, or the matrix of a file."""
+    """Return None, a number, or the matrix of a file."""
     if given is None:
         return None
-    value, path = number(given), Path(given)
+    value, path = as_number(given), Path(given)
     if value is None and path.suffix.lower() not in SUFFIXES:
         raise typer.BadParameter(
             f"{given!r} is no number; expected one, or a file that ends in {', '.join(SUFFIXES)}",
             param_hint=hint,
         )
-    return read_matrix(path).like(matrix).values if value is None else value
+    return read_matrix(path).in_order_of(matrix).values if value is None else value
 
 
-def _portfolios(path, matrix):
-    """Rows sense, b, a as arguments of `nearest_covariance`."""
-    (_, head), *cells = read_cells(path)
+def _read_portfolios(path, matrix):
+    """Read rows sense, b, a as arguments of `nearest_covariance`."""
+    (_, head), *records = read_cells(path)
     if [word.lower() for word in head[:2]] != ["sense", "b"]:
         raise ValueError(f"{path}, line 1: {','.join(head[:2])}; expected sense,b and the columns")
-    places = _places(path, head[2:], matrix)
-    A, b, senses = [], [], []
-    for line, row in cells:
+    variables = _find_variables(path, head[2:], matrix)
+    A, b, senses = np.zeros((len(records), len(matrix.values))), [], []
+    for a, (line, row) in zip(A, records, strict=True):
         if row[0] not in SENSES:
             raise ValueError(f"{path}, line {line}: the sense {row[0]!r}; expected =, <= or >=")
-        senses.append(row[0])
-        values = numbers(path, line, row[1:])
+        values = as_numbers(path, line, row[1:])
         if not np.isfinite(values).all():
             raise ValueError(f"{path}, line {line}: a number is missing; expected all of them")
+        senses.append(row[0])
         b.append(values[0])
-        A.append(np.zeros(len(matrix.values)))
-        A[-1][places] = values[1:]
-    return {"A": A, "b": b, "senses": senses}
+        a[variables] = values[1:]
+    return {"A": list(A), "b": b, "senses": senses}
 
 
-def _places(path, names, matrix):
-    """The variable that each column is."""
+def _find_variables(path, names, matrix):
+    """Return the number of the variable that each column stands for."""
     if matrix.names is None:
         if len(names) != len(matrix.values):
             raise ValueError(
@@ -227,7 +254,7 @@ def _places(path, names, matrix):
                 f"so {len(matrix.values)} are expected"
             )
         return list(range(len(names)))
-    strange = [name for name in names if name not in matrix.names]
-    if strange:
-        raise ValueError(f"{path}, line 1: {strange[0]!r} is no label of {matrix.path}")
+    unknown = [name for name in names if name not in matrix.names]
+    if unknown:
+        raise ValueError(f"{path}, line 1: {unknown[0]!r} is no label of {matrix.path}")
     return [matrix.names.index(name) for name in names]

@@ -1,169 +1,195 @@
-"""The options of the command line; those of a fit are shared by the commands that fit."""
+"""Commands from functions: names, defaults and help come from signatures and docstrings.
+
+A command is a function whose positional parameters become arguments and whose keyword-only ones
+become options. It can take over the parameters of an estimator or of another function, and gets
+their values as the dictionary `parameters`. Types and help are read from the numpydoc sections
+"Parameters", so that each is written once: an option has the name of its parameter, with dashes.
+"""
 
 from __future__ import annotations
 
 import inspect
+import re
 from functools import wraps
+from itertools import zip_longest
+from math import inf
 from pathlib import Path
 from typing import Annotated
 
 from .._extras import require
+from .terminal import EXIT_CODES, reports
 
 typer = require("typer", "cli")
 
-FORMATS = "csv, tsv, parquet, npy or npz"
-
-
-def exit_codes(done, undone, interrupted):
-    """What the help of a command says of its exit codes."""
-    return f"""\b
-Exit codes:
-  0    {done}
-  2    wrong usage
-  3    bad data
-  4    {undone}
-  130  interrupted by Ctrl-C; {interrupted}
+#: Further spellings of options.
+FLAGS = {
+    "output": ("-o",),
+    "target": ("-t",),
+    "n_components": ("-d",),
+    "n_neighbors": ("-k",),
+    "random_state": ("--seed",),
+}
+#: Least values of numbers; estimators check the others themselves.
+LEAST = {"max_iter": 1, "k": 1, "cv": 2, "seed": 0, "random_state": 0, "min_eigenvalue": 0}
+#: Numbers that must be positive.
+POSITIVE = ("tol", "sigma", "time_limit")
+#: Parameters that several commands have.
+COMMON = """
+Parameters
+----------
+data : path
+    Samples: a csv, tsv, parquet, npy or npz file.
+model : path
+    A model that `fit` wrote.
+target : str
+    Column of the labels: its name, or its number (from 0; -1 is the last). An npz file with X and y
+    needs none.
+matrix : path
+    A symmetric matrix: a csv, tsv or npy file. A csv file may have labels in its first line, its
+    first column, or both; one triangle is enough.
+output : path
+    The result, in the same formats; csv keeps labels.
+problem : path
+    An SDPA sparse file: .dat-s, .dat-s.gz or .dat-s.xz.
+header : bool
+    Whether a csv file begins with a line of names.
+seed : int
+    Seed of the random split.
+k : int
+    Number of neighbours that vote in the k-NN error.
 """
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+
+
+def command(app, source=None, *, names=None, without=(), defaults=None, codes=EXIT_CODES):
+    """Add a function to an app as a command, with the parameters of a source as options.
+
+    Parameters
+    ----------
+    app : typer.Typer
+    source : estimator class or function, optional
+        Its parameters become options too; the command gets them as the dictionary `parameters`.
+    names : sequence of str, optional
+        Parameters of the source to take over; all that a command line can express if None.
+    without : sequence of str
+        Parameters of the source to leave out.
+    defaults : dict, optional
+        Defaults that differ from those of the source.
+    codes : str
+        Help on the exit codes.
+    """
+
+    def register(function):
+        own = [p for p in _parameters(function) if p.name != "parameters"]
+        skipped = {*without, *(p.name for p in own)}
+        taken = [] if source is None else _parameters(source, defaults, is_brief=True)
+        taken = [p for p in taken if p.name in (names or {p.name}) and p.name not in skipped]
+
+        @wraps(function)
+        def run(as_json, **values):
+            if source is not None:
+                values["parameters"] = {p.name: values.pop(p.name) for p in taken}
+            return function(**values)
+
+        json = inspect.Parameter("as_json", inspect.Parameter.KEYWORD_ONLY, default=False)
+        every = [*own, *taken, json.replace(annotation=Json)]
+        run.__signature__ = inspect.Signature([p.replace(kind=p.KEYWORD_ONLY) for p in every])
+        run.__annotations__ = {p.name: p.annotation for p in every}
+        text = inspect.getdoc(function).partition("\nParameters\n---")[0]
+        text = text.replace("\\b", "\b")  # typer's mark of lines that are not to be wrapped
+        app.command(help=text, epilog=codes)(reports(run))
+        return function
+
+    return register
+
+
+def parse_parameters(docstring):
+    r"""Read the section "Parameters" of a numpydoc docstring.
+
+    Returns
+    -------
+    dict of str to (str, str)
+        Type and description of each parameter.
+
+    Examples
+    --------
+    >>> parse_parameters("Do it.\n\nParameters\n----------\na, b : int\n    Two numbers.")
+    {'a': ('int', 'Two numbers.'), 'b': ('int', 'Two numbers.')}
+    """
+    lines = inspect.cleandoc(docstring or "").splitlines()
+    start = lines.index("Parameters") + 2 if "Parameters" in lines else len(lines)
+    entries, names = {}, []
+    for line, below in zip_longest(lines[start:], lines[start + 1 :], fillvalue=""):
+        if below and set(below) == {"-"}:  # this line is the title of the next section
+            break
+        if line and not line.startswith(" "):
+            head, _, kind = line.partition(" : ")
+            names = head.split(", ")
+            entries |= {name: [kind] for name in names}
+        elif line:
+            for name in names:
+                entries[name].append(line.strip())
+    return {name: (kind, " ".join(text)) for name, (kind, *text) in entries.items()}
 
 
 def positive(value: float | None):
-    """The value of an option, if it is positive or not given."""
+    """Return the value of an option if it is positive or not given."""
     if value is not None and not value > 0:
         raise typer.BadParameter(f"{value:g} is not positive")
     return value
 
 
+def _parameters(source, defaults=None, is_brief=False):
+    """Return the parameters that a command line can express, with typer's annotations."""
+    documented = parse_parameters(COMMON) | parse_parameters(source.__doc__)
+    for parameter in inspect.signature(source).parameters.values():
+        kind, text = documented.get(parameter.name, ("", ""))
+        default = (defaults or {}).get(parameter.name, parameter.default)
+        annotation = _annotation(parameter.replace(default=default), kind, text, is_brief)
+        if annotation is not None:
+            yield parameter.replace(default=default, annotation=annotation)
+
+
+def _annotation(parameter, kind, text, is_brief):
+    """Return the type of an option or argument with its help; None if it cannot be typed."""
+    name, default = parameter.name, parameter.default
+    kind = re.split(r", (?:default|optional)", kind)[0]
+    if name == "parameters":
+        return object
+    value_type, more = _value_type(kind)
+    if value_type is None:
+        return None
+    if is_brief:
+        text = re.split(r"(?<=\.)\s+(?=[A-Z])", text)[0]
+    if parameter.kind != parameter.KEYWORD_ONLY and not is_brief:
+        return Annotated[value_type, typer.Argument(help=text, show_default=False)]
+    flag = f"--{name.replace('_', '-')}"
+    flag = f"{flag}/--no-{flag[2:]}" if default is True else flag
+    is_shown = not any(default is hidden for hidden in (None, False, inf, parameter.empty))
+    if name in POSITIVE:
+        more["callback"] = positive
+    option = typer.Option(
+        flag, *FLAGS.get(name, ()), help=text, show_default=is_shown, min=LEAST.get(name), **more
+    )
+    return Annotated[value_type | None if default is None else value_type, option]
+
+
+def _value_type(kind):
+    """Return the type that a documented type means to typer, and options for mixed types."""
+    words = re.findall(r"""["'](\w+)["']""", kind)
+    simple = {"bool": bool, "path": Path, "list of path": list[Path], "str": str}
+    if kind in simple:
+        return simple[kind], {}
+    number = next((t for t in (int, float) if re.search(rf"\b{t.__name__}\b", kind)), None)
+    if number and not words:
+        return number, {}
+    if not words and not re.search(r"\bstr\b", kind):
+        return None, {}
+    metavar = "|".join([*(["NUMBER"] if number else []), *words])
+    more = {"metavar": metavar} if words else {}
+    return str, more | ({"callback": _number_or_word} if number else {})
+
+
 def _number_or_word(value: str | None):
-    """What the estimator takes: "8" is the number 8; it judges all else itself."""
+    """Convert "8" to the number 8; the estimator checks every other word."""
     return int(value) if value is not None and value.isdecimal() else value
-
-
-Data = Annotated[Path, typer.Argument(help=f"Samples: a {FORMATS} file.", show_default=False)]
-Model = Annotated[Path, typer.Argument(help="A model that `fit` wrote.", show_default=False)]
-Target = Annotated[
-    str | None,
-    typer.Option(
-        "--target",
-        "-t",
-        help="Column of the labels: its name, or its number (from 0; -1 is the last). "
-        "An npz file with X and y needs none.",
-        show_default=False,
-    ),
-]
-Header = Annotated[
-    bool, typer.Option("--header/--no-header", help="Whether a csv file begins with names.")
-]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
-Seed = Annotated[int, typer.Option("--seed", min=0, help="Of everything that is random.")]
-K = Annotated[int, typer.Option("--k", min=1, help="Neighbours that vote in the k-NN error.")]
-
-
-def _fit_options(
-    C: Annotated[
-        float | None,
-        typer.Option(
-            "--C",
-            show_default=False,
-            help="Weight of the triplets against the regulariser; 10000 if not given.",
-        ),
-    ] = None,
-    cv: Annotated[
-        int | None,
-        typer.Option(
-            "--cv",
-            min=2,
-            show_default=False,
-            help="Choose C by cross-validation with so many folds.",
-        ),
-    ] = None,
-    n_neighbors: Annotated[
-        int, typer.Option("--neighbors", help="Neighbours of its class to draw near.")
-    ] = 3,
-    n_impostors: Annotated[
-        int | None,
-        typer.Option(
-            "--impostors",
-            show_default=False,
-            help="Neighbours of other classes to push away; as --neighbors if not given.",
-        ),
-    ] = None,
-    n_components: Annotated[
-        str | None,
-        typer.Option(
-            "--components",
-            callback=_number_or_word,
-            show_default=False,
-            help='Directions to keep: a number, or "rank"; all features if not given.',
-        ),
-    ] = None,
-    loss: Annotated[
-        str, typer.Option("--loss", help="hinge, smoothed_hinge or squared_hinge.")
-    ] = "hinge",
-    prior: Annotated[
-        str | None,
-        typer.Option(
-            "--prior",
-            show_default=False,
-            help="Metric to stay close to: within, discriminant, covariance or identity; "
-            "none if not given. The first three do not mind units of columns.",
-        ),
-    ] = None,
-    pull: Annotated[
-        float, typer.Option("--pull", help="Weight of the distances of near pairs themselves.")
-    ] = 0.0,
-    kernel: Annotated[
-        str,
-        typer.Option(
-            "--kernel",
-            help="linear, rbf or polynomial: a metric between what it maps "
-            "samples to; the model then holds the samples.",
-        ),
-    ] = "linear",
-    gamma: Annotated[
-        float | None,
-        typer.Option(
-            "--gamma",
-            show_default=False,
-            help="Of the kernel; by number and variance of the features if not given.",
-        ),
-    ] = None,
-    n_passes: Annotated[
-        int, typer.Option("--passes", help="Find the neighbours and solve so many times.")
-    ] = 1,
-    tol: Annotated[float, typer.Option("--tol", help="Relative gap to reach.")] = 1e-3,
-    max_iter: Annotated[
-        int, typer.Option("--max-iter", help="Largest number of steps of a solve.")
-    ] = 1000,
-    solver: Annotated[
-        str, typer.Option("--solver", help="Method by name; an unknown name lists them.")
-    ] = "auto",
-    n_jobs: Annotated[
-        int | None,
-        typer.Option(
-            "--jobs",
-            show_default=False,
-            help="Most threads to use; as many as there are if not given.",
-        ),
-    ] = None,
-):
-    """The parameters of FrobMetric, in words; it checks the values itself."""
-
-
-_SHARED = inspect.signature(_fit_options, eval_str=True).parameters
-#: What the options of a fit are when none is given.
-FIT_DEFAULTS = {name: parameter.default for name, parameter in _SHARED.items()}
-
-
-def with_fit_options(command):
-    """Add the options of a fit to a command, which gets them as one dictionary `parameters`."""
-    own = inspect.signature(command, eval_str=True).parameters
-
-    @wraps(command)
-    def run(**values):
-        parameters = {name: values.pop(name) for name in _SHARED}
-        return command(parameters=parameters, **values)
-
-    both = [p for p in (*own.values(), *_SHARED.values()) if p.name != "parameters"]
-    run.__signature__ = inspect.Signature([p.replace(kind=p.KEYWORD_ONLY) for p in both])
-    run.__annotations__ = {p.name: p.annotation for p in both}
-    return run

@@ -1,268 +1,239 @@
-"""The commands for semidefinite programs: sdp solve, sdp info, correlation, covariance."""
+"""The commands for SDPA files: sdp solve and sdp info.
+
+Primal, dual and signs are those of the SDPA format: see `frobmetric.sdp.sdpa`.
+"""
 
 from __future__ import annotations
 
-from math import inf
-from pathlib import Path
-from typing import Annotated
+import warnings
+from collections import Counter
+from dataclasses import replace
+from math import isfinite
+from time import perf_counter
 
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from .._atomic import target_file
 from .._extras import require
-from . import options
-from .terminal import reports
+from ..core import Nonnegative, Product
+from ..io.tables import check_file
+from ..sdp import SDPAAnswer, read_sdpa, solve_sdp
+from ..sdp.presolve import split_blocks
+from ..sdp.sdpa import sdpa_objectives
+from ..solvers import Interrupted
+from .options import command
+from .terminal import ExitCode, Report, exit_codes, live_line, live_progress, say
 
 typer = require("typer", "cli")
 
-MATRIX = "csv, tsv or npy"
-
-
-SOLVE_CODES = options.exit_codes(
+CODES = exit_codes(
     "solved to --tol, or proven to have no solution",
     "not solved to --tol",
     "with -o the best answer so far is written first",
 )
-INFO_CODES = options.exit_codes("done", "(not used)", "nothing is written")
-NEAREST_CODES = options.exit_codes(
-    "done; the matrix is the nearest one to --tol", "not converged", "nothing is written"
-)
+VERDICTS = {
+    "optimal": "optimal",
+    "primal_infeasible": "primal infeasible: no x has Z positive semidefinite",
+    "dual_infeasible": "dual infeasible: no positive semidefinite X has <F_i, X> = c_i",
+}
+#: Why a run ended, and what to do.
+ADVICE = {
+    "max_iter": "--max-iter was reached; raise it, or --tol",
+    "time_limit": "--time-limit was reached; raise it, or --tol",
+    "stalled": "no more progress; raise --tol",
+}
+#: Numbers that a solve keeps for each entry of X, each entry of the rows and each pair of rows,
+#: fitted to the memory that some problems of SDPLIB took.
+PER_ENTRY, PER_NONZERO, PER_PAIR = 25, 50, 1
 
 app = typer.Typer(
     help="Solve semidefinite programs from SDPA files, with a proof of the answer.",
-    epilog=SOLVE_CODES,
+    epilog=CODES,
     no_args_is_help=True,
     rich_markup_mode=None,
 )
 
 
-Problem = Annotated[
-    Path,
-    typer.Argument(help="An SDPA sparse file: .dat-s, .dat-s.gz or .dat-s.xz.", show_default=False),
-]
-Square = Annotated[
-    Path,
-    typer.Argument(
-        help=f"A symmetric matrix: a {MATRIX} file. A csv file may have labels in its first "
-        "line, its first column, or both; one triangle is enough.",
-        show_default=False,
-    ),
-]
-Nearest = Annotated[
-    Path,
-    typer.Option(
-        "-o",
-        "--output",
-        show_default=False,
-        help=f"The nearest matrix: a {MATRIX} file; csv keeps the labels.",
-    ),
-]
-Tol = Annotated[float, typer.Option("--tol", callback=options.positive, help="Error to reach.")]
-MaxIter = Annotated[
-    int, typer.Option("--max-iter", min=1, help="Largest number of eigen-decompositions.")
-]
-MinEigenvalue = Annotated[
-    float, typer.Option("--min-eigenvalue", min=0, help="No eigenvalue is to be smaller.")
-]
+@command(app, solve_sdp, names=("tol", "max_iter", "time_limit"), codes=CODES)
+def solve(problem, parameters, *, output=None, sigma=None):
+    r"""Solve an SDPA file, and prove how good the answer is.
+
+    \b
+    The problem, with its names and signs, is that of the SDPA format:
+      (P)  minimise c.x       with  Z = sum x_i F_i - F0  positive semidefinite
+      (D)  maximise <F0, X>   with  <F_i, X> = c_i  and X positive semidefinite
+
+    \b
+    -o NAME.npz   writes arrays: x; X1, X2, ... and Z1, Z2, ..., one for each
+                  block, vectors for diagonal blocks.
+    -o OTHER      writes text as CSDP does: a line with x, then lines
+                  `1 block i j value` of Z and `2 block i j value` of X, upper
+                  triangles.
+    If there is no solution, the proof is written, and all else is 0:
+    an X with <F_i, X> = 0 and <F0, X> = 1 if (P) is infeasible; an x with
+    c.x = -1 and Z = sum x_i F_i if (D) is.
+
+    \b
+    The errors, and the names in the JSON object:
+      eta_p           |<F_i, X> - c_i| / (1 + |c|): the rows, those of (D)
+      eta_d           distance of Z from semidefinite / (1 + |F0|)
+      eta_g           |primal - dual| / (1 + |primal| + |dual|)
+      status          optimal, primal_infeasible, dual_infeasible, not_converged
+      primal, dual    c.x and <F0, X>; null if infeasible
+      bound           <F0, X> of (D) is proven to be no larger; null if unknown
+      min_eigenvalue  of X and of Z
+      ray_error       relative error of the proof, if infeasible; else null
+      n_iter          eigen-decompositions
+      seconds         to solve, without reading and writing
+
+    Parameters
+    ----------
+    output : path
+        File of the solution; see above. Not written if not given.
+    sigma : float
+        Solve the perturbed problem instead, with <F0, X> - |X|^2 / (2 sigma) in (D).
+    """
+    if output is not None:
+        if ".dat-s" in output.name.lower() or output.resolve() == problem.resolve():
+            raise typer.BadParameter(
+                f"{output} names a problem; give the solution another name", param_hint="--output"
+            )
+        target_file(output)
+    sdp = _read(problem)
+    began = perf_counter()
+    solution = _solve(sdp if sigma is None else replace(sdp, sigma=sigma), parameters)
+    seconds = perf_counter() - began
+    answer = SDPAAnswer.from_solution(solution)
+    if output is not None:
+        answer.write(output)
+    data = answer.as_dict() | {"tol": parameters["tol"], "seconds": seconds}
+    return _solve_report(data | {"file": str(problem), "solution": output and str(output)})
 
 
-Solution = Annotated[
-    Path | None,
-    typer.Option(
-        "-o",
-        "--output",
-        show_default=False,
-        help="Where to write the solution; see above. Not written if not given.",
-    ),
-]
-Errors = Annotated[
-    float,
-    typer.Option(
-        "--tol", callback=options.positive, help="Largest eta_p, eta_d and eta_g to accept."
-    ),
-]
-TimeLimit = Annotated[
-    float | None,
-    typer.Option(
-        "--time-limit",
-        metavar="SECONDS",
-        callback=options.positive,
-        show_default=False,
-        help="Stop after so many seconds; never if not given.",
-    ),
-]
-Sigma = Annotated[
-    float | None,
-    typer.Option(
-        "--sigma",
-        callback=options.positive,
-        show_default=False,
-        help="Solve the perturbed problem instead, with <F0, X> - |X|^2 / (2 sigma) in (D).",
-    ),
-]
-Weights = Annotated[
-    Path | None,
-    typer.Option(
-        "--weights",
-        show_default=False,
-        help="File of n positive weights, one a line, after labels or not; or of a "
-        "positive definite matrix W. Minimises |W^(1/2) (X - G) W^(1/2)|.",
-    ),
-]
-Elementwise = Annotated[
-    Path | None,
-    typer.Option(
-        "--elementwise",
-        show_default=False,
-        help="File of a matrix H >= 0: minimises |H o (X - G)|, entry by entry. Where H "
-        "is 0 the data may be missing. Slower.",
-    ),
-]
-Fixed = Annotated[
-    Path | None,
-    typer.Option(
-        "--fixed",
-        show_default=False,
-        help="csv file of entries to keep: two labels, or numbers from 0, on each line, "
-        "below a line `row,column` or not.",
-    ),
-]
-Lower = Annotated[
-    str | None,
-    typer.Option(
-        "--lower",
-        metavar="NUMBER|FILE",
-        show_default=False,
-        help="Bound on entries off the diagonal: a number, or a file of a matrix, empty "
-        "where there is none.",
-    ),
-]
-Upper = Annotated[
-    str | None, typer.Option("--upper", metavar="NUMBER|FILE", show_default=False, help="The same.")
-]
-Portfolios = Annotated[
-    Path | None,
-    typer.Option(
-        "--constraints", show_default=False, help="csv file of rows a.T X a = b: see above."
-    ),
-]
-
-SOLVE_HELP = """Solve an SDPA file, and prove how good the answer is.
-
-\b
-The problem, with its names and signs, is that of the SDPA format:
-  (P)  minimise c.x       with  Z = sum x_i F_i - F0  positive semidefinite
-  (D)  maximise <F0, X>   with  <F_i, X> = c_i  and X positive semidefinite
-
-\b
--o NAME.npz   writes arrays: x; X1, X2, ... and Z1, Z2, ..., one for each
-              block, vectors for diagonal blocks.
--o OTHER      writes text as CSDP does: a line with x, then lines
-              `1 block i j value` of Z and `2 block i j value` of X, upper
-              triangles.
-Of a problem without a solution the proof is written, the rest being 0:
-an X with <F_i, X> = 0 and <F0, X> = 1 if (P) is infeasible; an x with
-c.x = -1 and Z = sum x_i F_i if (D) is.
-
-\b
-The errors, and the names in the JSON object:
-  eta_p           |<F_i, X> - c_i| / (1 + |c|): the rows, those of (D)
-  eta_d           distance of Z from semidefinite / (1 + |F0|)
-  eta_g           |primal - dual| / (1 + |primal| + |dual|)
-  status          optimal, primal_infeasible, dual_infeasible, not_converged
-  primal, dual    c.x and <F0, X>; null if infeasible
-  bound           <F0, X> of (D) is proven to be no larger; null if unknown
-  min_eigenvalue  of X and of Z
-  ray_error       relative error of the proof, if infeasible; else null
-  n_iter          eigen-decompositions
-  seconds         to solve, without reading and writing
-"""
-
-
-@app.command(help=SOLVE_HELP, epilog=SOLVE_CODES)
-@reports
-def solve(
-    problem: Problem,
-    output: Solution = None,
-    tol: Errors = 1e-6,
-    time_limit: TimeLimit = None,
-    max_iter: MaxIter = 20_000,
-    sigma: Sigma = None,
-    as_json: options.Json = False,
-):
-    from .sdp_actions import solve_file
-
-    return solve_file(
-        problem,
-        output,
-        inf if sigma is None else sigma,
-        tol=tol,
-        max_iter=max_iter,
-        time_limit=inf if time_limit is None else time_limit,
-    )
-
-
-@app.command(epilog=INFO_CODES)
-@reports
-def info(problem: Problem, as_json: options.Json = False):
+@command(app, codes=exit_codes("done", "(not used)", "nothing is written"))
+def info(problem):
     """Show sizes and numbers of an SDPA file, without solving it.
 
     Blocks are shown as number × size. Blocks whose entries are not connected can be split into
     smaller ones, which `solve` does.
     """
-    from .sdp_actions import describe_file
-
-    return describe_file(problem)
-
-
-@reports
-def correlation(
-    data: Square,
-    output: Nearest,
-    weights: Weights = None,
-    elementwise: Elementwise = None,
-    fixed: Fixed = None,
-    lower: Lower = None,
-    upper: Upper = None,
-    min_eigenvalue: MinEigenvalue = 0.0,
-    tol: Tol = 1e-8,
-    max_iter: MaxIter = 1000,
-    as_json: options.Json = False,
-):
-    """Find the nearest correlation matrix.
-
-    Its diagonal is 1, and no eigenvalue is below --min-eigenvalue.
-    """
-    from .nearest import nearest_correlation_file
-
-    if min_eigenvalue >= 1:
-        raise typer.BadParameter("it must be below 1", param_hint="--min-eigenvalue")
-    if weights is not None and elementwise is not None:
-        raise typer.BadParameter("give it or --weights, not both", param_hint="--elementwise")
-    files = {"weights": weights, "elementwise": elementwise, "fixed": fixed}
-    limits = {"min_eigenvalue": min_eigenvalue, "tol": tol, "max_iter": max_iter}
-    return nearest_correlation_file(data, output, files, (lower, upper), limits)
+    sdp = _read(problem)
+    split, _ = split_blocks(sdp)
+    rows, F0, c = sdp.constraints.rows, sdp.cost, sdp.loss.target
+    data = {
+        "file": str(problem),
+        "rows": rows.shape[0],
+        "blocks": _count_blocks(sdp.cone),
+        "split_blocks": _count_blocks(split.cone),
+        "nonzeros": {"F": rows.nnz, "F0": int(np.count_nonzero(F0))},
+        "density": rows.nnz / (rows.shape[0] * rows.shape[1]),
+        "norms": {"c": float(np.linalg.norm(c)), "F0": float(np.linalg.norm(F0))},
+        "ranges": {"F": _range(rows.data), "F0": _range(F0), "c": _range(c)},
+        "memory_bytes": _estimate_memory(split),
+    }
+    return Report(ExitCode.CERTIFIED, "\n".join(_info_lines(data)), data)
 
 
-@reports
-def covariance(
-    data: Square,
-    output: Nearest,
-    constraints: Portfolios = None,
-    min_eigenvalue: MinEigenvalue = 0.0,
-    tol: Tol = 1e-8,
-    max_iter: MaxIter = 1000,
-    as_json: options.Json = False,
-):
-    """Find the nearest covariance matrix, with given variances.
+def _read(path):
+    check_file(path)
+    try:
+        with live_line(f"reading {path}"):
+            return read_sdpa(path)
+    except MemoryError as error:
+        raise MemoryError(f"{path} is too large for this machine: {error}") from error
 
-    \b
-    A file of --constraints has one line for each portfolio a whose variance
-    a.T X a is given. Where the data have labels the columns have their names,
-    and those left out are 0:
-      sense,b,steel,oil
-      =,0.04,1,0
-      <=,0.01,0.5,0.5
-    Where they have none, there is a column for each variable, in order.
-    """
-    from .nearest import nearest_covariance_file
 
-    limits = {"min_eigenvalue": min_eigenvalue, "tol": tol, "max_iter": max_iter}
-    return nearest_covariance_file(data, output, constraints, limits)
+def _solve(problem, parameters):
+    def describe(step):
+        errors = {"eta_p": step.eta_p, "eta_d": step.eta_d, "eta_g": step.eta_g}
+        known = (f"{name} {error:.1e}" for name, error in errors.items() if isfinite(error))
+        return f"{step.phase}  {' '.join(known)}  value {sdpa_objectives(step)[1]:.6g}"
+
+    with live_progress("solving", describe) as callback, warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the report says it, in SDPA's signs
+        try:
+            return solve_sdp(problem, **parameters, callback=callback)
+        except Interrupted as error:
+            return error.solution
+
+
+def _solve_report(data):
+    code, ended = ExitCode.CERTIFIED, data["ended"]
+    if ended == "interrupted":
+        where = f"is in {data['solution']}" if data["solution"] else "follows"
+        say(f"interrupted; the best answer so far {where}")
+        code = ExitCode.INTERRUPTED
+    elif data["status"] == "not_converged":
+        say(f"warning: not solved to tol {data['tol']:g}: {ADVICE.get(ended, ended)}")
+        code = ExitCode.NOT_CERTIFIED
+    return Report(code, "\n".join(_solve_lines(data)), data)
+
+
+def _solve_lines(data):
+    yield "status   " + VERDICTS.get(data["status"], f"NOT solved to tol {data['tol']:g}")
+    if data["ray_error"] is not None:
+        yield f"proof    a ray with relative error {data['ray_error']:.1e}"
+    else:
+        yield f"primal   {_format(data['primal'], '.10g')}"
+        yield f"dual     {_format(data['dual'], '.10g')}"
+        if data["bound"] is not None:
+            yield f"bound    {data['bound']:.10g}: the dual optimum is proven to be no larger"
+        named = zip(data["errors"].items(), ("rows", "cone", "gap"), strict=True)
+        errors = (f"{name} {_format(error, '.1e')} ({word})" for (name, error), word in named)
+        yield f"errors   {', '.join(errors)}"
+    yield f"time     {data['seconds']:.1f} s, {data['n_iter']} eigen-decompositions"
+    for note in data["notes"]:
+        yield f"note     {note} (the first row is 0)"
+    if data["solution"]:
+        yield f"written  {data['solution']}"
+
+
+def _info_lines(data):
+    def matrices(blocks):
+        return {b["size"]: b["count"] for b in blocks if b["size"] > 1 and not b["is_diagonal"]}
+
+    def names(blocks):
+        each = (f"{b['count']} × {b['size']}{' diagonal' * b['is_diagonal']}" for b in blocks)
+        return ", ".join(each)
+
+    yield f"rows       {data['rows']}"
+    yield f"blocks     {names(data['blocks'])}"
+    if matrices(data["split_blocks"]) != matrices(data["blocks"]):
+        yield f"           which split into {names(data['split_blocks'])}"
+    counts = data["nonzeros"]
+    yield (
+        f"non-zeros  {counts['F']} in F1, F2, ... (both triangles; density "
+        f"{data['density']:.2g}), {counts['F0']} in F0"
+    )
+    yield f"norms      |c| = {data['norms']['c']:.4g}, |F0| = {data['norms']['F0']:.4g}"
+    ends = data["ranges"].items()
+    ranges = (f"{name}: {'{:.3g} to {:.3g}'.format(*e) if e else 'none'}" for name, e in ends)
+    yield f"ranges     {', '.join(ranges)} (absolute values that are not 0)"
+    yield f"memory     about {max(1, data['memory_bytes'] / 1e6):,.0f} MB to solve, as a guess"
+
+
+def _count_blocks(cone):
+    """Return the number of blocks of each size, in the order of the file."""
+    parts = cone.cones if isinstance(cone, Product) else (cone,)
+    counts = Counter((part.shape[0], isinstance(part, Nonnegative)) for part in parts)
+    return [
+        {"count": count, "size": size, "is_diagonal": is_diagonal}
+        for (size, is_diagonal), count in counts.items()
+    ]
+
+
+def _estimate_memory(problem):
+    rows = problem.constraints.rows
+    pairs = rows.shape[0] ** 2
+    return 8 * (PER_ENTRY * problem.cost.size + PER_NONZERO * rows.nnz + PER_PAIR * pairs)
+
+
+def _range(values):
+    """Return the smallest and the largest absolute value that is not 0; None if all are."""
+    sizes = np.abs(values[values != 0])
+    return [float(sizes.min()), float(sizes.max())] if sizes.size else None
+
+
+def _format(value, form):
+    return "unknown" if value is None else format(value, form)

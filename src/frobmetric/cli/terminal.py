@@ -1,4 +1,4 @@
-"""What a command says, where it says it, and how it ends: one place for all commands."""
+"""Output of the commands: reports, exit codes, one-line errors and warnings, live progress."""
 
 from __future__ import annotations
 
@@ -8,14 +8,21 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cache, wraps
+from time import perf_counter
 
 from .._extras import MissingExtraError, require
-from .progress import Progress
+from .._parameters import InvalidParameterError
+from ..core import CertificateError, NumericalError
 
 typer = require("typer", "cli")
 
+#: Seconds between two updates of the progress line.
+PAUSE = 0.1
+
 
 class ExitCode(IntEnum):
+    """How a command ended."""
+
     CERTIFIED = 0
     USAGE = 2
     BAD_DATA = 3
@@ -23,26 +30,47 @@ class ExitCode(IntEnum):
     INTERRUPTED = 130
 
 
-#: Shown below the help of every command; \b keeps the lines as they are.
-EXIT_CODES = """\b
+#: Exit code of each error that a user can cause; the first match counts. Others are bugs.
+CODES = {
+    KeyboardInterrupt: ExitCode.INTERRUPTED,
+    MissingExtraError: ExitCode.USAGE,
+    # these two are subclasses of ValueError, so they come before it
+    InvalidParameterError: ExitCode.USAGE,
+    CertificateError: ExitCode.NOT_CERTIFIED,
+    BrokenPipeError: None,
+    (ValueError, TypeError, OSError, MemoryError, NumericalError): ExitCode.BAD_DATA,
+}
+
+
+def exit_codes(done, undone, interrupted):
+    """Return the list of exit codes for the help of a command."""
+    return f"""\b
 Exit codes:
-  0    done; what was fitted or checked is certified
+  0    {done}
   2    wrong usage
   3    bad data
-  4    not converged, or not certified
-  130  interrupted by Ctrl-C; a fit saves its best metric first
-"""
+  4    {undone}
+  130  interrupted by Ctrl-C; {interrupted}
+"""  # \b keeps the lines as they are
+
+
+EXIT_CODES = exit_codes(
+    "done; what was fitted or checked is certified",
+    "not converged, or not certified",
+    "a fit saves its best metric first",
+)
 
 
 @dataclass(frozen=True)
 class Report:
-    """The outcome of a command: for people `text`, for programs `data`."""
+    """Result of a command: `text` for people, `data` for programs."""
 
     code: ExitCode
     text: str
     data: dict = field(default_factory=dict)
 
     def emit(self, as_json):
+        """Print the report on stdout."""
         if as_json:
             typer.echo(json.dumps({"exit_code": int(self.code), **self.data}))
         elif self.text:
@@ -50,7 +78,7 @@ class Report:
 
 
 def reports(command):
-    """Let a command return its `Report`; every error that a person can cause becomes one line."""
+    """Print the `Report` that a command returns; an error of the user becomes one line."""
 
     @wraps(command)
     def run(**arguments):
@@ -58,11 +86,12 @@ def reports(command):
             with _plain_warnings():
                 report = command(**arguments)
         except (Exception, KeyboardInterrupt) as error:
-            code = _code_of(error)
+            code = next((CODES[kinds] for kinds in CODES if isinstance(error, kinds)), None)
             if code is None:
                 raise
             message = str(error) or type(error).__name__
-            message = "interrupted; nothing was saved" if _is_ctrl_c(error) else message
+            if code == ExitCode.INTERRUPTED:
+                message = "interrupted; nothing was saved"
             say(f"error: {message}")
             report = Report(code, "", {"error": message})
         report.emit(arguments["as_json"])
@@ -72,55 +101,56 @@ def reports(command):
 
 
 def say(line):
-    """A line for people, on stderr; it does not tear the progress line."""
+    """Print a line on stderr, without breaking the progress line."""
     _stderr().print(line, markup=False, highlight=False, soft_wrap=True)
 
 
 @contextmanager
-def live_progress(estimator):
-    """On a terminal, a line that follows the steps of this estimator's fit."""
-    with live_line("looking for neighbours") as show:
-        estimator.set_params(callback=show and Progress(show))
-        try:
-            yield
-        finally:
-            estimator.set_params(callback=None)
+def errors_about(path):
+    """Put the name of a file before the message of an error in its data."""
+    try:
+        yield
+    except ValueError as error:
+        if type(error) is not ValueError or str(path) in str(error):
+            raise
+        raise ValueError(f"{path}: {error}") from error
 
 
 @contextmanager
-def live_line(words):
-    """On a terminal, a line to follow what happens: the function that changes it, else None."""
+def live_line(text):
+    """Show a line on a terminal; yield the function that changes it, or None without terminal."""
     if not _stderr().is_terminal:
         yield None
         return
-    with _stderr().status(words) as status:
+    with _stderr().status(text) as status:
         yield status.update
 
 
-def _code_of(error):
-    """How an error ends the program; None if it is a fault of the program itself."""
-    from .._parameters import InvalidParameterError
-    from ..core import CertificateError, NumericalError
-
-    table = {
-        KeyboardInterrupt: ExitCode.INTERRUPTED,
-        MissingExtraError: ExitCode.USAGE,
-        # these two are kinds of ValueError, so they come before it
-        InvalidParameterError: ExitCode.USAGE,
-        CertificateError: ExitCode.NOT_CERTIFIED,
-        BrokenPipeError: None,
-        (ValueError, TypeError, OSError, MemoryError, NumericalError): ExitCode.BAD_DATA,
-    }
-    return next((code for kinds, code in table.items() if isinstance(error, kinds)), None)
+@contextmanager
+def live_progress(text, describe):
+    """Yield a callback that shows `describe(step)` on a terminal, or None without terminal."""
+    with live_line(text) as show:
+        yield show and Progress(show, describe)
 
 
-def _is_ctrl_c(error):
-    return isinstance(error, KeyboardInterrupt)
+class Progress:
+    """Callback of a solver that shows one line of text, updated with the steps."""
+
+    def __init__(self, show, describe):
+        self.show, self.describe = show, describe
+        self.count, self.began, self.shown = 0, perf_counter(), -PAUSE
+
+    def __call__(self, step):
+        self.count += 1
+        seconds = perf_counter() - self.began
+        if seconds - self.shown >= PAUSE:
+            self.shown = seconds
+            self.show(f"step {self.count}   {self.describe(step)}   {seconds:.1f} s")
 
 
 @contextmanager
 def _plain_warnings():
-    """Show each warning as one line, without the code that gave it."""
+    """Show each warning as one line, without the code that raised it."""
 
     def show(message, category, *where, **more):
         say(f"warning: {message}")

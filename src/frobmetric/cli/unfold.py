@@ -1,194 +1,263 @@
-"""The command `unfold`: people's own samples, laid out in few dimensions."""
+"""The command unfold: an embedding of samples with a proof and a figure."""
 
 from __future__ import annotations
 
-from enum import StrEnum
-from pathlib import Path
-from typing import Annotated
+from dataclasses import asdict, dataclass
+from math import isfinite
+from time import perf_counter
 
+import numpy as np
+
+from .._atomic import replacing, target_file
 from .._extras import require
-from . import options
-from .terminal import reports
+from ..io.matrices import SUFFIXES, LabelledMatrix, read_matrix
+from ..io.tables import Table, check_suffix, read_table, write_table
+from ..manifold import MaximumVarianceUnfolding, neighborhood_quality
+from ..plotting import EmbeddingDisplay, SpectrumDisplay
+from ..plotting.style import plane, plane_size
+from .fit import labels_name
+from .options import command
+from .terminal import ExitCode, Report, errors_about, exit_codes, live_progress, say
 
 typer = require("typer", "cli")
+app = typer.Typer()
 
-CODES = options.exit_codes(
+CODES = exit_codes(
     "done; the embedding is certified to --tol",
     "not certified to --tol; the embedding is written all the same",
     "the embedding of that moment is written first",
 )
+FIGURES = (".png", ".pdf", ".svg")
+#: Inches: width of the spectrum, and least height of the figure.
+SPECTRUM_WIDTH, LEAST_HEIGHT = 4.0, 3.4
+#: Largest number of samples on which the quality is computed; of more, this many are drawn.
+MANY = 5000
+#: Number of axes whose share of the variance is printed.
+N_AXES = 5
 
 
-class Kept(StrEnum):
-    """The `constraints` of the estimator."""
+@dataclass(frozen=True)
+class Samples:
+    """Features or distances, and the column that is copied beside the embedding."""
 
-    at_most = "at_most"
-    equal = "equal"
-
-
-class Method(StrEnum):
-    """The `solver` of the estimator."""
-
-    auto = "auto"
-    lowrank = "lowrank"
-    dual = "dual"
+    X: np.ndarray
+    labels: np.ndarray | None = None
+    labels_name: str = "label"
+    color: np.ndarray | None = None
 
 
-Output = Annotated[
-    Path,
-    typer.Option(
-        "-o",
-        "--output",
-        show_default=False,
-        help=f"The embedding: a {options.FORMATS} file with the columns y1, y2, ...",
-    ),
-]
-Target = Annotated[
-    str | None,
-    typer.Option(
-        "--target",
-        "-t",
-        "--color",
-        show_default=False,
-        help="Column that is no feature, but is copied and colours the plot: its name, or "
-        "its number (from 0; -1 is the last). An npz file with X and y needs none.",
-    ),
-]
-Components = Annotated[
-    int, typer.Option("--components", "-d", min=1, help="Dimensions of the embedding.")
-]
-Neighbors = Annotated[
-    int,
-    typer.Option(
-        "--neighbors", "-k", min=1, help="Nearest of each sample to which no distance may grow."
-    ),
-]
-Sigma = Annotated[
-    float | None,
-    typer.Option(
-        "--sigma",
-        callback=options.positive,
-        show_default=False,
-        help="Take |Gram matrix|^2 / (2 sigma) off the variance, which is to be as large "
-        "as possible; nothing if not given.",
-    ),
-]
-Constraints = Annotated[
-    Kept,
-    typer.Option(
-        "--constraints",
-        help="Neighbours may come closer (at_most), or keep their distance (equal).",
-    ),
-]
-HowToSolve = Annotated[
-    Method,
-    typer.Option(
-        "--solver",
-        help="By coordinates (lowrank) or by the whole Gram matrix (dual), which a small "
-        "--sigma may need.",
-    ),
-]
-Tol = Annotated[
-    float, typer.Option("--tol", callback=options.positive, help="Relative gap to reach.")
-]
-MaxIter = Annotated[int, typer.Option("--max-iter", min=1, help="Largest number of steps.")]
-Landmarks = Annotated[
-    int | None,
-    typer.Option(
-        "--landmarks",
-        min=3,
-        show_default=False,
-        help="Unfold so many samples only, drawn at random, and place the others between "
-        "them: for very large data.",
-    ),
-]
-Metric = Annotated[
-    str,
-    typer.Option(
-        "--metric",
-        help="A metric of scikit-learn; or precomputed: the file is a square matrix of "
-        "distances, in csv with names or without.",
-    ),
-]
-ExtraEdges = Annotated[
-    bool,
-    typer.Option(
-        "--extra-edges", help="Also keep the distances between the neighbours of a common sample."
-    ),
-]
-Separate = Annotated[
-    bool,
-    typer.Option(
-        "--separate",
-        help="Where neighbours do not connect all samples: unfold each part alone, and "
-        "lay them side by side along y1.",
-    ),
-]
-Quality = Annotated[
-    bool, typer.Option("--quality", help="Tell how many of the nearest stay the nearest.")
-]
-Plot = Annotated[
-    bool,
-    typer.Option(
-        "--plot", help="Draw embedding and spectrum, in a png file with the name of the output."
-    ),
-]
-PlotFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--plot-file", show_default=False, help="Draw them in this png, pdf or svg file instead."
-    ),
-]
-Seed = Annotated[
-    int, typer.Option("--seed", "--random-state", min=0, help="Of the draw of landmarks.")
-]
-
-
-@reports
+@command(
+    app,
+    MaximumVarianceUnfolding,
+    without=("verbose",),
+    defaults={"random_state": 0},  # so that two runs agree
+    codes=CODES,
+)
 def unfold(
-    data: options.Data,
-    output: Output,
-    target: Target = None,
-    n_components: Components = 2,
-    n_neighbors: Neighbors = 6,
-    sigma: Sigma = None,
-    constraints: Constraints = Kept.at_most,
-    solver: HowToSolve = Method.auto,
-    tol: Tol = 1e-5,
-    max_iter: MaxIter = 1000,
-    landmarks: Landmarks = None,
-    metric: Metric = "euclidean",
-    extra_edges: ExtraEdges = False,
-    separate: Separate = False,
-    quality: Quality = False,
-    plot: Plot = False,
-    plot_file: PlotFile = None,
-    header: options.Header = True,
-    seed: Seed = 0,
-    as_json: options.Json = False,
+    data, parameters, *, output, target=None, quality=False, plot=False, plot_file=None, header=True
 ):
     """Unfold samples into few dimensions.
 
     Finds the embedding of largest variance in which no neighbours move apart (maximum variance
     unfolding), and proves how close to the largest it is.
-    """
-    from .unfold_actions import unfold_file
 
-    parameters = {
-        "n_components": n_components,
-        "n_neighbors": n_neighbors,
-        "sigma": sigma,
-        "constraints": constraints.value,
-        "solver": solver.value,
-        "tol": tol,
-        "max_iter": max_iter,
-        "n_landmarks": landmarks,
-        "random_state": seed,
-        "metric": metric,
-        "extra_edges": extra_edges,
-        "on_disconnected": "separate" if separate else "connect",
-    }
+    Parameters
+    ----------
+    data : path
+        Samples: a csv, tsv, parquet, npy or npz file. With --metric precomputed a square matrix of
+        distances, in csv with names or without.
+    output : path
+        The embedding: a csv, tsv, parquet, npy or npz file with the columns y1, y2, ...
+    target : str
+        Column that is no feature, but is copied and colours the plot: its name, or its number (from
+        0; -1 is the last). An npz file with X and y needs none.
+    quality : bool
+        Measure how many of the nearest neighbours are preserved.
+    plot : bool
+        Draw embedding and spectrum, in a png file with the name of the output.
+    plot_file : path
+        Draw them in this png, pdf or svg file instead.
+    """
     figure = plot_file or (output.with_suffix(".png") if plot and output.name else None)
-    return unfold_file(
-        data, output, parameters, target=target, header=header, quality=quality, figure=figure
+    _check_paths(data, output, figure)
+    samples = _read(data, target, header, parameters["metric"])
+    estimator, began = MaximumVarianceUnfolding(**parameters), perf_counter()
+    with errors_about(data):
+        is_interrupted = not _fit(estimator, samples.X)
+    facts = _facts(estimator) | {"seconds": perf_counter() - began, "output": str(output)}
+    names = [f"y{j + 1}" for j in range(parameters["n_components"])]
+    name = "label" if samples.labels_name in names else samples.labels_name
+    write_table(output, Table(estimator.embedding_, samples.labels, names), labels_name=name)
+    facts |= {"quality": None, "figure": None}
+    try:
+        if quality:
+            facts["quality"] = _measure_quality(estimator, samples.X)
+        if figure is not None:
+            _draw(estimator, samples, figure, data.name)
+            facts["figure"] = str(figure)
+    except KeyboardInterrupt:  # the files that are written stay
+        is_interrupted = True
+    return _report(estimator, facts, is_interrupted)
+
+
+def _check_paths(path, output, figure):
+    """Check before a long fit that all files can be written."""
+    check_suffix(output)
+    if output.resolve() == path.resolve():
+        raise typer.BadParameter(
+            f"{output} holds the data; give the embedding another name", param_hint="--output"
+        )
+    target_file(output)
+    if figure is not None:
+        check_suffix(figure, FIGURES)
+        target_file(figure)
+        require("matplotlib", "plot")
+
+
+def _read(path, target, header, metric):
+    is_matrix = metric == "precomputed"
+    if is_matrix and target is None and path.suffix.lower() in SUFFIXES:
+        matrix = read_matrix(path)
+        names = None if matrix.names is None else np.array(matrix.names)
+        samples = Samples(matrix.values, names, matrix.corner or "name")
+    else:
+        table = read_table(path, target, header=header)
+        samples = Samples(table.X, table.y, labels_name(target), color=table.y)
+        matrix = LabelledMatrix(table.X, path)
+    n_rows, n_columns = samples.X.shape
+    if is_matrix and n_rows != n_columns:
+        raise ValueError(
+            f"{path} has {n_rows} rows and {n_columns} columns of numbers; with --metric "
+            "precomputed they are distances, so expected as many columns as rows"
+        )
+    if is_matrix:
+        matrix.require_symmetric()
+    if n_rows < 2:
+        raise ValueError(f"{path} has one sample; expected several, to unfold them")
+    return samples
+
+
+def _fit(estimator, X):
+    """Fit, and return whether the fit was completed; Ctrl-C keeps the best embedding."""
+
+    def describe(step):
+        bound = f"   at most {step.dual:.6g}" if isfinite(step.dual) else ""
+        return f"value {step.primal:.6g}{bound}   rank {step.rank}"
+
+    try:
+        with live_progress("searching for neighbours", describe) as callback:
+            estimator.set_params(callback=callback).fit(X)
+    except KeyboardInterrupt:
+        if not hasattr(estimator, "embedding_"):
+            raise
+        return False
+    return True
+
+
+def _measure_quality(estimator, X):
+    """Return how much of the neighbourhoods is preserved."""
+    n, k = len(X), estimator.n_neighbors
+    rows = MANY if n > MANY else None
+    result = neighborhood_quality(
+        X,
+        estimator.embedding_,
+        metric=estimator.metric,
+        n_rows=rows,
+        random_state=estimator.random_state,
     )
+    share = float(result.q_nx[k - 1])
+    return {"r_nx_area": result.area, "q_nx": share, "K": k, "n_judged": rows or n}
+
+
+def _draw(estimator, samples, path, name):
+    """Draw the embedding beside its spectrum."""
+    require("matplotlib", "plot").use("agg")
+    width, height = plane_size(plane(estimator.embedding_))
+    figure = require("matplotlib.figure", "plot").Figure(
+        figsize=(width + SPECTRUM_WIDTH, max(height, LEAST_HEIGHT)), layout="constrained"
+    )
+    left, right = figure.subplots(1, 2, width_ratios=(width, SPECTRUM_WIDTH))
+    values = estimator.eigenvalues_
+    values = np.pad(values, (0, max(0, N_AXES - len(values))))  # shows that there are no more
+    EmbeddingDisplay.from_estimator(
+        estimator,
+        color=samples.color,
+        color_name=samples.labels_name,
+        ax=left,
+        title=f"{name}: {len(samples.X)} samples unfolded",
+    )
+    SpectrumDisplay.from_eigenvalues(values, n_components=estimator.n_components, ax=right)
+    left.ticklabel_format(scilimits=(-3, 4))  # longer numbers would overlap
+    right.get_legend().set_loc("center right")
+    for ax in (left, right):
+        ax.title.set_fontsize("medium")
+    with replacing(path) as file:
+        figure.savefig(file, dpi=150, format=path.suffix[1:].lower())
+
+
+def _facts(estimator):
+    """Return the results of a fit for JSON, which has no infinity."""
+    certificate = asdict(estimator.certificate_)
+    eigenvalues, graph = estimator.eigenvalues_, estimator.graph_
+    error = max(certificate["relative_gap"], certificate["violation"])
+    return {
+        "status": estimator.status_,
+        "certified": bool(error <= estimator.tol),
+        "certificate": {name: x if isfinite(x) else None for name, x in certificate.items()},
+        "tol": estimator.tol,
+        "n_samples": len(estimator.embedding_),
+        "n_points": graph.n_points,
+        "n_edges": len(graph.edges),
+        "n_parts": int(estimator.component_labels_.max()) + 1,
+        "n_landmarks": estimator.n_landmarks if estimator.dual_coef_ is None else None,
+        "rank": len(eigenvalues),
+        "shares": (eigenvalues / eigenvalues.sum()).tolist(),
+        "n_iter": estimator.n_iter_,
+    }
+
+
+def _report(estimator, facts, is_interrupted):
+    code = ExitCode.CERTIFIED if facts["certified"] else ExitCode.NOT_CERTIFIED
+    if is_interrupted:
+        moment = " of that moment" if facts["status"] == "interrupted" else ""
+        say(f"interrupted; the embedding{moment} is in {facts['output']}")
+        code = ExitCode.INTERRUPTED
+    return Report(code, "\n".join(_lines(facts, estimator.sigma)), facts)
+
+
+def _lines(facts, sigma):
+    parts = f", in {facts['n_parts']} separate parts" if facts["n_parts"] > 1 else ""
+    yield (
+        f"samples  {facts['n_samples']}, {facts['n_points']} distinct points, "
+        f"{facts['n_edges']} edges{parts}"
+    )
+    verdict = "certified" if facts["certified"] else "NOT certified"
+    yield f"proof    {_describe_proof(facts, 'variance' if sigma is None else 'objective')}"
+    ended = f"after {facts['n_iter']} steps, {facts['seconds']:.1f} s"
+    yield f"         {verdict} to tol {facts['tol']:g} {ended}"
+    shares = ", ".join(f"{share:.1%}" for share in facts["shares"][:N_AXES])
+    more = ", ..." if facts["rank"] > N_AXES else ""
+    yield f"rank     {facts['rank']}; of the variance each axis has {shares}{more}"
+    if quality := facts["quality"]:
+        n_judged = quality["n_judged"]
+        drawn = "" if n_judged == facts["n_samples"] else f" ({n_judged} samples judged)"
+        yield (
+            f"quality  R_NX area {quality['r_nx_area']:.3f}, Q_NX {quality['q_nx']:.3f} "
+            f"at K = {quality['K']} neighbours{drawn}"
+        )
+    yield f"written  {' and '.join(filter(None, (facts['output'], facts['figure'])))}"
+
+
+def _describe_proof(facts, objective):
+    """Return the certificate as a sentence."""
+    proof, n_landmarks = facts["certificate"], facts["n_landmarks"]
+    of = f" of the {n_landmarks} landmarks" if n_landmarks else ""
+    if proof["dual"] is None:
+        return f"largest {objective}{of} at least {proof['primal']:.6g}, no upper bound yet"
+    if proof["violation"]:
+        return (
+            f"largest {objective}{of} at most {proof['dual']:.6g}; this one has "
+            f"{proof['primal']:.6g} and misses a squared distance by {proof['violation']:.1e} of it"
+        )
+    ends = f"[{proof['primal']:.6g}, {proof['dual']:.6g}]"
+    return f"largest {objective}{of} in {ends}, gap {proof['relative_gap']:.1e}"

@@ -175,7 +175,7 @@ def as_index(tuples, widths=(3, 4), name="tuples"):
 
 
 def as_signs(y, n, name="y", meaning="the first distance is smaller"):
-    """Y as +1, which means that, and -1; all +1 if it is None."""
+    """y as +1, which means that, and -1; all +1 if it is None."""
     if y is None:
         return np.ones(n, dtype=np.intp)
     y = as_column(y, n, name)

@@ -1,1 +1,1 @@
-"""Files: models, tables, matrices."""
+"""Files: models, tables of samples and symmetric matrices."""

@@ -1,59 +1,63 @@
-"""Symmetric matrices in files, with or without labels: read and written; the suffix says how."""
+"""Symmetric matrices in csv, tsv and npy files, with or without labels."""
 
 from __future__ import annotations
 
-import csv
-import io
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 from .._atomic import replacing
-from .columns import MISSING
-from .tables import check_file
+from .._checks import ASYMMETRY
+from .tables import (
+    DELIMITERS,
+    MISSING,
+    check_file,
+    check_suffix,
+    csv_records,
+    load_numpy,
+    write_csv,
+)
 
-DELIMITERS = {".csv": ",", ".tsv": "\t"}
 SUFFIXES = (*DELIMITERS, ".npy")
 
 
 @dataclass(frozen=True)
 class LabelledMatrix:
-    """A matrix from a file.
+    """A square matrix from a file.
 
     Attributes
     ----------
     values : ndarray of shape (n, n)
-        NaN where the file has nothing.
+        NaN where the file has no number.
     path : Path
     names : list of str or None
     corner : str or None
-        What stands above the names of the rows; None if only columns, or only rows, have names.
-    is_headed : bool
-        Whether the columns have names; if not, but `names` are there, the rows have.
+        The cell above the row names; None if only columns, or only rows, have names.
+    has_header : bool
+        Whether the columns have names; if not, but `names` is given, the rows have.
     """
 
     values: np.ndarray
     path: Path
     names: list[str] | None = None
     corner: str | None = None
-    is_headed: bool = False
+    has_header: bool = False
 
     def place(self, i, j):
-        """The words for an entry."""
+        """Return a description of the entry (i, j) for messages."""
         if self.names is None:
             return f"row {i}, column {j} (the first is 0)"
         return f"row {self.names[i]!r}, column {self.names[j]!r}"
 
     def index(self, word):
-        """The number of a variable from its name or its number; None if there is none."""
+        """Return the number of a variable given by name or number; None if there is none."""
         if self.names is not None and word in self.names:
             return self.names.index(word)
-        number = int(word) if word.isdecimal() else len(self.values)
-        return number if number < len(self.values) else None
+        return int(word) if word.isdecimal() and int(word) < len(self.values) else None
 
-    def like(self, other):
-        """In the order of the other matrix, if both have names."""
+    def in_order_of(self, other):
+        """Return the matrix with its rows and columns in the order of another one's names."""
         if self.values.shape != other.values.shape:
             raise ValueError(
                 f"{self.path} has {len(self.values)} rows and {other.path} {len(other.values)}; "
@@ -64,25 +68,52 @@ class LabelledMatrix:
         order = name_order(self.path, self.names, other)
         return replace(self, values=self.values[np.ix_(order, order)], names=other.names)
 
+    def require_known(self, hint="", is_free=None):
+        """Return the matrix; raise ValueError if an entry is missing that is not free."""
+        missing = np.isnan(self.values)
+        missing = np.argwhere(missing if is_free is None else missing & ~is_free)
+        if len(missing):
+            raise ValueError(
+                f"{self.path}, {self.place(*missing[0])}: the value is missing; fill it in{hint}"
+            )
+        return self
+
+    def require_symmetric(self, hint="", is_free=None):
+        """Return the matrix; raise ValueError if it is not symmetric or an entry is missing."""
+        G = self.require_known(hint, is_free).values
+        difference = np.nan_to_num(np.abs(G - G.T))
+        if difference.max() > ASYMMETRY * np.nanmax(np.abs(G), initial=0.0):
+            i, j = np.unravel_index(int(difference.argmax()), G.shape)
+            raise ValueError(
+                f"{self.path} is not symmetric: {G[i, j]:.10g} at {self.place(i, j)} and "
+                f"{G[j, i]:.10g} at its mirror; correct one, or average the matrix and its "
+                "transpose"
+            )
+        return self
+
 
 def name_order(path, names, matrix):
-    """Where each name of the matrix stands among others, which must be the same ones."""
-    strange = (f"{name!r} is not in {matrix.path}" for name in names if name not in matrix.names)
+    """Return the position of each name of the matrix among other names, which must be the same."""
+    unknown = (f"{name!r} is not in {matrix.path}" for name in names if name not in matrix.names)
     counts = ((name, names.count(name)) for name in matrix.names)
     uneven = (f"{name!r} is there {count} times" for name, count in counts if count != 1)
-    wrong = next(strange, None) or next(uneven, None)
-    if wrong:
-        raise ValueError(f"{path}: {wrong}; both files must have the same names")
+    mistake = next(unknown, None) or next(uneven, None)
+    if mistake:
+        raise ValueError(f"{path}: {mistake}; both files must have the same names")
     return [names.index(name) for name in matrix.names]
 
 
 def read_matrix(path):
-    """The square matrix of a csv, tsv or npy file; of an entry and its mirror one is enough.
+    """Read a square matrix from a csv, tsv or npy file; one triangle is enough.
+
+    Returns
+    -------
+    LabelledMatrix
 
     Raises
     ------
     FileNotFoundError, ValueError
-        Saying what is wrong and where.
+        The message names the file and the place of the first mistake.
     """
     matrix = _from_array(path) if path.suffix.lower() == ".npy" else _from_cells(path)
     values = np.where(np.isnan(matrix.values), matrix.values.T, matrix.values)
@@ -92,80 +123,65 @@ def read_matrix(path):
     return replace(matrix, values=values)
 
 
-def write_matrix(path, values, like):
-    """Write a matrix with the labels of another one, if the format has a place for them."""
+def write_matrix(path, values, labels_of):
+    """Write a matrix with the labels of another one, if the format can hold them."""
     with replacing(path) as file:
         if path.suffix.lower() == ".npy":
             np.save(file, values, allow_pickle=False)
             return
-        text = io.TextIOWrapper(file, encoding="utf-8", newline="")
-        rows = csv.writer(text, delimiter=DELIMITERS[path.suffix.lower()], lineterminator="\n")
-        if like.is_headed:
-            rows.writerow([*([] if like.corner is None else [like.corner]), *like.names])
-        sides = like.names if like.corner is not None or not like.is_headed else None
-        for i, row in enumerate(values.tolist()):
-            rows.writerow([*([sides[i]] if sides else []), *row])
-        text.detach()  # closing it would close the file
-
-
-def check_matrix_suffix(path, verb):
-    """Raise ValueError unless matrices are read from and written to such files."""
-    if path.suffix.lower() not in SUFFIXES:
-        raise ValueError(f"cannot {verb} {path}: expected one of {', '.join(SUFFIXES)}")
+        rows, names = values.tolist(), labels_of.names
+        if names and (labels_of.corner is not None or not labels_of.has_header):
+            rows = [[name, *row] for name, row in zip(names, rows, strict=True)]
+        if labels_of.has_header:
+            corner = [] if labels_of.corner is None else [labels_of.corner]
+            rows = [[*corner, *names], *rows]
+        write_csv(file, rows, DELIMITERS[path.suffix.lower()])
 
 
 def read_array(path):
-    """What a npy file holds, as floats."""
+    """Read the array of a npy file as floats."""
     check_file(path)
-    try:
-        array = np.load(path, allow_pickle=False)
-        if array.dtype.kind not in "biuf":
-            raise ValueError(f"it holds {array.dtype}; expected real numbers")
-    except (ValueError, OSError, EOFError, AttributeError) as error:  # a npz file has no dtype
-        raise ValueError(f"{path} cannot be read as a npy file of numbers ({error})") from error
+    array = load_numpy(path)
+    if not isinstance(array, np.ndarray) or array.dtype.kind not in "biuf":
+        held = getattr(array, "dtype", "several arrays")
+        raise ValueError(f"{path} cannot be read as a matrix: it holds {held}; expected numbers")
     return array.astype(float)
 
 
 def read_cells(path):
-    """The cells of a csv or tsv file as texts, with the number of each line; all equally long."""
-    check_matrix_suffix(path, "read")
+    """Read the cells of a csv or tsv file as texts, with line numbers; all lines equally long."""
+    check_suffix(path, SUFFIXES, "read")
     check_file(path)
-    try:
-        with open(path, newline="", encoding="utf-8-sig") as file:
-            first = file.readline()
-            file.seek(0)
-            rows = csv.reader(file, delimiter=max(",;\t", key=first.count))
-            cells = [(rows.line_num, [cell.strip() for cell in row]) for row in rows if any(row)]
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise ValueError(f"{path} is not a csv file in UTF-8 ({error})") from error
-    if not cells:
+    records = [(line, [cell.strip() for cell in row]) for line, row in csv_records(path)]
+    records = [(line, row) for line, row in records if any(row)]
+    if not records:
         raise ValueError(f"{path} has only blank lines; expected numbers")
-    width = len(cells[0][1])
-    for line, row in cells:
+    width = len(records[0][1])
+    for line, row in records:
         if len(row) != width:
             raise ValueError(f"{path}, line {line} has {len(row)} fields; the first has {width}")
-    return cells
+    return records
 
 
-def number(text):
-    """The number that a text says, NaN if it says that there is none; None if it is no number."""
+def as_number(text):
+    """Convert a text to a number, NaN for a missing one; None if it is no number."""
     if text.lower() in MISSING:
         return np.nan
     try:
-        return None if "_" in text else float(text)
+        return None if "_" in text else float(text)  # float() reads 1_2 as 12
     except ValueError:
         return None
 
 
-def numbers(path, line, cells):
-    """The numbers of a line; an error names the first that is none."""
-    found = [number(cell) for cell in cells]
-    if None in found:
-        k = found.index(None)
+def as_numbers(path, line, cells):
+    """Convert the cells of a line to numbers; an error names the first that is none."""
+    numbers = [as_number(cell) for cell in cells]
+    if None in numbers:
+        k = numbers.index(None)
         raise ValueError(
             f"{path}, line {line}, number {k + 1}: {cells[k]!r} is text; expected a number"
         )
-    return found
+    return numbers
 
 
 def _from_array(path):
@@ -176,43 +192,37 @@ def _from_array(path):
 
 
 def _from_cells(path):
-    cells = read_cells(path)
-    lines, rows = zip(*cells, strict=True)
-    is_headed, is_sided = _labels(path, rows)
-    sides = [row[0] for row in rows[is_headed:]] if is_sided else None
-    names = list(rows[0][is_sided:]) if is_headed else sides
-    if sides is not None and names != sides:
-        k = next(k for k, pair in enumerate(zip(names, sides, strict=True)) if len(set(pair)) > 1)
+    lines, rows = zip(*read_cells(path), strict=True)
+    has_header, has_row_names = _find_labels(path, rows)
+    row_names = [row[0] for row in rows[has_header:]] if has_row_names else None
+    names = list(rows[0][has_row_names:]) if has_header else row_names
+    if row_names is not None and names != row_names:
+        k = next(k for k, name in enumerate(names) if name != row_names[k])
         raise ValueError(
-            f"{path}: column {k + 1} is named {names[k]!r} and row {k + 1} {sides[k]!r}; expected "
-            "the same names in the same order"
+            f"{path}: column {k + 1} is named {names[k]!r} and row {k + 1} {row_names[k]!r}; "
+            "expected the same names in the same order"
         )
     if names is not None and len(set(names)) < len(names):
         double = next(name for name in names if names.count(name) > 1)
         raise ValueError(f"{path}: the name {double!r} is there twice; names must differ")
-    body = zip(lines[is_headed:], rows[is_headed:], strict=True)
-    values = np.array([numbers(path, line, row[is_sided:]) for line, row in body])
-    corner = rows[0][0] if is_headed and is_sided else None
-    return LabelledMatrix(values, path, names, corner, is_headed)
+    body = zip(lines[has_header:], rows[has_header:], strict=True)
+    values = np.array([as_numbers(path, line, row[has_row_names:]) for line, row in body])
+    corner = rows[0][0] if has_header and has_row_names else None
+    return LabelledMatrix(values, path, names, corner, has_header)
 
 
-def _labels(path, rows):
-    """Whether the first line, and the first column, hold labels: the rest must be square."""
+def _find_labels(path, rows):
+    """Return whether the first line, and the first column, hold labels; the rest is square."""
     n_rows, n_columns = len(rows), len(rows[0])
     if n_rows == n_columns:
-        corner = number(rows[0][0]) if rows[0][0] else None
+        corner = as_number(rows[0][0]) if rows[0][0] else None
         return (corner is None and n_rows > 1,) * 2
     extra = n_rows - n_columns
     labels = rows[0] if extra == 1 else [row[0] for row in rows]
-    if abs(extra) > 1 or not _are_labels(labels):
+    counting = ([str(k + start) for k in range(len(labels))] for start in (0, 1))
+    are_labels = all(as_number(text) is None for text in labels) or list(labels) in counting
+    if abs(extra) > 1 or not are_labels:
         raise ValueError(
             f"{path} has {n_rows} rows and {n_columns} columns; expected a square matrix"
         )
     return extra == 1, extra == -1
-
-
-def _are_labels(texts):
-    """Texts, or numbers that count."""
-    if not any(number(text) is not None for text in texts):
-        return True
-    return list(texts) in ([str(k + start) for k in range(len(texts))] for start in (0, 1))

@@ -1,4 +1,4 @@
-"""Whether what a model file holds belongs together."""
+"""Checks of models: the parts of a file must match, and certificates must agree."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import numpy as np
 from ..metric.feature_maps import KERNELS
 from ..metric.sets import parts_of
 
-#: Two machines round differently; certificates of one answer agree to this, relatively.
+#: Largest relative difference of certificates of one answer, computed on two machines.
 AGREEMENT = 1e-6
-#: What every model has, and what some classes have besides.
+#: Fitted attributes that every model has, and further ones of some classes.
 REQUIRED = ("components_", "n_features_in_", "scale_", "rank_", "n_iter_", "n_triplets_", "status_")
 ALSO_REQUIRED = {
     "FrobMetricCV": ("C_", "Cs_", "cv_errors_"),
@@ -19,9 +19,9 @@ ALSO_REQUIRED = {
     "QuadrupletFrobMetric": ("n_contradictions_",),
     "PairFrobMetric": ("n_contradictions_", "threshold_"),
 }
-#: Points of the comparisons that dual variables belong to; 3 of classes that are not named.
+#: Numbers of points in the comparisons of a class; 3 for classes that are not listed.
 SIZES = {"QuadrupletFrobMetric": (4,), "PairFrobMetric": (3, 4)}
-#: What some models have: what it must be, in words, and whether it is.
+#: Attributes of some models: the expected value in words, and the test of it.
 VALUES = {
     "unit_": ("a positive number", lambda v: 0 < v < np.inf),
     "n_directions_": ("at least 1", lambda v: v >= 1),
@@ -35,10 +35,12 @@ VALUES = {
 
 
 def check_model(estimator):
-    """Raise ValueError, saying what is wrong, unless the fitted attributes agree."""
-    for name in REQUIRED + ALSO_REQUIRED.get(type(estimator).__name__, ()):
+    """Raise ValueError unless the fitted attributes of a model match each other."""
+    for name in (*REQUIRED, *ALSO_REQUIRED.get(type(estimator).__name__, ())):
         if not hasattr(estimator, name):
             raise ValueError(f"it lacks {name}")
+    if hasattr(estimator, "partial_fit") and not hasattr(estimator, "unit_"):
+        raise ValueError("it lacks unit_, which updates need")
     n_features = estimator.n_features_in_
     _check_kernel(estimator)
     _check_matrix("components", estimator.components_, _n_columns(estimator))
@@ -59,9 +61,9 @@ def check_model(estimator):
         _check_dual(estimator)
 
 
-def disagreements(claimed, found):
-    """The fields in which two certificates differ by more than rounding."""
-    size = max(abs(found.primal), abs(found.dual))
+def disagreements(claimed, recomputed):
+    """Return the fields in which two certificates differ by more than rounding."""
+    size = max(abs(recomputed.primal), abs(recomputed.dual))
     allowed = {
         "primal": size,
         "dual": size,
@@ -73,16 +75,16 @@ def disagreements(claimed, found):
     wrong = [
         name
         for name, unit in allowed.items()
-        if not abs(getattr(claimed, name) - getattr(found, name)) <= AGREEMENT * unit
+        if not abs(getattr(claimed, name) - getattr(recomputed, name)) <= AGREEMENT * unit
     ]
-    # the bound is a root of the gap: compared before the root, which magnifies rounding
-    if not abs(claimed.distance_bound**2 - found.distance_bound**2) <= 2 * AGREEMENT * size:
+    # squares are compared, because the root of the gap magnifies its rounding error
+    if not abs(claimed.distance_bound**2 - recomputed.distance_bound**2) <= 2 * AGREEMENT * size:
         wrong.append("distance_bound")
     return wrong
 
 
 def check_triplet_arrays(arrays):
-    """Whether `triplets_from_arrays` can rebuild the triplets."""
+    """Raise ValueError unless `triplets_from_arrays` can rebuild the triplets."""
     if parts := parts_of(arrays):
         for part in parts:
             check_triplet_arrays(part)
@@ -97,21 +99,21 @@ def check_triplet_arrays(arrays):
 
 
 def _check_kernel(estimator):
-    """Whether the samples that a kernel compares with are there, and only then."""
+    """Check that the samples of a kernel are present if and only if it needs them."""
     kernel = getattr(estimator, "kernel", "linear")
     if kernel not in KERNELS:
         raise ValueError(f"kernel={kernel!r} is not known; expected one of {KERNELS}")
-    is_of_samples = kernel not in ("linear", "precomputed")
+    needs_samples = kernel not in ("linear", "precomputed")
     for name in ("X_fit_", "gamma_"):
-        if hasattr(estimator, name) != is_of_samples:
-            what = "lacks" if is_of_samples else "has"
+        if hasattr(estimator, name) != needs_samples:
+            what = "lacks" if needs_samples else "has"
             raise ValueError(f"it {what} {name} with kernel={kernel!r}")
-    if is_of_samples:
+    if needs_samples:
         _check_matrix("X_fit", estimator.X_fit_, estimator.n_features_in_)
 
 
 def _n_columns(estimator):
-    """Columns of `components_`: features, or the kernel's values with the training samples."""
+    """Return the number of columns of `components_`: features, or training samples of a kernel."""
     return len(estimator.X_fit_) if hasattr(estimator, "X_fit_") else estimator.n_features_in_
 
 
@@ -130,10 +132,10 @@ def _check_dual(estimator):
             f"of shape {shape}"
         )
     sizes = SIZES.get(type(estimator).__name__, (3,))
-    found = estimator.triplets_.to_array().shape[1]
-    if found not in sizes:
+    size = estimator.triplets_.to_array().shape[1]
+    if size not in sizes:
         raise ValueError(
-            f"it has comparisons of {found} points; those of a {type(estimator).__name__} have "
+            f"it has comparisons of {size} points; those of a {type(estimator).__name__} have "
             + " or ".join(map(str, sizes))
         )
 

@@ -1,9 +1,9 @@
 """Models as safetensors files: numbers and JSON, no pickle; nothing in a file is executed.
 
-Tensors: `components` and `history`; with kept dual variables `dual_coef` and `triplets.<name>`;
-`prior_factor` with a prior by name; `prior_components` after an update; `X_fit` with a kernel of
-samples; one for each parameter that is an array, such as `prior`; for FrobMetricCV `grid` and
-`cv_errors`. All else is in the header, as text: see `_header`.
+A file has the tensors `components` and `history`; `dual_coef` and `triplets.<name>` if the dual
+variables were kept; `prior_factor` with a prior by name; `prior_components` after an update;
+`X_fit` with a kernel of samples; one for each parameter that is an array, such as `prior`; `grid`
+and `cv_errors` for FrobMetricCV. Everything else is text in the header: see `_header`.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from ..metric import (
 from ..metric.sets import triplets_from_arrays
 from .model_checks import check_model, check_triplet_arrays
 
-#: What the header says of itself, and the newest layout that this code reads and writes.
+#: Name of the format, and the newest version of it that this code reads and writes.
 FORMAT, FORMAT_VERSION = "frobmetric", 1
-#: The only classes that a file can name.
+#: Classes that a file can name; no other is ever created.
 CLASSES = {
     kind.__name__: kind
     for kind in (
@@ -47,7 +47,7 @@ CLASSES = {
         TripletFrobMetric,
     )
 }
-#: Fitted attributes that are arrays, and the tensors that hold them.
+#: Fitted attributes that are arrays, and the names of their tensors.
 ARRAYS = {
     "components_": "components",
     "dual_coef_": "dual_coef",
@@ -57,7 +57,7 @@ ARRAYS = {
     "Cs_": "grid",
     "cv_errors_": "cv_errors",
 }
-#: Fitted attributes that are single values, and what makes them of JSON's.
+#: Fitted attributes that are single values, and how to convert them from JSON.
 SCALARS = {
     "n_features_in_": index,
     "scale_": float,
@@ -83,10 +83,10 @@ def save(estimator, path):
     """Write a fitted estimator to a safetensors file, whole or not at all.
 
     The dual variables are written if the fit kept them (`keep_dual=True`), so that `certify` can
-    prove the loaded model again. With an rbf or polynomial kernel the training samples are, which
-    `transform` needs. The callback and the preprocessor are not written: they belong to a run, and
-    load as None. Any other parameter that is neither a plain value nor an array, such as a
-    RandomState, is left at its default, with a warning.
+    prove the loaded model again. With an rbf or polynomial kernel the training samples are
+    written too, because `transform` needs them. The callback and the preprocessor are not written:
+    they belong to a run, and load as None. Any other parameter that is neither a plain value nor
+    an array loads as its default; saving warns of it.
 
     Parameters
     ----------
@@ -99,9 +99,9 @@ def save(estimator, path):
     Raises
     ------
     TypeError
-        If it is of another class, or has a kernel of sparse samples.
+        If the estimator is of another class, or has a kernel of sparse samples.
     ValueError
-        If its parameters were changed after fit and no longer belong to what was learned.
+        If its parameters were changed after `fit` and no longer match the learned metric.
     """
     name = type(estimator).__name__
     if CLASSES.get(name) is not type(estimator):
@@ -132,15 +132,15 @@ def load(path):
     Returns
     -------
     estimator
-        Of the class that was saved; it transforms to the same bits. A learner from tuples has no
-        preprocessor: give it formed tuples, or set one with `set_params`.
+        An estimator of the class that was saved, which transforms to the same bits. A learner
+        from tuples has no preprocessor: give it formed tuples, or set one with `set_params`.
 
     Raises
     ------
     FileNotFoundError
         If there is no such file.
     ValueError
-        If it is no model of frobmetric, of a newer format, or damaged.
+        If the file is no model of frobmetric, has a newer format, or is damaged.
     """
     tensors, header = _read(Path(path))
     _check_format(path, header)
@@ -153,7 +153,7 @@ def load(path):
 
 
 def _check_unchanged(estimator):
-    """What could not be loaded again is not written."""
+    """Raise ValueError if the model could not be loaded again."""
     try:
         check_model(estimator)
     except ValueError as error:
@@ -178,7 +178,7 @@ def _fitted_tensors(estimator):
 
 
 def _parameters(estimator):
-    """The parameters as JSON values, and apart those that are arrays."""
+    """Return the parameters as JSON values, and separately those that are arrays."""
     parameters, arrays, lost = {}, {}, []
     for name, value in estimator.get_params(deep=False).items():
         if name in NOT_SAVED:
@@ -223,14 +223,15 @@ def _header(estimator, parameters, tensors):
 
 
 def _read(path):
-    """The tensors and the header of a safetensors file."""
+    """Return the tensors and the header of a safetensors file."""
     safetensors = require("safetensors", "cli")
     if not path.is_file():
-        what = "is not a file" if path.exists() else "does not exist"
-        raise FileNotFoundError(f"{path} {what}; expected a model saved by frobmetric")
+        problem = "is not a file" if path.exists() else "does not exist"
+        raise FileNotFoundError(f"{path} {problem}; expected a model saved by frobmetric")
     try:
         with safetensors.safe_open(path, framework="np") as file:
-            return {key: file.get_tensor(key) for key in file.keys()}, file.metadata() or {}
+            keys, header = file.keys(), file.metadata() or {}
+            return {key: file.get_tensor(key) for key in keys}, header
     except (safetensors.SafetensorError, TypeError, AttributeError) as error:
         raise ValueError(f"{path} is not a whole safetensors file ({error})") from error
 
@@ -251,7 +252,7 @@ def _check_format(path, header):
 
 def _rebuild(tensors, header):
     orders = json.loads(header["tensors"])
-    # copied: what the library hands out need be neither aligned nor writable
+    # copied, because the arrays of safetensors may be neither aligned nor writable
     tensors = {key: np.array(tensors[key], order=order) for key, order in orders.items()}
 
     def part(name):
@@ -268,8 +269,6 @@ def _rebuild(tensors, header):
         estimator.feature_names_in_ = np.array(names, dtype=object)
     _restore_arrays(estimator, tensors)
     check_model(estimator)
-    if hasattr(estimator, "partial_fit") and not hasattr(estimator, "unit_"):
-        estimator.unit_ = estimator.scale_  # in older files an update had its own unit
     return estimator if part("output") is None else estimator.set_output(transform=part("output"))
 
 
@@ -289,7 +288,7 @@ def _restore_arrays(estimator, tensors):
 
 
 def _to_json(value):
-    """Plain values with infinities and NaN spelt out, which JSON does not have."""
+    """Convert to plain JSON values; infinities and NaN, which JSON lacks, become objects."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float) and not math.isfinite(value):

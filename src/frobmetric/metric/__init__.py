@@ -1,7 +1,6 @@
 """Labels and comparisons become a metric."""
 
 from .boost.estimator import BoostMetric
-from .boost.problem import p1_from_p2, p2_from_p1
 from .frob import FrobMetric
 from .pair_triplets import triplets_from_pairs
 from .pairs import PairFrobMetric
@@ -18,7 +17,5 @@ __all__ = [
     "TripletFrobMetric",
     "frob_path",
     "mine_triplets",
-    "p1_from_p2",
-    "p2_from_p1",
     "triplets_from_pairs",
 ]

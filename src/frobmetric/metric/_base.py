@@ -1,13 +1,17 @@
-"""What estimators that learn a metric from triplets share: all but the problem and its solver."""
+"""Base of the estimators: transform and distances, checks of the data, storing what was learned."""
 
 from __future__ import annotations
 
 import warnings
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
+from copy import copy
+from dataclasses import dataclass
+from functools import partial
 from numbers import Integral
 
 import numpy as np
 from joblib import effective_n_jobs
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
@@ -17,183 +21,300 @@ from .._parameters import (
     FLAG,
     NONE,
     POSITIVE,
-    SEED,
     WHOLE,
     InvalidParameterError,
-    check_parameters,
     choice,
     integer,
 )
+from ..comparisons.reading import distinct_points, read_tuples
+from ..core import Solution
 from ..solvers import Interrupted
 from ..solvers.monitor import Reporter
-from .coordinates import as_components
-from .mahalanobis import MahalanobisEstimator
+from .coordinates import Coordinates, as_components
+from .feature_maps import FeatureMap
 from .sets import as_triplets, together
 from .triplets import mine_triplets
 
 DTYPES = [np.float64, np.float32]
-#: What the parameters that they share may be.
+#: Rules of the parameters that all estimators have.
 SHARED_RULES = {
-    "n_neighbors": integer(1),
-    "n_impostors": integer(1) | NONE,
     "C": POSITIVE,
     "n_components": integer(1) | choice(["rank"]) | NONE,
-    "n_passes": integer(1),
     "tol": POSITIVE,
     "max_iter": integer(1),
     "keep_dual": FLAG,
     "n_jobs": WHOLE | NONE,
-    "random_state": SEED | NONE,
     "verbose": integer(0) | FLAG,
     "callback": CALLABLE | NONE,
 }
+#: Rules of the parameters of estimators that mine triplets from labels.
+LABEL_RULES = {"n_neighbors": integer(1), "n_impostors": integer(1) | NONE, "n_passes": integer(1)}
+#: Numbers held at a time when distances of pairs are computed.
+BLOCK = 1 << 22
 
 
-class MetricEstimator(MahalanobisEstimator):
-    """Solves for given triplets and stores the answer; one that derives from it has
+class MetricEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """A metric d^2(a, b) = (a - b).T M (a - b) with M = components_.T @ components_.
 
-    `_problem(frame, triplets)`; `_solve(problem, point)`, which starts at a point or None and
-    returns a `Solution`; and `_why_zero(problem)`, the warning of a metric that is zero.
+    With a kernel, a and b stand for the kernel's values with the training samples. An estimator
+    that derives from this class has `fit`, which ends with `_store`. The values below hold for
+    estimators that lack these parameters.
     """
 
-    def _learn(self, frame, triplets, dtype, point=None):
-        """Solve for these triplets and keep the answer, also when interrupted."""
-        self._check_size(frame)
-        problem = self._problem(frame, triplets)
-        try:
-            solution = self._solve(problem, point)
-        except Interrupted as interruption:
-            self._store(interruption.solution, frame, triplets, dtype)
-            raise
-        self._store(solution, frame, triplets, dtype)
-        if self.rank_ == 0 and solution.status == "optimal":
-            warnings.warn(self._why_zero(problem), UserWarning, stacklevel=3)
-        return solution
+    _takes_sparse = True
+    _requires_y = True
+    _size = None  # number of points of a tuple, if the estimator learns from tuples
+    preprocessor = None
+    prior = None
+    pull = 0.0
+    kernel = "linear"
+    gamma = None
+    degree = 3
+    coef0 = 1.0
+    n_directions = None
 
-    def _store(self, solution, frame, triplets, dtype):
-        factor = self._factor(frame, solution.point)
-        self.scale_, self.rank_ = frame.scale, factor.shape[1]
-        sizes = {None: frame.n_rows, "rank": max(1, self.rank_)}
-        size = sizes.get(self.n_components, self.n_components)
-        self.components_ = as_components(factor, size).astype(dtype, copy=False)
-        self.certificate_ = solution.certificate
-        self.status_ = solution.status
-        self.history_ = list(solution.history)
-        self.n_iter_ = solution.n_iter
-        self.n_triplets_ = triplets.n_triplets
-        self._keep("dual_coef_", solution.u if self.keep_dual else None)
-        self._keep("triplets_", triplets if self.keep_dual else None)
+    def transform(self, X):
+        """Map samples to the space where the learned metric is Euclidean: X @ components_.T.
 
-    def _factor(self, frame, point):
-        """A factor of the metric, in features, from the point of a solution."""
-        return frame.in_features(point.factor())
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
 
-    @contextmanager
-    def _intact(self):
-        """Inside, an error leaves the estimator as it was; an interrupted fit keeps its answer."""
-        before = dict(vars(self))
-        try:
-            yield
-        except Interrupted:
-            raise
-        except BaseException:
-            vars(self).clear()
-            vars(self).update(before)
-            raise
+        Returns
+        -------
+        ndarray of shape (n_samples, n_components)
+        """
+        check_is_fitted(self)
+        X = self._check_samples(X)
+        features = self._feature_map(X)
+        mapped = features @ self.components_.T.astype(features.dtype, copy=False)
+        return mapped.astype(X.dtype, copy=False)
 
-    def _keep(self, name, value):
-        """Set an attribute; None removes that of an earlier fit, which was of another metric."""
-        if value is None:
+    def pair_distance(self, pairs):
+        """Return the learned distance of each pair.
+
+        Parameters
+        ----------
+        pairs : array-like of shape (n_pairs, 2, n_features) or (n_pairs, 2)
+            Pairs of points; or pairs of indices, if the estimator has a preprocessor.
+
+        Returns
+        -------
+        ndarray of shape (n_pairs,)
+        """
+        check_is_fitted(self)
+        if self._size is None and self.kernel == "linear":
+            points = np.asarray(pairs)
+            if points.ndim == 3 and points.shape[1:] == (2, self.n_features_in_):
+                return _distance(self.components_, points[:, 0], points[:, 1])
+        pairs = read_tuples(pairs, 2, self.preprocessor, self.n_features_in_)
+        return index_distance(self.components_, self._feature_map(pairs.points), pairs.index)
+
+    def pair_score(self, pairs):
+        """Return the similarity of each pair: minus its learned distance."""
+        return -self.pair_distance(pairs)
+
+    def get_metric(self):
+        """Return the learned distance as a function of two points."""
+        check_is_fitted(self)
+        if self.kernel == "linear":
+            return partial(_distance, self.components_)
+        return partial(_kernel_distance, self._feature_map, self.components_)
+
+    def get_mahalanobis_matrix(self):
+        """Return M = components_.T @ components_, also when truncated."""
+        check_is_fitted(self)
+        return self.components_.T @ self.components_
+
+    @property
+    def _feature_map(self):
+        """Map from samples to the features that `components_` takes."""
+        X_fit, gamma = getattr(self, "X_fit_", None), getattr(self, "gamma_", None)
+        return FeatureMap(self.kernel, X_fit, gamma, self.degree, self.coef0)
+
+    def _check_samples(self, X, **options):
+        """Return samples of the same features as those of the fit."""
+        if self._takes_sparse and self.kernel != "precomputed":
+            options["accept_sparse"] = "csr"
+        return validate_data(self, X, **{"reset": False, "dtype": DTYPES} | options)
+
+    def _on_step(self):
+        """Return the callback of a solver, which also writes lines if `verbose` asks for them."""
+        return Reporter(self.verbose, self.callback) if self.verbose else self.callback
+
+    def _store(self, learned, if_zero, **attributes):
+        """Set all fitted attributes, which is the last step of a fit, and return the estimator.
+
+        After Ctrl-C the best metric so far is stored, and `Interrupted` is raised. A metric that is
+        zero warns with the text `if_zero`. Attributes of an earlier fit that are None now are
+        deleted.
+        """
+        solution = learned.solution
+        attributes |= {
+            "components_": learned.components,
+            "rank_": learned.rank,
+            "scale_": learned.coordinates.scale,
+            "certificate_": solution.certificate,
+            "status_": solution.status,
+            "history_": list(solution.history),
+            "n_iter_": solution.n_iter,
+            "n_triplets_": learned.comparisons.n_triplets,
+            "dual_coef_": solution.u if self.keep_dual else None,
+            "triplets_": learned.comparisons if self.keep_dual else None,
+        }
+        for name, value in attributes.items():
             vars(self).pop(name, None)
-        else:
-            setattr(self, name, value)
-
-    def _check_size(self, frame):
-        if isinstance(self.n_components, Integral) and self.n_components > frame.n_rows:
-            what = "directions kept" if frame.is_compact else "features of X"
-            raise InvalidParameterError(
-                f"n_components={self.n_components} is larger than the {frame.n_rows} {what}"
-            )
+            if value is not None:
+                setattr(self, name, value)
+        if solution.status == "interrupted":
+            raise Interrupted(solution)
+        if self.rank_ == 0 and solution.status == "optimal":
+            warnings.warn(f"the learned metric is zero: {if_zero}", UserWarning, stacklevel=4)
+        return self
 
     def _require_dual(self):
         check_is_fitted(self)
         if not hasattr(self, "dual_coef_"):
             raise ValueError("no dual variables were kept; fit with keep_dual=True")
 
-    def _on_step(self):
-        if not self.verbose:
-            return self.callback
-        return Reporter(self.verbose, self.callback)
+    def __sklearn_is_fitted__(self):
+        return hasattr(self, "components_")
+
+    @property
+    def _n_features_out(self):
+        return self.components_.shape[0]
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = self._requires_y
+        tags.input_tags.three_d_array = self._size is not None
+        tags.input_tags.sparse = self._takes_sparse and self.kernel != "precomputed"
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
 
 
-class TripletEstimator(MetricEstimator):
-    """Mines triplets from labels, or takes given ones, or both.
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """Checked arguments of a fit from labels, from triplets, or from both.
 
-    One that derives from it also has `_frame(X, y)`, the data as the solver sees them.
+    Attributes
+    ----------
+    X : ndarray or CSR matrix of shape (n_samples, n_features)
+    y : ndarray of shape (n_samples,) or None
+    triplets : set of triplets or None
+    attributes : dict
+        Fitted attributes that describe the features.
     """
 
-    def fit(self, X, y=None, *, triplets=None, triplet_weight=None):
-        """Learn the metric from class labels, from triplets, or from both together.
+    X: np.ndarray
+    y: np.ndarray | None
+    triplets: object
+    attributes: dict
+
+    @classmethod
+    def check(cls, metric, X, y, triplets=None, triplet_weight=None, *, reset=True):
+        """Return the checked arguments; the estimator stays as it is.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            `FrobMetric` also takes a sparse matrix, and does not make it dense.
-        y : array-like of shape (n_samples,), optional
-            Class labels.
-        triplets : ndarray of shape (n_triplets, 3) or MinedTriplets, optional
-            Rows (anchor, near, far) of row numbers of X. Beside y, each counts as much as one of
-            the triplets that are found from the labels.
-        triplet_weight : array-like of shape (n_triplets,), optional
-            A weight of 2 is the same as the triplet twice.
-
-        Returns
-        -------
-        self
+        metric : MetricEstimator
+        X, y, triplets, triplet_weight
+            Arguments of `fit`.
+        reset : bool
+            Whether this is a new fit, which may have other features than the last one.
         """
-        with self._intact():
-            X, y = self._validate(X, y, triplets, triplet_weight)
-            with limit_threads(self.n_jobs):
-                self._fit(self._frame(X, y), X, y, triplets, triplet_weight)
-        return self
-
-    def _fit(self, frame, X, y, triplets, triplet_weight):
-        given = None if triplets is None else as_triplets(triplets, X.shape[0], triplet_weight)
-        if y is None:
-            self._learn(frame, given, X.dtype)
-        else:
-            self._learn_from_labels(frame, y, X.dtype, given)
-
-    def _validate(self, X, y, triplets, triplet_weight, reset=True):
-        check_parameters(self, self._rules)
         if triplets is None and triplet_weight is not None:
             raise ValueError("triplet_weight was given without triplets; it weighs their rows")
+        seen = copy(metric)  # scikit-learn stores number and names of the features
         if triplets is not None and y is None:
-            return self._validate_samples(X, reset, ensure_min_samples=3), None
-        X, y = self._validate_samples(X, reset, y=y, ensure_min_samples=2)
-        check_classification_targets(y)
-        return X, y
+            X = seen._check_samples(X, reset=reset, ensure_min_samples=3)
+        else:
+            X, y = seen._check_samples(X, reset=reset, y=y, ensure_min_samples=2)
+            check_classification_targets(y)
+        if triplets is not None:
+            triplets = as_triplets(triplets, X.shape[0], triplet_weight)
+        names = ("n_features_in_", "feature_names_in_")
+        return cls(X, y, triplets, {name: getattr(seen, name, None) for name in names})
 
-    def _validate_samples(self, X, reset, **checks):
-        return validate_data(self, X, reset=reset, dtype=DTYPES, **self._sparse_checks, **checks)
+    def comparisons(self, metric, coordinates, point=None):
+        """Return the given triplets together with those of the labels.
 
-    def _training_data(self, X):
-        """X again, to prove the answer; dual variables must be there."""
-        self._require_dual()
-        return self._validate_samples(X, reset=False)
+        Neighbours are searched in the coordinates, or under the metric `point` of an earlier pass.
+        """
+        if self.y is None:
+            return self.triplets
+        mined = mine_triplets(
+            coordinates.Z if point is None else coordinates.Z @ point.factor(),
+            self.y,
+            n_neighbors=metric.n_neighbors,
+            n_impostors=metric.n_impostors,
+            n_jobs=metric.n_jobs,
+            warn_small=point is None,
+        )
+        return together(mined, self.triplets)
 
-    def _learn_from_labels(self, frame, y, dtype, given):
-        view, point = frame.Z, None
-        for i in range(self.n_passes):
-            mined = mine_triplets(
-                view, y, self.n_neighbors, self.n_impostors, n_jobs=self.n_jobs, warn_small=i == 0
-            )
-            point = self._learn(frame, together(mined, given), dtype, point).point
-            if point.rank == 0:
-                break  # a metric that is zero has no neighbours to find
-            view = frame.Z @ point.factor()
+
+@dataclass(frozen=True, eq=False)
+class LearnedMetric:
+    """Solution of a problem, together with the metric that it gives in features."""
+
+    solution: Solution
+    coordinates: Coordinates
+    comparisons: object
+    components: np.ndarray
+    rank: int
+
+    @classmethod
+    def of(cls, solution, coordinates, comparisons, *, n_components, dtype):
+        """Return the metric of a solution, with as many components as the parameter asks for."""
+        factor = coordinates.to_features(solution.point.factor())
+        rank = factor.shape[1]
+        sizes = {None: coordinates.n_rows, "rank": max(1, rank)}
+        components = as_components(factor, sizes.get(n_components, n_components))
+        return cls(solution, coordinates, comparisons, components.astype(dtype, copy=False), rank)
+
+
+def check_n_components(n_components, coordinates):
+    """Raise `InvalidParameterError` if a metric has not that many components."""
+    if isinstance(n_components, Integral) and n_components > coordinates.n_rows:
+        unit = "directions kept" if coordinates.is_compact else "features of X"
+        raise InvalidParameterError(
+            f"n_components={n_components} is larger than the {coordinates.n_rows} {unit}"
+        )
 
 
 def limit_threads(n_jobs):
-    """At most so many threads inside this context; None limits nothing."""
+    """Return a context with at most this many threads; None sets no limit."""
     return nullcontext() if n_jobs is None else threadpool_limits(effective_n_jobs(n_jobs))
+
+
+def index_distance(components, features, index):
+    """Return the learned distances of pairs of rows of `features`.
+
+    Each distinct pair is computed once, so that a distance does not depend on where in a product
+    its points stand.
+    """
+    n = features.shape[0]
+    first, second = np.sort(index, axis=1).T
+    keys, place = np.unique(first * n + second, return_inverse=True)
+    distances, step = np.empty(len(keys)), max(1, BLOCK // features.shape[1])
+    for start in range(0, len(keys), step):
+        first, second = np.divmod(keys[start : start + step], n)
+        distances[start : start + step] = _length(components, features[first] - features[second])
+    return distances[place]
+
+
+def _length(components, difference):
+    return np.sqrt(np.sum((difference @ components.T) ** 2, axis=-1))
+
+
+def _distance(components, a, b):
+    # differences first: this is exactly symmetric, and exactly zero for equal points
+    return _length(components, np.asarray(a) - np.asarray(b))
+
+
+def _kernel_distance(feature_map, components, a, b):
+    points, index = distinct_points(np.stack([a, b]))
+    features = feature_map(points)
+    return _distance(components, features[index[0]], features[index[1]])

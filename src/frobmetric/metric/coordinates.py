@@ -1,69 +1,80 @@
-"""The data as the solver sees them: scaled, and in as few coordinates as they span."""
+"""Coordinates of the data as the solver sees them: scaled, and as few as the data span."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import scipy.linalg
+import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator, svds
+
+from .feature_maps import FeatureMap
+from .priors import named_prior_factor, prior_matrix_factor
 
 #: Differences below this, relative to the root mean squared norm of the data, are rounding.
 GRID = 2.0**-32
-#: Directions in which kernel values vary less than this, relative to the most, are rounding.
+#: Directions in which kernel values vary less than this, relative to the largest, are rounding.
 KERNEL_RANK = 1e-10
-#: A kernel may have eigenvalues below zero by this, relative to the largest: rounding.
+#: Eigenvalues of a kernel below zero by at most this, relative to the largest, are rounding.
 NEGATIVE = 1e-6
-#: Directions that sparse data and kernels keep unless told otherwise.
+#: Number of directions that sparse data and kernels keep by default.
 MOST_DIRECTIONS = 500
+#: Columns of a factor below this, relative to the largest, are rounding.
+FACTOR_RANK = 1e-12
 
 
-@dataclass(frozen=True)
-class Frame:
+@dataclass(frozen=True, eq=False)
+class Coordinates:
     """Coordinates of the samples, and the way back to their features.
 
-    With more features than samples the optimal metric lives in the span of the data and of what
-    it is to stay close to: there the problem has the order of the samples, not of the features,
-    and the same optimum. Features may be those of a kernel, its values with the samples.
+    With more features than samples the optimal metric lives in the span of the data and of the
+    prior: there the problem has the order of the samples, not of the features, and the same
+    optimum. With a kernel, the features are its values with the training samples.
 
     Attributes
     ----------
     Z : ndarray of shape (n_samples, n_coordinates)
     scale : float
-        What the centred data were divided by.
+        Number that the centred data were divided by.
     basis : ndarray of shape (n_features, n_coordinates) or None
-        Maps features to coordinates; None where the coordinates are the features.
-    root : ndarray of shape (n_coordinates, rank) or None
-        A factor, in coordinates, of the metric to stay close to.
-    kept : float
+        Map from features to coordinates; None where the coordinates are the features.
+    prior_root : ndarray of shape (n_coordinates, rank) or None
+        Factor, in coordinates, of the prior matrix.
+    kept_variance : float
         Share of the variance of the data that is in the coordinates.
     is_compact : bool
-        Whether a metric has as many directions as there are coordinates, not features, which may
-        be very many.
+        Whether a metric has one direction per coordinate, not per feature: features may be many.
     n_extra : int
-        The last coordinates that are not of the data, such as a yardstick's.
+        Number of last coordinates that do not belong to the data, such as that of a yardstick.
+    feature_map : FeatureMap
+    prior_factor : ndarray of shape (n_directions, n_coordinates) or None
+        Map to the space in which a prior by name is Euclidean.
     """
 
     Z: np.ndarray
     scale: float
     basis: np.ndarray | None = None
-    root: np.ndarray | None = None
-    kept: float = 1.0
+    prior_root: np.ndarray | None = None
+    kept_variance: float = 1.0
     is_compact: bool = False
     n_extra: int = 0
+    feature_map: FeatureMap = field(default_factory=FeatureMap)
+    prior_factor: np.ndarray | None = None
+    _unmapped_scale: float | None = None
 
     @classmethod
-    def of(cls, X, keep_features=False, rounded=True, root=None, unit=None):
-        """That of dense samples.
+    def dense(cls, X, *, keep_features=False, rounded=True, root=None, unit=None):
+        """Return the coordinates of dense samples.
 
-        `root` is a factor, in features, of what to stay close to; `unit` what to divide by
-        instead of the root of the mean squared norm.
+        `root` is a factor, in features, of the prior matrix. `rounded` and `unit` are explained at
+        `unit_mean_square`.
         """
-        Z, scale = unit_mean_square(X, rounded, unit)
-        root = None if root is None else _real_columns(root) * scale
+        Z, scale = unit_mean_square(X, rounded=rounded, unit=unit)
+        root = None if root is None else _significant_columns(root) * scale
         n_directions = len(Z) + (0 if root is None else root.shape[1])
         if keep_features or Z.shape[1] <= n_directions:
-            return cls(Z, scale, root=root)
+            return cls(Z, scale, prior_root=root)
         if root is None:
             basis, triangle = scipy.linalg.qr(Z.T, mode="economic")
             return cls(np.ascontiguousarray(triangle.T), scale, basis)
@@ -71,28 +82,28 @@ class Frame:
         return cls(Z @ basis, scale, basis, basis.T @ root)
 
     @classmethod
-    def of_sparse(cls, X, n_directions=None, rounded=True, root=None, unit=None):
-        """That of sparse samples, which are never made dense: leading directions."""
+    def sparse(cls, X, n_directions=None, *, rounded=True, root=None, unit=None):
+        """Return the coordinates of sparse samples, never made dense, in leading directions."""
         largest = float(abs(X).max()) if X.nnz else 0.0
         X = X.astype(np.float64) / (largest or 1.0)  # squares of 1e200 overflow
         X.sum_duplicates()
         mean = np.asarray(X.mean(axis=0)).ravel()
         total = _centred_square(X, mean)
         spread = float(np.sqrt(total / X.shape[0]))
-        _require_spread(spread, X.shape[0], X.shape[0])  # the mean is rounded once a row
-        basis, variance = _leading(X, mean, _most(n_directions, min(X.shape)), total)
+        _require_spread(spread, X.shape[0], X.shape[0])  # the mean is rounded once per row
+        basis, variance = _leading_directions(X, mean, _limit(n_directions, min(X.shape)), total)
         if root is not None:
-            root = _real_columns(root)
+            root = _significant_columns(root)
             basis = scipy.linalg.qr(np.hstack([basis, root]), mode="economic")[0]
         scale = largest * spread if unit is None else unit
         Z = (X @ basis - mean @ basis) * (largest / scale)
         root = None if root is None else basis.T @ root * scale
-        Z = on_grid(Z) if rounded else Z
+        Z = round_to_grid(Z) if rounded else Z
         return cls(Z, scale, basis, root, min(1.0, variance / total), is_compact=True)
 
     @classmethod
-    def of_kernel(cls, K, n_directions=None, rounded=True):
-        """That of samples of which the kernel's values are given, all with all.
+    def kernel(cls, K, n_directions=None, *, rounded=True):
+        """Return the coordinates of samples from the kernel's values of all samples with all.
 
         The basis maps the values of any point with these samples to its coordinates, up to a
         shift: no distance depends on the mean.
@@ -103,64 +114,136 @@ class Frame:
         centred = K - means - means[:, None] + means.mean()
         scale = float(np.sqrt(max(np.trace(centred), 0.0) / n))
         _require_spread(scale, np.sqrt(np.abs(K).max()), n)
-        first = n - _most(n_directions, n)
+        first = n - _limit(n_directions, n)
         values, vectors = scipy.linalg.eigh(centred, subset_by_index=[first, n - 1])
         _require_psd(centred, max(NEGATIVE * values[-1], rounding))
-        real = values > max(KERNEL_RANK * values[-1], rounding)
-        values, vectors = values[real][::-1], vectors[:, real][:, ::-1]
+        significant = values > max(KERNEL_RANK * values[-1], rounding)
+        values, vectors = values[significant][::-1], vectors[:, significant][:, ::-1]
         Z, kept = vectors * (np.sqrt(values) / scale), min(1.0, values.sum() / (n * scale**2))
-        Z = on_grid(Z) if rounded else Z
-        return cls(Z, scale, vectors / np.sqrt(values), kept=kept, is_compact=True)
+        Z = round_to_grid(Z) if rounded else Z
+        return cls(Z, scale, vectors / np.sqrt(values), kept_variance=kept, is_compact=True)
 
     def mapped(self, factor):
-        """Where the metric factor @ factor.T of these coordinates is Euclidean; None is itself."""
-        if factor is None:
-            return self
+        """Return coordinates in which the metric factor @ factor.T of these is Euclidean."""
         Z, scale = unit_mean_square(self.Z @ factor)
-        basis = factor if self.basis is None else self.basis @ factor
-        return replace(self, Z=Z, scale=self.scale * scale, basis=basis)
+        return replace(
+            self,
+            Z=Z,
+            scale=self.scale * scale,
+            basis=factor if self.basis is None else self.basis @ factor,
+            prior_factor=factor,
+            _unmapped_scale=self.scale,
+        )
 
     def leading(self, n_directions):
-        """The same in the leading directions of the data, and those of `root`; None is all."""
+        """Return coordinates in the leading directions of the data and in those of the prior.
+
+        None keeps all directions.
+        """
         if n_directions is None or n_directions >= self.Z.shape[1]:
             return self
         _, sizes, rows = np.linalg.svd(self.Z, full_matrices=False)
         turn = rows[:n_directions].T
-        if self.root is not None:
-            turn = scipy.linalg.qr(np.hstack([turn, self.root]), mode="economic")[0]
+        if self.prior_root is not None:
+            turn = scipy.linalg.qr(np.hstack([turn, self.prior_root]), mode="economic")[0]
         Z = self.Z @ turn
         return replace(
             self,
             Z=Z,
             basis=turn if self.basis is None else self.basis @ turn,
-            root=None if self.root is None else turn.T @ self.root,
-            kept=min(1.0, float(np.sum(Z**2) / np.sum(sizes**2))),
+            prior_root=None if self.prior_root is None else turn.T @ self.prior_root,
+            kept_variance=min(1.0, float(np.sum(Z**2) / np.sum(sizes**2))),
         )
 
-    def with_yardstick(self, length):
-        """With two more points, of that distance in one more coordinate, where no other differs."""
+    def with_yardstick(self, length, prior_length=None):
+        """Return coordinates with two more points, `length` apart in one more coordinate.
+
+        `prior_length` is their distance under the prior matrix.
+        """
         n, d = self.Z.shape
         Z = np.zeros((n + 2, d + 1))
         Z[:n, :d], Z[n + 1, d] = self.Z, length
-        root = None if self.root is None else np.pad(self.root, ((0, 1), (0, 0)))
-        return replace(self, Z=Z, root=root, n_extra=1)
+        root = None if self.prior_root is None else np.pad(self.prior_root, ((0, 1), (0, 0)))
+        if prior_length is not None:
+            root = np.pad(root, ((0, 0), (0, 1)))
+            root[-1, -1] = prior_length / length
+        return replace(self, Z=Z, prior_root=root, n_extra=1)
 
     @property
     def n_rows(self):
-        """Rows that `components_` has unless told otherwise."""
+        """Number of rows that `components_` has by default."""
         n_coordinates = self.Z.shape[1] - self.n_extra
         return n_coordinates if self.is_compact or self.basis is None else len(self.basis)
 
-    def in_features(self, factor):
-        """A factor in coordinates as one in the features of X, in their units."""
-        factor = factor[: len(factor) - self.n_extra]
-        return (factor if self.basis is None else self.basis @ factor) / self.scale
+    def to_features(self, factor):
+        """Return a factor in coordinates as a factor in the features of X, in their units."""
+        if not self.n_extra:
+            return (factor if self.basis is None else self.basis @ factor) / self.scale
+        # no constraint mixes the extra coordinates with the others, so the metric of the features
+        # is what is left of the factor; its columns are made orthogonal again
+        inner = replace(self, n_extra=0).to_features(factor[: len(factor) - self.n_extra])
+        left, sizes, _ = np.linalg.svd(inner, full_matrices=False)
+        significant = sizes > FACTOR_RANK * max(sizes, default=0.0)
+        return left[:, significant] * sizes[significant]
+
+    def fitted_attributes(self):
+        """Return the attributes of an estimator that describe its coordinates."""
+        n_directions = self.Z.shape[1] - self.n_extra
+        return {
+            "n_directions_": n_directions if self.prior_factor is None else len(self.prior_factor),
+            "kept_variance_": float(self.kept_variance),
+            "unit_": self.scale if self._unmapped_scale is None else self._unmapped_scale,
+            "prior_factor_": self.prior_factor,
+            "X_fit_": self.feature_map.X_fit,
+            "gamma_": self.feature_map.gamma,
+        }
+
+
+def coordinates_of(
+    metric, X, y=None, *, unit=None, prior_components=None, prior_factor=None, gamma=None
+):
+    """Return the coordinates in which an estimator learns from these samples; store nothing.
+
+    Parameters
+    ----------
+    metric : estimator
+        Its parameters `prior`, `kernel`, `gamma`, `degree`, `coef0` and `n_directions` are read.
+    X : ndarray or CSR matrix of shape (n_samples, n_features)
+    y : ndarray of shape (n_samples,), optional
+        Class labels, which some priors need.
+    unit, prior_components : float and ndarray of shape (rank, n_features), optional
+        In an update: divisor of the samples, and metric to stay close to in place of `prior`.
+    prior_factor, gamma : ndarray and float, optional
+        Values of an earlier fit; computed if not given.
+    """
+    gamma = metric.gamma if gamma is None else gamma
+    feature_map = FeatureMap.fit(X, metric.kernel, gamma, metric.degree, metric.coef0)
+    root, is_mapped = None, False
+    if prior_components is not None:
+        root = prior_components.T
+    elif isinstance(metric.prior, str):
+        is_mapped = metric.prior != "identity"
+    elif metric.prior is not None:
+        root = prior_matrix_factor(metric.prior, X.shape[1], metric.kernel)
+    options = {"rounded": not is_mapped}  # coordinates that are mapped are rounded after that
+    if metric.kernel != "linear":
+        coordinates = Coordinates.kernel(feature_map(X), metric.n_directions, **options)
+    elif sp.issparse(X):
+        options |= {"root": root, "unit": unit}
+        coordinates = Coordinates.sparse(X, metric.n_directions, **options)
+    else:
+        options |= {"root": root, "unit": unit, "keep_features": is_mapped}
+        coordinates = Coordinates.dense(X, **options).leading(metric.n_directions)
+    coordinates = replace(coordinates, feature_map=feature_map)
+    if is_mapped and prior_factor is None:
+        prior_factor = named_prior_factor(metric.prior, coordinates.Z, y)
+    return coordinates.mapped(prior_factor) if is_mapped else coordinates
 
 
 def as_components(factor, size):
-    """The first `size` columns of a factor as rows of `components_`, zero beyond the rank.
+    """Return the first `size` columns of a factor as rows of `components_`, zero beyond the rank.
 
-    Each row's largest entry is positive.
+    The largest entry of each row is positive.
     """
     factor = factor[:, :size]
     largest = np.abs(factor).argmax(axis=0)
@@ -170,14 +253,14 @@ def as_components(factor, size):
     return components
 
 
-def unit_mean_square(X, rounded=True, unit=None):
-    """X centred and divided by one number so that its mean squared norm is one, in float64.
+def unit_mean_square(X, *, rounded=True, unit=None):
+    """Centre X and divide it by one number so that its mean squared norm is one, in float64.
+
+    The result is rounded to multiples of `GRID`, unless it is to be mapped further: below that
+    another unit of X (metres for millimetres) rounds differently, and a solver that amplifies such
+    noise would otherwise end at another point within its tolerance.
 
     `unit` is another number to divide by.
-
-    The result is rounded, unless it is to be mapped on, to multiples of `GRID`, below which another
-    unit of X (metres for millimetres) rounds differently: a solver that amplifies such noise would
-    otherwise end at another point within its tolerance.
 
     Returns
     -------
@@ -193,11 +276,11 @@ def unit_mean_square(X, rounded=True, unit=None):
     _require_spread(spread, 1.0, len(X))
     scale = float(largest * spread) if unit is None else unit
     Z = X * (largest / scale) if unit is not None else X / spread
-    return on_grid(Z) if rounded else Z, scale
+    return round_to_grid(Z) if rounded else Z, scale
 
 
-def on_grid(Z):
-    """Z rounded to multiples of `GRID`."""
+def round_to_grid(Z):
+    """Round Z to multiples of `GRID`."""
     return np.round(Z / GRID) * GRID
 
 
@@ -208,14 +291,14 @@ def _require_spread(spread, largest, n_samples):
         )
 
 
-def _real_columns(root):
-    """The columns of a factor without those that the rounding of its product makes."""
+def _significant_columns(root):
+    """Drop the columns of a factor that are due to the rounding of its product."""
     sizes = np.sum(root**2, axis=0)
     return root[:, sizes > len(root) * np.finfo(np.float64).eps * sizes.max(initial=0.0)]
 
 
 def _require_psd(K, allowed):
-    """No eigenvalue is below zero by more than this, also among those that are not needed."""
+    """Raise ValueError if any eigenvalue is below zero by more than `allowed`."""
     try:
         scipy.linalg.cholesky(K + allowed * np.eye(len(K)), check_finite=False)
     except scipy.linalg.LinAlgError:
@@ -229,19 +312,19 @@ def _require_psd(K, allowed):
         ) from None
 
 
-def _most(n_directions, largest):
+def _limit(n_directions, largest):
     return min(MOST_DIRECTIONS if n_directions is None else n_directions, largest)
 
 
 def _centred_square(X, mean):
-    """The sum of squares of sparse X less its mean, entry by entry: nothing cancels."""
+    """Return the sum of squares of sparse X minus its mean, entry by entry: nothing cancels."""
     stored = X.data - mean[X.indices]
     n_zeros = X.shape[0] - np.bincount(X.indices, minlength=X.shape[1])
     return float(stored @ stored + n_zeros @ mean**2)
 
 
-def _leading(X, mean, n_directions, total):
-    """Orthonormal leading directions of sparse X less its mean, and the variance in them."""
+def _leading_directions(X, mean, n_directions, total):
+    """Return orthonormal leading directions of sparse X minus its mean, and their variance."""
     if n_directions >= min(X.shape):
         return _all_directions(X, mean), total
     centred = LinearOperator(
@@ -259,7 +342,7 @@ def _leading(X, mean, n_directions, total):
 
 
 def _all_directions(X, mean):
-    """The whole span: that of the features, or of the samples if there are fewer."""
+    """Return a basis of the features, or of the span of the samples if these are fewer."""
     if X.shape[1] <= X.shape[0]:
         return np.eye(X.shape[1])
     return scipy.linalg.qr(X.toarray().T - mean[:, None], mode="economic")[0]

@@ -1,4 +1,4 @@
-"""Kernels: a metric between what a kernel maps samples to, learned in their span.
+"""Feature maps of kernels: values with the training samples take the place of features.
 
 The optimal metric lives in the span of the mapped samples, where the kernel's values with them are
 all that is needed: `components_` maps those values as it maps features otherwise.
@@ -6,96 +6,63 @@ all that is needed: `components_` maps those values as it maps features otherwis
 
 from __future__ import annotations
 
-from functools import partial
+from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.metrics.pairwise import pairwise_kernels
-from sklearn.utils.validation import check_is_fitted
-
-from .._parameters import NONE, NOT_NEGATIVE, POSITIVE, choice, integer
-from ..comparisons.reading import distinct_points
-from ._base import MetricEstimator
-from .mahalanobis import pair_distance
 
 KERNELS = ("linear", "rbf", "polynomial", "precomputed")
-KERNEL_RULES = {
-    "kernel": choice(KERNELS),
-    "gamma": POSITIVE | NONE,
-    "degree": integer(1),
-    "coef0": NOT_NEGATIVE,
-    "n_directions": integer(1) | NONE,
-}
-#: Given values of a kernel may differ so many units of rounding from their mirror images.
+#: Given values of a kernel may differ by this many units of rounding from their mirror images.
 ASYMMETRY = 1e4
 
 
-class KernelEstimator(MetricEstimator):
-    """Maps samples by a kernel first; "linear" is no map at all.
+@dataclass(frozen=True, eq=False)
+class FeatureMap:
+    """Function from samples to features: the samples themselves, or values of a kernel.
 
-    The names below are those of its parameters; one that derives from it may leave some out.
+    Attributes
+    ----------
+    kernel : str
+        One of `KERNELS`; "linear" and "precomputed" return the samples.
+    X_fit : ndarray or CSR matrix of shape (n_samples, n_features) or None
+        Training samples, with which the kernels "rbf" and "polynomial" are evaluated.
+    gamma : float or None
+    degree : int
+    coef0 : float
     """
 
-    kernel = "linear"
-    gamma = None
-    degree = 3
-    coef0 = 1.0
-    n_directions = None
+    kernel: str = "linear"
+    X_fit: np.ndarray | None = None
+    gamma: float | None = None
+    degree: int = 3
+    coef0: float = 1.0
 
-    @property
-    def _sparse_checks(self):
-        return {} if self.kernel == "precomputed" else {"accept_sparse": "csr"}
+    @classmethod
+    def fit(cls, X, kernel, gamma, degree, coef0):
+        """Return the map of a kernel with these training samples; gamma=None takes the default."""
+        if kernel == "precomputed":
+            _check_kernel_matrix(X)
+        if kernel in ("linear", "precomputed"):
+            return cls(kernel)
+        gamma = _default_gamma(X) if gamma is None else float(gamma)
+        return cls(kernel, X.astype(np.float64), gamma, degree, coef0)
 
-    def get_metric(self):
-        """The learned distance as a plain function of two points."""
+    def __call__(self, X):
         if self.kernel == "linear":
-            return super().get_metric()
-        check_is_fitted(self)
-        return partial(_kernel_distance, self._kernel(), self.components_)
-
-    def _meet(self, X):
-        """Keep the samples that others are to be compared with, and what the kernel takes of X."""
-        self._keep("X_fit_", None)
-        self._keep("gamma_", None)
+            return X
         if self.kernel == "precomputed":
-            _check_square(X)
-        elif self.kernel != "linear":
-            self.X_fit_ = X.astype(np.float64)
-            self.gamma_ = _default_gamma(X) if self.gamma is None else float(self.gamma)
-
-    def _kernel(self):
-        """The kernel's values of any samples with those of the fit, as a function of them."""
-        if self.kernel == "precomputed":
-            return np.asarray
-        return partial(
-            _values,
-            self.X_fit_,
-            metric=self.kernel,
-            gamma=self.gamma_,
-            degree=self.degree,
-            coef0=self.coef0,
-        )
-
-    def _features(self, X):
-        # those of a kernel in double precision: differences of its values are what matters
-        return X if self.kernel == "linear" else self._kernel()(X)
-
-    def _pair_features(self, pairs):
-        if self.kernel == "linear":
-            return super()._pair_features(pairs)
-        # each point is mapped once: how a product rounds depends on where in it a point stands
-        points, index = distinct_points(pairs.reshape(-1, pairs.shape[2]))
-        features = self._features(points)
-        return tuple(features[index.reshape(-1, 2)[:, i]] for i in (0, 1))
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = self.kernel != "precomputed"
-        tags.input_tags.pairwise = self.kernel == "precomputed"
-        return tags
+            return np.asarray(X)
+        # in double precision: only differences of these values count
+        X, reference = X.astype(np.float64), self.X_fit
+        if self.kernel == "rbf" and not (sp.issparse(X) or sp.issparse(reference)):
+            center = reference.mean(axis=0)  # far from the origin, distances would cancel
+            X, reference = X - center, reference - center
+        parameters = {"gamma": self.gamma, "degree": self.degree, "coef0": self.coef0}
+        return pairwise_kernels(X, reference, self.kernel, filter_params=True, **parameters)
 
 
-def _check_square(K):
+def _check_kernel_matrix(K):
     if K.shape[0] != K.shape[1]:
         raise ValueError(
             f"X has shape {K.shape}; with kernel='precomputed' fit takes the kernel's values of "
@@ -111,24 +78,10 @@ def _check_square(K):
 
 
 def _default_gamma(X):
-    """1 / (n_features * variance), so that the unit of X does not matter."""
+    """Return 1 / (n_features * variance), which makes the unit of X irrelevant."""
     if sp.issparse(X):
         mean = float(X.mean())
         variance = float(X.multiply(X).mean()) - mean**2
     else:
         variance = float(np.var(X, dtype=np.float64))
     return 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0
-
-
-def _values(reference, X, *, metric, **parameters):
-    X = X.astype(np.float64)
-    if metric == "rbf" and not (sp.issparse(X) or sp.issparse(reference)):
-        center = reference.mean(axis=0)  # far from the origin, distances would cancel
-        X, reference = X - center, reference - center
-    return pairwise_kernels(X, reference, metric, filter_params=True, **parameters)
-
-
-def _kernel_distance(kernel, components, a, b):
-    points, index = distinct_points(np.stack([a, b]))
-    features = kernel(points)
-    return pair_distance(components, features[index[0]], features[index[1]])

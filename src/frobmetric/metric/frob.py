@@ -4,13 +4,37 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from .._parameters import Rule
-from ._base import SHARED_RULES, TripletEstimator, limit_threads
-from ._problem import PROBLEM_RULES, FrobEstimator
+from .._parameters import Rule, check_parameters
+from ._base import (
+    LABEL_RULES,
+    LearnedMetric,
+    MetricEstimator,
+    Samples,
+    check_n_components,
+    limit_threads,
+)
+from ._problem import (
+    KERNEL_RULES,
+    PROBLEM_RULES,
+    frobenius_problem,
+    if_linear,
+    last_coordinates,
+    learned_before,
+    prove,
+    solve_frobenius,
+    warn_of_lost_variance,
+)
+from .coordinates import coordinates_of
 from .sets import as_triplets
 
+#: Reason of a metric that is zero.
+NO_DIRECTION = (
+    "no direction of X serves the triplets better than it contradicts them; check y or the order "
+    "(anchor, near, far)"
+)
 
-class FrobMetric(FrobEstimator, TripletEstimator):
+
+class FrobMetric(MetricEstimator):
     """Large-margin metric learning from triplets with Frobenius regularisation.
 
     Learns d^2(a, b) = (a - b).T M (a - b) with the positive semidefinite M that minimises
@@ -24,108 +48,109 @@ class FrobMetric(FrobEstimator, TripletEstimator):
 
     The data are first centred and divided by one number, `scale_`, so that their mean squared
     norm is one: `C` means the same for every data set, and the learned distances are the same for
-    X and 1000 X (what is then below 2^-32 is taken for rounding). The certificate speaks of that
-    scaled problem. `components_` and all distances are in the units of X, in which a satisfied
-    triplet has d^2(far) - d^2(near) >= 1.
+    X and 1000 X (differences below 2^-32 of that norm count as rounding). The certificate is that
+    of the scaled problem. `components_` and all distances are in the units of X, in which a
+    satisfied triplet has d^2(far) - d^2(near) >= 1.
 
     Parameters
     ----------
     n_neighbors : int, default=3
-        With labels: how many nearest samples of the same class each sample is to be close to.
+        With labels: number of nearest samples of the same class that each sample is compared with.
     n_impostors : int, default=None
-        With labels: how many nearest samples of other classes it is to be far from; as many as
-        `n_neighbors` if None.
+        With labels: number of nearest samples of other classes that it is compared with; None is
+        `n_neighbors`.
     C : float, default=1e4
         Weight of the triplets against the regulariser.
     n_components : int or "rank", default=None
-        How many leading directions `components_` keeps: all n_features if None, or with sparse X
-        or a kernel all that were kept; as many as the metric has rank for "rank".
+        Number of leading directions in `components_`: all if None, the rank of the metric if
+        "rank".
     loss : {"hinge", "smoothed_hinge", "squared_hinge"}, default="hinge"
+        Loss of a triplet as a function of its margin far_r - near_r.
     prior : {"within", "discriminant", "covariance", "identity"} or ndarray, default=None
-        The metric to stay close to; zero if None. A matrix of shape (n_features, n_features) is
-        positive semidefinite and in the units of X. A name is a metric that the data have:
+        Metric to stay close to; zero if None. A matrix of shape (n_features, n_features) is
+        positive semidefinite and in the units of X. A name is a metric computed from the data:
         "within" is the inverse covariance within classes (relevant component analysis),
         "discriminant" the same in the directions in which class means differ (linear discriminant
         analysis), "covariance" the inverse covariance of all samples, "identity" the Euclidean
-        one, all of them in the span of the data. The data are first mapped to where it is
-        Euclidean; there neighbours are searched, and there the prior is that multiple of the
+        one, all of them in the span of the data. The data are first mapped to the space in which
+        it is Euclidean; neighbours are searched there, and the prior there is the multiple of the
         identity for which the triplets that it satisfies have a mean margin of one.
     pull : float, default=0
         Weight of the distances of near pairs themselves. With a large `C` and
         1 / `n_impostors` this is the objective of large-margin nearest neighbours (LMNN).
     kernel : {"linear", "rbf", "polynomial", "precomputed"}, default="linear"
-        The metric is one between what the kernel maps samples to. `transform` maps new ones;
-        with "precomputed" it and `fit` take the kernel's values with the training samples for X.
+        Kernel whose feature space the metric is learned in. `transform` maps new samples; with
+        "precomputed" it and `fit` take the kernel's values with the training samples for X.
     gamma : float, default=None
-        Of the kernels exp(-gamma |a - b|^2) and (gamma a.b + coef0)^degree; one over the number
-        of features and the variance of X if None.
+        Parameter of the kernels exp(-gamma |a - b|^2) and (gamma a.b + coef0)^degree; None is one
+        over the number of features and the variance of X.
     degree : int, default=3
+        Degree of the polynomial kernel.
     coef0 : float, default=1
+        Constant of the polynomial kernel.
     n_directions : int, default=None
-        Work in so many leading directions of the data, and in those of a prior matrix. All of
-        them if None, so that nothing is lost; with sparse X or a kernel, which may have very many,
-        at most 500, and a warning says what share of the variance they have.
+        Number of leading directions of the data to work in, besides those of a prior matrix. None
+        is all of them, so that nothing is lost; with sparse X or a kernel, which may have many, at
+        most 500, and a warning gives their share of the variance.
     n_passes : int, default=1
-        With labels: after the first fit, find the neighbours again under the learned metric and
-        solve again, so many times in all.
+        With labels: number of searches for neighbours, each but the first one under the metric
+        learned before, and each followed by a solve.
     tol : float, default=1e-3
         Relative duality gap at which a solve ends.
     max_iter : int, default=1000
-        Largest number of steps of a solve, each at most one eigen-decomposition.
+        Largest number of steps of a solve, each with at most one eigen-decomposition.
     solver : str, default="auto"
-        A name in `frobmetric.solvers.SOLVERS`.
+        Name of a method in `frobmetric.solvers.FROBENIUS_SOLVERS`.
     keep_dual : bool, default=False
-        Keep `dual_coef_` and `triplets_`, so that `certify` can prove the answer again.
+        Keep `dual_coef_` and `triplets_`, so that `certify` can prove the result again.
     n_jobs : int, default=None
-        Limit on threads; None leaves the libraries' own choice.
-    random_state : int or RandomState, default=None
-        Fits are deterministic; this is for methods that sample.
+        Limit on threads; None leaves the choice to the numerical libraries.
     verbose : int, default=0
-        Write a line per so many steps.
+        Number of steps between two lines of progress; 0 writes none.
     callback : callable, default=None
-        Called with each step (primal, dual, gap, rank, seconds); a true answer ends the fit.
+        Function called with each `Step`; a true result ends the fit.
 
     Attributes
     ----------
     components_ : ndarray of shape (n_components, n_features)
-        L.T with M = L L.T, leading directions first; rows beyond the rank are zero.
+        L.T with M = L L.T, leading directions first; rows beyond the rank are zero. With a kernel
+        the columns belong to the training samples.
     certificate_ : Certificate
-        Of the metric before truncation to `n_components`.
+        Certificate of the metric before truncation to `n_components`.
     status_ : str
-        Why the last solve ended; "optimal" if certified to `tol`.
+        Reason why the last solve ended; "optimal" if certified to `tol`.
     history_ : list of Step
-        primal, dual, gap, rank and seconds of the steps of the last solve that judged all triplets.
+        Steps of the last solve that evaluated all triplets: primal, dual, gap, rank and seconds.
     rank_ : int
         Rank of the metric before truncation.
     n_iter_ : int
-        Steps of the last solve, those on a part of the triplets included.
+        Number of steps of the last solve, those on a part of the triplets included.
     n_triplets_ : int
+        Number of triplets learned from.
     scale_ : float
-        What the centred data were divided by; with a prior by name, before and after they were
-        mapped to where it is Euclidean.
+        Number that the centred data were divided by, before and after the map of a prior by name.
     prior_factor_ : ndarray of shape (n_coordinates, rank)
-        That map, with a prior by name other than "identity"; coordinates are the features, or the
-        directions of sparse X or of a kernel.
+        Map to the space in which a prior by name is Euclidean, except for "identity"; coordinates
+        are the features, or the directions of sparse X or of a kernel.
     unit_ : float
-        What samples are divided by in an update: that of the first fit.
+        Number that samples are divided by in an update: that of the first fit.
     prior_components_ : ndarray of shape (rank, n_features)
-        After `partial_fit`: the metric that it began with.
+        After `partial_fit`: components of the metric before the update.
     n_directions_ : int
-        Order of the problem that was solved.
+        Number of directions of the data that the fit worked in.
     kept_variance_ : float
         Share of the variance of the data in those directions.
     X_fit_ : ndarray or CSR matrix of shape (n_samples, n_features)
-        With a kernel of samples: those that others are compared with; `components_` then maps
-        the kernel's values with them, and has as many columns.
+        Training samples, with the kernels "rbf" and "polynomial".
     gamma_ : float
-        With such a kernel: the value used.
+        Value of gamma, with these kernels.
     dual_coef_ : ndarray of shape (n_triplets,)
-        Only with `keep_dual`; in the order of `triplets_`.
-    triplets_ : MinedTriplets, GivenTriplets or Together
-        Only with `keep_dual`; `triplets_.to_array()` gives (anchor, near, far).
-    n_features_in_ : int
-    feature_names_in_ : ndarray of str
-        Only if X had feature names.
+        Dual variables in the order of `triplets_`; only with `keep_dual`.
+    triplets_ : set of triplets
+        Triplets learned from, as rows (anchor, near, far) by `triplets_.to_array()`; only with
+        `keep_dual`.
+    n_features_in_, feature_names_in_ : int and ndarray of str
+        Number of the features of X, and their names if they have names.
 
     Examples
     --------
@@ -137,10 +162,11 @@ class FrobMetric(FrobEstimator, TripletEstimator):
     True
     """
 
-    _rules: ClassVar[dict[str, Rule]] = SHARED_RULES | PROBLEM_RULES
+    _rules: ClassVar[dict[str, Rule]] = LABEL_RULES | PROBLEM_RULES | KERNEL_RULES
 
     def __init__(
         self,
+        *,
         n_neighbors=3,
         n_impostors=None,
         C=1e4,
@@ -159,7 +185,6 @@ class FrobMetric(FrobEstimator, TripletEstimator):
         solver="auto",
         keep_dual=False,
         n_jobs=None,
-        random_state=None,
         verbose=0,
         callback=None,
     ):
@@ -181,43 +206,56 @@ class FrobMetric(FrobEstimator, TripletEstimator):
         self.solver = solver
         self.keep_dual = keep_dual
         self.n_jobs = n_jobs
-        self.random_state = random_state
         self.verbose = verbose
         self.callback = callback
 
-    def partial_fit(self, X, y=None, *, triplets=None, triplet_weight=None):
-        """Update the metric with new samples: the one learned before is the prior of this fit.
-
-        The problem is that of `fit` with `prior` the metric as it stands, of the new samples
-        alone, in the unit of the first fit (`unit_`): the certificate speaks of it. The larger
-        `C`, the more they count. Without an earlier fit this is `fit`.
+    def fit(self, X, y=None, *, triplets=None, triplet_weight=None):
+        """Learn the metric from class labels, from triplets, or from both together.
 
         Parameters
         ----------
-        X, y, triplets, triplet_weight
-            As in `fit`.
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            A sparse matrix is not made dense.
+        y : array-like of shape (n_samples,), optional
+            Class labels.
+        triplets : array-like of shape (n_triplets, 3) or MinedTriplets, optional
+            Rows (anchor, near, far) of row numbers of X. Beside y, each counts as much as one of
+            the triplets that are found from the labels.
+        triplet_weight : array-like of shape (n_triplets,), optional
+            Weights of the rows of `triplets`; a weight of 2 is the same as the triplet twice. It
+            is not called `sample_weight`, which in scikit-learn has one entry per row of X.
 
         Returns
         -------
         self
         """
-        given = {"triplets": triplets, "triplet_weight": triplet_weight}
+        check_parameters(self, self._rules)
+        return self._fit(Samples.check(self, X, y, triplets, triplet_weight), self.C)
+
+    @if_linear
+    def partial_fit(self, X, y=None, *, triplets=None, triplet_weight=None):
+        """Update the metric with new samples: the metric learned before is the prior of this fit.
+
+        The problem is that of `fit` for the new samples alone, with the metric as it stands for
+        `prior`, in the unit of the first fit (`unit_`); the certificate is that of this problem.
+        The larger `C`, the more the new samples count. Without an earlier fit this is `fit`. Only
+        metrics with `kernel="linear"` can be updated.
+        The parameters are those of `fit`.
+        """
         if not hasattr(self, "components_"):
+            given = {"triplets": triplets, "triplet_weight": triplet_weight}
             return self.fit(X, y, **{name: v for name, v in given.items() if v is not None})
-        with self._intact():
-            X, y = self._validate(X, y, triplets, triplet_weight, reset=False)
-            with limit_threads(self.n_jobs):
-                frame = self._frame(X, y, self._old_root())
-                self._fit(frame, X, y, triplets, triplet_weight)
-        return self
+        check_parameters(self, self._rules)
+        samples = Samples.check(self, X, y, triplets, triplet_weight, reset=False)
+        return self._fit(samples, self.C, learned_before(self))
 
     def certify(self, X):
-        """Prove the answer again, from the training data and the kept dual variables.
+        """Prove again how good the metric is, from the training data and the kept dual variables.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            The data that the metric was learned from.
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Data that the metric was learned from.
 
         Returns
         -------
@@ -228,5 +266,33 @@ class FrobMetric(FrobEstimator, TripletEstimator):
         CertificateError
             If the metric or the dual variables do not belong to these data.
         """
-        X = self._training_data(X)
-        return self._prove(self._known_frame(X), as_triplets(self.triplets_, X.shape[0]))
+        self._require_dual()
+        X = self._check_samples(X)
+        coordinates = last_coordinates(self, X)
+        triplets = as_triplets(self.triplets_, X.shape[0])
+        return prove(self, self._problem(coordinates, triplets, self.C), coordinates)
+
+    def _fit(self, samples, C, before=None, **attributes):
+        """Learn from checked samples, as an update of what was learned before if that is given."""
+        before = before or {}
+        with limit_threads(self.n_jobs):
+            coordinates = coordinates_of(self, samples.X, samples.y, **before)
+            check_n_components(self.n_components, coordinates)
+            warn_of_lost_variance(self, coordinates)
+            point = None
+            for _ in range(self.n_passes):
+                triplets = samples.comparisons(self, coordinates, point)
+                problem = self._problem(coordinates, triplets, C)
+                solution = solve_frobenius(self, problem, point)
+                point = solution.point
+                if samples.y is None or solution.status == "interrupted" or not point.rank:
+                    break  # nothing to search neighbours for, or with
+            options = {"n_components": self.n_components, "dtype": samples.X.dtype}
+            learned = LearnedMetric.of(solution, coordinates, triplets, **options)
+        attributes |= samples.attributes | coordinates.fitted_attributes()
+        attributes["prior_components_"] = before.get("prior_components")
+        return self._store(learned, NO_DIRECTION, **attributes)
+
+    def _problem(self, coordinates, triplets, C):
+        options = {"loss": self.loss, "prior": self.prior, "pull": self.pull}
+        return frobenius_problem(coordinates, triplets, C=C, **options)

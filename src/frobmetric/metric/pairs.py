@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -11,54 +11,101 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._parameters import Rule, check_parameters, choice, integer
 from ..comparisons.encoding import as_signs, as_weights, check_pairs, is_contested, put_nearer_first
+from ..comparisons.reading import read_tuples
 from ..neighbors.thresholds import best_threshold
-from ..solvers import Interrupted
+from ._base import MetricEstimator, index_distance
+from ._problem import if_linear, learned_before
 from .pair_triplets import triplets_from_pairs
+from .priors import unit_margin_scale
 from .sets import GivenQuadruplets, GivenTriplets
-from .tuples import TUPLE_RULES, TupleEstimator
+from .tuples import (
+    TUPLE_RULES,
+    LabelledTuples,
+    certify_tuples,
+    learn_from_tuples,
+    refuse_fit_transform,
+)
 
-#: The yardstick's length in its own coordinate: with 1 the threshold b is regularised as an entry
-#: of M is. A larger one would leave b freer, but is solved more slowly.
+#: Length of the yardstick in its own coordinate: with 1 the threshold b is regularised as an entry
+#: of M is. A larger length would leave b freer, but is solved more slowly.
 YARDSTICK = 1.0
-#: Columns of a factor below this, relative to the largest, are rounding.
-RANK = 1e-12
+#: Reason of a metric that is zero.
+NO_DIFFERENCE = (
+    "no direction of the points tells dissimilar pairs from similar ones at this C; check y (+1 is "
+    "similar), raise C, or give the rarer kind of pairs more weight"
+)
 
 
-class PairFrobMetric(TupleEstimator):
+class PairFrobMetric(MetricEstimator):
     """Large-margin metric learning from pairs that are similar (+1) or dissimilar (-1).
 
-    With `through="threshold"` the squared distances of similar pairs are to be below a threshold b
+    With `strategy="threshold"` the squared distances of similar pairs are to be below a threshold b
     and those of dissimilar ones above it, by a margin of one; M and b minimise
 
         |M - prior|_F^2 / 2 + b^2 / 2 + C sum_r w_r loss(y_r (b - d_r^2))
 
     which is the problem of quadruplets: every pair is compared with a yardstick whose squared
-    length b is learned. With `through="triplets"` each pair is completed by near third points (see
-    `frobmetric.metric.pair_triplets.triplets_from_pairs`), as the paper does.
+    length b is learned. With `strategy="triplets"` each pair is completed by near third points (see
+    `frobmetric.triplets_from_pairs`), as the paper does.
 
     Parameters
     ----------
     preprocessor : array-like, sparse matrix or callable, default=None
-        As in `TripletFrobMetric`.
-    through : {"threshold", "triplets"}, default="threshold"
+        Array whose row numbers pairs may hold in place of points; or a function from a list of
+        indices to points.
+    strategy : {"threshold", "triplets"}, default="threshold"
+        Problem that the pairs become, as above.
     n_neighbors : int, default=5
-        With "triplets": third points for either end of a pair.
-    **others
-        All others are those of `TripletFrobMetric`.
+        With "triplets": number of third points for either end of a pair.
+    C : float, default=1e4
+        Weight of the pairs against the regulariser.
+    n_components : int or "rank", default=None
+        Number of leading directions in `components_`: all if None, the rank of the metric if
+        "rank".
+    loss : {"hinge", "smoothed_hinge", "squared_hinge"}, default="hinge"
+        Loss of a pair as a function of its margin.
+    prior : {"covariance", "identity"} or ndarray, default=None
+        Metric to stay close to, as in `FrobMetric`; zero if None.
+    kernel : {"linear", "rbf", "polynomial"}, default="linear"
+        Kernel whose feature space the metric is learned in.
+    gamma : float, default=None
+        Parameter of both kernels; None is one over the number of features and the variance.
+    degree : int, default=3
+        Degree of the polynomial kernel.
+    coef0 : float, default=1
+        Constant of the polynomial kernel.
+    n_directions : int, default=None
+        Number of leading directions of the points to work in, as in `FrobMetric`.
+    tol : float, default=1e-3
+        Relative duality gap at which a solve ends.
+    max_iter : int, default=1000
+        Largest number of steps of a solve, each with at most one eigen-decomposition.
+    solver : str, default="auto"
+        Name of a method in `frobmetric.solvers.FROBENIUS_SOLVERS`.
+    keep_dual : bool, default=False
+        Keep `dual_coef_` and `triplets_`, so that `certify` can prove the result again.
+    n_jobs : int, default=None
+        Limit on threads; None leaves the choice to the numerical libraries.
+    verbose : int, default=0
+        Number of steps between two lines of progress; 0 writes none.
+    callback : callable, default=None
+        Function called with each step; a true result ends the fit.
 
     Attributes
     ----------
     threshold_ : float
-        Pairs at this distance or nearer are predicted similar. `fit` sets it to what is most often
-        right on the training pairs; `calibrate_threshold` on others.
+        Largest distance of pairs that are predicted similar. `fit` sets it to the value that is
+        most often correct on the training pairs; `calibrate_threshold` uses others.
     learned_threshold_ : float
-        With "threshold": the root of b.
+        Root of b, with `strategy="threshold"`.
     prior_threshold_ : float
-        After `partial_fit`: the one before, whose square b is then to stay close to, not zero.
+        After `partial_fit`: the learned threshold before; b stays close to its square, not to zero.
     n_contradictions_ : int
-        Pairs that were also called the other way.
-    components_, certificate_, status_, history_, rank_, n_iter_, scale_
-        As in `FrobMetric`.
+        Number of pairs that were also given the other label.
+    n_triplets_ : int
+        Number of rows of the problem: pairs, or the triplets that they became.
+    components_, certificate_, status_, history_, rank_, n_iter_, scale_, unit_, dual_coef_
+        As in `FrobMetric`, and so are the other attributes of kernels and priors.
 
     Examples
     --------
@@ -73,15 +120,16 @@ class PairFrobMetric(TupleEstimator):
 
     _size = 2
     _rules: ClassVar[dict[str, Rule]] = {
-        "through": choice(["threshold", "triplets"]),
+        "strategy": choice(["threshold", "triplets"]),
         "n_neighbors": integer(1),
         **{name: rule for name, rule in TUPLE_RULES.items() if name != "pull"},
     }
 
     def __init__(
         self,
+        *,
         preprocessor=None,
-        through="threshold",
+        strategy="threshold",
         n_neighbors=5,
         C=1e4,
         n_components=None,
@@ -97,33 +145,30 @@ class PairFrobMetric(TupleEstimator):
         solver="auto",
         keep_dual=False,
         n_jobs=None,
-        random_state=None,
         verbose=0,
         callback=None,
     ):
-        super().__init__(
-            preprocessor,
-            C,
-            n_components,
-            loss,
-            prior,
-            kernel,
-            gamma,
-            degree,
-            coef0,
-            n_directions,
-            0.0,
-            tol,
-            max_iter,
-            solver,
-            keep_dual,
-            n_jobs,
-            random_state,
-            verbose,
-            callback,
-        )
-        self.through = through
+        self.preprocessor = preprocessor
+        self.strategy = strategy
         self.n_neighbors = n_neighbors
+        self.C = C
+        self.n_components = n_components
+        self.loss = loss
+        self.prior = prior
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.n_directions = n_directions
+        self.tol = tol
+        self.max_iter = max_iter
+        self.solver = solver
+        self.keep_dual = keep_dual
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.callback = callback
+
+    fit_transform = refuse_fit_transform
 
     def fit(self, pairs, y, sample_weight=None, calibration_params=None):
         """Learn the metric, and the threshold on the same pairs.
@@ -131,74 +176,56 @@ class PairFrobMetric(TupleEstimator):
         Parameters
         ----------
         pairs : array-like of shape (n_pairs, 2, n_features) or (n_pairs, 2)
-            Formed of points, or of indices of the preprocessor.
+            Pairs of points, or of indices of the preprocessor.
         y : array-like of shape (n_pairs,)
             +1 for similar, -1 for dissimilar.
         sample_weight : array-like of shape (n_pairs,), optional
-            A weight of 2 is the same as the pair twice; with `through="threshold"` only.
+            Weights of the pairs; a weight of 2 is the same as the pair twice. With
+            `strategy="threshold"` only.
         calibration_params : dict, optional
-            Arguments of `calibrate_threshold`, which is called with these pairs.
+            Further arguments of `calibrate_threshold`, which is applied to these pairs.
 
         Returns
         -------
         self
         """
         check_parameters(self, self._rules)
-        return self._fit_and_calibrate(pairs, y, sample_weight, calibration_params)
+        return self._fit(pairs, y, sample_weight, calibration_params)
 
+    @if_linear
     def partial_fit(self, pairs, y, sample_weight=None, calibration_params=None):
-        """Update the metric with new pairs: the one learned before is the prior of this fit.
+        """Update the metric with new pairs: the metric learned before is the prior of this fit.
 
-        So is the learned threshold, if there is one: b stays close to what it was, not to zero.
-
-        Parameters
-        ----------
-        pairs, y, sample_weight, calibration_params
-            As in `fit`, which this is without an earlier fit.
-
-        Returns
-        -------
-        self
+        So is the learned threshold, if there is one: b stays close to its old value, not to zero.
+        Without an earlier fit this is `fit`. Only metrics with `kernel="linear"` can be updated.
+        The parameters are those of `fit`.
         """
         if not hasattr(self, "components_"):
             return self.fit(pairs, y, sample_weight, calibration_params)
         check_parameters(self, self._rules)
-        old = self._old_root()
-        return self._fit_and_calibrate(pairs, y, sample_weight, calibration_params, old)
+        before = learned_before(self)
+        return self._fit(pairs, y, sample_weight, calibration_params, before)
 
     def decision_function(self, pairs):
-        """Similarity of each pair: minus its learned distance."""
+        """Return the similarity of each pair: minus its learned distance."""
         return -self.pair_distance(pairs)
 
     def predict(self, pairs):
-        """+1 for pairs at `threshold_` or nearer, -1 for others."""
+        """Return +1 for pairs at `threshold_` or nearer, -1 for others."""
         check_is_fitted(self, "threshold_")
         return np.where(self.pair_distance(pairs) <= self.threshold_, 1, -1)
 
     def score(self, pairs, y, sample_weight=None):
-        """Area under the ROC curve: the chance that a similar pair is nearer than a dissimilar one.
+        """Return the area under the ROC curve.
 
-        Parameters
-        ----------
-        pairs, y, sample_weight
-            As in `fit`.
-
-        Returns
-        -------
-        float
+        It is the probability that a similar pair is nearer than a dissimilar one.
         """
         score = self.decision_function(pairs)
-        weight = as_weights(sample_weight, len(score), "sample_weight")
-        y = self._as_answers(y, len(score), weight > 0)
+        y, weight = _check_labels(y, sample_weight, len(score))
         return float(roc_auc_score(y > 0, score, sample_weight=weight))
 
     def set_threshold(self, threshold):
-        """Set `threshold_`, a distance.
-
-        Returns
-        -------
-        self
-        """
+        """Set `threshold_`, a distance, and return the estimator."""
         check_is_fitted(self)
         if not isinstance(threshold, (int, float, np.number)) or not threshold >= 0:
             raise ValueError(f"threshold is {threshold!r}; expected a distance, at least 0")
@@ -206,139 +233,131 @@ class PairFrobMetric(TupleEstimator):
         return self
 
     def calibrate_threshold(
-        self, pairs, y, strategy="accuracy", *, beta=1.0, min_rate=None, sample_weight=None
+        self, pairs, y, *, strategy="accuracy", beta=1.0, min_rate=None, sample_weight=None
     ):
-        """Set `threshold_` to the best for these pairs.
+        """Set `threshold_` to the best value for these pairs, and return the estimator.
 
         Parameters
         ----------
         pairs, y
-            As in `fit`; best such that the metric was not learned from.
+            As in `fit`; pairs that the metric was not learned from are best.
         strategy : {"accuracy", "f_beta", "max_tpr", "max_tnr"}, default="accuracy"
             As in `frobmetric.neighbors.thresholds.best_threshold`.
         beta, min_rate
-            Of the strategies that use them.
+            Parameters of the strategies that use them.
         sample_weight : array-like of shape (n_pairs,), optional
             As in `fit`.
+        """
+        options = {"strategy": strategy, "beta": beta, "min_rate": min_rate}
+        self.threshold_ = _best_distance(self.pair_distance(pairs), y, sample_weight, **options)
+        return self
+
+    def certify(self, pairs, y=None, sample_weight=None):
+        """Prove again how good the metric is, from the pairs and the dual of the last fit.
 
         Returns
         -------
-        self
+        Certificate
+
+        Raises
+        ------
+        CertificateError
+            If the metric or the dual variables do not belong to these pairs and labels.
         """
-        score = self.decision_function(pairs)
-        weight = as_weights(sample_weight, len(score), "sample_weight")
-        y = self._as_answers(y, len(score), weight > 0)
-        # no distance is below zero: a threshold there calls no pair similar, as -inf does
-        self.threshold_ = -best_threshold(
-            score, y > 0, strategy, beta=beta, min_rate=min_rate, weight=weight
+        self._require_dual()
+        labelled = self._read(pairs, y, sample_weight, self.n_features_in_)
+        arrange = partial(self._arrange, prior_threshold=getattr(self, "prior_threshold_", None))
+        return certify_tuples(self, labelled, arrange, **self._problem_options())
+
+    def _fit(self, pairs, y, sample_weight, calibration_params, before=None):
+        before = before or {}
+        labelled = self._read(pairs, y, sample_weight, self.n_features_in_ if before else None)
+        prior = getattr(self, "learned_threshold_", None) if before else None
+        arrange = partial(self._arrange, prior_threshold=prior)
+        learned, attributes = learn_from_tuples(
+            self, labelled, before, arrange, **self._problem_options()
         )
-        return self
+        calibration = {"sample_weight": sample_weight} | (calibration_params or {})
+        read = read_tuples(pairs, 2, self.preprocessor)
+        features = learned.coordinates.feature_map(read.points)
+        distance = index_distance(learned.components, features, read.index)
+        length = YARDSTICK * np.linalg.norm(learned.solution.point.factor()[-1])
+        attributes |= {
+            "threshold_": _best_distance(distance, y, **calibration),
+            "learned_threshold_": float(length) if learned.coordinates.n_extra else None,
+            "prior_threshold_": prior,
+        }
+        return self._store(learned, NO_DIFFERENCE, **attributes)
 
-    def _fit_and_calibrate(self, pairs, y, sample_weight, params, old=None):
-        params = {"sample_weight": sample_weight} | (params or {})
-        with self._intact():
-            try:
-                self._fit(pairs, y, sample_weight, old)
-            except Interrupted:
-                self.calibrate_threshold(pairs, y, **params)
-                raise
-            return self.calibrate_threshold(pairs, y, **params)
-
-    def _as_answers(self, y, n, counts):
-        """Y as +1 and -1, both of them there among those that count."""
-        if y is None:
-            raise ValueError("y is None; a pair learner needs +1 (similar) or -1 for each pair")
-        y = as_signs(y, n, meaning="similar")
-        if abs(y[counts].sum()) == counts.sum():
-            kind = "similar (+1)" if y[counts][0] > 0 else "dissimilar (-1)"
+    def _read(self, pairs, y, sample_weight, n_features=None):
+        """Return checked pairs with their labels."""
+        if self.strategy == "triplets" and sample_weight is not None:
             raise ValueError(
-                f"all {counts.sum()} pairs are {kind}; give at least one pair of either kind"
+                "sample_weight was given with strategy='triplets', which does not use it; use "
+                "strategy='threshold', or leave the weights out"
             )
-        return y
-
-    def _check_tuples(self, pairs, index):
+        read = read_tuples(pairs, 2, self.preprocessor, n_features)
+        y, weight = _check_labels(y, sample_weight, len(read.index))
+        pairs = np.asarray(pairs)
         if pairs.ndim == 2:
             check_pairs(pairs)
+        return LabelledTuples.of(read, y, weight)
 
-    def _answered(self, pairs, y, sample_weight, n_features=None):
-        if self.through == "triplets" and sample_weight is not None:
-            raise ValueError(
-                "sample_weight was given with through='triplets', which does not use it; use "
-                "through='threshold', or leave the weights out"
-            )
-        return super()._answered(pairs, y, sample_weight, n_features)
+    def _problem_options(self):
+        return {"named_prior": _yardstick_prior} if self.strategy == "threshold" else {}
 
-    def _frame(self, X, y, old=None):
-        before = getattr(self, "learned_threshold_", None)
-        self._keep("prior_threshold_", None if old is None else before)
-        return super()._frame(X, y, old)
-
-    def _rows(self, index, y, weight, frame):
-        """Pairs as quadruplets with the yardstick, or completed to triplets."""
-        if self.through == "triplets":
-            return self._completed(index, y, weight, frame), frame
-        yardstick = np.tile(len(frame.Z) + np.arange(2), (len(index), 1))
-        both = np.hstack([index, yardstick])  # similar pairs are shorter than the yardstick
-        return GivenQuadruplets(put_nearer_first(both, y), weight), self._with_yardstick(frame)
-
-    def _completed(self, index, y, weight, frame):
-        """Triplets of pairs that no other pair contradicts, of points that differ."""
-        usable = (index[:, 0] != index[:, 1]) & ~is_contested(index, y, weight)
-        if not usable.any():
-            raise ValueError(
-                "no pair is left to complete to triplets: each is of two equal points, or was also "
-                "called the other way; use through='threshold'"
-            )
-        index, similar = index[usable], y[usable] > 0
-        triplets = triplets_from_pairs(frame.Z, index, similar, None, self.n_neighbors)
-        return GivenTriplets(triplets, np.ones(len(triplets)))
-
-    def _with_yardstick(self, frame):
-        """The frame with a yardstick, which in an update is to stay close to its old length."""
-        frame = frame.with_yardstick(YARDSTICK)
-        if not hasattr(self, "prior_threshold_"):
-            return frame
-        column = np.zeros((frame.Z.shape[1], 1))
-        column[-1] = self.prior_threshold_ / YARDSTICK
-        return replace(frame, root=np.hstack([frame.root, column]))
-
-    def _store(self, solution, frame, pairs, dtype):
-        super()._store(solution, frame, pairs, dtype)
-        length = float(YARDSTICK * np.linalg.norm(solution.point.factor()[-1]))
-        self._keep("learned_threshold_", length if frame.n_extra else None)
-
-    def _factor(self, frame, point):
-        """That of the metric, without the yardstick."""
-        factor = point.factor()
-        if not frame.n_extra:
-            return frame.in_features(factor)
-        # no constraint mixes the two, so the metric is what is left of the factor; its columns
-        # are turned to be orthogonal again
-        left, sizes, _ = np.linalg.svd(frame.in_features(factor), full_matrices=False)
-        real = sizes > RANK * max(sizes, default=0.0)
-        return left[:, real] * sizes[real]
-
-    def _prior_matrix(self, frame, constraints, pairs):
-        """A prior by name is scaled as if the threshold were the best one for it."""
-        if not frame.n_extra or frame.root is not None or not isinstance(self.prior, str):
-            return super()._prior_matrix(frame, constraints, pairs)
-        of_yardstick = np.arange(frame.Z.shape[1]) == frame.Z.shape[1] - 1
-        euclid, ruler = np.diag(1.0 * ~of_yardstick), np.diag(1.0 * of_yardstick)
-        signed = constraints.forward(euclid)  # -d^2 of similar pairs, d^2 of others
-        is_similar = constraints.forward(ruler) > 0
-        best = best_threshold(-np.abs(signed), is_similar, weight=pairs.weight)
-        margins = signed - np.where(is_similar, best, -best)
-        weight = pairs.share * (margins > 0)
-        return euclid * (weight.sum() / (weight @ margins) if weight.any() else 1.0)
-
-    def _why_zero(self, problem):
+    def _arrange(self, coordinates, labelled, prior_threshold):
+        """Return pairs as quadruplets with the yardstick, or completed to triplets."""
+        index, y, weight = labelled.index, labelled.y, labelled.weight
+        if self.strategy == "triplets":
+            return coordinates, _complete(coordinates.Z, index, y, weight, self.n_neighbors)
+        yardstick = np.tile(len(coordinates.Z) + np.arange(2), (len(index), 1))
+        rows = np.hstack([index, yardstick])  # similar pairs are shorter than the yardstick
         return (
-            "the learned metric is zero: no direction of the points tells dissimilar pairs from "
-            "similar ones at this C; check y (+1 is similar), raise C, or give the rarer kind of "
-            "pairs more weight"
+            coordinates.with_yardstick(YARDSTICK, prior_threshold),
+            GivenQuadruplets(put_nearer_first(rows, y), weight),
         )
 
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        return tags
+
+def _check_labels(y, sample_weight, n):
+    """Return y as +1 and -1, both with a positive weight, and the weights."""
+    if y is None:
+        raise ValueError("y is None; a pair learner needs +1 (similar) or -1 for each pair")
+    weight = as_weights(sample_weight, n, "sample_weight")
+    y, counts = as_signs(y, n, meaning="similar"), weight > 0
+    if abs(y[counts].sum()) == counts.sum():
+        kind = "similar (+1)" if y[counts][0] > 0 else "dissimilar (-1)"
+        raise ValueError(
+            f"all {counts.sum()} pairs are {kind}; give at least one pair of either kind"
+        )
+    return y, weight
+
+
+def _best_distance(distance, y, sample_weight=None, strategy="accuracy", **options):
+    """Return the best threshold for pairs of these distances."""
+    y, weight = _check_labels(y, sample_weight, len(distance))
+    # no distance is below zero: a threshold there calls no pair similar, as -inf does
+    return -best_threshold(-distance, y > 0, strategy, weight=weight, **options)
+
+
+def _complete(Z, index, y, weight, n_neighbors):
+    """Return triplets of the pairs of different points that no other pair contradicts."""
+    usable = (index[:, 0] != index[:, 1]) & ~is_contested(index, y, weight)
+    if not usable.any():
+        raise ValueError(
+            "no pair is left to complete to triplets: each is of two equal points, or was also "
+            "called the other way; use strategy='threshold'"
+        )
+    triplets = triplets_from_pairs(Z, index[usable], y[usable] > 0, n_neighbors=n_neighbors)
+    return GivenTriplets(triplets, np.ones(len(triplets)))
+
+
+def _yardstick_prior(constraints, pairs):
+    """Return the Euclidean prior, scaled as if the threshold were the best one for it."""
+    is_yardstick = np.arange(constraints.shape[1]) == constraints.shape[1] - 1
+    euclidean = np.diag(1.0 * ~is_yardstick)
+    signed = constraints.forward(euclidean)  # -d^2 of similar pairs, d^2 of others
+    is_similar = constraints.forward(np.diag(1.0 * is_yardstick)) > 0
+    best = best_threshold(-np.abs(signed), is_similar, weight=pairs.weight)
+    margins = signed - np.where(is_similar, best, -best)
+    return euclidean * unit_margin_scale(margins, pairs.share)

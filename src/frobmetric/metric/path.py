@@ -1,4 +1,4 @@
-"""The path of metrics over C, and the choice of C by held-out nearest-neighbour error."""
+"""Path of metrics over C, and the choice of C by held-out nearest-neighbour error."""
 
 from __future__ import annotations
 
@@ -8,24 +8,20 @@ from typing import ClassVar
 
 import numpy as np
 from sklearn.model_selection import check_cv
-from sklearn.utils.multiclass import check_classification_targets
 
 from .._parameters import FOLDS, NUMBERS, Rule, check_parameters
 from ..core import Certificate, certify
 from ..neighbors.knn import knn_error
-from ..solvers import State, solve
+from ..solvers import Interrupted, State, solve
 from ..solvers.active_set import previous_optimum_ball, settled
-from ._base import limit_threads
-from ._problem import LOSSES
-from .coordinates import as_components
-from .feature_maps import KERNEL_RULES
+from ._base import LABEL_RULES, Samples, limit_threads
+from ._problem import LOSSES, PROBLEM_RULES
+from .coordinates import as_components, coordinates_of
 from .frob import FrobMetric
-from .sets import as_triplets, together
-from .triplets import mine_triplets
 
 #: Values of C between hardly learning and hardly regularising.
 DEFAULT_CS = (1e1, 1e2, 1e3, 1e4, 1e5)
-#: A step in C by more than this factor leaves screening too wide a ball to settle anything.
+#: Largest ratio of two values of C at which screening is tried; above it the ball is too wide.
 SCREENED_RATIO = 2.0
 #: Share of the rows that screening must settle to be worth a smaller problem.
 WORTHWHILE = 0.2
@@ -33,7 +29,7 @@ WORTHWHILE = 0.2
 
 @dataclass(frozen=True)
 class PathPoint:
-    """The metric at one C, with its certificate and what it took."""
+    """Metric at one value of C, with its certificate and the work that it took."""
 
     C: float
     components: np.ndarray
@@ -48,29 +44,22 @@ class PathPoint:
 
 @dataclass(frozen=True)
 class FrobPath:
-    """The metrics along rising values of C."""
+    """Metrics along rising values of C."""
 
     points: list[PathPoint]
     n_triplets: int
 
     @property
-    def Cs(self):
+    def Cs(self):  # noqa: N802 - the name of the parameter
+        """Values of C, rising."""
         return np.array([point.C for point in self.points])
-
-
-class PathInterrupted(KeyboardInterrupt):
-    """Ctrl-C during a path; `path` has the points that were finished."""
-
-    def __init__(self, path):
-        super().__init__(f"interrupted after {len(path.points)} points of the path")
-        self.path = path
 
 
 def frob_path(
     X,
     y=None,
-    Cs=DEFAULT_CS,
     *,
+    Cs=DEFAULT_CS,
     triplets=None,
     n_neighbors=3,
     n_impostors=None,
@@ -80,25 +69,25 @@ def frob_path(
     tol=1e-3,
     max_iter=1000,
     solver="auto",
-    callback=None,
     n_jobs=None,
+    callback=None,
 ):
-    """Fit `FrobMetric` at each C, every fit started from the one before.
+    """Fit `FrobMetric` at each value of C, every fit starting from the one before.
 
     Neighbours are searched once. A triplet whose dual variable is known at the new C, because the
     old optimum bounds how far the metric can move, is left out of the work.
 
     Parameters
     ----------
-    X : array-like of shape (n_samples, n_features)
+    X : array-like or sparse matrix of shape (n_samples, n_features)
     y : array-like of shape (n_samples,), optional
         Class labels; or give `triplets`, or both.
     Cs : sequence of float
-        In any order; they are solved rising, repeated ones once.
-    callback : callable, optional
-        Called with each `PathPoint` when it is finished; a true answer ends the path there.
+        Values of C in any order; they are solved rising, repeated ones once.
     triplets, n_neighbors, n_impostors, loss, prior, pull, tol, max_iter, solver, n_jobs
         As in `FrobMetric`.
+    callback : callable, optional
+        Function called with each finished `PathPoint`; a true result ends the path there.
 
     Returns
     -------
@@ -107,65 +96,81 @@ def frob_path(
 
     Raises
     ------
-    PathInterrupted
-        On Ctrl-C, with the finished points.
+    Interrupted
+        On Ctrl-C, if a point was finished; its `solution` is the path with the finished points.
 
     Examples
     --------
     >>> from sklearn.datasets import load_iris
     >>> from frobmetric import frob_path
-    >>> path = frob_path(*load_iris(return_X_y=True), [1, 10, 100])
+    >>> path = frob_path(*load_iris(return_X_y=True), Cs=[1, 10, 100])
     >>> [point.status for point in path.points]
     ['optimal', 'optimal', 'optimal']
     """
-    metric = FrobMetric(
-        n_neighbors,
-        n_impostors,
-        loss=loss,
-        prior=prior,
-        pull=pull,
-        tol=tol,
-        max_iter=max_iter,
-        solver=solver,
-        n_jobs=n_jobs,
-    )
+    metric = FrobMetric(n_neighbors=n_neighbors, n_impostors=n_impostors, n_jobs=n_jobs)
+    metric.set_params(loss=loss, prior=prior, pull=pull, tol=tol, max_iter=max_iter, solver=solver)
     grid = _check_grid(Cs)
-    X, y = metric._validate(X, y, triplets, None)
+    check_parameters(metric, metric._rules)
+    samples = Samples.check(metric, X, y, triplets)
     with limit_threads(n_jobs):
-        frame, given, mined = metric._frame(X, y), None, None
-        if triplets is not None:
-            given = as_triplets(triplets, X.shape[0])
-        if y is not None:
-            mined = mine_triplets(frame.Z, y, n_neighbors, n_impostors, n_jobs=n_jobs)
-        return _follow(metric, frame, together(mined, given), grid, callback)
+        coordinates = coordinates_of(metric, samples.X, samples.y)
+        triplets = samples.comparisons(metric, coordinates)
+        return _follow(metric, coordinates, triplets, grid, callback)
 
 
 class FrobMetricCV(FrobMetric):
-    """FrobMetric with C chosen by the k-NN error on held-out parts of the data.
+    """FrobMetric with C chosen by the nearest-neighbour error on held-out parts of the data.
 
     For each fold the path over C is learned on the rest (`frob_path`, one search for neighbours
-    and warm starts) and judged by the error of a k-nearest-neighbour vote (k = `n_neighbors`) on
-    the fold; the value with the smallest mean error, the smallest such value if several have it,
-    is fitted to all data.
+    and warm starts) and evaluated by the error of a k-nearest-neighbour vote (k = `n_neighbors`)
+    on the fold. The value with the smallest mean error, the smallest such value if there are
+    several, is fitted to all data. To choose parameters of kernels use scikit-learn's GridSearchCV.
 
     Parameters
     ----------
-    Cs : sequence of float
-        The values to choose from, in any order.
+    n_neighbors : int, default=3
+        Number of nearest samples of the same class that each sample is compared with.
+    n_impostors : int, default=None
+        Number of nearest samples of other classes that it is compared with; None is `n_neighbors`.
+    Cs : sequence of float, default=(10, 100, 1e3, 1e4, 1e5)
+        Values to choose from, in any order.
     cv : int, splitter or iterable, default=3
-        As in scikit-learn; folds are stratified for an int.
-    **others
-        All others are those of `FrobMetric`, without those of kernels, for which there is
-        scikit-learn's GridSearchCV; `n_passes` counts for the final fit only.
+        Folds as in scikit-learn; they are stratified for an int.
+    n_components : int or "rank", default=None
+        Number of leading directions in `components_`: all if None; "rank" is that of the metric.
+    loss : {"hinge", "smoothed_hinge", "squared_hinge"}, default="hinge"
+        Loss of a triplet as a function of its margin.
+    prior : {"within", "discriminant", "covariance", "identity"} or ndarray, default=None
+        Metric to stay close to, as in `FrobMetric`; zero if None.
+    pull : float, default=0
+        Weight of the distances of near pairs themselves.
+    n_passes : int, default=1
+        Number of searches for neighbours in the final fit, as in `FrobMetric`.
+    tol : float, default=1e-3
+        Relative duality gap at which a solve ends.
+    max_iter : int, default=1000
+        Largest number of steps of a solve, each with at most one eigen-decomposition.
+    solver : str, default="auto"
+        Name of a method in `frobmetric.solvers.FROBENIUS_SOLVERS`.
+    keep_dual : bool, default=False
+        Keep `dual_coef_` and `triplets_`, so that `certify` can prove the result again.
+    n_jobs : int, default=None
+        Limit on threads; None leaves the choice to the numerical libraries.
+    verbose : int, default=0
+        Number of steps of the final fit between two lines of progress; 0 writes none.
+    callback : callable, default=None
+        Function called with each step of the final fit; a true result ends it.
 
     Attributes
     ----------
     C_ : float
-        The chosen value.
+        Chosen value.
     Cs_ : ndarray of shape (n_Cs,)
-        The values tried, rising.
+        Values tried, rising.
     cv_errors_ : ndarray of shape (n_Cs, n_folds)
-        Held-out error of each.
+        Held-out error of each value.
+    components_, certificate_, status_, history_, rank_, n_iter_, n_triplets_, scale_
+        As in `FrobMetric`, and so are the other attributes.
 
     Examples
     --------
@@ -179,15 +184,17 @@ class FrobMetricCV(FrobMetric):
     _rules: ClassVar[dict[str, Rule]] = {
         "Cs": NUMBERS,
         "cv": FOLDS,
-        **{k: rule for k, rule in FrobMetric._rules.items() if k not in {"C", *KERNEL_RULES}},
+        **LABEL_RULES,
+        **{name: rule for name, rule in PROBLEM_RULES.items() if name != "C"},
     }
 
     def __init__(
         self,
-        Cs=DEFAULT_CS,
-        cv=3,
+        *,
         n_neighbors=3,
         n_impostors=None,
+        Cs=DEFAULT_CS,
+        cv=3,
         n_components=None,
         loss="hinge",
         prior=None,
@@ -198,14 +205,13 @@ class FrobMetricCV(FrobMetric):
         solver="auto",
         keep_dual=False,
         n_jobs=None,
-        random_state=None,
         verbose=0,
         callback=None,
     ):
-        self.Cs = Cs
-        self.cv = cv
         self.n_neighbors = n_neighbors
         self.n_impostors = n_impostors
+        self.Cs = Cs
+        self.cv = cv
         self.n_components = n_components
         self.loss = loss
         self.prior = prior
@@ -216,13 +222,12 @@ class FrobMetricCV(FrobMetric):
         self.solver = solver
         self.keep_dual = keep_dual
         self.n_jobs = n_jobs
-        self.random_state = random_state
         self.verbose = verbose
         self.callback = callback
 
     @property
-    def C(self):
-        """The chosen value, under the name that the fit itself uses."""
+    def C(self):  # noqa: N802 - the name of the parameter
+        """Chosen value, under the name that updates and `certify` use."""
         return self.C_
 
     def fit(self, X, y=None):
@@ -230,7 +235,7 @@ class FrobMetricCV(FrobMetric):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like or sparse matrix of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
             Class labels.
 
@@ -239,57 +244,53 @@ class FrobMetricCV(FrobMetric):
         self
         """
         check_parameters(self, self._rules)
-        with self._intact():
-            self.Cs_ = _check_grid(self.Cs)
-            samples, labels = self._validate_samples(X, reset=True, y=y, ensure_min_samples=2)
-            check_classification_targets(labels)
-            folds = check_cv(self.cv, labels, classifier=True).split(samples, labels)
-            errors = [self._held_out_errors(samples, labels, *fold) for fold in folds]
-            self.cv_errors_ = np.array(errors).T
-            self.C_ = float(self.Cs_[self.cv_errors_.mean(axis=1).argmin()])
-            return super().fit(X, y)
+        grid = _check_grid(self.Cs)
+        samples = Samples.check(self, X, y)
+        folds = check_cv(self.cv, samples.y, classifier=True).split(samples.X, samples.y)
+        errors = [self._held_out_errors(samples, grid, *fold) for fold in folds]
+        errors = np.array(errors).T
+        C = float(grid[errors.mean(axis=1).argmin()])
+        return self._fit(samples, C, C_=C, Cs_=grid, cv_errors_=errors)
 
-    def _held_out_errors(self, X, y, train, test):
-        """The error of each C on the test part."""
-        names = (
-            "n_neighbors",
-            "n_impostors",
-            "loss",
-            "prior",
-            "pull",
-            "tol",
-            "max_iter",
-            "solver",
-            "n_jobs",
-        )
-        shared = {name: getattr(self, name) for name in names}
-        path = frob_path(X[train], y[train], self.Cs_, **shared)
+    def _held_out_errors(self, samples, grid, train, test):
+        """Return the error of each C on the test part."""
+        X, y = samples.X, samples.y
+        own = ("Cs", "cv", "n_components", "n_passes", "keep_dual", "verbose", "callback")
+        options = {k: v for k, v in self.get_params(deep=False).items() if k not in own}
+        path = frob_path(X[train], y[train], Cs=grid, **options)
         k = min(self.n_neighbors, len(train))
         maps = (X @ point.components.T for point in path.points)
         return [knn_error(Z[train], y[train], Z[test], y[test], k, self.n_jobs) for Z in maps]
 
 
-def _follow(metric, frame, triplets, grid, callback):
-    """Solve at each C of the grid, from the last answer."""
+def _follow(metric, coordinates, triplets, grid, callback):
+    """Solve at each C of the grid, starting from the last solution."""
     path, last = FrobPath([], triplets.n_triplets), None
-    problem = metric._problem(frame, triplets)
-    pull = problem.cost / metric.C
+    unit = metric._problem(coordinates, triplets, 1.0)
     try:
         for C in grid:
             began = time.perf_counter()
-            problem = replace(problem, loss=LOSSES[metric.loss](C * triplets.share), cost=C * pull)
+            loss = LOSSES[metric.loss](C * triplets.share)
+            problem = replace(unit, loss=loss, cost=C * unit.cost)
             ratio = C / path.points[-1].C if path.points else None
-            last, n_screened = _next(metric, problem, last, ratio)
-            path.points.append(_point(C, frame, last, n_screened, time.perf_counter() - began))
+            last, n_screened = _solve_next(metric, problem, last, ratio)
+            seconds = time.perf_counter() - began
+            path.points.append(_path_point(C, coordinates, last, n_screened, seconds))
             if callback is not None and callback(path.points[-1]):
                 break
     except KeyboardInterrupt as interruption:
-        raise PathInterrupted(path) from interruption
+        if not path.points:
+            raise
+        message = f"interrupted after {len(path.points)} points of the path"
+        raise Interrupted(path, message) from interruption
     return path
 
 
-def _next(metric, problem, last, ratio):
-    """The solution from the last one, all weights `ratio` times larger; rows that were screened."""
+def _solve_next(metric, problem, last, ratio):
+    """Solve from the last solution, all weights being `ratio` times larger.
+
+    Also return the number of rows whose dual variables were known in advance.
+    """
     options = {"solver": metric.solver, "tol": metric.tol, "max_iter": metric.max_iter}
     if last is None:
         return solve(problem, **options), 0
@@ -306,22 +307,22 @@ def _next(metric, problem, last, ratio):
 
 
 def _screen(problem, last, ratio, u):
-    """The rows whose u the last optimum tells; it is written to `u`."""
+    """Return which rows have dual variables that the last optimum settles; write these to u."""
     if ratio > SCREENED_RATIO:
         return np.zeros(len(u), dtype=bool)
-    # the cost is a pull that grows with the weights: one more loss, not a shift of the origin
+    # the cost grows with the weights: it acts as one more loss, not as a shift of the origin
     centre, radius = previous_optimum_ball(replace(problem, cost=None), last, ratio)
     margins, norms = problem.constraints.forward(centre), problem.constraints.norms()
-    is_settled, known = settled(problem.loss, margins, radius * norms)
-    u[is_settled] = known[is_settled]
+    is_settled, settled_u = settled(problem.loss, margins, radius * norms)
+    u[is_settled] = settled_u[is_settled]
     return is_settled
 
 
-def _point(C, frame, solution, n_screened, seconds):
+def _path_point(C, coordinates, solution, n_screened, seconds):
     rank = solution.point.rank
     return PathPoint(
         C=float(C),
-        components=as_components(frame.in_features(solution.point.factor()), max(1, rank)),
+        components=as_components(coordinates.to_features(solution.point.factor()), max(1, rank)),
         certificate=solution.certificate,
         status=solution.status,
         rank=rank,

@@ -1,21 +1,23 @@
-"""Metrics that labelled data have by themselves, to stay close to."""
+"""Priors: metrics to stay close to, given as a matrix or computed from the data by name."""
 
 from __future__ import annotations
 
 import numpy as np
 from sklearn.covariance import ledoit_wolf_shrinkage
 
-#: A feature whose deviations within classes are smaller than this, relative to those of all
-#: samples, counts as if they were so large: one that tells classes apart alone is not all.
+from .._parameters import InvalidParameterError, check_psd
+
+#: Lower bound on the deviations of a feature within classes, relative to those of all samples:
+#: a single feature that separates the classes must not take all the weight.
 SMALLEST_SPREAD = 1e-3
-#: Directions in which the data vary less than this, relative to the most, are rounding.
+#: Directions in which the data vary less than this, relative to the largest, are rounding.
 RANK = 1e-10
-#: With this many samples for each coordinate and more, less and less is shrunk.
+#: Number of samples per coordinate from which on the shrinkage decreases.
 FEW = 2
 
 
-def prior_factor(name, Z, y):
-    """A factor B of a metric B B.T: `Z @ B` is where it is Euclidean.
+def named_prior_factor(name, Z, y):
+    """Return a factor B of the metric B B.T, which is Euclidean for `Z @ B`.
 
     It is zero in directions in which the samples do not vary.
 
@@ -30,29 +32,38 @@ def prior_factor(name, Z, y):
 
     Returns
     -------
-    ndarray of shape (n_features, rank) or None
-        None for the identity.
+    ndarray of shape (n_features, rank)
     """
-    find, needs_y = PRIORS[name]
+    compute, needs_y = PRIORS[name]
     if needs_y:
         _check_classes(name, y)
-    return find(Z, y)
+    return compute(Z, y)
 
 
-def satisfied_scale(constraints, share):
-    """What to multiply the identity with so that the rows it satisfies have a mean margin of 1.
+def prior_matrix_factor(prior, n_features, kernel):
+    """Return a factor B of a prior matrix B B.T that a user gave."""
+    if kernel != "linear":
+        raise InvalidParameterError(
+            f"prior is a matrix, of features, and kernel={kernel!r} has others; give a prior by "
+            f"name ({', '.join(sorted(PRIORS))}) or kernel='linear'"
+        )
+    values, vectors = np.linalg.eigh(check_psd("prior", prior, n_features))
+    return vectors * np.sqrt(np.maximum(values, 0.0))
+
+
+def scaled_identity(constraints, comparisons):
+    """Return the multiple of the identity whose satisfied rows have a mean margin of one.
 
     Rows weigh as their share.
     """
-    margins = constraints.forward(np.eye(constraints.shape[1]))
+    identity = np.eye(constraints.shape[1])
+    return identity * unit_margin_scale(constraints.forward(identity), comparisons.share)
+
+
+def unit_margin_scale(margins, share):
+    """Return the factor that makes the weighted mean of the positive margins one."""
     weight = share * (margins > 0)
     return float(weight.sum() / (weight @ margins)) if weight.any() else 1.0
-
-
-def psd_root(matrix):
-    """A factor B of a positive semidefinite matrix B B.T."""
-    values, vectors = np.linalg.eigh(matrix)
-    return vectors * np.sqrt(np.maximum(values, 0.0))
 
 
 def _check_classes(name, y):
@@ -75,7 +86,7 @@ def _check_classes(name, y):
 
 
 def _identity(Z, y):
-    return None
+    return np.eye(Z.shape[1])
 
 
 def _covariance(Z, y):
@@ -83,12 +94,12 @@ def _covariance(Z, y):
 
 
 def _within(Z, y):
-    """That of relevant component analysis, the classes being its chunklets."""
+    """Return the factor of relevant component analysis, with the classes as its chunklets."""
     return _whitening(Z - _class_means(Z, y)[0], Z)
 
 
 def _discriminant(Z, y):
-    """That of linear discriminant analysis: "within", in the directions in which classes differ."""
+    """Return the factor of linear discriminant analysis: "within", where class means differ."""
     B = _within(Z, y)
     means, n_classes = _class_means(Z @ B, y)
     _, _, directions = np.linalg.svd(means - means.mean(axis=0), full_matrices=False)
@@ -96,7 +107,7 @@ def _discriminant(Z, y):
 
 
 def _class_means(Z, y):
-    """The mean of the class of each sample, and the number of classes."""
+    """Return the mean of the class of each sample, and the number of classes."""
     _, labels, sizes = np.unique(y, return_inverse=True, return_counts=True)
     sums = np.zeros((len(sizes), Z.shape[1]))
     np.add.at(sums, labels, Z)
@@ -104,11 +115,12 @@ def _class_means(Z, y):
 
 
 def _whitening(deviations, Z):
-    """A factor of the inverse covariance of these deviations, in the span of the samples.
+    """Return a factor of the inverse covariance of these deviations, in the span of the samples.
 
-    Features are first divided by their deviations, so that their units do not matter. There the
-    covariance is shrunk towards the identity as Ledoit and Wolf do, who have the error of the
-    covariance in mind; of its inverse, what many samples tell is better kept, hence `FEW`.
+    Features are first divided by their deviations, so that their units do not matter. Then the
+    covariance is shrunk towards the identity by the rule of Ledoit and Wolf. Their rule minimises
+    the error of the covariance, not of its inverse, for which less shrinkage is better when there
+    are many samples: hence `FEW`.
     """
     weight = _unit_weights(deviations, Z)
     _, sizes, basis = np.linalg.svd(Z * weight, full_matrices=False)
@@ -124,14 +136,14 @@ def _whitening(deviations, Z):
 
 
 def _unit_weights(deviations, Z):
-    """What each feature is multiplied with to have unit deviations; 0 for constant ones."""
+    """Return the factor of each feature that makes its deviations one; 0 for constant features."""
     spread, whole = (np.sqrt(np.mean(a**2, axis=0)) for a in (deviations, Z))
     varies = whole > RANK * whole.max()
     spread = np.maximum(spread, SMALLEST_SPREAD * whole)
     return np.divide(1.0, spread, where=varies, out=np.zeros_like(spread))
 
 
-#: Named priors: (Z, y) -> factor, and whether they need y.
+#: Priors by name: a function (Z, y) -> factor, and whether it needs y.
 PRIORS = {
     "identity": (_identity, False),
     "covariance": (_covariance, False),

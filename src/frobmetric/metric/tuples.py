@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -18,300 +19,166 @@ from ..comparisons.encoding import (
 )
 from ..comparisons.reading import column_names, read_tuples
 from ..core import CertificateError
-from ._base import SHARED_RULES, limit_threads
-from ._problem import PROBLEM_RULES, FrobEstimator
+from ._base import LearnedMetric, MetricEstimator, check_n_components, index_distance, limit_threads
+from ._problem import (
+    KERNEL_RULES,
+    PROBLEM_RULES,
+    frobenius_problem,
+    if_linear,
+    last_coordinates,
+    learned_before,
+    prove,
+    solve_frobenius,
+    warn_of_lost_variance,
+)
+from .coordinates import coordinates_of
+from .frob import NO_DIRECTION
 from .sets import GivenQuadruplets, GivenTriplets, is_same_set
 
-#: Numbers held at a time when distances are measured.
-BLOCK = 1 << 22
-#: Parameters that only learning from labels has.
-OF_LABELS = ("n_neighbors", "n_impostors", "n_passes")
+#: Rules of the parameters of learners from tuples.
 TUPLE_RULES: dict[str, Rule] = {
     "preprocessor": MATRIX | CALLABLE | NONE,
-    **{name: rule for name, rule in SHARED_RULES.items() if name not in OF_LABELS},
     **PROBLEM_RULES,
+    **KERNEL_RULES,
     "kernel": choice(["linear", "rbf", "polynomial"]),
 }
 
 
-class TupleEstimator(FrobEstimator):
-    """What learners from tuples share; one that derives from it says how many points they have."""
+@dataclass(frozen=True, eq=False)
+class LabelledTuples:
+    """Distinct points, and tuples of them with a label (+1 or -1) and a positive weight."""
 
-    _size: ClassVar[int]
-    _rules: ClassVar[dict[str, Rule]] = TUPLE_RULES
+    points: np.ndarray
+    index: np.ndarray
+    y: np.ndarray
+    weight: np.ndarray
 
-    def __init__(
-        self,
-        preprocessor=None,
-        C=1e4,
-        n_components=None,
-        loss="hinge",
-        prior=None,
-        kernel="linear",
-        gamma=None,
-        degree=3,
-        coef0=1.0,
-        n_directions=None,
-        pull=0.0,
-        tol=1e-3,
-        max_iter=1000,
-        solver="auto",
-        keep_dual=False,
-        n_jobs=None,
-        random_state=None,
-        verbose=0,
-        callback=None,
-    ):
-        self.preprocessor = preprocessor
-        self.C = C
-        self.n_components = n_components
-        self.loss = loss
-        self.prior = prior
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.n_directions = n_directions
-        self.pull = pull
-        self.tol = tol
-        self.max_iter = max_iter
-        self.solver = solver
-        self.keep_dual = keep_dual
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.callback = callback
+    @classmethod
+    def of(cls, tuples, y, weight):
+        """Return the tuples that have a positive weight, and the points that these have."""
+        counts = weight > 0
+        tuples = tuples.take(counts)
+        return cls(tuples.points, tuples.index, y[counts], weight[counts])
 
-    def pair_distance(self, pairs):
-        """Learned distance of each pair, formed or of indices of the preprocessor.
 
-        Parameters
-        ----------
-        pairs : array-like of shape (n_pairs, 2, n_features) or (n_pairs, 2)
+def learn_from_tuples(metric, labelled, before, arrange, **options):
+    """Return the metric learned from tuples, and fitted attributes; store nothing.
 
-        Returns
-        -------
-        ndarray of shape (n_pairs,)
-        """
-        return self._distances(self._read(pairs, 2), (0, 1))
-
-    def certify(self, tuples, y=None, sample_weight=None):
-        """Prove the answer again, from the training tuples and the kept dual variables.
-
-        Parameters
-        ----------
-        tuples, y, sample_weight
-            Those of the last fit, in the same order.
-
-        Returns
-        -------
-        Certificate
-
-        Raises
-        ------
-        CertificateError
-            If the metric or the dual variables do not belong to these tuples and answers.
-        """
-        self._require_dual()
-        read, y, weight = self._answered(tuples, y, sample_weight, self.n_features_in_)
-        rows, frame = self._rows(read.index, y, weight, self._known_frame(read.points))
-        if not is_same_set(rows, self.triplets_):
-            raise CertificateError(
-                "these are not the comparisons that the metric was learned from; give those of the "
-                "last fit in the same order, with their y and sample_weight"
-            )
-        return self._prove(frame, self.triplets_)
-
-    def fit_transform(self, *tuples, **others):
-        """Not for tuples: `fit` takes them, and `transform` takes points."""
-        raise TypeError(
-            f"fit takes tuples and transform takes points, so {type(self).__name__} has no "
-            "fit_transform; call fit(tuples), then transform(X)"
+    Parameters
+    ----------
+    metric : MetricEstimator
+    labelled : LabelledTuples
+    before : dict
+        Arguments of `coordinates_of` that make this an update of an earlier fit; may be empty.
+    arrange : callable
+        Function (coordinates, labelled) -> (coordinates, rows of the problem).
+    **options
+        Further arguments of `frobenius_problem`.
+    """
+    points = labelled.points
+    if points.shape[0] == 1:
+        raise ValueError(
+            "all points of the tuples are equal; there is no distance to learn from them"
         )
-
-    def _fit(self, tuples, y, sample_weight, old=None):
-        """Learn from these tuples, close to an old metric if there is one."""
-        n_features = None if old is None else self.n_features_in_
-        with self._intact(), limit_threads(self.n_jobs):
-            read, y, weight = self._answered(tuples, y, sample_weight, n_features)
-            if read.points.shape[0] == 1:
-                raise ValueError(
-                    "all points of the tuples are equal; there is no distance to learn from them"
-                )
-            self.n_features_in_ = read.points.shape[1]
-            self._keep("feature_names_in_", column_names(self.preprocessor))
-            self.n_contradictions_ = contradictions(read.index, y, weight).n_comparisons
-            frame = self._frame(read.points, None, old)
-            rows, frame = self._rows(read.index, y, weight, frame)
-            self._learn(frame, rows, read.points.dtype)
-        return self
-
-    def _answered(self, tuples, y, sample_weight, n_features=None):
-        """Tuples with y and weights, all checked; those of weight zero are as if not given."""
-        read = read_tuples(tuples, self._size, self.preprocessor, n_features)
-        n = len(read.index)
-        weight = as_weights(sample_weight, n, "sample_weight")
-        y = self._as_answers(y, n, weight > 0)
-        self._check_tuples(np.asarray(tuples), read.index)
-        said = weight > 0
-        return read.take(said), y[said], weight[said]
-
-    def _read(self, tuples, size):
-        check_is_fitted(self)
-        return read_tuples(tuples, size, self.preprocessor, self.n_features_in_)
-
-    def _distances(self, read, pair, features=None):
-        """Learned distances of two of the points of each tuple, each distinct pair once."""
-        features = self._features(read.points) if features is None else features
-        n = read.points.shape[0]
-        first, second = np.sort(read.index[:, pair], axis=1).T
-        keys, place = np.unique(first * n + second, return_inverse=True)
-        distances, step = np.empty(len(keys)), max(1, BLOCK // features.shape[1])
-        for start in range(0, len(keys), step):
-            first, second = np.divmod(keys[start : start + step], n)
-            moved = (features[first] - features[second]) @ self.components_.T
-            distances[start : start + step] = np.sqrt(np.sum(moved**2, axis=1))
-        return distances[place]
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.three_d_array = True
-        tags.target_tags.required = False
-        return tags
+    with limit_threads(metric.n_jobs):
+        coordinates = coordinates_of(metric, points, **before)
+        warn_of_lost_variance(metric, coordinates)
+        coordinates, rows = arrange(coordinates, labelled)
+        check_n_components(metric.n_components, coordinates)
+        solution = solve_frobenius(metric, _problem(metric, coordinates, rows, options))
+        sizes = {"n_components": metric.n_components, "dtype": points.dtype}
+        learned = LearnedMetric.of(solution, coordinates, rows, **sizes)
+    n_contradictions = contradictions(labelled.index, labelled.y, labelled.weight).n_comparisons
+    return learned, coordinates.fitted_attributes() | {
+        "n_features_in_": points.shape[1],
+        "feature_names_in_": column_names(metric.preprocessor),
+        "n_contradictions_": n_contradictions,
+        "prior_components_": before.get("prior_components"),
+    }
 
 
-class ComparisonEstimator(TupleEstimator):
-    """A tuple says that one distance, the near one, is smaller than another, the far one."""
-
-    _kind: ClassVar[type]
-    _near: ClassVar[tuple[int, int]]
-    _far: ClassVar[tuple[int, int]]
-
-    def fit(self, tuples, y=None, sample_weight=None):
-        """Learn the metric.
-
-        Parameters
-        ----------
-        tuples : array-like of shape (n_tuples, size, n_features) or (n_tuples, size)
-            Formed of points, or of indices of the preprocessor: triplets (anchor, near, far), of
-            size 3, or quadruplets (a, b, c, d), of size 4, of which a and b are the near ones.
-        y : array-like of shape (n_tuples,), optional
-            -1 where the comparison is the other way round, +1 otherwise.
-        sample_weight : array-like of shape (n_tuples,), optional
-            A weight of 2 is the same as the comparison twice.
-
-        Returns
-        -------
-        self
-        """
-        check_parameters(self, self._rules)
-        return self._fit(tuples, y, sample_weight)
-
-    def partial_fit(self, tuples, y=None, sample_weight=None):
-        """Update the metric with new comparisons: the one learned before is the prior of this fit.
-
-        The certificate speaks of the problem of the new comparisons with that prior. The larger
-        `C`, the more they count. Without an earlier fit this is `fit`.
-
-        Parameters
-        ----------
-        tuples, y, sample_weight
-            As in `fit`.
-
-        Returns
-        -------
-        self
-        """
-        if not hasattr(self, "components_"):
-            return self.fit(tuples, y, sample_weight)
-        check_parameters(self, self._rules)
-        return self._fit(tuples, y, sample_weight, self._old_root())
-
-    def decision_function(self, tuples):
-        """By how much the far distance is larger than the near one.
-
-        Parameters
-        ----------
-        tuples : array-like
-            As in `fit`.
-
-        Returns
-        -------
-        ndarray of shape (n_tuples,)
-        """
-        read = self._read(tuples, self._size)
-        features = self._features(read.points)
-        far, near = (self._distances(read, pair, features) for pair in (self._far, self._near))
-        return far - near
-
-    def predict(self, tuples):
-        """+1 where the metric agrees that the near distance is smaller, -1 where it does not.
-
-        Parameters
-        ----------
-        tuples : array-like
-            As in `fit`.
-
-        Returns
-        -------
-        ndarray of int of shape (n_tuples,)
-        """
-        return np.where(self.decision_function(tuples) > 0, 1, -1)
-
-    def score(self, tuples, y=None, sample_weight=None):
-        """Share of comparisons that the metric predicts; equal distances count a half.
-
-        Parameters
-        ----------
-        tuples, y, sample_weight
-            As in `fit`.
-
-        Returns
-        -------
-        float
-        """
-        margin = self.decision_function(tuples)
-        right = (np.sign(margin * as_signs(y, len(margin))) + 1) / 2
-        weight = as_weights(sample_weight, len(right), "sample_weight")
-        return float(np.average(right, weights=weight))
-
-    def _as_answers(self, y, n, counts):
-        return as_signs(y, n)
-
-    def _check_tuples(self, tuples, index):
-        if tuples.ndim == 2:
-            check_distances(tuples, name="tuples")
-        check_different(index, name="tuples")
-
-    def _rows(self, index, y, weight, frame):
-        """The comparisons as constraints, the near pair first in each."""
-        return self._kind(put_nearer_first(index, y), weight), frame
+def certify_tuples(metric, labelled, arrange, **options):
+    """Return the certificate of the last fit; the parameters are those of `learn_from_tuples`."""
+    coordinates, rows = arrange(last_coordinates(metric, labelled.points), labelled)
+    if not is_same_set(rows, metric.triplets_):
+        raise CertificateError(
+            "these are not the comparisons that the metric was learned from; give those of the "
+            "last fit in the same order, with their y and sample_weight"
+        )
+    problem = _problem(metric, coordinates, metric.triplets_, options)
+    return prove(metric, problem, coordinates)
 
 
-class TripletFrobMetric(ComparisonEstimator):
+def _problem(metric, coordinates, rows, options):
+    options = options | {"loss": metric.loss, "prior": metric.prior, "pull": metric.pull}
+    return frobenius_problem(coordinates, rows, C=metric.C, **options)
+
+
+def refuse_fit_transform(self, *tuples, **others):
+    """Raise TypeError: `fit` takes tuples, and `transform` takes points."""
+    raise TypeError(
+        f"fit takes tuples and transform takes points, so {type(self).__name__} has no "
+        "fit_transform; call fit(tuples), then transform(X)"
+    )
+
+
+class TripletFrobMetric(MetricEstimator):
     """Large-margin metric learning from triplets: the anchor is closer to near than to far.
 
-    The problem, its solver and its certificate are those of `FrobMetric`, and so are all
-    parameters but `preprocessor`. Contradictory answers are allowed: within the margin they
-    cancel; `n_contradictions_` says how many there were.
+    The problem, its solver and its certificate are those of `FrobMetric`. Contradictory
+    comparisons are allowed: within the margin they cancel.
 
     Parameters
     ----------
     preprocessor : array-like, sparse matrix or callable, default=None
-        With an array of points, tuples may be of its row numbers; with a function, of anything
-        that it turns, a whole list at a time, into points.
-    **others
-        All others are those of `FrobMetric`, without those of labels. `prior` takes a matrix,
-        "covariance" or "identity", `kernel` all but "precomputed".
+        Array whose row numbers triplets may hold in place of points; or a function from a list
+        of indices to points.
+    C : float, default=1e4
+        Weight of the triplets against the regulariser.
+    n_components : int or "rank", default=None
+        Number of leading directions in `components_`: all if None, the rank of the metric if
+        "rank".
+    loss : {"hinge", "smoothed_hinge", "squared_hinge"}, default="hinge"
+        Loss of a triplet as a function of its margin.
+    prior : {"covariance", "identity"} or ndarray, default=None
+        Metric to stay close to, as in `FrobMetric`; zero if None.
+    pull : float, default=0
+        Weight of the distances of near pairs themselves.
+    kernel : {"linear", "rbf", "polynomial"}, default="linear"
+        Kernel whose feature space the metric is learned in.
+    gamma : float, default=None
+        Parameter of both kernels; None is one over the number of features and the variance.
+    degree : int, default=3
+        Degree of the polynomial kernel.
+    coef0 : float, default=1
+        Constant of the polynomial kernel.
+    n_directions : int, default=None
+        Number of leading directions of the points to work in, as in `FrobMetric`.
+    tol : float, default=1e-3
+        Relative duality gap at which a solve ends.
+    max_iter : int, default=1000
+        Largest number of steps of a solve, each with at most one eigen-decomposition.
+    solver : str, default="auto"
+        Name of a method in `frobmetric.solvers.FROBENIUS_SOLVERS`.
+    keep_dual : bool, default=False
+        Keep `dual_coef_` and `triplets_`, so that `certify` can prove the result again.
+    n_jobs : int, default=None
+        Limit on threads; None leaves the choice to the numerical libraries.
+    verbose : int, default=0
+        Number of steps between two lines of progress; 0 writes none.
+    callback : callable, default=None
+        Function called with each step; a true result ends the fit.
 
     Attributes
     ----------
     n_contradictions_ : int
-        Comparisons whose question was also answered the other way.
+        Number of comparisons that were also given the other way round.
     n_triplets_ : int
-        Comparisons learned from.
-    components_, certificate_, status_, history_, rank_, n_iter_, scale_, dual_coef_, triplets_
-        As in `FrobMetric`; `triplets_` counts distinct points in an order of their own.
+        Number of comparisons learned from.
+    components_, certificate_, status_, history_, rank_, n_iter_, scale_, unit_, dual_coef_
+        As in `FrobMetric`, and so are the other attributes of kernels and priors.
+    triplets_ : GivenTriplets
+        Comparisons as rows of distinct points, in an order of their own; only with `keep_dual`.
 
     Examples
     --------
@@ -324,14 +191,190 @@ class TripletFrobMetric(ComparisonEstimator):
     array([ 1, -1])
     """
 
+    _rules: ClassVar[dict[str, Rule]] = TUPLE_RULES
+    _requires_y = False
     _size, _kind = 3, GivenTriplets
     _near, _far = (0, 1), (0, 2)
 
+    def __init__(
+        self,
+        *,
+        preprocessor=None,
+        C=1e4,
+        n_components=None,
+        loss="hinge",
+        prior=None,
+        pull=0.0,
+        kernel="linear",
+        gamma=None,
+        degree=3,
+        coef0=1.0,
+        n_directions=None,
+        tol=1e-3,
+        max_iter=1000,
+        solver="auto",
+        keep_dual=False,
+        n_jobs=None,
+        verbose=0,
+        callback=None,
+    ):
+        self.preprocessor = preprocessor
+        self.C = C
+        self.n_components = n_components
+        self.loss = loss
+        self.prior = prior
+        self.pull = pull
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.n_directions = n_directions
+        self.tol = tol
+        self.max_iter = max_iter
+        self.solver = solver
+        self.keep_dual = keep_dual
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.callback = callback
 
-class QuadrupletFrobMetric(ComparisonEstimator):
+    fit_transform = refuse_fit_transform
+
+    def fit(self, tuples, y=None, sample_weight=None):
+        """Learn the metric.
+
+        Parameters
+        ----------
+        tuples : array-like of shape (n_tuples, size, n_features) or (n_tuples, size)
+            Tuples of points, or of indices of the preprocessor: triplets (anchor, near, far), of
+            size 3, or quadruplets (a, b, c, d), of size 4, in which a and b are the near ones.
+        y : array-like of shape (n_tuples,), optional
+            -1 where the comparison is the other way round, +1 otherwise.
+        sample_weight : array-like of shape (n_tuples,), optional
+            Weights of the tuples; a weight of 2 is the same as the comparison twice.
+
+        Returns
+        -------
+        self
+        """
+        check_parameters(self, self._rules)
+        return self._fit(self._read(tuples, y, sample_weight))
+
+    @if_linear
+    def partial_fit(self, tuples, y=None, sample_weight=None):
+        """Update the metric with new comparisons: the metric learned before is the prior.
+
+        The certificate is that of the problem of the new comparisons with this prior. The larger
+        `C`, the more they count. Without an earlier fit this is `fit`. Only metrics with
+        `kernel="linear"` can be updated. The parameters are those of `fit`.
+        """
+        if not hasattr(self, "components_"):
+            return self.fit(tuples, y, sample_weight)
+        check_parameters(self, self._rules)
+        labelled = self._read(tuples, y, sample_weight, self.n_features_in_)
+        return self._fit(labelled, learned_before(self))
+
+    def decision_function(self, tuples):
+        """Return the far distance minus the near distance of each tuple, an (n_tuples,) array."""
+        check_is_fitted(self)
+        read = read_tuples(tuples, self._size, self.preprocessor, self.n_features_in_)
+        features = self._feature_map(read.points)
+        far = index_distance(self.components_, features, read.index[:, self._far])
+        return far - index_distance(self.components_, features, read.index[:, self._near])
+
+    def predict(self, tuples):
+        """Return +1 for tuples whose near distance is smaller under the metric, -1 for others."""
+        return np.where(self.decision_function(tuples) > 0, 1, -1)
+
+    def score(self, tuples, y=None, sample_weight=None):
+        """Return the share of tuples that the metric predicts; equal distances count a half."""
+        margin = self.decision_function(tuples)
+        correct = (np.sign(margin * as_signs(y, len(margin))) + 1) / 2
+        weight = as_weights(sample_weight, len(correct), "sample_weight")
+        return float(np.average(correct, weights=weight))
+
+    def certify(self, tuples, y=None, sample_weight=None):
+        """Prove again how good the metric is, from the tuples and the dual of the last fit.
+
+        Returns
+        -------
+        Certificate
+
+        Raises
+        ------
+        CertificateError
+            If the metric or the dual variables do not belong to these tuples and labels.
+        """
+        self._require_dual()
+        labelled = self._read(tuples, y, sample_weight, self.n_features_in_)
+        return certify_tuples(self, labelled, self._arrange)
+
+    def _fit(self, labelled, before=None):
+        learned, attributes = learn_from_tuples(self, labelled, before or {}, self._arrange)
+        return self._store(learned, NO_DIRECTION, **attributes)
+
+    def _read(self, tuples, y, sample_weight, n_features=None):
+        """Return checked tuples with their labels."""
+        read = read_tuples(tuples, self._size, self.preprocessor, n_features)
+        weight = as_weights(sample_weight, len(read.index), "sample_weight")
+        y = as_signs(y, len(read.index))
+        tuples = np.asarray(tuples)
+        if tuples.ndim == 2:
+            check_distances(tuples, name="tuples")
+        check_different(read.index, name="tuples")
+        return LabelledTuples.of(read, y, weight)
+
+    def _arrange(self, coordinates, labelled):
+        """Return the comparisons as rows of the problem, the near pair first in each."""
+        return coordinates, self._kind(
+            put_nearer_first(labelled.index, labelled.y), labelled.weight
+        )
+
+
+class QuadrupletFrobMetric(TripletFrobMetric):
     """Large-margin metric learning from quadruplets: a and b are closer than c and d.
 
-    All else is as in `TripletFrobMetric`.
+    The methods and attributes are those of `TripletFrobMetric`, and so is the problem.
+
+    Parameters
+    ----------
+    preprocessor : array-like, sparse matrix or callable, default=None
+        Array whose row numbers quadruplets may hold in place of points; or a function from a list
+        of indices to points.
+    C : float, default=1e4
+        Weight of the quadruplets against the regulariser.
+    n_components : int or "rank", default=None
+        Number of leading directions in `components_`: all if None, the rank of the metric if
+        "rank".
+    loss : {"hinge", "smoothed_hinge", "squared_hinge"}, default="hinge"
+        Loss of a quadruplet as a function of its margin.
+    prior : {"covariance", "identity"} or ndarray, default=None
+        Metric to stay close to, as in `FrobMetric`; zero if None.
+    pull : float, default=0
+        Weight of the distances of near pairs themselves.
+    kernel : {"linear", "rbf", "polynomial"}, default="linear"
+        Kernel whose feature space the metric is learned in.
+    gamma : float, default=None
+        Parameter of both kernels; None is one over the number of features and the variance.
+    degree : int, default=3
+        Degree of the polynomial kernel.
+    coef0 : float, default=1
+        Constant of the polynomial kernel.
+    n_directions : int, default=None
+        Number of leading directions of the points to work in, as in `FrobMetric`.
+    tol : float, default=1e-3
+        Relative duality gap at which a solve ends.
+    max_iter : int, default=1000
+        Largest number of steps of a solve, each with at most one eigen-decomposition.
+    solver : str, default="auto"
+        Name of a method in `frobmetric.solvers.FROBENIUS_SOLVERS`.
+    keep_dual : bool, default=False
+        Keep `dual_coef_` and `triplets_`, so that `certify` can prove the result again.
+    n_jobs : int, default=None
+        Limit on threads; None leaves the choice to the numerical libraries.
+    verbose : int, default=0
+        Number of steps between two lines of progress; 0 writes none.
+    callback : callable, default=None
+        Function called with each step; a true result ends the fit.
 
     Examples
     --------

@@ -1,1 +1,8 @@
-"""Figures."""
+"""Figures of metrics, paths and embeddings, in the manner of scikit-learn's displays."""
+
+from .embedding import EmbeddingDisplay, SpectrumDisplay
+from .metric import MetricDisplay
+from .path import PathDisplay
+from .quality import QualityDisplay
+
+__all__ = ["EmbeddingDisplay", "MetricDisplay", "PathDisplay", "QualityDisplay", "SpectrumDisplay"]

@@ -1,34 +1,44 @@
-"""`EmbeddingDisplay` and `SpectrumDisplay`: an embedding, and how many dimensions it needs."""
+"""EmbeddingDisplay and SpectrumDisplay: an embedding, and the number of dimensions it needs."""
 
 from __future__ import annotations
 
 import numpy as np
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from .._extras import require
-from .metric import COLOURS, MAX_LEGEND, _colours, _lighten
+from .style import (
+    COLOURS,
+    MAX_LEGEND,
+    add_class_legend,
+    colours,
+    drawing_order,
+    label_plane,
+    lighten,
+    new_axes,
+    plane,
+    plane_size,
+)
 
-#: The longer side of a thumbnail, as a share of the longer side of the embedding.
+#: Longer side of a thumbnail, as a share of the longer side of the embedding.
 THUMBNAIL = 0.11
 
 
 class EmbeddingDisplay:
-    """The points of an embedding in the plane of its first two coordinates.
+    """Points of an embedding in the plane of its first two coordinates.
 
-    Make one with `from_estimator` or `from_embedding`, as scikit-learn's displays are made.
+    Create one with `from_estimator` or `from_embedding`, as with scikit-learn's displays.
 
     Parameters
     ----------
     embedding : ndarray of shape (n_samples, n_components)
-        One coordinate is drawn as a line; of three or more the first two are drawn, and the
-        labels say so.
+        A single coordinate is drawn as a line; of three or more coordinates the first two are
+        drawn, and the axis labels say so.
     color : ndarray of shape (n_samples,), optional
-        What colours the points. Texts, and whole numbers of at most 10 different values, are
-        classes and get a legend; other numbers get a colour bar.
+        Values that colour the points. Texts, and whole numbers with at most 10 different values,
+        are classes and get a legend; other numbers get a colour bar.
     color_name : str, optional
-        The title of the legend or bar.
+        Title of the legend or colour bar.
     images : ndarray of shape (n_samples, height, width) or (n_samples, height, width, 3), optional
-        Grey values or colours, of which some are shown at their points.
+        Grey values or colours; some of the images are shown at their points.
 
     Attributes
     ----------
@@ -39,7 +49,7 @@ class EmbeddingDisplay:
     --------
     >>> from sklearn.datasets import make_swiss_roll
     >>> from sklearn.manifold import Isomap
-    >>> from frobmetric.plotting.embedding import EmbeddingDisplay
+    >>> from frobmetric.plotting import EmbeddingDisplay
     >>> X, position = make_swiss_roll(100, random_state=0)
     >>> unrolled = Isomap(n_neighbors=8).fit(X)
     >>> display = EmbeddingDisplay.from_estimator(unrolled, color=position)  # doctest: +SKIP
@@ -54,20 +64,7 @@ class EmbeddingDisplay:
 
     @classmethod
     def from_estimator(cls, estimator, *, color=None, color_name=None, images=None, **options):
-        """Draw the `embedding_` of a fitted estimator.
-
-        Parameters
-        ----------
-        estimator : estimator with `embedding_`
-        color, color_name, images
-            As of the class.
-        **options
-            Of `plot`.
-
-        Returns
-        -------
-        EmbeddingDisplay
-        """
+        """Draw the `embedding_` of a fitted estimator; parameters as for `from_embedding`."""
         check_is_fitted(estimator, "embedding_")
         return cls.from_embedding(
             estimator.embedding_, color=color, color_name=color_name, images=images, **options
@@ -75,11 +72,16 @@ class EmbeddingDisplay:
 
     @classmethod
     def from_embedding(cls, embedding, *, color=None, color_name=None, images=None, **options):
-        """Draw points; parameters as of the class and of `plot`."""
+        """Draw points; the parameters are those of the class and of `plot`."""
         embedding = check_array(embedding, dtype=np.float64, input_name="embedding")
         color = None if color is None else np.asarray(color)
         images = None if images is None else np.asarray(images)
-        _require_one_each(len(embedding), color=color, images=images)
+        for name, array in (("color", color), ("images", images)):
+            if array is not None and (array.ndim == 0 or len(array) != len(embedding)):
+                raise ValueError(
+                    f"{name} has shape {array.shape} and the embedding {len(embedding)} points; "
+                    f"expected one of {name} for each point"
+                )
         if color is not None and color.ndim != 1:
             raise ValueError(f"color has shape {color.shape}; expected one value for each sample")
         if images is not None and not (images.ndim == 3 or images.shape[3:] in ((3,), (4,))):
@@ -91,63 +93,49 @@ class EmbeddingDisplay:
         return display.plot(**options)
 
     def plot(self, ax=None, *, path=False, n_thumbnails=20, cmap="viridis", title=None):
-        """Draw, on these axes or in a new figure.
+        """Draw on the given axes or in a new figure, and return the display.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
         path : bool
-            Join the points in their order.
+            Whether to join the points in their order.
         n_thumbnails : int
-            Images to show at most; fewer where they would overlap.
+            Largest number of images; fewer are shown where they would overlap.
         cmap : str
-            The colour map of numbers.
+            Colour map of numbers.
         title : str, optional
-
-        Returns
-        -------
-        EmbeddingDisplay
         """
         points = plane(self.embedding)
         self.ax_, self.figure_ = ax, _ = new_axes(ax, plane_size(points))
         if path:
             ax.plot(*points.T, color="0.7", linewidth=1, zorder=1)
-        colours = self._plot_points(ax, points, cmap)
+        point_colours = self._plot_points(ax, points, cmap)
         label_plane(ax, self.embedding.shape[1])
         if self.images is not None:
-            self._plot_thumbnails(ax, points, colours, n_thumbnails)
+            self._plot_thumbnails(ax, points, point_colours, n_thumbnails)
         if title is not None:
             ax.set_title(title)
         return self
 
     def _plot_points(self, ax, points, cmap):
-        """The scatter with its legend or bar; the colours of the points."""
-        # in random order, so that no class hides another
-        order = np.random.default_rng(0).permutation(len(points))
+        """Draw the points with a legend or colour bar; return the colour of each point."""
+        order = drawing_order(len(points))
         style = {"s": np.clip(6000 / len(points), 4, 24), "linewidths": 0, "zorder": 2}
         if self.color is None:
             ax.scatter(*points[order].T, color=COLOURS[0], **style)
-            return np.tile(_colours(1), (len(points), 1))
+            return np.tile(colours(1), (len(points), 1))
         if not _is_classes(self.color):
             drawn = ax.scatter(*points[order].T, c=self.color[order], cmap=cmap, **style)
             self.figure_.colorbar(drawn, ax=ax, label=self.color_name or "", shrink=0.8)
             return drawn.to_rgba(self.color)
         classes, labels = np.unique(self.color, return_inverse=True)
-        colours = _colours(len(classes))
-        ax.scatter(*points[order].T, color=colours[labels[order]], **style)
-        self._add_legend(ax, classes, colours)
-        return colours[labels]
+        point_colours = colours(len(classes))[labels]
+        ax.scatter(*points[order].T, color=point_colours[order], **style)
+        add_class_legend(ax, classes, self.color_name)
+        return point_colours
 
-    def _add_legend(self, ax, classes, colours):
-        if len(classes) > MAX_LEGEND:
-            return
-        for name, colour in zip(classes, colours, strict=True):
-            ax.scatter([], [], color=[colour], label=str(name), s=24)
-        ax.legend(
-            title=self.color_name, loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False
-        )
-
-    def _plot_thumbnails(self, ax, points, colours, n_thumbnails):
+    def _plot_thumbnails(self, ax, points, point_colours, n_thumbnails):
         size = _thumbnail_size(points, self.images.shape[1:3])
         limits = self.images.min(), self.images.max()  # one grey scale for all
         for i in spread_out(points, size, n_thumbnails):
@@ -157,7 +145,7 @@ class EmbeddingDisplay:
                 self.images[i], cmap="gray", vmin=limits[0], vmax=limits[1], extent=extent, zorder=3
             )
             corners = [left, right, right, left, left], [bottom, bottom, top, top, bottom]
-            ax.plot(*corners, color=colours[i], linewidth=1.5, zorder=4)
+            ax.plot(*corners, color=point_colours[i], linewidth=1.5, zorder=4)
         ax.set_aspect("equal", adjustable="datalim")
         ax.autoscale_view()
 
@@ -165,14 +153,14 @@ class EmbeddingDisplay:
 class SpectrumDisplay:
     """Eigenvalues of the Gram matrix of an embedding, as shares of its variance.
 
-    Make one with `from_estimator` or `from_eigenvalues`.
+    Create one with `from_estimator` or `from_eigenvalues`.
 
     Parameters
     ----------
     shares : ndarray of shape (n_eigenvalues,)
-        Falling; what rounding made negative is zero.
+        Largest first; negative rounding errors are replaced by zero.
     n_components : int, optional
-        Dimensions that are kept.
+        Number of dimensions that the embedding keeps.
 
     Attributes
     ----------
@@ -181,7 +169,7 @@ class SpectrumDisplay:
 
     Examples
     --------
-    >>> from frobmetric.plotting.embedding import SpectrumDisplay
+    >>> from frobmetric.plotting import SpectrumDisplay
     >>> display = SpectrumDisplay.from_eigenvalues([6, 3, 1], n_components=2)  # doctest: +SKIP
     >>> display.ax_.get_title()  # doctest: +SKIP
     '90.0% of the variance in 2 dimensions'
@@ -198,15 +186,11 @@ class SpectrumDisplay:
         Parameters
         ----------
         estimator : estimator with `eigenvalues_`
-            Its `embedding_`, if there is one, tells which dimensions are kept.
+            Its `embedding_`, if present, gives the number of dimensions that are kept.
         total : float, optional
-            The sum of all eigenvalues, where `eigenvalues_` holds the largest only.
+            Sum of all eigenvalues, where `eigenvalues_` holds only the largest.
         **options
-            Of `plot`.
-
-        Returns
-        -------
-        SpectrumDisplay
+            Options of `plot`.
         """
         check_is_fitted(estimator, "eigenvalues_")
         embedding = getattr(estimator, "embedding_", None)
@@ -217,7 +201,7 @@ class SpectrumDisplay:
 
     @classmethod
     def from_eigenvalues(cls, eigenvalues, *, n_components=None, total=None, **options):
-        """Draw eigenvalues in any order; parameters as of `from_estimator`."""
+        """Draw eigenvalues in any order; the parameters are those of `from_estimator`."""
         values = np.asarray(eigenvalues, dtype=np.float64)
         if values.ndim != 1 or not len(values) or not np.isfinite(values).all():
             raise ValueError(
@@ -229,26 +213,22 @@ class SpectrumDisplay:
         return cls(shares=shares, n_components=n_components).plot(**options)
 
     def plot(self, ax=None, *, log=False, n_shown=10):
-        """Draw, on these axes or in a new figure.
+        """Draw on the given axes or in a new figure, and return the display.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
         log : bool
-            A logarithmic axis, on which small eigenvalues are seen and no sum is drawn.
+            Whether to use a logarithmic axis, which shows small eigenvalues, and to omit the sum.
         n_shown : int
-            Dimensions to show at most.
-
-        Returns
-        -------
-        SpectrumDisplay
+            Largest number of dimensions to show.
         """
         self.ax_, self.figure_ = ax, _ = new_axes(ax, (6.0, 4.0))
         shown = self.shares[:n_shown]
         dimensions = np.arange(1, len(shown) + 1)
-        n_kept = len(self.shares) if self.n_components is None else self.n_components
-        colours = np.where(dimensions <= n_kept, COLOURS[0], COLOURS[4])
-        ax.bar(dimensions, 100 * shown, color=colours, width=0.7)
+        n_components = len(self.shares) if self.n_components is None else self.n_components
+        bar_colours = np.where(dimensions <= n_components, COLOURS[0], COLOURS[4])
+        ax.bar(dimensions, 100 * shown, color=bar_colours, width=0.7)
         if log:
             _scale_log(ax, 100 * shown)
         else:
@@ -258,19 +238,13 @@ class SpectrumDisplay:
         ax.set_xlabel("dimension")
         ax.set_ylabel("share of the variance, %")
         ax.set_title(self._title())
-        _lighten(ax)
+        lighten(ax)
         return self
 
     def _plot_sum(self, ax, dimensions):
         cumulative = 100 * np.cumsum(self.shares)[: len(dimensions)]
-        ax.plot(
-            dimensions,
-            cumulative,
-            "o-",
-            markersize=4,
-            color=COLOURS[5],
-            label="sum up to this dimension",
-        )
+        style = {"markersize": 4, "color": COLOURS[5], "label": "sum up to this dimension"}
+        ax.plot(dimensions, cumulative, "o-", **style)
         ax.set_ylim(0, 108)
         ax.legend(frameon=False, loc="best")
 
@@ -281,41 +255,10 @@ class SpectrumDisplay:
         return f"{self.shares[: self.n_components].sum():.1%} of the variance in {dimensions}"
 
 
-def new_axes(ax, size):
-    """These axes, or those of a new figure of this size in inches; and their figure."""
-    plt = require("matplotlib.pyplot", "plot")
-    if ax is None:
-        _, ax = plt.subplots(figsize=size, layout="constrained")
-    return ax, ax.figure
-
-
-def plane(points):
-    """The first two coordinates; a second one of zeros if there is only one."""
-    return np.pad(points[:, :2], ((0, 0), (0, max(0, 2 - points.shape[1]))))
-
-
-def plane_size(points):
-    """Inches of a figure in which these points leave no large part empty."""
-    width, height = np.ptp(points, axis=0)
-    return 6.5, float(np.clip(1.2 + 5 * height / (width or 1.0), 2.4, 6.0))
-
-
-def label_plane(ax, n_components):
-    """Axes of equal units that say which coordinates they show, of how many."""
-    of_more = f" of {n_components}" if n_components > 2 else ""
-    ax.set_xlabel(f"coordinate 1{of_more}")
-    ax.set_ylabel(f"coordinate 2{of_more}" if n_components > 1 else "")
-    ax.set_aspect("equal", adjustable="datalim")
-    _lighten(ax)
-    if n_components == 1:
-        ax.set_yticks([])
-        ax.spines["left"].set_visible(False)
-
-
 def spread_out(points, size, n_chosen):
-    """Points far from each other, so that boxes of this size around them do not overlap.
+    """Choose points far from each other, so that boxes of this size around them do not overlap.
 
-    Each next one is the farthest from those chosen, where a box is the unit of distance.
+    Each next point is the one farthest from all chosen ones, in units of the box.
     """
     chosen = [int(np.linalg.norm(points - points.mean(axis=0), axis=1).argmax())]
     distance = np.full(len(points), np.inf)
@@ -329,7 +272,7 @@ def spread_out(points, size, n_chosen):
 
 
 def _thumbnail_size(points, shape):
-    """Width and height of a thumbnail in the units of the embedding."""
+    """Return width and height of a thumbnail in the units of the embedding."""
     longest = np.ptp(points, axis=0).max() or 1.0
     height, width = shape
     return THUMBNAIL * longest * np.array([width, height]) / max(height, width)
@@ -342,17 +285,8 @@ def _is_classes(color):
     return is_whole and len(np.unique(color)) <= MAX_LEGEND
 
 
-def _require_one_each(n, **arrays):
-    for name, array in arrays.items():
-        if array is not None and (array.ndim == 0 or len(array) != n):
-            raise ValueError(
-                f"{name} has shape {array.shape} and the embedding {n} points; "
-                f"expected one of {name} for each point"
-            )
-
-
 def _scale_log(ax, values):
-    """A logarithmic axis that starts a little below the smallest positive value."""
+    """Use a logarithmic axis that starts a little below the smallest positive value."""
     positive = values[values > 0]
     if len(positive):
         ax.set_yscale("log")

@@ -1,32 +1,31 @@
-"""`PathDisplay`: the metrics along C in one figure."""
+"""PathDisplay: the metrics along a path of C in one figure."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from .._extras import require
 from ..neighbors.knn import knn_error
-from .metric import COLOURS, _lighten
+from .style import COLOURS, draw_level, lighten, new_panels
 
 
 class PathDisplay:
-    """What C does to a metric: its error, its rank, its active triplets, and the proof.
+    """Effect of C on a metric: error, rank, active triplets and proven gap.
 
-    Make one with `from_path`, as scikit-learn's displays are made.
+    Create one with `from_path`, as with scikit-learn's displays.
 
     Parameters
     ----------
     Cs : ndarray of shape (n_points,)
     errors : ndarray of shape (n_points,)
-        Share of the test part that a k-nearest-neighbour vote gets wrong, at each C.
+        Share of the test samples that a vote of the k nearest neighbours gets wrong, at each C.
     euclidean_error : float
-        The same without a learned metric.
+        The same share under the Euclidean metric.
     ranks, active_shares, relative_gaps : ndarray of shape (n_points,)
         Rank of the metric, share of the triplets with u > 0, proven relative gap.
     k : int
-        Neighbours that vote.
+        Number of neighbours that vote.
     tol : float, optional
-        The relative gap that was asked for.
+        Relative gap that was requested.
 
     Attributes
     ----------
@@ -36,7 +35,7 @@ class PathDisplay:
 
     Examples
     --------
-    >>> from frobmetric.plotting.path import PathDisplay
+    >>> from frobmetric.plotting import PathDisplay
     >>> display = PathDisplay.from_path(path, *train, *test)  # doctest: +SKIP
     >>> display.figure_.savefig("path.png")  # doctest: +SKIP
     """
@@ -55,18 +54,18 @@ class PathDisplay:
 
     @classmethod
     def from_path(cls, path, X_train, y_train, X_test, y_test, *, k=3, tol=None, axes=None):
-        """Judge each metric of a path on a test part, and draw.
+        """Evaluate each metric of a path on test samples, and draw.
 
         Parameters
         ----------
         path : FrobPath
-            Of `frob_path(X_train, y_train)`.
+            Result of `frob_path(X_train, y_train)`.
         X_train, X_test : array-like of shape (n_train, n_features) and (n_test, n_features)
         y_train, y_test : array-like of shape (n_train,) and (n_test,)
         k : int
-            Neighbours that vote.
+            Number of neighbours that vote.
         tol : float, optional
-            The `tol` that the path was asked for; drawn as a line.
+            The `tol` of the path; drawn as a line.
         axes : sequence of 4 matplotlib Axes, optional
 
         Returns
@@ -93,16 +92,9 @@ class PathDisplay:
         )
         return display.plot(axes=axes)
 
-    def plot(self, axes=None):
-        """Draw the four panels, on these axes or in a new figure."""
-        plt = require("matplotlib.pyplot", "plot")
-        if axes is None:
-            figure, axes = plt.subplots(2, 2, figsize=(10, 7), sharex=True, layout="constrained")
-            figure.get_layout_engine().set(w_pad=0.12, h_pad=0.12)  # inches
-        axes = np.ravel(axes)
-        if len(axes) != 4:
-            raise ValueError(f"{len(axes)} axes were given; expected 4")
-        self.axes_, self.figure_ = axes, axes[0].figure
+    def plot(self, *, axes=None):
+        """Draw the four panels on the given axes or in a new figure."""
+        self.axes_, self.figure_ = axes, _ = new_panels(axes, (2, 2), (10, 7), sharex=True)
         self._plot_errors(axes[0])
         self._plot_ranks(axes[1])
         self._plot_active(axes[2])
@@ -110,23 +102,16 @@ class PathDisplay:
         for ax in axes:
             ax.set_xscale("log")
             ax.set_xlabel("C")
-            ax.xaxis.set_tick_params(labelbottom=True)  # also where axes are shared
-            _lighten(ax)
+            ax.xaxis.set_tick_params(labelbottom=True)  # also on shared axes
+            lighten(ax)
         return self
 
     def _plot_errors(self, ax):
         best = self.errors.argmin()  # the smallest C of several, as FrobMetricCV chooses
         self._plot_line(ax, 100 * self.errors)
-        ax.plot(
-            self.Cs[best],
-            100 * self.errors[best],
-            "o",
-            markersize=11,
-            color=COLOURS[5],
-            fillstyle="none",
-            markeredgewidth=1.5,
-        )
-        _draw_level(ax, 100 * self.euclidean_error, f"Euclidean: {self.euclidean_error:.1%}")
+        ring = {"markersize": 11, "markeredgewidth": 1.5, "fillstyle": "none", "color": COLOURS[5]}
+        ax.plot(self.Cs[best], 100 * self.errors[best], "o", **ring)
+        draw_level(ax, 100 * self.euclidean_error, f"Euclidean: {self.euclidean_error:.1%}")
         ax.set_ylim(0, 115 * max(self.errors.max(), self.euclidean_error, 1e-3))
         ax.set_title(f"Error: {self.errors[best]:.1%} at C = {self.Cs[best]:.3g}")
         ax.set_ylabel(f"{self.k}-NN error on the test part, %")
@@ -145,23 +130,17 @@ class PathDisplay:
         ax.set_ylabel("triplets with u > 0, %")
 
     def _plot_gaps(self, ax):
-        is_zero = self.relative_gaps <= 0  # a logarithm has none: a mark on the axis
+        is_zero = self.relative_gaps <= 0  # no place on a logarithmic axis: marked below
         gaps = np.where(is_zero, np.nan, self.relative_gaps)
         self._plot_line(ax, gaps)
         if is_zero.any():
-            ax.plot(
-                self.Cs[is_zero],
-                np.full(is_zero.sum(), 0.03),
-                "v",
-                color=COLOURS[0],
-                fillstyle="none",
-                transform=ax.get_xaxis_transform(),
-                label="gap 0: exact",
-            )
+            height = np.full(is_zero.sum(), 0.03)  # as a share of the axis
+            style = {"color": COLOURS[0], "fillstyle": "none", "label": "gap 0: exact"}
+            ax.plot(self.Cs[is_zero], height, "v", transform=ax.get_xaxis_transform(), **style)
             ax.legend(frameon=False, loc="lower right")
         ax.set_yscale("log")
         if self.tol is not None:
-            _draw_level(ax, self.tol, f"tol = {self.tol:g}")
+            draw_level(ax, self.tol, f"tol = {self.tol:g}")
         ax.set_ylim(*_decades(gaps, self.tol))
         ax.set_title(f"Certificate: relative gap at most {self.relative_gaps.max():.1e}")
         ax.set_ylabel("proven relative gap")
@@ -170,22 +149,8 @@ class PathDisplay:
         ax.plot(self.Cs, values, "o-", markersize=4, color=COLOURS[0])
 
 
-def _draw_level(ax, height, label):
-    """A dashed line across the axes, its name above it."""
-    ax.axhline(height, color="0.4", linestyle="--", linewidth=1)
-    ax.annotate(
-        label,
-        (0.98, height),
-        xycoords=("axes fraction", "data"),
-        xytext=(0, 3),
-        textcoords="offset points",
-        color="0.3",
-        ha="right",
-    )
-
-
 def _decades(gaps, tol):
-    """Limits with room around all that is drawn, so that a small change looks small."""
+    """Return limits with room around all values, so that a small change looks small."""
     drawn = np.append(gaps, np.nan if tol is None else tol)
     drawn = drawn[np.isfinite(drawn)]
     return (drawn.min() / 10, drawn.max() * 4) if len(drawn) else (1e-16, 1)

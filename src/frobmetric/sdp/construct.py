@@ -1,4 +1,4 @@
-"""`make_sdp`: a semidefinite program from the matrices that one writes it down with."""
+"""`make_sdp`: make a semidefinite program from the matrices that define it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..core.types import Symmetric, Vector
 
 __all__ = ["make_sdp"]
 
-#: How far a matrix may be from symmetric, relative to its largest entry.
+#: Largest asymmetry of a matrix, relative to its largest entry.
 ROUNDING = 1e-10
 NO_ROWS = (
     "A has no rows; without any the answer is X = 0 if C is positive semidefinite, and the "
@@ -28,24 +28,27 @@ def make_sdp(
     A: Any,
     b: Any,
     senses: str | Sequence[str] = "=",
+    *,
     sigma: float = np.inf,
     prior: Any = None,
     offset: float = 0.0,
 ) -> FrobeniusSDP:
-    """Minimise <C, X> + |X - prior|^2 / (2 sigma) over X >= 0, with rows <A_i, X> = b_i.
+    """Make the problem to minimise <C, X> over X >= 0, with rows <A_i, X> = b_i.
+
+    A finite sigma adds |X - prior|^2 / (2 sigma) to the objective.
 
     Parameters
     ----------
     C : symmetric matrix, dense or sparse, or a list of blocks
-        For a block-diagonal X the list of its blocks: a matrix for a positive semidefinite one, a
-        vector for a diagonal one with entries >= 0.
+        For a block-diagonal X the list of its blocks: a matrix for a positive semidefinite block,
+        a vector for a diagonal block with entries >= 0.
     A : sequence of such matrices, or Constraints
-        Where C has blocks each A_i has as many, and None stands for a block of zeros. Rows that
-        are not written out (`LowRank`, `MatrixFree`, `Stack` and others) are given as they are.
+        If C has blocks each A_i has as many, and None stands for a block of zeros. Constraints
+        (`LowRank`, `MatrixFree`, `Stack` and others) are used as they are.
     b : array-like of shape (n_rows,)
     senses : {"=", "<=", ">="}, or one for each row
     sigma : float
-        Infinity, the default, leaves the Frobenius term out.
+        Weight of the Frobenius term; infinity, the default, leaves it out.
     prior : like C, zero if not given; for a finite sigma only
     offset : float, added to the objective
 
@@ -75,7 +78,7 @@ def make_sdp(
     if not sigma > 0:
         raise ValueError(f"sigma={sigma!r} must be positive; np.inf leaves the Frobenius term out")
     if prior is not None and np.isinf(sigma):
-        raise ValueError("a prior without a Frobenius term means nothing: give a finite sigma")
+        raise ValueError("a prior without a Frobenius term has no effect: give a finite sigma")
     if not np.isfinite(offset):
         raise ValueError(f"offset={offset!r} must be a finite number")
     cone = _cone(C)
@@ -87,7 +90,7 @@ def make_sdp(
 
 
 def _cone(C: Any) -> Cone:
-    """The cone of X, from the form of C."""
+    """Return the cone of X, from the form of C."""
     if not isinstance(C, list | tuple):
         shape = np.shape(C)
         if len(shape) != 2 or shape[0] != shape[1] or shape[0] == 0:
@@ -122,22 +125,23 @@ def _element(name: str, given: Any, cone: Cone) -> Symmetric:
 
 
 def _flat(name: str, given: Any, cone: Cone) -> Any:
-    """A matrix, or all of its blocks, as one sparse row."""
-    if not isinstance(cone, Product):
+    """Return a matrix, or all of its blocks, as one sparse row."""
+    cones = cone.blocks()
+    if cones[0] is cone:
         return _block(name, given, cone)
     count = len(given) if isinstance(given, list | tuple) else None
-    if count != len(cone.cones):
+    if count != len(cones):
         raise ValueError(
             f"{name} is {f'a list of {count}' if count is not None else type(given).__name__}; "
-            f"expected a list of {len(cone.cones)} blocks, as C is (None for a block of zeros)"
+            f"expected a list of {len(cones)} blocks, as C is (None for a block of zeros)"
         )
-    blocks = enumerate(zip(given, cone.cones, strict=True))
+    blocks = enumerate(zip(given, cones, strict=True))
     parts = [_block(f"block {k} of {name}", block, part) for k, (block, part) in blocks]
     return sp.hstack(parts, format="csr")
 
 
 def _block(name: str, given: Any, cone: Cone) -> Any:
-    """A symmetric matrix, or a vector, as one sparse row."""
+    """Return a symmetric matrix, or a vector, as one sparse row."""
     size = int(np.prod(cone.shape))
     if given is None:
         return sp.csr_array((1, size))
@@ -171,7 +175,7 @@ def _check_finite(name: str, M: Any, cone: Cone) -> None:
 
 
 def _symmetric(name: str, M: Any) -> Any:
-    """M without its rounding; an error if it has more of it than that."""
+    """Return M made exactly symmetric; more asymmetry than rounding is an error."""
     apart = abs(M - M.T).tocoo()
     worst = int(np.argmax(apart.data)) if apart.nnz else 0
     if apart.nnz == 0 or apart.data[worst] == 0:
@@ -187,7 +191,7 @@ def _symmetric(name: str, M: Any) -> Any:
 
 
 def _rows(A: Any, cone: Cone) -> tuple[Constraints, Cone]:
-    """The rows, and the cone that they are on."""
+    """Return the rows, and the cone that they are on."""
     if hasattr(A, "forward") and hasattr(A, "adjoint"):
         return A, _cone_of_rows(A, cone)
     if sp.issparse(A) or not np.iterable(A) or (isinstance(A, np.ndarray) and A.ndim == 2):
@@ -201,11 +205,11 @@ def _rows(A: Any, cone: Cone) -> tuple[Constraints, Cone]:
 
 
 def _cone_of_rows(A: Any, cone: Cone) -> Cone:
-    """The cone of constraints that are given as they are, if C belongs to it."""
-    own = getattr(A, "cone", cone)
-    if A.shape[1] != cone.shape[0] or _shapes(own) != _shapes(cone):
+    """Return the cone of given constraints, which C must belong to."""
+    given = getattr(A, "cone", cone)
+    if A.shape[1] != cone.shape[0] or _shapes(given) != _shapes(cone):
         raise ValueError(
-            f"A is {type(A).__name__} of shape {A.shape} on {own}, and C is on {cone}; "
+            f"A is {type(A).__name__} of shape {A.shape} on {given}, and C is on {cone}; "
             "they must be the same"
         )
     if A.shape[0] == 0:
@@ -213,11 +217,11 @@ def _cone_of_rows(A: Any, cone: Cone) -> Cone:
     bad = np.flatnonzero(~np.isfinite(A.norms()))
     if len(bad):
         raise ValueError(f"row {bad[0]} of A contains NaN or infinity; give finite numbers")
-    return own
+    return given
 
 
 def _shapes(cone: Cone) -> list[tuple[int, ...]]:
-    return [part.shape for part in (cone.cones if isinstance(cone, Product) else (cone,))]
+    return [block.shape for block in cone.blocks()]
 
 
 def _loss(b: Any, senses: str | Sequence[str], n_rows: int) -> Loss:
@@ -234,10 +238,12 @@ def _loss(b: Any, senses: str | Sequence[str], n_rows: int) -> Loss:
 
 
 def as_senses(senses: str | Sequence[str], n_rows: int) -> Vector:
-    """+1 for ">=", -1 for "<=", 0 for "=", one a row."""
+    """Return +1 for ">=", -1 for "<=" and 0 for "=", one for each row."""
     given = [senses] * n_rows if isinstance(senses, str) else list(senses)
     if len(given) != n_rows:
-        raise ValueError(f"there are {len(given)} senses for {n_rows} rows; give one, or one a row")
+        raise ValueError(
+            f"there are {len(given)} senses for {n_rows} rows; give one, or one for each row"
+        )
     return np.array([_sense(i, word) for i, word in enumerate(given)], dtype=float)
 
 

@@ -29,9 +29,9 @@ import scipy.sparse as sp
 from .._atomic import replacing
 from ..core import PSD, Equal, FrobeniusSDP, Nonnegative, Product, Sparse
 from ..core.types import Symmetric, Vector
-from ..solvers.plain import SDPStep
+from ..solvers.plain import SDPStep, targets
 from .certificate import SDPCertificate
-from .presolve import targets, with_slacks
+from .presolve import with_slacks
 from .sdpa_reader import Entries, Layout, SDPAError, parse_sdpa
 from .solution import SDPSolution
 
@@ -40,6 +40,11 @@ __all__ = ["SDPAAnswer", "SDPAError", "read_sdpa", "sdpa_objectives", "sdpa_stat
 PathLike: TypeAlias = str | os.PathLike[str]
 #: Largest difference between a matrix and its transpose, relative to the largest entry.
 ROUNDING = 1e-13
+_STATUSES = {
+    "optimal": "optimal",
+    "primal_infeasible": "dual_infeasible",
+    "dual_infeasible": "primal_infeasible",
+}
 
 
 def read_sdpa(path: PathLike) -> FrobeniusSDP:
@@ -144,28 +149,29 @@ def write_sdpa(problem: FrobeniusSDP, path: PathLike, *, comment: str = "") -> N
     1 1 1 1 1.0
     1 2 1 1 1.0
     """
-    _check_plain(problem)
+    rows = _plain_rows(problem)
     equations, _ = with_slacks(problem)
     layout, remarks, c = Layout.of(equations.cone), comment.splitlines(), targets(problem)
     if equations is not problem:
-        block = len(layout.sizes)
+        rows, block = _plain_rows(equations), len(layout.sizes)
         remarks.append(f"block {block} holds the slacks of the inequality rows, in their order")
     texts = ("".join(mark if mark.isprintable() else " " for mark in line) for line in remarks)
     numbers = ([len(c)], [len(layout.sizes)], layout.sizes, c.tolist())
     head = [*(f"* {text}" for text in texts), *(" ".join(map(repr, row)) for row in numbers)]
-    entries = _upper_triangles(equations.cost, equations.constraints.rows, layout)
+    entries = _upper_triangles(equations.cost, rows, layout)
     with replacing(path) as file, _stream(file, path, "wb") as stream:
         stream.write("".join(f"{line}\n" for line in head).encode())
         stream.writelines(_entry_lines(entries))
 
 
-def _check_plain(problem: FrobeniusSDP) -> None:
-    """Raise an error if an SDPA file cannot hold the problem."""
-    A, loss, sigma, offset = problem.constraints, problem.loss, problem.sigma, problem.offset
-    if not isinstance(A, Sparse):
+def _plain_rows(problem: FrobeniusSDP) -> Any:
+    """Return the rows as a sparse array; raise an error if an SDPA file cannot hold the problem."""
+    A, loss = problem.constraints.as_sparse(), problem.loss
+    sigma, offset = problem.sigma, problem.offset
+    if A is None:
         raise TypeError(
-            f"the constraints are {type(A).__name__}; an SDPA file holds every row as a sparse "
-            "matrix: give them as Sparse(rows, cone)"
+            f"the constraints are {type(problem.constraints).__name__}; an SDPA file holds every "
+            "row as a sparse matrix: give them as Sparse(rows, cone)"
         )
     if Layout.of(problem.cone) != Layout.of(A.cone):
         raise ValueError(f"rows on {A.cone}, cone {problem.cone}; they must be the same")
@@ -190,6 +196,7 @@ def _check_plain(problem: FrobeniusSDP) -> None:
             f"row {np.argmin(is_finite)} has no finite target; an SDPA file needs one: leave out "
             "rows that always hold"
         )
+    return A.rows
 
 
 def _upper_triangles(cost: Symmetric, rows: Any, layout: Layout) -> Entries:
@@ -227,9 +234,11 @@ def sdpa_objectives(ours: SDPCertificate | SDPStep) -> tuple[float, float]:
 
 
 def sdpa_status(status: str) -> str:
-    """Translate a status of ours to the format, or back: primal and dual change places."""
-    names = ("primal_infeasible", "dual_infeasible")
-    return names[1 - names.index(status)] if status in names else status
+    """Translate a status of ours to the format, where primal and dual have changed places.
+
+    The statuses of a run that misses its tolerance are all "not_converged".
+    """
+    return _STATUSES.get(status, "not_converged")
 
 
 @dataclass(frozen=True)
@@ -258,19 +267,18 @@ class SDPAAnswer:
             y, X, Z = ray.vector, np.zeros_like(X), -problem.constraints.adjoint(ray.vector)
         elif ray is not None:
             y, X, Z = np.zeros_like(y), ray.vector, np.zeros_like(Z)
-        cone = problem.cone
-        X_blocks, Z_blocks = (cone.cut(A) if isinstance(cone, Product) else [A] for A in (X, Z))
-        return cls(solution, 0.0 - y, X_blocks, Z_blocks)
+        return cls(solution, 0.0 - y, problem.cone.cut(X), problem.cone.cut(Z))
 
     def as_dict(self) -> dict[str, Any]:
         """Return status, objectives and errors for JSON: None for unknown and infinite numbers."""
         certificate, ray = self.solution.certificate, self.solution.ray
         primal, dual = sdpa_objectives(certificate)
+        status = sdpa_status(self.solution.status)
         # of a problem without a solution the last iterate means nothing
         known = _number if ray is None else lambda value: None
         return {
-            "status": sdpa_status(self.solution.status),
-            "ended": self.solution.ended,
+            "status": status,
+            "ended": self.solution.status if status == "not_converged" else status,
             "primal": known(primal),
             "dual": known(dual),
             "bound": known(0.0 - certificate.bound),

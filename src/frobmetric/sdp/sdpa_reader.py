@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..core import PSD, Nonnegative, Product
 from ..core.cones import Cone
 from ..core.types import Array, Index, Vector
 
@@ -48,12 +47,10 @@ class Layout:
     @classmethod
     def of(cls, cone: Cone) -> Layout:
         """Return the layout of the elements of a cone."""
-        sizes: list[int] = []
-        for part in cone.cones if isinstance(cone, Product) else (cone,):
-            if not isinstance(part, PSD | Nonnegative) or part.n == 0:
-                raise ValueError(f"the block {part}; SDPA has PSD(n) and Nonnegative(n), n > 0")
-            sizes.append(part.n if isinstance(part, PSD) else -part.n)
-        return cls(tuple(sizes))
+        for block in cone.blocks():
+            if not block.is_solid or block.shape[0] == 0:
+                raise ValueError(f"the block {block}; SDPA has PSD(n) and Nonnegative(n), n > 0")
+        return cls(tuple((-1) ** block.is_diagonal * block.shape[0] for block in cone.blocks()))
 
     @cached_property
     def strides(self) -> Index:

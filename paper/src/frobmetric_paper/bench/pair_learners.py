@@ -168,7 +168,7 @@ def at_unit_scale(X, known):
 
 @contextmanager
 def yardstick(length):
-    """Another length of the yardstick of `through="threshold"`."""
+    """Another length of the yardstick of `strategy="threshold"`."""
     before, pair_module.YARDSTICK = pair_module.YARDSTICK, length
     try:
         yield
@@ -180,7 +180,9 @@ def by_threshold(length=1.0, is_balanced=False, **options):
     def learn(task, C):
         weight = task.train.weights() if is_balanced else None
         with yardstick(length):
-            model = PairFrobMetric(task.X, "threshold", C=C, keep_dual=True, **options)
+            model = PairFrobMetric(
+                preprocessor=task.X, strategy="threshold", C=C, keep_dual=True, **options
+            )
             model.fit(task.train.index, task.train.kind, sample_weight=weight)
         return told(model) | {"learned_threshold": model.learned_threshold_}
 
@@ -188,7 +190,7 @@ def by_threshold(length=1.0, is_balanced=False, **options):
 
 
 def by_triplets(task, C):
-    model = PairFrobMetric(task.X, "triplets", C=C, keep_dual=True)
+    model = PairFrobMetric(preprocessor=task.X, strategy="triplets", C=C, keep_dual=True)
     return told(model.fit(task.train.index, task.train.kind))
 
 
@@ -197,7 +199,7 @@ def by_known_triplets(task, C):
     rows, index = np.unique(task.train.index, return_inverse=True)
     index = index.reshape(-1, 2)
     found = triplets_from_pairs(task.X[rows], index, task.train.kind > 0, task.identity[rows])
-    return told(TripletFrobMetric(task.X[rows], C=C, keep_dual=True).fit(found))
+    return told(TripletFrobMetric(preprocessor=task.X[rows], C=C, keep_dual=True).fit(found))
 
 
 def told(model):

@@ -63,7 +63,7 @@ def theta6(repeat, threads):
 
 
 def random_frobenius(n=500, m=5000, seed=0):
-    """Min <C, X> + |X|^2 / 2 with rows of about ten non-zeros that a random X meets."""
+    """min <C, X> + |X|^2 / 2 with rows of about ten non-zeros that a random X meets."""
     rng = np.random.default_rng(seed)
     i, j = rng.integers(0, n, (2, m, 5))
     values = rng.normal(size=(m, 5))
@@ -127,7 +127,7 @@ def random(repeat, threads):
 
 
 def nearest(repeat, threads):
-    """Statsmodels has no tolerance: it goes on until no eigenvalue is negative, or n_fact n rounds.
+    """statsmodels has no tolerance: it goes on until no eigenvalue is negative, or n_fact n rounds.
 
     So twice: as one calls it, ended at a limit, and with the fewest rounds, found by trial, that
     have our distance to eight digits.

@@ -71,7 +71,7 @@ def path(bench):
     Cs = np.geomspace(1e2, 1e6, 10)
 
     def work():
-        return frob_path(X, None, Cs, tol=1e-3, triplets=triplets)
+        return frob_path(X, Cs=Cs, tol=1e-3, triplets=triplets)
 
     ours = best_of(work, bench.repeat)
     single = bench.solving("usps", 1e6, 1e-3)

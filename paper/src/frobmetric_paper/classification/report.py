@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from frobmetric._extras import require
-from frobmetric.plotting.metric import COLOURS, _lighten
+from frobmetric.plotting.style import COLOURS, lighten
 
 from ..harness import formatting
 from ..harness.formatting import NOTHING, percent, seconds
@@ -461,7 +461,7 @@ def _panels(results, plot):
         for line, method in enumerate(methods):
             plot(ax, line, results, result, method)
         ax.set_title(result.column.label)
-        _lighten(ax)
+        lighten(ax)
     axes[0].set_yticks(range(len(methods)), [method.label for method in methods])
     axes[0].set_ylim(len(methods) - 0.5, -0.5)
     if results.experiment.paper:

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.metrics import roc_curve
 
 from frobmetric._extras import require
-from frobmetric.plotting.metric import COLOURS, _lighten
+from frobmetric.plotting.style import COLOURS, lighten
 
 from ..data.pairs import load_face_pictures
 from ..harness import formatting
@@ -467,7 +467,7 @@ class FaceResults:
         ax.set_xlabel("false positive rate")
         ax.set_ylabel("true positive rate")
         ax.legend(frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))
-        _lighten(ax)
+        lighten(ax)
         return drawing
 
 

@@ -7,9 +7,8 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from frobmetric._extras import require
-from frobmetric.plotting.embedding import EmbeddingDisplay
-from frobmetric.plotting.metric import COLOURS, _lighten
-from frobmetric.plotting.quality import QualityDisplay
+from frobmetric.plotting import EmbeddingDisplay, QualityDisplay
+from frobmetric.plotting.style import COLOURS, lighten
 
 from ..baselines.embedding import CSDP_TOL, OUR_TOL, power
 from ..harness import formatting
@@ -258,7 +257,7 @@ def draw_spread(ax, spread):
         ax.add_collection(lines(segments, colors=colour, linewidths=width, zorder=2 + j))
     ax.autoscale_view()
     ax.set_aspect("equal")
-    _lighten(ax)
+    lighten(ax)
 
 
 def _quality_figure(result):
@@ -285,7 +284,7 @@ def _time_figure(result):
     ax.set_xlabel("number of points n")
     ax.set_ylabel("seconds")
     ax.legend(frameon=False)
-    _lighten(ax)
+    lighten(ax)
     return drawing
 
 

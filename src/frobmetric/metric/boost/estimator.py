@@ -9,19 +9,29 @@ import numpy as np
 from ..._parameters import FLAG, InvalidParameterError, Rule, check_parameters, choice
 from ...core import CertificateError, Hinge
 from ...core.points import Factored
-from .._base import SHARED_RULES, TripletEstimator
-from ..coordinates import Frame
+from ...solvers import Interrupted
+from .._base import (
+    LABEL_RULES,
+    SHARED_RULES,
+    LearnedMetric,
+    MetricEstimator,
+    Samples,
+    check_n_components,
+    limit_threads,
+)
+from ..coordinates import Coordinates
+from ..frob import NO_DIRECTION
 from ..sets import as_triplets
 from .problem import Exponential, Logistic, TraceSDP, certify_trace
 from .solvers import METHODS, boost
 
-#: The losses that a metric can be boosted with.
+#: Losses that a metric can be boosted with.
 LOSSES = {"hinge": Hinge, "logistic": Logistic, "exponential": Exponential}
-#: The part of a metric outside the span of its data that is rounding, of single precision too.
+#: Part of a metric outside the span of its data that is rounding, of single precision too.
 OUTSIDE = 1e-5
 
 
-class BoostMetric(TripletEstimator):
+class BoostMetric(MetricEstimator):
     """Large-margin metric learning from triplets with trace regularisation.
 
     Learns d^2(a, b) = (a - b).T M (a - b) with the positive semidefinite M that minimises
@@ -30,86 +40,71 @@ class BoostMetric(TripletEstimator):
 
     where the weights w_r sum to one: with the hinge this is problem P2 of the paper, and of the
     BoostMetric that it compares with. The trace favours metrics of low rank. M is built up as
-    sum_j w_j v_j v_j.T; new v_j are eigenvectors of sum_r u_r A_r, where A_r is what triplet r
-    says of M and u_r how much its loss weighs at its present margin. Where no eigenvalue is above
-    one, M is optimal; before that u, divided by the largest one, bounds the optimum from below,
-    and every fit carries the certificate that follows.
+    sum_j w_j v_j v_j.T; new v_j are eigenvectors of sum_r u_r A_r, where A_r is the matrix with
+    <A_r, M> = margin of triplet r, and u_r the slope of its loss at its present margin. M is
+    optimal if no eigenvalue is above one; before that u, divided by the largest eigenvalue, bounds
+    the optimum from below, and every fit carries the certificate that follows.
 
-    With `corrective=True` ("totally corrective") each round adds all eigenvectors that gain and
-    then corrects everything that M consists of:
+    With `corrective=True` ("totally corrective") each round adds all eigenvectors of eigenvalues
+    above one and then corrects all of M:
 
     * with a smooth loss by L-BFGS on the columns sqrt(w_j) v_j, weights and directions together;
-    * with the hinge, whose u are not given by the margins, by a proximal step: the same problem
+    * with the hinge, whose u do not follow from the margins, by a proximal step: the same problem
       plus |M - last M|_F^2 / (2 sigma) is one that `FrobMetric` solves, its eigenvectors are the
       new v_j and its dual variables the u. This takes the place of the linear program in the
       weights of the original method, and ends at the same optimum.
 
-    With `corrective=False` each stage adds one rank-one matrix, its weight found by a line search,
-    and scales all weights by one common factor; the v_j stay as they were. That is simple and slow.
+    With `corrective=False` each stage adds one rank-one matrix, with a weight from a line search,
+    and scales all weights by one common factor; the v_j do not change. That is simple and slow.
 
-    The data are first centred and divided by one number, as by `FrobMetric`; the certificate
-    speaks of that scaled problem, `components_` and distances are in the units of X.
+    The data are first centred and divided by one number, as by `FrobMetric`; the certificate is
+    that of the scaled problem, `components_` and distances are in the units of X.
 
     Parameters
     ----------
     n_neighbors : int, default=3
-        With labels: how many nearest samples of the same class each sample is to be close to.
+        With labels: number of nearest samples of the same class that each sample is compared with.
     n_impostors : int, default=None
-        With labels: how many nearest samples of other classes it is to be far from; as many as
-        `n_neighbors` if None.
+        With labels: number of nearest samples of other classes that it is compared with; None is
+        `n_neighbors`.
     C : float, default=1e4
         Weight of the triplets against the trace. Below some value, which a warning names, the
         metric is zero.
     n_components : int or "rank", default=None
-        How many leading directions `components_` keeps: all n_features if None, as many as the
-        metric has rank for "rank".
+        Number of leading directions in `components_`: all if None; "rank" is that of the metric.
     loss : {"hinge", "logistic", "exponential"}, default="hinge"
+        Loss of a triplet as a function of its margin.
     corrective : bool, default=True
-        Correct all of M in each round, or only add to it. Not with the hinge.
+        Correct all of M in each round, or only add to it. The hinge needs True.
     n_passes : int, default=1
-        With labels: after the first fit, find the neighbours again under the learned metric and
-        solve again, so many times in all.
+        With labels: number of searches for neighbours, as in `FrobMetric`.
     tol : float, default=1e-3
         Relative duality gap at which a solve ends.
     max_iter : int, default=10000
         Largest number of steps of a solve, each one pass over the triplets that it works on.
     keep_dual : bool, default=False
-        Keep `dual_coef_` and `triplets_`, so that `certify` can prove the answer again.
+        Keep `dual_coef_` and `triplets_`, so that `certify` can prove the result again.
     n_jobs : int, default=None
-        Limit on threads; None leaves the libraries' own choice.
-    random_state : int or RandomState, default=None
-        Fits are deterministic; this is for methods that sample.
+        Limit on threads; None leaves the choice to the numerical libraries.
     verbose : int, default=0
-        Write a line per so many steps that judge all triplets.
+        Number of steps that evaluate all triplets between two lines of progress; 0 writes none.
     callback : callable, default=None
-        Called with each such step (primal, dual, gap, rank, seconds); a true answer ends the fit.
+        Function called with each such step; a true result ends the fit.
 
     Attributes
     ----------
-    components_ : ndarray of shape (n_components, n_features)
-        L.T with M = L L.T, leading directions first; rows beyond the rank are zero.
     certificate_ : Certificate
-        Of the metric before truncation to `n_components`. P2 is not strongly convex, so a small
-        gap says little about `distance_bound`.
-    status_ : str
-        Why the last solve ended; "optimal" if certified to `tol`.
+        Certificate of the metric before truncation to `n_components`. P2 is not strongly convex,
+        so a small gap says little about `distance_bound`.
     history_ : list of Step
-        Lowest objective and highest bound so far, gap, rank and seconds of the steps that judged
-        all triplets.
-    rank_ : int
-        Rank of the metric before truncation.
-    n_iter_ : int
-        Steps of the last solve, those on a part of the triplets included.
-    n_triplets_ : int
-    scale_ : float
-        What the centred data were divided by.
+        Lowest objective and highest bound so far, gap, rank and seconds of the steps that
+        evaluated all triplets.
     dual_coef_ : ndarray of shape (n_triplets,)
-        Only with `keep_dual`; feasible for D2, in the order of `triplets_`.
-    triplets_ : MinedTriplets, GivenTriplets or Together
-        Only with `keep_dual`; `triplets_.to_array()` gives (anchor, near, far).
-    n_features_in_ : int
-    feature_names_in_ : ndarray of str
-        Only if X had feature names.
+        Dual variables, feasible for D2, in the order of `triplets_`; only with `keep_dual`.
+    components_, status_, rank_, n_iter_, n_triplets_, scale_, triplets_
+        As in `FrobMetric`.
+    n_features_in_, feature_names_in_ : int and ndarray of str
+        Number of the features of X, and their names if they have names.
 
     Examples
     --------
@@ -121,10 +116,17 @@ class BoostMetric(TripletEstimator):
     True
     """
 
-    _rules: ClassVar[dict[str, Rule]] = SHARED_RULES | {"loss": choice(LOSSES), "corrective": FLAG}
+    _rules: ClassVar[dict[str, Rule]] = {
+        **LABEL_RULES,
+        **SHARED_RULES,
+        "loss": choice(LOSSES),
+        "corrective": FLAG,
+    }
+    _takes_sparse = False
 
     def __init__(
         self,
+        *,
         n_neighbors=3,
         n_impostors=None,
         C=1e4,
@@ -136,7 +138,6 @@ class BoostMetric(TripletEstimator):
         max_iter=10_000,
         keep_dual=False,
         n_jobs=None,
-        random_state=None,
         verbose=0,
         callback=None,
     ):
@@ -151,20 +152,28 @@ class BoostMetric(TripletEstimator):
         self.max_iter = max_iter
         self.keep_dual = keep_dual
         self.n_jobs = n_jobs
-        self.random_state = random_state
         self.verbose = verbose
         self.callback = callback
+
+    def fit(self, X, y=None, *, triplets=None, triplet_weight=None):
+        """Learn the metric from class labels, from triplets, or from both together.
+
+        The parameters are those of `FrobMetric.fit`, but X must be dense.
+        """
+        check_parameters(self, self._rules)
+        if (self.loss, self.corrective) not in METHODS:
+            raise InvalidParameterError(
+                f"corrective=False was given with loss={self.loss!r}: a stage-wise step can stall "
+                "at a corner of that loss, where no single direction gains though the metric is "
+                "not optimal; use corrective=True, or loss='logistic' or 'exponential'"
+            )
+        return self._fit(Samples.check(self, X, y, triplets, triplet_weight))
 
     def certify(self, X):
         """Prove the metric as it stands, from the training data and the kept dual variables.
 
-        The metric is that of `components_`: if `n_components` truncated it, so is the one whose
-        gap is given here.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The data that the metric was learned from.
+        The metric is that of `components_`: if `n_components` truncated it, the gap is that of the
+        truncated metric. X is the data that it was learned from.
 
         Returns
         -------
@@ -175,59 +184,71 @@ class BoostMetric(TripletEstimator):
         CertificateError
             If the dual variables or the metric do not belong to these data.
         """
-        X = self._training_data(X)
-        frame = Frame.of(X)
-        if not np.isclose(frame.scale, self.scale_, rtol=1e-6, atol=0):
+        self._require_dual()
+        X = self._check_samples(X)
+        coordinates = Coordinates.dense(X)
+        if not np.isclose(coordinates.scale, self.scale_, rtol=1e-6, atol=0):
             raise CertificateError(
-                f"these data have the scale {frame.scale:.9g} and the metric was learned from "
-                f"data of scale {self.scale_:.9g}; they are other data"
+                f"these data have the scale {coordinates.scale:.9g} and the metric was learned "
+                f"from data of scale {self.scale_:.9g}; they are other data"
             )
-        point = _inside(frame, self.components_.T.astype(float) * frame.scale)
-        problem = self._problem(frame, as_triplets(self.triplets_, len(X)))
+        point = _in_span(coordinates, self.components_.T.astype(float) * coordinates.scale)
+        problem = self._problem(coordinates, as_triplets(self.triplets_, len(X)))
         return certify_trace(problem, point, self.dual_coef_)
 
-    def _validate(self, X, y, triplets, triplet_weight):
-        check_parameters(self, self._rules)
-        if (self.loss, self.corrective) not in METHODS:
-            raise InvalidParameterError(
-                f"corrective=False was given with loss={self.loss!r}: a stage-wise step can stall "
-                "at a corner of that loss, where no single direction gains though the metric is "
-                "not optimal; use corrective=True, or loss='logistic' or 'exponential'"
-            )
-        return super()._validate(X, y, triplets, triplet_weight)
+    def _fit(self, samples):
+        with limit_threads(self.n_jobs):
+            coordinates = Coordinates.dense(samples.X)
+            check_n_components(self.n_components, coordinates)
+            point = None
+            for _ in range(self.n_passes):
+                triplets = samples.comparisons(self, coordinates, point)
+                problem = self._problem(coordinates, triplets)
+                solution = self._solve(problem, point)
+                point = solution.point
+                if samples.y is None or solution.status == "interrupted" or not point.rank:
+                    break  # nothing to search neighbours for, or with
+            options = {"n_components": self.n_components, "dtype": samples.X.dtype}
+            learned = LearnedMetric.of(solution, coordinates, triplets, **options)
+        reason = "" if learned.rank else _reason_of_zero(problem, self.C)
+        return self._store(learned, reason, **samples.attributes)
 
-    def _frame(self, X, y):
-        return Frame.of(X)
+    def _problem(self, coordinates, triplets):
+        loss = LOSSES[self.loss](self.C * triplets.share)
+        return TraceSDP(triplets.constraints(coordinates.Z), loss)
 
     def _solve(self, problem, point):
         method = METHODS[self.loss, self.corrective]
-        return boost(problem, method, self.tol, self.max_iter, self._on_step(), point)
-
-    def _problem(self, frame, triplets):
-        loss = LOSSES[self.loss](self.C * triplets.share)
-        return TraceSDP(triplets.constraints(frame.Z), loss)
-
-    def _why_zero(self, problem):
-        """Whether a larger C would help."""
-        u = problem.loss.multiplier(np.zeros(problem.constraints.shape[0]))
-        highest = problem.highest(problem.constraints.adjoint(u))
-        if highest > 1e-9:
-            return (
-                f"the learned metric is zero: C={self.C:g} is too small for these triplets, for "
-                f"which it must be above {self.C / highest:.3g}"
+        try:
+            return boost(
+                problem,
+                method,
+                tol=self.tol,
+                max_iter=self.max_iter,
+                callback=self._on_step(),
+                start=point,
             )
+        except Interrupted as interruption:
+            return interruption.solution
+
+
+def _reason_of_zero(problem, C):
+    """Return why a metric is zero, and the smallest C that would help if there is one."""
+    u = problem.loss.multiplier(np.zeros(problem.constraints.shape[0]))
+    largest = problem.max_eigenvalue(problem.constraints.adjoint(u))
+    if largest > 1e-9:
         return (
-            "the learned metric is zero: no direction of X serves the triplets better than it "
-            "contradicts them; check y or the order (anchor, near, far)"
+            f"C={C:g} is too small for these triplets, for which it must be above {C / largest:.3g}"
         )
+    return NO_DIRECTION
 
 
-def _inside(frame, L):
-    """L in the coordinates of the frame, if they can express it."""
-    if frame.basis is None:
+def _in_span(coordinates, L):
+    """Return L in these coordinates, if they can express it."""
+    if coordinates.basis is None:
         return Factored(L)
-    inside = frame.basis.T @ L
-    outside, size = np.linalg.norm(L - frame.basis @ inside), np.linalg.norm(L)
+    inside = coordinates.basis.T @ L
+    outside, size = np.linalg.norm(L - coordinates.basis @ inside), np.linalg.norm(L)
     if outside > OUTSIDE * size:
         raise CertificateError(
             f"components_ has a part outside the span of these data, {outside / size:.2g} of its "

@@ -1,60 +1,57 @@
-"""How M = sum_j w_j v_j v_j.T is built up: by columns, by single stages, by proximal steps.
+"""Methods that build up M = sum_j w_j v_j v_j.T: by columns, by stages, by proximal steps.
 
-A method is a function `(problem, start, ledger)` that notes its iterates in the ledger until that
-says to end. The certificate judges what was noted.
+A method is a function `(problem, start, ledger)` that records its iterates in the ledger until that
+says to stop. The certificate is computed from the best of them.
 """
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 
 import numpy as np
 from scipy.optimize import brentq, minimize
-from sklearn.exceptions import ConvergenceWarning
 
 from ...core import PSD, FrobeniusSDP, Solution
 from ...core.points import Factored
-from ...core.threads import one_thread
-from ...solvers import Interrupted, Monitor, State
+from ...solvers import Monitor, State, conclude
 from ...solvers.active_set import active_set
 from .problem import certify_trace
 
-#: Steps in which a round corrects all columns, the first time; twice as many each next time.
+#: Number of steps in which the first round corrects all columns; it doubles with each round.
 ROUND = 50
-#: Pairs of steps and gradient changes that its quasi-Newton matrix remembers.
+#: Number of steps and gradient changes that the quasi-Newton matrix of a round is made of.
 MEMORY = 30
-#: A round ends when its own columns are to blame for no more than this share of the gap.
+#: Share of the gap that may be due to the present columns at the end of a round.
 SHARE = 0.1
-#: Columns that together have less than this share of the trace, times the tolerance, are dropped.
+#: Share of the trace, relative to the tolerance, that the dropped columns may have together.
 NEGLIGIBLE = 1e-2
-#: Rounds without a smaller gap after which a run is given up.
+#: Number of rounds without a smaller gap after which a run is given up.
 PATIENCE = 6
-#: The first proximal step is this long times the size that a metric has to separate a typical
-#: triplet; its inner relative gap is this large.
+#: Length of the first proximal step, relative to a metric that separates a typical triplet, and
+#: relative gap to which this step is solved.
 FIRST_SIGMA, FIRST_TOL = 3.0, 1e-2
-#: How much longer a proximal step is than the last, far from the answer and near to it.
+#: Ratio of the lengths of successive proximal steps, far from the optimum and near to it.
 FAR, NEAR = 3.0, 1.5
 
 
 class Ledger:
-    """Keeps the lowest objective and the highest bound; they need not be of the same step."""
+    """Lowest objective and highest bound of a run, which may be of different steps."""
 
     def __init__(self, monitor):
         self.monitor, self.best = monitor, None
         self._idle, self._mark = 0, np.inf
 
-    def note(self, found):
-        """Note one iterate; true if the run is to end here."""
+    def record(self, bounds):
+        """Record one iterate; return whether to stop."""
         if self.best is not None:
-            lower = min(self.best, found, key=lambda bounds: bounds.primal)
-            higher = max(self.best, found, key=lambda bounds: bounds.dual)
-            found = replace(higher, point=lower.point, primal=lower.primal)
-        self.best = found
-        return self.monitor.record(found)
+            lower = min(self.best, bounds, key=lambda each: each.primal)
+            higher = max(self.best, bounds, key=lambda each: each.dual)
+            bounds = replace(higher, point=lower.point, primal=lower.primal)
+        self.best = bounds
+        return self.monitor.record(bounds)
 
     def is_idle(self):
-        """Whether the gap has not fallen by a hundredth in so many rounds; ends the run then."""
+        """Return whether to stop, also because the gap has not fallen in `PATIENCE` rounds."""
         self._idle = 0 if self.best.gap < 0.99 * self._mark else self._idle + 1
         self._mark = self.best.gap if self._idle == 0 else self._mark
         if self._idle >= PATIENCE and not self.monitor.status:
@@ -62,7 +59,7 @@ class Ledger:
         return bool(self.monitor.status)
 
 
-def boost(problem, method, tol, max_iter, callback=None, start=None):
+def boost(problem, method, *, tol, max_iter, callback=None, start=None):
     """Solve P2 to a relative duality gap.
 
     Parameters
@@ -71,19 +68,19 @@ def boost(problem, method, tol, max_iter, callback=None, start=None):
     method : callable
         `column_rounds`, `stages` or `proximal_rounds`.
     tol : float
-        Relative gap at which to end.
+        Relative gap at which to stop.
     max_iter : int
         Largest number of steps.
     callback : callable, optional
-        Called with each `Step`; a true answer stops with the best iterate, status "stopped".
+        Function called with each `Step`; a true result stops the run, with status "stopped".
     start : Factored, optional
-        M to start from; zero if not given, or if zero has the lower objective.
+        Initial M; zero if not given, or if zero has the lower objective.
 
     Returns
     -------
     Solution
-        With u feasible for D2. A run that ends above `tol` for another reason than the callback
-        warns; "optimal" is only what the certificate, computed anew, says is.
+        Solution with u feasible for D2. It is "optimal" only if the certificate, computed from
+        scratch, is within `tol`; a run that misses it warns, unless the callback stopped it.
 
     Raises
     ------
@@ -91,29 +88,15 @@ def boost(problem, method, tol, max_iter, callback=None, start=None):
         On Ctrl-C, with the best certified iterate.
     """
     monitor = Monitor(tol, max_iter, callback)
-    try:
-        with one_thread():
-            method(problem, _no_worse_than_zero(problem, start), Ledger(monitor))
-    except KeyboardInterrupt:
-        if monitor.best is None:
-            raise
-        monitor.status = "interrupted"
+    with monitor.running():
+        method(problem, _no_worse_than_zero(problem, start), Ledger(monitor))
     solution = _certified(problem, method.__name__, monitor)
-    if solution.status == "interrupted":
-        raise Interrupted(solution)
-    if solution.status not in ("optimal", "stopped"):
-        warnings.warn(
-            f"{solution.solver} ended ({solution.status}) after {solution.n_iter} steps with "
-            f"relative gap {solution.certificate.relative_gap:.1e} > tol={tol:g}; raise max_iter "
-            "or tol",
-            ConvergenceWarning,
-            stacklevel=2,
-        )
+    conclude(solution, tol)
     return solution
 
 
 def _no_worse_than_zero(problem, start):
-    """Where to start: the exponential of a bad start is so large that nothing leads back."""
+    """Return the start, or zero if that is better: no step leads back from a huge exponential."""
     zero = Factored(np.zeros((problem.order, 0)))
     if start is None:
         return zero
@@ -124,16 +107,16 @@ def _no_worse_than_zero(problem, start):
 
 
 def column_rounds(problem, start, ledger):
-    """Totally corrective: add every direction that gains, then correct all columns together.
+    """Add every direction that gains, then correct all columns together (totally corrective).
 
-    The columns of L, M = L L.T, are the sqrt(w_j) v_j. For smooth losses.
+    The columns of L, M = L L.T, are the sqrt(w_j) v_j. This needs a smooth loss.
     """
     point, n_steps = start, ROUND
     while True:
-        margins, u, pull = _state(problem, point)
-        if ledger.note(problem.bounds(point, margins, u, pull)) or ledger.is_idle():
+        margins, u, weighted_sum = _state(problem, point)
+        if ledger.record(problem.bounds(point, margins, u, weighted_sum)) or ledger.is_idle():
             return
-        point = _with_new_columns(problem, point, margins, pull)
+        point = _with_new_columns(problem, point, margins, weighted_sum)
         point = _Correction(problem, ledger, n_steps).run(principal(point, ledger.monitor.tol))
         if ledger.monitor.status:
             return
@@ -141,19 +124,19 @@ def column_rounds(problem, start, ledger):
 
 
 def stages(problem, start, ledger):
-    """Stage-wise: one new rank-one matrix at a time, its weight by a line search.
+    """Add one rank-one matrix at a time, with a weight from a line search (stage-wise).
 
-    After it one common factor of all weights is searched for, without which weights that turn out
-    too large could never fall. For smooth losses.
+    A second line search finds one common factor of all weights, without which weights that turn
+    out too large could never fall. This needs a smooth loss.
     """
     point = start
     margins = problem.constraints.forward(point)
     while True:
         u = problem.loss.multiplier(margins)
-        pull = problem.constraints.adjoint(u)
-        if ledger.note(problem.bounds(point, margins, u, pull)):
+        weighted_sum = problem.constraints.adjoint(u)
+        if ledger.record(problem.bounds(point, margins, u, weighted_sum)):
             return
-        top = Factored(PSD(problem.order).split(pull).vectors[:, -1:])
+        top = Factored(PSD(problem.order).split(weighted_sum).vectors[:, -1:])
         change = problem.constraints.forward(top)
         weight = best_step(1.0, problem.loss, margins, change)
         margins = margins + weight * change
@@ -166,47 +149,46 @@ def stages(problem, start, ledger):
 
 
 def proximal_rounds(problem, start, ledger):
-    """Totally corrective for the hinge: each round is one proximal step.
+    """Take one proximal step per round, which corrects all of M also with the hinge.
 
-    A round minimises the objective plus |M - last M|^2 / (2 sigma), which is `FrobMetric`'s
-    problem with another cost and prior: its rank-one matrices are the eigenvectors of
-    last M / sigma + sum_r u_r A_r - I above zero, its weights follow from the eigenvalues, and
-    its u are the multipliers. sigma grows until the bound from u is as good as asked for.
+    A round minimises the objective plus |M - last M|^2 / (2 sigma), which is the problem of
+    `FrobMetric` with another cost and prior: its rank-one matrices are the eigenvectors of
+    last M / sigma + sum_r u_r A_r - I with positive eigenvalues, which give the weights, and its
+    dual variables are the u. sigma grows until the bound from u is tight enough.
     """
     margins = problem.constraints.forward(start)
     u = problem.loss.multiplier(margins)
-    if ledger.note(problem.bounds(start, margins, u)):
+    if ledger.record(problem.bounds(start, margins, u)):
         return
     sigma = FIRST_SIGMA / max(float(problem.constraints.norms().mean()), 1e-100)
     prior, inner_tol = start.dense(), FIRST_TOL
     state, tol = State(u=u if start.rank else None), ledger.monitor.tol
     while not ledger.monitor.status:
-        around = FrobeniusSDP(
-            problem.constraints, problem.loss, np.eye(problem.order), prior, sigma
-        )
-        state, found = _proximal_step(problem, around, state, inner_tol, ledger)
+        identity = np.eye(problem.order)
+        proximal = FrobeniusSDP(problem.constraints, problem.loss, identity, prior, sigma)
+        state, bounds = _proximal_step(problem, proximal, state, inner_tol, ledger)
         if ledger.is_idle():
             return
         prior = state.point.dense()
-        sigma, inner_tol = _next_step(problem, state.u, found, sigma, inner_tol, tol)
+        sigma, inner_tol = _next_step(problem, state.u, bounds, sigma, inner_tol, tol)
 
 
-def _next_step(problem, u, found, sigma, inner_tol, tol):
-    """Length and accuracy of the next proximal step.
+def _next_step(problem, u, bounds, sigma, inner_tol, tol):
+    """Return length and accuracy of the next proximal step.
 
-    The gap has two parts: u is not feasible, which a longer step cures, and M does not belong to
-    u, which a better solved one cures.
+    The gap has two parts: u is infeasible, which a longer step reduces, and M does not belong to
+    u, which a more accurate step reduces.
     """
-    size = max(abs(found.primal), abs(found.dual))
-    beyond = (problem.loss.conjugate(u)[0] - found.dual) / size
-    apart = found.error - beyond
-    if beyond > apart or apart < tol / 4:
-        sigma *= FAR if beyond > 5 * tol else NEAR
-    wanted = SHARE * found.error if apart > beyond else 2 * SHARE * found.error
+    size = max(abs(bounds.primal), abs(bounds.dual))
+    infeasibility = (problem.loss.conjugate(u)[0] - bounds.dual) / size
+    inaccuracy = bounds.error - infeasibility
+    if infeasibility > inaccuracy or inaccuracy < tol / 4:
+        sigma *= FAR if infeasibility > 5 * tol else NEAR
+    wanted = (SHARE if inaccuracy > infeasibility else 2 * SHARE) * bounds.error
     return sigma, max(tol * SHARE, min(inner_tol, wanted))
 
 
-#: What solves P2 with each loss, totally corrective or not.
+#: Method for each loss, totally corrective or not.
 METHODS = {
     ("hinge", True): proximal_rounds,
     ("logistic", True): column_rounds,
@@ -217,7 +199,7 @@ METHODS = {
 
 
 def best_step(price, loss, margins, change):
-    """The s >= 0 that minimises price * s + loss(margins + s * change), for a smooth loss."""
+    """Return the s >= 0 that minimises price * s + loss(margins + s * change), if smooth."""
 
     def slope(s):
         return price - loss.multiplier(margins + s * change) @ change
@@ -231,30 +213,30 @@ def best_step(price, loss, margins, change):
 
 
 def principal(point, tol):
-    """The same M from orthogonal columns, the longest first, without those that are negligible."""
+    """Return M with orthogonal columns, the longest first, without negligible ones."""
     if not point.rank:
         return point
     directions, lengths, _ = np.linalg.svd(point.L, full_matrices=False)
     weights = lengths**2
-    kept = weights > NEGLIGIBLE * tol * weights.sum() / len(weights)
-    return Factored(np.ascontiguousarray(directions[:, kept] * lengths[kept]))
+    counts = weights > NEGLIGIBLE * tol * weights.sum() / len(weights)
+    return Factored(np.ascontiguousarray(directions[:, counts] * lengths[counts]))
 
 
 def _compact(L):
-    """M from at most as many columns as rows."""
+    """Return M with at most twice as many columns as rows."""
     return Factored(L) if L.shape[1] <= 2 * L.shape[0] else principal(Factored(L), 1e-12)
 
 
 def _state(problem, point):
-    """Margins, their u and sum_r u_r A_r."""
+    """Return the margins of M, the u of the loss there, and sum_r u_r A_r."""
     margins = problem.constraints.forward(point)
     u = problem.loss.multiplier(margins)
     return margins, u, problem.constraints.adjoint(u)
 
 
-def _with_new_columns(problem, point, margins, pull):
-    """All eigenvectors whose eigenvalue is above the bound of the dual join, by a line search."""
-    split = PSD(problem.order).split(pull - np.eye(problem.order))
+def _with_new_columns(problem, point, margins, weighted_sum):
+    """Add all eigenvectors of eigenvalues above one, with a common weight from a line search."""
+    split = PSD(problem.order).split(weighted_sum - np.eye(problem.order))
     new = split.positive()
     change = problem.constraints.forward(new)
     step = best_step(np.vdot(new.L, new.L), problem.loss, margins, change)
@@ -262,11 +244,11 @@ def _with_new_columns(problem, point, margins, pull):
 
 
 class _Correction:
-    """Minimise over all columns at once: |L|_F^2 + loss(<A_r, L L.T>), by L-BFGS.
+    """Minimisation of |L|_F^2 + loss(<A_r, L L.T>) over all columns of L at once, by L-BFGS.
 
-    Weights and directions move together, so that the objective falls at least as far as it
-    would by the weights alone. It is not convex in L, but where it ends with an eigenvalue of
-    sum_r u_r A_r above one, that eigenvector as a new column leads further down.
+    Weights and directions move together, so that the objective falls at least as far as by the
+    weights alone. It is not convex in L, but if it ends with an eigenvalue of sum_r u_r A_r above
+    one, that eigenvector as a new column leads further down.
     """
 
     def __init__(self, problem, ledger, n_steps):
@@ -289,50 +271,51 @@ class _Correction:
 
     def _evaluate(self, x):
         self.point = Factored(x.reshape(self.problem.order, -1).copy())
-        self.margins, self.u, self.pull = _state(self.problem, self.point)
-        self.residual = self.point.L - self.pull @ self.point.L
+        self.margins, self.u, self.weighted_sum = _state(self.problem, self.point)
+        self.residual = self.point.L - self.weighted_sum @ self.point.L
         return self.problem.objective(self.point, self.margins), 2 * self.residual.ravel()
 
     def _step(self, x):
         if not np.array_equal(x, self.point.L.ravel()):
             self._evaluate(x)
         self.last, self.n_left = self.point, self.n_left - 1
-        found = self.problem.bounds(self.point, self.margins, self.u, self.pull)
-        if self.ledger.note(found) or self.n_left <= 0 or self._is_corrected(found):
+        bounds = self.problem.bounds(self.point, self.margins, self.u, self.weighted_sum)
+        if self.ledger.record(bounds) or self.n_left <= 0 or self._is_corrected(bounds):
             raise StopIteration
 
-    def _is_corrected(self, found):
-        """Whether most of the gap is due to directions that these columns do not span."""
+    def _is_corrected(self, bounds):
+        """Return whether most of the gap is due to directions that these columns do not span."""
         L = self.point.L
-        if np.linalg.norm(self.residual) * np.linalg.norm(L) > SHARE * found.gap:
+        if np.linalg.norm(self.residual) * np.linalg.norm(L) > SHARE * bounds.gap:
             return False
         basis = np.linalg.qr(L)[0]
-        inside = np.linalg.eigvalsh(basis.T @ self.pull @ basis)[-1]
-        return inside - 1 < SHARE * (found.highest - 1)
+        inside = np.linalg.eigvalsh(basis.T @ self.weighted_sum @ basis)[-1]
+        return inside - 1 < SHARE * (bounds.max_eigenvalue - 1)
 
 
-def _proximal_step(problem, around, state, inner_tol, ledger):
-    """Solve the problem around the last M; its answer also counts when interrupted."""
+def _proximal_step(problem, proximal, state, inner_tol, ledger):
+    """Solve the problem of one proximal step; its solution is recorded also when interrupted."""
     inner = ledger.monitor.inner(inner_tol)
     try:
-        active_set(around, state, inner)
+        active_set(proximal, state, inner)
     except KeyboardInterrupt:
         if inner.best is not None:
-            ledger.note(_bounds_of(problem, inner))
+            ledger.record(_bounds_of(problem, inner))
         raise
-    found = _bounds_of(problem, inner)
-    ledger.note(found)
-    return inner.state, found
+    bounds = _bounds_of(problem, inner)
+    ledger.record(bounds)
+    return inner.state, bounds
 
 
 def _bounds_of(problem, inner):
     best = inner.best
-    pull = np.eye(problem.order) - best.slack  # without the cost
-    return problem.bounds(best.point, problem.constraints.forward(best.point), best.u, pull)
+    weighted_sum = np.eye(problem.order) - best.slack  # the cost is the identity
+    margins = problem.constraints.forward(best.point)
+    return problem.bounds(best.point, margins, best.u, weighted_sum)
 
 
 def _certified(problem, name, monitor):
-    """The best iterate, negligible columns dropped where the certificate allows."""
+    """Return the best iterate, without negligible columns if the certificate allows that."""
     best, tol = monitor.best, monitor.tol
     point = principal(best.point, tol)
     certificate = certify_trace(problem, point, best.u)

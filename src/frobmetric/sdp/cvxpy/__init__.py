@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 import time
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -41,14 +41,14 @@ __all__ = ["FROBMETRIC", "FrobmetricSolver"]
 
 #: Largest error of an answer that misses the tolerance and is called inaccurate, not failed.
 INACCURATE = 1e-3
-#: Steps on a problem with a Frobenius term before its feasibility is tested.
-FIRST_STEPS = 300
 #: Ends of a run that the user has set.
 LIMITS = ("max_iter", "time_limit")
 #: Steps between two lines of `verbose=True`.
 STEPS_PER_LINE = 20
 #: Supported cones, and cones that cvxpy reduces to them.
 KNOWN_CONES = {"Zero", "Equality", "NonNeg", "NonPos", "Inequality", "SOC", "PSD", "SvecPSD"}
+#: Options of `problem.solve(solver=FROBMETRIC, ...)` and their defaults, as in `solve_sdp`.
+OPTIONS = {"tol": 1e-6, "max_iter": 20_000, "time_limit": np.inf}
 CITATION = """@article{shen2014efficient,
   title={Efficient Dual Approach to Distance Metric Learning},
   author={Shen, Chunhua and Kim, Junae and Liu, Fayao and Wang, Lei and van den Hengel, Anton},
@@ -58,30 +58,6 @@ CITATION = """@article{shen2014efficient,
   pages={394--406},
   year={2014}
 }"""
-
-
-@dataclass(frozen=True)
-class Options:
-    """Options of `problem.solve(solver=FROBMETRIC, ...)`, as in `solve_sdp`."""
-
-    tol: float = 1e-6
-    max_iter: int = 20_000
-    time_limit: float = np.inf
-
-    @classmethod
-    def from_cvxpy(cls, given: dict[str, Any]) -> Options:
-        """Select the options from the keywords that cvxpy passes."""
-        options, names = given.copy(), list(cls.__dataclass_fields__)
-        options.pop("use_quad_obj", None)
-        for name in sorted(set(options) - set(names)):
-            raise TypeError(
-                f"FROBMETRIC has no option {name!r}; its options are {', '.join(names)}"
-            )
-        return cls(**options)
-
-    def after(self, seconds: float) -> Options:
-        """Return the options with the time that is left."""
-        return replace(self, time_limit=max(0.0, self.time_limit - seconds))
 
 
 @dataclass(frozen=True)
@@ -180,7 +156,7 @@ class FrobmetricSolver(ConicSolver):
         solver_cache: dict[str, Any] | None = None,
     ) -> Answer:
         """Solve the data that `apply` made of a problem."""
-        options, began = Options.from_cvxpy(solver_opts), time.perf_counter()
+        options, began = _check_options(solver_opts), time.perf_counter()
         conic = as_conic(data)
         translation = translate(conic)
         ready = time.perf_counter()
@@ -226,6 +202,17 @@ class FrobmetricSolver(ConicSolver):
         return Solution(solution.status, value, x, duals, solution.statistics)
 
 
+def _check_options(given: dict[str, Any]) -> dict[str, Any]:
+    """Return all options of a solve, from the keywords that cvxpy passes."""
+    options = {name: value for name, value in given.items() if name != "use_quad_obj"}
+    unknown = sorted(set(options) - set(OPTIONS))
+    if unknown:
+        raise TypeError(
+            f"FROBMETRIC has no option {unknown[0]!r}; its options are {', '.join(OPTIONS)}"
+        )
+    return OPTIONS | options
+
+
 def as_conic(data: dict[str, Any]) -> Conic:
     """Return the conic problem of cvxpy's data; linear rows may have infinite sides."""
     A, b, dims = sp.csr_array(data[s.A]), np.asarray(data[s.B], dtype=float), data["dims"]
@@ -246,39 +233,15 @@ def as_conic(data: dict[str, Any]) -> Conic:
 
 
 def _solve(
-    sdp: FrobeniusSDP, options: Options, callback: Any, start: SDPSolution | None
+    sdp: FrobeniusSDP, options: dict[str, Any], callback: Any, start: SDPSolution | None
 ) -> SDPSolution:
     """Solve the SDP, a second time without the start if that led to no answer."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # `_interpret` warns
-        solution = _solve_from(sdp, options, callback, start)
-        if start is None or solution.status != "not_converged" or solution.ended in LIMITS:
+        solution = solve_sdp(sdp, **options, callback=callback, start=start)
+        if start is None or solution.status != "stalled":
             return solution
-        return _solve_from(sdp, options, callback, None)
-
-
-def _solve_from(
-    sdp: FrobeniusSDP, options: Options, callback: Any, start: SDPSolution | None
-) -> SDPSolution:
-    """Solve the SDP; with a Frobenius term, test first whether the rows can hold if it is slow."""
-    if np.isinf(sdp.sigma):
-        return solve_sdp(sdp, **vars(options), callback=callback, start=start)
-    began, n_first = time.perf_counter(), min(FIRST_STEPS, options.max_iter)
-    first = replace(options, max_iter=n_first)
-    solution = solve_sdp(sdp, **vars(first), callback=callback, start=start)
-    if solution.status == "optimal" or solution.ended == "time_limit":
-        return solution
-    zero = np.zeros(sdp.cone.shape)
-    rows = replace(sdp, cost=zero, prior=zero, sigma=np.inf, offset=0.0)
-    left = options.after(time.perf_counter() - began)
-    feasibility = solve_sdp(rows, **vars(left), callback=callback)
-    if feasibility.ray is not None:
-        return feasibility
-    left = options.after(time.perf_counter() - began)
-    if n_first == options.max_iter or left.time_limit == 0:
-        return solution
-    left = replace(left, max_iter=options.max_iter - n_first)
-    return solve_sdp(sdp, **vars(left), callback=callback, start=solution)
+        return solve_sdp(sdp, **options, callback=callback)
 
 
 def _is_alike(last: FrobeniusSDP, now: FrobeniusSDP) -> bool:
@@ -291,7 +254,7 @@ def _is_alike(last: FrobeniusSDP, now: FrobeniusSDP) -> bool:
 
 
 def _interpret(
-    translation: Translation, solution: SDPSolution | None, options: Options
+    translation: Translation, solution: SDPSolution | None, options: dict[str, Any]
 ) -> tuple[str, Vector | None, Vector | None]:
     """Return cvxpy's status, x and the multipliers; of a proof only what it consists of."""
     if solution is None or solution.ray is not None:
@@ -300,12 +263,12 @@ def _interpret(
     status = s.OPTIMAL
     if solution.status != "optimal":
         warnings.warn(
-            f"FROBMETRIC did not reach tol={options.tol:g} ({solution.ended} after "
+            f"FROBMETRIC did not reach tol={options['tol']:g} ({solution.status} after "
             f"{solution.n_iter} eigen-decompositions): {solution.certificate}",
             ConvergenceWarning,
             stacklevel=3,
         )
-        status = s.USER_LIMIT if solution.ended in LIMITS else s.SOLVER_ERROR
+        status = s.USER_LIMIT if solution.status in LIMITS else s.SOLVER_ERROR
         status = s.OPTIMAL_INACCURATE if solution.certificate.error <= INACCURATE else status
     return status, *translation.answer(solution.X, solution.y)
 
@@ -331,7 +294,7 @@ class _Log:
         if end is None:
             self._write("no steps: the objective of this problem or of its dual is unbounded")
         else:
-            self._write(f"{end.status} ({end.ended}) after {end.n_iter} steps: {end.certificate}")
+            self._write(f"{end.status} after {end.n_iter} steps: {end.certificate}")
 
     def _write(self, line: str) -> None:
         sys.stdout.write(f"{line}\n")

@@ -34,6 +34,7 @@ class NearestMatrix:
         As in `frobmetric.core.Solution`; any other than "optimal" came with a warning.
     n_iter : int
         Eigen-decompositions in the solver.
+    solver : str
     """
 
     matrix: Symmetric
@@ -43,6 +44,7 @@ class NearestMatrix:
     gradient: float
     status: str
     n_iter: int
+    solver: str = "newton"
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         return np.array(self.matrix, dtype=dtype) if copy else np.asarray(self.matrix, dtype=dtype)

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import time
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
 from ..._checks import as_symmetric
 from ...core import PSD, Certificate, FrobeniusSDP, Step
@@ -17,7 +14,7 @@ from ...core.points import as_dense
 from ...core.problem import ROUNDING
 from ...core.threads import one_thread, threads_for_order
 from ...core.types import Array, Symmetric, Vector
-from ...solvers import SOLVERS, Callback, Monitor, State, solve
+from ...solvers import SOLVERS, Callback, Monitor, State, solve, warn_unless_converged
 from . import NearestMatrix, check_min_eigenvalue, residual_norm
 from .entries import (
     EntryRows,
@@ -106,7 +103,11 @@ def nearest_correlation(
     norm, rows = as_norm(weights, len(G)), as_entry_rows(G, bounds, fixed, unit)
     prior = np.nan_to_num(G) - (1 - unit) * np.eye(len(G))
     task = _Task(prior, rows, unit, tol, max_iter, callback)
-    return _project(task, norm) if H is None else _descend(task, H)
+    if H is None:
+        return _project(task, norm)
+    nearest = _descend(task, H)
+    warn_unless_converged(nearest, tol)
+    return nearest
 
 
 @dataclass(frozen=True)
@@ -194,20 +195,20 @@ def _descend(task: _Task, H: Array) -> NearestMatrix:
     weight, H2 = np.outer(norm.root, norm.root) ** 2, H * H
     whole, state = Monitor(task.tol, task.max_iter), State()
     X = Z = _with_unit_diagonal(np.where(H > 0, task.G, 0.0), task.unit)
-    pace, error, began = 1.0, 1.0, time.perf_counter()
+    pace, error = 1.0, 1.0
     while True:
         aim = Z - H2 / weight * (Z - task.G)
         inner = whole.inner(min(1e-4, max(error / 100, task.row_tol / 10)), 50)
         M, state = _nearest(task, norm, aim, state, inner)
         assert state.u is not None  # a solver returns all of its state
-        assert state.point is not None
         before, X = X, _with_unit_diagonal(M, task.unit)
         value, gap = _gap(task, H2, X, state.u, weight * (M - aim))
         error = max(gap / (value + weight.max()), float(task.rows.violation(X).max()))
-        step = Step(value, value - gap, gap, state.point.rank, time.perf_counter() - began)
-        status = _status(task, error, step, whole.n_steps)
-        if status:
-            end = (value - gap, status, whole.n_steps)
+        step = Step(value, value - gap, gap, inner.history[-1].rank, whole.seconds)
+        wants_stop, is_last = task.wants_stop(step), whole.n_steps >= task.max_iter
+        if error <= task.tol or wants_stop or is_last:
+            status = "stopped" if wants_stop else "max_iter"
+            end = (value - gap, "optimal" if error <= task.tol else status, whole.n_steps)
             return _answer(task, M, state.u, end, lambda D: H * D)
         is_uphill = np.vdot(weight * (Z - X), X - before) > 0
         pace, share = (1.0, 0.0) if is_uphill else ((1 + np.sqrt(1 + 4 * pace**2)) / 2, pace - 1)
@@ -242,24 +243,6 @@ def _gap(
     least = float(task.rows.loss.target @ u) + task.unit * (diagonal - off_diagonal)
     value = float(np.vdot(slope, X - task.G)) / 2
     return value, min(max(0.0, float(np.vdot(slope, X)) - least), value)
-
-
-def _status(task: _Task, error: float, step: Step, n_iter: int) -> str:
-    """Return why the run ends, with a warning if it is too early; empty if it goes on."""
-    wants_stop = task.wants_stop(step)
-    if error <= task.tol:
-        return "optimal"
-    if wants_stop:
-        return "stopped"
-    if n_iter < task.max_iter:
-        return ""
-    warnings.warn(
-        f"nearest_correlation ended (max_iter) after {n_iter} steps with relative gap {error:.1e} "
-        f"> tol={task.tol:g}; raise max_iter or tol",
-        ConvergenceWarning,
-        stacklevel=4,
-    )
-    return "max_iter"
 
 
 def _with_unit_diagonal(M: Symmetric, unit: float) -> Symmetric:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..._checks import as_symmetric, first_true
-from ...core import PSD, Hard, Point
+from ...core import PSD, Constraints, Hard, Point
 from ...core.points import as_dense
 from ...core.threads import threads_for_order
 from ...core.types import Array, Index, Rows, Symmetric, Vector
@@ -37,7 +37,7 @@ class Norm(NamedTuple):
     size: float
 
 
-class ScaledEntries:
+class ScaledEntries(Constraints):
     """Constraints whose row r is the entry (i_r, j_r) of K M K; a vector K is a diagonal matrix."""
 
     def __init__(self, i: Index, j: Index, K: Array) -> None:
@@ -58,9 +58,6 @@ class ScaledEntries:
 
     def restrict(self, rows: Rows) -> ScaledEntries:
         return ScaledEntries(self.i[rows], self.j[rows], self.K)
-
-    def as_sparse(self) -> None:
-        return None
 
     def norms(self) -> Vector:
         gram = congruence(self.K, np.eye(self.shape[1]))

@@ -1,0 +1,102 @@
+"""The common style of all figures: colours, axes, legends and layouts."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .._extras import require
+
+#: Largest number of classes with a legend: more colours cannot be told apart.
+MAX_LEGEND = 10
+#: Colours of classes and lines; the first ones differ also for colour-blind readers.
+COLOURS = (
+    "#0072B2",
+    "#E69F00",
+    "#009E73",
+    "#CC79A7",
+    "#56B4E9",
+    "#D55E00",
+    "#F0E442",
+    "#000000",
+    "#8C564B",
+    "#7F7F7F",
+)
+
+
+def colours(n_classes):
+    """Return one colour for each class, as an array of shape (n_classes, 4)."""
+    mpl = require("matplotlib", "plot")
+    if n_classes <= len(COLOURS):
+        return np.array(require("matplotlib.colors", "plot").to_rgba_array(COLOURS[:n_classes]))
+    return mpl.colormaps["turbo"](np.linspace(0, 1, n_classes))
+
+
+def lighten(ax):
+    """Draw a light grid below the data and remove the upper and right borders."""
+    ax.grid(True, color="0.9")
+    ax.set_axisbelow(True)
+    ax.spines[["top", "right"]].set_visible(False)
+
+
+def new_axes(ax, size):
+    """Return the given axes, or those of a new figure of this size in inches, and their figure."""
+    plt = require("matplotlib.pyplot", "plot")
+    if ax is None:
+        _, ax = plt.subplots(figsize=size, layout="constrained")
+    return ax, ax.figure
+
+
+def new_panels(axes, shape, size, **options):
+    """Return the given axes, or those of a new figure of this shape, and their figure."""
+    plt = require("matplotlib.pyplot", "plot")
+    if axes is None:
+        figure, axes = plt.subplots(*shape, figsize=size, layout="constrained", **options)
+        figure.get_layout_engine().set(w_pad=0.12, h_pad=0.12)  # inches
+    axes = np.ravel(axes)
+    if len(axes) != shape[0] * shape[1]:
+        raise ValueError(f"{len(axes)} axes were given; expected {shape[0] * shape[1]}")
+    return axes, axes[0].figure
+
+
+def draw_level(ax, height, label, x=0.98, align="right"):
+    """Draw a dashed horizontal line with its label above it."""
+    ax.axhline(height, color="0.4", linestyle="--", linewidth=1)
+    place = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points", "xytext": (0, 3)}
+    ax.annotate(label, (x, height), **place, color="0.3", ha=align)
+
+
+def drawing_order(n_points):
+    """Return a fixed random order, in which no class hides another."""
+    return np.random.default_rng(0).permutation(n_points)
+
+
+def add_class_legend(ax, classes, title):
+    """Add a legend of classes beside the axes, unless they are too many to tell apart."""
+    if len(classes) > MAX_LEGEND:
+        return
+    for name, colour in zip(classes, colours(len(classes)), strict=True):
+        ax.scatter([], [], color=[colour], label=str(name), s=24)
+    ax.legend(title=title, loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
+
+
+def plane(points):
+    """Return the first two coordinates; a missing second one is zero."""
+    return np.pad(points[:, :2], ((0, 0), (0, max(0, 2 - points.shape[1]))))
+
+
+def plane_size(points):
+    """Return the size in inches of a figure that these points fill well."""
+    width, height = np.ptp(points, axis=0)
+    return 6.5, float(np.clip(1.2 + 5 * height / (width or 1.0), 2.4, 6.0))
+
+
+def label_plane(ax, n_components):
+    """Use equal units on both axes, and label the axes with the coordinates that they show."""
+    of_more = f" of {n_components}" if n_components > 2 else ""
+    ax.set_xlabel(f"coordinate 1{of_more}")
+    ax.set_ylabel(f"coordinate 2{of_more}" if n_components > 1 else "")
+    ax.set_aspect("equal", adjustable="datalim")
+    lighten(ax)
+    if n_components == 1:
+        ax.set_yticks([])
+        ax.spines["left"].set_visible(False)

@@ -1,0 +1,465 @@
+"""The commands for metrics: answers, exit codes, messages for mistakes."""
+
+import pickle
+import re
+import sys
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+from typer.testing import CliRunner
+
+from frobmetric.cli.app import app
+from frobmetric.io.models import load, save
+from frobmetric.io.tables import Table, read_table, write_table
+from frobmetric.metric import FrobMetric, FrobMetricCV, TripletFrobMetric
+from terminals import check_help, check_mistake, interrupt, run, run_json
+
+X, y = load_iris(return_X_y=True)
+SPECIES = np.array(["setosa", "versicolor", "virginica"])[y]
+NAMES = ["sepal_length", "sepal_width", "petal_length", "petal_width"]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    """An own current folder with the iris data in it."""
+    monkeypatch.chdir(tmp_path)
+    write_table("iris.csv", Table(X, SPECIES, NAMES), labels_name="species")
+    return tmp_path
+
+
+@pytest.fixture(scope="module")
+def model_bytes(tmp_path_factory):
+    path = tmp_path_factory.mktemp("model") / "iris.safetensors"
+    data = Table(X, SPECIES, NAMES)
+    save(FrobMetric(keep_dual=True).fit(data.dataframe(), data.y), path)
+    return path.read_bytes()
+
+
+@pytest.fixture
+def model(folder, model_bytes):
+    (folder / "iris.safetensors").write_bytes(model_bytes)
+    return "iris.safetensors"
+
+
+def test_fit_saves_a_certified_model():
+    result = run("fit", "iris.csv", "--target", "species", "-o", "m.safetensors")
+    assert "certified: relative gap" in result.stdout
+    assert result.stderr == ""
+    loaded = load("m.safetensors")
+    assert loaded.status_ == "optimal"
+    assert list(loaded.feature_names_in_) == NAMES
+    np.testing.assert_allclose(loaded.components_, FrobMetric().fit(X, y).components_, rtol=1e-6)
+    assert hasattr(loaded, "dual_coef_")
+
+
+def test_fit_as_json():
+    answer = run_json("fit", "iris.csv", "-t", "species")
+    loaded = load(answer["model"])
+    assert answer["certified"] is True
+    assert answer["certificate"] == asdict(loaded.certificate_)
+    assert (answer["n_samples"], answer["n_features"]) == (150, 4)
+
+
+def test_every_option_of_a_fit_reaches_the_estimator():
+    run(
+        "fit",
+        "iris.csv",
+        "-t",
+        "species",
+        "-o",
+        "m",
+        "--C",
+        "100",
+        "--n-neighbors",
+        "2",
+        "--n-impostors",
+        "4",
+        "--n-components",
+        "3",
+        "--loss",
+        "squared_hinge",
+        "--n-passes",
+        "2",
+        "--tol",
+        "1e-2",
+        "--max-iter",
+        "500",
+        "--solver",
+        "lbfgsb",
+        "--n-jobs",
+        "1",
+        "--kernel",
+        "polynomial",
+        "--degree",
+        "2",
+        "--coef0",
+        "0.5",
+        "--n-directions",
+        "4",
+        "--no-keep-dual",
+    )
+    parameters = load("m").get_params()
+    expected = {
+        "C": 100,
+        "n_neighbors": 2,
+        "n_impostors": 4,
+        "n_components": 3,
+        "n_passes": 2,
+        "loss": "squared_hinge",
+        "tol": 1e-2,
+        "max_iter": 500,
+        "solver": "lbfgsb",
+        "n_jobs": 1,
+        "kernel": "polynomial",
+        "degree": 2,
+        "coef0": 0.5,
+        "n_directions": 4,
+        "keep_dual": False,
+    }
+    assert {name: parameters[name] for name in expected} == expected
+
+
+def test_components_by_rank():
+    run("fit", "iris.csv", "-t", "species", "-o", "m", "--n-components", "rank")
+    assert load("m").n_components == "rank"
+
+
+def test_cross_validation_chooses_c():
+    answer = run_json("fit", "iris.csv", "-t", "species", "--cv", "2")
+    loaded = load(answer["model"])
+    assert isinstance(loaded, FrobMetricCV)
+    assert answer["C"] == loaded.C_
+    run("certify", answer["model"], "iris.csv")
+
+
+def test_labels_and_triplets_together():
+    triplets = np.array([[0, 1, 60], [0, 2, 99]])
+    np.save("t.npy", triplets)
+    answer = run_json("fit", "iris.csv", "-t", "species", "--triplets", "t.npy", "--with-labels")
+    expected = FrobMetric().fit(X, y, triplets=triplets)
+    assert answer["n_triplets"] == expected.n_triplets_
+    np.testing.assert_array_equal(load("model.safetensors").components_, expected.components_)
+
+
+def test_a_model_of_tuples_is_proved_in_python():
+    metric = TripletFrobMetric(preprocessor=X, keep_dual=True).fit([[0, 1, 60], [0, 2, 99]])
+    save(metric, "triplets.safetensors")
+    result = run("certify", "triplets.safetensors", "iris.csv", "-t", "species", code=3)
+    assert "learned from tuples" in result.stderr
+    assert "certify(tuples, y)" in result.stderr
+
+
+def test_a_kernel_maps_new_samples():
+    run_json("fit", "iris.csv", "-t", "species", "--kernel", "rbf", "--gamma", "0.1")
+    run_json("transform", "model.safetensors", "iris.csv", "-t", "species", "-o", "mapped.npz")
+    expected = FrobMetric(kernel="rbf", gamma=0.1).fit(X, y).transform(X)
+    np.testing.assert_allclose(np.load("mapped.npz")["X"], expected)
+
+
+@pytest.mark.parametrize("suffix", ["csv", "npy", "npz"])
+def test_triplets_from_a_file(suffix):
+    triplets = np.array([[0, 1, 60], [0, 2, 99]])
+    if suffix == "csv":
+        np.savetxt("t.csv", triplets, fmt="%d", delimiter=",", header="a,n,f", comments="")
+    else:
+        (np.save if suffix == "npy" else np.savez)(f"t.{suffix}", triplets)
+    answer = run_json("fit", "iris.csv", "-t", "species", "--triplets", f"t.{suffix}")
+    assert answer["n_triplets"] == 2
+    expected = FrobMetric().fit(X, triplets=triplets).components_
+    np.testing.assert_allclose(load(answer["model"]).components_, expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".npz", ".tsv"])
+def test_other_formats(suffix):
+    write_table(f"iris{suffix}", Table(X, SPECIES, NAMES), labels_name="species")
+    target = () if suffix == ".npz" else ("-t", "species")
+    assert run_json("fit", f"iris{suffix}", *target)["n_features"] == 4
+
+
+def test_a_csv_without_names():
+    Path("bare.csv").write_text("\n".join(Path("iris.csv").read_text().splitlines()[1:]))
+    assert run_json("fit", "bare.csv", "--no-header", "-t", "-1")["certified"]
+
+
+def test_not_converged_is_4_and_still_saved():
+    result = run("fit", "iris.csv", "-t", "species", "-o", "m", "--max-iter", "3", code=4)
+    assert "NOT certified" in result.stdout
+    assert load("m").status_ == "max_iter"
+    warnings = [line for line in result.stderr.splitlines() if line.startswith("warning: ")]
+    assert len(warnings) == 1
+    assert "raise max_iter or tol" in warnings[0]
+
+
+def test_small_classes_are_one_plain_warning():
+    result = run(
+        "fit",
+        "iris.csv",
+        "-t",
+        "species",
+        "--n-neighbors",
+        "50",
+        "--n-impostors",
+        "1",
+        "--tol",
+        "0.5",
+    )
+    assert result.stderr.startswith("warning: classes with fewer than n_neighbors + 1 = 51")
+    assert len(result.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".npy", ".npz"])
+def test_transform(model, suffix):
+    answer = run_json("transform", model, "iris.csv", "-o", f"out{suffix}", "-t", "species")
+    assert (answer["n_rows"], answer["n_columns"]) == (150, 4)
+    target = None if suffix.startswith(".np") else "species"
+    table = read_table(f"out{suffix}", target=target)
+    np.testing.assert_allclose(table.X, X @ load(model).components_.T, rtol=1e-12, atol=1e-12)
+    if suffix != ".npy":
+        assert table.y.tolist() == SPECIES.tolist()
+
+
+def test_transform_finds_its_columns_in_any_order(model):
+    order = [3, 1, 0, 2]
+    shuffled = Table(X[:, order], SPECIES, [NAMES[j] for j in order])
+    write_table("shuffled.csv", shuffled)
+    run("transform", model, "iris.csv", "-o", "a.npy")
+    run("transform", model, "shuffled.csv", "-o", "b.npy")
+    np.testing.assert_array_equal(np.load("a.npy"), np.load("b.npy"))
+
+
+def test_transform_of_a_nameless_table_says_so(model):
+    np.save("x.npy", X)
+    assert (
+        "does not have valid feature names"
+        in run("transform", model, "x.npy", "-o", "a.npy").stderr
+    )
+    np.save("x.npy", X[:, :3])
+    result = run("transform", model, "x.npy", "-o", "a.npy", code=3)
+    assert "has 3 columns of features; the model was learned from 4" in result.stderr
+
+
+def test_a_nameless_model_takes_a_table_with_names():
+    save(FrobMetric(keep_dual=True).fit(X, y), "m")
+    assert run("transform", "m", "iris.csv", "-t", "species", "-o", "a.npy").stderr == ""
+    assert run("certify", "m", "iris.csv", "-t", "species").stderr == ""
+    write_table("numbered.csv", Table(X, y, NAMES))
+    result = run("certify", "m", "numbered.csv", code=3)
+    assert "has 5 columns of features; the model was learned from 4" in result.stderr
+    assert "name it with --target" in result.stderr
+
+
+def test_a_model_that_was_set_to_give_data_frames():
+    pytest.importorskip("pandas", reason="a data frame is asked for")
+    save(FrobMetric().fit(X, y).set_output(transform="pandas"), "m")
+    run("transform", "m", "iris.csv", "-t", "species", "-o", "a.csv")
+    assert read_table("a.csv", target="species").X.shape == (150, 4)
+
+
+def test_evaluate_holds_out():
+    rng = np.random.default_rng(0)
+    labels = rng.integers(2, size=300)
+    useful, noise = labels + rng.normal(scale=0.1, size=300), 3 * rng.normal(size=(300, 5))
+    noisy = np.column_stack([useful, noise])
+    np.savez("noisy.npz", X=noisy, y=labels)
+    answer = run_json("evaluate", "noisy.npz")
+    assert answer["verdict"] == "helped"
+    assert answer["pvalue"] < 0.05
+    assert (answer["n_test"], answer["n_train"]) == (90, 210)
+    for name in ("euclidean", "learned"):
+        low, high = answer[name]["interval"]
+        assert low <= answer[name]["error"] <= high
+    assert answer == run_json("evaluate", "noisy.npz")
+    assert answer != run_json("evaluate", "noisy.npz", "--seed", "1")
+    text = run("evaluate", "noisy.npz", "--k", "5").stdout
+    assert "Euclidean 5-NN error" in text
+    assert "The learned metric helped" in text
+
+
+def test_evaluate_says_when_it_did_not_help():
+    rng = np.random.default_rng(0)
+    np.savez("pure_noise.npz", X=rng.normal(size=(60, 2)) * [1, 1000], y=np.arange(60) % 2)
+    seeds = (run("evaluate", "pure_noise.npz", "--seed", seed).stdout for seed in range(10))
+    text = next(text for text in seeds if "did not help" in text)
+    assert "The learned metric did not help here" in text
+    assert re.search(r"Try scaling the features, one of which has \d+ times the median", text)
+
+
+def test_evaluate_a_given_model(model):
+    odd = np.arange(150) % 2 == 1
+    write_table("train.csv", Table(X[odd], SPECIES[odd], NAMES), labels_name="species")
+    write_table("test.csv", Table(X[~odd], SPECIES[~odd], NAMES), labels_name="species")
+    answer = run_json("evaluate", model, "test.csv", "-t", "species", "--train", "train.csv")
+    assert (answer["n_test"], answer["n_train"]) == (75, 75)
+    result = run("evaluate", model, "test.csv", "-t", "species", "--train", "test.csv")
+    assert "is tested on itself" in result.stderr
+
+
+def test_evaluate_of_what_is_not_certified():
+    result = run("evaluate", "iris.csv", "-t", "species", "--max-iter", "3", code=4)
+    assert "The metric is NOT certified" in result.stdout
+
+
+def test_certify(model):
+    answer = run_json("certify", model, "iris.csv", "--target", "species")
+    assert answer["certified"]
+    assert answer["disagreements"] == []
+    assert answer["claimed"] == pytest.approx(answer["recomputed"], rel=1e-6)
+    assert "and the claim holds" in run("certify", model, "iris.csv").stdout
+
+
+def test_certify_to_another_tolerance(model):
+    assert "NOT certified" in run("certify", model, "iris.csv", "--tol", "1e-9", code=4).stdout
+
+
+@pytest.mark.parametrize("field", ["primal", "dual", "gap", "relative_gap", "distance_bound"])
+def test_certify_notices_a_changed_claim(model, field):
+    estimator = load(model)
+    claim = estimator.certificate_
+    estimator.certificate_ = replace(claim, **{field: getattr(claim, field) * 0.5})
+    save(estimator, model)
+    result = run("certify", model, "iris.csv", code=4)
+    assert f"NOT certified: the file claims another {field} than" in result.stdout
+    assert run_json("certify", model, "iris.csv", code=4)["disagreements"] == [field]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda m: setattr(m, "components_", m.components_ * 1.1), "the model was changed"),
+        (lambda m: setattr(m, "dual_coef_", m.dual_coef_ * 0.5), "the model was changed"),
+        (lambda m: setattr(m, "dual_coef_", m.dual_coef_ - 1), "components_ differ|outside"),
+        (lambda m: m.set_params(C=1e3), "is outside"),
+        (lambda m: m.set_params(C=2e4), "NOT certified"),
+    ],
+)
+def test_certify_notices_a_changed_model(model, change, message):
+    estimator = load(model)
+    change(estimator)
+    save(estimator, model)
+    assert re.search(message, run("certify", model, "iris.csv", code=4).output)
+
+
+def test_certify_notices_other_data(model):
+    write_table("other.csv", Table(X * [1, 1, 1, 1.5], SPECIES, NAMES))
+    assert "these are other data" in run("certify", model, "other.csv", code=4).stderr
+    write_table("fewer.csv", Table(X[:50], SPECIES[:50], NAMES))
+    assert "out of range" in run("certify", model, "fewer.csv", code=3).stderr
+
+
+def test_certify_needs_the_dual_variables():
+    save(FrobMetric().fit(X, y), "m")
+    answer = run_json("certify", "m", "iris.csv", "-t", "species", code=4)
+    assert "fit it with --keep-dual" in answer["error"]
+
+
+def test_demo(folder):
+    pytest.importorskip("matplotlib", reason="the demo draws a figure")
+    result = run("demo", "-o", "shown")
+    for words in ("Euclidean 3-NN error", "learned   3-NN error", "certified: relative gap"):
+        assert words in result.stdout
+    assert f"model.safetensors and metric.png are in {folder / 'shown'}" in result.stdout
+    assert load("shown/model.safetensors").n_features_in_ == 64
+    assert Path("shown/metric.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_demo_without_matplotlib(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    result = run("demo")
+    assert "no figure: this needs matplotlib; install it with: pip install" in result.stderr
+    assert "model.safetensors is in" in result.stdout
+    assert [path.name for path in Path("frobmetric-demo").iterdir()] == ["model.safetensors"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("fit no.csv -t species", "no.csv does not exist"),
+        ("fit iris.csv -t specie", "no column 'specie'; did you mean 'species'?"),
+        ("fit iris.csv", "line 2, column 'species': 'setosa' is text"),
+        ("fit empty.csv -t species", "empty.csv is empty"),
+        ("fit iris.csv -t species -o no/m", "folder .* does not exist"),
+        ("fit one.csv -t species", "y has one class"),
+        ("fit iris.csv -t species --triplets iris.csv", "is text"),
+        ("fit iris.xls -t species", "expected one of .csv"),
+        ("certify no.safetensors iris.csv", "no.safetensors does not exist"),
+        ("certify iris.csv iris.csv", "not a whole safetensors file"),
+        ("transform no.safetensors iris.csv -o a.csv", "no.safetensors does not exist"),
+        ("transform no.safetensors iris.csv -o a.txt", "cannot write a.txt"),
+        ("evaluate iris.csv -t sepal_length", "is text"),
+    ],
+)
+def test_bad_data_are_3(arguments, message):
+    Path("empty.csv").write_text("")
+    Path("one.csv").write_text("a,species\n1,x\n2,x\n3,x\n")
+    check_mistake(arguments, message, code=3)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("fit iris.csv -t species --C -1", "'C' parameter .* positive"),
+        ("fit iris.csv -t species --C abc", "--C"),
+        ("fit iris.csv -t species --tol 0", "--tol.* 0 is not positive"),
+        ("fit iris.csv -t species --loss hing", "one of .*'hinge'"),
+        ("fit iris.csv -t species --solver no", "one of .*'auto'"),
+        ("fit iris.csv -t species --n-neighbors 0", "'n_neighbors' parameter"),
+        ("fit iris.csv -t species --n-components nine", "'n_components' parameter"),
+        (
+            "fit iris.csv -t species --n-components 9",
+            "n_components=9 is larger than the 4 features",
+        ),
+        ("fit iris.csv -t species --C 1 --cv 2", "--C.*--cv chooses the C of"),
+        ("fit iris.csv -t species --cv 2 --triplets t.csv", "it needs labels"),
+        ("fit iris.csv -t species --with-labels", "it needs --triplets and labels"),
+        ("fit iris.csv -t species --cv 2 --kernel rbf", "without a kernel"),
+        ("fit iris.csv -t species --cv 1", "--cv"),
+        ("fit iris.csv -t species --degree 2", "--degree.* only --kernel rbf and polynomial"),
+        ("fit iris.csv -t species --kernel sigmoid", "must be one of"),
+        ("fit iris.csv -t species --gamma 1", "only --kernel rbf and polynomial have it"),
+        ("fit iris.csv -t species -o iris.csv", "names a table"),
+        ("fit numbers.csv", "labels are needed, or --triplets"),
+        ("fit", "Missing argument"),
+        ("evaluate numbers.csv", "labels of numbers.csv are needed"),
+        ("evaluate m.safetensors", "expected `evaluate DATA`"),
+        ("evaluate m.safetensors iris.csv", "--train TRAIN_DATA"),
+        ("evaluate iris.csv --train iris.csv", "expected `evaluate DATA`"),
+        ("evaluate m iris.csv --train iris.csv --C 3", "no effect on a given model"),
+        ("transform m iris.csv", "Missing option"),
+        ("certify m iris.csv --tol -1", "--tol"),
+    ],
+)
+def test_wrong_usage_is_2(arguments, message):
+    Path("numbers.csv").write_text("a,b\n1,2\n3,4\n5,6\n")
+    check_mistake(arguments, message, code=2)
+
+
+def test_bugs_are_not_called_bad_data(monkeypatch):
+    def broken(*_, **__):
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr(FrobMetric, "fit", broken)
+    result = CliRunner().invoke(app, ["fit", "iris.csv", "-t", "species"])
+    assert result.exit_code == 1
+    assert isinstance(result.exception, RuntimeError)
+
+
+@pytest.mark.parametrize("command", ["fit", "transform", "evaluate", "certify", "demo"])
+def test_help_names_the_exit_codes(command):
+    check_help(command)
+
+
+def test_interrupted_before_the_first_step(monkeypatch):
+    monkeypatch.setattr(FrobMetric, "fit", interrupt)
+    result = run("fit", "iris.csv", "-t", "species", "-o", "m", code=130)
+    assert result.stderr == "error: interrupted; nothing was saved\n"
+    assert not Path("m").exists()
+
+
+def test_a_loaded_model_is_no_pickle(model):
+    content = Path(model).read_bytes()
+    with pytest.raises((pickle.UnpicklingError, ValueError)):  # by what the first byte says
+        pickle.loads(content)
+    assert b"frobmetric" in content
