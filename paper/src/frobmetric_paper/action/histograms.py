@@ -232,7 +232,7 @@ WAYS = {
 def _evaluate(way, labels, train, test):
     (X, y), (X_test, y_test) = train, test
     bins = _indicator(labels)[:, : labels.max() + 1]
-    Z, Z_test = (square_roots(part @ bins) for part in (X, X_test))
+    Z, Z_test = (square_roots(part @ bins).toarray() for part in (X, X_test))
     error = 100 * knn_error(Z, y, Z_test, y_test)
     return Merged(way, bins.shape[1], _information_kept(X, y, labels), error)
 
