@@ -382,6 +382,18 @@ def test_what_cannot_be_solved_is_said(change, arguments, words):
         solve_sdp(replace(problem, **change), **arguments)
 
 
+def test_a_solution_prints_how_good_it_is(cut):
+    solution = solve_sdp(cut)
+    head, answer, proof = str(solution).splitlines()
+    assert head.startswith("optimal (certified to the tolerance): ")
+    assert answer == "  X in PSD(n=15), 15 rows, 15 of them with y != 0"
+    assert proof == f"  {solution.certificate}"
+    assert repr(solution).startswith("SDPSolution(status='optimal', n_iter=")
+    assert len(repr(solution)) < 120
+    infeasible = solve_sdp(make_sdp(np.eye(2), [np.eye(2)], [-1.0]))
+    assert str(infeasible).splitlines()[1] == "  proof with an error of 0.0e+00"
+
+
 # SDPLIB, where it is at hand
 
 #: SDPA's double-double result is minus our optimum.

@@ -240,11 +240,10 @@ def warn_unless_converged(
     """
     if solution.status not in ("max_iter", "time_limit", "stalled"):
         return
-    limit = "time_limit" if solution.status == "time_limit" else "max_iter"
+    usual = "raise tol" if solution.status == "stalled" else f"raise {solution.status} or tol"
     warnings.warn(
         f"{solution.solver} ended ({solution.status}) after {solution.n_iter} steps with "
-        f"{solution.certificate.describe_error()} > tol={tol:g}; "
-        f"{advice or f'raise {limit} or tol'}",
+        f"{solution.certificate.describe_error()} > tol={tol:g}; {advice or usual}",
         ConvergenceWarning,
         stacklevel=stacklevel,
     )
