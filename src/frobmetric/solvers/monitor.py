@@ -163,10 +163,9 @@ class Monitor:
         return Monitor(tol, self._left(max_iter), _outer=self)
 
     def phase(self, tol: float, max_iter: int | None = None) -> Monitor:
-        """Return a monitor for a part of this run; its iterates are recorded here too."""
-        part = Monitor(max(tol, self.tol), self._left(max_iter), describe=self.describe)
-        part._outer, part._is_phase = self, True
-        return part
+        """Return a monitor for a part of this run; its iterates are recorded here."""
+        most = self._left(max_iter)
+        return Monitor(max(tol, self.tol), most, _outer=self, _is_phase=True)
 
     @contextmanager
     def running(self) -> Iterator[None]:
@@ -182,17 +181,18 @@ class Monitor:
     def _add(self, iterate: Iterate) -> None:
         if np.isnan(iterate.error):  # overflow
             return
-        step = self.describe(iterate, self.seconds)
-        self.history.append(step)
         if iterate.error < self.error:
             self.best = iterate
-        wants_stop = self.callback is not None and bool(self.callback(step))
+        wants_stop = False
+        if self._outer is not None and self._is_phase:
+            self._outer._add(iterate)
+        else:
+            self.history.append(self.describe(iterate, self.seconds))
+            wants_stop = self.callback is not None and bool(self.callback(self.history[-1]))
         if iterate.error <= self.tol:
             self.status = "optimal"
         elif wants_stop:
             self.status = "stopped"
-        if self._outer is not None and self._is_phase:
-            self._outer._add(iterate)
 
     def _left(self, max_iter: int | None) -> int:
         left = max(1, self.max_iter - self.n_steps)
