@@ -18,7 +18,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ..core.points import Point
 from ..core.problem import FrobeniusSDP
-from ..core.solution import Certificate, Step
+from ..core.solution import Step
 from ..core.threads import one_thread
 from ..core.types import Symmetric, Vector
 
@@ -199,19 +199,6 @@ class Monitor:
         return left if max_iter is None else min(left, max_iter)
 
 
-class CertifiedAnswer(Protocol):
-    """A solution as far as the end of a run is concerned."""
-
-    @property
-    def certificate(self) -> Certificate: ...
-    @property
-    def status(self) -> str: ...
-    @property
-    def solver(self) -> str: ...
-    @property
-    def n_iter(self) -> int: ...
-
-
 class Interrupted(KeyboardInterrupt):
     """Ctrl-C during a run; `solution` is the best certified answer so far."""
 
@@ -222,9 +209,7 @@ class Interrupted(KeyboardInterrupt):
         self.solution = solution
 
 
-def conclude(
-    solution: CertifiedAnswer, tol: float, *, advice: str = "", stacklevel: int = 3
-) -> None:
+def conclude(solution: Any, tol: float, *, advice: str = "", stacklevel: int = 3) -> None:
     """Raise `Interrupted` after Ctrl-C, and warn of an answer that misses the tolerance."""
     if solution.status == "interrupted":
         raise Interrupted(solution)
@@ -232,11 +217,12 @@ def conclude(
 
 
 def warn_unless_converged(
-    solution: CertifiedAnswer, tol: float, *, advice: str = "", stacklevel: int = 3
+    solution: Any, tol: float, *, advice: str = "", stacklevel: int = 3
 ) -> None:
-    """Warn if a run missed its tolerance for another reason than its user's wish.
+    """Warn if a run ended above its tolerance, unless its user stopped it.
 
-    `advice` tells what to do, by default to raise the limit that ended the run.
+    `solution` has `certificate`, `status`, `solver` and `n_iter`; `advice` tells what to do, by
+    default to raise the limit that ended the run.
     """
     if solution.status not in ("max_iter", "time_limit", "stalled"):
         return
