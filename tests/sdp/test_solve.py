@@ -160,7 +160,13 @@ def kkt_error(problem, solution):
     return max(errors) / (scale + np.abs(loss.target).max() * (1 + np.abs(y).max()))
 
 
-@pytest.mark.parametrize("group", range(30))
+def some_slow(n_quick, n):
+    """Groups of an oracle, of which all but the first are long together."""
+    slow = (pytest.param(group, marks=pytest.mark.slow) for group in range(n_quick, n))
+    return pytest.mark.parametrize("group", [*range(n_quick), *slow])
+
+
+@some_slow(5, 30)
 def test_regularised_problems_against_the_oracle(group):
     for seed in range(10 * group, 10 * group + 10):
         problem = random_regularised(seed)
@@ -174,7 +180,7 @@ def test_regularised_problems_against_the_oracle(group):
         assert kkt_error(problem, solution) <= 1e-7, seed
 
 
-@pytest.mark.parametrize("group", range(12))
+@some_slow(4, 12)
 def test_plain_problems_against_the_oracle(group):
     for seed in range(5 * group, 5 * group + 5):
         problem = random_plain(seed)
