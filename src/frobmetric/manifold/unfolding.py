@@ -277,7 +277,7 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         if reset and self.n_components >= checked.shape[0]:
             raise InvalidParameterError(
                 f"n_components={self.n_components} must be smaller than "
-                f"n_samples={checked.shape[0]}: so many samples span no more dimensions"
+                f"n_samples={checked.shape[0]}: n samples span at most n - 1 dimensions"
             )
         return checked
 
