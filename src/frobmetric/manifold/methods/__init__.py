@@ -213,19 +213,7 @@ def _times(number, unit):
 def stack(graph, labels, parts, sigma=np.inf):
     """Join the unfoldings of all components to one, side by side along the first axis.
 
-    Parameters
-    ----------
-    graph : NeighborGraph
-    labels : ndarray of shape (n_points,)
-        Component of each point.
-    parts : list of Unfolding
-        One for each component.
-    sigma : float
-        Weight of the Frobenius term.
-
-    Returns
-    -------
-    Unfolding
+    `labels` has the component of each point, and `parts` the unfolding of each component.
     """
     if len(parts) == 1:
         return parts[0]
