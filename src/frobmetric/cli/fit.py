@@ -144,7 +144,7 @@ def certify(model, data, *, target=None, tol=None, header=True):
         message = f"{model} has no dual variables to prove it with; fit it with --keep-dual"
         say(f"error: {message}")
         return Report(ExitCode.NOT_CERTIFIED, "", {"error": message})
-    if hasattr(estimator, "preprocessor"):
+    if "preprocessor" in estimator.get_params():
         raise ValueError(
             f"{model} is a {type(estimator).__name__}, learned from tuples, which a table does not "
             "hold; prove it in Python: frobmetric.load(path).set_params(preprocessor=X)"
