@@ -65,7 +65,6 @@ class MetricEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     _takes_sparse = True
     _requires_y = True
     _size = None  # number of points of a tuple, if the estimator learns from tuples
-    preprocessor = None
     prior = None
     pull = 0.0
     kernel = "linear"
@@ -108,7 +107,8 @@ class MetricEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             points = np.asarray(pairs)
             if points.ndim == 3 and points.shape[1:] == (2, self.n_features_in_):
                 return _distance(self.components_, points[:, 0], points[:, 1])
-        pairs = read_tuples(pairs, 2, self.preprocessor, self.n_features_in_)
+        preprocessor = getattr(self, "preprocessor", None)
+        pairs = read_tuples(pairs, 2, preprocessor, self.n_features_in_)
         return index_distance(self.components_, self._feature_map(pairs.points), pairs.index)
 
     def pair_score(self, pairs):

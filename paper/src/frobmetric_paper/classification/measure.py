@@ -229,7 +229,7 @@ def make_task(method, column, number, run, threads):
     )
 
 
-def measure(method, task, run, limit, budget=inf):
+def measure_run(method, task, run, limit, budget=inf):
     """Return the fields of the cell of a task.
 
     Parameters

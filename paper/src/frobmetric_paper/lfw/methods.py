@@ -210,7 +210,7 @@ BOOST = Method(
     search={"C": (1e3, 1e2, 1e4), "n_dimensions": (100, 200)},
 )
 LDML_PAIRS = Method(
-    "ldml", "LDML", _from_pairs(METRIC["ldml_pairs"]), search={"n_dimensions": (100, 50, 200)}
+    "ldml", "LDML", _from_pairs(METRIC["ldml"]), search={"n_dimensions": (100, 50, 200)}
 )
 ITML_PAIRS = Method(
     "itml",
