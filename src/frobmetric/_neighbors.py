@@ -176,7 +176,7 @@ def pair_values(first, second, pairs, metric="euclidean"):
         return first[pairs[:, 0], pairs[:, 1]]
     values = np.empty(len(pairs))
     if metric == "euclidean":
-        size = first.nnz // first.shape[0] if sp.issparse(first) else first.shape[1]
+        size = second.nnz // second.shape[0] if sp.issparse(second) else second.shape[1]
         for part in blocks(len(pairs), size):
             away = first[pairs[part, 0]].astype(np.float64) - second[pairs[part, 1]]
             values[part] = _squared_norms(away)
