@@ -21,6 +21,7 @@ from sklearn.utils import estimator_checks
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from frobmetric.manifold import MaximumVarianceUnfolding
+from frobmetric.solvers import Interrupted
 
 TOL = 1e-5
 #: Clarabel's own tolerance, relative to the optimum.
@@ -576,7 +577,7 @@ class TestComponents:
         mvu = MaximumVarianceUnfolding(
             on_disconnected="separate", max_iter=max_iter, callback=press_ctrl_c_in_the_second
         )
-        with pytest.raises(KeyboardInterrupt):
+        with pytest.raises(Interrupted):
             mvu.fit(ISLANDS)
         assert mvu.status_ == "interrupted"
         assert mvu.embedding_.shape == (60, 2)
@@ -599,7 +600,7 @@ class TestEndings:
         with pytest.warns(
             ConvergenceWarning,
             match=(
-                r"not solved to tol=1e-05 \(max_iter after 2 steps\): maximum in \[.*; "
+                r"ended \(max_iter\) after 2 steps with relative gap .* > tol=1e-05; "
                 "raise max_iter or tol$"
             ),
         ) as caught:
@@ -637,9 +638,10 @@ class TestEndings:
                 raise KeyboardInterrupt
 
         mvu = MaximumVarianceUnfolding(callback=press_ctrl_c, **options)
-        with pytest.raises(KeyboardInterrupt):
+        with pytest.raises(Interrupted, match=r"after 4 steps; maximum in \[") as caught:
             mvu.fit(ROLL)
-        assert mvu.status_ == "interrupted"
+        assert mvu.status_ == caught.value.solution.status == "interrupted"
+        assert caught.value.solution.certificate == mvu.certificate_
         self.check_usable(mvu)
 
     def test_other_errors_of_a_callback_are_not_swallowed(self):
@@ -708,8 +710,8 @@ class TestEqual:
         with pytest.warns(
             ConvergenceWarning,
             match=(
-                r"not solved to tol=1e-05 \(stalled .*maximum <= .*; the embedding has .* and "
-                "misses a squared distance by .* of it; raise tol, or set constraints='at_most'"
+                r"ended \(stalled\) after .* with .* violation .* > tol=1e-05; "
+                "raise tol, or set constraints='at_most'"
             ),
         ):
             mvu = fit(D, metric="precomputed", n_neighbors=4, constraints="equal")
@@ -728,7 +730,7 @@ class TestEqual:
             raise KeyboardInterrupt
 
         mvu = MaximumVarianceUnfolding(constraints="equal", callback=press_ctrl_c)
-        with pytest.raises(KeyboardInterrupt):
+        with pytest.raises(Interrupted):
             mvu.fit(ROLL)
         np.testing.assert_array_equal(mvu.transform(ROLL), mvu.embedding_)
 

@@ -17,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 
 from frobmetric import CertificateError, FrobMetric, mine_triplets
 from frobmetric.metric._problem import LOSSES
-from frobmetric.neighbors.knn import knn_error
+from frobmetric.neighbors import knn_error
 
 IRIS = load_iris(return_X_y=True)
 

@@ -146,7 +146,10 @@ BAD = {
         r"block 1 of A\[0\] has shape \(3,\); expected \(2,\)",
     ),
     "vector for a matrix": ((I2, [np.ones(2)], 1), r"A\[0\] has shape \(2,\); expected \(2, 2\)"),
-    "size of the prior": ((I2, [I2], 1, {"sigma": 1.0, "prior": np.eye(3)}), r"prior has shape \(3, 3\)"),
+    "size of the prior": (
+        (I2, [I2], 1, {"sigma": 1.0, "prior": np.eye(3)}),
+        r"prior has shape \(3, 3\)",
+    ),
     "number of b": (
         (I2, [I2, I2], [1]),
         r"b has shape \(1,\); expected one number for each of 2 rows",
@@ -181,7 +184,10 @@ BAD = {
         r"A\[0\] is a list of 1; expected a list of 2 blocks, as C is",
     ),
     "no blocks": (([I2, I2], [I2], 1), r"A\[0\] is ndarray; expected a list of 2 blocks"),
-    "blocks of the prior": (([I2], [[I2]], 1, {"sigma": 1.0, "prior": I2}), "prior is ndarray; expected a list"),
+    "blocks of the prior": (
+        ([I2], [[I2]], 1, {"sigma": 1.0, "prior": I2}),
+        "prior is ndarray; expected a list",
+    ),
     "empty C": ((np.zeros((0, 0)), [I2], 1), r"C has shape \(0, 0\); expected a square matrix"),
     "empty list": (([], [I2], 1), "C is an empty list"),
     "empty block": (([I2, np.ones(0)], [[I2, None]], 1), r"block 1 of C has shape \(0,\)"),

@@ -9,7 +9,7 @@ from scipy.stats import binomtest
 from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold
 
-from ..neighbors.knn import knn_predict
+from ..neighbors.classification import knn_predict
 
 #: A feature with this many times the usual standard deviation dominates every distance.
 UNEVEN_SPREAD = 10.0
@@ -132,7 +132,7 @@ def knn_mistakes(X_train, y_train, X_test, y_test, k=3):
             f"no label of the test data (such as {y_test[0]!r}) occurs among the training data's "
             f"(such as {y_train[0]!r}); are these the labels of one problem?"
         )
-    return knn_predict(X_train, y_train, X_test, k) != y_test
+    return knn_predict(X_train, y_train, X_test, n_neighbors=k) != y_test
 
 
 def _mistakes(model, train, test, k):

@@ -28,7 +28,7 @@ app = typer.Typer()
 #: Share of the samples that are held out to test a metric.
 HELD_OUT = 0.3
 #: Parameters of FrobMetric that are no options of a fit.
-NOT_OPTIONS = ("verbose", "random_state")
+NOT_OPTIONS = ("verbose",)
 
 
 @command(app, FrobMetric, without=NOT_OPTIONS, defaults={"keep_dual": True})

@@ -15,12 +15,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils.extmath import row_norms, safe_sparse_dot
 from sklearn.utils.validation import check_array
 
+from .._neighbors import neighbor_order
 from ..core.threads import map_blocks
 
 #: Number of distances in memory per thread: about five such arrays, of 8 bytes each, are 20 MB.
 BLOCK = 1 << 19
-#: Number of last bits of a distance that are ignored as rounding; 32 bits remain.
-TIE_BITS = 20
 #: Number of features from which on distances are computed from products, which is faster.
 MANY_FEATURES = 64
 #: Squared distance from products, relative to the squared norms, below which it is rounding.
@@ -238,40 +237,6 @@ def embedding_ranks(data, embedding, rows):
         rank_of[near_embedding[i]] = rank
         ranks[i] = rank_of[near_data[i]]
     return ranks
-
-
-def neighbor_order(distances, rows):
-    """Return all other points from near to far, around each of some points; ties by index.
-
-    Parameters
-    ----------
-    distances : ndarray of shape (n_rows, n_points)
-        Finite, not negative; overwritten.
-    rows : ndarray of shape (n_rows,)
-        Which points they start from.
-
-    Returns
-    -------
-    ndarray of shape (n_rows, n_points - 1)
-    """
-    n = distances.shape[1]
-    bits = max(TIE_BITS, (n - 1).bit_length())
-    # nonnegative floats are ordered as their bits are: the last ones make room for the index, and
-    # sorting numbers is several times as fast as a stable argsort
-    keys = round_keys(distances, bits)
-    keys |= np.arange(n)
-    keys[np.arange(len(rows)), rows] = -1
-    keys.sort(axis=1)
-    keys &= (1 << bits) - 1
-    return keys[:, 1:]
-
-
-def round_keys(distances, bits=TIE_BITS):
-    """Return integers ordered as the distances without their last bits, in the same memory."""
-    keys = distances.view(np.int64)
-    keys += 1 << (bits - 1)
-    keys &= -(1 << bits)
-    return keys
 
 
 def _tally(data, embedding, chosen):

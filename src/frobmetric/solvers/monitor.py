@@ -101,7 +101,7 @@ class Monitor:
     ----------
     status : str
         Empty while the run goes on, then a key of `frobmetric.core.solution.STATUSES`.
-    best : iterate with the smallest error, None before the first
+    best : iterate with the smallest error, None while no error is finite
     history : list
     n_steps : int
         Number of eigen-decompositions.
@@ -180,11 +180,11 @@ class Monitor:
             self.status = "interrupted"
 
     def _add(self, iterate: Iterate) -> None:
-        if not np.isfinite(iterate.error):
+        if np.isnan(iterate.error):  # overflow
             return
         step = self.describe(iterate, self.seconds)
         self.history.append(step)
-        if self.best is None or iterate.error < self.best.error:
+        if iterate.error < self.error:
             self.best = iterate
         wants_stop = self.callback is not None and bool(self.callback(step))
         if iterate.error <= self.tol:

@@ -16,7 +16,7 @@ from sklearn.cluster import MiniBatchKMeans
 from sklearn.preprocessing import normalize
 
 from frobmetric.core.threads import one_thread
-from frobmetric.neighbors.knn import knn_error
+from frobmetric.neighbors import knn_error
 
 from ..data.raw import load_word_counts
 from .bottleneck import InformationBottleneck, joint_distribution, mutual_information

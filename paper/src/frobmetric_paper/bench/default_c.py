@@ -18,7 +18,7 @@ from sklearn.exceptions import ConvergenceWarning
 from frobmetric import mine_triplets, solve
 from frobmetric.core import FrobeniusSDP, Hinge
 from frobmetric.metric.coordinates import unit_mean_square
-from frobmetric.neighbors.knn import knn_error
+from frobmetric.neighbors import knn_error
 from frobmetric.solvers import State
 
 from ..data import labelled as datasets

@@ -47,7 +47,7 @@ def classes(n, D):
 def measure(n, D):
     """One row a solver; CPU seconds, since other work on the machine would count in the others."""
     Z, y = classes(n, D)
-    triplets = mine_triplets(Z, y, NEIGHBOURS)
+    triplets = mine_triplets(Z, y, n_neighbors=NEIGHBOURS)
     problem = FrobeniusSDP(triplets.constraints(Z), Hinge(C * triplets.share))
     rows = [_solve(problem, solver) for solver in SOLVERS]
     return [{"n": n, "D": D, "m": triplets.n_triplets, **row} for row in rows]

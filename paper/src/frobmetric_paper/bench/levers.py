@@ -16,7 +16,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from frobmetric import FrobMetric, NearestClass
-from frobmetric.neighbors.knn import knn_predict
+from frobmetric.neighbors import knn_predict
 
 from ..classification.measure import at_unit_scale
 from ..data import labelled as datasets
@@ -84,7 +84,7 @@ def measure(split, grid):
 
 def by_class(split, mapped, rule, k):
     Z, V, T = mapped
-    model = NearestClass(k, rule).fit(Z, split.y_train)
+    model = NearestClass(k, rule=rule).fit(Z, split.y_train)
     return [error(model.predict(V), split.y_validation), error(model.predict(T), split.y_test)]
 
 

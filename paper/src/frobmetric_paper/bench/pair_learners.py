@@ -29,8 +29,8 @@ from sklearn.preprocessing import StandardScaler
 from frobmetric import PairFrobMetric, TripletFrobMetric
 from frobmetric.metric import pairs as pair_module
 from frobmetric.metric.coordinates import unit_mean_square
-from frobmetric.metric.pair_triplets import triplets_from_pairs
-from frobmetric.neighbors.thresholds import best_threshold
+from frobmetric.metric.triplets import triplets_from_pairs
+from frobmetric.neighbors import best_threshold
 
 from ..baselines import METRIC, ProgramFailedError
 from ..baselines.ldml import learn_from_pairs
@@ -198,7 +198,7 @@ def by_known_triplets(task, C):
     """With identities, which pairs alone do not tell: third points of any other class."""
     rows, index = np.unique(task.train.index, return_inverse=True)
     index = index.reshape(-1, 2)
-    found = triplets_from_pairs(task.X[rows], index, task.train.kind > 0, task.identity[rows])
+    found = triplets_from_pairs(task.X[rows], index, task.train.kind, identity=task.identity[rows])
     return told(TripletFrobMetric(preprocessor=task.X[rows], C=C, keep_dual=True).fit(found))
 
 
@@ -257,7 +257,7 @@ def measure(task, learn, parameter):
     found.setdefault("seconds", time.perf_counter() - start)
     L = found.pop("L")
     scores = [score(task.X, L, part.index) for part in (task.train, task.validation, task.test)]
-    limit = best_threshold(scores[0], task.train.kind > 0)
+    limit = best_threshold(scores[0], task.train.kind)[0]
     return found | {
         "parameter": parameter,
         "validation": area(task.validation, scores[1]),

@@ -14,7 +14,7 @@ from pathlib import Path
 from frobmetric import FrobMetric
 from frobmetric.metric.coordinates import unit_mean_square
 from frobmetric.metric.triplets import mine_triplets
-from frobmetric.neighbors.knn import knn_error
+from frobmetric.neighbors import knn_error
 
 from ..data import labelled as datasets
 from .record import as_markdown, run_record

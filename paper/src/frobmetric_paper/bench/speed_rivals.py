@@ -1,7 +1,7 @@
 """Rows of the speed table against learners from labels, all at their defaults."""
 
 from frobmetric import FrobMetric
-from frobmetric.neighbors.knn import knn_error
+from frobmetric.neighbors import knn_error
 
 from .speed_measure import at_least, best_of, compare
 

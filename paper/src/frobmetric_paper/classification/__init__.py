@@ -18,7 +18,7 @@ from frobmetric._parameters import InvalidParameterError
 from ..baselines import METRIC, TABLE
 from ..harness.run import first_values
 from ..harness.task import NOT_RUN
-from .measure import Cell, Run, make_task, measure
+from .measure import Cell, Run, make_task, measure_run
 from .report import FIGURES, TableResults
 
 
@@ -263,7 +263,7 @@ def _row(runner, column, method, runs, is_wanted, budget):
     cells = []
     for number, run in enumerate(runs):
         task = make_task(method, column, number, run, runner.threads)
-        work = partial(measure, method, task, run, runner.limit, budget)
+        work = partial(measure_run, method, task, run, runner.limit, budget)
         reason = _reason_to_stop(cells, budget) if is_wanted else ""
         cells.append(runner.cell(task, method.label, work, is_wanted=is_wanted, reason=reason))
     return cells

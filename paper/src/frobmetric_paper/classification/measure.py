@@ -17,8 +17,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from frobmetric.metric.coordinates import unit_mean_square
 from frobmetric.metric.triplets import mine_triplets
-from frobmetric.neighbors.knn import knn_predict
-from frobmetric.neighbors.nearest_class import NearestClass
+from frobmetric.neighbors import NearestClass, knn_predict
 
 from ..data.labelled import Split
 from ..harness import formatting, task
@@ -33,8 +32,8 @@ N_NEAREST = 10
 N_NEIGHBORS = 3
 
 
-def _by_class(*parameters):
-    return lambda Z_train, y_train, Z: NearestClass(*parameters).fit(Z_train, y_train).predict(Z)
+def _by_class(k, rule):
+    return lambda Z_train, y_train, Z: NearestClass(k, rule=rule).fit(Z_train, y_train).predict(Z)
 
 
 #: Classifiers of mapped points, by name: (Z_train, y_train, Z) -> labels.
@@ -187,7 +186,7 @@ class Run:
     def triplets(self):
         """Triplets of the reduced training part, the same for all methods that need some."""
         X, y = self.reduced.X_train, self.reduced.y_train
-        return mine_triplets(X, y, N_NEIGHBORS, warn_small=False)
+        return mine_triplets(X, y, n_neighbors=N_NEIGHBORS, warn_small=False)
 
     @cached_property
     def before(self):
@@ -230,7 +229,7 @@ def make_task(method, column, number, run, threads):
     )
 
 
-def measure(method, task, run, limit, budget=inf):
+def measure_run(method, task, run, limit, budget=inf):
     """Return the fields of the cell of a task.
 
     Parameters

@@ -411,7 +411,7 @@ class TableResults:
 
     def draw(self, folder):
         """Draw the errors and the times beside the paper's."""
-        if not self.has_answer:
+        if not done(self.cells):
             return
         for file, (plot, *_) in FIGURES.items():
             _panels(self, plot).savefig(folder / file, dpi=110)

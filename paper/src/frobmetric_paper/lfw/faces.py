@@ -12,7 +12,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from sklearn.preprocessing import normalize
 
-from frobmetric.metric.pair_triplets import complete_pairs
+from frobmetric.metric.triplets import complete_pairs
 
 from ..data.covariance import whitening, within_covariance
 from ..data.pairs import FacePairs
@@ -257,7 +257,12 @@ class Images:
             "triplets",
             key,
             lambda: complete_pairs(
-                Z, pairs.index, signs, split.identity, recipe.n_neighbors, everything
+                Z,
+                pairs.index,
+                signs,
+                identity=split.identity,
+                n_neighbors=recipe.n_neighbors,
+                pool=everything,
             ),
         )
         return completed.draw(recipe.n_triplets, random_state=0)

@@ -11,8 +11,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.preprocessing import normalize
 
 from frobmetric.metric.triplets import mine_triplets
-from frobmetric.neighbors.marginalized import MarginalizedKNN
-from frobmetric.neighbors.thresholds import best_threshold
+from frobmetric.neighbors import MarginalizedKNN, best_threshold
 
 from ..baselines import METRIC, Fitted, MetricBaseline
 from .faces import Recipe
@@ -152,7 +151,7 @@ def _matrix_from_labels(baseline: MetricBaseline):
     def learn(images, split, setup, limit, threads):
         rows, Z = split.has_another, images.vectors(split, setup.recipe)
         X, y = Z[split.known][rows], split.identity[rows]
-        triplets = mine_triplets(X, y, 1, 3, warn_small=False)
+        triplets = mine_triplets(X, y, n_neighbors=1, n_impostors=3, warn_small=False)
         values = {"C": setup.recipe.C} | dict(setup.parameters)
         return baseline.fit(X, triplets=triplets, parameters=values, limit=limit, threads=threads)
 
@@ -211,7 +210,7 @@ BOOST = Method(
     search={"C": (1e3, 1e2, 1e4), "n_dimensions": (100, 200)},
 )
 LDML_PAIRS = Method(
-    "ldml", "LDML", _from_pairs(METRIC["ldml_pairs"]), search={"n_dimensions": (100, 50, 200)}
+    "ldml", "LDML", _from_pairs(METRIC["ldml"]), search={"n_dimensions": (100, 50, 200)}
 )
 ITML_PAIRS = Method(
     "itml",
@@ -287,7 +286,7 @@ def score(W, split, pairs, neighbors=NEIGHBORS):
     }
     for k in neighbors:
         model = MarginalizedKNN(n_neighbors=k).fit(W[split.known], split.identity)
-        scores[f"{COUNTING}{k}"] = len(split.known) * model.score_pairs(W[pairs.index])
+        scores[f"{COUNTING}{k}"] = len(split.known) * model.pair_score(W[pairs.index])
     return scores
 
 
@@ -306,7 +305,7 @@ def decide(scores, same, held_out, held_out_same):
         "accuracy": share of test pairs decided right; "area" below their ROC; "threshold": scores
         from here on are called one person; "held_out": share of held-out pairs decided right.
     """
-    threshold = best_threshold(held_out, np.where(held_out_same, 1, -1))
+    threshold, _ = best_threshold(held_out, np.where(held_out_same, 1, -1))
     return {
         "accuracy": float(np.mean((scores >= threshold) == same)),
         "area": float(roc_auc_score(same, scores)),

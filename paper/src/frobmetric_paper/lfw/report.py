@@ -189,8 +189,9 @@ class FaceResults:
 
     @property
     def _rows_of_folds(self):
-        """(method, variant) of each row of View 2."""
-        return [(m, v) for v in self.plan.variants for m in self.plan.methods_of(v)]
+        """(method, variant) of each row of View 2; none if nothing could be read."""
+        variants = self.plan.variants if self.cells else ()
+        return [(method, each) for each in variants for method in self.plan.methods_of(each)]
 
     # Files
 
@@ -200,7 +201,7 @@ class FaceResults:
         for method, variant in self._rows_of_folds:
             cells = self.folds(method.name, variant)
             rows += _csv_rows(cells, {"part": "folds", "method": method.name, "variant": variant})
-        for place in self.plan.places:
+        for place in self.plan.places if self.cells else ():
             where = {"part": "table", "method": FROB.name, "variant": MAIN}
             where |= dict(zip(("n_triplets", "dimensions"), place, strict=True))
             rows += _csv_rows(self.place(*place), where, place)
@@ -211,9 +212,9 @@ class FaceResults:
         return {
             "left_out": self.left_out.get("lfw", ""),
             "sizes": self.sizes,
-            "choices": [self._choice_entry(*row) for row in self._rows_of_folds if self.cells],
-            "rows": self.rows() if self.cells else [],
-            "curves": self.curves() if self.cells else [],
+            "choices": [self._choice_entry(*row) for row in self._rows_of_folds],
+            "rows": self.rows(),
+            "curves": self.curves(),
             "cells": [cell.to_dict(cell.unsaved) for cell in self.cells],
         }
 
