@@ -67,7 +67,7 @@ def _path(folder):
     from frobmetric import frob_path
 
     X, y = _usps(folder)
-    return lambda: frob_path(X, y, np.geomspace(1e2, 1e6, 10), tol=1e-3) and None
+    return lambda: frob_path(X, y, Cs=np.geomspace(1e2, 1e6, 10), tol=1e-3) and None
 
 
 def _boost(folder):
