@@ -19,7 +19,7 @@ from sklearn.datasets import load_wine
 from sklearn.model_selection import StratifiedShuffleSplit
 
 from frobmetric import frob_path
-from frobmetric.neighbors.knn import knn_error
+from frobmetric.neighbors import knn_error
 
 CS = np.geomspace(1e-2, 1e4, 7)
 PRIORS = {

@@ -10,5 +10,5 @@ def run_method(method, program, start=None, *, tol=1e-5, max_iter=1000, callback
     monitor = Monitor(tol, max_iter, callback)
     Y, w = method(program, start, monitor, **limits)
     return SimpleNamespace(
-        Y=Y, w=w, status=monitor.status, history=tuple(monitor.history), n_iter=monitor.n_steps
+        Y=Y, w=w, status=monitor.status, history=tuple(monitor.history), n_iter=len(monitor.history)
     )

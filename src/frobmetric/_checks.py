@@ -1,39 +1,114 @@
-"""Checks of arguments that several rooms take: one text for one mistake."""
+"""Checks of arguments that several rooms take: one text for one mistake.
+
+`name` is what errors call an argument; `of` and `points` name the things that it is about.
+"""
 
 from __future__ import annotations
 
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 
+#: Tuples by their size, with the roles of their points.
+KINDS = {2: "pairs (a, b)", 3: "triplets (anchor, near, far)", 4: "quadruplets (a, b, c, d)"}
+#: Largest difference between a matrix and its transpose, relative to the largest entry.
+ASYMMETRY = 1e-8
+
+
+def as_index(values, sizes, *, name="tuples", n_points=None, points="objects"):
+    """Return rows of indices below `n_points` as an array of intp.
+
+    Rows have one of the `sizes`; without any, the values are a plain list of indices.
+    """
+    index = np.asarray(values)
+    if index.ndim == 3:
+        raise ValueError(
+            f"{name} has shape {index.shape}, that of formed tuples; give indices of shape "
+            "(n_rows, size), because points are told apart by them"
+        )
+    _check_shape(index, sizes, name)
+    if not np.issubdtype(index.dtype, np.integer):
+        raise TypeError(f"{name} has dtype {index.dtype}; expected integers, indices of {points}")
+    outside = index < 0 if n_points is None else (index < 0) | (index >= n_points)
+    if outside.any():
+        row = np.argwhere(outside)[0, 0]
+        limits = (
+            "indices start at 0"
+            if n_points is None
+            else f"there are {n_points} {points}, so indices go from 0 to {n_points - 1}"
+        )
+        raise ValueError(f"{name_row(index, row, name)} is out of range; {limits}")
+    return index.astype(np.intp)
+
+
+def as_comparisons(index, y=None, sample_weight=None):
+    """Return triplets or quadruplets of objects with their signs and weights, checked."""
+    index = as_index(index, (3, 4), name="index")
+    check_comparisons(index, name="index")
+    return index, as_signs(y, len(index)), as_weights(sample_weight, len(index))
+
+
+def as_signs(y, n, *, name="y", of="comparisons", positive="the first distance is smaller"):
+    """Return y in {-1, +1} as integers; all +1 if it is None. `positive` is the meaning of +1."""
+    if y is None:
+        return np.ones(n, dtype=np.intp)
+    y = as_column(y, n, name=name, of=of)
+    bad = np.arange(n) if y.dtype == bool else np.flatnonzero(~np.isin(y, [-1, 1]))
+    if len(bad):
+        raise ValueError(
+            f"{name}[{bad[0]}] = {y[bad[0]]}; expected +1 ({positive}) or -1; convert booleans, or "
+            f"0 and 1, by np.where({name}, 1, -1)"
+        )
+    return y.astype(np.intp)
+
+
+def check_both_kinds(y):
+    """Refuse signs of pairs that are all similar or all dissimilar."""
+    if abs(y.sum()) == len(y):
+        kind = "similar (+1)" if y[0] > 0 else "dissimilar (-1)"
+        raise ValueError(f"all {len(y)} pairs are {kind}; give at least one pair of either kind")
+
+
+def as_weights(sample_weight, n, *, name="sample_weight", of="comparisons"):
+    """Return weights as floats, not negative and not all zero; all 1 if they are None."""
+    if sample_weight is None:
+        return np.ones(n)
+    weight = as_column(sample_weight, n, name=name, of=of)
+    if weight.dtype.kind not in "biuf":
+        raise TypeError(f"{name} has dtype {weight.dtype}; expected a number for each of the {of}")
+    weight = weight.astype(np.float64)
+    bad = np.flatnonzero(~((weight >= 0) & (weight < np.inf)))
+    if len(bad):
+        raise ValueError(f"{name}[{bad[0]}] = {weight[bad[0]]} must be non-negative and finite")
+    if not weight.any():
+        raise ValueError(f"{name} is zero for all {of}; give at least one a weight")
+    return weight
+
+
+def check_whole(weight, name="sample_weight"):
+    """Refuse weights that are not whole numbers, where they count answers."""
+    bad = np.flatnonzero(weight != np.rint(weight))
+    if len(bad):
+        raise ValueError(
+            f"{name}[{bad[0]}] = {weight[bad[0]]}; expected whole numbers, which count answers"
+        )
+
+
+def as_column(values, n, *, name, of="comparisons"):
+    """Return values as an array of shape (n,)."""
+    values = np.asarray(values)
+    if values.shape != (n,):
+        raise ValueError(f"{name} has shape {values.shape}; there are {n} {of}, so expected ({n},)")
+    return values
+
 
 def as_identities(name, values, n_samples):
-    """The distinct identities, and for each row which of them it has.
-
-    Parameters
-    ----------
-    name : str
-        What errors call the values.
-    values : array-like of shape (n_samples,)
-        Strings or numbers, none missing.
-    n_samples : int
-
-    Returns
-    -------
-    distinct : ndarray of shape (n_identities,)
-    group : ndarray of int of shape (n_samples,)
-    """
-    values = np.asarray(values)
-    if values.shape != (n_samples,):
-        raise ValueError(
-            f"{name} has shape {values.shape}; X has {n_samples} rows, so expected ({n_samples},)"
-        )
-    missing = (
-        []
-        if values.dtype.kind in "iu"
-        else [i for i, value in enumerate(values.tolist()) if not _is_identity(value)]
-    )
+    """Return the distinct identities, strings or numbers, and for each row which of them it has."""
+    values = as_column(values, n_samples, name=name, of="rows of X")
+    missing = []
+    if values.dtype.kind not in "iu":
+        missing = [i for i, value in enumerate(values.tolist()) if not _is_identity(value)]
     if missing:
         raise ValueError(
             f"{name}[{missing[0]}] is {values[missing[0]]}; every row needs an identity, a string "
@@ -47,28 +122,49 @@ def as_identities(name, values, n_samples):
         ) from None
 
 
-def _is_identity(value):
-    return isinstance(value, (str, bytes)) or (isinstance(value, Real) and value == value)
+def check_pairs(index, name="pairs"):
+    """Refuse a pair of a point with itself."""
+    is_same = index[:, 0] == index[:, 1]
+    _refuse(index, is_same, "is a pair of a point with itself", name)
 
 
-# Symmetric matrices
+def check_comparisons(index, name="tuples", rows=True):
+    """Refuse rows (a mask of them) that compare a point or a distance with itself."""
+    left, right = compared_pairs(index)
+    is_zero = (left[:, 0] == left[:, 1]) | (right[:, 0] == right[:, 1])
+    _refuse(index, is_zero & rows, "compares a point with itself", name)
+    _refuse(index, _is_same(left, right) & rows, "compares a distance with itself", name)
 
-#: Largest difference between a matrix and its transpose, relative to the largest entry.
-ASYMMETRY = 1e-8
+
+def check_distances_differ(index, name="tuples"):
+    """Refuse rows whose two distances are equal in every metric, because points are equal."""
+    left, right = compared_pairs(index)
+    both_zero = (left[:, 0] == left[:, 1]) & (right[:, 0] == right[:, 1])
+    bad = np.flatnonzero(_is_same(left, right) | both_zero)
+    if len(bad):
+        raise ValueError(
+            f"{name}[{bad[0]}] compares two distances that are equal by construction: its points "
+            "are equal; remove it: no metric can change it"
+        )
+
+
+def compared_pairs(index):
+    """Return the two pairs whose distances each triplet or quadruplet compares."""
+    second = [2, 3] if index.shape[1] == 4 else [0, 2]
+    return index[:, :2], index[:, second]
+
+
+def check_count(value, *, name, at_least=1):
+    """Refuse anything but an integer that is large enough."""
+    is_integer = isinstance(value, Integral) and not isinstance(value, (bool, np.bool_))
+    if not is_integer or value < at_least:
+        raise ValueError(f"{name} is {value!r}; expected an integer of at least {at_least}")
 
 
 def as_symmetric(matrix: Any, *, name: str, is_free: Any = None, hint: str = "") -> Any:
     """Return a symmetric array of finite numbers, without rounding between its triangles.
 
-    Parameters
-    ----------
-    matrix : {array-like, sparse matrix} of shape (n, n)
-    name : str
-        What errors call it.
-    is_free : boolean ndarray of shape (n, n), optional
-        Entries that may be missing; they are NaN in the result.
-    hint : str
-        What to do about missing entries.
+    Entries where `is_free` may be missing: they are NaN in the result. `hint` says what else to do.
     """
     A = np.array(matrix.toarray() if hasattr(matrix, "toarray") else matrix, dtype=float)
     if A.ndim != 2 or A.shape[0] != A.shape[1] or not A.size:
@@ -84,15 +180,9 @@ def as_symmetric(matrix: Any, *, name: str, is_free: Any = None, hint: str = "")
 
 
 def check_symmetric(matrix: Any, *, name: str, tolerance: float) -> None:
-    """Refuse a square matrix that is not symmetric.
+    """Refuse a square matrix whose entries differ from their mirror images.
 
-    Parameters
-    ----------
-    matrix : {ndarray, sparse matrix} of shape (n, n)
-    name : str
-        What errors call it.
-    tolerance : float
-        Largest difference of two entries that is allowed, relative to the largest entry.
+    `tolerance` is relative to the largest entry; the matrix may be sparse.
     """
     difference = abs(matrix - matrix.T)
     if difference.max() <= tolerance * abs(matrix).max():
@@ -107,6 +197,59 @@ def asymmetry(upper: Any, lower: Any, i: int, j: int, *, name: str) -> ValueErro
         f"{name} is not symmetric: {name}[{i}, {j}] = {upper:.12g} and {name}[{j}, {i}] = "
         f"{lower:.12g}; pass ({name} + {name}.T) / 2 if it should be"
     )
+
+
+def check_psd(name, value, n_features):
+    """Return a symmetric positive semidefinite matrix of this order, as float64."""
+    matrix = np.asarray(value, dtype=np.float64)
+    if matrix.shape != (n_features, n_features):
+        raise ValueError(
+            f"{name} has shape {matrix.shape}; X has {n_features} features, so expected "
+            f"({n_features}, {n_features})"
+        )
+    if not np.isfinite(matrix).all():
+        raise ValueError(f"{name} contains NaN or infinity")
+    check_symmetric(matrix, name=name, tolerance=ASYMMETRY)
+    smallest = np.linalg.eigvalsh(matrix)[0]
+    if smallest < -ASYMMETRY * np.abs(matrix).max(initial=0.0):
+        raise ValueError(
+            f"{name} has the eigenvalue {smallest:.3g}; a metric must be positive semidefinite"
+        )
+    return (matrix + matrix.T) / 2
+
+
+def name_row(index, row, name):
+    """Return the text for a row of indices: "triplets[17] = (4, 4, 9)"."""
+    entry = index[row].tolist()
+    return f"{name}[{row}] = {tuple(entry) if isinstance(entry, list) else entry}"
+
+
+def _check_shape(index, sizes, name):
+    is_fitting = index.shape[1] in sizes if index.ndim == 2 else index.ndim == 1 and not sizes
+    if not is_fitting and not (index.ndim == 1 and index.size == 0):
+        expected = "(n_rows,), a list of indices"
+        if sizes:
+            kinds = " or ".join(KINDS[size] for size in sizes)
+            expected = f"(n_rows, {' or '.join(map(str, sizes))}): {kinds}"
+        raise ValueError(f"{name} has shape {index.shape}; expected {expected}")
+    if len(index) == 0:
+        raise ValueError(f"{name} is empty; give at least one row")
+
+
+def _is_identity(value):
+    return isinstance(value, (str, bytes)) or (isinstance(value, Real) and value == value)
+
+
+def _is_same(left, right):
+    return (np.sort(left, axis=1) == np.sort(right, axis=1)).all(axis=1)
+
+
+def _refuse(index, bad, reason, name):
+    rows = np.flatnonzero(bad)
+    if len(rows):
+        raise ValueError(
+            f"{name_row(index, rows[0], name)} {reason}; remove it: no metric can change it"
+        )
 
 
 def first_true(mask: Any) -> tuple[int, ...]:

@@ -89,24 +89,3 @@ def check_parameters(estimator, rules):
                 f"The {name!r} parameter of {type(estimator).__name__} must be {rule.expected}. "
                 f"Got {value!r} instead."
             )
-
-
-def check_psd(name, value, n_features):
-    """Return a matrix as float64 if it is symmetric, positive semidefinite and of this order."""
-    matrix = np.asarray(value, dtype=np.float64)
-    if matrix.shape != (n_features, n_features):
-        raise ValueError(
-            f"{name} has shape {matrix.shape}; X has {n_features} features, so expected "
-            f"({n_features}, {n_features})"
-        )
-    if not np.isfinite(matrix).all():
-        raise ValueError(f"{name} contains NaN or infinity")
-    size = np.abs(matrix).max(initial=0.0)
-    if not np.allclose(matrix, matrix.T, rtol=0, atol=1e-8 * size):
-        raise ValueError(f"{name} is not symmetric; pass ({name} + {name}.T) / 2 if it should be")
-    smallest = np.linalg.eigvalsh(matrix)[0]
-    if smallest < -1e-8 * size:
-        raise ValueError(
-            f"{name} has the eigenvalue {smallest:.3g}; a metric must be positive semidefinite"
-        )
-    return (matrix + matrix.T) / 2

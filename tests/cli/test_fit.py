@@ -365,6 +365,7 @@ def test_demo(folder):
     assert Path("shown/metric.png").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.slow
 def test_demo_without_matplotlib(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     result = run("demo")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from frobmetric.comparisons import evaluation as judging
+from frobmetric.comparisons import evaluation
 from frobmetric.comparisons.evaluation import (
     accuracy_difference,
     comparison_accuracy,
@@ -52,8 +52,8 @@ def test_counts_of_answers_do_not_narrow_the_interval(rng):
 
 
 def test_it_reads_as_a_percentage():
-    assert str(judging.Accuracy(0.6891, 0.6712, 0.706, 100)) == "68.9 % (67.1 ... 70.6)"
-    assert str(judging.Accuracy(-0.012, -0.03, 0.006, 9)) == "-1.2 % (-3.0 ... 0.6)"
+    assert str(evaluation.Accuracy(0.6891, 0.6712, 0.706, 100)) == "68.9 % (67.1 ... 70.6)"
+    assert str(evaluation.Accuracy(-0.012, -0.03, 0.006, 9)) == "-1.2 % (-3.0 ... 0.6)"
 
 
 @pytest.mark.parametrize("width", [2, 3, 4])
@@ -67,14 +67,14 @@ def test_sums_over_resampled_objects_are_those_by_hand(width, rng):
         ]
         for v in values
     ]
-    np.testing.assert_allclose(judging._ProductSums(objects, values)(drawn), expected)
+    np.testing.assert_allclose(evaluation._ProductSums(objects, values)(drawn), expected)
 
 
 def test_only_the_seed_changes_the_interval_not_blocks_or_names(rng, monkeypatch):
     objects = np.array([rng.choice(30, 3, replace=False) for _ in range(500)])
     correct = rng.random(500) < 0.7
     whole = comparison_accuracy(correct, objects=objects)
-    monkeypatch.setattr(judging, "BLOCK", 1)
+    monkeypatch.setattr(evaluation, "BLOCK", 1)
     assert comparison_accuracy(correct, objects=objects) == whole
     assert comparison_accuracy(correct, objects=objects, random_state=1) != whole
     assert comparison_accuracy(correct, objects=objects + 1000) == whole
@@ -95,7 +95,7 @@ def test_an_object_named_twice_in_a_tuple_is_one_object(rng):
     [((4, 1, 4, 2), (4, 1, 9, 2)), ((3, 3, 3, 1), (3, 9, 9, 1)), ((5, 6, 7, 8), (5, 6, 7, 8))],
 )
 def test_only_repeated_objects_are_replaced(row, expected):
-    assert judging._distinct(np.array([row]), 9).tolist() == [list(expected)]
+    assert evaluation._distinct(np.array([row]), 9).tolist() == [list(expected)]
 
 
 def simulate(rng, n_objects=30, n=1500):
@@ -113,6 +113,7 @@ def widths_and_values(rng, judge, repetitions=60):
     return values[:, 1].mean(), 2 * 1.96 * values[:, 0].std(ddof=1)
 
 
+@pytest.mark.slow
 def test_the_interval_over_objects_is_as_wide_as_other_objects_require(rng):
     def judge(objects, a, b):
         return comparison_accuracy(a, objects=objects, n_resamples=200)
@@ -278,8 +279,8 @@ def test_quadruplets_have_a_ceiling():
 def test_a_ceiling_without_repetition_is_an_error():
     with pytest.raises(ValueError, match="no question was asked twice, among 2 questions"):
         noise_ceiling([[0, 1, 2], [1, 0, 2]])
-    with pytest.raises(ValueError, match=r"weight\[1\] = 0\.5; expected whole numbers"):
-        noise_ceiling([[0, 1, 2], [1, 0, 2]], weight=[2, 0.5])
+    with pytest.raises(ValueError, match=r"sample_weight\[1\] = 0\.5; expected whole numbers"):
+        noise_ceiling([[0, 1, 2], [1, 0, 2]], sample_weight=[2, 0.5])
 
 
 def test_bad_judgements_are_said():
@@ -299,7 +300,9 @@ def test_bad_judgements_are_said():
         comparison_accuracy([True, False], confidence="95")
     with pytest.raises(ValueError, match="correct_a has 2 comparisons and correct_b 1"):
         accuracy_difference([True, False], [True])
-    with pytest.raises(ValueError, match=r"weight has shape \(1,\); there are 2 comparisons"):
+    with pytest.raises(
+        ValueError, match=r"sample_weight has shape \(1,\); there are 2 comparisons"
+    ):
         comparison_accuracy([True, False], [1])
 
 

@@ -20,7 +20,7 @@ def test_splits_are_those_of_the_definition(n_splits, width, shuffle, is_grouped
     rng = np.random.default_rng(seed)
     tuples = 3 * random_tuples(rng, 24, 1500, width)
     groups = rng.integers(10, size=72) if is_grouped else None
-    splitter = ObjectSplit(n_splits, shuffle, seed if shuffle else None)
+    splitter = ObjectSplit(n_splits, shuffle=shuffle, random_state=seed if shuffle else None)
     parts = splitter.parts(tuples, groups)
     np.testing.assert_array_equal(np.sort(np.concatenate(parts)), np.unique(tuples))
     if is_grouped:
@@ -98,7 +98,7 @@ def test_bad_tuples_are_said(rng):
         next(ObjectSplit().split(rng.normal(size=(10, 3, 2))))
     with pytest.raises(TypeError, match="dtype float64; expected integers"):
         next(ObjectSplit().split(rng.normal(size=(10, 3))))
-    with pytest.raises(ValueError, match=r"expected \(n_tuples, 2 or 3 or 4\)"):
+    with pytest.raises(ValueError, match=r"expected \(n_rows, 2 or 3 or 4\)"):
         next(ObjectSplit().split(np.zeros((10, 5), dtype=int)))
 
 

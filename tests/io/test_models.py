@@ -134,6 +134,11 @@ def test_cross_validation_survives(fitted, tmp_path):
     assert loaded.C_ == fitted["cv"].C_ == loaded.C
     np.testing.assert_array_equal(loaded.cv_errors_, fitted["cv"].cv_errors_)
     np.testing.assert_array_equal(loaded.Cs, [1.0, 100.0])
+    given = FrobMetricCV(Cs=np.array([100.0, 1.0]), cv=2).fit(X, y)
+    save(given, tmp_path / "m")
+    loaded = load(tmp_path / "m")
+    np.testing.assert_array_equal(loaded.Cs, given.Cs)
+    np.testing.assert_array_equal(loaded.Cs_, given.Cs_)
 
 
 def test_names_output_and_pickle(tmp_path):
@@ -425,7 +430,7 @@ TUPLES = {
     "quadruplets": (QuadrupletFrobMetric, {"prior": "identity"}, QUADRUPLETS, None),
     "pairs": (PairFrobMetric, {}, PAIRS, KINDS),
     "pairs, kernel": (PairFrobMetric, {"kernel": "polynomial", "degree": 2}, PAIRS, KINDS),
-    "pairs as triplets": (PairFrobMetric, {"through": "triplets", "n_neighbors": 1}, PAIRS, KINDS),
+    "pairs as triplets": (PairFrobMetric, {"strategy": "triplets", "n_neighbors": 1}, PAIRS, KINDS),
 }
 
 

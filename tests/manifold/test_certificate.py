@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 import scipy.linalg
 
+from frobmetric.core import Certificate
 from frobmetric.manifold import UnfoldingCertificate, certify_unfolding
 from frobmetric.manifold.certificate import make_certificate
 from frobmetric.manifold.graph import NeighborGraph, neighbor_graph
@@ -122,9 +123,30 @@ def test_what_is_not_a_number_is_not_feasible(constraints):
     assert "misses" in str(proof)
 
 
+def test_common_fields():
+    proof = make_certificate(99.0, 100.0, 0.0, sigma=8.0)
+    assert isinstance(proof, Certificate)
+    assert (proof.gap, proof.error, proof.distance_bound) == (1.0, 0.01, 4.0)
+    assert make_certificate(99.0, 100.0, 0.0).distance_bound == np.inf
+    broken = make_certificate(99.0, 100.0, 0.1, sigma=8.0)
+    assert (broken.error, broken.distance_bound) == (0.1, np.inf)
+    assert broken.describe_error() == "relative gap 1.0e-02 and violation 1.0e-01"
+    assert proof.describe_error() == "relative gap 1.0e-02"
+
+
+def test_the_optimal_gram_matrix_is_within_the_distance_bound():
+    """Of two points at distance 2: x - x² / (2 sigma) for the eigenvalue x <= 2."""
+    pair = NeighborGraph.of(np.array([[0, 1]]), np.array([4.0]), np.arange(2))
+    program = UnfoldingProgram(pair, 1.0)
+    Y = np.array([[-0.3], [0.3]])  # x = 0.18, and x = sigma is optimal
+    proof = certify_unfolding(program, Y, np.full(1, 1e-9))
+    assert proof.dual == pytest.approx(0.5)
+    assert proof.distance_bound == pytest.approx(1 - 0.18)
+
+
 def test_words_and_numbers():
     proof = make_certificate(np.float64(99.0), np.float64(100.0), 0)
-    assert proof == UnfoldingCertificate(99.0, 100.0, 0.01, 0.0)
+    assert proof == UnfoldingCertificate(99.0, 100.0, 1.0, 0.01)
     assert all(type(number) is float for number in vars(proof).values())
     assert str(proof) == "maximum in [99, 100], gap 1.0e-02"
     assert str(make_certificate(1.0, np.inf, 0)) == "maximum in [1, inf], gap inf"

@@ -9,7 +9,7 @@ from scipy.spatial.distance import cdist
 from sklearn.datasets import make_swiss_roll
 from sklearn.neighbors import kneighbors_graph
 
-from frobmetric.manifold import samples as samples_module
+from frobmetric import _neighbors
 from frobmetric.manifold.extension import Extension
 from frobmetric.manifold.graph import neighbor_graph
 
@@ -158,7 +158,7 @@ def test_off_the_sheet_is_projected(rng):
 
 @pytest.mark.parametrize("block", [1, 1 << 22])
 def test_too_far_is_refused(rng, monkeypatch, block):
-    monkeypatch.setattr(samples_module, "BLOCK", block)
+    monkeypatch.setattr(_neighbors, "BLOCK", block)
     X, Y = flat(rng, 50, 2)
     for n_features in (2, 10):
         new = X[:3, :n_features].copy()
@@ -191,7 +191,7 @@ def test_blocks_do_not_matter(rng, monkeypatch):
     X, Y = roll(100)
     extension = Extension(X[:80], Y[:80])
     whole = extension.place(X[80:])
-    monkeypatch.setattr(samples_module, "BLOCK", 400)
+    monkeypatch.setattr(_neighbors, "BLOCK", 400)
     np.testing.assert_allclose(extension.place(X[80:]), whole, rtol=1e-12)
 
 

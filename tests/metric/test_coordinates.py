@@ -322,7 +322,7 @@ class TestSparse:
 
     def test_comparisons_with_a_sparse_preprocessor(self, rng):
         X, y = words(rng)
-        T = mine_triplets(X.toarray(), y, 2).to_array()
+        T = mine_triplets(X.toarray(), y, n_neighbors=2).to_array()
         options = {"C": 10, "tol": 1e-7}
         sparse = TripletFrobMetric(preprocessor=X, **options).fit(T)
         dense = TripletFrobMetric(preprocessor=X.toarray(), **options).fit(T)

@@ -17,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 
 from frobmetric import CertificateError, FrobMetric, mine_triplets
 from frobmetric.metric._problem import LOSSES
-from frobmetric.neighbors.knn import knn_error
+from frobmetric.neighbors import knn_error
 
 IRIS = load_iris(return_X_y=True)
 
@@ -370,5 +370,5 @@ def test_use_before_fit_and_wrong_shapes():
     metric = FrobMetric().fit(*IRIS)
     with pytest.raises(ValueError, match="expecting 4 features"):
         metric.transform(np.ones((2, 3)))
-    with pytest.raises(ValueError, match=r"expected pairs \(first, second\), of 2"):
+    with pytest.raises(ValueError, match=r"expected pairs \(a, b\), of 2"):
         metric.pair_distance(np.ones((5, 3, 4)))

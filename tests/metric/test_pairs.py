@@ -14,7 +14,7 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_sco
 from frobmetric import CertificateError, FrobMetric, PairFrobMetric
 from frobmetric.comparisons.reading import read_tuples
 from frobmetric.metric._problem import LOSSES
-from frobmetric.metric.pair_triplets import triplets_from_pairs
+from frobmetric.metric.triplets import triplets_from_pairs
 
 EXACT = {"C": 10.0, "tol": 1e-7, "max_iter": 20_000}
 STRATEGIES = ["threshold", "triplets"]
@@ -99,7 +99,7 @@ def test_through_triplets_is_frob_metric_with_these_triplets():
     )
     metric.fit(P, y)
     read = read_tuples(P, 2, X)
-    triplets = triplets_from_pairs(read.points, read.index, y > 0, n_neighbors=2)
+    triplets = triplets_from_pairs(read.points, read.index, y, n_neighbors=2)
     np.testing.assert_array_equal(metric.triplets_.to_array(), triplets)
     rows = FrobMetric(**EXACT).fit(read.points, triplets=triplets)
     assert metric.certificate_ == rows.certificate_
@@ -618,15 +618,15 @@ def test_a_far_pair_of_little_weight_hardly_changes_an_update():
         ([[0, 1], [2, 3]], [1, 0], {}, r"y\[1\] = 0; expected \+1"),
         ([[0, 1], [2, 3]], [True, False], {}, r"y\[0\] = True; expected \+1"),
         ([[0, 1], [2, 3]], [1], {}, r"y has shape \(1,\); there are 2"),
+        ([[0, 1], [3, 3]], [1, -1], {}, r"pairs\[1\] = \(3, 3\) is a pair of a point with itself"),
+        ([[0, 1, 2]], [1], {}, r"tuples of 3 points.*expected pairs \(a, b\), of 2"),
+        ([[0, 1], [2, 99]], [1, -1], {}, r"tuples\[1\] = \(2, 99\) is out of range"),
         (
-            [[0, 1], [3, 3]],
+            [[0, 1], [2, 3]],
             [1, -1],
-            {},
-            r"pairs\[1\] = \(3, 3\) is a pair of an object with itself",
+            {"sample_weight": [0, 0]},
+            "sample_weight is zero for all pairs",
         ),
-        ([[0, 1, 2]], [1], {}, r"tuples of 3 points.*expected pairs \(first, second\), of 2"),
-        ([[0, 1], [2, 99]], [1, -1], {}, "index 99 is out of range"),
-        ([[0, 1], [2, 3]], [1, -1], {"sample_weight": [0, 0]}, "sample_weight is zero for every"),
         (
             [[0, 1], [2, 3]],
             [1, -1],
@@ -677,13 +677,13 @@ def test_parameters_are_checked_by_fit_alone(setting, words):
 
 def test_booleans_and_words_are_refused():
     X, P, y = make()
-    words = r"y\[0\] = .*expected \+1 \(similar\) or -1; of booleans, np.where\(y, 1, -1\) makes"
+    words = r"y\[0\] = .*expected \+1 \(similar\) or -1; convert booleans, .* np.where\(y, 1, -1\)"
     for kinds in (y > 0, np.where(y > 0, "same", "other")):
         with pytest.raises(ValueError, match=words):
             PairFrobMetric(preprocessor=X).fit(P, kinds)
     metric = PairFrobMetric(preprocessor=X, C=10.0).fit(P, np.where(y > 0, 1, -1))
     for call in (metric.fit, metric.score, metric.calibrate_threshold):
-        with pytest.raises(TypeError, match="sample_weight has dtype <U1; expected one number"):
+        with pytest.raises(TypeError, match="sample_weight has dtype <U1; expected a number"):
             call(P, y, sample_weight=["1"] * 60)
     with pytest.raises(TypeError, match=r"PairFrobMetric has no fit_transform; call fit\(tuples\)"):
         metric.fit_transform(P, y)

@@ -8,7 +8,7 @@ from frobmetric import FrobMetric, FrobMetricCV, frob_path, mine_triplets
 from frobmetric.core import FrobeniusSDP, Hinge
 from frobmetric.metric import path as module
 from frobmetric.metric.coordinates import unit_mean_square
-from frobmetric.neighbors.knn import knn_error
+from frobmetric.neighbors import knn_error
 from frobmetric.solvers import Interrupted, solve
 from frobmetric.solvers.active_set import previous_optimum_ball, settled
 
@@ -35,7 +35,7 @@ def test_errors_are_those_of_the_held_out_part():
     chosen = FrobMetricCV(Cs=[10.0], cv=folds, n_neighbors=2).fit(X, y)
     for error, (train, test) in zip(chosen.cv_errors_[0], folds.split(X), strict=True):
         Z = FrobMetric(C=10.0, n_neighbors=2).fit(X[train], y[train]).transform(X)
-        assert error == knn_error(Z[train], y[train], Z[test], y[test], k=2)
+        assert error == knn_error(Z[train], y[train], Z[test], y[test], n_neighbors=2)
 
 
 class TestPath:
@@ -46,8 +46,8 @@ class TestPath:
         for point in path.points:
             alone = FrobMetric(C=point.C, n_components="rank").fit(*IRIS)
             assert point.certificate.relative_gap <= 1e-3
-            assert point.certificate.dual <= alone.certificate_.primal
-            assert alone.certificate_.dual <= point.certificate.primal
+            assert point.certificate.dual <= alone.certificate_.primal * (1 + 1e-12)
+            assert alone.certificate_.dual <= point.certificate.primal * (1 + 1e-12)
             assert point.components.shape == (point.rank, 4)
             assert 0 < point.n_active <= 1350
 

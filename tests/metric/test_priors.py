@@ -151,7 +151,7 @@ def test_one_more_sample_changes_little(rng):
 
 def test_a_weight_of_two_is_the_triplet_twice(iris):
     X, y = iris
-    index = mine_triplets(X, y, 1).to_array()
+    index = mine_triplets(X, y, n_neighbors=1).to_array()
     weights = np.where(np.arange(len(index)) % 3, 1.0, 3.0)
     options = {"C": 5.0, "prior": "covariance", "tol": 1e-8}
     weighted = FrobMetric(**options).fit(X, triplets=index, triplet_weight=weights)

@@ -599,8 +599,8 @@ def test_fits_that_are_refused_leave_the_metric_alone():
     ("tuples", "options", "words"),
     [
         ([[0, 1, 1]], {}, r"tuples\[0\] = \(0, 1, 1\) compares a distance with itself"),
-        ([[0, 1, 2], [3, 3, 4]], {}, r"tuples\[1\] = \(3, 3, 4\) compares an object with itself"),
-        ([[0, 1, 2], [3, 4, 3]], {}, r"tuples\[1\] = \(3, 4, 3\) compares an object with itself"),
+        ([[0, 1, 2], [3, 3, 4]], {}, r"tuples\[1\] = \(3, 3, 4\) compares a point with itself"),
+        ([[0, 1, 2], [3, 4, 3]], {}, r"tuples\[1\] = \(3, 4, 3\) compares a point with itself"),
         ([[0, 1, 20]], {}, r"tuples\[0\] compares two distances that are equal by construction"),
         ([[0, 1, 2]], {"y": [2]}, r"y\[0\] = 2; expected \+1"),
         ([[0, 1, 2]], {"y": [0]}, r"y\[0\] = 0; expected \+1"),
@@ -610,7 +610,7 @@ def test_fits_that_are_refused_leave_the_metric_alone():
         ([[0, 1, 2]], {"sample_weight": [-1.0]}, r"sample_weight\[0\] = -1.0 must be non-negative"),
         ([[0, 1, 2]], {"sample_weight": [np.nan]}, r"sample_weight\[0\] = nan must be"),
         ([[0, 1, 2]], {"sample_weight": [np.inf]}, r"sample_weight\[0\] = inf must be"),
-        ([[0, 1, 2]], {"sample_weight": [0.0]}, "sample_weight is zero for every comparison"),
+        ([[0, 1, 2]], {"sample_weight": [0.0]}, "sample_weight is zero for all comparisons"),
         ([[0, 1, 2]], {"sample_weight": [1, 2]}, r"sample_weight has shape \(2,\); there are 1"),
     ],
     ids=str,
@@ -633,11 +633,11 @@ def test_quadruplets_of_equal_distances_are_refused(index):
 def test_weights_of_words_and_answers_of_booleans():
     X, T = make(3)
     metric = TripletFrobMetric(preprocessor=X, C=30.0)
-    with pytest.raises(TypeError, match="sample_weight has dtype <U1; expected one number for"):
+    with pytest.raises(TypeError, match="sample_weight has dtype <U1; expected a number for"):
         metric.fit(T, sample_weight=["2"] * 60)
-    with pytest.raises(TypeError, match="sample_weight has dtype object; expected one number"):
+    with pytest.raises(TypeError, match="sample_weight has dtype object; expected a number"):
         metric.fit(T).score(T, sample_weight=[None] * 60)
-    words = r"is smaller\) or -1; of booleans, np.where\(y, 1, -1\) makes them"
+    words = r"is smaller\) or -1; convert booleans, or 0 and 1, by np.where\(y, 1, -1\)"
     with pytest.raises(ValueError, match=words):
         metric.fit(T, np.ones(60, dtype=bool))
 
@@ -670,7 +670,7 @@ def test_the_size_of_tuples_is_checked_by_every_method():
     for call in (metric.fit, metric.partial_fit, metric.predict, metric.score, metric.certify):
         with pytest.raises(ValueError, match=r"expected triplets \(anchor, near, far\), of 3"):
             call(T[:, :2])
-    with pytest.raises(ValueError, match=r"expected pairs \(first, second\), of 2"):
+    with pytest.raises(ValueError, match=r"expected pairs \(a, b\), of 2"):
         metric.pair_distance(T)
     with pytest.raises(ValueError, match="keep_dual=True"):
         TripletFrobMetric(preprocessor=X).fit(T).certify(T)

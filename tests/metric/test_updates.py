@@ -55,7 +55,7 @@ class TestLabelsAndTriplets:
         """The weights of all rows sum to one; given rows have theirs, mined ones weigh 1."""
         samples, labels = rng.normal(size=(12, 3)), np.arange(12) % 2
         given, weight = np.array([[0, 2, 5], [3, 8, 1], [7, 6, 4]]), np.array([4.0, 1.0, 0.5])
-        mined = mine_triplets(samples, labels, 2).to_array()
+        mined = mine_triplets(samples, labels, n_neighbors=2).to_array()
         best, M = cvxpy_optimum(
             samples, np.vstack([mined, given]), 3.0, np.r_[np.ones(len(mined)), weight], pull=pull
         )
@@ -98,8 +98,8 @@ class TestLabelsAndTriplets:
         assert ratio(1e3) > 2
 
     def test_neighbour_lists_beside_labels(self):
-        lists = FrobMetric(**TIGHT).fit(X, Y, triplets=mine_triplets(X, Y, 1))
-        rows = FrobMetric(**TIGHT).fit(X, Y, triplets=mine_triplets(X, Y, 1).to_array())
+        lists = FrobMetric(**TIGHT).fit(X, Y, triplets=mine_triplets(X, Y, n_neighbors=1))
+        rows = FrobMetric(**TIGHT).fit(X, Y, triplets=mine_triplets(X, Y, n_neighbors=1).to_array())
         assert lists.certificate_.primal == pytest.approx(rows.certificate_.primal, rel=1e-6)
 
     @pytest.mark.parametrize(

@@ -8,14 +8,13 @@ from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.decomposition import PCA
 from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import accuracy_score, roc_auc_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from frobmetric import FrobMetric
-from frobmetric.neighbors import marginalized as verification
-from frobmetric.neighbors.marginalized import MarginalizedKNN
-from frobmetric.neighbors.thresholds import best_threshold
+from frobmetric.neighbors import MarginalizedKNN, best_threshold, marginalized
 
 
 def by_hand(X, y, pairs, k, exclude=(), L=None):
@@ -44,13 +43,13 @@ def people(rng):
     strangers[::2, 1] = strangers[::2, 0]
     pairs = centers[strangers] + rng.normal(size=(50, 2, 3))
     names = np.array([f"person {i}" for i in who])
-    return X, names, pairs, strangers[:, 0] == strangers[:, 1]
+    return X, names, pairs, np.where(strangers[:, 0] == strangers[:, 1], 1, -1)
 
 
 @pytest.mark.parametrize("k", [1, 5, 119])
 def test_the_sum_of_the_definition(people, k):
     X, names, pairs, _ = people
-    score = MarginalizedKNN(n_neighbors=k).fit(X, names).score_pairs(pairs)
+    score = MarginalizedKNN(n_neighbors=k).fit(X, names).pair_score(pairs)
     np.testing.assert_array_equal(score, by_hand(X, names, pairs, k))
 
 
@@ -59,33 +58,34 @@ def test_by_hand_on_a_line():
     X = np.array([[0.0], [1.0], [2.0], [7.0], [8.0], [9.0]])
     model = MarginalizedKNN(n_neighbors=3).fit(X, list("aabbcc"))
     pairs = [[[0.4], [0.4]], [[0.4], [8.6]], [[0.4], [4.4]], [[4.4], [8.6]]]
-    np.testing.assert_allclose(model.score_pairs(pairs), np.array([5, 1, 4, 2]) / 9, rtol=1e-15)
+    np.testing.assert_allclose(model.pair_score(pairs), np.array([5, 1, 4, 2]) / 9, rtol=1e-15)
 
 
 def test_on_any_map(people):
     X, names, pairs, _ = people
     metric = FrobMetric().fit(X, names)
-    score = MarginalizedKNN(metric, 7).fit(X, names).score_pairs(pairs)
+    score = MarginalizedKNN(FrozenEstimator(metric), n_neighbors=7).fit(X, names).pair_score(pairs)
     expected = by_hand(X, names, pairs, 7, L=metric.components_.T)
     np.testing.assert_allclose(score, expected, atol=1e-12)
     pipeline = make_pipeline(StandardScaler(), PCA(2)).fit(X)
-    score = MarginalizedKNN(pipeline, 7).fit(X, names).score_pairs(pairs)
+    model = MarginalizedKNN(FrozenEstimator(pipeline), n_neighbors=7).fit(X, names)
     L = pipeline[1].components_.T / pipeline[0].scale_[:, None]
-    np.testing.assert_allclose(score, by_hand(X, names, pairs, 7, L=L), atol=1e-12)
+    expected = by_hand(X, names, pairs, 7, L=L)
+    np.testing.assert_allclose(model.pair_score(pairs), expected, atol=1e-12)
 
 
 def test_exclusion_is_as_if_they_were_not_there(people):
     X, names, pairs, _ = people
     out = ["person 2", "person 5"]
     model = MarginalizedKNN(n_neighbors=6).fit(X, names)
-    score = model.score_pairs(pairs, exclude=out)
+    score = model.pair_score(pairs, exclude=out)
     np.testing.assert_array_equal(score, by_hand(X, names, pairs, 6, exclude=out))
-    assert (score != model.score_pairs(pairs)).any()
+    assert (score != model.pair_score(pairs)).any()
     left = ~np.isin(names, out)
     without = MarginalizedKNN(n_neighbors=6).fit(X[left], names[left])
-    np.testing.assert_array_equal(score, without.score_pairs(pairs))
-    np.testing.assert_array_equal(score, model.score_pairs(pairs, exclude=set(out)))
-    np.testing.assert_array_equal(model.score_pairs(pairs, []), model.score_pairs(pairs))
+    np.testing.assert_array_equal(score, without.pair_score(pairs))
+    np.testing.assert_array_equal(score, model.pair_score(pairs, exclude=set(out)))
+    np.testing.assert_array_equal(model.pair_score(pairs, exclude=[]), model.pair_score(pairs))
 
 
 def test_a_point_is_not_its_own_neighbour(people):
@@ -94,13 +94,13 @@ def test_a_point_is_not_its_own_neighbour(people):
     names = np.concatenate([names, names[:4]])
     pairs = np.stack([X[:40], X[1:41]], axis=1)
     model = MarginalizedKNN(n_neighbors=5).fit(X, names)
-    np.testing.assert_array_equal(model.score_pairs(pairs), by_hand(X, names, pairs, 5))
+    np.testing.assert_array_equal(model.pair_score(pairs), by_hand(X, names, pairs, 5))
 
 
 def test_zero_has_no_sign():
     X = np.array([[0.0], [1.0], [5.0]])
     model = MarginalizedKNN(n_neighbors=1).fit(X, [0, 1, 2])
-    assert model.score_pairs([[[-0.0], [1.2]]]).tolist() == [1.0]  # both have 1 as neighbour
+    assert model.pair_score([[[-0.0], [1.2]]]).tolist() == [1.0]  # both have 1 as neighbour
 
 
 def test_single_precision_is_the_same_point(people):
@@ -109,8 +109,8 @@ def test_single_precision_is_the_same_point(people):
     model = MarginalizedKNN(n_neighbors=3).fit(X, names)
     pairs = np.stack([X[:20], X[20:40]], axis=1)
     expected = by_hand(X.astype(float), names, pairs.astype(float), 3)
-    np.testing.assert_array_equal(model.score_pairs(pairs), expected)
-    np.testing.assert_array_equal(model.score_pairs(pairs.astype(np.float64)), expected)
+    np.testing.assert_array_equal(model.pair_score(pairs), expected)
+    np.testing.assert_array_equal(model.pair_score(pairs.astype(np.float64)), expected)
 
 
 def test_a_point_is_recognised_although_the_reference_was_rounded(people):
@@ -119,8 +119,8 @@ def test_a_point_is_recognised_although_the_reference_was_rounded(people):
     model = MarginalizedKNN(n_neighbors=5).fit(X.astype(np.float32), names)
     rounded = pairs.astype(np.float32)
     expected = by_hand(X.astype(np.float32).astype(float), names, rounded.astype(float), 5)
-    np.testing.assert_array_equal(model.score_pairs(pairs), expected)
-    np.testing.assert_array_equal(model.score_pairs(rounded), expected)
+    np.testing.assert_array_equal(model.pair_score(pairs), expected)
+    np.testing.assert_array_equal(model.pair_score(rounded), expected)
 
 
 COLUMNS = ["a", "b", "c"]
@@ -132,27 +132,29 @@ FRAMES = {
 
 @pytest.mark.parametrize("library", sorted(FRAMES))
 def test_a_metric_of_a_frame_does_not_warn(people, library):
-    X, names, pairs, same = people
+    X, names, pairs, y = people
     frame = FRAMES[library](X)
-    model = MarginalizedKNN(FrobMetric().fit(frame, names), 7).fit(frame, names)
-    plain = MarginalizedKNN(FrobMetric().fit(X, names), 7).fit(X, names)
+    model = MarginalizedKNN(FrobMetric(), n_neighbors=7).fit(frame, names)
+    plain = MarginalizedKNN(FrobMetric(), n_neighbors=7).fit(X, names)
     assert model.feature_names_in_.tolist() == COLUMNS
-    np.testing.assert_array_equal(model.score_pairs(pairs), plain.score_pairs(pairs))
-    model.calibrate(pairs, same, (3, 5))
-    assert model.n_neighbors_ == plain.calibrate(pairs, same, (3, 5)).n_neighbors_
-    of_array = MarginalizedKNN(plain.metric, 7).fit(frame, names)
-    score = of_array.score_pairs(pairs)
-    np.testing.assert_array_equal(score, of_array.fit(X, names).score_pairs(pairs))
+    np.testing.assert_array_equal(model.pair_score(pairs), plain.pair_score(pairs))
+    model.calibrate_threshold(pairs, y, n_neighbors=(3, 5))
+    plain.calibrate_threshold(pairs, y, n_neighbors=(3, 5))
+    assert model.n_neighbors_ == plain.n_neighbors_
+    of_array = MarginalizedKNN(FrozenEstimator(plain.metric_), n_neighbors=7).fit(frame, names)
+    score = of_array.pair_score(pairs)
+    np.testing.assert_array_equal(score, of_array.fit(X, names).pair_score(pairs))
 
 
 def test_a_metric_may_choose_columns_by_name(people):
     X, names, pairs, _ = people
     frame = FRAMES["pandas"](X)
     metric = make_column_transformer((StandardScaler(), ["c", "a"])).fit(frame)
-    score = MarginalizedKNN(metric, 4).fit(frame, names).score_pairs(pairs)
+    model = MarginalizedKNN(FrozenEstimator(metric), n_neighbors=4).fit(frame, names)
     L = np.zeros((3, 2))
     L[[2, 0], [0, 1]] = 1 / X.std(axis=0)[[2, 0]]
-    np.testing.assert_allclose(score, by_hand(X, names, pairs, 4, L=L), atol=1e-12)
+    expected = by_hand(X, names, pairs, 4, L=L)
+    np.testing.assert_allclose(model.pair_score(pairs), expected, atol=1e-12)
 
 
 def test_columns_in_another_order_are_said(people):
@@ -160,25 +162,25 @@ def test_columns_in_another_order_are_said(people):
     frame = FRAMES["pandas"](X)
     metric = FrobMetric().fit(frame, names)
     with pytest.raises(ValueError, match="same order"):
-        MarginalizedKNN(metric, 7).fit(frame[["b", "a", "c"]], names)
+        MarginalizedKNN(FrozenEstimator(metric), n_neighbors=7).fit(frame[["b", "a", "c"]], names)
 
 
 def test_a_frame_without_names_is_an_array(people):
     X, names, pairs, _ = people
     frame = pd.DataFrame(X)
-    model = MarginalizedKNN(FrobMetric().fit(frame, names), 7).fit(frame, names)
-    plain = MarginalizedKNN(FrobMetric().fit(X, names), 7).fit(X, names)
-    np.testing.assert_array_equal(model.score_pairs(pairs), plain.score_pairs(pairs))
+    model = MarginalizedKNN(FrobMetric(), n_neighbors=7).fit(frame, names)
+    plain = MarginalizedKNN(FrobMetric(), n_neighbors=7).fit(X, names)
+    np.testing.assert_array_equal(model.pair_score(pairs), plain.pair_score(pairs))
 
 
 def test_symmetry_and_repetition(people):
     X, names, pairs, _ = people
     model = MarginalizedKNN(n_neighbors=9).fit(X, names)
-    score = model.score_pairs(pairs)
-    np.testing.assert_array_equal(model.score_pairs(pairs[:, ::-1]), score)
+    score = model.pair_score(pairs)
+    np.testing.assert_array_equal(model.pair_score(pairs[:, ::-1]), score)
     rows = np.concatenate([np.arange(50), [3, 3, 0]])
-    np.testing.assert_array_equal(model.score_pairs(pairs[rows]), score[rows])
-    np.testing.assert_array_equal(model.score_pairs(pairs[7:8]), score[7:8])
+    np.testing.assert_array_equal(model.pair_score(pairs[rows]), score[rows])
+    np.testing.assert_array_equal(model.pair_score(pairs[7:8]), score[7:8])
 
 
 def test_identities_may_be_numbers(people):
@@ -186,9 +188,10 @@ def test_identities_may_be_numbers(people):
     codes = np.unique(names, return_inverse=True)[1] * 10 - 30
     by_code = MarginalizedKNN(n_neighbors=4).fit(X, codes)
     by_name = MarginalizedKNN(n_neighbors=4).fit(X, names.astype(object))
-    np.testing.assert_array_equal(by_code.score_pairs(pairs), by_name.score_pairs(pairs))
+    np.testing.assert_array_equal(by_code.pair_score(pairs), by_name.pair_score(pairs))
     np.testing.assert_array_equal(
-        by_code.score_pairs(pairs, [-30, 0]), by_name.score_pairs(pairs, ["person 0", "person 3"])
+        by_code.pair_score(pairs, exclude=[-30, 0]),
+        by_name.pair_score(pairs, exclude=["person 0", "person 3"]),
     )
 
 
@@ -196,15 +199,16 @@ def test_identities_may_be_numbers(people):
     ("strategy", "options"), [("accuracy", {}), ("max_tpr", {"min_rate": 0.9}), ("f_beta", {})]
 )
 def test_k_and_threshold_of_the_development_pairs(people, strategy, options):
-    X, names, pairs, same = people
+    X, names, pairs, y = people
     tried = (30, 2, 5, 90)
     model = MarginalizedKNN(n_neighbors=4).fit(X, names)
-    model.calibrate(pairs, same, tried, strategy, exclude=["person 1"], **options)
+    goal = {"strategy": strategy, **options}
+    model.calibrate_threshold(pairs, y, n_neighbors=tried, exclude=["person 1"], **goal)
     quality = {}
     for k in sorted(tried):
         score = by_hand(X, names, pairs, k, exclude=["person 1"])
-        threshold = best_threshold(score, same, strategy, **options)
-        said = score >= threshold
+        threshold, _ = best_threshold(score, y, **goal)
+        same, said = y > 0, score >= threshold
         tpr, precision = said[same].mean(), same[said].mean()
         quality[k] = (
             threshold,
@@ -218,33 +222,34 @@ def test_k_and_threshold_of_the_development_pairs(people, strategy, options):
     assert model.n_neighbors_ == min(k for k in quality if quality[k][1] == best)
     assert model.threshold_ == quality[model.n_neighbors_][0]
     chosen = by_hand(X, names, pairs, model.n_neighbors_, exclude=["person 1"])
-    np.testing.assert_array_equal(model.score_pairs(pairs, ["person 1"]), chosen)
+    np.testing.assert_array_equal(model.pair_score(pairs, exclude=["person 1"]), chosen)
 
 
 @pytest.mark.parametrize(("n", "tried"), [(120, (10, 20, 50, 100)), (20, (10, 20)), (9, (9,))])
 def test_by_default_the_possible_k_are_tried(people, n, tried):
-    X, names, pairs, same = people
-    model = MarginalizedKNN().fit(X[:n], names[:n]).calibrate(pairs, same)
-    other = MarginalizedKNN().fit(X[:n], names[:n]).calibrate(pairs, same, tried)
+    X, names, pairs, y = people
+    model = MarginalizedKNN().fit(X[:n], names[:n]).calibrate_threshold(pairs, y)
+    other = MarginalizedKNN().fit(X[:n], names[:n])
+    other.calibrate_threshold(pairs, y, n_neighbors=tried)
     assert (model.n_neighbors_, model.threshold_) == (other.n_neighbors_, other.threshold_)
-    assert model._search(model._query(pairs.reshape(-1, 3), None), tried[-1]).shape[1] == tried[-1]
     with pytest.raises(ValueError, match=f"n_neighbors=200, but only {n} of {n}"):
-        model.calibrate(pairs, same, (10, 20, 50, 100, 200))
+        model.calibrate_threshold(pairs, y, n_neighbors=(10, 20, 50, 100, 200))
 
 
 def test_by_default_the_point_itself_and_the_excluded_are_not_counted(people):
-    X, names, _, same = people
+    X, names, _, y = people
     X, names = X[:21], names[:21]
     pairs = X[np.random.default_rng(0).integers(21, size=(50, 2))]
     model = MarginalizedKNN().fit(X, names)
-    query = model._query(pairs.reshape(-1, 3), None)
-    assert query.possible((10, 20, 50)) == [10, 20]
+    twin = MarginalizedKNN().fit(X, names).calibrate_threshold(pairs, y, n_neighbors=(10, 20))
+    assert model.calibrate_threshold(pairs, y).n_neighbors_ == twin.n_neighbors_
+    assert model.threshold_ == twin.threshold_
+    with pytest.raises(ValueError, match="n_neighbors=21, but only 20 of 21"):
+        model.calibrate_threshold(pairs, y, n_neighbors=21)
     gone = [names[0]]
-    query = model._query(pairs.reshape(-1, 3), gone)
-    assert query.possible((10, 20, 50)) == [10]
-    assert model.calibrate(pairs, same, exclude=gone).n_neighbors_ == 10
+    assert model.calibrate_threshold(pairs, y, exclude=gone).n_neighbors_ == 10
     with pytest.raises(ValueError, match="n_neighbors=1, but only 0 of 21"):
-        model.calibrate(pairs, same, exclude=np.unique(names))
+        model.calibrate_threshold(pairs, y, exclude=np.unique(names))
 
 
 def never(*args, **options):
@@ -258,64 +263,75 @@ def never(*args, **options):
         ({"strategy": "max_tpr"}, "strategy='max_tpr' needs min_rate"),
         ({"min_rate": 0.9}, "min_rate is 0.9 with strategy='accuracy'"),
         ({"strategy": "f_beta", "beta": -1}, "beta is -1; expected"),
-        ({"same": np.ones(50)}, "all 50 pairs are matched"),
-        ({"same": [True]}, r"same has shape \(1,\); there are 50 pairs"),
+        ({"y": np.ones(50)}, r"all 50 pairs are similar \(\+1\)"),
+        ({"y": [1]}, r"y has shape \(1,\); there are 50 pairs"),
     ],
 )
 def test_bad_goals_are_said_before_the_search(people, monkeypatch, changes, words):
-    X, names, pairs, same = people
+    X, names, pairs, y = people
     model = MarginalizedKNN().fit(X, names)
-    monkeypatch.setattr(verification, "NearestNeighbors", never)
+    monkeypatch.setattr(marginalized, "nearest", never)
     with pytest.raises(ValueError, match=words):
-        model.calibrate(pairs, **{"same": same, "n_neighbors": 5, **changes})
+        model.calibrate_threshold(pairs, **{"y": y, "n_neighbors": 5, **changes})
 
 
-def test_predictions_and_curve(people):
-    X, names, pairs, same = people
-    model = MarginalizedKNN().fit(X, names).calibrate(pairs[:30], same[:30], (5, 20))
-    score, said = model.score_pairs(pairs), model.predict(pairs)
+def test_predictions_and_score(people):
+    X, names, pairs, y = people
+    model = MarginalizedKNN().fit(X, names)
+    model.calibrate_threshold(pairs[:30], y[:30], n_neighbors=(5, 20))
+    score, said = model.pair_score(pairs), model.predict(pairs)
     assert set(said.tolist()) == {-1, 1}
     np.testing.assert_array_equal(said == 1, score >= model.threshold_)
     np.testing.assert_array_equal(model.decision_function(pairs), score - model.threshold_)
-    assert model.roc(pairs, same).area == pytest.approx(roc_auc_score(same, score))
-    assert model.roc(pairs, same).area > 0.7  # strangers, all of them
+    assert model.score(pairs, y) == pytest.approx(roc_auc_score(y, score))
+    assert model.score(pairs, y) > 0.7  # strangers, all of them
+    with pytest.raises(ValueError, match="all 50 pairs are similar"):
+        model.score(pairs, np.ones(50))
     model.set_threshold(score[4])
     assert model.predict(pairs)[4] == 1
 
 
 def test_a_new_fit_forgets_the_calibration(people):
-    X, names, pairs, same = people
-    model = MarginalizedKNN(n_neighbors=3).fit(X, names).calibrate(pairs, same, 10)
+    X, names, pairs, y = people
+    model = MarginalizedKNN(n_neighbors=3).fit(X, names)
+    model.calibrate_threshold(pairs, y, n_neighbors=10)
     assert model.n_neighbors_ == 10
     model.fit(X, names)
     assert model.n_neighbors_ == 3
-    with pytest.raises(NotFittedError, match=r"call calibrate\(pairs, same\).* or set_threshold"):
+    with pytest.raises(NotFittedError, match=r"calibrate_threshold\(pairs, y\).* or set_threshold"):
         model.predict(pairs)
 
 
-def test_a_clone_keeps_the_fitted_metric(people):
+def test_a_metric_is_cloned_and_fitted_unless_it_is_frozen(people):
     X, names, pairs, _ = people
-    metric = PCA(2).fit(X)
-    model = MarginalizedKNN(metric, n_neighbors=3, n_jobs=1)
-    twin = clone(model.fit(X, names))
-    assert twin.metric is metric
-    assert twin.get_params(deep=False) == model.get_params(deep=False)
+    pca = PCA(2)
+    model = MarginalizedKNN(pca, n_neighbors=3).fit(X, names)
+    assert not hasattr(pca, "components_")
+    np.testing.assert_array_equal(model.metric_.components_, PCA(2).fit(X).components_)
+    fitted = PCA(2).fit(X[:50])
+    frozen = MarginalizedKNN(FrozenEstimator(fitted), n_neighbors=3).fit(X, names)
+    np.testing.assert_array_equal(frozen.metric_.components_, fitted.components_)
+    twin = clone(frozen)
+    assert twin.metric.estimator is fitted
     with pytest.raises(NotFittedError):
-        twin.score_pairs(pairs)
-    np.testing.assert_array_equal(twin.fit(X, names).score_pairs(pairs), model.score_pairs(pairs))
+        twin.pair_score(pairs)
+    np.testing.assert_array_equal(twin.fit(X, names).pair_score(pairs), frozen.pair_score(pairs))
 
 
-def test_the_parameters_of_the_metric_are_its_own(people):
-    metric = PCA(2).fit(people[0])
-    twin = clone(MarginalizedKNN(metric))
-    assert twin.get_params() == {"metric": metric, "n_neighbors": 50, "n_jobs": None}
-    with pytest.raises(ValueError, match="metric__n_components cannot be set: a metric is used as"):
-        twin.set_params(n_neighbors=3, metric__n_components=1)
-    with pytest.raises(ValueError, match="metric__n_components cannot be set"):
-        make_pipeline(twin).set_params(marginalizedknn__metric__n_components=1)
-    assert metric.n_components == 2
-    assert twin.n_neighbors == 50
-    assert twin.set_params(n_neighbors=3, metric=None).get_params()["metric"] is None
+def test_the_parameters_of_the_metric_can_be_set(people):
+    X, names, _, _ = people
+    model = MarginalizedKNN(PCA(2)).set_params(metric__n_components=1, n_neighbors=3)
+    assert model.fit(X, names).metric_.components_.shape == (1, 3)
+    assert model.get_params()["metric__n_components"] == 1
+
+
+def test_pairs_may_be_indices_of_a_preprocessor(people):
+    X, names, pairs, y = people
+    plain = MarginalizedKNN(n_neighbors=5).fit(X, names)
+    index = np.arange(100).reshape(50, 2)
+    indexed = MarginalizedKNN(n_neighbors=5, preprocessor=pairs.reshape(-1, 3)).fit(X, names)
+    np.testing.assert_array_equal(indexed.pair_score(index), plain.pair_score(pairs))
+    assert indexed.calibrate_threshold(index, y).score(index, y) > 0.7
 
 
 @pytest.mark.parametrize(
@@ -323,12 +339,12 @@ def test_the_parameters_of_the_metric_are_its_own(people):
     [
         ({}, [0, 1, None, 1], r"y\[2\] is None; every row needs an identity"),
         ({}, [0, 1, np.nan, 1], r"y\[2\] is nan; every row needs an identity"),
-        ({}, [0, 1], r"y has shape \(2,\); X has 4 rows"),
+        ({}, [0, 1], r"y has shape \(2,\); there are 4 rows of X"),
         ({}, [3, 3, 3, 3], r"y has one identity \(3\)"),
         ({"n_neighbors": 0}, [0, 0, 1, 1], "'n_neighbors' parameter of MarginalizedKNN must be"),
-        ({"metric": "cosine"}, [0, 0, 1, 1], "'metric' parameter .* None or a fitted object with"),
+        ({"metric": "cosine"}, [0, 0, 1, 1], "'metric' parameter .* None or an estimator with a"),
         ({"metric": PCA}, [0, 0, 1, 1], "'metric' parameter"),
-        ({"metric": PCA()}, [0, 0, 1, 1], "not fitted"),
+        ({"metric": FrozenEstimator(PCA())}, [0, 0, 1, 1], "not fitted"),
     ],
 )
 def test_a_bad_reference_is_said(rng, parameters, y, words):
@@ -365,33 +381,33 @@ def test_a_bad_reference_is_said(rng, parameters, y, words):
 def test_bad_exclusions_are_said(people, k, exclude, words):
     X, names, pairs, _ = people
     with pytest.raises(ValueError, match=words):
-        MarginalizedKNN(n_neighbors=k).fit(X, names).score_pairs(pairs, exclude)
+        MarginalizedKNN(n_neighbors=k).fit(X, names).pair_score(pairs, exclude=exclude)
 
 
 def test_the_point_itself_counts_as_gone(people):
     X, names, _, _ = people
     model = MarginalizedKNN(n_neighbors=120).fit(X, names)
     with pytest.raises(ValueError, match="n_neighbors=120, but only 119 of 120"):
-        model.score_pairs([[X[0], X[1]]])
+        model.pair_score([[X[0], X[1]]])
 
 
 def test_bad_pairs_are_said(people):
-    X, names, pairs, same = people
+    X, names, pairs, y = people
     model = MarginalizedKNN(n_neighbors=3).fit(X, names)
-    with pytest.raises(ValueError, match=r"shape \(50, 2, 2\); expected \(n_pairs, 2, 3\)"):
-        model.score_pairs(pairs[:, :, :2])
-    with pytest.raises(ValueError, match=r"shape \(1, 2\).*not their row numbers"):
-        model.score_pairs([(0, 1)])
+    with pytest.raises(ValueError, match="points have 2 features; the metric was learned with 3"):
+        model.pair_score(pairs[:, :, :2])
+    with pytest.raises(ValueError, match="which are indices, and there is no preprocessor"):
+        model.pair_score([(0, 1)])
     with pytest.raises(ValueError, match="contains NaN"):
-        model.score_pairs(np.where(pairs > 3, np.nan, pairs))
-    with pytest.raises(ValueError, match="all 50 pairs are matched"):
-        model.calibrate(pairs, np.ones(50), 3)
+        model.pair_score(np.where(pairs > 3, np.nan, pairs))
+    with pytest.raises(ValueError, match="all 50 pairs are similar"):
+        model.calibrate_threshold(pairs, np.ones(50), n_neighbors=3)
     with pytest.raises(ValueError, match=r"n_neighbors is \(0, 5\); expected one or more integers"):
-        model.calibrate(pairs, same, (0, 5))
+        model.calibrate_threshold(pairs, y, n_neighbors=(0, 5))
     with pytest.raises(ValueError, match="n_neighbors=200, but only 120 of 120"):
-        model.calibrate(pairs, same, (10, 200))
+        model.calibrate_threshold(pairs, y, n_neighbors=(10, 200))
     for threshold in (np.nan, True, np.True_, "0.5", None):
         with pytest.raises(ValueError, match=f"threshold is .*{threshold}.*; expected a finite"):
             model.set_threshold(threshold)
     with pytest.raises(NotFittedError):
-        MarginalizedKNN().score_pairs(pairs)
+        MarginalizedKNN().pair_score(pairs)

@@ -1,12 +1,17 @@
-"""Thresholds against a search over all cuts, curves against scikit-learn."""
+"""Thresholds against a search over all cuts."""
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.metrics import accuracy_score, fbeta_score, roc_auc_score, roc_curve
+from sklearn.metrics import accuracy_score, fbeta_score
 
-from frobmetric.neighbors.thresholds import Roc, as_same, best_cut, best_threshold, mean_roc
+from frobmetric.neighbors import best_threshold
+
+
+def threshold_of(score, same, strategy="accuracy", **options):
+    """The threshold alone, for booleans."""
+    return best_threshold(score, np.where(same, 1, -1), strategy=strategy, **options)[0]
 
 
 def rates(score, same, threshold):
@@ -45,26 +50,11 @@ scored = st.lists(st.tuples(st.integers(-4, 4), st.booleans()), min_size=2, max_
 @given(rows=scored)
 def test_no_other_cut_is_better(strategy, rows):
     score, same = (np.array(column) for column in zip(*rows, strict=True))
-    threshold = best_threshold(score / 3, same, strategy, **options(strategy))
+    threshold = threshold_of(score / 3, same, strategy, **options(strategy))
     goals = [goal_by_hand(strategy, score / 3, same, t) for t in cuts_by_hand(score / 3)]
     assert np.isfinite(threshold)
     found = goal_by_hand(strategy, score / 3, same, threshold)
     assert found == pytest.approx(max(goals), abs=1e-12)
-
-
-@settings(max_examples=40, deadline=None)
-@given(rows=scored)
-def test_the_curve_is_that_of_scikit_learn(rows):
-    score, same = (np.array(column) for column in zip(*rows, strict=True))
-    roc = Roc.of(score, same)
-    fpr, tpr, _ = roc_curve(same, score, drop_intermediate=False)
-    np.testing.assert_allclose(roc.fpr, fpr, atol=1e-15)
-    np.testing.assert_allclose(roc.tpr, tpr, atol=1e-15)
-    assert roc.area == pytest.approx(roc_auc_score(same, score), abs=1e-12)
-    assert (np.diff(roc.thresholds) < 0).all()
-    for i, threshold in enumerate(roc.thresholds):
-        tpr_here, tnr_here = rates(score, same, threshold)
-        assert (tpr_here, 1 - tnr_here) == pytest.approx((roc.tpr[i], roc.fpr[i]))
 
 
 weighted = st.lists(
@@ -78,21 +68,22 @@ weighted = st.lists(
 def test_weights_are_repetitions_and_zero_is_absence(strategy, rows):
     score, same, weight = (np.array(column) for column in zip(*rows, strict=True))
     score, goal = score / 3, options(strategy)
-    found = best_threshold(score, same, strategy, weight=weight, **goal)
-    often = best_threshold(np.repeat(score, weight), np.repeat(same, weight), strategy, **goal)
+    found = threshold_of(score, same, strategy, sample_weight=weight, **goal)
+    often = threshold_of(np.repeat(score, weight), np.repeat(same, weight), strategy, **goal)
     assert found == often
     real = weight > 0
-    left = best_cut(score[real], same[real], strategy, weight=weight[real], **goal)
-    assert best_cut(score, same, strategy, weight=weight, **goal) == left
+    y, goal = np.where(same, 1, -1), {"strategy": strategy, **goal}
+    left = best_threshold(score[real], y[real], sample_weight=weight[real], **goal)
+    assert best_threshold(score, y, sample_weight=weight, **goal) == left
     for unit in (2.0**-40, 0.25):
-        assert best_threshold(score, same, strategy, weight=weight * unit, **goal) == found
+        assert threshold_of(score, same, sample_weight=weight * unit, **goal) == found
 
 
 @settings(max_examples=60, deadline=None)
 @given(rows=weighted)
 def test_no_other_cut_is_more_accurate_by_weight(rows):
     score, same, weight = (np.array(column) for column in zip(*rows, strict=True))
-    found = best_threshold(score, same, weight=weight / 7)
+    found = threshold_of(score, same, sample_weight=weight / 7)
     right = [
         accuracy_score(same, score >= t, sample_weight=weight)
         for t in [found, *cuts_by_hand(score)]
@@ -103,30 +94,29 @@ def test_no_other_cut_is_more_accurate_by_weight(rows):
 @pytest.mark.parametrize(
     ("weight", "error", "words"),
     [
-        ([1, 0], ValueError, "all 1 pairs are mismatched; a threshold needs"),
-        ([0, 2], ValueError, "all 1 pairs are matched; a threshold needs"),
-        ([0, 0], ValueError, "weight is zero for every comparison"),
-        ([1, -1], ValueError, r"weight\[1\] = -1.0 must be non-negative and finite"),
-        ([1, np.nan], ValueError, r"weight\[1\] = nan must be"),
-        ([1], ValueError, r"weight has shape \(1,\)"),
-        (["1", "2"], TypeError, "weight has dtype <U1; expected one number for each"),
+        ([1, 0], ValueError, r"all 1 pairs are dissimilar \(-1\); give at least one pair"),
+        ([0, 2], ValueError, r"all 1 pairs are similar \(\+1\); give at least one pair"),
+        ([0, 0], ValueError, "sample_weight is zero for all pairs"),
+        ([1, -1], ValueError, r"sample_weight\[1\] = -1.0 must be non-negative and finite"),
+        ([1], ValueError, r"sample_weight has shape \(1,\)"),
+        (["1", "2"], TypeError, "sample_weight has dtype <U1; expected a number for each"),
     ],
 )
 def test_bad_weights_are_said(weight, error, words):
     with pytest.raises(error, match=words):
-        best_threshold([1.0, 2.0], [0, 1], weight=weight)
+        best_threshold([1.0, 2.0], [-1, 1], sample_weight=weight)
 
 
 def test_the_threshold_is_midway():
-    assert best_threshold([1.0, 2.0, 4.0, 9.0], [0, 0, 1, 1]) == 3.0
-    assert best_threshold([1.0, 2.0, 4.0, 9.0], [-1, -1, 1, 1]) == 3.0
+    assert threshold_of([1.0, 2.0, 4.0, 9.0], [0, 0, 1, 1]) == 3.0
+    assert best_threshold([1.0, 2.0, 4.0, 9.0], [-1, -1, 1, 1])[0] == 3.0
 
 
 def test_all_and_none_have_finite_thresholds_outside():
     score, same = np.array([1.0, 2.0, 3.0]), np.array([True, False, False])
-    assert (score < best_threshold(score, same)).all()
-    assert (score >= best_threshold(score, same, "max_tpr", min_rate=0)).all()
-    assert (score < best_threshold(score, same, "max_tnr", min_rate=0)).all()
+    assert (score < threshold_of(score, same)).all()
+    assert (score >= threshold_of(score, same, "max_tpr", min_rate=0)).all()
+    assert (score < threshold_of(score, same, "max_tnr", min_rate=0)).all()
 
 
 def test_of_equal_optima_the_middle_one():
@@ -134,22 +124,22 @@ def test_of_equal_optima_the_middle_one():
     right = {t: accuracy_score(same, score >= t) for t in (-0.5, 0.5, 1.5, 2.5, 3.5, 4.5)}
     best = sorted(t for t in right if right[t] == max(right.values()))
     assert len(best) == 3
-    assert best_threshold(score, same) == best[1]
+    assert threshold_of(score, same) == best[1]
     # of two, the higher
-    assert best_threshold([0.0, 1.0, 2.0, 3.0], [0, 1, 0, 1]) == 2.5
+    assert threshold_of([0.0, 1.0, 2.0, 3.0], [0, 1, 0, 1]) == 2.5
 
 
 def test_the_bounded_rate_decides_among_equals():
-    # matched pairs at 2 and 3, mismatched at 0 and 1: any cut below 2 finds all matched pairs
+    # similar pairs at 2 and 3, dissimilar at 0 and 1: any cut below 2 finds all similar pairs
     score, same = np.arange(4.0), np.array([False, False, True, True])
-    assert best_threshold(score, same, "max_tpr", min_rate=0.0) == 1.5
-    assert best_threshold(score, same, "max_tnr", min_rate=0.0) == 1.5
+    assert threshold_of(score, same, "max_tpr", min_rate=0.0) == 1.5
+    assert threshold_of(score, same, "max_tnr", min_rate=0.0) == 1.5
 
 
 def test_a_rate_just_met_is_met():
     score, same = np.arange(20.0), np.repeat([False, True], 10)
     same[9], same[10] = True, False
-    tpr, tnr = rates(score, same, best_threshold(score, same, "max_tpr", min_rate=0.9))
+    tpr, tnr = rates(score, same, threshold_of(score, same, "max_tpr", min_rate=0.9))
     assert (tpr, tnr) == (1.0, 0.9)
 
 
@@ -158,7 +148,7 @@ def test_neighbouring_numbers_are_told_apart(dtype):
     for low in (1.0, -1.0, 0.0, 3e30):
         low = dtype(low)
         score = np.array([low, np.nextafter(low, dtype(np.inf))], dtype=dtype)
-        threshold = best_threshold(score, [False, True])
+        threshold = threshold_of(score, [False, True])
         np.testing.assert_array_equal(score >= threshold, [False, True])
 
 
@@ -166,70 +156,46 @@ def test_the_order_of_the_pairs_does_not_matter(rng):
     score, same = rng.integers(10, size=60) / 7, rng.random(60) < 0.5
     order = rng.permutation(60)
     for strategy in ("accuracy", "f_beta", "max_tpr", "max_tnr"):
-        first = best_threshold(score, same, strategy, **options(strategy))
-        again = best_threshold(score[order], same[order], strategy, **options(strategy))
+        first = threshold_of(score, same, strategy, **options(strategy))
+        again = threshold_of(score[order], same[order], strategy, **options(strategy))
         assert again == first
 
 
 @pytest.mark.parametrize("strategy", ["accuracy", "f_beta", "max_tpr", "max_tnr"])
-def test_worth_orders_scores_of_the_same_pairs(strategy, rng):
+def test_values_order_scores_of_the_same_pairs(strategy, rng):
     same = rng.random(50) < 0.4
     found = []
     for noise in (0.1, 0.5, 1.0, 2.0, 9.0):
         score = same + noise * rng.normal(size=50)
-        threshold, worth = best_cut(score, same, strategy, **options(strategy))
-        assert threshold == best_threshold(score, same, strategy, **options(strategy))
-        found.append((worth, goal_by_hand(strategy, score, same, threshold)))
+        y, goal = np.where(same, 1, -1), {"strategy": strategy, **options(strategy)}
+        threshold, value = best_threshold(score, y, **goal)
+        found.append((value, goal_by_hand(strategy, score, same, threshold)))
     assert [goal for _, goal in sorted(found)] == sorted(goal for _, goal in found)
 
 
-def test_equal_error_rate():
-    assert Roc.of([0, 1, 2, 3], [0, 0, 1, 1]).equal_error_rate == 0.0
-    assert Roc.of([0, 1, 2, 3], [1, 1, 0, 0]).equal_error_rate == 1.0
-    assert Roc.of([5, 5, 5], [0, 1, 1]).equal_error_rate == pytest.approx(0.5)
-    roc = Roc.of([0, 1, 2, 3], [0, 1, 0, 1])  # (0, 1/2) and (1/2, 1/2): meets fnr = 1/2
-    assert roc.equal_error_rate == pytest.approx(0.5)
-
-
-def test_at_takes_the_upper_end_of_vertical_pieces():
-    roc = Roc.of([4, 3, 2, 1], [1, 0, 1, 0])
-    np.testing.assert_allclose(roc.at([0.0, 0.25, 0.5, 0.75, 1.0]), [0.5, 0.5, 1.0, 1.0, 1.0])
-    diagonal = Roc.of([1, 1], [0, 1])
-    np.testing.assert_allclose(diagonal.at([0.0, 0.3, 1.0]), [0.0, 0.3, 1.0])
-
-
-def test_mean_over_folds(rng):
-    grid = np.linspace(0, 1, 11)
-    rocs = [Roc.of(rng.normal(size=40), np.arange(40) % 2) for _ in range(3)]
-    expected = sum(roc.at(grid) for roc in rocs) / 3
-    np.testing.assert_allclose(mean_roc(rocs, grid), expected)
-    np.testing.assert_allclose(mean_roc(rocs[:1], rocs[0].fpr), rocs[0].at(rocs[0].fpr))
-    with pytest.raises(ValueError, match="rocs is empty"):
-        mean_roc([], grid)
-    with pytest.raises(ValueError, match=r"numbers in \[0, 1\]"):
-        mean_roc(rocs, [0.5, 1.5])
-
-
 @pytest.mark.parametrize(
-    ("score", "same", "words"),
+    ("score", "y", "words"),
     [
-        ([1.0, 2.0], [1, 1], "all 2 pairs are matched; a threshold needs"),
-        ([1.0, 2.0], [0, 0], "all 2 pairs are mismatched; a threshold needs"),
-        ([1.0, np.nan], [0, 1], r"score\[1\] = nan must be finite"),
-        ([np.inf, 0.0], [0, 1], r"score\[0\] = inf must be finite"),
-        ([[1.0, 2.0]], [0, 1], r"score has shape \(1, 2\)"),
-        (["a", "b"], [0, 1], "expected one number a pair"),
-        ([1.0, 2.0, 3.0], [0, 1], r"same has shape \(2,\); there are 3 pairs"),
-        ([1.0, 2.0], [0, 2], r"same\[1\] = .*2.*; expected booleans, 0 and 1, or -1 and \+1"),
-        ([1.0, 2.0, 3.0], [0, 1, -1], "same has both 0 and -1"),
-        ([1.0, 2.0], ["yes", "no"], r"same\[0\] = "),
+        ([1.0, 2.0], [1, 1], r"all 2 pairs are similar \(\+1\); give at least one pair of either"),
+        ([1.0, 2.0], [-1, -1], r"all 2 pairs are dissimilar \(-1\); give"),
+        ([1.0, np.nan], [-1, 1], r"score\[1\] = nan must be finite"),
+        ([np.inf, 0.0], [-1, 1], r"score\[0\] = inf must be finite"),
+        ([[1.0, 2.0]], [-1, 1], r"score has shape \(1, 2\)"),
+        (["a", "b"], [-1, 1], "expected one number a pair"),
+        ([1.0, 2.0, 3.0], [-1, 1], r"y has shape \(2,\); there are 3 pairs"),
+        ([1.0, 2.0], [-1, 2], r"y\[1\] = 2; expected \+1 \(similar\) or -1"),
+        (
+            [1.0, 2.0],
+            [0, 1],
+            r"y\[0\] = 0; .* convert booleans, or 0 and 1, by np.where\(y, 1, -1\)",
+        ),
+        ([1.0, 2.0], [True, False], r"y\[0\] = True; expected \+1 \(similar\) or -1"),
+        ([1.0, 2.0], ["yes", "no"], r"y\[0\] = yes; expected \+1"),
     ],
 )
-def test_bad_scores_are_said(score, same, words):
+def test_bad_scores_are_said(score, y, words):
     with pytest.raises(ValueError, match=words):
-        best_threshold(score, same)
-    with pytest.raises(ValueError, match=words):
-        Roc.of(score, same)
+        best_threshold(score, y)
 
 
 @pytest.mark.parametrize(
@@ -247,10 +213,4 @@ def test_bad_scores_are_said(score, same, words):
 )
 def test_bad_options_are_said(options, words):
     with pytest.raises(ValueError, match=words):
-        best_threshold([1.0, 2.0], [0, 1], **options)
-
-
-def test_marks_of_matched_pairs():
-    for same in ([True, False], [1, 0], [1, -1], [1.0, -1.0], np.array([1, 0], dtype=np.uint8)):
-        np.testing.assert_array_equal(as_same(same, 2), [True, False])
-    np.testing.assert_array_equal(as_same([1, 1], 2), [True, True])
+        best_threshold([1.0, 2.0], [-1, 1], **options)

@@ -7,7 +7,7 @@ import pytest
 
 from frobmetric import mine_triplets
 from frobmetric.metric.sets import GivenTriplets
-from frobmetric.neighbors.knn import knn_error
+from frobmetric.neighbors import knn_error
 from frobmetric_paper.baselines import (
     BASELINES,
     EMBEDDING,
@@ -165,7 +165,7 @@ def test_what_is_needed_is_asked_for(points):
     with pytest.raises(ValueError, match="give y"):
         METRIC["nca"].fit(X)
     with pytest.raises(ValueError, match="give pairs"):
-        METRIC["ldml_pairs"].fit(X, y)
+        METRIC["ldml"].fit(X, y)
     weighted = GivenTriplets(np.array([[0, 1, 2], [1, 2, 3]]), np.array([1.0, 2.0]))
     with pytest.raises(ValueError, match="same weight"):
         METRIC["paper_recipe"].fit(X, triplets=weighted, parameters={"C": C})

@@ -1,4 +1,4 @@
-"""LDML: its gradient, its optimum against a generic solver, and the pairs that it draws."""
+"""LDML: its gradient, and its optimum against a generic solver."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,8 @@ def problem(rng):
     """Two overlapping classes in three dimensions, and all their pairs."""
     y = np.arange(16) % 2
     X = rng.normal(size=(16, 3)) + np.outer(y, [1.0, 0.5, 0.0])
-    return X, *ldml.sample_pairs(y)
+    pairs = np.column_stack(np.triu_indices(16, 1))
+    return X, pairs, np.where(y[pairs[:, 0]] == y[pairs[:, 1]], 1, -1)
 
 
 def loss(X, pairs, signs, L, bias):
@@ -94,40 +95,9 @@ def test_pairs_of_one_kind_are_refused(problem):
         ldml.learn_from_pairs(X, pairs[signs > 0], signs[signs > 0])
 
 
-def test_small_data_give_all_pairs():
-    pairs, signs = ldml.sample_pairs(np.array([0, 1, 0, 2]))
-    assert len(pairs) == 6
-    assert sorted(signs) == [-1] * 5 + [1]
-
-
-def test_drawn_pairs(rng):
-    y = rng.choice([3, 5, 8], size=500, p=[0.7, 0.2, 0.1])
-    y[7] = 99  # a class of one
-    pairs, signs = ldml.sample_pairs(y, per_sample=10, seed=4)
-    np.testing.assert_array_equal(signs > 0, y[pairs[:, 0]] == y[pairs[:, 1]])
-    assert (pairs[:, 0] < pairs[:, 1]).all()
-    assert len(np.unique(pairs, axis=0)) == len(pairs)
-    assert len(pairs) <= 10 * len(y)
-    assert 0.4 < (signs > 0).mean() < 0.6
-    assert set(np.unique(pairs)) == set(range(500))
-    again, other = (ldml.sample_pairs(y, 10, seed)[0] for seed in (4, 5))
-    np.testing.assert_array_equal(again, pairs)
-    assert not np.array_equal(other, pairs)
-
-
-def test_it_learns_from_labels(rng):
-    y = np.arange(150) % 3
-    X = np.column_stack([y + 0.1 * rng.normal(size=150), 3 * rng.normal(size=150)])
-    task = {"X": X, "y": y, "seed": 0, "parameters": {"per_sample": 20}}
-    answer, detail = ldml.learn(task)
-    M = answer["L"] @ answer["L"].T
-    assert M[0, 0] > 50 * M[1, 1]
-    assert detail["n_pairs"] <= 20 * 150
-
-
 def test_it_learns_from_given_pairs(problem, in_process):
     X, pairs, signs = problem
-    fitted = METRIC["ldml_pairs"].fit(X, pairs=(pairs, signs), parameters={"tol": 1e-5})
+    fitted = METRIC["ldml"].fit(X, pairs=(pairs, signs), parameters={"tol": 1e-5})
     L, bias, detail = ldml.learn_from_pairs(X, pairs, signs, tol=1e-5)
     np.testing.assert_allclose(fitted.L @ fitted.L.T, L @ L.T)
     assert fitted.detail["bias"] == pytest.approx(bias)

@@ -19,7 +19,7 @@ def test_the_certificate_is_in_the_detail(name, parts, in_process):
     assert detail["dual"] <= detail["primal"]
     assert detail["n_triplets"] == mine_triplets(X, y).n_triplets
     assert 1 <= detail["rank"] <= X.shape[1]
-    assert set(detail["versions"]) == {"frobmetric"}
+    assert "frobmetric" in detail["versions"]
 
 
 def test_neighbour_lists_reach_the_estimator(parts, in_process):

@@ -5,7 +5,7 @@ import sys
 import numpy as np
 import pytest
 
-from frobmetric_paper.data.face_features import SCALES, faces_to_features, landmark_sift
+from frobmetric_paper.data.face_features import SCALES, landmark_sift
 from frobmetric_paper.data.pairs import load_face_pictures, load_faces
 
 cv2 = pytest.importorskip("cv2", reason="needs OpenCV: pip install 'frobmetric[vision]'")
@@ -251,40 +251,6 @@ def test_input_is_not_changed():
     landmark_sift(picture, points)
     np.testing.assert_array_equal(picture, drawing())
     np.testing.assert_array_equal(points, POINTS)
-
-
-# Many pictures
-
-
-@pytest.mark.parametrize("n_jobs", [None, 1, 2, -1])
-def test_many_pictures_keep_their_order(n_jobs):
-    images = [drawing(seed, height=120 + seed) for seed in range(4)]
-    landmarks = np.random.default_rng(0).uniform(10, 100, (4, 3, 2))
-    features = faces_to_features(images, landmarks, (16, 24), smooth=False, n_jobs=n_jobs)
-    assert (features.shape, features.dtype) == ((4, 3 * 2 * 128), np.uint8)
-    for row, image, points in zip(features, images, landmarks, strict=True):
-        np.testing.assert_array_equal(row, landmark_sift(image, points, (16, 24), smooth=False))
-
-
-def test_bad_picture_among_many_is_named():
-    images = [drawing(), drawing().astype(np.int64)]
-    with pytest.raises(ValueError, match="picture 1: the picture is int64; expected uint8"):
-        faces_to_features(images, [POINTS, POINTS])
-
-
-@pytest.mark.parametrize(
-    ("images", "landmarks"),
-    [([], np.zeros((0, 2, 2))), ([drawing()], [POINTS, POINTS]), ([drawing()], POINTS)],
-)
-def test_pictures_and_landmarks_go_together(images, landmarks):
-    with pytest.raises(ValueError, match=r"pictures and landmarks of shape .* one row a picture"):
-        faces_to_features(images, landmarks)
-
-
-@pytest.mark.parametrize("n_jobs", [0, "all"])
-def test_bad_number_of_threads(n_jobs):
-    with pytest.raises(ValueError, match="n_jobs"):
-        faces_to_features([drawing()], [POINTS], n_jobs=n_jobs)
 
 
 # Bad input

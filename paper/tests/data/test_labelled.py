@@ -1,4 +1,4 @@
-"""The splits, dimensions and messages of `frobmetric_paper.data.labelled`; nothing here touches a network."""
+"""Splits, dimensions and messages of labelled data sets; nothing here touches a network."""
 
 import os
 import socket

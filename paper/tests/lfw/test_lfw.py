@@ -5,25 +5,32 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from frobmetric_paper.lfw.cells import Cell, Store, compute, task_of
-from frobmetric_paper.lfw.recipe import Images, Recipe, principal_axes
-from frobmetric_paper.lfw.splits import VARIANTS, Split, divide, view1, view2
-from frobmetric_paper.lfw.summary import RATES, curve, mean
-from frobmetric_paper.rivals import Fitted, RivalMissing
-from frobmetric_paper.rivals.from_pairs import ITML, LDML
-from frobmetric_paper.rivals.ldml import learn_from_pairs
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.decomposition import PCA
 from sklearn.metrics import roc_auc_score
 
 from drawn_faces import write_faces
+from frobmetric_paper import lfw
+from frobmetric_paper.baselines import ProgramFailedError, ProgramMissingError, TimeLimitError
 from frobmetric_paper.data.pairs import FacePairs, load_faces
-from frobmetric_paper.lfw import experiment as lfw
-from frobmetric_paper.lfw import paper as lfw_paper
-from frobmetric_paper.lfw import plan as lfw_plan
-from frobmetric_paper.lfw import rules as lfw_rules
-from frobmetric_paper.lfw.methods import FROB, METHODS, Method, Setup
+from frobmetric_paper.harness.run import Runner, first_parameters
+from frobmetric_paper.harness.task import Store
+from frobmetric_paper.lfw import Cell, Task
+from frobmetric_paper.lfw import methods as lfw_methods
+from frobmetric_paper.lfw import report as lfw_report
+from frobmetric_paper.lfw.faces import (
+    VARIANTS,
+    Images,
+    PairSplit,
+    Recipe,
+    divide,
+    principal_axes,
+    view1,
+    view2,
+)
+from frobmetric_paper.lfw.methods import FROB, METHODS, Method, Setup, decide, score
+from frobmetric_paper.lfw.report import RATES, RuleMean, mean_curve
 
 SMALL = Recipe(n_dimensions=10, n_neighbors=3, n_triplets=300, C=10.0, prior=None)
 
@@ -70,7 +77,7 @@ def test_the_folds_are_those_of_view_2(faces):
 
 def test_a_person_in_both_parts_is_refused(faces):
     with pytest.raises(ValueError, match=r"mine: person \d+ is in training and in test pairs"):
-        Split("mine", faces.person, faces.view2, faces.view2)
+        PairSplit("mine", faces.person, faces.view2, faces.view2)
 
 
 def test_parts_judge_every_training_pair_once(faces):
@@ -210,14 +217,14 @@ def test_triplets_show_known_people(faces):
 def test_the_reference_holds_no_test_person(faces, monkeypatch, rng):
     fitted = []
 
-    class Watched(lfw_rules.MarginalizedKNN):
+    class Watched(lfw_methods.MarginalizedKNN):
         def fit(self, X, y):
             fitted.append(set(np.asarray(y).tolist()))
             return super().fit(X, y)
 
-    monkeypatch.setattr(lfw_rules, "MarginalizedKNN", Watched)
+    monkeypatch.setattr(lfw_methods, "MarginalizedKNN", Watched)
     split = view2(faces, 5, "people")
-    lfw_rules.score(rng.normal(size=(len(faces.X), 3)), split, split.test, (5,))
+    score(rng.normal(size=(len(faces.X), 3)), split, split.test, (5,))
     assert len(fitted) == 1
     assert not fitted[0] & set(faces.person[split.test.index].ravel().tolist())
 
@@ -225,7 +232,7 @@ def test_the_reference_holds_no_test_person(faces, monkeypatch, rng):
 def test_scores_by_hand(faces, rng):
     W = rng.normal(size=(len(faces.X), 3)) + 5
     split = view2(faces, 1)
-    found = lfw_rules.score(W, split, split.test, (4,))
+    found = score(W, split, split.test, (4,))
     centre = W[split.known].mean(axis=0)
     unit = np.mean([np.sum((w - centre) ** 2) for w in W[split.known]])
     for row, (i, j) in enumerate(split.test.index[:8]):
@@ -243,67 +250,63 @@ def test_scores_by_hand(faces, rng):
 
 
 def test_thresholds_are_those_of_held_out_pairs():
-    test = {"distance": np.array([1.0, 3.0, 2.0, 4.0])}
-    held_out = {"distance": np.array([0.0, 1.0, 3.5, 3.6, 0.5])}
-    found = lfw_rules.judge(
-        test,
-        np.array([False, False, True, True]),
-        held_out,
-        np.array([False, False, True, True, False]),
-    )["distance"]
-    assert 1.0 < found.threshold <= 3.5
-    assert found.held_out == 1.0
-    assert found.accuracy == np.mean((test["distance"] >= found.threshold) == [0, 0, 1, 1])
-    assert found.area == 0.75
-    assert found.scores == [1.0, 3.0, 2.0, 4.0]
+    scores, held_out = np.array([1.0, 3.0, 2.0, 4.0]), np.array([0.0, 1.0, 3.5, 3.6, 0.5])
+    same, held_out_same = np.array([0, 0, 1, 1]) == 1, np.array([0, 0, 1, 1, 0]) == 1
+    result = decide(scores, same, held_out, held_out_same)
+    assert 1.0 < result["threshold"] <= 3.5
+    assert result["held_out"] == 1.0
+    assert result["accuracy"] == np.mean((scores >= result["threshold"]) == same)
+    assert result["area"] == 0.75
 
 
 # A cell
 
 
+def make_task(method, setup, split, neighbors=(5,), n_parts=2):
+    return Task(
+        split=split.name,
+        variant=split.variant,
+        method=method.name,
+        **setup.to_texts(),
+        neighbors=str(list(neighbors)),
+        n_parts=n_parts,
+        threads=1,
+        data="x",
+    )
+
+
 def test_a_cell(faces):
-    split, images = view2(faces, 0, "people"), Images(faces.X)
-    setup = Setup(SMALL)
-    task = task_of(FROB, setup, split, (5,), 2, 1, "x")
-    cell = compute(FROB, setup, task, images, split, 60.0)
-    assert cell.is_done
-    assert cell.detail["status"] == "optimal"
+    split, images, setup = view2(faces, 0, "people"), Images(faces.X), Setup(SMALL)
+    task = make_task(FROB, setup, split)
+    known = {"task": task, "label": "", "outcome": "done", "limit": 60.0}
+    cell = Cell(**known | lfw.measure(FROB, setup, task, images, split, 60.0))
+    assert cell.is_certified
     assert cell.detail["relative_gap"] <= 1e-3
     assert cell.detail["n_triplets"] == 300
     assert (cell.n_held_out, cell.n_test) == (len(split.train.same), len(split.test.same))
     assert cell.same == "".join("01"[int(each)] for each in split.test.same)
     W, _ = FROB.map(images, split, setup, 60.0, 1)
-    scores = lfw_rules.score(W, split, split.test, (5,))
-    for rule, found in cell.rules.items():
-        assert found["scores"] == pytest.approx(scores[rule], rel=1e-5)
-        assert found["area"] == pytest.approx(roc_auc_score(split.test.same, scores[rule]))
-        right = (np.array(found["scores"]) >= found["threshold"]) == split.test.same
-        assert found["accuracy"] == pytest.approx(right.mean())
+    scores = score(W, split, split.test, (5,))
+    for rule, result in cell.rules.items():
+        assert cell.scores[rule] == pytest.approx(scores[rule], rel=1e-5)
+        assert result["area"] == pytest.approx(roc_auc_score(split.test.same, scores[rule]))
+        right = (np.array(cell.scores[rule]) >= result["threshold"]) == split.test.same
+        assert result["accuracy"] == pytest.approx(right.mean())
     for triplet in cell.detail["examples"]:
         anchor, near, far = faces.person[triplet]
         assert anchor == near != far
         assert set(triplet) <= set(split.known)
 
 
-def test_a_method_that_is_missing(faces):
-    def absent(*arguments):
-        raise RivalMissing("nothing is there")
-
-    method, split = Method("mine", "Mine", absent), view1(faces)
-    task = task_of(method, Setup(SMALL), split, (5,), 2, 1, "x")
-    cell = compute(method, Setup(SMALL), task, Images(faces.X), split, 60.0)
-    assert (cell.outcome, cell.remark) == ("missing", "nothing is there")
-
-
 def test_tasks_that_differ_have_other_files(faces):
     setup, split = Setup(SMALL), view1(faces)
     tasks = [
-        task_of(FROB, setup, split, (5,), 2, 1, "x"),
-        task_of(FROB, setup, split, (5, 9), 2, 1, "x"),
-        task_of(FROB, setup.changed({"C": 3.0}), split, (5,), 2, 1, "x"),
-        task_of(FROB, setup.changed({"tol": 1e-4}), split, (5,), 2, 1, "x"),
-        task_of(FROB, setup, view1(faces, "people"), (5,), 2, 1, "x"),
-        task_of(FROB, setup, split, (5,), 3, 1, "x"),
+        make_task(FROB, setup, split),
+        make_task(FROB, setup, split, (5, 9)),
+        make_task(FROB, setup.changed({"C": 3.0}), split),
+        make_task(FROB, setup.changed({"tol": 1e-4}), split),
+        make_task(FROB, setup, view1(faces, "people")),
+        make_task(FROB, setup, split, n_parts=3),
     ]
     assert len({task.file_name for task in tasks}) == len(tasks)
 
@@ -317,56 +320,34 @@ def test_values_go_to_the_recipe_or_to_the_program():
     assert Setup.from_texts(setup.recipe.to_text(), '{"gamma": 0.5}') == setup
 
 
-def test_what_a_search_begins_with():
-    method = Method(
-        "mine",
-        "Mine",
-        None,
-        {"unit": False},
-        {"max_iter": 3},
-        {"C": (2.0, 1.0), "gamma prior": ((0.1, "identity"),)},
-    )
-    assert method.n_tries == 2
-    assert method.first(SMALL) == Setup(
+def test_the_setup_of_a_method():
+    method = Method("mine", "Mine", None, {"unit": False}, {"max_iter": 3})
+    assert method.setup(SMALL, {"C": 2.0, "gamma": 0.1, "prior": "identity"}) == Setup(
         replace(SMALL, unit=False, C=2.0, prior="identity"), {"max_iter": 3, "gamma": 0.1}
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["ldml", "boost", "lmnn_matrix", "itml"])
 def test_every_learner_learns(faces, name):
     method, split, images = METHODS[name], view2(faces, 0, "people"), Images(faces.X)
-    setup = method.first(SMALL).changed({"n_dimensions": 10})
+    values = first_parameters(method.search) | {"n_dimensions": 10}
+    setup = method.setup(SMALL, values)
     try:
         W, fitted = method.map(images, split, setup, 60.0, 1)
-    except RivalMissing as error:
+    except ProgramMissingError as error:
         pytest.skip(str(error))
     assert W.shape[0] == len(faces.X)
     assert fitted.seconds > 0
-    scores = lfw_rules.score(W, split, split.test, (5,))["distance"]
+    scores = score(W, split, split.test, (5,))["distance"]
     assert roc_auc_score(split.test.same, scores) > 0.6
-
-
-def test_ldml_from_pairs_is_what_it_is(rng):
-    X, pairs = rng.normal(size=(40, 3)), rng.permutation(40).reshape(-1, 2)
-    same = np.arange(20) < 10
-    fitted = LDML.fit(X, pairs=(pairs, same), limit=60.0, threads=1)
-    L, _, detail = learn_from_pairs(X, pairs, same)
-    np.testing.assert_allclose(fitted.L @ fitted.L.T, L @ L.T, atol=1e-9)
-    assert fitted.detail["loss"] == pytest.approx(detail["loss"])
-    assert isinstance(fitted, Fitted)
-
-
-def test_pairs_are_asked_for(rng):
-    with pytest.raises(ValueError, match=r"ldml learns from pairs; give pairs=\(rows, same\)"):
-        LDML.fit(rng.normal(size=(6, 2)), np.arange(6) % 2)
-    assert (LDML.learns_from, ITML.learns_from) == ("pairs", "pairs")
 
 
 # The choice
 
 
 class Made:
-    """Stands in for `compute`: how many pairs are right depends on the setup."""
+    """Stands in for `measure`: how many pairs are right depends on the setup."""
 
     def __init__(self, worth):
         self.worth, self.setups = worth, []
@@ -374,21 +355,19 @@ class Made:
     def __call__(self, method, setup, task, images, split, limit):
         self.setups.append(setup)
         share = self.worth(setup)
-        if isinstance(share, str):
-            return Cell(task, method.label, share, limit, "no answer")
-        found = {"area": 0.5, "threshold": 0.0, "scores": []}
+        if isinstance(share, Exception):
+            raise share
         rules = {
-            rule: found | {"accuracy": share - less, "held_out": share - less}
+            rule: {"accuracy": share - less, "held_out": share - less, "area": 0.5}
             for less, rule in enumerate(("cosine", "distance", "mknn-5", "mknn-9"))
         }
-        return Cell(task, method.label, "done", limit, rules=rules, n_held_out=30, n_test=10)
+        return {"rules": rules, "n_held_out": 30, "n_test": 10, "seconds": 1.0}
 
 
 def chosen(tmp_path, monkeypatch, worth, search):
-    write_faces(tmp_path / "data", monkeypatch)
-    made = Made(worth)
-    monkeypatch.setattr(lfw, "compute", made)
-    plan = lfw_plan.Plan(
+    folder, made = write_faces(tmp_path / "data", monkeypatch), Made(worth)
+    monkeypatch.setattr(lfw, "measure", made)
+    plan = lfw.FaceExperiment(
         SMALL,
         (replace(FROB, search=search),),
         folds=(0,),
@@ -396,13 +375,13 @@ def chosen(tmp_path, monkeypatch, worth, search):
         dimensions=(4,),
         n_triplets=(9,),
         neighbors=(5, 9),
+        data=folder,
     )
-    result = lfw.conduct(plan, Store(tmp_path / "cells"), 60.0, 1, folder=tmp_path / "data")
-    return result, made
+    return plan.conduct(Runner(Store(tmp_path / "cells", Cell), 60.0)), made
 
 
 def test_one_value_after_the_other_is_chosen(tmp_path, monkeypatch):
-    result, made = chosen(
+    results, made = chosen(
         tmp_path,
         monkeypatch,
         lambda setup: setup.recipe.C - 0.1 * setup.recipe.n_neighbors,
@@ -410,103 +389,96 @@ def test_one_value_after_the_other_is_chosen(tmp_path, monkeypatch):
     )
     tried = [(setup.recipe.C, setup.recipe.n_neighbors) for setup in made.setups[:5]]
     assert tried == [(1.0, 5), (3.0, 5), (2.0, 5), (3.0, 4), (3.0, 6)]
-    choice = result.choices["frob", "people"]
+    choice = results.choice("frob", "people")
     assert (choice.setup.recipe.C, choice.setup.recipe.n_neighbors) == (3.0, 4)
-    assert (choice.rule, choice.n_neighbors) == ("cosine", 5)
+    assert (choice.rule, choice.neighbors) == ("cosine", [5])
     assert choice.rules == ["distance", "cosine", "mknn-5"]
     assert choice.is_complete
     assert [setup.recipe.C for setup in made.setups[5:]] == [3.0, 3.0]
-    place = result.table[9, 4][0]
-    assert Recipe.from_text(place.task.recipe) == replace(
-        choice.setup.recipe, n_triplets=9, n_dimensions=4
-    )
+    (place,) = results.place(9, 4)
+    assert place.task.setup.recipe == replace(choice.setup.recipe, n_triplets=9, n_dimensions=4)
     assert place.task.neighbors == "[5]"
 
 
 def test_values_without_an_answer_are_passed_over(tmp_path, monkeypatch):
-    result, _ = chosen(
+    results, _ = chosen(
         tmp_path,
         monkeypatch,
-        lambda setup: 1.0 if setup.recipe.C == 1.0 else "limit",
+        lambda setup: 1.0 if setup.recipe.C == 1.0 else TimeLimitError(60.0),
         {"C": (1.0, 3.0, 2.0)},
     )
-    assert result.choices["frob", "people"].setup.recipe.C == 1.0
+    assert results.choice("frob", "people").setup.recipe.C == 1.0
 
 
-def test_a_method_that_has_no_answer_at_first(tmp_path, monkeypatch):
-    result, made = chosen(tmp_path, monkeypatch, lambda setup: "failed", {"C": (1.0, 3.0)})
+@pytest.mark.parametrize(
+    ("error", "outcome"),
+    [(ProgramFailedError("why"), "failed"), (ProgramMissingError("none"), "missing")],
+)
+def test_a_method_that_has_no_answer_at_first(tmp_path, monkeypatch, error, outcome):
+    results, made = chosen(tmp_path, monkeypatch, lambda setup: error, {"C": (1.0, 3.0)})
     assert len(made.setups) == 1
-    assert result.choices["frob", "people"].best is None
-    assert [cell.outcome for cell in result.folds["frob", "people"]] == ["failed"]
+    assert results.choice("frob", "people").best is None
+    cells = results.folds("frob", "people")
+    assert [(cell.outcome, cell.remark) for cell in cells] == [(outcome, str(error))]
+
+
+def made_cell(scores=(), same="", outcome="done", **result):
+    known = {"task": None, "label": "", "limit": 1.0, "outcome": outcome}
+    rules = {"cosine": {"accuracy": 0.5, "area": 0.5, "held_out": 0.9} | result}
+    more = {"n_held_out": 30, "n_test": 10, "same": same, "scores": {"cosine": scores}}
+    return Cell(**known, rules=rules, **more)
 
 
 def test_choices_count_held_out_and_test_pairs():
-    found = {"area": 0.5, "threshold": 0.0, "scores": [], "accuracy": 0.5, "held_out": 0.9}
-    cell = Cell(None, "", "done", 1.0, rules={"cosine": found}, n_held_out=30, n_test=10)
-    assert cell.both("cosine") == pytest.approx((0.9 * 30 + 0.5 * 10) / 40)
+    assert made_cell().share_right("cosine") == pytest.approx((0.9 * 30 + 0.5 * 10) / 40)
 
 
 def test_plans():
-    whole, quick = lfw_plan.plan(), lfw_plan.plan(quick=True)
+    whole, quick = lfw.experiment(), lfw.experiment(quick=True)
     assert whole.folds == tuple(range(10))
     assert whole.dimensions == (100, 200, 300, 400)
     assert whole.n_triplets == (3_000, 6_000, 9_000, 12_000, 15_000, 18_000)
-    assert {method.name for method in whole.methods} >= {
-        "euclid",
-        "whitened",
-        "ldml",
-        "itml",
-        "lmnn",
-        "boost",
-        "frob",
-    }
+    names = {method.name for method in whole.methods}
+    assert names >= {"euclid", "whitened", "ldml", "itml", "lmnn", "boost", "frob"}
     assert quick.quick
-    assert quick.n_cells(lfw_plan.PARTS) <= 12 < 300 < whole.n_cells(lfw_plan.PARTS)
+    assert quick.n_cells(lfw.PARTS) <= 12 < 300 < whole.n_cells(lfw.PARTS)
 
 
 # Numbers
 
 
-def made_cell(accuracy, scores, same, outcome="done"):
-    found = {"accuracy": accuracy, "area": 0.5, "threshold": 0.0, "held_out": 0.5, "scores": scores}
-    return Cell(None, "", outcome, 1.0, rules={"cosine": found}, same=same)
-
-
 def test_means_over_folds():
-    cells = [made_cell(share, [], "") for share in (0.8, 0.9, 0.85)]
-    found = mean([*cells, made_cell(0.1, [], "", "limit")], "cosine")
-    assert found.accuracy == pytest.approx(85.0)
-    assert found.std == pytest.approx(5.0)
-    assert found.error == pytest.approx(5.0 / np.sqrt(3))
-    assert found.folds == 3
-    assert mean(cells[:1], "cosine").error is None
-    assert mean([], "cosine") is None
+    cells = [made_cell(accuracy=share) for share in (0.8, 0.9, 0.85)]
+    mean = RuleMean.of([*cells, made_cell(accuracy=0.1, outcome="limit")], "cosine").accuracy
+    assert mean.mean == pytest.approx(85.0)
+    assert mean.std == pytest.approx(5.0)
+    assert mean.error == pytest.approx(5.0 / np.sqrt(3))
+    assert mean.n == 3
+    assert RuleMean.of(cells[:1], "cosine").accuracy.error is None
+    assert RuleMean.of([], "cosine") is None
 
 
 def test_the_mean_curve():
-    cells = [
-        made_cell(1.0, [4.0, 3.0, 2.0, 1.0], "1100"),
-        made_cell(0.5, [4.0, 3.0, 2.0, 1.0], "1010"),
-    ]
-    rates = curve(cells, "cosine")
+    scores = [4.0, 3.0, 2.0, 1.0]
+    rates = mean_curve([made_cell(scores, same) for same in ("1100", "1010")], "cosine")
     assert rates.shape == RATES.shape
     assert rates[RATES < 0.49] == pytest.approx(0.75)
     assert rates[-1] == 1.0
 
 
 def test_what_the_paper_reports():
-    assert len(lfw_paper.ACCURACY) == len(lfw_paper.SECONDS) == 24
-    assert max(lfw_paper.ACCURACY.values()) == (84.34, 1.23)
-    assert lfw_paper.ACCURACY[9_000, 400] == (84.34, 1.23)
-    assert lfw_paper.SECONDS[18_000, 400] == 7_621
-    assert lfw_paper.SECONDS[3_000, 100] == 51
-    assert len(lfw_paper.PUBLISHED) == 11
+    assert len(lfw_report.PAPER_ACCURACY) == len(lfw_report.PAPER_SECONDS) == 24
+    assert max(lfw_report.PAPER_ACCURACY.values()) == (84.34, 1.23)
+    assert lfw_report.PAPER_ACCURACY[9_000, 400] == (84.34, 1.23)
+    assert lfw_report.PAPER_SECONDS[18_000, 400] == 7_621
+    assert lfw_report.PAPER_SECONDS[3_000, 100] == 51
+    assert len(lfw_report.PUBLISHED) == 11
 
 
 def test_no_files(tmp_path):
-    result = lfw.conduct(lfw_plan.plan(), Store(tmp_path), 60.0, 1, folder=tmp_path)
-    assert "lfw_meta.npz is not in" in result.reason
-    assert result.cells == []
+    results = lfw.experiment(data=tmp_path).conduct(Runner(Store(tmp_path, Cell), 60.0))
+    assert "lfw_meta.npz is not in" in results.left_out["lfw"]
+    assert results.cells == []
 
 
 def test_face_pairs_are_used_as_they_are(faces):

@@ -8,29 +8,23 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-
-for package in ("typer", "rich"):
-    pytest.importorskip(package, reason="the command line needs the extra cli")
-from frobmetric_paper.lfw.recipe import Recipe
-from frobmetric_paper.lfw.summary import curve, done, mean
-from frobmetric_paper.lfw.words import rule_words, share
-from frobmetric_paper.rivals.processes import RivalMissing, TimeLimitExceeded
 from typer.testing import CliRunner
 
 from drawn_faces import write_faces
 from frobmetric._extras import MissingExtraError
 from frobmetric.cli.app import app
-from frobmetric_paper.command import LFWPart
-from frobmetric_paper.lfw import actions as lfw_actions
-from frobmetric_paper.lfw import cells as lfw_cells
-from frobmetric_paper.lfw import experiment as lfw
-from frobmetric_paper.lfw import figures as lfw_figures
-from frobmetric_paper.lfw import paper as lfw_paper
-from frobmetric_paper.lfw import plan as lfw_plan
+from frobmetric_paper import lfw
+from frobmetric_paper.baselines import ProgramMissingError, TimeLimitError
+from frobmetric_paper.command import COMMANDS
+from frobmetric_paper.harness.run import Runner
+from frobmetric_paper.harness.task import Store, done
+from frobmetric_paper.lfw import Cell, report
+from frobmetric_paper.lfw.faces import MAIN, Recipe
 from frobmetric_paper.lfw.methods import METHODS
+from frobmetric_paper.lfw.report import RuleMean, mean_curve, rule_name
 
 FIGURES = ("roc.png", "triplets.png")
-SMALL = lfw_plan.Plan(
+SMALL = lfw.FaceExperiment(
     Recipe(n_dimensions=12, n_neighbors=3, n_triplets=400, C=10.0, prior=None),
     tuple(
         replace(METHODS[name], search={"C": (10.0, 1.0)} if name == "frob" else {})
@@ -45,12 +39,16 @@ SMALL = lfw_plan.Plan(
 )
 
 
+def small(quick, **more):
+    return replace(SMALL, **more)
+
+
 @pytest.fixture(autouse=True)
 def faces(tmp_path, monkeypatch):
     """An own current folder with drawn faces, and a plan of their size."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("FROBMETRIC_DATA", raising=False)
-    monkeypatch.setattr(lfw_actions, "plan", lambda quick: SMALL)
+    monkeypatch.setattr(lfw, "experiment", small)
     return write_faces(tmp_path / "data", monkeypatch)
 
 
@@ -59,7 +57,7 @@ def cells(tmp_path_factory):
     """What a whole run leaves in its folder `cells`."""
     folder = tmp_path_factory.mktemp("finished")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(lfw_actions, "plan", lambda quick: SMALL)
+        patch.setattr(lfw, "experiment", small)
         data = write_faces(folder / "data", patch)
         run("-o", folder / "lfw", "--data", data)
     return folder / "lfw" / "cells"
@@ -76,9 +74,9 @@ def calls(monkeypatch):
     """Tasks that are computed; some do something else instead."""
 
     class Calls(list):
-        instead = {}
+        instead = None
 
-    calls, compute = Calls(), lfw.compute
+    calls, measure = Calls(), lfw.measure
 
     def watched(method, setup, task, *more):
         calls.append(task)
@@ -87,10 +85,10 @@ def calls(monkeypatch):
             raise KeyboardInterrupt
         if instead:
             method = replace(method, learn=_raise(instead))
-        return compute(method, setup, task, *more)
+        return measure(method, setup, task, *more)
 
     calls.instead = {}
-    monkeypatch.setattr(lfw, "compute", watched)
+    monkeypatch.setattr(lfw, "measure", watched)
     return calls
 
 
@@ -117,9 +115,8 @@ def pages(folder="lfw"):
 
 def collected():
     """What the folder has, as the page shows it."""
-    return lfw.conduct(
-        SMALL, lfw_cells.Store(Path("lfw/cells")), 600.0, 1, folder="data", chosen=()
-    )
+    runner = Runner(Store(Path("lfw/cells"), Cell), 600.0, interrupted=True)
+    return replace(SMALL, data="data").conduct(runner)
 
 
 # The whole of it
@@ -128,31 +125,32 @@ def collected():
 def test_the_page_has_the_numbers_of_the_results(finished):
     result = run("--pictures")
     assert re.search(r"(\d+) of \1 results are there", result.stdout)
-    found = collected()
+    results = collected()
     text, html = pages()
     for variant in SMALL.variants:
-        choice, cells = found.choices["frob", variant], found.folds["frob", variant]
+        choice, cells = results.choice("frob", variant), results.folds("frob", variant)
         assert len(done(cells)) == 2
         for rule in choice.rules:
-            over = mean(cells, rule)
-            row = rf"\| {rule_words(rule)} \| 2 \| {over.accuracy:.2f} ± {over.error:.2f} \|"
+            mean = RuleMean.of(cells, rule).accuracy
+            row = rf"\| {rule_name(rule)} \| 2 \| {mean.mean:.2f} ± {mean.error:.2f} \|"
             assert re.search(row, text), rule
         for cell in choice.tries:
-            assert share(cell.both(choice.rule)) in text
-    for cells in found.table.values():
-        over = mean(cells, found.choices["frob", lfw_plan.MAIN].rule)
-        assert f"{over.accuracy:.2f} ({over.std:.2f})" in text
-    for words in (
-        "small version",
-        "another detector",
-        "unrestricted",
-        "84.34 (1.23)",
-        "LMNN + LDML",
-        *FIGURES,
-    ):
+            assert f"{100 * cell.share_right(choice.rule):.2f}" in text
+    for place in SMALL.places:
+        mean = RuleMean.of(results.place(*place), results.choice("frob", MAIN).rule).accuracy
+        assert f"{mean.mean:.2f} ({mean.std:.2f})" in text
+    for words in ("small version", "unrestricted", "84.34 (1.23)", "LMNN + LDML", *FIGURES):
         assert words in text.replace("\\", "")
         assert words in html
     assert all(Path("lfw", name).stat().st_size > 1000 for name in FIGURES)
+
+
+def test_the_page_can_be_written_again_from_the_results(finished, calls):
+    run()
+    before = pages()
+    run("--page-only")
+    assert pages() == before
+    assert calls == []
 
 
 def test_files_for_programs(finished):
@@ -160,22 +158,22 @@ def test_files_for_programs(finished):
     rows = list(csv.DictReader(Path("lfw/table.csv").read_text().splitlines()))
     everything = json.loads(Path("lfw/results.json").read_text())
     assert len(rows) == len(everything["rows"]) == 3 * (1 + len(SMALL.methods)) + 3 * 2
-    found = collected()
+    results = collected()
     first = next(row for row in rows if row["part"] == "table")
-    cells = found.table[int(first["n_triplets"]), int(first["dimensions"])]
-    assert float(first["accuracy"]) == mean(cells, first["rule"]).accuracy
+    cells = results.place(int(first["n_triplets"]), int(first["dimensions"]))
+    assert float(first["accuracy"]) == RuleMean.of(cells, first["rule"]).accuracy.mean
     assert float(first["relative_gap"]) <= 1e-3
     assert "scores" not in json.dumps(everything)
     line = next(each for each in everything["curves"] if each["method"] == "frob")
-    expected = curve(found.folds["frob", line["variant"]], line["rule"])
+    expected = mean_curve(results.folds("frob", line["variant"]), line["rule"])
     assert line["true_positive_rate"] == pytest.approx(expected, abs=1e-5)
     chosen = next(each for each in everything["choices"] if each["method"] == "frob")
     assert chosen["rule"] in chosen["accuracy"]
 
 
 def test_the_paper_stands_beside_ours(monkeypatch, finished):
-    monkeypatch.setitem(lfw_paper.ACCURACY, (400, 6), (55.55, 6.66))
-    monkeypatch.setitem(lfw_paper.SECONDS, (400, 6), 7777)
+    monkeypatch.setitem(report.PAPER_ACCURACY, (400, 6), (55.55, 6.66))
+    monkeypatch.setitem(report.PAPER_SECONDS, (400, 6), 7777)
     run()
     assert re.search(r"\| 400 \| .*\n\| … the paper's \| 55.55 \(6.66\) \| – \|", pages()[0])
     assert re.search(r"\| 400 \| .* s \|\n\| … the paper's \| 7,777 s \| – \|", pages()[0])
@@ -193,7 +191,7 @@ def test_as_json(finished):
 
 def test_the_same_command_computes_nothing_twice(calls):
     run()
-    assert len(calls) == len(set(calls)) == SMALL.n_cells(lfw_plan.PARTS)
+    assert len(calls) == len(set(calls)) == SMALL.n_cells(lfw.PARTS)
     before = pages()
     calls.clear()
     run()
@@ -214,7 +212,7 @@ def test_parts(calls):
     assert Path("lfw/roc.png").exists()
     calls.clear()
     run()
-    assert {(task.method, task.variant) for task in calls} == {("frob", lfw_plan.MAIN)}
+    assert {(task.method, task.variant) for task in calls} == {("frob", MAIN)}
 
 
 def test_ctrl_c_keeps_what_is_finished(calls, finished):
@@ -222,7 +220,7 @@ def test_ctrl_c_keeps_what_is_finished(calls, finished):
         file.unlink()
     calls.instead["frob", "fold1"] = KeyboardInterrupt
     result = run(code=130)
-    assert "To go on: frobmetric reproduce lfw" in result.stderr
+    assert "To continue: frobmetric reproduce lfw" in result.stderr
     assert "| 1 of 2 |" in pages()[0]
     finished = {task for task in calls if (task.method, task.split) != ("frob", "fold1")}
     calls.clear()
@@ -245,8 +243,8 @@ def test_ctrl_c_before_the_choice_is_made(calls):
 @pytest.mark.parametrize(
     ("error", "words"),
     [
-        (RivalMissing("whitened cannot run here: it is not there"), "not installed"),
-        (TimeLimitExceeded(7.0), "&gt; 7 s"),
+        (ProgramMissingError("whitened cannot run here: it is not there"), "not installed"),
+        (TimeLimitError(7.0), "&gt; 7 s"),
     ],
 )
 def test_a_method_without_an_answer_says_so(calls, finished, error, words):
@@ -262,14 +260,14 @@ def test_a_method_without_an_answer_says_so(calls, finished, error, words):
 def test_a_method_over_the_limit_in_a_fold_is_not_tried_again(calls, finished):
     for file in Path("lfw/cells").glob("fold*-whitened-*"):
         file.unlink()
-    calls.instead["whitened", "fold0"] = TimeLimitExceeded(7.0)
+    calls.instead["whitened", "fold0"] = TimeLimitError(7.0)
     run()
     assert [task.split for task in calls if task.method == "whitened"] == ["fold0"]
     assert "\\> 7 s" in pages()[0]
 
 
 def test_an_answer_that_is_not_certified(monkeypatch, finished):
-    monkeypatch.setattr(lfw_actions, "_is_certified", lambda cell: False)
+    monkeypatch.setattr(Cell, "is_certified", False)
     run("--only", "folds", code=4)
 
 
@@ -293,7 +291,7 @@ def test_a_file_instead_of_a_folder(tmp_path):
 
 
 def test_the_parts_have_names():
-    assert tuple(LFWPart) == lfw_plan.PARTS
+    assert COMMANDS["lfw"].parts == lfw.PARTS
 
 
 # Pictures
@@ -319,7 +317,7 @@ def test_no_matplotlib(monkeypatch, finished):
     def absent(*arguments):
         raise MissingExtraError("matplotlib is not installed")
 
-    monkeypatch.setattr(lfw_figures, "require", absent)
+    monkeypatch.setattr(report, "require", absent)
     result = run("--only", "folds")
     assert "no figures: matplotlib is not installed" in result.stderr
     assert "roc.png" not in pages()[0]

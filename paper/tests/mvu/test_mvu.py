@@ -1,44 +1,27 @@
-"""The experiments in their small versions; what is finished is kept, and nothing is done twice."""
+"""The experiments with unfolding in their small versions, their points and measures."""
 
-import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from frobmetric_paper.embedders import Embedded, Embedder
-from frobmetric_paper.mvu.cells import SPREADS, Store, at_unit_scale, measure
-from frobmetric_paper.mvu.experiment import (
-    EXPERIMENTS,
-    QUICK,
-    Points,
-    Scale,
-    Watch,
-    collect,
-    conduct,
-    faces,
-    plan,
-    swiss_roll,
-    teapots,
-    time_against_n,
-)
-from frobmetric_paper.rivals.processes import RivalFailed, RivalMissing, TimeLimitExceeded
 
 from frobmetric.manifold import neighbor_graph
-from frobmetric_paper.data.labelled import DatasetNotFound
-from frobmetric_paper.mvu import paper as mvu_paper
+from frobmetric_paper import mvu
+from frobmetric_paper.baselines import Embedded, EmbeddingBaseline, TimeLimitError
+from frobmetric_paper.data.labelled import DatasetNotFoundError
+from frobmetric_paper.harness.run import ProgressListener, Runner
+from frobmetric_paper.harness.task import Store
+from frobmetric_paper.mvu import Part, Points, Scale, UnfoldingExperiment, measure, plan
+from frobmetric_paper.mvu.report import PAPER_SPREAD
+from frobmetric_paper.mvu.spread import EVENNESS, at_unit_scale
 
 
-class Calls(Watch):
-    """Keeps what it is told."""
-
+class Calls(ProgressListener):
     def __init__(self):
-        self.begun, self.ended = [], []
+        self.begun = []
 
-    def begin(self, task, label):
+    def begin(self, task, label, n_done, n_cells):
         self.begun.append((task.method, task.n))
-
-    def end(self, cell):
-        self.ended.append((cell.task.method, cell.outcome))
 
 
 class Projection:
@@ -51,108 +34,51 @@ class Projection:
         if self.error:
             raise self.error
         if self.seconds(len(X)) > limit:
-            raise TimeLimitExceeded(limit)
+            raise TimeLimitError(limit)
         return Embedded(X[:, :n_components], self.seconds(len(X)))
 
 
 @pytest.fixture
 def store(tmp_path):
-    return Store(tmp_path / "cells")
+    return Store(tmp_path / "cells", mvu.Cell)
 
 
 def small(*methods, sizes=(30,), seed=0):
-    """An experiment with these methods, named a, b, ..."""
+    """A part with these methods, named a, b, ..."""
     rng = np.random.default_rng(seed)
     sets = [Points(rng.normal(size=(n, 3)), np.arange(n), "number") for n in sizes]
     named = tuple(
-        Embedder(name, name, method) for name, method in zip("abc", methods, strict=False)
+        EmbeddingBaseline(name=name, method=method)
+        for name, method in zip("abc", methods, strict=False)
     )
-    return replace(swiss_roll(), name="small", embedders=named, points=lambda: sets)
+    return Part("small", "Small", 6, 1e5, lambda: sets, len(sizes), named)
 
 
-def done(experiment, store, limit=60.0, threads=1):
-    """What is run, as (method, number of points), and the result."""
-    calls = Calls()
-    result = conduct(experiment, store, limit, threads, calls)
-    return calls.begun, result
+def done(part, store, limit=60.0):
+    """What is run, as (method, number of points), and the result of the part."""
+    runner = Runner(store, limit, listener=Calls())
+    (result,) = UnfoldingExperiment((part,)).conduct(runner).results
+    return runner.listener.begun, result
 
 
-# What is kept, and what is done again
+def by_name(**more):
+    return {part.name: part for part in plan(**more)}
 
 
-def test_what_is_finished_is_not_done_again(store):
-    experiment = small(Projection(), Projection())
-    begun, first = done(experiment, store)
+# What is run
+
+
+def test_methods_are_run_on_all_points_and_kept(store):
+    part = small(Projection(), Projection())
+    begun, first = done(part, store)
     assert begun == [("a", 30), ("b", 30)]
-    begun, again = done(experiment, store)
+    begun, again = done(part, store)
     assert begun == []
     assert again.cells == first.cells
-    assert [cell.is_done for cell in again.cells] == [True, True]
-    (points,) = experiment.points()
+    (points,) = part.points()
     np.testing.assert_array_equal(again.cells[0].points, points.X[:, :2])
-
-
-def test_an_interrupted_run_goes_on_where_it_was(store):
-    whole = small(Projection(), Projection(), Projection())
-    interrupted = small(Projection(), Projection(KeyboardInterrupt()), Projection())
-    with pytest.raises(KeyboardInterrupt):
-        done(interrupted, store)
-    begun, result = done(whole, store)
-    assert begun == [("b", 30), ("c", 30)]
-    assert all(cell.is_done for cell in result.cells)
-
-
-def test_cells_are_json_without_nan(store):
-    done(small(Projection()), store)
-    (file,) = store.folder.iterdir()
-    found = json.loads(file.read_text(), parse_constant=pytest.fail)
-    assert found["outcome"] == "done"
-    assert found["machine"]["frobmetric"] == found["task"]["version"]
-
-
-@pytest.mark.parametrize("damage", ["", "{", "[]", '{"task": {}}', '{"task": {"n": 3}, "x": 1}'])
-def test_a_damaged_file_is_made_anew(damage, store):
-    experiment = small(Projection())
-    done(experiment, store)
-    (file,) = store.folder.iterdir()
-    file.write_text(damage)
-    assert done(experiment, store)[0] == [("a", 30)]
-    assert json.loads(file.read_text())["outcome"] == "done"
-
-
-@pytest.mark.parametrize("change", ["points", "n_neighbors", "threads"])
-def test_another_task_is_done_anew(change, store):
-    experiment, threads = small(Projection()), 1
-    done(experiment, store)
-    if change == "points":
-        experiment = small(Projection(), seed=1)
-    elif change == "n_neighbors":
-        experiment = replace(experiment, n_neighbors=7)
-    else:
-        threads = 2
-    assert done(experiment, store, threads=threads)[0] == [("a", 30)]
-
-
-def test_a_limit_is_tried_again_only_with_more_time(store):
-    experiment = small(Projection(seconds=lambda n: 5.0))
-    _, result = done(experiment, store, limit=2)
-    assert (result.cells[0].outcome, result.cells[0].remark) == ("limit", "> 2 s")
-    assert done(experiment, store, limit=2)[0] == []
-    assert done(experiment, store, limit=1)[0] == []
-    begun, result = done(experiment, store, limit=9)
-    assert begun == [("a", 30)]
-    assert result.cells[0].is_done
-    assert done(experiment, store, limit=1)[1].cells == result.cells  # an answer is an answer
-
-
-@pytest.mark.parametrize(
-    ("error", "outcome"), [(RivalMissing("no a"), "missing"), (RivalFailed("1\n2\nwhy"), "failed")]
-)
-def test_what_cannot_run_is_said_and_tried_next_time(error, outcome, store):
-    _, result = done(small(Projection(error), Projection()), store)
-    assert [cell.outcome for cell in result.cells] == [outcome, "done"]
-    assert result.cells[0].remark == str(error).splitlines()[-1]
-    assert done(small(Projection(), Projection()), store)[0] == [("a", 30)]
+    assert done(replace(part, n_neighbors=7), store)[0] == [("a", 30), ("b", 30)]
+    assert done(small(Projection(), seed=1), store)[0] == [("a", 30)]
 
 
 def test_a_method_over_the_limit_is_not_tried_on_more_points(store):
@@ -163,17 +89,32 @@ def test_a_method_over_the_limit_is_not_tried_on_more_points(store):
     assert (last.task.n, last.outcome, last.remark) == (60, "skipped", "> 4 s at n = 50")
 
 
-def test_collecting_runs_nothing(store):
-    experiment = small(Projection(), Projection(RivalMissing("no b")))
-    done(experiment, store)
-    found = collect(small(Projection(pytest.fail), Projection(pytest.fail)), store, 60.0, 1)
-    assert [cell.outcome for cell in found.cells] == ["done", "skipped"]
-    assert found.cells[1].remark == "not run yet"
+def test_parts_that_are_not_chosen_are_found_only(store):
+    first, second = (replace(small(Projection()), name=name) for name in ("one", "two"))
+    done(first, store)
+    runner = Runner(store, 60.0, listener=Calls())
+    whole = UnfoldingExperiment((first, second, replace(first, name="three")))
+    results = whole.conduct(runner, only=["two"]).results
+    assert [result.part.name for result in results] == ["one", "two"]
+    assert all(cell.is_done for result in results for cell in result.cells)
+    assert runner.listener.begun == [("a", 30)]
+
+
+def test_ctrl_c_while_points_are_read(store):
+    def points():
+        raise KeyboardInterrupt
+
+    runner = Runner(store, 60.0)
+    parts = replace(small(Projection()), name="one", points=points), small(Projection())
+    one, other = UnfoldingExperiment(parts).conduct(runner).results
+    assert runner.interrupted
+    assert "interrupted" in one.reason
+    assert other.reason == "not run yet"
 
 
 def test_points_that_cannot_be_had_are_a_reason(store):
     def points():
-        raise DatasetNotFound("the file is not there")
+        raise DatasetNotFoundError("the file is not there")
 
     begun, result = done(replace(small(Projection()), points=points), store)
     assert (begun, result.cells, result.reason) == ([], [], "the file is not there")
@@ -193,7 +134,7 @@ def test_measures_do_not_depend_on_position_and_unit(rng):
     X = rng.normal(size=(50, 3))
     one, other = measure(X, X[:, :2], 6), measure(X, 1000 * X[:, :2] + 7, 6)
     assert one == pytest.approx(other)
-    assert set(one) == {*SPREADS, "area", "mean_b_nx"}
+    assert set(one) == {*EVENNESS, "area", "mean_b_nx"}
     assert measure(X, X, 6)["area"] == pytest.approx(1)
     assert np.square(at_unit_scale(5 + X)).sum(axis=1).mean() == pytest.approx(1)
 
@@ -229,73 +170,76 @@ def check(result):
     return {(cell.task.n, cell.task.method): cell for cell in result.cells if cell.is_done}
 
 
+@pytest.mark.slow
 def test_the_swiss_roll_in_a_small_version(store):
-    _, result = done(swiss_roll(n=50, sigma=1e5), store)
+    part = replace(by_name()["swiss_roll"], points=lambda: mvu.rolls(50))
+    _, result = done(part, store)
     cells = check(result)
     exact, perturbed = cells[50, "ours_exact"], cells[50, "ours_1e5"]
     assert result.scales[0].variance < perturbed.objective <= exact.objective * (1 + 1e-6)
+    assert 0 < perturbed.measures["perturbation"] < 1
+    assert "perturbation" not in exact.measures
+    assert perturbed.is_certified
     if (50, "csdp_well_posed") in cells:
         assert cells[50, "csdp_well_posed"].objective == pytest.approx(exact.objective, rel=1e-4)
         assert cells[50, "csdp_original"].objective <= exact.objective * (1 + 1e-4)
 
 
+@pytest.mark.slow
 def test_time_against_n_in_a_small_version(store):
-    cells = check(done(time_against_n(sizes=(30, 20)), store)[1])
+    part = replace(by_name()["time"], points=lambda: mvu.rolls(30, 20))
+    cells = check(done(part, store)[1])
     assert sorted({n for n, _ in cells}) == [20, 30]
     assert {method for _, method in cells} >= {"ours_1e2", "ours_exact"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    ("experiment", "n", "shape"),
-    [(lambda f: teapots(4, folder=f), 25, (38, 50)), (lambda f: faces(40, folder=f), 50, (28, 20))],
-    ids=["teapots", "faces"],
+    ("name", "n", "shape"), [("teapots", 25, (38, 50)), ("faces", 66, (28, 20))]
 )
-def test_pictures_in_a_small_version(experiment, n, shape, store, data_folder):
-    _, result = done(experiment(data_folder), store)
+def test_pictures_in_a_small_version(name, n, shape, store, data_folder):
+    _, result = done(by_name(quick=True, data=data_folder)[name], store)
     if result.reason:
         pytest.skip(result.reason)
     cells = check(result)
-    assert cells[n, "isomap"].task.n_neighbors == result.experiment.n_neighbors
+    assert cells[n, "isomap"].task.n_neighbors == result.part.n_neighbors
     (points,) = result.points
     assert points.picture_shape == shape
     assert 0 <= points.X.min() < points.X.max() <= 1
 
 
+def test_the_size_of_the_frobenius_term():
+    assert mvu.perturbation([3.0, 1.0], 10.0) == pytest.approx((9 + 1) / (2 * 10 * 4))
+
+
 def test_the_settings_are_the_papers():
-    found = {name: plan(name) for name in EXPERIMENTS}
-    assert {name: e.n_neighbors for name, e in found.items()} == {
-        "swiss_roll": 6,
-        "teapots": 6,
-        "teapots_3": 3,
-        "faces": 5,
-        "time": 6,
+    parts = by_name()
+    assert {name: (part.n_neighbors, part.sigma) for name, part in parts.items()} == {
+        "swiss_roll": (6, 1e5),
+        "teapots": (6, 1e10),
+        "teapots_3": (3, 1e10),
+        "faces": (5, 1e10),
+        "time": (6, 1e2),
     }
-    assert {name: e.sigma for name, e in found.items()} == {
-        "swiss_roll": 1e5,
-        "teapots": 1e10,
-        "teapots_3": 1e10,
-        "faces": 1e10,
-        "time": 1e2,
-    }
-    assert len(found["swiss_roll"].points()[0].X) == 500
-    assert set(QUICK) == set(EXPERIMENTS) == set(mvu_paper.WORDS)
+    assert len(parts["swiss_roll"].points()[0].X) == 500
+    assert set(by_name(quick=True)) == set(parts)
+    page = mvu.experiment().template.read_text(encoding="utf-8")
+    assert all(f"${name}\n" in page for name in parts)
 
 
 def test_every_method_of_the_paper_is_there():
-    published = {
-        name for table in mvu_paper.SPREAD.values() for row in table.values() for name in row
-    }
+    published = {name for table in PAPER_SPREAD.values() for row in table.values() for name in row}
     for name in ("swiss_roll", "teapots"):
-        assert published == set(plan(name).paper_names.values()) - {""}
+        assert published == set(by_name()[name].paper_names.values()) - {""}
 
 
 def test_pictures_are_looked_for_in_the_folder(tmp_path, store):
     for name in ("teapots", "faces"):
-        result = conduct(plan(name, folder=tmp_path), store, 60.0, 1)
+        _, result = done(by_name(data=tmp_path)[name], store)
         assert str(tmp_path) in result.reason
         assert "FROBMETRIC_DATA" in result.reason
 
 
 def test_every_roll_of_the_figure_of_time_is_connected():
-    for points in plan("time").points():
+    for points in by_name()["time"].points():
         assert neighbor_graph(points.X, 6).components()[0] == 1

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from frobmetric import _neighbors
 from frobmetric.manifold import quality
 from frobmetric_paper.mvu import spread
 from frobmetric_paper.mvu.spread import local_spread
@@ -73,9 +74,9 @@ def test_neighbours_are_those_of_the_ranks(rng, monkeypatch):
     Y = rng.integers(0, 3, (60, 2)).astype(float)
     expected = [np.argsort(row)[1:7] for row in integer_ranks(Y)]
     for block in (1, 1 << 20):
-        monkeypatch.setattr(quality, "BLOCK", block)
+        monkeypatch.setattr(_neighbors, "BLOCK", block)
         for spare in (0, 8, 100):
-            monkeypatch.setattr(spread, "SPARE", spare)
+            monkeypatch.setattr(_neighbors, "SPARE", spare)
             space = quality.Space.of(Y, name="Y")
             np.testing.assert_array_equal(spread.nearest_neighbors(space, 6), expected)
 

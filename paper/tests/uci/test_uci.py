@@ -2,24 +2,22 @@
 
 import numpy as np
 import pytest
-from frobmetric_paper.rivals import RIVALS, TABLE
-from frobmetric_paper.table.runs import Run
-from frobmetric_paper.uci.words import EXPLANATIONS, NOTES
 
-from frobmetric_paper.data.labelled import DatasetNotFound
-from frobmetric_paper.uci import experiment as uci
-from frobmetric_paper.uci import paper as uci_paper
+from frobmetric_paper import uci
+from frobmetric_paper.baselines import METRIC, TABLE
+from frobmetric_paper.classification.measure import Run
+from frobmetric_paper.data.labelled import DatasetNotFoundError
 
 
 def by_name(**more):
-    return {column.name: column for column in uci.plan(**more).columns}
+    return {column.name: column for column in uci.experiment(**more).columns}
 
 
 # The paper's numbers
 
 
 def test_some_cells_of_the_paper():
-    paper = uci_paper.published()
+    paper = uci.experiment().paper
     frob = paper["FrobMetric"]
     assert (frob["usps"].error, frob["usps"].std, frob["usps"].seconds) == (2.32, 0.31, 9.0)
     assert (frob["mnist"].error, frob["mnist"].std) == (2.56, None)
@@ -31,17 +29,19 @@ def test_some_cells_of_the_paper():
 
 
 def test_every_row_and_column_of_the_paper_is_there():
-    rows = {RIVALS[name].paper_name or name for name in TABLE}
-    assert set(uci_paper.ERRORS) <= rows
-    assert set(uci_paper.SECONDS) <= set(uci_paper.ERRORS)
-    columns = tuple(column.name for column in uci.plan().columns)
-    assert columns == uci_paper.COLUMNS
-    assert set(uci.WORK) == set(columns) == set(NOTES)
+    rows = {METRIC[name].paper_name or name for name in TABLE}
+    assert set(uci.ERRORS) <= rows
+    assert set(uci.SECONDS) <= set(uci.ERRORS)
+    table = uci.experiment()
+    assert table.parts == list(uci.SETS)
+    assert set(uci.WORK) == set(uci.SETS)
+    page = table.template.read_text(encoding="utf-8")
+    assert all(f"$set_{name}\n" in page for name in uci.SETS)
 
 
 def test_explanations_name_what_is_there():
-    known = {*TABLE, *uci_paper.COLUMNS}
-    for key in EXPLANATIONS:
+    known = {*TABLE, *uci.SETS}
+    for key in uci.explanations():
         assert set(key if isinstance(key, tuple) else (key,)) <= known
 
 
@@ -66,28 +66,27 @@ def test_runs_are_as_many_as_the_paper_has_or_more():
 
 
 def test_the_order_of_work_begins_with_the_cheap():
-    names = [column.name for column in uci.plan().in_order_of_work]
-    assert names[0] == "iris"
-    assert names[-1] == "mnist"
+    assert (uci.WORK[0], uci.WORK[-1]) == ("iris", "mnist")
 
 
 def test_a_run_is_a_split_by_its_number():
     first, again, second = (by_name()["iris"].load(run) for run in (0, 0, 1))
-    np.testing.assert_array_equal(first.reduced.X_test, again.reduced.X_test)
-    assert not np.array_equal(first.reduced.X_test, second.reduced.X_test)
-    assert first.full is None
-    assert Run.of(first).data == Run.of(again).data != Run.of(second).data
+    np.testing.assert_array_equal(first[0].X_test, again[0].X_test)
+    assert not np.array_equal(first[0].X_test, second[0].X_test)
+    assert first[1] is None
+    checksums = [Run.from_splits(*each).data for each in (first, again, second)]
+    assert checksums[0] == checksums[1] != checksums[2]
 
 
 def test_absent_files_are_said(tmp_path):
-    with pytest.raises(DatasetNotFound, match=r"letter\.npz"):
-        by_name(folder=tmp_path)["letters"].load(0)
+    with pytest.raises(DatasetNotFoundError, match=r"letter\.npz"):
+        by_name(data=tmp_path)["letters"].load(0)
 
 
 @pytest.mark.parametrize("size", [10, 60, 61])
 def test_of_each_class_its_share(size):
     y = np.repeat([0, 1, 2], [10, 20, 30])
-    rows = uci._some(y, size, 0)
+    rows = uci.some_rows(y, size, 0)
     assert len(rows) == len(set(rows)) == min(size, 60)
     shares = np.bincount(y[rows], minlength=3) / len(rows)
     np.testing.assert_allclose(shares, [1 / 6, 2 / 6, 3 / 6], atol=0.1)
@@ -95,18 +94,18 @@ def test_of_each_class_its_share(size):
 
 
 def test_small_sets_without_pca_keep_their_features_and_samples():
-    whole, small = by_name()["wine"].load(1), by_name(quick=True)["wine"].load(1)
-    np.testing.assert_array_equal(small.reduced.X_train, whole.reduced.X_train)
-    assert len(small.reduced.y_test) == 26
-    assert small.full is None
+    (whole, _), (small, full) = (by_name(quick=quick)["wine"].load(1) for quick in (False, True))
+    np.testing.assert_array_equal(small.X_train, whole.X_train)
+    assert len(small.y_test) == 26
+    assert full is None
 
 
 def test_usps_in_its_small_version(data_folder):
-    parts = by_name(quick=True, folder=data_folder)["usps"].load(0)
-    assert parts.reduced.X_train.shape == (200, 10)
-    assert parts.full.X_train.shape == (200, 256)
-    assert parts.reduced.X_test.shape == (60, 10)
-    np.testing.assert_array_equal(parts.reduced.y_test, parts.full.y_test)
-    assert np.bincount(parts.reduced.y_train).min() >= 15
-    sizes = Run.of(parts).sizes
+    reduced, full = by_name(quick=True, data=data_folder)["usps"].load(0)
+    assert reduced.X_train.shape == (200, 10)
+    assert full.X_train.shape == (200, 256)
+    assert reduced.X_test.shape == (60, 10)
+    np.testing.assert_array_equal(reduced.y_test, full.y_test)
+    assert np.bincount(reduced.y_train).min() >= 15
+    sizes = Run.from_splits(reduced, full).sizes
     assert (sizes["dimension"], sizes["dimension after PCA"]) == (256, 10)

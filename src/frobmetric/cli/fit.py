@@ -28,7 +28,7 @@ app = typer.Typer()
 #: Share of the samples that are held out to test a metric.
 HELD_OUT = 0.3
 #: Parameters of FrobMetric that are no options of a fit.
-NOT_OPTIONS = ("verbose", "random_state")
+NOT_OPTIONS = ("verbose",)
 
 
 @command(app, FrobMetric, without=NOT_OPTIONS, defaults={"keep_dual": True})
@@ -144,7 +144,7 @@ def certify(model, data, *, target=None, tol=None, header=True):
         message = f"{model} has no dual variables to prove it with; fit it with --keep-dual"
         say(f"error: {message}")
         return Report(ExitCode.NOT_CERTIFIED, "", {"error": message})
-    if hasattr(estimator, "preprocessor"):
+    if "preprocessor" in estimator.get_params():
         raise ValueError(
             f"{model} is a {type(estimator).__name__}, learned from tuples, which a table does not "
             "hold; prove it in Python: frobmetric.load(path).set_params(preprocessor=X)"

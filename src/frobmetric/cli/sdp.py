@@ -16,7 +16,6 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .._atomic import target_file
 from .._extras import require
-from ..core import Nonnegative, Product
 from ..io.tables import check_file
 from ..sdp import SDPAAnswer, read_sdpa, solve_sdp
 from ..sdp.presolve import split_blocks
@@ -215,8 +214,7 @@ def _info_lines(data):
 
 def _count_blocks(cone):
     """Return the number of blocks of each size, in the order of the file."""
-    parts = cone.cones if isinstance(cone, Product) else (cone,)
-    counts = Counter((part.shape[0], isinstance(part, Nonnegative)) for part in parts)
+    counts = Counter((block.shape[0], block.is_diagonal) for block in cone.blocks())
     return [
         {"count": count, "size": size, "is_diagonal": is_diagonal}
         for (size, is_diagonal), count in counts.items()

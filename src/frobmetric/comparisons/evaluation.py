@@ -1,30 +1,32 @@
-"""How well comparisons are predicted, with an interval, and how well they could be."""
+"""Accuracy of predicted comparisons with an interval, and the ceiling that noise sets to it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Integral, Real
+from numbers import Real
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.stats import norm
 from sklearn.utils import check_random_state
 
-from .encoding import as_comparisons, as_index, as_questions, as_weights, equal_rows
+from .._checks import as_comparisons, as_index, as_weights, check_count, check_whole
+from .._neighbors import distinct_rows
+from .merging import count_votes
 
-#: Numbers held at a time for the resampled multiplicities: what a processor's cache holds.
+#: Numbers held at a time for the resampled multiplicities: the size of a processor's cache.
 BLOCK = 1 << 18
 
 
 @dataclass(frozen=True)
 class Accuracy:
-    """A share of comparisons, or a difference of two, with the ends of its interval.
+    """Share of comparisons, or a difference of two shares, with the ends of its interval.
 
     Attributes
     ----------
     value, low, high : float
     n : int
-        Comparisons that counted, those of positive weight.
+        Number of comparisons of positive weight.
     """
 
     value: float
@@ -45,15 +47,15 @@ class NoiseCeiling:
     low, high : float
         The ceiling lies between them, up to sampling error.
     agreement : float
-        How often two answers to the same question agree.
+        Frequency with which two answers to the same question agree.
     n_questions : int
-        Distinct questions.
+        Number of distinct questions.
     n_repeated : int
-        Those with two or more answers; only they count.
+        Number of questions with two or more answers; only they count.
     n_answers : int
-        Answers to those.
+        Number of answers to these.
     low_error, high_error : float
-        Standard errors of low and high, questions being independent.
+        Standard errors of low and high if questions are independent.
     """
 
     low: float
@@ -73,27 +75,27 @@ class NoiseCeiling:
 
 
 def comparison_accuracy(
-    correct, weight=None, *, objects=None, confidence=0.95, n_resamples=1000, random_state=0
+    correct, sample_weight=None, *, objects=None, confidence=0.95, n_resamples=1000, random_state=0
 ):
-    """The share of comparisons that are predicted correctly, with a confidence interval.
+    """Estimate the share of comparisons that are predicted correctly, with its interval.
 
     Without `objects` the comparisons are taken as independent, and the interval is Wilson's. They
     rarely are: one unusual object spoils all comparisons that it is in. With `objects` the interval
-    is that of a bootstrap over objects: each resample draws as many objects as there are, with
-    replacement, and a comparison counts as often as the product of how often its distinct objects
-    were drawn. That interval is for other objects of the same kind. Where hardly any comparisons
-    share objects, it is wider than it has to be: about sqrt(7) times for triplets.
+    comes from a bootstrap over objects: each resample draws as many objects as there are, with
+    replacement, and a comparison is weighted by the product of the numbers of times that its
+    distinct objects were drawn. That interval is for other objects of the same kind. Where hardly
+    any comparisons share objects, it is wider than necessary: about sqrt(7) times for triplets.
 
     Parameters
     ----------
     correct : array-like of shape (n_comparisons,)
         Booleans, or margins: positive is correct, exactly 0 counts a half.
-    weight : array-like of shape (n_comparisons,), optional
+    sample_weight : array-like of shape (n_comparisons,), optional
         Importance, not repetitions as in `fit`: several answers to one question are predicted
         alike, so that counting them as independent comparisons would make the interval too narrow.
         Wilson's interval has n = sum(weight)^2 / sum(weight^2); to count answers, repeat them.
     objects : array-like of shape (n_comparisons, 2, 3 or 4), optional
-        The object numbers of each comparison.
+        Object numbers of each comparison.
     confidence : float, default=0.95
     n_resamples : int, default=1000
     random_state : int, RandomState, default=0
@@ -108,35 +110,31 @@ def comparison_accuracy(
     >>> print(comparison_accuracy([2.5, 0.1, -1.0, 3.0]))
     75.0 % (30.1 ... 95.4)
     """
-    score = _scores(correct)
-    weight = as_weights(weight, len(score))
-    z = _quantile(confidence)
-    if objects is not None:
-        return _over_objects(score, weight, objects, confidence, n_resamples, random_state)
-    return _accuracy(score, weight, *_wilson(_mean(score, weight), _effective_n(weight), z))
+    options = objects, confidence, n_resamples, random_state
+    return _with_interval(_scores(correct), sample_weight, _wilson, *options)
 
 
 def accuracy_difference(
     correct_a,
     correct_b,
-    weight=None,
+    sample_weight=None,
     *,
     objects=None,
     confidence=0.95,
     n_resamples=1000,
     random_state=0,
 ):
-    """By how much predictor a is more accurate than b on the same comparisons.
+    """Estimate by how much predictor a is more accurate than b on the same comparisons.
 
     The interval is paired: comparisons on which both are right or both are wrong do not widen it.
-    Without `objects` it is that of Bonett and Price for two dependent shares, with them that of the
-    bootstrap over objects of `comparison_accuracy`.
+    Without `objects` it is the interval of Bonett and Price for two dependent shares, with them it
+    comes from the bootstrap over objects of `comparison_accuracy`.
 
     Parameters
     ----------
     correct_a, correct_b : array-like of shape (n_comparisons,)
         Booleans or margins, as in `comparison_accuracy`.
-    weight, objects, confidence, n_resamples, random_state
+    sample_weight, objects, confidence, n_resamples, random_state
         As in `comparison_accuracy`.
 
     Returns
@@ -157,25 +155,21 @@ def accuracy_difference(
     if len(score) != len(other):
         raise ValueError(
             f"correct_a has {len(score)} comparisons and correct_b {len(other)}; both predictors "
-            "must be judged on the same ones"
+            "must be evaluated on the same ones"
         )
-    score = score - other
-    weight = as_weights(weight, len(score))
-    z = _quantile(confidence)
-    if objects is not None:
-        return _over_objects(score, weight, objects, confidence, n_resamples, random_state)
-    return _accuracy(score, weight, *_bonett_price(score, weight, z))
+    options = objects, confidence, n_resamples, random_state
+    return _with_interval(score - other, sample_weight, _bonett_price, *options)
 
 
-def noise_ceiling(tuples, y=None, weight=None):
-    """What the best predictor can reach, from questions that were answered more than once.
+def noise_ceiling(index, y=None, sample_weight=None):
+    """Bound the accuracy of the best predictor, from questions that were answered repeatedly.
 
     If a question is answered "yes" with probability q, its best prediction is right with
     probability max(q, 1 - q); the ceiling is the mean of that over answers. The majority of the
     answers seen overestimates it, as it fits their noise. Two bounds are known without bias, for a
     question with n answers, m of them "yes":
 
-        low    how often the majority of the other n - 1 predicts an answer; ties count a half
+        low    share of answers that the majority of the other n - 1 predicts; ties count a half
         high   max(m, n - m) / n
 
     and for few repetitions a lower `high` is found from the agreement p of two answers, of which
@@ -186,13 +180,13 @@ def noise_ceiling(tuples, y=None, weight=None):
 
     Parameters
     ----------
-    tuples : array-like of shape (n_answers, 3) or (n_answers, 4)
+    index : array-like of shape (n_answers, 3) or (n_answers, 4)
         Triplets (anchor, near, far) or quadruplets. (a, b, c) with y = -1 is the same answer as
         (a, c, b) with y = +1.
     y : array-like of shape (n_answers,), optional
         +1 or -1; +1 for all if not given.
-    weight : array-like of shape (n_answers,), optional
-        How often each answer was given: whole numbers.
+    sample_weight : array-like of shape (n_answers,), optional
+        Number of times that each answer was given: whole numbers.
 
     Returns
     -------
@@ -201,11 +195,14 @@ def noise_ceiling(tuples, y=None, weight=None):
     Examples
     --------
     >>> from frobmetric.comparisons.evaluation import noise_ceiling
-    >>> ceiling = noise_ceiling([[0, 1, 2], [0, 2, 1], [3, 1, 2], [4, 0, 1]], weight=[9, 1, 10, 1])
-    >>> print(ceiling)
+    >>> answers = [[0, 1, 2], [0, 2, 1], [3, 1, 2], [4, 0, 1]]
+    >>> print(noise_ceiling(answers, sample_weight=[9, 1, 10, 1]))
     95.0 ... 95.0 % (20 answers to 2 questions)
     """
-    yes, n = _votes(tuples, y, weight)
+    index, y, weight = as_comparisons(index, y, sample_weight)
+    check_whole(weight)
+    _, yes, no = count_votes(index, y, weight)
+    yes, n = yes[yes + no > 0], (yes + no)[yes + no > 0]
     is_repeated = n >= 2
     if not is_repeated.any():
         raise ValueError(
@@ -231,7 +228,7 @@ def noise_ceiling(tuples, y=None, weight=None):
 
 
 def _scores(correct, name="correct"):
-    """1 for correct, 0 for wrong, a half for a margin of zero."""
+    """Return 1 for correct, 0 for wrong, a half for a margin of zero."""
     correct = np.asarray(correct)
     if correct.ndim != 1 or len(correct) == 0:
         raise ValueError(
@@ -261,7 +258,7 @@ def _mean(values, weight):
 
 
 def _estimate(values, weight):
-    """The weighted mean of independent values, and its standard error."""
+    """Return the weighted mean of independent values, and its standard error."""
     mean = _mean(values, weight)
     away = weight * (values - mean)
     return mean, float(np.sqrt(away @ away) / weight.sum())
@@ -271,13 +268,22 @@ def _effective_n(weight):
     return weight.sum() ** 2 / (weight @ weight)
 
 
-def _accuracy(score, weight, low, high):
-    value = _mean(score, weight)
-    n = int(np.count_nonzero(weight))
+def _with_interval(score, sample_weight, interval, objects, confidence, n_resamples, random_state):
+    """Return the mean score, with an interval by formula or over resampled objects."""
+    weight = as_weights(sample_weight, len(score))
+    z = _quantile(confidence)
+    value, n = _mean(score, weight), int(np.count_nonzero(weight))
+    if objects is not None:
+        means = _resampled_means(score, weight, objects, n_resamples, random_state)
+        low, high = np.quantile(means, [(1 - confidence) / 2, (1 + confidence) / 2])
+        return Accuracy(value, float(low), float(high), n)
+    low, high = interval(score, weight, z)
     return Accuracy(value, float(min(low, value)), float(max(high, value)), n)
 
 
-def _wilson(share, n, z):
+def _wilson(score, weight, z):
+    # SciPy's has whole numbers of trials and successes only; weights and halves make others
+    share, n = _mean(score, weight), _effective_n(weight)
     center = (share + z**2 / (2 * n)) / (1 + z**2 / n)
     half = z * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2)) / (1 + z**2 / n)
     return center - half, center + half
@@ -293,45 +299,40 @@ def _bonett_price(score, weight, z):
     return max(center - half, -1), min(center + half, 1)
 
 
-def _over_objects(score, weight, objects, confidence, n_resamples, random_state):
+def _resampled_means(score, weight, objects, n_resamples, random_state):
     objects = as_index(objects, (2, 3, 4), name="objects")
     if len(objects) != len(score):
         raise ValueError(
             f"objects has {len(objects)} rows; there are {len(score)} comparisons, so expected as "
             "many"
         )
-    if not isinstance(n_resamples, Integral) or n_resamples is True or n_resamples < 1:
+    check_count(n_resamples, name="n_resamples")
+    means = _resample(score, weight, objects, n_resamples, check_random_state(random_state))
+    if len(means) < n_resamples / 2:
         raise ValueError(
-            f"n_resamples is {n_resamples!r}; expected an integer of at least 1, better 1000"
-        )
-    found = _resample(score, weight, objects, n_resamples, check_random_state(random_state))
-    if len(found) < n_resamples / 2:
-        raise ValueError(
-            f"{n_resamples - len(found)} of {n_resamples} resamples of "
+            f"{n_resamples - len(means)} of {n_resamples} resamples of "
             f"{len(np.unique(objects))} objects contain no comparison; that is too few objects "
             "for an interval over objects, leave them out"
         )
-    low, high = np.quantile(found, [(1 - confidence) / 2, (1 + confidence) / 2])
-    n = int(np.count_nonzero(weight))
-    return Accuracy(_mean(score, weight), float(low), float(high), n)
+    return means
 
 
 def _resample(score, weight, objects, n_resamples, rng):
-    """The mean score in each resample of the objects that contains a comparison."""
+    """Return the mean score in each resample of the objects that contains a comparison."""
     names, number = np.unique(objects, return_inverse=True)
     number = _distinct(number.reshape(objects.shape), len(names))
     sums = _ProductSums(number, np.array([weight, weight * score]))
-    step, found = max(1, BLOCK // sums.size), []
+    step, means = max(1, BLOCK // sums.size), []
     for start in range(0, n_resamples, step):
         size = min(step, n_resamples - start)
         drawn = rng.multinomial(len(names), np.full(len(names), 1 / len(names)), size)
         total, right = sums(np.vstack([drawn.T, np.ones(size)]))
-        found.append(right[total > 0] / total[total > 0])
-    return np.concatenate(found)
+        means.append(right[total > 0] / total[total > 0])
+    return np.concatenate(means)
 
 
 def _distinct(objects, other):
-    """Each row with `other` in the place of objects that are in it a second time."""
+    """Replace objects that occur in a row a second time by `other`."""
     objects = objects.copy()
     for j in range(objects.shape[1] - 1, 0, -1):
         objects[(objects[:, :j] == objects[:, j : j + 1]).any(axis=1), j] = other
@@ -341,13 +342,13 @@ def _distinct(objects, other):
 class _ProductSums:
     """Sums over tuples of value * product of the multiplicities of the tuple's objects.
 
-    A tuple is cut into a left and a right part. Comparisons share those, so that their products
-    are taken once, and what remains is a sparse matrix of values between left and right parts.
+    A tuple is cut into a left and a right part. Comparisons share parts, so that the product of
+    each part is taken once, and a sparse matrix holds the values between left and right parts.
     """
 
     def __init__(self, objects, values):
         left, right = np.split(objects, [objects.shape[1] // 2], axis=1)
-        (first_left, row), (first_right, column) = equal_rows(left), equal_rows(right)
+        (first_left, row), (first_right, column) = distinct_rows(left), distinct_rows(right)
         self.left, self.right = left[first_left], right[first_right]
         shape = (len(self.left), len(self.right))
         self.matrices = [sp.csr_array((v, (row, column)), shape=shape) for v in values]
@@ -357,28 +358,13 @@ class _ProductSums:
         return len(self.left) + len(self.right)
 
     def __call__(self, drawn):
-        """For multiplicities (n_objects, n_resamples), one array of sums for each of values."""
+        """Return the sums for multiplicities (n_objects, n_resamples), one array for each value."""
         left, right = (drawn[part].prod(axis=1) for part in (self.left, self.right))
         return [np.einsum("ij,ij->j", left, matrix @ right) for matrix in self.matrices]
 
 
-def _votes(tuples, y, weight):
-    """For each question how often its answer was yes, and how often it was answered."""
-    index, y, weight = as_comparisons(tuples, y, weight)
-    bad = np.flatnonzero(weight != np.rint(weight))
-    if len(bad):
-        raise ValueError(
-            f"weight[{bad[0]}] = {weight[bad[0]]}; expected whole numbers, how often an answer was "
-            "given"
-        )
-    question, sign = as_questions(index, y)
-    _, label = equal_rows(question)
-    yes, n = np.bincount(label, weight * (sign > 0)), np.bincount(label, weight)
-    return yes[n > 0], n[n > 0]
-
-
 def _leave_one_out(yes, n):
-    """How often the majority of the other answers predicts an answer, for each question."""
+    """Return the share of answers that the majority of the others predicts, for each question."""
 
     def predicted(same, other):
         return same * (1 + np.sign(same - 1 - other)) / 2
@@ -392,7 +378,7 @@ def _agreement(yes, n):
 
 
 def _pooled(agreement, error):
-    """The ceiling if all questions are equally hard, and its standard error."""
+    """Return the ceiling if all questions are equally hard, and its standard error."""
     root = np.sqrt(max(2 * agreement - 1, 0.0))
     # sqrt(x + dx) - sqrt(x) <= sqrt(dx) where the derivative is too large
     change = min(error / root if root else np.inf, np.sqrt(2 * error))

@@ -8,8 +8,8 @@ import numpy as np
 from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils import check_random_state
 
+from .._checks import as_index
 from .._parameters import FLAG, NONE, NUMBERS, SEED, Rule, check_parameters, integer
-from .encoding import as_index
 
 LABELS = Rule("a sequence of labels, one for each object,", NUMBERS.is_met)
 
@@ -26,7 +26,7 @@ class ObjectSplit(BaseCrossValidator):
     objects that training tuples describe, and a table of the objects seen would do as well as a
     metric.
 
-    The honesty costs tuples. If they are drawn at random, with s objects each and k parts, a
+    Honesty costs tuples. If they are drawn at random, with s objects each and k parts, a
     training set has the share (1 - 1/k)^s and all test sets together k^(1 - s): for triplets and
     five parts 51 % and 4 %, for pairs 64 % and 20 %.
 
@@ -58,27 +58,27 @@ class ObjectSplit(BaseCrossValidator):
         "groups": LABELS | NONE,
     }
 
-    def __init__(self, n_splits=5, shuffle=True, random_state=None, groups=None):
+    def __init__(self, n_splits=5, *, shuffle=True, random_state=None, groups=None):
         self.n_splits = n_splits
         self.shuffle = shuffle
         self.random_state = random_state
         self.groups = groups
 
     def get_n_splits(self, X=None, y=None, groups=None):
-        """The number of splits; the arguments are not used."""
+        """Return the number of splits; the arguments are not used."""
         return self.n_splits
 
     def parts(self, tuples, groups=None):
-        """The objects of each part, in the order of the splits.
+        """Return the objects of each part, in the order of the splits.
 
-        They are those of `split` if `random_state` is an integer or `shuffle` is False.
+        They are the parts of `split` if `random_state` is an integer or `shuffle` is False.
 
         Parameters
         ----------
         tuples : array-like of shape (n_tuples, 2), (n_tuples, 3) or (n_tuples, 4)
             Object numbers.
         groups : array-like of shape (n_objects,), optional
-            As in the constructor; this one counts if both are given.
+            As in the constructor, and instead of it.
 
         Returns
         -------
@@ -89,7 +89,7 @@ class ObjectSplit(BaseCrossValidator):
         return [objects[part == i] for i in range(self.n_splits)]
 
     def split(self, tuples, y=None, groups=None):
-        """Training and test tuples for each part of the objects.
+        """Generate training and test tuples for each part of the objects.
 
         Parameters
         ----------
@@ -97,7 +97,7 @@ class ObjectSplit(BaseCrossValidator):
             Object numbers.
         y : ignored
         groups : array-like of shape (n_objects,), optional
-            As in the constructor; this one counts if both are given.
+            As in the constructor, and instead of it.
 
         Yields
         ------
@@ -112,7 +112,7 @@ class ObjectSplit(BaseCrossValidator):
             yield np.flatnonzero(~inside.any(axis=1)), np.flatnonzero(inside.all(axis=1))
 
     def _deal(self, tuples, groups):
-        """The objects in order of their numbers, and the part of each."""
+        """Return the objects in order of their numbers, and the part of each."""
         check_parameters(self, self._rules)
         if self.random_state is not None and not self.shuffle:
             raise ValueError(
@@ -153,7 +153,7 @@ def _labels(groups, objects):
 
 
 def _balanced(size, order, n_parts):
-    """The part of each group: the large ones first, each to the part with the fewest objects."""
+    """Assign groups to parts: the large ones first, each to the part with the fewest objects."""
     order = order[np.argsort(-size[order], kind="stable")]
     part, filled = np.empty(len(size), dtype=np.intp), np.zeros(n_parts, dtype=np.intp)
     for group in order:

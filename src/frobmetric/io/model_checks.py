@@ -23,6 +23,7 @@ ALSO_REQUIRED = {
 SIZES = {"QuadrupletFrobMetric": (4,), "PairFrobMetric": (3, 4)}
 #: Attributes of some models: the expected value in words, and the test of it.
 VALUES = {
+    "scale_": ("a positive number", lambda v: 0 < v < np.inf),
     "unit_": ("a positive number", lambda v: 0 < v < np.inf),
     "n_directions_": ("at least 1", lambda v: v >= 1),
     "kept_variance_": ("a share, above 0 and at most 1", lambda v: 0 < v <= 1),
@@ -49,8 +50,6 @@ def check_model(estimator):
     names = getattr(estimator, "feature_names_in_", None)
     if names is not None and len(names) != n_features:
         raise ValueError(f"it has {len(names)} feature names for {n_features} features")
-    if not 0 < estimator.scale_ < np.inf:
-        raise ValueError(f"scale_ = {estimator.scale_} is not a positive number")
     for name, (expected, is_right) in VALUES.items():
         value = getattr(estimator, name, None)
         if value is not None and not is_right(value):

@@ -47,34 +47,16 @@ CLASSES = {
         TripletFrobMetric,
     )
 }
-#: Fitted attributes that are arrays, and the names of their tensors.
-ARRAYS = {
-    "components_": "components",
-    "dual_coef_": "dual_coef",
-    "prior_factor_": "prior_factor",
-    "prior_components_": "prior_components",
-    "X_fit_": "X_fit",
-    "Cs_": "grid",
-    "cv_errors_": "cv_errors",
-}
-#: Fitted attributes that are single values, and how to convert them from JSON.
-SCALARS = {
-    "n_features_in_": index,
-    "scale_": float,
-    "unit_": float,
-    "rank_": index,
-    "n_iter_": index,
-    "n_triplets_": index,
-    "status_": str,
-    "C_": float,
-    "n_directions_": index,
-    "kept_variance_": float,
-    "gamma_": float,
-    "n_contradictions_": index,
-    "threshold_": float,
-    "learned_threshold_": float,
-    "prior_threshold_": float,
-}
+#: Fitted attributes that are arrays, and the names of their tensors; `Cs` is a parameter's.
+ARRAYS = ("components_", "dual_coef_", "prior_factor_", "prior_components_", "X_fit_", "cv_errors_")
+TENSORS = {name: name.removesuffix("_") for name in ARRAYS} | {"Cs_": "grid"}
+#: Fitted attributes that are single values.
+INTEGERS = ("n_features_in_", "rank_", "n_iter_", "n_triplets_", "n_directions_")
+INTEGERS += ("n_contradictions_",)
+FLOATS = ("scale_", "unit_", "C_", "kept_variance_", "gamma_")
+FLOATS += ("threshold_", "learned_threshold_", "prior_threshold_")
+#: How to convert single values from JSON.
+SCALARS = dict.fromkeys(INTEGERS, index) | dict.fromkeys(FLOATS, float) | {"status_": str}
 #: Parameters that belong to a run, not to the model.
 NOT_SAVED = ("callback", "preprocessor")
 
@@ -164,11 +146,8 @@ def _check_unchanged(estimator):
 
 
 def _fitted_tensors(estimator):
-    tensors = {
-        tensor: getattr(estimator, attribute)
-        for attribute, tensor in ARRAYS.items()
-        if hasattr(estimator, attribute)
-    }
+    present = [name for name in TENSORS if hasattr(estimator, name)]
+    tensors = {TENSORS[name]: getattr(estimator, name) for name in present}
     if hasattr(estimator, "triplets_"):
         arrays = estimator.triplets_.to_arrays()
         tensors |= {f"triplets.{name}": array for name, array in arrays.items()}
@@ -273,9 +252,9 @@ def _rebuild(tensors, header):
 
 
 def _restore_arrays(estimator, tensors):
-    for attribute, tensor in ARRAYS.items():
+    for name, tensor in TENSORS.items():
         if tensor in tensors:
-            setattr(estimator, attribute, tensors[tensor])
+            setattr(estimator, name, tensors[tensor])
     estimator.history_ = [
         Step(primal, dual, gap, int(rank), seconds)
         for primal, dual, gap, rank, seconds in tensors["history"].tolist()

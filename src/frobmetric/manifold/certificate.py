@@ -6,11 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..core import Certificate
 from .sparse.spectrum import proven_bound
 
 
 @dataclass(frozen=True)
-class UnfoldingCertificate:
+class UnfoldingCertificate(Certificate):
     """Interval that contains the maximum, in the squared units of the data.
 
     Attributes
@@ -21,17 +22,26 @@ class UnfoldingCertificate:
         feasible, so the maximum is at least this large.
     dual : float
         Upper bound of the maximum.
-    relative_gap : float
-        |dual - primal| / |dual|.
+    gap, relative_gap : float
+        |dual - primal|, and that divided by |dual|.
+    distance_bound : float
+        Upper bound on the distance of the Gram matrix to the optimal one, in Frobenius norm;
+        infinity without a sigma.
+    min_eigenvalue : float
+        0: the Gram matrix is a product of coordinates.
     violation : float
         Largest relative error of a squared distance: 0 with "at_most"; with "equal" the equations
         hold up to this error.
     """
 
-    primal: float
-    dual: float
-    relative_gap: float
-    violation: float
+    @property
+    def error(self):
+        """Number that a tolerance is compared with: the relative gap, or a larger violation."""
+        return float(np.maximum(self.relative_gap, self.violation))  # NaN is passed on
+
+    def describe_error(self):
+        violation = f" and violation {self.violation:.1e}" if self.violation != 0 else ""
+        return f"relative gap {self.relative_gap:.1e}{violation}"
 
     def __str__(self):
         if self.violation != 0:
@@ -65,10 +75,18 @@ def certify_unfolding(program, Y, w, constraints="at_most"):
     violation = 0.0 if excess.max() <= 1e-12 else excess.max()
     is_bound = w is not None and np.isfinite(w).all() and (is_equal or w.min() >= 0)
     dual = proven_bound(program, w) if is_bound else np.inf
-    return make_certificate(program.objective(Y), dual, violation)
+    return make_certificate(program.objective(Y), dual, violation, program.sigma)
 
 
-def make_certificate(primal, dual, violation):
+def make_certificate(primal, dual, violation, sigma=np.inf):
     """Return the certificate of these bounds."""
-    gap = abs(dual - primal) / abs(dual) if 0 < abs(dual) < np.inf else np.inf
-    return UnfoldingCertificate(*(float(number) for number in (primal, dual, gap, violation)))
+    gap = float(abs(dual - primal))
+    is_near = violation == 0 and np.isfinite(sigma)
+    return UnfoldingCertificate(
+        primal=float(primal),
+        dual=float(dual),
+        gap=gap,
+        relative_gap=float(gap / abs(dual)) if 0 < abs(dual) < np.inf else np.inf,
+        distance_bound=float(np.sqrt(2 * sigma * gap)) if is_near else np.inf,
+        violation=float(violation),
+    )

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
+from .._neighbors import blocks
 from .graph import COINCIDENT
-from .samples import GraphSamples, as_samples, blocks
+from .samples import GraphSamples, as_samples
 
 #: Number of points that place a new sample, relative to the neighbours in the graph. More points
 #: average out noise, but twice as many already include the next sheet of a swiss roll.

@@ -15,12 +15,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils.extmath import row_norms, safe_sparse_dot
 from sklearn.utils.validation import check_array
 
+from .._neighbors import neighbor_order
 from ..core.threads import map_blocks
 
 #: Number of distances in memory per thread: about five such arrays, of 8 bytes each, are 20 MB.
 BLOCK = 1 << 19
-#: Number of last bits of a distance that are ignored as rounding; 32 bits remain.
-TIE_BITS = 20
 #: Number of features from which on distances are computed from products, which is faster.
 MANY_FEATURES = 64
 #: Squared distance from products, relative to the squared norms, below which it is rounding.
@@ -214,21 +213,18 @@ def coranking_matrix(X, Y, *, metric="euclidean"):
     k = np.arange(n - 1)
 
     def count(rows):
-        for ranks in embedding_ranks(data, embedding, np.arange(n)[rows]):
+        for ranks in _embedding_ranks(data, embedding, np.arange(n)[rows]):
             with lock:
                 q[k, ranks - 1] += 1  # every k occurs once, so no pair of indices repeats
 
-    map_blocks(count, n, block_size(n), FLOPS * n * n)
+    map_blocks(count, n, max(1, BLOCK // n), FLOPS * n * n)
     return q
 
 
-def embedding_ranks(data, embedding, rows):
+def _embedding_ranks(data, embedding, rows):
     """Return the ranks in the embedding of the neighbours in the data, from near to far.
 
-    Returns
-    -------
-    ndarray of shape (n_rows, n_points - 1)
-        Entry (i, k) is r_ij of the j with ρ_ij = k + 1, for the i-th of these rows.
+    Entry (i, k) is r_ij of the j with ρ_ij = k + 1, for the i-th of these rows.
     """
     near_data = neighbor_order(data.distances(rows), rows)
     near_embedding = neighbor_order(embedding.distances(rows), rows)
@@ -240,59 +236,20 @@ def embedding_ranks(data, embedding, rows):
     return ranks
 
 
-def neighbor_order(distances, rows):
-    """Return all other points from near to far, around each of some points; ties by index.
-
-    Parameters
-    ----------
-    distances : ndarray of shape (n_rows, n_points)
-        Finite, not negative; overwritten.
-    rows : ndarray of shape (n_rows,)
-        Which points they start from.
-
-    Returns
-    -------
-    ndarray of shape (n_rows, n_points - 1)
-    """
-    n = distances.shape[1]
-    bits = max(TIE_BITS, (n - 1).bit_length())
-    # nonnegative floats are ordered as their bits are: the last ones make room for the index, and
-    # sorting numbers is several times as fast as a stable argsort
-    keys = round_keys(distances, bits)
-    keys |= np.arange(n)
-    keys[np.arange(len(rows)), rows] = -1
-    keys.sort(axis=1)
-    keys &= (1 << bits) - 1
-    return keys[:, 1:]
-
-
-def round_keys(distances, bits=TIE_BITS):
-    """Return integers ordered as the distances without their last bits, in the same memory."""
-    keys = distances.view(np.int64)
-    keys += 1 << (bits - 1)
-    keys &= -(1 << bits)
-    return keys
-
-
 def _tally(data, embedding, chosen):
     """Count the pairs with ρ < r, ρ = r and ρ > r, for each max(ρ, r) = 1 .. n − 1."""
     n = data.n_points
     k, counts, lock = np.arange(1, n), np.zeros((3, n - 1), dtype=np.int64), Lock()
 
     def count(block):
-        ranks = embedding_ranks(data, embedding, chosen[block])
+        ranks = _embedding_ranks(data, embedding, chosen[block])
         extruded = np.bincount(ranks[ranks > k], minlength=n)[1:]
         kept, intruded = (ranks == k).sum(axis=0), (ranks < k).sum(axis=0)
         with lock:  # sums of integers: the order of the blocks does not matter
             counts[:] += extruded, kept, intruded
 
-    map_blocks(count, len(chosen), block_size(n), FLOPS * len(chosen) * n)
+    map_blocks(count, len(chosen), max(1, BLOCK // n), FLOPS * len(chosen) * n)
     return counts
-
-
-def block_size(n):
-    """Return the number of rows of n distances in one block."""
-    return max(1, BLOCK // n)
 
 
 def _choose_rows(n, n_rows, random_state):

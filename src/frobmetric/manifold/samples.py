@@ -4,29 +4,25 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from numbers import Integral
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
-from sklearn.metrics import pairwise_distances
-from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.validation import check_array
+
+from .._checks import asymmetry, check_count
+from .._neighbors import NeighborSearch, blocks, distinct_rows, pair_values
 
 #: Two entries for one distance, or a diagonal, may be off by this much, relative to distances.
 SYMMETRY = 1e-8
-#: Neighbours looked up beyond those asked for, so that rounding in the search decides nothing.
-SPARE = 8
-#: Numbers held at a time where distances are computed or checked.
-BLOCK = 1 << 22
-#: An `n_neighbors` that connects is looked for up to so many times the given one ...
+#: Multiple of the given `n_neighbors` up to which one that connects the graph is looked for.
 REACH = 3
-#: ... where that takes at most so many neighbours in all.
+#: Largest number of neighbours of all points that is found to look for it.
 CHEAP = 1 << 18
 
 
 def as_samples(X, metric="euclidean"):
-    """X, checked, with what its kind can tell about distances.
+    """Return X, checked, as an object that knows the distances that its kind of data has.
 
     Returns
     -------
@@ -58,33 +54,27 @@ class FeatureSamples:
     metric: str = "euclidean"
 
     def coincident(self):
-        """A number for each sample, the same for equal ones."""
-        numbers = {}
-        return np.array([numbers.setdefault(key, len(numbers)) for key in _row_keys(self.X)])
+        """Return a number for each sample, the same for equal ones."""
+        return distinct_rows(self.X)[1]
 
     def take(self, index):
         return self if len(index) == self.X.shape[0] else replace(self, X=self.X[index])
 
     def squared(self, pairs, new=None):
-        """Squared distances of samples (or new ones) pairs[:, 0] from samples pairs[:, 1]."""
-        first = self.X if new is None else new
-        if self.metric != "euclidean":
-            return _metric_squares(first, self.X, pairs, self.metric)
-        squared = np.empty(len(pairs))
-        # from differences of rows: those of close samples are accurate, too
-        for part in blocks(len(pairs), self.X.shape[1]):
-            squared[part] = _row_squares(first[pairs[part, 0]] - self.X[pairs[part, 1]])
-        return squared
+        """Return squared distances of samples (or new ones) pairs[:, 0] from pairs[:, 1]."""
+        values = pair_values(self.X if new is None else new, self.X, pairs, self.metric)
+        with np.errstate(over="ignore"):
+            return values if self.metric == "euclidean" else values**2
 
     def nearest(self, k, new=None):
-        """The k nearest of each sample (or new one), the nearest first, and their squares."""
-        reach = min(k + SPARE, self.X.shape[0] - (new is None))
-        query = None if new is None else self._searched(new)
-        found = self._search.kneighbors(query, reach, return_distance=False)
-        pairs = np.column_stack([np.repeat(np.arange(len(found)), reach), found.ravel()])
-        squared = self.squared(pairs, new).reshape(found.shape)
-        order = np.lexsort((found, squared), axis=-1)[:, :k]
-        return tuple(np.take_along_axis(a, order, axis=1) for a in (found, squared))
+        """Return the k nearest of each sample (or new one) and their squared distances."""
+        if new is None:
+            numbers = np.arange(self.X.shape[0])
+            number = self._search.nearest(self.X, k, labels=(numbers, numbers))
+        else:
+            number = self._search.nearest(new, k)
+        pairs = np.column_stack([np.repeat(np.arange(len(number)), k), number.ravel()])
+        return number, self.squared(pairs, new).reshape(number.shape)
 
     def edges(self, point_of, n_neighbors, extra_edges):
         points = self.take(np.unique(point_of, return_index=True)[1])
@@ -93,27 +83,14 @@ class FeatureSamples:
         return edges, points.squared(edges)
 
     def advice(self, representative, n_neighbors):
-        """How to connect the components of the graph."""
+        """Return how to connect the components of the graph."""
         enough = _connecting(self.take(representative), n_neighbors)
-        return f"raise n_neighbors ({n_neighbors} now" + (
-            ")" if enough is None else f"; {enough} connects them)"
-        )
+        connects = "" if enough is None else f"; {enough} connects them"
+        return f"raise n_neighbors ({n_neighbors} now{connects})"
 
     @cached_property
     def _search(self):
-        return NearestNeighbors(metric=self.metric).fit(self._searched(self.X))
-
-    @cached_property
-    def _frame(self):
-        scale = abs(self.X).max() or 1.0
-        return scale, 0.0 if sp.issparse(self.X) else (self.X / scale).mean(axis=0)
-
-    def _searched(self, X):
-        """Rows for a search that neither cancels far from the origin nor overflows."""
-        if self.metric != "euclidean":
-            return X
-        scale, shift = self._frame
-        return X / scale if sp.issparse(X) else X / scale - shift
+        return NeighborSearch(self.X, metric=self.metric)
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,7 +106,7 @@ class DistanceSamples(FeatureSamples):
             bad = np.argwhere(np.abs(one - other) > SYMMETRY * np.maximum(one, other))
             if len(bad):
                 i, j = bad[0] + [rows.start, 0]
-                raise _asymmetry(i, j, X[i, j], X[j, i])
+                raise asymmetry(X[i, j], X[j, i], i, j, name="X")
         return cls(X)
 
     def coincident(self):
@@ -137,10 +114,6 @@ class DistanceSamples(FeatureSamples):
 
     def take(self, index):
         return self if len(index) == len(self.X) else DistanceSamples(self.X[np.ix_(index, index)])
-
-    def squared(self, pairs, new=None):
-        with np.errstate(over="ignore"):
-            return (self.X if new is None else new)[tuple(pairs.T)] ** 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,17 +132,17 @@ class GraphSamples:
         order = np.lexsort(pairs.T[::-1])
         pairs, distance = pairs[order], distance[order]
         forth, back = distance[:-1], distance[1:]
-        twin = (pairs[:-1] == pairs[1:]).all(axis=1)
-        bad = np.flatnonzero(twin & (np.abs(forth - back) > SYMMETRY * np.maximum(forth, back)))
+        is_twin = (pairs[:-1] == pairs[1:]).all(axis=1)
+        bad = np.flatnonzero(is_twin & (np.abs(forth - back) > SYMMETRY * np.maximum(forth, back)))
         if len(bad):
-            raise _asymmetry(*pairs[bad[0]], forth[bad[0]], back[bad[0]])
+            raise asymmetry(forth[bad[0]], back[bad[0]], *pairs[bad[0]], name="X")
         return cls(X.shape[0], pairs, distance)
 
     def coincident(self):
         return components(self.pairs[self.distance == 0], self.n_samples)[1]
 
     def edges(self, point_of, n_neighbors, extra_edges):
-        """The stored edges; of several between two points the shortest counts."""
+        """Return the stored edges; of several between two points the shortest counts."""
         if extra_edges:
             raise ValueError(
                 "extra_edges=True needs the distances between the neighbours of a point, and X is "
@@ -188,12 +161,6 @@ class GraphSamples:
         return "add edges between them to X"
 
 
-def blocks(n_rows, row_size):
-    """Slices of rows that together hold about `BLOCK` numbers."""
-    step = max(1, BLOCK // max(1, row_size))
-    return (slice(start, start + step) for start in range(0, n_rows, step))
-
-
 def check_distances(X):
     """Refuse an array or a sparse matrix with an entry that is no distance."""
     values = X.data if sp.issparse(X) else X
@@ -207,8 +174,18 @@ def check_distances(X):
         )
 
 
+def components(edges, n):
+    """Return the number of connected components, and the component of each of n nodes.
+
+    Components are numbered in the order of their first nodes.
+    """
+    ends = sp.coo_array((np.ones(len(edges), bool), tuple(edges.T)), shape=(n, n))
+    count, labels = connected_components(ends, directed=False)
+    return count, labels.astype(np.int64)
+
+
 def _union(nearest, extra_edges):
-    """The edges of each point with its nearest, and among these if asked for."""
+    """Return the edges of each point with its nearest, and among these if asked for."""
     n, k = nearest.shape
     star = np.column_stack([np.arange(n), nearest])
     first, second = np.triu_indices(k + 1, 1)  # the pairs with the point itself come first
@@ -219,7 +196,7 @@ def _union(nearest, extra_edges):
 
 
 def _connecting(samples, n_neighbors):
-    """The smallest number of neighbours that gives one component; None if not cheaply found."""
+    """Return the smallest number of neighbours that connects all; None if not cheaply found."""
     n = samples.X.shape[0]
     most = min(REACH * n_neighbors, n - 1)
     if most * n > CHEAP:
@@ -228,42 +205,6 @@ def _connecting(samples, n_neighbors):
     counts = range(n_neighbors + 1, most + 1)
     connected = (k for k in counts if components(_union(nearest[:, :k], False), n)[0] == 1)
     return next(connected, None)
-
-
-def components(edges, n):
-    """How many, and the one of each of n nodes, numbered in the order of their first nodes."""
-    ends = sp.coo_array((np.ones(len(edges), bool), tuple(edges.T)), shape=(n, n))
-    count, labels = connected_components(ends, directed=False)
-    return count, labels.astype(np.int64)
-
-
-def _row_keys(X):
-    """One key a row, equal for equal rows."""
-    if not sp.issparse(X):
-        return (row.tobytes() for row in X + 0.0)  # -0.0 becomes 0.0
-    X = X.copy()
-    X.sum_duplicates()
-    X.eliminate_zeros()
-    spans = zip(X.indptr[:-1], X.indptr[1:], strict=True)
-    return ((X.indices[a:b].tobytes(), X.data[a:b].tobytes()) for a, b in spans)
-
-
-def _row_squares(difference):
-    with np.errstate(over="ignore", under="ignore"):
-        if sp.issparse(difference):
-            return np.asarray(difference.multiply(difference).sum(axis=1)).ravel()
-        return np.einsum("ij,ij->i", difference, difference)
-
-
-def _metric_squares(first, second, pairs, metric):
-    """Squared distances in any metric, one call for each row of `first`."""
-    squared = np.empty(len(pairs))
-    order = np.argsort(pairs[:, 0], kind="stable")
-    starts = np.flatnonzero(np.diff(pairs[order, 0]))
-    for part in np.split(order, starts + 1):
-        row = first[pairs[part[:1], 0]]
-        squared[part] = pairwise_distances(row, second[pairs[part, 1]], metric=metric)[0] ** 2
-    return squared
 
 
 def _check_metric(metric):
@@ -275,8 +216,7 @@ def _check_metric(metric):
 
 
 def _check_n_neighbors(n_neighbors, n_points, n_samples):
-    if not isinstance(n_neighbors, Integral) or isinstance(n_neighbors, bool) or n_neighbors < 1:
-        raise ValueError(f"n_neighbors={n_neighbors!r} must be an integer of at least 1")
+    check_count(n_neighbors, name="n_neighbors")
     if n_neighbors >= n_points:
         raise ValueError(
             f"n_neighbors={n_neighbors} is too large: the {n_samples} samples are {n_points} "
@@ -292,10 +232,3 @@ def _check_diagonal(diagonal, largest):
             f"X[{bad[0]}, {bad[0]}] = {diagonal[bad[0]]}; the distance of a sample to itself must "
             "be 0: set the diagonal to 0, or give features and another metric"
         )
-
-
-def _asymmetry(i, j, forth, back):
-    return ValueError(
-        f"X[{i}, {j}] = {forth} and X[{j}, {i}] = {back} differ; a distance must be the same in "
-        "both directions: symmetrise X, for example by (X + X.T) / 2"
-    )

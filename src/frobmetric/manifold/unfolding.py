@@ -8,7 +8,6 @@ from typing import ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
@@ -24,15 +23,10 @@ from .._parameters import (
     choice,
     integer,
 )
+from ..solvers import conclude
 from ..solvers.monitor import Reporter
 from .extension import Extension
-from .graph import (
-    connect_components,
-    connecting_advice,
-    describe_components,
-    neighbor_graph,
-    require_connected,
-)
+from .graph import connect_components, disconnected_message, neighbor_graph, require_connected
 from .landmarks import Landmarks
 from .methods import CONSTRAINTS, SOLVERS, solve_unfolding, stack
 from .samples import check_distances
@@ -199,8 +193,8 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
         Raises
         ------
-        KeyboardInterrupt
-            On Ctrl-C, after the embedding of that moment was stored.
+        Interrupted
+            On Ctrl-C, a `KeyboardInterrupt`, after the embedding of that moment was stored.
         """
         check_parameters(self, self._rules)
         X = self._validate(X, reset=True)
@@ -209,7 +203,7 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         )
         graph = self._treat_disconnected(neighbors, X)
         labels = graph.components()[1]
-        unfolding = stack(graph, labels, self._unfold_components(graph, labels))
+        unfolding = self._unfold_components(graph, labels)
         self._store(graph, labels, unfolding)
         self._extension = Extension(
             X,
@@ -219,9 +213,8 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
             representative=graph.representative,
             component=neighbors.components()[1],  # added edges join no neighbourhoods
         )
-        self._warn()
-        if self.status_ == "interrupted":
-            raise KeyboardInterrupt
+        self._warn_of_low_rank()
+        conclude(unfolding, self.tol, advice=self._advice())
         return self
 
     def fit_transform(self, X, y=None):
@@ -278,7 +271,7 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         if reset and self.n_components >= checked.shape[0]:
             raise InvalidParameterError(
                 f"n_components={self.n_components} must be smaller than "
-                f"n_samples={checked.shape[0]}: so many samples span no more dimensions"
+                f"n_samples={checked.shape[0]}: n samples span at most n - 1 dimensions"
             )
         return checked
 
@@ -289,21 +282,17 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         if self.on_disconnected != "connect" or graph.components()[0] == 1:
             return graph
         connected = connect_components(graph, X, self.n_neighbors, metric=self.metric)
-        advice = connecting_advice(graph, X, self.n_neighbors, metric=self.metric)
-        warnings.warn(
-            f"the neighbour graph has {describe_components(graph)}, which "
-            f"{len(connected.edges) - len(graph.edges)} added edges connect; {advice}, "
-            "or set on_disconnected='separate' to unfold each alone",
-            UserWarning,
-            stacklevel=3,
-        )
+        n_added = len(connected.edges) - len(graph.edges)
+        message = disconnected_message(graph, X, self.n_neighbors, metric=self.metric)
+        warnings.warn(f"added {n_added} edges, because {message}", UserWarning, stacklevel=3)
         return connected
 
     def _unfold_components(self, graph, labels):
         """Unfold every component; after one ended early, the others get one step each."""
         report = Reporter(self.verbose, self.callback) if self.verbose else self.callback
+        sigma = np.inf if self.sigma is None else float(self.sigma)
         options = {
-            "sigma": np.inf if self.sigma is None else float(self.sigma),
+            "sigma": sigma,
             "constraints": self.constraints,
             "solver": self.solver,
             "tol": self.tol,
@@ -315,7 +304,7 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
             unfoldings.append(self._unfold(graph, labels == label, options))
             if unfoldings[-1].status in ("interrupted", "stopped"):
                 options |= {"max_iter": 1, "callback": None}
-        return unfoldings
+        return stack(graph, labels, unfoldings, sigma)
 
     def _unfold(self, graph, inside, options):
         """Unfold one component of the graph."""
@@ -336,7 +325,7 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         self.status_, self.n_iter_ = unfolding.status, unfolding.n_iter
         self.history_ = unfolding.history
 
-    def _warn(self):
+    def _warn_of_low_rank(self):
         rank = self.full_embedding_.shape[1]
         if rank < self.n_components:
             warnings.warn(
@@ -345,12 +334,9 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
                 UserWarning,
                 stacklevel=3,
             )
-        if self.status_ in ("max_iter", "stalled"):
-            warnings.warn(
-                f"not solved to tol={self.tol:g} ({self.status_} after {self.n_iter_} steps): "
-                f"{self.certificate_}; raise "
-                + ("max_iter or tol" if self.status_ == "max_iter" else "tol")
-                + (", or set constraints='at_most'" if self.constraints == "equal" else ""),
-                ConvergenceWarning,
-                stacklevel=3,
-            )
+
+    def _advice(self):
+        """Return what to do about a missed tolerance."""
+        limit = "max_iter or tol" if self.status_ == "max_iter" else "tol"
+        other = ", or set constraints='at_most'" if self.constraints == "equal" else ""
+        return f"raise {limit}{other}"

@@ -2,10 +2,9 @@
 
 from .boost.estimator import BoostMetric
 from .frob import FrobMetric
-from .pair_triplets import triplets_from_pairs
 from .pairs import PairFrobMetric
 from .path import FrobMetricCV, frob_path
-from .triplets import mine_triplets
+from .triplets import mine_triplets, triplets_from_pairs
 from .tuples import QuadrupletFrobMetric, TripletFrobMetric
 
 __all__ = [

@@ -16,6 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
+from .._neighbors import distinct_points
 from .._parameters import (
     CALLABLE,
     FLAG,
@@ -26,13 +27,13 @@ from .._parameters import (
     choice,
     integer,
 )
-from ..comparisons.reading import distinct_points, read_tuples
+from ..comparisons.reading import read_tuples
 from ..core import Solution
 from ..solvers import Interrupted
 from ..solvers.monitor import Reporter
 from .coordinates import Coordinates, as_components
 from .feature_maps import FeatureMap
-from .sets import as_triplets, together
+from .sets import as_triplets, concatenate
 from .triplets import mine_triplets
 
 DTYPES = [np.float64, np.float32]
@@ -64,7 +65,6 @@ class MetricEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     _takes_sparse = True
     _requires_y = True
     _size = None  # number of points of a tuple, if the estimator learns from tuples
-    preprocessor = None
     prior = None
     pull = 0.0
     kernel = "linear"
@@ -107,7 +107,8 @@ class MetricEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             points = np.asarray(pairs)
             if points.ndim == 3 and points.shape[1:] == (2, self.n_features_in_):
                 return _distance(self.components_, points[:, 0], points[:, 1])
-        pairs = read_tuples(pairs, 2, self.preprocessor, self.n_features_in_)
+        preprocessor = getattr(self, "preprocessor", None)
+        pairs = read_tuples(pairs, 2, preprocessor, self.n_features_in_)
         return index_distance(self.components_, self._feature_map(pairs.points), pairs.index)
 
     def pair_score(self, pairs):
@@ -252,7 +253,7 @@ class Samples:
             n_jobs=metric.n_jobs,
             warn_small=point is None,
         )
-        return together(mined, self.triplets)
+        return concatenate(mined, self.triplets)
 
 
 @dataclass(frozen=True, eq=False)

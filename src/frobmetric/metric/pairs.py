@@ -9,15 +9,16 @@ import numpy as np
 from sklearn.metrics import roc_auc_score
 from sklearn.utils.validation import check_is_fitted
 
+from .._checks import as_signs, as_weights, check_both_kinds, check_pairs
 from .._parameters import Rule, check_parameters, choice, integer
-from ..comparisons.encoding import as_signs, as_weights, check_pairs, is_contested, put_nearer_first
+from ..comparisons.merging import is_contradicted, near_first
 from ..comparisons.reading import read_tuples
 from ..neighbors.thresholds import best_threshold
 from ._base import MetricEstimator, index_distance
 from ._problem import if_linear, learned_before
-from .pair_triplets import triplets_from_pairs
 from .priors import unit_margin_scale
 from .sets import GivenQuadruplets, GivenTriplets
+from .triplets import triplets_from_pairs
 from .tuples import (
     TUPLE_RULES,
     LabelledTuples,
@@ -315,7 +316,7 @@ class PairFrobMetric(MetricEstimator):
         rows = np.hstack([index, yardstick])  # similar pairs are shorter than the yardstick
         return (
             coordinates.with_yardstick(YARDSTICK, prior_threshold),
-            GivenQuadruplets(put_nearer_first(rows, y), weight),
+            GivenQuadruplets(near_first(rows, y), weight),
         )
 
 
@@ -323,13 +324,9 @@ def _check_labels(y, sample_weight, n):
     """Return y as +1 and -1, both with a positive weight, and the weights."""
     if y is None:
         raise ValueError("y is None; a pair learner needs +1 (similar) or -1 for each pair")
-    weight = as_weights(sample_weight, n, "sample_weight")
-    y, counts = as_signs(y, n, meaning="similar"), weight > 0
-    if abs(y[counts].sum()) == counts.sum():
-        kind = "similar (+1)" if y[counts][0] > 0 else "dissimilar (-1)"
-        raise ValueError(
-            f"all {counts.sum()} pairs are {kind}; give at least one pair of either kind"
-        )
+    weight = as_weights(sample_weight, n, of="pairs")
+    y = as_signs(y, n, of="pairs", positive="similar")
+    check_both_kinds(y[weight > 0])
     return y, weight
 
 
@@ -337,18 +334,19 @@ def _best_distance(distance, y, sample_weight=None, strategy="accuracy", **optio
     """Return the best threshold for pairs of these distances."""
     y, weight = _check_labels(y, sample_weight, len(distance))
     # no distance is below zero: a threshold there calls no pair similar, as -inf does
-    return -best_threshold(-distance, y > 0, strategy, weight=weight, **options)
+    threshold, _ = best_threshold(-distance, y, strategy=strategy, sample_weight=weight, **options)
+    return -threshold
 
 
 def _complete(Z, index, y, weight, n_neighbors):
     """Return triplets of the pairs of different points that no other pair contradicts."""
-    usable = (index[:, 0] != index[:, 1]) & ~is_contested(index, y, weight)
+    usable = (index[:, 0] != index[:, 1]) & ~is_contradicted(index, y, weight)
     if not usable.any():
         raise ValueError(
             "no pair is left to complete to triplets: each is of two equal points, or was also "
             "called the other way; use strategy='threshold'"
         )
-    triplets = triplets_from_pairs(Z, index[usable], y[usable] > 0, n_neighbors=n_neighbors)
+    triplets = triplets_from_pairs(Z, index[usable], y[usable], n_neighbors=n_neighbors)
     return GivenTriplets(triplets, np.ones(len(triplets)))
 
 
@@ -358,6 +356,7 @@ def _yardstick_prior(constraints, pairs):
     euclidean = np.diag(1.0 * ~is_yardstick)
     signed = constraints.forward(euclidean)  # -d^2 of similar pairs, d^2 of others
     is_similar = constraints.forward(np.diag(1.0 * is_yardstick)) > 0
-    best = best_threshold(-np.abs(signed), is_similar, weight=pairs.weight)
+    y = np.where(is_similar, 1, -1)
+    best, _ = best_threshold(-np.abs(signed), y, sample_weight=pairs.weight)
     margins = signed - np.where(is_similar, best, -best)
     return euclidean * unit_margin_scale(margins, pairs.share)

@@ -11,7 +11,7 @@ from sklearn.model_selection import check_cv
 
 from .._parameters import FOLDS, NUMBERS, Rule, check_parameters
 from ..core import Certificate, certify
-from ..neighbors.knn import knn_error
+from ..neighbors.classification import knn_error
 from ..solvers import Interrupted, State, solve
 from ..solvers.active_set import previous_optimum_ball, settled
 from ._base import LABEL_RULES, Samples, limit_threads
@@ -260,7 +260,8 @@ class FrobMetricCV(FrobMetric):
         path = frob_path(X[train], y[train], Cs=grid, **options)
         k = min(self.n_neighbors, len(train))
         maps = (X @ point.components.T for point in path.points)
-        return [knn_error(Z[train], y[train], Z[test], y[test], k, self.n_jobs) for Z in maps]
+        options = {"n_neighbors": k, "n_jobs": self.n_jobs}
+        return [knn_error(Z[train], y[train], Z[test], y[test], **options) for Z in maps]
 
 
 def _follow(metric, coordinates, triplets, grid, callback):

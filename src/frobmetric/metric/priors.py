@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from sklearn.covariance import ledoit_wolf_shrinkage
 
-from .._parameters import InvalidParameterError, check_psd
+from .._checks import check_psd
+from .._parameters import InvalidParameterError
 
 #: Lower bound on the deviations of a feature within classes, relative to those of all samples:
 #: a single feature that separates the classes must not take all the weight.

@@ -1,32 +1,31 @@
-"""From labels to triplets: each sample with its nearest of the same class and of the others."""
+"""Triplets from labels or from pairs: each point with near ones of its own kind and of others."""
 
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.spatial.distance import cdist
-from sklearn.neighbors import NearestNeighbors
+from scipy.sparse.csgraph import connected_components
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array, check_consistent_length, column_or_1d
 
+from .._checks import as_identities, as_index, as_signs, check_count, check_pairs
+from .._neighbors import distinct_rows, nearest
 from .sets import Block, MinedTriplets
 
-#: Classes up to this size share one search for impostors, larger ones have one each.
-SMALL_CLASS = 32
+#: Groups up to this size share one search among other groups, larger ones have one each.
+SMALL_GROUP = 32
 #: Moves of a feature by less than this, relative to the root mean squared norm of the data, are
 #: rounding: distances that they could make equal are ties.
 TIE = 2.0**-29
-#: Neighbours found beyond those asked for: ties among so many cost no second search.
-SPARE = 8
-#: Distances held at a time when ties are looked into.
-BLOCK = 1 << 22
 
 
 def mine_triplets(
-    X, y, n_neighbors=3, n_impostors=None, graph=None, n_jobs=None, *, warn_small=True
+    X, y, *, n_neighbors=3, n_impostors=None, graph=None, n_jobs=None, warn_small=True
 ):
-    """For each sample, its nearest of the same class with its nearest of the other classes.
+    """Combine the nearest samples of the same class with the nearest of other classes.
 
     The search is exact. Equal distances are decided by row number, so that the triplets do not
     depend on rounding; a sample is never its own neighbour, a duplicate of it can be.
@@ -36,16 +35,16 @@ def mine_triplets(
     X : ndarray of shape (n_samples, n_features)
     y : array-like of shape (n_samples,)
         Class labels.
-    n_neighbors : int
-        How many of the same class.
+    n_neighbors : int, default=3
+        Number of neighbours of the same class.
     n_impostors : int, default=n_neighbors
-        How many of other classes.
+        Number of neighbours of other classes.
     graph : sparse matrix of shape (n_samples, n_samples), optional
         A neighbour graph with distances as its stored values, from any search; each sample then
         takes its neighbours from its row, as many as are there.
     n_jobs : int, optional
-    warn_small : bool
-        Name the classes that have too few samples for `n_neighbors`.
+    warn_small : bool, default=True
+        Warn of the classes that have too few samples for `n_neighbors`.
 
     Returns
     -------
@@ -56,7 +55,8 @@ def mine_triplets(
     --------
     >>> import numpy as np
     >>> from frobmetric import mine_triplets
-    >>> mine_triplets(np.array([[0.0], [1.0], [3.0], [4.0]]), [0, 0, 1, 1], 1).to_array()
+    >>> X = np.array([[0.0], [1.0], [3.0], [4.0]])
+    >>> mine_triplets(X, [0, 0, 1, 1], n_neighbors=1).to_array()
     array([[0, 1, 2],
            [1, 0, 2],
            [2, 3, 1],
@@ -72,9 +72,10 @@ def mine_triplets(
         )
     n_impostors = n_neighbors if n_impostors is None else n_impostors
     if graph is None:
-        X = X - X.mean(axis=0)  # brute-force search cancels far from the origin
-        near = _targets(X, labels, sizes, n_neighbors, n_jobs)
-        far = _impostors(X, labels, sizes, n_impostors, n_jobs)
+        rows = np.arange(len(X))
+        options = {"tie": TIE * np.sqrt(X.shape[1] * X.var(axis=0).sum()), "n_jobs": n_jobs}
+        near = _nearest_in_group(X, rows, rows, labels, n_neighbors, **options)
+        far = _nearest_in_others(X, rows, rows, labels, n_impostors, **options)
     else:
         near, far = _from_graph(graph, labels, n_neighbors, n_impostors)
     if warn_small:
@@ -82,81 +83,194 @@ def mine_triplets(
     return _blocks(near, far)
 
 
-def _targets(X, labels, sizes, k, n_jobs):
-    """The k nearest of the same class, -1 where a class has fewer."""
-    found = np.full((len(X), k), -1)
-    for label in np.flatnonzero(sizes > 1):
-        members = np.flatnonzero(labels == label)
-        found[members] = _nearest(X, members, members, k, np.arange(len(X)), 1, n_jobs)
-    return found
+def triplets_from_pairs(
+    X, pairs, y, *, identity=None, n_neighbors=5, pool=None, n_triplets=None, random_state=None
+):
+    """Complete each pair by near third points.
 
+    A similar pair (a, b) gives the triplets (a, b, z) for the k nearest z of a that are of another
+    identity, and (b, a, z) for those of b. A dissimilar pair (a, b) gives (a, z, b) for the k
+    nearest z of a that have a's identity, and (b, z, a) for those of b. Distances are Euclidean;
+    of equal ones the smaller row number is first.
 
-def _impostors(X, labels, sizes, k, n_jobs):
-    """The k nearest of other classes, -1 where there are fewer."""
-    found = np.full((len(X), k), -1)
-    for label in np.flatnonzero(sizes > SMALL_CLASS):
-        members, others = np.flatnonzero(labels == label), np.flatnonzero(labels != label)
-        found[members] = _nearest(X, members, others, k, labels, 0, n_jobs)
-    small = np.flatnonzero(sizes[labels] <= SMALL_CLASS)
-    if len(small):
-        largest = sizes[labels[small]].max()
-        found[small] = _nearest(X, small, np.arange(len(X)), k, labels, largest, n_jobs)
-    return found
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+    pairs : array-like of int of shape (n_pairs, 2)
+        Row numbers of X.
+    y : array-like of shape (n_pairs,)
+        +1 if the two are of one identity (similar), -1 if they are not.
+    identity : array-like of shape (n_samples,), optional
+        Identity of each row. Without it, rows that similar pairs join, also through others, are
+        one identity; two identities are known to differ only if a dissimilar pair says so, and
+        only such rows complete a similar pair.
+    n_neighbors : int, default=5
+        k, the largest number of third points for either end of a pair.
+    pool : array-like of int, default=the rows in `pairs`
+        Row numbers of X that may be third points.
+    n_triplets : int, optional
+        Largest number of triplets: if there are more, this many are drawn at random without
+        replacement; those from similar and from dissimilar pairs keep their proportion, up to
+        rounding. Default: all.
+    random_state : int, RandomState or None
+        For `n_triplets`.
 
+    Returns
+    -------
+    ndarray of intp of shape (n, 3)
+        Rows (anchor, near, far), none twice, in the order of the pairs, the nearest first.
 
-def _nearest(X, queries, pool, k, group, n_excluded, n_jobs):
-    """The k nearest in the pool that are not of the query's group, -1 where there are fewer.
-
-    At most `n_excluded` of the pool are of a query's group.
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from frobmetric import triplets_from_pairs
+    >>> X = np.array([[0.0], [1.0], [3.0], [5.0]])
+    >>> triplets_from_pairs(X, [(0, 1), (1, 2)], [1, -1], identity=list("aabb"), n_neighbors=1)
+    array([[0, 1, 2],
+           [1, 0, 2]])
     """
-    reach = min(k + 1 + SPARE + n_excluded, len(pool))
-    search = NearestNeighbors(algorithm="brute", n_jobs=n_jobs).fit(X[pool])
-    distance, column = search.kneighbors(X[queries], reach)
-    found, edge = pool[column], distance[:, -1].copy()
-    barred = group[found] == group[queries][:, None]
-    found[barred], distance[barred] = -1, np.inf
-    order = np.argsort(distance, axis=1, kind="stable")
-    found, distance = (np.take_along_axis(a, order, axis=1) for a in (found, distance))
-    if reach > k:
-        radius, tie = distance[:, k - 1], _tie_width(X, distance[:, k - 1])
-        found = _by_row_number(found, distance, k, radius**2, tie)
-        # where the search ended within the ties, there may be more of them
-        wide = (edge**2 <= radius**2 + tie) & np.isfinite(radius)
-        more = np.flatnonzero(wide) if reach < len(pool) else np.empty(0, dtype=np.intp)
-        found[more] = _break_ties(X, queries[more], pool, k, group, radius[more] ** 2, tie[more])
-    return np.pad(found, ((0, 0), (0, k - found.shape[1])), constant_values=-1)
+    if n_triplets is not None:
+        check_count(n_triplets, name="n_triplets")
+    completed = complete_pairs(X, pairs, y, identity=identity, n_neighbors=n_neighbors, pool=pool)
+    return completed.draw(n_triplets, random_state)
 
 
-def _by_row_number(found, distance, k, radius2, tie):
-    """The first k, those at the k-th distance in the order of their row numbers."""
-    with np.errstate(invalid="ignore"):  # inf - inf where there are fewer than k
-        beyond = (found < 0) | ~(distance**2 <= (radius2 + tie)[:, None])
-        is_tied = distance**2 >= (radius2 - tie)[:, None]
-    order = np.lexsort((found, is_tied, beyond), axis=-1)[:, :k]
-    return np.take_along_axis(found, order, axis=1)
+@dataclass(frozen=True, eq=False)
+class CompletedPairs:
+    """All triplets of some pairs, to draw from.
+
+    Attributes
+    ----------
+    triplets : ndarray of intp of shape (n, 3)
+    is_similar : ndarray of bool of shape (n,)
+        Whether each is from a similar pair.
+    """
+
+    triplets: np.ndarray
+    is_similar: np.ndarray
+
+    def draw(self, n_triplets=None, random_state=None):
+        """Return at most `n_triplets` of the triplets; both kinds keep their proportion."""
+        if n_triplets is None or n_triplets >= len(self.triplets):
+            return self.triplets
+        random = check_random_state(random_state)
+        n_similar = round(n_triplets * float(self.is_similar.mean()))
+        chosen = [
+            random.choice(np.flatnonzero(kind), size, replace=False)
+            for kind, size in (
+                (self.is_similar, n_similar),
+                (~self.is_similar, n_triplets - n_similar),
+            )
+            if size
+        ]
+        return self.triplets[np.sort(np.concatenate(chosen))]
 
 
-def _tie_width(X, distance):
-    """By how much rounding may change these distances' squares."""
-    mean_square = np.mean(np.einsum("ij,ij->i", X, X))
-    shift = TIE * np.sqrt(X.shape[1] * mean_square)
-    # the last term is the cancellation in the search itself, which matters among duplicates
-    return 2 * distance * shift + shift**2 + 1e-13 * mean_square
+def complete_pairs(X, pairs, y, *, identity=None, n_neighbors=5, pool=None):
+    """Return all that `triplets_from_pairs` draws from; its parameters are explained there."""
+    X = check_array(X, dtype=np.float64)
+    pairs = as_index(pairs, (2,), name="pairs", n_points=len(X), points="rows of X")
+    check_pairs(pairs)
+    is_similar = as_signs(y, len(pairs), of="pairs", positive="similar") > 0
+    check_count(n_neighbors, name="n_neighbors")
+    pool = (
+        np.unique(pairs)
+        if pool is None
+        else np.unique(as_index(pool, (), name="pool", n_points=len(X), points="rows of X"))
+    )
+    groups = _known_groups(identity, pairs, is_similar, len(X))
+    triplets, is_similar = _complete(X, pairs, is_similar, groups, pool, n_neighbors)
+    if not len(triplets):
+        raise ValueError(_explain_no_triplet(y, identity))
+    first, _ = distinct_rows(triplets)
+    return CompletedPairs(triplets[first], is_similar[first])
 
 
-def _break_ties(X, queries, pool, k, group, radius2, tie):
-    """The k nearest again, those at the k-th distance in the order of their row numbers."""
-    found = np.empty((len(queries), k), dtype=np.intp)
-    step = max(1, BLOCK // len(pool))
-    for start in range(0, len(queries), step):
-        rows = slice(start, start + step)
-        distance2 = cdist(X[queries[rows]], X[pool], "sqeuclidean")
-        distance2[group[queries[rows]][:, None] == group[pool]] = np.inf
-        row, column = np.nonzero(distance2 <= (radius2 + tie)[rows, None])
-        is_tied = distance2[row, column] >= (radius2 - tie)[rows][row]
-        order = np.lexsort((pool[column], is_tied, row))
-        found[rows] = _first_of_each(row[order], pool[column[order]], k, len(distance2))
+@dataclass(frozen=True)
+class _Groups:
+    """The group of each row of X, and which groups are known to differ: None where all do."""
+
+    of_row: np.ndarray
+    differ: sp.csr_array | None
+
+
+def _complete(X, pairs, is_similar, groups, pool, k):
+    """Return all triplets, and for each whether its pair is similar."""
+    anchor, partner = pairs.ravel(), pairs[:, ::-1].ravel()
+    is_similar = np.repeat(is_similar, 2)
+    third = np.full((len(anchor), k), -1)
+    for kind, search in ((is_similar, _nearest_different), (~is_similar, _nearest_alike)):
+        if kind.any():
+            distinct, where = np.unique(anchor[kind], return_inverse=True)
+            third[kind] = search(X, distinct, pool, groups, k)[where]
+    row, column = np.nonzero(third >= 0)
+    third, is_similar = third[row, column], is_similar[row]
+    near = np.where(is_similar, partner[row], third)
+    far = np.where(is_similar, third, partner[row])
+    return np.column_stack([anchor[row], near, far]), is_similar
+
+
+def _nearest_alike(X, queries, pool, groups, k):
+    return _nearest_in_group(X, queries, pool, groups.of_row, k)
+
+
+def _nearest_different(X, queries, pool, groups, k):
+    if groups.differ is None:
+        return _nearest_in_others(X, queries, pool, groups.of_row, k)
+    group_of_pool = groups.of_row[pool]
+    is_other = np.zeros(groups.differ.shape[0], dtype=bool)
+
+    def pool_of(group):
+        is_other[:] = False
+        is_other[groups.differ.indices[slice(*groups.differ.indptr[group : group + 2])]] = True
+        return pool[is_other[group_of_pool]]
+
+    return _search_by_group(X, queries, groups.of_row, k, pool_of)
+
+
+def _nearest_in_group(X, queries, pool, group, k, **options):
+    """Return the k nearest rows of the pool in each query's own group, without itself."""
+    pool = pool[np.argsort(group[pool], kind="stable")]
+    start = np.searchsorted(group[pool], np.arange(group.max() + 2))
+
+    def pool_of(group):
+        return pool[start[group] : start[group + 1]]
+
+    return _search_by_group(X, queries, group, k, pool_of, **options)
+
+
+def _nearest_in_others(X, queries, pool, group, k, **options):
+    """Return the k nearest rows of the pool in other groups than each query's."""
+    found = np.full((len(queries), k), -1)
+    is_small = np.bincount(group[pool], minlength=group.max() + 1)[group[queries]] <= SMALL_GROUP
+
+    def pool_of(of_query):
+        return pool[group[pool] != of_query]
+
+    found[~is_small] = _search_by_group(X, queries[~is_small], group, k, pool_of, **options)
+    if is_small.any():
+        rows = queries[is_small]
+        labels = group[rows], group[pool]
+        found[is_small] = _search(X, rows, pool, k, labels=labels, **options)
     return found
+
+
+def _search_by_group(X, queries, group, k, pool_of, **options):
+    """Return the k nearest rows of the pool of each query's group, never the query itself."""
+    found = np.full((len(queries), k), -1)
+    order = np.argsort(group[queries], kind="stable")
+    ends = np.flatnonzero(np.diff(group[queries[order]])) + 1
+    for places in np.split(order, ends) if len(order) else []:
+        rows = queries[places]
+        pool = pool_of(group[rows[0]])
+        if len(pool):
+            found[places] = _search(X, rows, pool, k, labels=(rows, pool), **options)
+    return found
+
+
+def _search(X, queries, pool, k, **options):
+    number = nearest(X[queries], X[pool], k, **options)
+    return np.where(number < 0, -1, pool[number])
 
 
 def _from_graph(graph, labels, n_neighbors, n_impostors):
@@ -180,16 +294,16 @@ def _from_graph(graph, labels, n_neighbors, n_impostors):
 
 
 def _first_of_each(row, value, k, n_rows):
-    """The first k values of each row (rows are in order), padded with -1."""
+    """Return the first k values of each row (rows are in order), padded with -1."""
     place = np.arange(len(row)) - np.searchsorted(row, row)
     table = np.full((n_rows, k), -1)
-    kept = place < k
-    table[row[kept], place[kept]] = value[kept]
+    is_first = place < k
+    table[row[is_first], place[is_first]] = value[is_first]
     return table
 
 
 def _blocks(near, far):
-    """Group the anchors by how many neighbours they have."""
+    """Group the anchors by their numbers of neighbours."""
     counts = np.column_stack([(near >= 0).sum(axis=1), (far >= 0).sum(axis=1)])
     blocks = []
     for n_near, n_far in np.unique(counts, axis=0):
@@ -215,3 +329,58 @@ def _warn_small_classes(classes, sizes, k):
             UserWarning,
             stacklevel=3,
         )
+
+
+def _known_groups(identity, pairs, is_similar, n_samples):
+    if identity is None:
+        return _joined_groups(pairs, is_similar, n_samples)
+    names, group = as_identities("identity", identity, n_samples)
+    wrong = np.flatnonzero((group[pairs[:, 0]] == group[pairs[:, 1]]) != is_similar)
+    if len(wrong):
+        i = wrong[0]
+        a, b = pairs[i].tolist()
+        said = "similar" if is_similar[i] else "dissimilar"
+        raise ValueError(
+            f"pairs[{i}] = ({a}, {b}) is {said}, but identity says {names[group[a]]!s} and "
+            f"{names[group[b]]!s}; correct one of them (pairs that disagree: {len(wrong)})"
+        )
+    return _Groups(group, None)
+
+
+def _joined_groups(pairs, is_similar, n_samples):
+    """Return the groups that similar pairs join, and which of them dissimilar pairs separate."""
+    shape = (n_samples, n_samples)
+    joined = pairs[is_similar]
+    graph = sp.coo_array((np.ones(len(joined), dtype=bool), tuple(joined.T)), shape=shape)
+    n_groups, group = connected_components(graph, directed=False)
+    left, right = group[pairs[~is_similar]].T
+    wrong = np.flatnonzero(~is_similar)[left == right]
+    if len(wrong):
+        a, b = pairs[wrong[0]].tolist()
+        raise ValueError(
+            f"pairs[{wrong[0]}] says that {a} and {b} differ, but other pairs join them; correct "
+            f"one side (pairs so contradicted: {len(wrong)})"
+        )
+    ends = np.concatenate([left, right]), np.concatenate([right, left])
+    differ = sp.coo_array((np.ones(len(ends[0]), bool), ends), shape=(n_groups, n_groups))
+    return _Groups(group, differ.tocsr())
+
+
+def _explain_no_triplet(y, identity):
+    reasons = []
+    if 1 in y:
+        reasons.append("no row of the pool is of another identity than the similar pairs")
+    if -1 in y:
+        reasons.append("no row of the pool has the identity of one of a dissimilar pair")
+    known = (
+        ""
+        if identity is not None
+        else (
+            " (without identity, rows are known to differ only where a dissimilar pair connects "
+            "their groups, and to be alike only where similar pairs join them)"
+        )
+    )
+    return (
+        f"no triplet can be formed: {', and '.join(reasons)}{known}; give a larger pool or more "
+        "pairs"
+    )

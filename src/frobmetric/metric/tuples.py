@@ -8,15 +8,9 @@ from typing import ClassVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from .._checks import as_signs, as_weights, check_comparisons, check_distances_differ
 from .._parameters import CALLABLE, MATRIX, NONE, Rule, check_parameters, choice
-from ..comparisons.encoding import (
-    as_signs,
-    as_weights,
-    check_different,
-    check_distances,
-    contradictions,
-    put_nearer_first,
-)
+from ..comparisons.merging import is_contradicted, near_first
 from ..comparisons.reading import column_names, read_tuples
 from ..core import CertificateError
 from ._base import LearnedMetric, MetricEstimator, check_n_components, index_distance, limit_threads
@@ -88,7 +82,7 @@ def learn_from_tuples(metric, labelled, before, arrange, **options):
         solution = solve_frobenius(metric, _problem(metric, coordinates, rows, options))
         sizes = {"n_components": metric.n_components, "dtype": points.dtype}
         learned = LearnedMetric.of(solution, coordinates, rows, **sizes)
-    n_contradictions = contradictions(labelled.index, labelled.y, labelled.weight).n_comparisons
+    n_contradictions = int(is_contradicted(labelled.index, labelled.y, labelled.weight).sum())
     return learned, coordinates.fitted_attributes() | {
         "n_features_in_": points.shape[1],
         "feature_names_in_": column_names(metric.preprocessor),
@@ -289,7 +283,7 @@ class TripletFrobMetric(MetricEstimator):
         """Return the share of tuples that the metric predicts; equal distances count a half."""
         margin = self.decision_function(tuples)
         correct = (np.sign(margin * as_signs(y, len(margin))) + 1) / 2
-        weight = as_weights(sample_weight, len(correct), "sample_weight")
+        weight = as_weights(sample_weight, len(correct))
         return float(np.average(correct, weights=weight))
 
     def certify(self, tuples, y=None, sample_weight=None):
@@ -315,19 +309,17 @@ class TripletFrobMetric(MetricEstimator):
     def _read(self, tuples, y, sample_weight, n_features=None):
         """Return checked tuples with their labels."""
         read = read_tuples(tuples, self._size, self.preprocessor, n_features)
-        weight = as_weights(sample_weight, len(read.index), "sample_weight")
+        weight = as_weights(sample_weight, len(read.index))
         y = as_signs(y, len(read.index))
         tuples = np.asarray(tuples)
         if tuples.ndim == 2:
-            check_distances(tuples, name="tuples")
-        check_different(read.index, name="tuples")
+            check_comparisons(tuples)
+        check_distances_differ(read.index)
         return LabelledTuples.of(read, y, weight)
 
     def _arrange(self, coordinates, labelled):
         """Return the comparisons as rows of the problem, the near pair first in each."""
-        return coordinates, self._kind(
-            put_nearer_first(labelled.index, labelled.y), labelled.weight
-        )
+        return coordinates, self._kind(near_first(labelled.index, labelled.y), labelled.weight)
 
 
 class QuadrupletFrobMetric(TripletFrobMetric):

@@ -1,37 +1,38 @@
-"""Are two points of one identity? Marginalised nearest neighbours, on any metric."""
+"""Verification that two points share an identity: marginalised nearest neighbours on any metric."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from hashlib import blake2b
 from numbers import Real
 from typing import ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
-from sklearn.neighbors import NearestNeighbors
+from sklearn.metrics import roc_auc_score
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
-from .._checks import as_identities
-from .._parameters import NONE, WHOLE, Rule, check_parameters, integer
-from .thresholds import Roc, best_cut
+from .._checks import as_identities, as_signs, as_weights, check_both_kinds
+from .._neighbors import nearest, row_keys
+from .._parameters import CALLABLE, MATRIX, NONE, WHOLE, Rule, check_parameters, integer
+from ..comparisons.reading import read_tuples
+from .thresholds import best_threshold
 
 TRANSFORMER = Rule(
-    "a fitted object with a transform method",
+    "an estimator with a transform method",
     lambda value: hasattr(value, "transform") and not isinstance(value, type),
 )
-#: The k that are tried unless others are given.
+#: Numbers of neighbours that are tried unless others are given.
 COUNTS = (10, 20, 50, 100, 200)
-#: By what name the frames of each library are given their column names.
+#: Name of the argument for column names, by the library of a data frame.
 COLUMN_NAMES = {"pandas": "columns", "polars": "schema"}
 
 
 class MarginalizedKNN(BaseEstimator):
-    """The chance that two points share an identity, by the identities of their neighbours.
+    """Probability that two points share an identity, by the identities of their neighbours.
 
-    Of the k reference points nearest to a point i, let n_c(i) be those of identity c. Then
+    Of the k reference points nearest to a point i, let n_c(i) be the number with identity c. Then
 
         p(same) = k^-2 sum_c n_c(i) n_c(j)
 
@@ -41,25 +42,30 @@ class MarginalizedKNN(BaseEstimator):
 
     Parameters
     ----------
-    metric : object with `transform`, default=None
-        A fitted `FrobMetric`, a fitted pipeline; neighbours are nearest after its map. It is used
-        as it is and never refitted; `sklearn.base.clone` keeps it, and its parameters cannot be
-        set through this object. None is Euclid's distance.
+    metric : estimator with `transform`, default=None
+        Neighbours are nearest after its map. `fit` fits a clone of it on the reference set; to use
+        one that is fitted already, freeze it: `sklearn.frozen.FrozenEstimator(fitted)`. None is
+        the Euclidean distance.
     n_neighbors : int, default=50
-        k, unless `calibrate` chooses another.
+        k, unless `calibrate_threshold` chooses another.
+    preprocessor : array-like, sparse matrix or callable, default=None
+        With an array of points, pairs may be of its row numbers; with a function, of anything that
+        it turns, a whole list at a time, into points.
     n_jobs : int, default=None
 
     Attributes
     ----------
+    metric_ : estimator or None
+        The fitted metric.
     classes_ : ndarray of shape (n_identities,)
-        The identities of the reference set.
+        Identities of the reference set.
     n_neighbors_ : int
         The k in use.
     threshold_ : float
-        After `calibrate` or `set_threshold`.
+        After `calibrate_threshold` or `set_threshold`.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
-        If X was a frame whose column names are strings.
+        If X was a data frame whose column names are strings.
 
     References
     ----------
@@ -69,45 +75,28 @@ class MarginalizedKNN(BaseEstimator):
     Examples
     --------
     >>> import numpy as np
-    >>> from frobmetric.neighbors.marginalized import MarginalizedKNN
+    >>> from frobmetric import MarginalizedKNN
     >>> X = np.array([[0.0], [1.0], [2.0], [7.0], [8.0], [9.0]])
     >>> model = MarginalizedKNN(n_neighbors=3).fit(X, ["ann", "ann", "bob", "bob", "eve", "eve"])
-    >>> model.score_pairs(np.array([[[0.5], [1.5]], [[0.5], [8.5]]])).round(3)
+    >>> model.pair_score(np.array([[[0.5], [1.5]], [[0.5], [8.5]]])).round(3)
     array([0.556, 0.111])
     """
 
     _rules: ClassVar[dict[str, Rule]] = {
         "metric": NONE | TRANSFORMER,
         "n_neighbors": integer(1),
+        "preprocessor": MATRIX | CALLABLE | NONE,
         "n_jobs": WHOLE | NONE,
     }
 
-    def __init__(self, metric=None, n_neighbors=50, n_jobs=None):
+    def __init__(self, metric=None, *, n_neighbors=50, preprocessor=None, n_jobs=None):
         self.metric = metric
         self.n_neighbors = n_neighbors
+        self.preprocessor = preprocessor
         self.n_jobs = n_jobs
 
-    def __sklearn_clone__(self):
-        twin = super().__sklearn_clone__()
-        twin.metric = self.metric
-        return twin
-
-    def get_params(self, deep=True):
-        """The parameters by name, without those of `metric`."""
-        return super().get_params(deep=False)
-
-    def set_params(self, **params):
-        """Set parameters, not those of `metric`: it is fitted and may be in use elsewhere."""
-        nested = [name for name in params if "__" in name]
-        if nested:
-            raise ValueError(
-                f"{nested[0]} cannot be set: a metric is used as it was fitted. Fit another one "
-                "with that parameter and set metric to it"
-            )
-        return super().set_params(**params)
-
     def fit(self, X, y):
-        """Keep the reference set; a threshold set before is forgotten.
+        """Fit the metric and remember the reference set; a threshold set before is forgotten.
 
         Parameters
         ----------
@@ -120,30 +109,28 @@ class MarginalizedKNN(BaseEstimator):
         self
         """
         check_parameters(self, self._rules)
-        kind = _frame_class(X)
-        X = validate_data(self, X, dtype=[np.float64, np.float32])
-        self._frame = kind if hasattr(self, "feature_names_in_") else None
+        given, X = X, validate_data(self, X, dtype=[np.float64, np.float32])
+        self._frame = _frame_class(given) if hasattr(self, "feature_names_in_") else None
         self.classes_, self._label = as_identities("y", y, len(X))
         if len(self.classes_) < 2:
             raise ValueError(
                 f"y has one identity ({self.classes_[0]}); every pair would score 1. The reference "
                 "set needs at least two identities"
             )
-        self._reference = self._map(X)
-        self._center = self._reference.mean(axis=0)  # the search cancels far from the origin
-        self._reference = self._reference - self._center
-        self._dtype, self._known = X.dtype, {}
-        self._point = _number_rows(X, self._known)
+        self.metric_ = None if self.metric is None else clone(self.metric).fit(given, y)
+        self._reference = self._transform(X)
+        self._dtype, self._keys = X.dtype, row_keys(X)
         self.n_neighbors_ = self.n_neighbors
         self.__dict__.pop("threshold_", None)
         return self
 
-    def score_pairs(self, pairs, exclude=None):
-        """p(same) of each pair; exactly symmetric in the two points.
+    def pair_score(self, pairs, *, exclude=None):
+        """Return p(same) of each pair; exactly symmetric in the two points.
 
         Parameters
         ----------
-        pairs : array-like of shape (n_pairs, 2, n_features)
+        pairs : array-like of shape (n_pairs, 2, n_features) or (n_pairs, 2)
+            Formed of points, or of indices of the preprocessor.
         exclude : array-like of identities, optional
             Identities whose reference points are not to be used, for example those of the test
             fold. Each must be in `classes_`, so that a misspelt name does not leak quietly; those
@@ -153,19 +140,19 @@ class MarginalizedKNN(BaseEstimator):
         -------
         ndarray of shape (n_pairs,)
         """
-        check_is_fitted(self)
-        query = self._query(self._as_points(pairs), exclude)
-        return self._probability(self._search(query, self.n_neighbors_), query.ends)
+        query = self._query(pairs, exclude)
+        return self._probability(self._neighbor_labels(query, self.n_neighbors_), query.index)
 
-    def calibrate(
+    def calibrate_threshold(
         self,
         pairs,
-        same,
+        y,
+        *,
         n_neighbors=None,
         strategy="accuracy",
-        *,
         beta=1.0,
         min_rate=None,
+        sample_weight=None,
         exclude=None,
     ):
         """Choose k and the threshold on pairs of a development split.
@@ -174,39 +161,47 @@ class MarginalizedKNN(BaseEstimator):
 
         Parameters
         ----------
-        pairs : array-like of shape (n_pairs, 2, n_features)
-        same : array-like of shape (n_pairs,)
-            Booleans, or {0, 1}, or {-1, +1}.
+        pairs : array-like of shape (n_pairs, 2, n_features) or (n_pairs, 2)
+        y : array-like of shape (n_pairs,)
+            +1 for pairs of one identity, -1 for others.
         n_neighbors : int or sequence of int, optional
             The k to try. Default: those of 10, 20, 50, 100, 200 for which there are enough
             reference points, and if there are none, the largest k for which there are.
-        strategy, beta, min_rate
+        strategy, beta, min_rate, sample_weight
             As in `best_threshold`.
         exclude : array-like of identities, optional
-            As in `score_pairs`.
+            As in `pair_score`.
 
         Returns
         -------
         self
             With `n_neighbors_` and `threshold_`.
         """
-        check_is_fitted(self)
         counts = None if n_neighbors is None else _as_counts(n_neighbors)
-        points, goal = self._as_points(pairs), {"beta": beta, "min_rate": min_rate}
-        best_cut(np.zeros(len(points) // 2), same, strategy, **goal)  # a mistake costs no search
-        query = self._query(points, exclude)
+        query = self._query(pairs, exclude)
+        goal = {
+            "strategy": strategy,
+            "beta": beta,
+            "min_rate": min_rate,
+            "sample_weight": sample_weight,
+        }
+        best_threshold(np.zeros(len(query.index)), y, **goal)  # a mistake costs no search
         counts = query.possible(COUNTS) if counts is None else counts
-        labels, best = self._search(query, counts[-1]), -np.inf
+        labels, best = self._neighbor_labels(query, counts[-1]), -np.inf
         for k in counts:
-            score = self._probability(labels[:, :k], query.ends)
-            threshold, worth = best_cut(score, same, strategy, **goal)
-            if worth > best:
-                best, chosen = worth, (k, threshold)
-        self.n_neighbors_, self.threshold_ = chosen
+            score = self._probability(labels[:, :k], query.index)
+            threshold, value = best_threshold(score, y, **goal)
+            if value > best:
+                best, self.n_neighbors_, self.threshold_ = value, k, threshold
         return self
 
     def set_threshold(self, threshold):
-        """Call pairs matched from this score on; returns self."""
+        """Set `threshold_`: pairs of at least this score are called similar.
+
+        Returns
+        -------
+        self
+        """
         check_is_fitted(self)
         is_number = isinstance(threshold, Real) and not isinstance(threshold, bool)
         if not is_number or not np.isfinite(threshold):
@@ -214,90 +209,89 @@ class MarginalizedKNN(BaseEstimator):
         self.threshold_ = float(threshold)
         return self
 
-    def decision_function(self, pairs, exclude=None):
-        """p(same) minus the threshold; arguments as in `score_pairs`."""
+    def decision_function(self, pairs, *, exclude=None):
+        """Return p(same) minus the threshold; arguments as in `pair_score`."""
         check_is_fitted(self)
         if not hasattr(self, "threshold_"):
             raise NotFittedError(
-                "this MarginalizedKNN has no threshold; call calibrate(pairs, same) on development "
-                "pairs, or set_threshold(threshold)"
+                "this MarginalizedKNN has no threshold; call calibrate_threshold(pairs, y) on "
+                "development pairs, or set_threshold(threshold)"
             )
-        return self.score_pairs(pairs, exclude) - self.threshold_
+        return self.pair_score(pairs, exclude=exclude) - self.threshold_
 
-    def predict(self, pairs, exclude=None):
-        """+1 for pairs whose score reaches the threshold, -1 for the others.
+    def predict(self, pairs, *, exclude=None):
+        """Return +1 for pairs whose score reaches the threshold, -1 for the others.
 
         Parameters
         ----------
-        pairs : array-like of shape (n_pairs, 2, n_features)
+        pairs : array-like of shape (n_pairs, 2, n_features) or (n_pairs, 2)
         exclude : array-like of identities, optional
-            As in `score_pairs`.
+            As in `pair_score`.
 
         Returns
         -------
         ndarray of int of shape (n_pairs,)
         """
-        return np.where(self.decision_function(pairs, exclude) >= 0, 1, -1)
+        return np.where(self.decision_function(pairs, exclude=exclude) >= 0, 1, -1)
 
-    def roc(self, pairs, same, exclude=None):
-        """The curve over all thresholds, a `Roc`; arguments as in `calibrate`."""
-        return Roc.of(self.score_pairs(pairs, exclude), same)
+    def score(self, pairs, y, sample_weight=None, *, exclude=None):
+        """Return the area under the ROC curve of `pair_score`; arguments as there.
 
-    def _map(self, X):
-        if self.metric is None:
+        The whole curve is `sklearn.metrics.roc_curve(y, model.pair_score(pairs))`.
+        """
+        score = self.pair_score(pairs, exclude=exclude)
+        weight = as_weights(sample_weight, len(score), of="pairs")
+        y = as_signs(y, len(score), of="pairs", positive="similar")
+        check_both_kinds(y[weight > 0])
+        return float(roc_auc_score(y, score, sample_weight=weight))
+
+    def _transform(self, X):
+        if self.metric_ is None:
             return X
-        if self._frame is not None and hasattr(self.metric, "feature_names_in_"):
-            X = _as_frame(X, self._frame, self.feature_names_in_)
-        return check_array(self.metric.transform(X), dtype=[np.float64, np.float32])
+        if self._frame is not None and hasattr(self.metric_, "feature_names_in_"):
+            names = {COLUMN_NAMES[_library(self._frame)]: list(self.feature_names_in_)}
+            X = self._frame(X, **names)
+        return check_array(self.metric_.transform(X), dtype=[np.float64, np.float32])
 
-    def _query(self, points, exclude):
-        kept, known = self._kept(exclude), dict(self._known)
-        number, first, ends = np.unique(
-            _number_rows(points, known), return_index=True, return_inverse=True
-        )
-        n_equal = int(np.bincount(self._point[kept], minlength=len(known))[number].max())
-        return _Query(points[first], number, ends.reshape(-1, 2), kept, n_equal)
+    def _query(self, pairs, exclude):
+        check_is_fitted(self)
+        read = read_tuples(pairs, 2, self.preprocessor, self.n_features_in_)
+        # rounded as the reference set was, so that a point of it is recognised
+        points = read.points.toarray() if sp.issparse(read.points) else read.points
+        points = points.astype(self._dtype, copy=False)
+        rows = self._reference_rows(exclude)
+        keys = np.concatenate([self._keys[rows], row_keys(points)])
+        labels = np.unique(keys, return_inverse=True)[1]
+        return _Query(points, read.index, rows, labels[len(rows) :], labels[: len(rows)])
 
-    def _search(self, query, k):
-        """Identities of the k neighbours of each point that is asked about, nearest first."""
-        if k > query.n_left:
+    def _neighbor_labels(self, query, k):
+        """Return the identities of the k neighbours of each queried point, the nearest first."""
+        if k > query.n_possible:
             raise ValueError(
-                f"n_neighbors={k}, but only {query.n_left} of {len(self._label)} reference "
+                f"n_neighbors={k}, but only {query.n_possible} of {len(self._label)} reference "
                 "points are left after exclusion and without the queried point itself; choose a "
                 "smaller n_neighbors or give a larger reference set"
             )
-        search = NearestNeighbors(
-            n_neighbors=k + query.n_equal, algorithm="brute", n_jobs=self.n_jobs
+        number = nearest(
+            self._transform(query.points),
+            self._reference[query.rows],
+            k,
+            labels=(query.point_key, query.row_key),
+            n_jobs=self.n_jobs,
         )
-        search.fit(self._reference[query.kept])
-        Z = self._map(query.points) - self._center
-        found = query.kept[search.kneighbors(Z, return_distance=False)]
-        is_itself = self._point[found] == query.number[:, None]
-        order = np.argsort(is_itself, axis=1, kind="stable")[:, :k]
-        return self._label[np.take_along_axis(found, order, axis=1)]
+        return self._label[query.rows[number]]
 
-    def _probability(self, labels, ends):
+    def _probability(self, labels, index):
         n_points, k = labels.shape
         starts = np.arange(n_points + 1) * k
         counts = sp.csr_array(
             (np.ones(labels.size), labels.ravel(), starts), shape=(n_points, len(self.classes_))
         )
         counts.sum_duplicates()
-        return counts[ends[:, 0]].multiply(counts[ends[:, 1]]).sum(axis=1) / k**2
+        return counts[index[:, 0]].multiply(counts[index[:, 1]]).sum(axis=1) / k**2
 
-    def _as_points(self, pairs):
-        """The pairs' points one below the other: rows 2i and 2i + 1 are pair i."""
-        # rounded as the reference set was, so that a point of it is still recognised
-        pairs = check_array(pairs, dtype=self._dtype, allow_nd=True, input_name="pairs")
-        if pairs.ndim != 3 or pairs.shape[1:] != (2, self.n_features_in_):
-            raise ValueError(
-                f"pairs has shape {pairs.shape}; expected (n_pairs, 2, {self.n_features_in_}): two "
-                "points each, not their row numbers"
-            )
-        return pairs.reshape(-1, self.n_features_in_)
-
-    def _kept(self, exclude):
-        """Reference rows whose identity is not excluded."""
+    def _reference_rows(self, exclude):
+        """Return the reference rows whose identity is not excluded."""
         names = _as_names(exclude)
         if not len(names):
             return np.arange(len(self._label))
@@ -313,57 +307,46 @@ class MarginalizedKNN(BaseEstimator):
 
 @dataclass(frozen=True, eq=False)
 class _Query:
-    """Points whose neighbours are asked for.
+    """Points whose neighbours are asked for, and the reference rows that may be neighbours.
 
     Attributes
     ----------
     points : ndarray of shape (n_points, n_features)
-        None twice.
-    number : ndarray of shape (n_points,)
-        What `_number_rows` calls each.
-    ends : ndarray of shape (n_pairs, 2)
+    index : ndarray of shape (n_pairs, 2)
         The two points of each pair.
-    kept : ndarray of int
-        The reference rows that may be neighbours.
-    n_equal : int
-        So many of them, at most, are one of the points.
+    rows : ndarray of int of shape (n_rows,)
+        Reference rows.
+    point_key, row_key : ndarray of int of shape (n_points,) and (n_rows,)
+        Equal where a reference row has the features of a point.
     """
 
     points: np.ndarray
-    number: np.ndarray
-    ends: np.ndarray
-    kept: np.ndarray
-    n_equal: int
+    index: np.ndarray
+    rows: np.ndarray
+    point_key: np.ndarray
+    row_key: np.ndarray
 
     @property
-    def n_left(self):
-        """So many neighbours every point has."""
-        return len(self.kept) - self.n_equal
+    def n_possible(self):
+        """Number of neighbours that each of the points has at least."""
+        n_keys = self.point_key.max() + 1
+        return len(self.rows) - int(
+            np.bincount(self.row_key, minlength=n_keys)[self.point_key].max()
+        )
 
     def possible(self, counts):
-        """Those of the counts that every point has; if none, the largest number it has."""
-        return [k for k in counts if k <= self.n_left] or [max(self.n_left, 1)]
+        """Return the counts of neighbours that every point has; the largest one if none."""
+        return [k for k in counts if k <= self.n_possible] or [max(self.n_possible, 1)]
 
 
 def _frame_class(X):
-    """The class of frames that X is one of, None for anything else."""
+    """Return the class of data frames that X is an instance of, None for anything else."""
     classes = (kind for kind in type(X).__mro__ if _library(kind) in COLUMN_NAMES)
     return next(classes, None)
 
 
 def _library(kind):
     return kind.__module__.partition(".")[0]
-
-
-def _as_frame(X, kind, names):
-    return kind(X, **{COLUMN_NAMES[_library(kind)]: list(names)})
-
-
-def _number_rows(X, known):
-    """A number for each row, the same for equal rows; `known` grows by rows not met before."""
-    X = np.ascontiguousarray(X, dtype=np.float64) + 0.0  # -0.0 becomes 0.0
-    digests = [blake2b(row, digest_size=16).digest() for row in X]
-    return np.array([known.setdefault(digest, len(known)) for digest in digests])
 
 
 def _as_names(exclude):

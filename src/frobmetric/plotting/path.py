@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..neighbors.knn import knn_error
+from ..neighbors.classification import knn_error
 from .style import COLOURS, draw_level, lighten, new_panels
 
 
@@ -77,13 +77,13 @@ class PathDisplay:
         X_train, X_test = np.asarray(X_train), np.asarray(X_test)
 
         def error(L):
-            return knn_error(X_train @ L, y_train, X_test @ L, y_test, k)
+            return knn_error(X_train @ L, y_train, X_test @ L, y_test, n_neighbors=k)
 
         points = path.points
         display = cls(
             Cs=path.Cs,
             errors=np.array([error(point.components.T) for point in points]),
-            euclidean_error=knn_error(X_train, y_train, X_test, y_test, k),
+            euclidean_error=knn_error(X_train, y_train, X_test, y_test, n_neighbors=k),
             ranks=np.array([point.rank for point in points]),
             active_shares=np.array([point.n_active / path.n_triplets for point in points]),
             relative_gaps=np.array([point.certificate.relative_gap for point in points]),

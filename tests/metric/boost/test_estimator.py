@@ -18,7 +18,7 @@ from frobmetric.metric.boost import solvers
 from frobmetric.metric.boost.estimator import LOSSES
 from frobmetric.metric.boost.problem import TraceSDP
 from frobmetric.metric.boost.solvers import METHODS
-from frobmetric.neighbors.knn import knn_error
+from frobmetric.neighbors import knn_error
 
 IRIS = load_iris(return_X_y=True)
 SMOOTH = ["logistic", "exponential"]

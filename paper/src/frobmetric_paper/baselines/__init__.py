@@ -8,8 +8,8 @@
         -> Embedded(embedding, seconds, objective, certificate, spectrum, remark)
 
 All work in worker processes (`harness.worker`) and raise ProgramMissingError, TimeLimitError or
-ProgramFailedError. Each has `name`, `label`, `paper_name`, `missing()`, `is_available()`, `install()`;
-`python -m frobmetric_paper.baselines.setup [name ...]` installs what is missing.
+ProgramFailedError. Each has `name`, `label`, `paper_name`, `missing()`, `is_available()` and
+`install()`; `python -m frobmetric_paper.baselines.setup [name ...]` installs what is missing.
 
 A module of this package lists what it offers in `BASELINES`; to add a baseline is to add a file.
 A classifier has `answers == "classes"`: give `fit` the samples to classify, e.g.

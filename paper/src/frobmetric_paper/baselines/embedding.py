@@ -17,7 +17,7 @@ from __future__ import annotations
 import tempfile
 import warnings
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -60,7 +60,7 @@ class Embedded:
     objective : float, optional
         The variance sum_i |y_i - mean|^2 in all dimensions, of methods that maximise it.
     certificate : dict, optional
-        The fields of an `UnfoldingCertificate`.
+        "primal", "dual", "relative_gap" and "violation", as in `UnfoldingCertificate`.
     spectrum : list of float, optional
         The variance along each principal axis, descending; its sum is the objective.
     remark : str
@@ -73,6 +73,12 @@ class Embedded:
     certificate: dict | None = None
     spectrum: list | None = None
     remark: str = ""
+
+
+def as_dict(certificate):
+    """Return the fields of a certificate that `Embedded` has."""
+    names = "primal", "dual", "relative_gap", "violation"
+    return {name: float(getattr(certificate, name)) for name in names}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,7 +169,7 @@ def by_frobmetric(task):
     model, answer, detail = _fit(MaximumVarianceUnfolding, task, sigma=task["sigma"], tol=OUR_TOL)
     return answer, detail | {
         "objective": float(model.eigenvalues_.sum()),
-        "certificate": asdict(model.certificate_),
+        "certificate": as_dict(model.certificate_),
         "spectrum": model.eigenvalues_.tolist(),
     }
 
@@ -180,12 +186,8 @@ def _fit(kind, task, **parameters):
 
 def perturbed(sigma):
     """Return the baseline for max tr X - |X|^2 / (2 sigma) by frobmetric."""
-    return EmbeddingBaseline(
-        name=f"ours_{power(sigma)}",
-        label=f"ours (σ = {power(sigma)})",
-        paper_name="FrobMetric",
-        method=InWorker(f"{__name__}:by_frobmetric", {"sigma": float(sigma)}),
-    )
+    name, label = f"ours_{power(sigma)}", f"ours (σ = {power(sigma)})"
+    return _in_worker(name, label, "by_frobmetric", "FrobMetric", sigma=float(sigma))
 
 
 def power(number):
@@ -232,7 +234,7 @@ class Formulation:
             embedding=Y[graph.point_of, :n_components],
             seconds=answer.seconds,
             objective=float(spectrum.sum()),
-            certificate=asdict(certificate) if np.isfinite(certificate.dual) else None,
+            certificate=as_dict(certificate) if np.isfinite(certificate.dual) else None,
             spectrum=spectrum.tolist(),
             remark="" if answer.status == "optimal" else answer.detail["word"],
         )
@@ -280,9 +282,9 @@ def coordinates(program, X):
     return principal_axes(program, vectors * np.sqrt(np.maximum(values, 0)) / root)
 
 
-def _in_python(name, label, function, **more):
-    method = InWorker(f"{__name__}:{function}", more)
-    return EmbeddingBaseline(name=name, label=label, method=method)
+def _in_worker(name, label, function, paper_name="", **parameters):
+    method = InWorker(f"{__name__}:{function}", parameters)
+    return EmbeddingBaseline(name=name, label=label, paper_name=paper_name, method=method)
 
 
 def _by_csdp(name, label, method, paper_name=""):
@@ -300,13 +302,9 @@ ORIGINAL = Formulation("original", original, prove_equalities)
 WELL_POSED = Formulation("well-posed", well_posed, prove_inequalities)
 
 BASELINES = (
-    EmbeddingBaseline(
-        name="isomap", label="Isomap", paper_name="Isomap", method=InWorker(f"{__name__}:by_isomap")
-    ),
-    EmbeddingBaseline(
-        name="lle", label="LLE", paper_name="LLE", method=InWorker(f"{__name__}:by_lle")
-    ),
-    _in_python("ours_exact", "ours (exact)", "by_frobmetric", sigma=None),
+    _in_worker("isomap", "Isomap", "by_isomap", "Isomap"),
+    _in_worker("lle", "LLE", "by_lle", "LLE"),
+    _in_worker("ours_exact", "ours (exact)", "by_frobmetric", sigma=None),
     _by_csdp("csdp_original", "CSDP (original)", ORIGINAL, "MVU"),
     _by_csdp("csdp_well_posed", "CSDP (well-posed)", WELL_POSED),
 )

@@ -29,15 +29,7 @@ CHECK_EVERY = 10
 
 
 def learn(task):
-    """Learn from pairs drawn from labels."""
-    per_sample = task["parameters"].get("per_sample", 50)
-    pairs, y = sample_pairs(task["y"], per_sample, task["seed"])
-    L, bias, detail = learn_from_pairs(task["X"], pairs, y)
-    return {"L": L}, detail | {"bias": bias, "n_pairs": len(pairs)}
-
-
-def learn_given_pairs(task):
-    """Learn from given pairs."""
+    """Learn from pairs."""
     X, pairs, y = task["X"], task["pairs"], task["y"]
     L, bias, detail = learn_from_pairs(X, pairs, y, **task["parameters"])
     return {"L": L}, detail | {"bias": bias, "n_pairs": len(pairs)}
@@ -165,61 +157,12 @@ def _descend(loss, start, curvature):
         curvature *= 2
 
 
-def sample_pairs(y, per_sample=50, seed=0):
-    """Draw pairs of rows, half of them of one class; all pairs if there are no more.
-
-    Parameters
-    ----------
-    y : ndarray of shape (n_samples,)
-    per_sample : int
-        Number of pairs drawn for each sample; repeated pairs are left out.
-    seed : int
-
-    Returns
-    -------
-    pairs : ndarray of shape (n_pairs, 2)
-    signs : ndarray of shape (n_pairs,)
-        +1 for pairs of one class, -1 for the others.
-    """
-    n = len(y)
-    if n - 1 <= 2 * per_sample:
-        pairs = np.column_stack(np.triu_indices(n, 1))
-    else:
-        pairs = _draw(y, per_sample // 2, np.random.default_rng(seed))
-    return pairs, np.where(y[pairs[:, 0]] == y[pairs[:, 1]], 1, -1)
-
-
-def _draw(y, count, rng):
-    """Draw `count` partners of its class for each sample, and as many of other classes."""
-    n, order = len(y), np.argsort(y, kind="stable")
-    labels, first, size = np.unique(y[order], return_index=True, return_counts=True)
-    group = np.searchsorted(labels, y[order])
-    first, size, place = first[group, None], size[group, None], np.arange(n)[:, None]
-    # another place of the own class, and a place outside of it; classes of one have no other
-    inside = first + (place - first + rng.integers(1, np.maximum(size, 2), (n, count))) % size
-    outside = (first + size + rng.integers(0, n - size, (n, count))) % n
-    pairs = np.concatenate(
-        [
-            np.column_stack([np.repeat(order, count), order[partner].ravel()])
-            for partner in (inside, outside)
-        ]
-    )
-    pairs = np.unique(np.sort(pairs, axis=1), axis=0)
-    return pairs[pairs[:, 0] < pairs[:, 1]]
-
-
 BASELINES = (
     MetricBaseline(
         name="ldml",
         label="LDML",
         paper_name="LDML",
         target=Target(f"{__name__}:learn", ("frobmetric",)),
-    ),
-    MetricBaseline(
-        name="ldml_pairs",
-        label="LDML",
-        paper_name="LDML",
-        target=Target(f"{__name__}:learn_given_pairs", ("frobmetric",)),
         learns_from="pairs",
     ),
 )

@@ -17,7 +17,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.neighbors import NearestCentroid
 
 from frobmetric import FrobMetric
-from frobmetric.neighbors.knn import knn_predict
+from frobmetric.neighbors import knn_predict
 
 from ..data import labelled
 from ..data.raw import load_word_counts

@@ -14,7 +14,7 @@ from scipy.stats import rankdata
 from frobmetric import FrobMetric, NearestClass, mine_triplets, solve
 from frobmetric.core import FrobeniusSDP, Hinge
 from frobmetric.metric.coordinates import unit_mean_square
-from frobmetric.neighbors.knn import knn_error, knn_predict
+from frobmetric.neighbors import knn_error, knn_predict
 from frobmetric.solvers import State
 
 from ..data import labelled
@@ -156,7 +156,7 @@ def lever_errors(split, grid):
         if name != BASE:
             continue
         for rule_name, (rule, k) in RULES.items():
-            model = NearestClass(n_neighbors=k, rule=rule).fit(Z, split.y_train)
+            model = NearestClass(k, rule=rule).fit(Z, split.y_train)
             errors[rule_name] = [
                 percent_wrong(model.predict(V), split.y_validation),
                 percent_wrong(model.predict(T), split.y_test),

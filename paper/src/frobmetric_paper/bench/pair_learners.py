@@ -20,7 +20,7 @@ from sklearn.preprocessing import StandardScaler
 
 from frobmetric import PairFrobMetric, TripletFrobMetric, triplets_from_pairs
 from frobmetric.metric.coordinates import unit_mean_square
-from frobmetric.neighbors.thresholds import best_threshold
+from frobmetric.neighbors import best_threshold
 
 from ..baselines import METRIC, ProgramFailedError
 from ..data import labelled
@@ -165,7 +165,7 @@ def by_known_triplets(task, C):
     """Complete with identities, which pairs alone do not tell."""
     rows, index = np.unique(task.train.index, return_inverse=True)
     triplets = triplets_from_pairs(
-        task.X[rows], index.reshape(-1, 2), task.train.y > 0, identity=task.identity[rows]
+        task.X[rows], index.reshape(-1, 2), task.train.y, identity=task.identity[rows]
     )
     model = TripletFrobMetric(preprocessor=task.X[rows], C=C, keep_dual=True)
     return describe(model.fit(triplets))
@@ -225,7 +225,7 @@ def measure_fit(task, learn, parameter):
     for part in (task.train, task.validation, task.test):
         i, j = part.index.T
         scores.append(-np.linalg.norm((task.X[i] - task.X[j]) @ L, axis=1))
-    threshold = best_threshold(scores[0], task.train.y > 0)
+    threshold = best_threshold(scores[0], task.train.y)[0]
     return found | {
         "parameter": parameter,
         "validation": float(roc_auc_score(task.validation.y > 0, scores[1])),

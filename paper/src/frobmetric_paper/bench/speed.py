@@ -24,7 +24,7 @@ from frobmetric import FrobeniusSDP, FrobMetric, frob_path, mine_triplets
 from frobmetric.core import Hinge
 from frobmetric.metric.coordinates import unit_mean_square
 from frobmetric.metric.sets import GivenTriplets
-from frobmetric.neighbors.knn import knn_error
+from frobmetric.neighbors import knn_error
 from frobmetric.solvers import solve
 
 from ..baselines import METRIC

@@ -1,13 +1,12 @@
-"""Pictures of faces as SIFT descriptors at landmarks, several scales each; needs OpenCV."""
+"""SIFT descriptors of pictures of faces at landmarks, at several scales; needs OpenCV."""
 
 from __future__ import annotations
 
 import math
 
 import numpy as np
-from joblib import Parallel, delayed
 
-__all__ = ["SCALES", "faces_to_features", "landmark_sift"]
+__all__ = ["SCALES", "landmark_sift"]
 
 #: Widths in pixels of the squares that are described, for pictures of 250 x 250 pixels.
 SCALES = (16, 32, 48)
@@ -86,41 +85,6 @@ def landmark_sift(image, landmarks, scales=SCALES, *, smooth=True):
     sift = cv2.SIFT_create(nOctaveLayers=_LEVELS, sigma=_SIGMA)
     described = sift.compute(padded, points)[1]
     return np.rint(described).astype(np.uint8).reshape(len(points) * N_BINS)
-
-
-def faces_to_features(images, landmarks, scales=SCALES, *, smooth=True, n_jobs=None):
-    """Describe many pictures by `landmark_sift`.
-
-    Parameters
-    ----------
-    images : sequence of n_images arrays
-        Each as in `landmark_sift`; they may differ in size.
-    landmarks : array-like of shape (n_images, n_landmarks, 2)
-    scales, smooth
-        As in `landmark_sift`.
-    n_jobs : int, optional
-        Number of threads, as in joblib: None is 1 and -1 one for each processor.
-
-    Returns
-    -------
-    ndarray of shape (n_images, n_landmarks * n_scales * 128)
-        uint8, in the order of the pictures.
-    """
-    landmarks = np.asarray(landmarks, dtype=np.float64)
-    if landmarks.ndim != 3 or len(landmarks) != len(images) or not len(images):
-        raise ValueError(
-            f"got {len(images)} pictures and landmarks of shape {landmarks.shape}; expected "
-            "shape (n_images, n_landmarks, 2) with one row a picture, and at least one picture."
-        )
-
-    def describe(i):
-        try:
-            return landmark_sift(images[i], landmarks[i], scales, smooth=smooth)
-        except ValueError as error:
-            raise ValueError(f"picture {i}: {error}") from error
-
-    tasks = (delayed(describe)(i) for i in range(len(images)))
-    return np.stack(Parallel(n_jobs, prefer="threads")(tasks))
 
 
 def _opencv():

@@ -78,8 +78,8 @@ class Worker:
     """
 
     def __init__(self, command, threads=None):
-        self._program = " ".join(map(str, command[3:4] or command[:1]))
-        self._stderr = tempfile.TemporaryFile()
+        self._program = command[3] if len(command) > 3 else command[0]  # the target, if any
+        self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 (`end` closes it)
         counts = {} if threads is None else dict.fromkeys(THREAD_VARIABLES, str(threads))
         self._process = subprocess.Popen(
             command,
@@ -299,8 +299,8 @@ def load(target, packages=""):
     module, _, name = target.partition(":")
     home = import_module(module)
     names = [module, *filter(None, packages.split(","))]
-    tops = {import_module(each).__name__.partition(".")[0] for each in names}
-    versions = {top: getattr(sys.modules[top], "__version__", "") for top in sorted(tops)}
+    tops = sorted({import_module(each).__name__.partition(".")[0] for each in names})
+    versions = {top: getattr(sys.modules[top], "__version__", "") for top in tops}
     getattr(home, "warm_up", lambda name: None)(name)
     return getattr(home, name), {top: text for top, text in versions.items() if text}
 

@@ -11,8 +11,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.preprocessing import normalize
 
 from frobmetric.metric.triplets import mine_triplets
-from frobmetric.neighbors.marginalized import MarginalizedKNN
-from frobmetric.neighbors.thresholds import best_threshold
+from frobmetric.neighbors import MarginalizedKNN, best_threshold
 
 from ..baselines import METRIC, Fitted, MetricBaseline
 from .faces import Recipe
@@ -29,16 +28,10 @@ NEIGHBORS = (20, 50, 100, 150, 200)
 
 @dataclass(frozen=True)
 class Setup:
-    """Parameters of a method.
-
-    Attributes
-    ----------
-    recipe : Recipe
-    parameters : dict
-        Parameters of the program beside those of the recipe.
-    """
+    """Parameters of a method."""
 
     recipe: Recipe
+    # parameters of the program beside those of the recipe
     parameters: Mapping = field(default_factory=dict)
 
     def changed(self, values):
@@ -61,27 +54,17 @@ class Setup:
 
 @dataclass(frozen=True)
 class Method:
-    """Method that learns a space in which faces are compared.
-
-    Attributes
-    ----------
-    name, label : str
-    learn : callable
-        (images, split, setup, limit, threads) -> Fitted, a map of the images' vectors.
-    changes : mapping
-        Fields of its recipe that differ from the common one.
-    given : mapping
-        Fixed parameters of its program.
-    search : mapping
-        Parameters to choose on View 1: name -> values, the first one to begin with. Several names
-        with spaces between them are chosen together.
-    """
+    """Method that learns a space in which faces are compared."""
 
     name: str
     label: str
+    # (images, split, setup, limit, threads) -> Fitted, a map of the images' vectors
     learn: Callable
+    # fields of its recipe that differ from the common one
     changes: Mapping = field(default_factory=dict)
-    given: Mapping = field(default_factory=dict)
+    given: Mapping = field(default_factory=dict)  # fixed parameters of its program
+    # parameters to choose on View 1: name -> values, the first one to begin with. Several
+    # names with spaces between them are chosen together
     search: Mapping = field(default_factory=dict)
 
     def setup(self, recipe, values):
@@ -152,7 +135,7 @@ def _matrix_from_labels(baseline: MetricBaseline):
     def learn(images, split, setup, limit, threads):
         rows, Z = split.has_another, images.vectors(split, setup.recipe)
         X, y = Z[split.known][rows], split.identity[rows]
-        triplets = mine_triplets(X, y, 1, 3, warn_small=False)
+        triplets = mine_triplets(X, y, n_neighbors=1, n_impostors=3, warn_small=False)
         values = {"C": setup.recipe.C} | dict(setup.parameters)
         return baseline.fit(X, triplets=triplets, parameters=values, limit=limit, threads=threads)
 
@@ -211,7 +194,7 @@ BOOST = Method(
     search={"C": (1e3, 1e2, 1e4), "n_dimensions": (100, 200)},
 )
 LDML_PAIRS = Method(
-    "ldml", "LDML", _from_pairs(METRIC["ldml_pairs"]), search={"n_dimensions": (100, 50, 200)}
+    "ldml", "LDML", _from_pairs(METRIC["ldml"]), search={"n_dimensions": (100, 50, 200)}
 )
 ITML_PAIRS = Method(
     "itml",
@@ -287,7 +270,7 @@ def score(W, split, pairs, neighbors=NEIGHBORS):
     }
     for k in neighbors:
         model = MarginalizedKNN(n_neighbors=k).fit(W[split.known], split.identity)
-        scores[f"{COUNTING}{k}"] = len(split.known) * model.score_pairs(W[pairs.index])
+        scores[f"{COUNTING}{k}"] = len(split.known) * model.pair_score(W[pairs.index])
     return scores
 
 
@@ -306,7 +289,7 @@ def decide(scores, same, held_out, held_out_same):
         "accuracy": share of test pairs decided right; "area" below their ROC; "threshold": scores
         from here on are called one person; "held_out": share of held-out pairs decided right.
     """
-    threshold = best_threshold(held_out, np.where(held_out_same, 1, -1))
+    threshold, _ = best_threshold(held_out, np.where(held_out_same, 1, -1))
     return {
         "accuracy": float(np.mean((scores >= threshold) == same)),
         "area": float(roc_auc_score(same, scores)),

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from numbers import Integral
 
 import numpy as np
-from scipy.spatial import KDTree
 from sklearn.utils.validation import check_array
 
-from frobmetric.manifold.quality import Space, block_size, neighbor_order, round_keys
+from frobmetric._neighbors import nearest
+from frobmetric.manifold.quality import Space
 
-#: Number of neighbours found beyond those asked for: ties among them cost no second search.
-SPARE = 8
+#: Distances that moves of points by less than this, relative to the embedding, make equal are ties.
+TIE = 2.0**-40
 #: Measures of evenness, by the names of `LocalSpread`.
 EVENNESS = ("alstd", "aled", "alcd", "gscd")
 
@@ -108,14 +108,6 @@ def local_spread(Y, n_neighbors=6):
     Returns
     -------
     LocalSpread
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from frobmetric_paper.mvu.spread import local_spread
-    >>> corner = np.array([[2.0, 0.0], [1.0, 0.0], [0.0, 0.0], [0.0, 1.0], [0.0, 2.0]])
-    >>> round(local_spread(corner, n_neighbors=1).alcd, 3)
-    0.9
     """
     points = check_array(
         Y,
@@ -159,18 +151,8 @@ def nearest_neighbors(space, n_neighbors):
     -------
     ndarray of shape (n_points, n_neighbors)
     """
-    n = space.n_points
-    n_found = min(n, n_neighbors + 1 + SPARE)
-    distances, found = KDTree(space.points).query(space.points, k=n_found)
-    keys = round_keys(distances**2)
-    keys[found == np.arange(n)[:, None]] = -1
-    order = np.lexsort((found, keys))
-    nearest = np.take_along_axis(found, order[:, 1 : n_neighbors + 1], axis=1)
-    keys.sort(axis=1)
-    is_cut = (keys[:, n_neighbors] == keys[:, -1]) & (n_found < n)
-    for rows in np.array_split(np.flatnonzero(is_cut), 1 + is_cut.sum() // block_size(n)):
-        nearest[rows] = neighbor_order(space.distances(rows), rows)[:, :n_neighbors]
-    return nearest
+    numbers = np.arange(space.n_points)
+    return nearest(space.points, space.points, n_neighbors, labels=(numbers, numbers), tie=TIE)
 
 
 def _principal_directions(hoods):

@@ -144,14 +144,16 @@ def _load(name, run, *, quick, data):
     full = load(name, seed=run, folder=data, pca=False) if has_pca else None
     if not quick:
         return reduced, full
-    rows = {part: _some(reduced, part, size, run) for part, size in QUICK_SIZES.items()}
+    rows = {
+        part: some_rows(getattr(reduced, f"y_{part}"), size, run)
+        for part, size in QUICK_SIZES.items()
+    }
     few = _take(reduced, rows, QUICK_DIRECTIONS if has_pca else None)
     return few, full and _take(full, rows)
 
 
-def _some(split, part, size, seed):
-    """Return at most `size` rows of a part, in their order, with the classes in proportion."""
-    y = getattr(split, f"y_{part}")
+def some_rows(y, size, seed):
+    """Return at most `size` row numbers, in their order, with the classes in proportion."""
     order = np.random.default_rng(seed).permutation(len(y))
     by_class = order[np.argsort(y[order], kind="stable")]
     places = np.linspace(0, len(y) - 1, min(size, len(y))).round().astype(int)

@@ -77,6 +77,7 @@ class Unfolding:
     eigenvalues: np.ndarray
     certificate: UnfoldingCertificate
     status: str
+    solver: str
     history: list
     n_iter: int
 
@@ -114,7 +115,7 @@ def solve_unfolding(
     """
     method = _method(sigma, constraints, solver)
     if graph.n_points == 1:
-        return _single_point()
+        return _single_point(solver)
     largest = graph.squared.max()
     unit = largest * (graph.squared / largest).mean()  # the sum may overflow
     with np.errstate(over="ignore"):  # a sigma that overflows has no effect
@@ -125,11 +126,7 @@ def solve_unfolding(
     with one_thread():
         Y, w = method(program, _start(program), monitor)
         Y, variance = _main_axes(program, Y)
-        try:
-            proof = certify_unfolding(program, Y, w, constraints)
-        except KeyboardInterrupt:  # the embedding must not be lost
-            monitor.status = "interrupted"
-            proof = certify_unfolding(program, Y, None, constraints)
+        proof = _certify(program, Y, w, constraints, monitor)
     if np.isinf(_times(proof.primal, unit)):
         raise ValueError(
             "the variance of the embedding overflows in float64; divide X by a constant so that "
@@ -140,12 +137,22 @@ def solve_unfolding(
         w=w,
         eigenvalues=variance * unit,
         certificate=make_certificate(
-            proof.primal * unit, _times(proof.dual, unit), proof.violation
+            proof.primal * unit, _times(proof.dual, unit), proof.violation, sigma
         ),
         status=monitor.status,
+        solver=solver,
         history=[_in_units(step, unit) for step in monitor.history],
-        n_iter=monitor.n_steps,
+        n_iter=len(monitor.history),
     )
+
+
+def _certify(program, Y, w, constraints, monitor):
+    """Certify, without an upper bound if Ctrl-C interrupts it: the embedding must not be lost."""
+    try:
+        return certify_unfolding(program, Y, w, constraints)
+    except KeyboardInterrupt:
+        monitor.status = "interrupted"
+        return certify_unfolding(program, Y, None, constraints)
 
 
 def _method(sigma, constraints, solver):
@@ -158,10 +165,10 @@ def _method(sigma, constraints, solver):
     return equal if constraints == "equal" else SOLVERS[solver]
 
 
-def _single_point():
+def _single_point(solver):
     """Return the unfolding of a point without neighbours."""
     proof = make_certificate(0.0, 0.0, 0.0)
-    return Unfolding(np.zeros((1, 0)), np.zeros(0), np.zeros(0), proof, "optimal", [], 0)
+    return Unfolding(np.zeros((1, 0)), np.zeros(0), np.zeros(0), proof, "optimal", solver, [], 0)
 
 
 def _start(program):
@@ -203,20 +210,10 @@ def _times(number, unit):
         return np.float64(number) * unit
 
 
-def stack(graph, labels, parts):
+def stack(graph, labels, parts, sigma=np.inf):
     """Join the unfoldings of all components to one, side by side along the first axis.
 
-    Parameters
-    ----------
-    graph : NeighborGraph
-    labels : ndarray of shape (n_points,)
-        Component of each point.
-    parts : list of Unfolding
-        One for each component.
-
-    Returns
-    -------
-    Unfolding
+    `labels` has the component of each point, and `parts` the unfolding of each component.
     """
     if len(parts) == 1:
         return parts[0]
@@ -242,8 +239,10 @@ def stack(graph, labels, parts):
             sum(proof.primal for proof in proofs),
             sum(proof.dual for proof in proofs),
             max(proof.violation for proof in proofs),
+            sigma,
         ),
         status=min((part.status for part in parts), key=STATUSES.index),
+        solver=parts[0].solver,
         history=[step for part in parts for step in part.history],
         n_iter=sum(part.n_iter for part in parts),
     )

@@ -21,9 +21,8 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from ...core.cg import conjugate_gradients
-from ...core.threads import one_thread
 from ..sparse.spectrum import proven_bound
-from .program import feasible, record, squares
+from .program import NO_PROOF, Bounds, feasible, squares
 
 #: Gap due to the first barrier, relative to the first bound.
 FIRST_GAP = 0.1
@@ -59,14 +58,11 @@ def dual(program, start, monitor):
     Parameters and return values are those of `frobmetric.manifold.methods.lowrank.lowrank`; the
     start is ignored.
     """
-    with one_thread():
-        run = _Run(program, monitor)
-        try:
-            while not monitor.status:
-                run.advance()
-        except KeyboardInterrupt:
-            monitor.status = "interrupted"
-        return run.best_Y, run.best_w
+    run = _Run(program, monitor)
+    with monitor.running():
+        while not monitor.status:
+            run.advance()
+    return run.best_Y, run.best_w
 
 
 def _is_proven(program, Y, w, tol):
@@ -138,8 +134,8 @@ class _Run:
         tol = self.monitor.tol
         is_small = self.upper - self.lower <= tol * self.upper
         is_unproven = is_small and not _is_proven(self.program, self.best_Y, self.best_w, tol)
-        error = np.inf if is_unproven else 0.0
-        record(self.monitor, self.lower, self.upper, self.here.rank, error=error)
+        violation = NO_PROOF if is_unproven else 0.0
+        self.monitor.record(Bounds(self.lower, self.upper, self.here.rank, violation))
         if self.n_idle >= PATIENCE:
             self.monitor.status = self.monitor.status or "stalled"
 

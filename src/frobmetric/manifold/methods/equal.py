@@ -12,11 +12,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...core.threads import one_thread
 from ...solvers.monitor import Monitor
 from ..sparse.spectrum import proven_bound, smallest_eigenpairs
 from .lowrank import lowrank
-from .program import NewtonSystem, principal_axes, record
+from .program import Bounds, NewtonSystem, principal_axes
 
 #: Tolerance of the unfolding with inequalities that is the start.
 START_TOL = 1e-3
@@ -40,17 +39,14 @@ def equal(program, start, monitor):
     Parameters and return values are those of `frobmetric.manifold.methods.lowrank.lowrank`; w may
     be negative. The status is "optimal" if the equations hold, and the bound is met, up to `tol`.
     """
-    with one_thread():
-        rough = Monitor(START_TOL, monitor.max_iter)
-        run = _Run(program, *lowrank(program, start, rough), monitor)
-        try:
-            if rough.status == "interrupted":
-                raise KeyboardInterrupt
-            while not monitor.status:
-                run.round()
-        except KeyboardInterrupt:
-            monitor.status = "interrupted"
-        return principal_axes(program, run.Y), run.best_w
+    rough = Monitor(START_TOL, monitor.max_iter)
+    run = _Run(program, *lowrank(program, start, rough), monitor)
+    if rough.status == "interrupted":
+        monitor.status = rough.status
+    with monitor.running():
+        while not monitor.status:
+            run.round()
+    return principal_axes(program, run.Y), run.best_w
 
 
 class _Run:
@@ -80,8 +76,7 @@ class _Run:
         upper = proven_bound(self.program, self.w)
         if upper < self.upper:
             self.upper, self.best_w = upper, self.w
-        gap, tol = abs(self.upper - self.program.objective(self.Y)), self.monitor.tol
-        if self.violation <= tol and gap <= tol * abs(self.upper) < np.inf:
+        if self._bounds().error <= self.monitor.tol:
             self.monitor.status = "optimal"
         elif not self.monitor.status and self.penalty > self.max_penalty:
             self.monitor.status = "stalled"
@@ -91,6 +86,10 @@ class _Run:
     def _errors(self, Y):
         """Return h = (|d|² - b) / 2 of each edge."""
         return -self.program.slack(self.program.differences(Y))
+
+    def _bounds(self):
+        primal = self.program.objective(self.Y)
+        return Bounds(primal, self.upper, self.Y.shape[1], self._violation())
 
     def _violation(self):
         return (2 * np.abs(self._errors(self.Y)) / self.program.squared).max()
@@ -113,9 +112,7 @@ class _Run:
         while self._value(self.Y + t * dY) < before + 1e-4 * t * gain and t > 1e-10:
             t *= 0.5
         self.Y = self.Y + t * dY
-        primal = program.objective(self.Y)
-        # optimality is decided at the end of a round, once the multipliers are updated
-        record(self.monitor, primal, self.upper, self.Y.shape[1], error=np.inf)
+        self.monitor.record(self._bounds())
         is_small = gain < 1e-2 * self.monitor.tol * abs(before)
         return (is_convex and is_small) or t <= 1e-10
 

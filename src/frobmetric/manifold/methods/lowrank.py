@@ -12,9 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...core.threads import one_thread
 from ..sparse.spectrum import proven_bound, smallest_eigenpairs
-from .program import NewtonSystem, dots, feasible, principal_axes, record, squares
+from .program import Bounds, NewtonSystem, dots, feasible, principal_axes, squares
 
 #: First barrier parameter, relative to the one for which the start would be stationary.
 FIRST_BARRIER = 0.1
@@ -66,19 +65,18 @@ def lowrank(program, start, monitor, *, max_rank=None, max_steps=None):
     w : ndarray of shape (n_edges,)
         Multipliers with the best bound.
     """
-    with one_thread():
-        run = _Run(program, start, monitor)
+    run = _Run(program, start, monitor)
+    max_rank, max_steps = max_rank or np.inf, max_steps or np.inf
+    with monitor.running():
         try:
             while not monitor.status:
                 run.advance()
-                if run.is_stuck or run.exceeds(max_rank, max_steps):
+                if run.is_stuck or run.n_steps >= max_steps or run.Y.shape[1] > max_rank:
                     monitor.status = monitor.status or "stalled"
-        except KeyboardInterrupt:
-            monitor.status = "interrupted"
         except np.linalg.LinAlgError:  # on the boundary, up to rounding
             monitor.status = "stalled"
-        Y = principal_axes(program, feasible(program, run.Y))
-        return Y, run.w if run.best_w is None else run.best_w
+    Y = principal_axes(program, feasible(program, run.Y))
+    return Y, run.w if run.best_w is None else run.best_w
 
 
 @dataclass
@@ -111,11 +109,6 @@ class _Run:
     @property
     def is_stuck(self):
         return self.n_failed >= 3 or self.n_steps > self.best_step + PATIENCE
-
-    def exceeds(self, max_rank, max_steps):
-        """Return whether a limit is exceeded; None is no limit."""
-        is_long = max_steps is not None and self.n_steps >= max_steps
-        return is_long or (max_rank is not None and self.Y.shape[1] > max_rank)
 
     def advance(self):
         """Take one Newton step along an arc, check optimality, record the step."""
@@ -274,7 +267,7 @@ class _Run:
         self.n_steps += 1
         if not gap >= 0.9 * self.best_gap or np.isinf(gap):
             self.best_gap, self.best_step = gap, self.n_steps
-        record(self.monitor, primal, self.upper, self.Y.shape[1])
+        self.monitor.record(Bounds(primal, self.upper, self.Y.shape[1]))
 
 
 def _edges(program, Y):

@@ -11,7 +11,7 @@ sigma = inf if (L_w - J) Y = 0.
 
 from __future__ import annotations
 
-from types import SimpleNamespace
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -20,10 +20,35 @@ from ...core import PSD, AtMost, FrobeniusSDP, Sparse
 from ...core.cg import conjugate_gradients
 from ..sparse.cholesky import Elimination
 
+#: Error of an iterate that proves nothing: finite, because a monitor leaves out infinite ones.
+NO_PROOF = np.finfo(float).max
 #: Largest number of products for one Newton step.
 MAX_PRODUCTS = 60
 #: Curvature along a direction, relative to the slope, below which the system is not convex.
 MIN_CURVATURE = 1e-10
+
+
+class Bounds(NamedTuple):
+    """Iterate of a method as a monitor sees it: a lower and an upper bound of the maximum.
+
+    `violation` is the largest relative error of a squared distance, or `NO_PROOF`.
+    """
+
+    primal: float
+    dual: float
+    rank: int
+    violation: float = 0.0
+
+    @property
+    def gap(self):
+        return abs(self.dual - self.primal)
+
+    @property
+    def error(self):
+        """Number that a tolerance is compared with."""
+        if not 0 < abs(self.dual) < np.inf:
+            return NO_PROOF
+        return max(self.gap / abs(self.dual), self.violation)
 
 
 class UnfoldingProgram:
@@ -222,17 +247,3 @@ def squares(differences):
 def dots(A, B):
     """Return the inner product of each row of A with the same row of B."""
     return np.einsum("ij,ij->i", A, B)
-
-
-def record(monitor, primal, dual, rank, *, error=0.0):
-    """Record a step with its two bounds, and with an error that adds to their relative gap."""
-    gap = abs(dual - primal)
-    relative_gap = gap / abs(dual) if 0 < abs(dual) < np.inf else np.inf
-    step = SimpleNamespace(
-        primal=primal,
-        dual=dual,
-        gap=gap,
-        point=SimpleNamespace(rank=rank),
-        error=max(error, relative_gap),
-    )
-    monitor.record(None, step)

@@ -1,0 +1,61 @@
+"""Committed results: the pages that the harness writes from them say what they say."""
+
+import csv
+import json
+from math import isclose
+from pathlib import Path
+
+import pytest
+
+from frobmetric_paper import action, lfw, uci
+from frobmetric_paper.harness.command import page_text, read_results
+
+FOLDER = Path(__file__).parents[2] / "results"
+EXPERIMENTS = {"uci": uci, "action": action, "lfw": lfw}
+
+
+@pytest.fixture(params=EXPERIMENTS)
+def committed(request):
+    """Folder, experiment, record and results of a committed experiment."""
+    folder, experiment = FOLDER / request.param, EXPERIMENTS[request.param].experiment()
+    return folder, experiment, *read_results(experiment, folder)
+
+
+def test_the_page_follows_from_the_results(committed):
+    folder, experiment, record, results = committed
+    page = (folder / "index.md").read_text(encoding="utf-8")
+    assert page_text(experiment, results, record, folder) == page
+
+
+def is_same(value, other):
+    """Whether two entries agree, as text or as numbers up to rounding."""
+    texts = ["" if each is None else str(each) for each in (value, other)]
+    try:
+        return isclose(*map(float, texts), rel_tol=1e-9, abs_tol=1e-9)
+    except ValueError:
+        return texts[0] == texts[1]
+
+
+def test_the_rows_follow_from_the_cells(committed):
+    """Those of results.json and of table.csv, in whatever order."""
+    folder, _, record, results = committed
+    with open(folder / "table.csv", newline="") as file:
+        stored = [dict(row) for row in csv.DictReader(file)]
+    for rows in (stored, record["rows"]):
+        assert len(rows) == len(results.rows())
+        table = {key_of(row): row for row in rows}
+        for row in results.rows():
+            for name, value in table[key_of(row)].items():
+                assert is_same(value, row[name]), (key_of(row), name)
+
+
+def key_of(row):
+    names = ("set", "method", "part", "variant", "dimensions", "n_triplets", "rule")
+    return tuple(str(row.get(name) or "") for name in names)
+
+
+def test_results_are_written_as_they_were_read(committed):
+    _, _, record, results = committed
+    again = json.loads(json.dumps(results.to_dict(), allow_nan=False))
+    assert set(again) | {"experiment", "command", "settings", "is_small", "machines"} == set(record)
+    assert again["cells"] == record["cells"]

@@ -1,0 +1,332 @@
+"""Exact nearest neighbours with ties by row number, distinct rows, and blocks of bounded memory."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.spatial.distance import cdist
+from sklearn.metrics import pairwise_distances
+from sklearn.neighbors import NearestNeighbors
+from sklearn.utils.extmath import row_norms
+
+#: Neighbours found beyond those asked for: ties among this many cost no second look.
+SPARE = 8
+#: Numbers held at a time where distances are computed.
+BLOCK = 1 << 22
+#: Bound on the rounding error of a squared distance from products, relative to squared norms; and
+#: of a distance in another metric, relative to the largest that was found.
+ROUNDING = 1e-12
+#: Points are far from the origin if the square of their mean exceeds this many times their spread.
+FAR = 4.0
+#: Squares of numbers between these bounds neither overflow nor vanish.
+SAFE = (1e-100, 1e100)
+#: Up to this many features a tree is faster than products.
+FEW_FEATURES = 6
+#: Last bits of a distance that `neighbor_order` rounds away: 32 of 52 remain to be compared.
+TIE_BITS = 20
+
+
+class NeighborSearch:
+    """Exact search for the nearest of some points.
+
+    A fast search (a tree, or products of blocks) finds a few more candidates than asked for. Its
+    Euclidean distances cancel where points are close to each other and far from the origin. So
+    points far from the origin are centred for it, and wherever its rounding could matter the
+    candidates are compared again by distances from differences; if the search ended within the
+    ties, all points are.
+
+    Parameters
+    ----------
+    points : {ndarray, sparse matrix} of shape (n_points, n_features)
+        With metric="precomputed" an ndarray of shape (n_points, n_points).
+    metric : str or callable, default="euclidean"
+    n_jobs : int, default=None
+    """
+
+    def __init__(self, points, *, metric="euclidean", n_jobs=None):
+        self.metric, self.n_jobs = metric, n_jobs
+        self._unit = _unit(points) if metric == "euclidean" else 1.0
+        self.points = points if self._unit == 1 else points / self._unit
+
+    def nearest(self, queries, n_neighbors, *, labels=None, tie=0.0):
+        """Return the nearest points of each query, the nearest first.
+
+        Parameters
+        ----------
+        queries : {ndarray, sparse matrix} of shape (n_queries, n_features)
+        n_neighbors : int
+        labels : (ndarray of shape (n_queries,), ndarray of shape (n_points,)), optional
+            Labels of the queries and of the points, integers of at least 0. Points with the
+            label of a query are no neighbours of it.
+        tie : float, default=0.0
+            Distances are ties if coordinates moved by less than this, in all, could make them
+            equal. Of the points tied with the last neighbour, the smallest numbers are chosen.
+
+        Returns
+        -------
+        ndarray of int of shape (n_queries, n_neighbors)
+            Numbers of points, by distance and then by number; -1 where there are fewer.
+        """
+        queries = queries if self._unit == 1 else queries / self._unit
+        tie, n_points = tie / self._unit, self.points.shape[0]
+        reach = n_neighbors + SPARE + _most_left_out(labels)
+        if reach >= n_points or queries.shape[0] == 0:
+            return self._among_all(queries, n_neighbors, labels, tie)
+        moved = self._moved(queries)
+        distance, number = self._search.kneighbors(moved, reach)
+        value = distance**2 if self.metric == "euclidean" else distance
+        rounding = self._rounding(moved, value)
+        edge = value[:, -1].copy()
+        if labels is not None:
+            value[labels[1][number] == labels[0][:, None]] = np.inf
+            order = np.argsort(value, axis=1, kind="stable")
+            value, number = (np.take_along_axis(a, order, axis=1) for a in (value, number))
+        is_unsure, is_wide = _doubts(value, edge, n_neighbors, tie, rounding)
+        found = number[:, :n_neighbors].copy()
+        rows = np.flatnonzero(is_unsure & ~is_wide)
+        found[rows] = self._among(queries[rows], number[rows], value[rows], n_neighbors, tie)
+        rows = np.flatnonzero(is_wide)
+        if len(rows):
+            labels = None if labels is None else (labels[0][rows], labels[1])
+            found[rows] = self._among_all(queries[rows], n_neighbors, labels, tie)
+        return found
+
+    @cached_property
+    def _search(self):
+        algorithm = "auto"
+        if self.metric == "euclidean":
+            is_tree = self.points.shape[1] <= FEW_FEATURES and not sp.issparse(self.points)
+            algorithm = "kd_tree" if is_tree else "brute"
+        search = NearestNeighbors(algorithm=algorithm, metric=self.metric, n_jobs=self.n_jobs)
+        return search.fit(self._moved_points)
+
+    @cached_property
+    def _moved_points(self):
+        return self._moved(self.points)
+
+    @cached_property
+    def _center(self):
+        """Mean of dense points that are far from the origin, otherwise None."""
+        if sp.issparse(self.points):
+            return None
+        center = self.points.mean(axis=0, dtype=np.float64)
+        spread = row_norms(self.points, squared=True).mean() - center @ center
+        return center if center @ center > FAR * spread else None
+
+    def _moved(self, points):
+        """Return points as the fast search takes them."""
+        if self.metric != "euclidean":
+            return points
+        points = points.astype(np.float64, copy=False)
+        return points if self._center is None else points - self._center
+
+    def _rounding(self, moved, value):
+        """Return a bound on the error of differences of distances that the search found."""
+        if self.metric != "euclidean":
+            return np.full(len(value), ROUNDING * value.max(initial=0.0))
+        return ROUNDING * (self._largest_norm + row_norms(moved, squared=True))
+
+    @cached_property
+    def _largest_norm(self):
+        return row_norms(self._moved_points, squared=True).max()
+
+    def _among(self, queries, number, value, n_neighbors, tie):
+        """Return the nearest among candidates, compared again."""
+        pairs = np.column_stack([np.repeat(np.arange(len(number)), number.shape[1]), number.flat])
+        again = pair_values(queries, self.points, pairs, self.metric).reshape(number.shape)
+        again[np.isinf(value)] = np.inf
+        return _select(again, number, n_neighbors, tie)
+
+    def _among_all(self, queries, n_neighbors, labels, tie):
+        """Return the nearest among all points."""
+        n_points = self.points.shape[0]
+        found = np.empty((queries.shape[0], n_neighbors), dtype=np.intp)
+        for rows in blocks(len(found), n_points):
+            value = self._values_of_all(queries[rows])
+            if labels is not None:
+                value[labels[0][rows, None] == labels[1]] = np.inf
+            number = np.broadcast_to(np.arange(n_points), value.shape)
+            found[rows] = _select(value, number, n_neighbors, tie)
+        return found
+
+    def _values_of_all(self, queries):
+        if self.metric == "euclidean" and not sp.issparse(self.points):
+            return cdist(queries, self.points, "sqeuclidean")
+        shape = (queries.shape[0], self.points.shape[0])
+        pairs = np.column_stack([grid.ravel() for grid in np.indices(shape)])
+        return pair_values(queries, self.points, pairs, self.metric).reshape(shape)
+
+
+def nearest(queries, points, n_neighbors, *, labels=None, tie=0.0, n_jobs=None):
+    """Return the Euclidean neighbours of queries; see `NeighborSearch.nearest`."""
+    search = NeighborSearch(points, n_jobs=n_jobs)
+    return search.nearest(queries, n_neighbors, labels=labels, tie=tie)
+
+
+def pair_values(first, second, pairs, metric="euclidean"):
+    """Return the distances of pairs of rows, squared if they are Euclidean.
+
+    Euclidean ones come from differences, so that those of close points are accurate. With
+    metric="precomputed" `first` holds the distances.
+    """
+    if metric == "precomputed":
+        return first[pairs[:, 0], pairs[:, 1]]
+    values = np.empty(len(pairs))
+    if metric == "euclidean":
+        size = second.nnz // second.shape[0] if sp.issparse(second) else second.shape[1]
+        for part in blocks(len(pairs), size):
+            away = first[pairs[part, 0]].astype(np.float64) - second[pairs[part, 1]]
+            values[part] = _squared_norms(away)
+        return values
+    order = np.argsort(pairs[:, 0], kind="stable")
+    for part in np.split(order, np.flatnonzero(np.diff(pairs[order, 0])) + 1):
+        if len(part):
+            row = first[pairs[part[:1], 0]]
+            values[part] = pairwise_distances(row, second[pairs[part, 1]], metric=metric)[0]
+    return values
+
+
+def neighbor_order(distances, rows):
+    """Return all other points from near to far, around the points with the numbers `rows`.
+
+    `distances` has shape (n_rows, n_points) and is overwritten; those that agree to 32 bits are
+    ties, decided by number.
+    """
+    n_points = distances.shape[1]
+    bits = max(TIE_BITS, (n_points - 1).bit_length())
+    # nonnegative floats are ordered as their bits are: the last ones make room for the number, and
+    # sorting integers is several times as fast as a stable argsort
+    keys = distances.view(np.int64)
+    keys += 1 << (bits - 1)
+    keys &= -(1 << bits)
+    keys |= np.arange(n_points)
+    keys[np.arange(len(rows)), rows] = -1
+    keys.sort(axis=1)
+    keys &= (1 << bits) - 1
+    return keys[:, 1:]
+
+
+def distinct_rows(rows):
+    """Find equal rows of an array or a sparse matrix; -0.0 equals 0.0.
+
+    Returns
+    -------
+    first : ndarray of int of shape (n_distinct,)
+        Number of the first row of each kind, in order.
+    label : ndarray of int of shape (n_rows,)
+        Kind of each row.
+    """
+    _, first, label = np.unique(row_keys(rows), return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    return first[order], np.argsort(order)[label]
+
+
+def distinct_points(points):
+    """Return the distinct points, in an order that depends on them alone, and each row's place.
+
+    The order is the same in another unit, and in single precision.
+    """
+    _, first, index = np.unique(row_keys(points), return_index=True, return_inverse=True)
+    return points[first] + 0, index.ravel()  # + 0 makes 0.0 of -0.0
+
+
+def row_keys(rows):
+    """Return one key for each row, equal for equal rows, ordered by the values alone."""
+    if sp.issparse(rows):
+        return _sparse_keys(rows)
+    if rows.dtype.kind in "iu":
+        _, values = np.unique(rows, return_inverse=True)
+        values = values.reshape(rows.shape)
+        keys, n_values = np.zeros(len(rows), dtype=np.intp), values.max(initial=0) + 1
+        for column in values.T:
+            _, keys = np.unique(keys * n_values + column, return_inverse=True)
+        return keys
+    ordered = _ordered_bytes(np.ascontiguousarray(rows))
+    return ordered.view(np.dtype((np.void, ordered.dtype.itemsize * ordered.shape[1]))).ravel()
+
+
+def blocks(n_rows, row_size):
+    """Return slices of rows that hold about `BLOCK` numbers each."""
+    step = max(1, BLOCK // max(1, row_size))
+    return (slice(start, start + step) for start in range(0, n_rows, step))
+
+
+def _sparse_keys(rows):
+    rows = rows.copy()
+    rows.sum_duplicates()
+    rows.eliminate_zeros()
+    places, values = rows.indices, _ordered_bytes(rows.data)
+    ends = pairwise(rows.indptr)
+    return np.array([places[i:j].tobytes() + values[i:j].tobytes() for i, j in ends], dtype=object)
+
+
+def _ordered_bytes(values):
+    """Return numbers whose bytes, the large end first, are ordered as they are if not negative."""
+    return (values + 0).astype(values.dtype.newbyteorder(">"))  # + 0 makes 0.0 of -0.0
+
+
+def _squared_norms(rows):
+    with np.errstate(over="ignore", under="ignore"):
+        if sp.issparse(rows):
+            return np.asarray(rows.multiply(rows).sum(axis=1)).ravel()
+        return np.einsum("ij,ij->i", rows, rows)
+
+
+def _unit(points):
+    """Return a power of two to divide by where squares of coordinates would leave the range."""
+    largest = float(max(points.max(), -points.min()))
+    is_safe = largest == 0 or SAFE[0] < largest < SAFE[1]
+    return 1.0 if is_safe else 2.0 ** np.frexp(largest)[1]
+
+
+def _most_left_out(labels):
+    """Return the largest number of points that a query leaves out by its label."""
+    if labels is None or not len(labels[0]):
+        return 0
+    of_queries, of_points = labels
+    return int(np.bincount(of_points, minlength=of_queries.max() + 1)[of_queries].max())
+
+
+def _tie_width(squared, tie):
+    """Return how much squared distances change if coordinates move by `tie`; 0 if infinite."""
+    if tie == 0:
+        return np.zeros(len(squared))
+    return np.where(np.isfinite(squared), 2 * np.sqrt(squared) * tie + tie**2, 0.0)
+
+
+def _doubts(value, edge, n_neighbors, tie, rounding):
+    """Return the rows whose order rounding or ties leave open, and those with more candidates.
+
+    `value` has the sorted values that the search found, `edge` the largest also of points that
+    were left out by their label.
+    """
+    radius = value[:, n_neighbors - 1]
+    limit = radius + _tie_width(radius, tie) + rounding
+    with np.errstate(invalid="ignore"):  # inf - inf, where squares overflowed: unsure
+        is_sure = (np.diff(value[:, :n_neighbors], axis=1) > rounding[:, None]).all(axis=1)
+    is_sure &= (value[:, n_neighbors : n_neighbors + 1] > limit[:, None]).all(axis=1)
+    return ~is_sure, ~(edge > limit)
+
+
+def _select(value, number, n_neighbors, tie):
+    """Return the numbers of the smallest values in each row, by value and then by number."""
+    k = min(n_neighbors, value.shape[1])
+    radius = np.partition(value, k - 1, axis=1)[:, k - 1]
+    width = _tie_width(radius, tie)
+    row, column = np.nonzero((value <= (radius + width)[:, None]) & (value < np.inf))
+    value, number = value[row, column], number[row, column]
+    is_tied = value >= (radius - width)[row]
+    chosen = np.lexsort((number, is_tied, row))
+    chosen = chosen[_place_in_row(row[chosen]) < n_neighbors]
+    chosen = chosen[np.lexsort((number[chosen], value[chosen], row[chosen]))]
+    found = np.full((len(radius), n_neighbors), -1, dtype=np.intp)
+    found[row[chosen], _place_in_row(row[chosen])] = number[chosen]
+    return found
+
+
+def _place_in_row(row):
+    """Return the place of each entry among those of its row; rows are in order."""
+    return np.arange(len(row)) - np.searchsorted(row, row)
