@@ -161,22 +161,27 @@ def _as_plain(value):
     return value.tolist() if hasattr(value, "tolist") else str(value)
 
 
-def table(rows, columns, texts=()):
+def table(rows, header, cells, texts=()):
     """Return a table in Markdown.
 
     Parameters
     ----------
-    rows : iterable
-    columns : dict
-        Header -> what is shown of a row: a function of it, or a format of the entries of a dict.
+    rows : iterable of dict
+    header : str
+        Names of the columns, with " | " between them.
+    cells : str
+        Formats of the entries of a row, one for each column, with " | " between them.
     texts : tuple of str
         Columns of text; the first one is text, all others hold numbers.
     """
-    cells = [
-        [show.format(**row) if isinstance(show, str) else show(row) for show in columns.values()]
-        for row in rows
-    ]
-    return page.table(list(columns), cells, texts=texts)
+    formats = cells.split(" | ")
+    filled = [[each.format(**row) for each in formats] for row in rows]
+    return page.table(header.split(" | "), filled, texts=texts)
+
+
+def show(form, value):
+    """Return a number in some format; empty if there is none."""
+    return "" if value is None else format(value, form)
 
 
 def mark(text, is_best):

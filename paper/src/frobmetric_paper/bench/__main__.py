@@ -7,6 +7,7 @@ import tempfile
 import traceback
 import warnings
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from threadpoolctl import threadpool_limits
@@ -41,11 +42,11 @@ def parse(arguments, names):
     return options
 
 
-def measure(benchmark, part, options, output, resume=False):
+def measure(benchmark, part, options, output, *, command="", resume=False):
     """Measure a part and write the results with it; return whether it succeeded."""
     results = Results.read(output / f"{benchmark.name}.json")
     earlier = results.runs.get(part, []) if resume else []
-    results.runs[part] = [*earlier, _record(options)]
+    results.runs[part] = [*earlier, _record(command, options)]
 
     def store(data):
         results.parts[part] = data
@@ -67,8 +68,7 @@ def measure(benchmark, part, options, output, resume=False):
     return True
 
 
-def _record(options):
-    command = " ".join(["python -m frobmetric_paper.bench", *sys.argv[1:]])
+def _record(command, options):
     settings = {name: getattr(options, name) for name in ("repeat", "threads", "limit")}
     return run_record() | {"command": command, "settings": settings}
 
@@ -92,11 +92,12 @@ def main(arguments=None):
         os.environ[name] = str(options.threads)
     output = given.output or (Path(tempfile.mkdtemp()) if given.quick else RESULTS)
     output.mkdir(parents=True, exist_ok=True)
-    parts = given.only or list(benchmark.parts)
+    command = " ".join(["python -m frobmetric_paper.bench", *(arguments or sys.argv[1:])])
+    run = partial(
+        measure, benchmark, options=options, output=output, command=command, resume=given.resume
+    )
     with threadpool_limits(options.threads):
-        failed = [
-            part for part in parts if not measure(benchmark, part, options, output, given.resume)
-        ]
+        failed = [part for part in given.only or benchmark.parts if not run(part)]
     print(f"wrote {output / given.name}.md")
     return f"parts that failed: {', '.join(failed)}" if failed else 0
 

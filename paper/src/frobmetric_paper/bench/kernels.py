@@ -184,13 +184,8 @@ def comparison_table(runs):
         validation = np.mean([run[name]["validation"] for run in runs])
         rows.append({"name": name, "validation": validation, "test": test.mean()})
         rows[-1]["difference"] = difference_text(test - base)
-    columns = {
-        "": "{name}",
-        "validation": "{validation:.2f}",
-        "test": "{test:.2f}",
-        "test less linear's": "{difference}",
-    }
-    return table(rows, columns)
+    header = " | validation | test | test less linear's"
+    return table(rows, header, "{name} | {validation:.2f} | {test:.2f} | {difference}")
 
 
 def difference_text(differences):
@@ -204,22 +199,20 @@ def difference_text(differences):
 
 def text_table(data):
     """Return the rows of r8 and the Euclidean errors."""
-    columns = {
-        "directions": "{n_directions}",
-        "variance in them": "{kept:.1%}",
-        "tf": lambda row: "1 + log" if row["sublinear_tf"] else "count",
-        "C": "{C:g}",
-        "validation": "{validation:.2f}",
-        "test": "{error:.2f}",
-        "rank of M": "{rank}",
-        "gap": "{relative_gap:.1e}",
-        "fit (s, CPU)": "{cpu:.1f}",
-        "peak memory (MB)": "{peak_megabytes:.0f}",
-    }
+    tf = {True: "1 + log", False: "count"}
+    rows = [row | {"tf": tf[row["sublinear_tf"]]} for row in data["rows"]]
+    header = (
+        "directions | variance in them | tf | C | validation | test | rank of M | gap | "
+        "fit (s, CPU) | peak memory (MB)"
+    )
+    header_cells = (
+        "{n_directions} | {kept:.1%} | {tf} | {C:g} | {validation:.2f} | {error:.2f} | "
+        "{rank} | {relative_gap:.1e} | {cpu:.1f} | {peak_megabytes:.0f}"
+    )
     euclid = ", ".join(f"{error:.2f} % ({name})" for name, error in data["euclid"].items())
     n, D = data["shape"]
     return (
-        f"{table(data['rows'], columns)}\n\nTraining: {n:,} documents of {D:,} words, "
+        f"{table(rows, header, header_cells)}\n\nTraining: {n:,} documents of {D:,} words, "
         f"{data['stored']:,} stored numbers; dense it would be {data['dense_megabytes']:.0f} MB. "
         f"Euclidean 3-NN on tf-idf: {euclid}. Peak memory is what the fit itself allocated "
         "(tracemalloc)."

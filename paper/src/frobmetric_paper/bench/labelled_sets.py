@@ -18,6 +18,7 @@ from frobmetric.neighbors import knn_error, knn_predict
 from frobmetric.solvers import State
 
 from ..data import labelled
+from ..harness import page
 from . import Benchmark, Options, best_of, mark, table, timed
 
 #: Sets on which a split takes long enough: one run is measured.
@@ -89,16 +90,13 @@ def default_c_page(parts):
     }
     for name, values in summary.items():
         rows.append([name, "", "", *(f"{value:.2f}" for value in values.mean(axis=0))])
-    columns = {
-        name: lambda row, place=place: row[place]
-        for place, name in enumerate(["set", "runs", "Euclid", *names])
-    }
     gaps = [data["relative_gap"] for data in parts.values() if data["relative_gap"] is not None]
     return (
         "3-NN error in % on the validation part, mean over runs; data scaled to unit mean squared "
         "norm, hinge loss, 3 + 3 neighbours"
         + (f", largest gap {max(gaps):.1e}" if gaps else "")
-        + f". A star marks the smallest error of a set.\n\n{table(rows, columns)}"
+        + ". A star marks the smallest error of a set.\n\n"
+        + page.table(["set", "runs", "Euclid", *names], rows)
     )
 
 
@@ -184,13 +182,13 @@ def levers_page(parts):
         lowest = min(found[0] for found in errors.values())
         return f"{mark(f'{validation:.2f}', validation == lowest)} / {test:.2f}"
 
-    columns = {"": str} | {name: partial(cell, errors) for name, errors in means.items()}
+    rows = [[name, *(cell(errors, name) for errors in means.values())] for name in names]
     counts = ", ".join(f"{name} {len(runs)}" for name, runs in parts.items())
     return (
         "Error in % on the validation / test part, mean over splits. Each row changes one thing in "
         "the first; C is chosen on the validation part in each. The last rows classify with the "
         "metrics of the first, by other rules than 3-NN. A star marks the smallest validation "
-        f"error.\n\n{table(names, columns)}\n\nNumber of splits: {counts}."
+        f"error.\n\n{page.table(['', *means], rows)}\n\nNumber of splits: {counts}."
     )
 
 
@@ -239,23 +237,18 @@ def paper_rows_page(parts):
             test = mark(f"{row['test_error']:.2f}", row["validation_error"] == best)
             paper = {"paper_error": paper_error, "paper_seconds": paper_seconds}
             rows.append(row | {"set": name, "test": test} | paper)
-    columns = {
-        "set": "{set}",
-        "triplets": "{triplets:,}",
-        "C": "{C:g}",
-        "gap": "{relative_gap:.1e}",
-        "steps": "{steps}",
-        "rank": "{rank}",
-        "mining + solving, s": "{seconds_mining:.1f} + {seconds_solving:.1f}",
-        "validation, %": "{validation_error:.2f}",
-        "test, %": "{test}",
-        "Euclid, %": "{euclid_test_error:.2f}",
-        "paper: test, %": "{paper_error}",
-        "paper: s": "{paper_seconds}",
-    }
+    header = (
+        "set | triplets | C | gap | steps | rank | mining + solving, s | validation, % | "
+        "test, % | Euclid, % | paper: test, % | paper: s"
+    )
+    header_cells = (
+        "{set} | {triplets:,} | {C:g} | {relative_gap:.1e} | {steps} | {rank} | "
+        "{seconds_mining:.1f} + {seconds_solving:.1f} | {validation_error:.2f} | {test} | "
+        "{euclid_test_error:.2f} | {paper_error} | {paper_seconds}"
+    )
     return (
         "3-NN; PCA, split and 3 + 3 neighbours are the paper's. A star marks the C with the "
-        f"smallest validation error; best time of some runs.\n\n{table(rows, columns)}"
+        f"smallest validation error; best time of some runs.\n\n{table(rows, header, header_cells)}"
     )
 
 

@@ -205,7 +205,7 @@ METHODS = {
 }
 #: Other learners, which run once, and not with many pairs.
 OTHERS = {
-    "LDML": ("ldml_pairs", partial(by_baseline, name="ldml_pairs"), (None,)),
+    "LDML": ("ldml", partial(by_baseline, name="ldml"), (None,)),
     "ITML": ("itml_pairs", partial(by_baseline, name="itml_pairs", max_iter=100), (1.0, 0.1, 10.0)),
 }
 

@@ -20,8 +20,9 @@ from frobmetric.sdp import certify_sdp, nearest_correlation, read_sdpa, solve_sd
 from frobmetric.sdp.sdpa import sdpa_objectives, sdpa_status
 
 from ..baselines import SDP, ProgramFailedError, ProgramMissingError, TimeLimitError
+from ..harness import page
 from ..harness.worker import Target
-from . import Benchmark, Options, best_answer, best_of, table
+from . import Benchmark, Options, best_answer, best_of, show, table
 
 TOL = 1e-6
 
@@ -193,36 +194,27 @@ def invalid(options):
     return rows
 
 
-def _rival(row):
-    return row["rival"] + ("" if row["theirs"] is None else f" {row['theirs']:.3g} s")
-
-
 def speed_page(parts):
     """Return the comparisons, then the invalid matrices."""
-    comparisons = {
-        "work": "{work}",
-        "frobmetric": "{ours:.3g} s",
-        "rival": _rival,
-        "ratio": lambda row: "" if row["theirs"] is None else f"{row['theirs'] / row['ours']:.3g}",
-        "accuracy": "{accuracy}",
-    }
-    rows = [row for name, part in parts.items() if name != "invalid" for row in part]
-    matrices = {
-        "matrix": "{name}",
-        "n": "{n}",
-        "seconds": "{seconds:.3g}",
-        "eigen-decompositions": "{n_iter}",
-        "status": "{status}",
-        "distance": "{distance:.8g}",
-        "diagonal 1.0": lambda row: "yes" if row["unit_diagonal"] else "no",
-        "smallest eigenvalue": "{min_eigenvalue:.1e}",
-    }
+    rows = []
+    for row in (row for name, part in parts.items() if name != "invalid" for row in part):
+        ratio = row["theirs"] and row["theirs"] / row["ours"]
+        rival = row["rival"] + (f" {row['theirs']:.3g} s" if row["theirs"] else "")
+        rows.append(row | {"rival": rival, "ratio": show(".3g", ratio)})
+    header = "work | frobmetric | rival | ratio | accuracy"
+    cells = "{work} | {ours:.3g} s | {rival} | {ratio} | {accuracy}"
+    is_unit = {True: "yes", False: "no"}
+    matrices = [row | {"unit": is_unit[row["unit_diagonal"]]} for row in parts.get("invalid", [])]
+    matrix_header = "matrix | n | seconds | eigen-decompositions | status | distance | "
+    matrix_header += "diagonal 1.0 | smallest eigenvalue"
+    matrix_cells = "{name} | {n} | {seconds:.3g} | {n_iter} | {status} | {distance:.8g} | "
+    matrix_cells += "{unit} | {min_eigenvalue:.1e}"
     return (
         "Best of some runs (SCS and statsmodels once), the same number of BLAS threads for both. "
-        f"The ratio is the rival's time over ours.\n\n"
-        f"{table(rows, comparisons, texts=('rival', 'accuracy'))}\n\n"
+        "The ratio is the rival's time over ours.\n\n"
+        f"{table(rows, header, cells, texts=('rival', 'accuracy'))}\n\n"
         "Invalid correlation matrices from the literature:\n\n"
-        + table(parts.get("invalid", []), matrices)
+        + table(matrices, matrix_header, matrix_cells)
     )
 
 
@@ -341,14 +333,13 @@ def library_page(parts):
     ]
     heads = ["problem", "m", "n", "reference", "status", "η_p / η_d / η_g", "objective"]
     heads += ["from reference", "s", *PROGRAMS[1:]]
-    columns = {head: lambda row, i=i: row[i] for i, head in enumerate(heads)}
     return (
         "Objectives are those of (P) min c'x in the SDPA format. All errors, also the others', are "
         "measured by `certify_sdp` from the X and y that a program gave; of the others the largest "
         'of the three and the seconds are shown. "from reference" is relative to 1 + |reference|; '
         "for infeasible problems it is the error of the proof. References are SDPA-GMP's and "
         "SDPA-DD's; on gpp, hinf and qap these themselves are good to 4 to 8 digits. Tolerance "
-        f"{TOL:g}. An empty cell was not run.\n\n{table(rows, columns)}"
+        f"{TOL:g}. An empty cell was not run.\n\n{page.table(heads, rows)}"
     )
 
 

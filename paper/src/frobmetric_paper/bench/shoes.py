@@ -200,9 +200,8 @@ def unseen_text(data):
         {"name": name, "right": found["text"], "gain": data["gains"].get(name, {}).get("text", "")}
         for name, found in data["accuracies"].items()
     ]
-    columns = {"": "{name}", "right": "{right}", "better than Euclid by": "{gain}"}
-    head = "Shoes never seen, five folds over shoes, intervals of 95 % over shoes:"
-    return f"{head}\n\n{table(rows, columns)}"
+    head = "Shoes never seen, five folds over shoes, intervals of 95 % over shoes:\n\n"
+    return head + table(rows, " | right | better than Euclid by", "{name} | {right} | {gain}")
 
 
 def seeds_text(data):
@@ -216,25 +215,21 @@ def seeds_text(data):
 
 def curve_text(data):
     """Return the learning curve."""
-    columns = {
-        "comparisons": "{n:,}",
-        "right": lambda row: f"{np.mean(row['accuracy']):.1%}",
-        "fit": lambda row: f"{np.median(row['seconds']):.2f} s",
-    }
-    head = "Learning curve (same folds, C = 1e3, no prior, rows of unit length):"
-    return f"{head}\n\n{table(data, columns)}"
+    rows = [
+        {"n": row["n"], "right": np.mean(row["accuracy"]), "seconds": np.median(row["seconds"])}
+        for row in data
+    ]
+    head = "Learning curve (same folds, C = 1e3, no prior, rows of unit length):\n\n"
+    return head + table(rows, "comparisons | right | fit", "{n:,} | {right:.1%} | {seconds:.2f} s")
 
 
 def by_comparison_text(data):
     """Return the accuracies on new comparisons of known shoes."""
-    columns = {
-        "comparisons": "{n:,}",
-        "learned metric": "{metric:.1%}",
-        "ordinal embedding": "{embedding:.1%}",
-    }
+    header = "comparisons | learned metric | ordinal embedding"
+    cells = "{n:,} | {metric:.1%} | {embedding:.1%}"
     return (
         f"Split by comparison, all shoes seen (Euclid {data['euclid']:.1%}; rows of unit length "
-        f"for the metric):\n\n{table(data['rows'], columns)}"
+        f"for the metric):\n\n{table(data['rows'], header, cells)}"
     )
 
 

@@ -30,7 +30,18 @@ from frobmetric.solvers import solve
 from ..baselines import METRIC
 from ..data import labelled
 from ..harness.worker import Target, WorkerPool
-from . import Benchmark, Options, Timing, best_answer, best_of, peak_memory, short, table, timed
+from . import (
+    Benchmark,
+    Options,
+    Timing,
+    best_answer,
+    best_of,
+    peak_memory,
+    short,
+    show,
+    table,
+    timed,
+)
 
 #: Seconds of the paper's FrobMetric.
 PAPER_SECONDS = {"Yale": 335, "LFW": 7621}
@@ -418,26 +429,17 @@ def _name(where):
     return f"{Path(file).parent.name}/{Path(file).name}:{function}"
 
 
-def _ratio(name, sign):
-    def show(row):
-        if row[name] is None:
-            return ""
-        return (f"{sign} " if row["is_bound"] else "") + short(row[name])
-
-    return show
-
-
 def speed_page(parts):
     """Return all lines, and where the time goes."""
-    columns = {
-        "work": "{work}",
-        "frobmetric": "{ours}",
-        "rival": "{rival}",
-        "rival / frobmetric": _ratio("speedup", ">"),
-        "frobmetric / rival": _ratio("cost", "<"),
-        "gap reached": lambda row: "" if row["gap"] is None else f"{row['gap']:.1e}",
-    }
-    lines = [each for part in parts.values() for each in part["lines"]]
+    lines = []
+    for each in (each for part in parts.values() for each in part["lines"]):
+        texts = {"gap": show(".1e", each["gap"])}
+        for name, sign in (("speedup", "> "), ("cost", "< ")):
+            known = each[name] is not None
+            texts[name] = (sign * each["is_bound"] + short(each[name])) if known else ""
+        lines.append(each | texts)
+    header = "work | frobmetric | rival | rival / frobmetric | frobmetric / rival | gap reached"
+    cells = "{work} | {ours} | {rival} | {speedup} | {cost} | {gap}"
     shares = [
         f"* {name}: " + ", ".join(f"{share:.0%} {where}" for share, where in part["profile"][:5])
         for name, part in parts.items()
@@ -445,7 +447,7 @@ def speed_page(parts):
     ]
     return (
         "Best of some runs, kernels warm; a rival that takes two minutes runs once.\n\n"
-        f"{table(lines, columns, texts=('rival',))}\n\n"
+        f"{table(lines, header, cells, texts=('rival',))}\n\n"
         "Where the time goes (own time of functions, in one thread):\n\n" + "\n".join(shares)
     )
 

@@ -27,7 +27,7 @@ from frobmetric.sdp import solve_sdp, write_sdpa
 
 from ..baselines import SDP
 from ..harness.worker import Target, WorkerPool
-from . import Benchmark, Options, best_answer, best_of, peak_memory, table, timed
+from . import Benchmark, Options, best_answer, best_of, peak_memory, show, table, timed
 
 #: Reference points of the quality of large embeddings.
 N_ROWS = 2000
@@ -244,128 +244,108 @@ WAYS = {
     "general SDP solver": by_general_solver,
     "L-BFGS-B on the dual": by_paper,
 }
-ONLY_WITH_SIGMA = ("L-BFGS-B on the dual",)
+ONLY_WITH_SIGMA = ("multipliers, interior point", "L-BFGS-B on the dual")
 
 
 # The page
 
 
-def csdp_text(parts):
-    """Return the comparison with CSDP."""
+def csdp_rows(parts):
+    """Return the numbers of the comparison with CSDP."""
     rows = []
-    for row in parts["csdp"]:
-        ours, numbers = row["ours"], {"n": row["n"]}
-        for name, label in (("csdp 1e-08", "tight"), ("csdp 1e-06", "loose")):
+    for row in parts.get("csdp", []):
+        ours, texts = row["ours"], {"n": row["n"]}
+        for name in ("csdp 1e-08", "csdp 1e-06"):
             seconds = row[name].get("seconds")
-            numbers[label] = "" if seconds is None else f"{seconds:.3g} s"
-            numbers[f"{label}_ratio"] = (
-                "" if seconds is None else f"{seconds / ours['seconds']:.3g}"
-            )
+            texts[f"s{name[-2:]}"] = show(".3g", seconds)
+            texts[f"r{name[-2:]}"] = show(".3g", seconds and seconds / ours["seconds"])
         objective = row["csdp 1e-08"].get("objective")
-        numbers["off"] = "" if objective is None else f"{objective / ours['primal'] - 1:+.1e}"
-        rows.append(ours | numbers)
-    columns = {
-        "n": "{n}",
-        "ours": "{seconds:.3g} s",
-        "interval": "[{primal:.2f}, {dual:.2f}]",
-        "relative width": "{gap:.1e}",
-        "CSDP 1e-8": "{tight}",
-        "over ours": "{tight_ratio}",
-        "CSDP 1e-6": "{loose}",
-        "1e-6 over ours": "{loose_ratio}",
-        "CSDP's objective against ours": "{off}",
-    }
-    head = "Swiss roll, exact, beside CSDP (its seconds are those of its iterations):"
-    return f"{head}\n\n{table(rows, columns)}"
+        texts["off"] = show("+.1e", objective and objective / ours["primal"] - 1)
+        rows.append(ours | texts)
+    return rows
 
 
-def other_text(parts):
-    """Return larger and other problems."""
+#: Name and note of the rows of a part.
+OTHER_PROBLEMS = {
+    "large": ("roll, n = {n:,}, tol 1e-4", ""),
+    "faces": ("Frey faces, 1,965, k = 5, tol 1e-5", ""),
+    "perturbed": (
+        "roll, n = 500, σ = 1e5, tol {tol:g}",
+        "gradient of the paper's dual {gradient:.1e}",
+    ),
+    "teapots": (
+        "teapots, k = {k}, σ = {sigma}",
+        "{in_order} of 100 views in their cyclic order; {shortcuts} edges join views more than 36° "
+        "apart",
+    ),
+}
+
+
+def other_rows(parts):
+    """Return the rows of larger and other problems."""
     known = [row["csdp 1e-06"] for row in parts.get("csdp", []) if row["n"] == 800]
     unit = known[0].get("seconds") if known else None
-    teapots_note = (
-        "{in_order} of 100 views in their cyclic order; {shortcuts} edges join views more than "
-        "36° apart"
-    )
-    names = {
-        "large": ("roll, n = {n:,}, tol 1e-4", ""),
-        "faces": ("Frey faces, 1,965, k = 5, tol 1e-5", ""),
-        "perturbed": (
-            "roll, n = 500, σ = 1e5, tol {tol:g}",
-            "gradient of the paper's dual {gradient:.1e}",
-        ),
-        "teapots": ("teapots, k = {k}, σ = {sigma}", teapots_note),
-    }
     rows = []
-    for part, (name, note) in names.items():
+    for part, (name, note) in OTHER_PROBLEMS.items():
         for row in parts.get(part, []):
             filled = row | {"sigma": row.get("sigma") or "none"}
             texts = {"name": name.format(**filled), "note": note.format(**filled)}
-            units = "" if unit is None else f"{row['seconds'] / unit:.3g}"
-            rows.append(row | texts | {"units": units})
-    columns = {
-        "work": "{name}",
-        "seconds": "{seconds:.3g}",
-        "in units": "{units}",
-        "relative width": "{gap:.1e}",
-        "rank": "{rank}",
-        "note": "{note}",
-    }
-    head = "Larger and other problems, in units of CSDP's seconds (1e-6) at n = 800:"
-    return f"{head}\n\n{table(rows, columns, texts=('note',))}"
+            rows.append(row | texts | {"units": show(".3g", unit and row["seconds"] / unit)})
+    return rows
 
 
-def huge_text(parts):
-    """Return the runs of 20,000 samples."""
-    columns = {
-        "method": "{method}",
-        "seconds": "{seconds:.3g}",
-        "peak memory": "{gigabytes:.2f} GB",
-        "relative width": lambda row: "" if row["gap"] is None else f"{row['gap']:.1e}",
-        "area of R_NX": "{area:.4f}",
-    }
-    head = f"Swiss roll, n = 20,000, 6 neighbours (area of R_NX from {N_ROWS:,} points):"
-    return f"{head}\n\n{table(parts.get('huge', []) + parts.get('isomap', []), columns)}"
+def large_rows(parts):
+    """Return the rows of 20,000 samples."""
+    rows = parts.get("huge", []) + parts.get("isomap", [])
+    return [row | {"gap": show(".1e", row["gap"])} for row in rows]
 
 
-def held_out_text(parts):
-    """Return the errors of placed samples."""
-    columns = {
-        "split": "{seed}",
-        "placed samples": "{placed:.4f}",
-        "common samples": "{common:.4f}",
-    }
-    return (
+#: Introduction, rows, header and cells of each table.
+TABLES = (
+    (
+        "Swiss roll, exact, beside CSDP (its seconds are those of its iterations, in units of ours "
+        "in the next column):",
+        csdp_rows,
+        "n | ours, s | interval | relative width | CSDP 1e-8, s | in ours | CSDP 1e-6, s | "
+        "in units of ours | CSDP's objective against ours",
+        "{n} | {seconds:.3g} | [{primal:.2f}, {dual:.2f}] | {gap:.1e} | {s08} | {r08} | {s06} | "
+        "{r06} | {off}",
+    ),
+    (
+        "Larger and other problems, in units of CSDP's seconds (1e-6) at n = 800:",
+        other_rows,
+        "work | seconds | in units | relative width | rank | note",
+        "{name} | {seconds:.3g} | {units} | {gap:.1e} | {rank} | {note}",
+    ),
+    (
+        f"Swiss roll, n = 20,000, 6 neighbours (area of R_NX from {N_ROWS:,} points):",
+        large_rows,
+        "method | seconds | peak memory | relative width | area of R_NX",
+        "{method} | {seconds:.3g} | {gigabytes:.2f} GB | {gap} | {area:.4f}",
+    ),
+    (
         "`transform`: 10 % of the roll of 1,000 held out and placed, against the embedding of all "
         "samples (root mean square distance relative to the radius, after alignment on the common "
-        "samples, which by themselves differ by the last column):\n\n"
-        + table(parts["held_out"], columns)
-    )
-
-
-def methods_text(parts):
-    """Return what each way to solve the problem reached."""
-    columns = {
-        "σ": "{sigma:g}",
-        "method": "{method}",
-        "seconds": "{seconds:.3g}",
-        "steps": "{steps}",
-        "proven gap": "{gap:.1e}",
-    }
-    head = "What each method reached on the roll of 200 points (limit 60 s):"
-    return f"{head}\n\n{table(parts['methods'], columns, texts=('method',))}"
+        "samples, which by themselves differ by the last column):",
+        lambda parts: parts.get("held_out", []),
+        "split | placed samples | common samples",
+        "{seed} | {placed:.4f} | {common:.4f}",
+    ),
+    (
+        "What each method reached on the roll of 200 points (limit 60 s):",
+        lambda parts: parts.get("methods", []),
+        "σ | method | seconds | steps | proven gap",
+        "{sigma:g} | {method} | {seconds:.3g} | {steps} | {gap:.1e}",
+    ),
+)
 
 
 def unfolding_page(parts):
     """Return all tables that have rows."""
-    texts = {
-        csdp_text: ("csdp",),
-        other_text: ("large", "faces", "perturbed", "teapots"),
-        huge_text: ("huge", "isomap"),
-        held_out_text: ("held_out",),
-        methods_text: ("methods",),
-    }
-    blocks = [text(parts) for text, needed in texts.items() if set(needed) & set(parts)]
+    blocks = []
+    for introduction, select, header, cells in TABLES:
+        if rows := select(parts):
+            blocks += [introduction, table(rows, header, cells, texts=("note", "method"))]
     note = (
         "Best of several runs (CSDP at n = 800, the 20,000 and the methods once). CSDP has two "
         "BLAS threads; ours uses one."
