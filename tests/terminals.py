@@ -9,11 +9,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
-for package in ("rich", "safetensors", "pyarrow", "typer"):
-    pytest.importorskip(package, reason="the command line needs the extra cli")
-CliRunner = pytest.importorskip("typer.testing").CliRunner
-app = pytest.importorskip("frobmetric.cli.app").app
+from frobmetric.cli.app import app
+
 SOURCE = Path(__file__).resolve().parents[1] / "src"
 
 

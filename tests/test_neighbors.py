@@ -167,3 +167,9 @@ def test_blocks_are_all_rows(monkeypatch):
     monkeypatch.setattr(_neighbors, "BLOCK", 10)
     assert list(blocks(5, 4)) == [slice(0, 2), slice(2, 4), slice(4, 6)]
     assert list(blocks(2, 99)) == [slice(0, 1), slice(1, 2)]
+
+
+def test_sparse_points_without_ties(rng):
+    points = rng.random((60, 8)) * (rng.random((60, 8)) < 0.5)
+    found = nearest(sp.csr_array(points[:9]), sp.csr_array(points), 3)
+    np.testing.assert_array_equal(found, by_hand(cdist(points[:9], points), 3))

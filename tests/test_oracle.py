@@ -15,7 +15,12 @@ pytest.importorskip("clarabel", reason="the oracle is cvxpy with Clarabel")
 CLARABEL = 1e-6
 
 
-@pytest.mark.parametrize("seed", range(300))
+#: So many seeds have every constraint kind with every loss.
+QUICK = len(LOSSES) * len(EXAMPLES)
+SEEDS = [*range(QUICK), *(pytest.param(k, marks=pytest.mark.slow) for k in range(QUICK, 300))]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
 def test_optimum_lies_between_dual_and_primal(seed):
     rng = np.random.default_rng(seed)
     kind = LOSSES[seed % len(LOSSES)]

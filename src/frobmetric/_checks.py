@@ -1,4 +1,7 @@
-"""Checks of arguments that several rooms take: one text for one mistake."""
+"""Checks of arguments that several rooms take: one text for one mistake.
+
+`name` is what errors call an argument; `of` and `points` name the things that it is about.
+"""
 
 from __future__ import annotations
 
@@ -7,34 +10,16 @@ from typing import Any
 
 import numpy as np
 
-#: What a row of each width is, and what it says with y = +1.
-KINDS = {
-    2: "pairs (a, b)",
-    3: "triplets (anchor, near, far): d(anchor, near) < d(anchor, far)",
-    4: "quadruplets (a, b, c, d): d(a, b) < d(c, d)",
-}
+#: Tuples by their size, with the roles of their points.
+KINDS = {2: "pairs (a, b)", 3: "triplets (anchor, near, far)", 4: "quadruplets (a, b, c, d)"}
 #: Largest difference between a matrix and its transpose, relative to the largest entry.
 ASYMMETRY = 1e-8
 
 
 def as_index(values, sizes, *, name="tuples", n_points=None, points="objects"):
-    """Return rows of indices as an array, checked.
+    """Return rows of indices below `n_points` as an array of intp.
 
-    Parameters
-    ----------
-    values : array-like of int of shape (n_rows, size)
-    sizes : tuple of int
-        Sizes that rows may have; empty for a plain list of indices.
-    name : str
-        What errors call the values.
-    n_points : int, optional
-        Indices must be below it.
-    points : str
-        What errors call the things that indices count: "objects", "rows of X".
-
-    Returns
-    -------
-    ndarray of intp of shape (n_rows, size), or (n_rows,) without sizes
+    Rows have one of the `sizes`; without any, the values are a plain list of indices.
     """
     index = np.asarray(values)
     if index.ndim == 3:
@@ -65,17 +50,7 @@ def as_comparisons(index, y=None, sample_weight=None):
 
 
 def as_signs(y, n, *, name="y", of="comparisons", positive="the first distance is smaller"):
-    """Return y in {-1, +1} as integers; all +1 if it is None.
-
-    Parameters
-    ----------
-    y : array-like of shape (n,), optional
-    n : int
-    name, of : str
-        What errors call y, and the things that it is given for.
-    positive : str
-        Meaning of +1.
-    """
+    """Return y in {-1, +1} as integers; all +1 if it is None. `positive` is the meaning of +1."""
     if y is None:
         return np.ones(n, dtype=np.intp)
     y = as_column(y, n, name=name, of=of)
@@ -129,21 +104,7 @@ def as_column(values, n, *, name, of="comparisons"):
 
 
 def as_identities(name, values, n_samples):
-    """Return the distinct identities, and for each row which of them it has.
-
-    Parameters
-    ----------
-    name : str
-        What errors call the values.
-    values : array-like of shape (n_samples,)
-        Strings or numbers, none missing.
-    n_samples : int
-
-    Returns
-    -------
-    distinct : ndarray of shape (n_identities,)
-    group : ndarray of int of shape (n_samples,)
-    """
+    """Return the distinct identities, strings or numbers, and for each row which of them it has."""
     values = as_column(values, n_samples, name=name, of="rows of X")
     missing = []
     if values.dtype.kind not in "iu":
@@ -168,16 +129,7 @@ def check_pairs(index, name="pairs"):
 
 
 def check_comparisons(index, name="tuples", rows=True):
-    """Refuse rows that compare a point or a distance with itself.
-
-    Parameters
-    ----------
-    index : ndarray of int of shape (n_rows, 3) or (n_rows, 4)
-    name : str
-        What errors call the index.
-    rows : ndarray of bool of shape (n_rows,), default=True
-        Rows to look at.
-    """
+    """Refuse rows (a mask of them) that compare a point or a distance with itself."""
     left, right = compared_pairs(index)
     is_zero = (left[:, 0] == left[:, 1]) | (right[:, 0] == right[:, 1])
     _refuse(index, is_zero & rows, "compares a point with itself", name)
@@ -212,15 +164,7 @@ def check_count(value, *, name, at_least=1):
 def as_symmetric(matrix: Any, *, name: str, is_free: Any = None, hint: str = "") -> Any:
     """Return a symmetric array of finite numbers, without rounding between its triangles.
 
-    Parameters
-    ----------
-    matrix : {array-like, sparse matrix} of shape (n, n)
-    name : str
-        What errors call it.
-    is_free : boolean ndarray of shape (n, n), optional
-        Entries that may be missing; they are NaN in the result.
-    hint : str
-        What to do about missing entries.
+    Entries where `is_free` may be missing: they are NaN in the result. `hint` says what else to do.
     """
     A = np.array(matrix.toarray() if hasattr(matrix, "toarray") else matrix, dtype=float)
     if A.ndim != 2 or A.shape[0] != A.shape[1] or not A.size:
@@ -236,15 +180,9 @@ def as_symmetric(matrix: Any, *, name: str, is_free: Any = None, hint: str = "")
 
 
 def check_symmetric(matrix: Any, *, name: str, tolerance: float) -> None:
-    """Refuse a square matrix that is not symmetric.
+    """Refuse a square matrix whose entries differ from their mirror images.
 
-    Parameters
-    ----------
-    matrix : {ndarray, sparse matrix} of shape (n, n)
-    name : str
-        What errors call it.
-    tolerance : float
-        Largest difference of two entries that is allowed, relative to the largest entry.
+    `tolerance` is relative to the largest entry; the matrix may be sparse.
     """
     difference = abs(matrix - matrix.T)
     if difference.max() <= tolerance * abs(matrix).max():
@@ -289,12 +227,10 @@ def name_row(index, row, name):
 def _check_shape(index, sizes, name):
     is_fitting = index.shape[1] in sizes if index.ndim == 2 else index.ndim == 1 and not sizes
     if not is_fitting and not (index.ndim == 1 and index.size == 0):
-        expected = (
-            f"(n_rows, {' or '.join(map(str, sizes))}), rows of "
-            + "; ".join(KINDS[size] for size in sizes)
-            if sizes
-            else "(n_rows,), a list of indices"
-        )
+        expected = "(n_rows,), a list of indices"
+        if sizes:
+            kinds = " or ".join(KINDS[size] for size in sizes)
+            expected = f"(n_rows, {' or '.join(map(str, sizes))}): {kinds}"
         raise ValueError(f"{name} has shape {index.shape}; expected {expected}")
     if len(index) == 0:
         raise ValueError(f"{name} is empty; give at least one row")

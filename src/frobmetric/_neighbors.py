@@ -33,9 +33,10 @@ class NeighborSearch:
     """Exact search for the nearest of some points.
 
     A fast search (a tree, or products of blocks) finds a few more candidates than asked for. Its
-    Euclidean distances cancel where points are close to each other and far from the origin, so
-    such points are centred for it, and wherever its rounding could matter the candidates are compared
-    again by distances from differences; if the search ended within the ties, all points are.
+    Euclidean distances cancel where points are close to each other and far from the origin. So
+    points far from the origin are centred for it, and wherever its rounding could matter the
+    candidates are compared again by distances from differences; if the search ended within the
+    ties, all points are.
 
     Parameters
     ----------
@@ -168,25 +169,15 @@ def nearest(queries, points, n_neighbors, *, labels=None, tie=0.0, n_jobs=None):
 def pair_values(first, second, pairs, metric="euclidean"):
     """Return the distances of pairs of rows, squared if they are Euclidean.
 
-    Euclidean ones come from differences of rows, so that those of close points are accurate.
-
-    Parameters
-    ----------
-    first, second : {ndarray, sparse matrix}
-        With metric="precomputed" `first` holds the distances, and `second` is not looked at.
-    pairs : ndarray of int of shape (n_pairs, 2)
-        Row numbers of `first` and of `second`.
-    metric : str or callable, default="euclidean"
-
-    Returns
-    -------
-    ndarray of shape (n_pairs,)
+    Euclidean ones come from differences, so that those of close points are accurate. With
+    metric="precomputed" `first` holds the distances.
     """
     if metric == "precomputed":
         return first[pairs[:, 0], pairs[:, 1]]
     values = np.empty(len(pairs))
     if metric == "euclidean":
-        for part in blocks(len(pairs), first.shape[1]):
+        size = second.nnz // second.shape[0] if sp.issparse(second) else second.shape[1]
+        for part in blocks(len(pairs), size):
             away = first[pairs[part, 0]].astype(np.float64) - second[pairs[part, 1]]
             values[part] = _squared_norms(away)
         return values
@@ -199,20 +190,10 @@ def pair_values(first, second, pairs, metric="euclidean"):
 
 
 def neighbor_order(distances, rows):
-    """Return all other points from near to far, around each of some points.
+    """Return all other points from near to far, around the points with the numbers `rows`.
 
-    Distances that agree to 32 bits are ties, decided by number.
-
-    Parameters
-    ----------
-    distances : ndarray of shape (n_rows, n_points)
-        Finite, not negative; overwritten.
-    rows : ndarray of shape (n_rows,)
-        Numbers of the points that the distances start from.
-
-    Returns
-    -------
-    ndarray of shape (n_rows, n_points - 1)
+    `distances` has shape (n_rows, n_points) and is overwritten; those that agree to 32 bits are
+    ties, decided by number.
     """
     n_points = distances.shape[1]
     bits = max(TIE_BITS, (n_points - 1).bit_length())
@@ -229,19 +210,14 @@ def neighbor_order(distances, rows):
 
 
 def distinct_rows(rows):
-    """Find the rows that are equal.
-
-    Parameters
-    ----------
-    rows : {ndarray, sparse matrix} of shape (n_rows, n_columns)
-        Finite numbers; -0.0 equals 0.0.
+    """Find equal rows of an array or a sparse matrix; -0.0 equals 0.0.
 
     Returns
     -------
     first : ndarray of int of shape (n_distinct,)
-        Where each distinct row is for the first time, in order.
+        Number of the first row of each kind, in order.
     label : ndarray of int of shape (n_rows,)
-        Which of the distinct rows each row is.
+        Kind of each row.
     """
     _, first, label = np.unique(row_keys(rows), return_index=True, return_inverse=True)
     order = np.argsort(first)
@@ -251,30 +227,14 @@ def distinct_rows(rows):
 def distinct_points(points):
     """Return the distinct points, in an order that depends on them alone, and each row's place.
 
-    Parameters
-    ----------
-    points : {ndarray, CSR matrix} of shape (n_rows, n_features)
-
-    Returns
-    -------
-    distinct : {ndarray, CSR matrix} of shape (n_points, n_features)
-        In the order of `row_keys`, which is the same in another unit and in single precision.
-    index : ndarray of int of shape (n_rows,)
-        `distinct[index]` equals `points`.
+    The order is the same in another unit, and in single precision.
     """
     _, first, index = np.unique(row_keys(points), return_index=True, return_inverse=True)
     return points[first] + 0, index.ravel()  # + 0 makes 0.0 of -0.0
 
 
 def row_keys(rows):
-    """Return one key for each row, equal for equal rows.
-
-    The order of the keys depends on the values alone.
-
-    Returns
-    -------
-    ndarray of shape (n_rows,)
-    """
+    """Return one key for each row, equal for equal rows, ordered by the values alone."""
     if sp.issparse(rows):
         return _sparse_keys(rows)
     if rows.dtype.kind in "iu":
@@ -340,8 +300,8 @@ def _tie_width(squared, tie):
 def _doubts(value, edge, n_neighbors, tie, rounding):
     """Return the rows whose order rounding or ties leave open, and those with more candidates.
 
-    `value` has the sorted values of each row that the search found, `edge` the largest of them,
-    those left out by their label included.
+    `value` has the sorted values that the search found, `edge` the largest also of points that
+    were left out by their label.
     """
     radius = value[:, n_neighbors - 1]
     limit = radius + _tie_width(radius, tie) + rounding

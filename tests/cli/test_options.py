@@ -6,6 +6,7 @@ import re
 import pytest
 import typer
 
+from frobmetric.cli.app import app as whole_app
 from frobmetric.cli.options import command, parse_parameters
 from frobmetric.manifold import MaximumVarianceUnfolding
 from frobmetric.metric import FrobMetric
@@ -18,15 +19,9 @@ NOT_OPTIONS = {"callback", "verbose", "preprocessor", "random_state"}
 
 def shown_options(name):
     """The options in the help of a command, with all that is said of each."""
-    text = CliRunner().invoke(typer_app(), [*name.split(), "--help"], env={"COLUMNS": "200"}).stdout
+    text = CliRunner().invoke(whole_app, [*name.split(), "--help"], env={"COLUMNS": "200"}).stdout
     parts = re.split(r"^  (?:-\w, )?(--[\w-]+)", text, flags=re.MULTILINE)
     return dict(zip(parts[1::2], (" ".join(part.split()) for part in parts[2::2]), strict=True))
-
-
-def typer_app():
-    from frobmetric.cli.app import app
-
-    return app
 
 
 @pytest.mark.parametrize(
@@ -61,7 +56,7 @@ def test_the_defaults_are_the_estimators(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "t.csv").write_text("a,b\n1,x\n2,y\n")
     with pytest.raises(ZeroDivisionError):
-        raise CliRunner().invoke(typer_app(), ["fit", "t.csv", "-t", "b"]).exception
+        raise CliRunner().invoke(whole_app, ["fit", "t.csv", "-t", "b"]).exception
     assert made[0].get_params() == FrobMetric(keep_dual=True).get_params()
 
 

@@ -501,7 +501,7 @@ def test_bad_data_are_3(arguments, message):
         ("roll.csv -o roll.csv", "roll.csv holds the data; give the embedding another name"),
         (
             "roll.csv -o e.csv -d 60",
-            "n_components=60 must be smaller than n_samples=60: so many samples span no more",
+            "n_components=60 must be smaller than n_samples=60: n samples span at most",
         ),
         ("roll.csv -o e.csv -d 0", "'n_components' parameter"),
         ("roll.csv -o e.csv -k 0", "'n_neighbors' parameter"),

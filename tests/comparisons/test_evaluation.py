@@ -113,6 +113,7 @@ def widths_and_values(rng, judge, repetitions=60):
     return values[:, 1].mean(), 2 * 1.96 * values[:, 0].std(ddof=1)
 
 
+@pytest.mark.slow
 def test_the_interval_over_objects_is_as_wide_as_other_objects_require(rng):
     def judge(objects, a, b):
         return comparison_accuracy(a, objects=objects, n_resamples=200)

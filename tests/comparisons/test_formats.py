@@ -154,7 +154,9 @@ def test_queries_that_do_not_fit_are_said():
 
 @pytest.mark.parametrize("format", [None, "list-order"])
 def test_rows_of_unequal_length_are_said(format):
-    words = "query has rows of unequal shape, of 2 to 3 entries; expected rows of 3 object numbers"
+    words = (
+        "query has rows of unequal shape, of 2 to 3 entries; expected rows of one size: 3 objects"
+    )
     with pytest.raises(ValueError, match=words):
         read_comparisons([[0, 1, 2], [0, 2]], format=format)
 

@@ -146,7 +146,7 @@ def test_inputs_are_not_changed():
             ValueError,
             r"of 3 points were given, shape \(4, 3\); expected quadruplets \(a, b, c, d\), of 4",
         ),
-        (X[T], None, 2, ValueError, r"shape \(4, 3, 3\); expected pairs \(first, second\), of 2"),
+        (X[T], None, 2, ValueError, r"shape \(4, 3, 3\); expected pairs \(a, b\), of 2"),
         (
             T,
             None,

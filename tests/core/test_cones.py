@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from frobmetric.core import PSD, Nonnegative, NumericalError, Product
+from frobmetric.core import PSD, Face, Nonnegative, NumericalError, Product
 from random_problems import symmetric
 
 
@@ -60,3 +60,50 @@ def test_a_matrix_that_is_not_finite_is_refused(bad):
         PSD(3).split(S)
     with pytest.raises(NumericalError, match="NaN or infinity"):
         Nonnegative(1).split(np.array([bad]))
+
+
+SIMPLE = [PSD(3), Nonnegative(2), Face(np.eye(3)[:, :2])]
+NESTED = Product((PSD(2), Product((Nonnegative(3), PSD(1)))))
+
+
+@pytest.mark.parametrize("cone", SIMPLE, ids=repr)
+def test_a_simple_cone_is_its_own_block(cone, rng):
+    S = rng.normal(size=cone.shape)
+    assert cone.blocks()[0] is cone
+    assert [block is S for block in cone.cut(S)] == [True]
+    assert cone.is_diagonal == (len(cone.shape) == 1)
+    assert cone.is_solid == (not isinstance(cone, Face))
+
+
+def test_blocks_of_nested_products(rng):
+    assert NESTED.blocks() == (PSD(2), Nonnegative(3), PSD(1))
+    S = rng.normal(size=NESTED.shape)
+    blocks = NESTED.cut(S)
+    assert [block.shape for block in blocks] == [(2, 2), (3,), (1, 1)]
+    np.testing.assert_array_equal(np.concatenate([block.ravel() for block in blocks]), S)
+    assert (NESTED.is_diagonal, NESTED.is_solid) == (False, True)
+    assert not Product((PSD(1), SIMPLE[2])).is_solid
+
+
+def test_number_of_positive_eigenvalues(rng):
+    S = np.concatenate([np.diag([2.0, -1.0]).ravel(), [1.0, 0.0, -2.0], [3.0]])
+    split = NESTED.split(S)
+    assert split.n_positive == split.positive().rank == 3
+
+
+def test_face_orthogonal_to_an_element(rng):
+    V = np.linalg.qr(rng.normal(size=(5, 2)))[0]
+    face = PSD(5).face(V @ V.T, 1e-8)
+    assert face.basis.shape == (5, 3)
+    np.testing.assert_allclose(V.T @ face.basis, 0, atol=1e-12)
+    cone = Product((PSD(5), Nonnegative(2)))
+    W = np.concatenate([(V @ V.T).ravel(), [1.0, 0.0]])
+    assert [type(block) for block in cone.face(W, 1e-8).blocks()] == [Face, Nonnegative]
+    for whole in (*SIMPLE, cone):
+        assert whole.face(np.zeros(whole.shape), 1e-8) is whole
+
+
+def test_cones_print_in_one_line():
+    assert str(Product((PSD(2), Nonnegative(3)))) == "PSD(n=2) x Nonnegative(n=3)"
+    assert str(Product((PSD(2),) * 9)) == "a product of 9 cones, the largest PSD(n=2)"
+    assert repr(SIMPLE[2]) == "Face(n=3, rank=2)"

@@ -6,6 +6,7 @@ import scipy.sparse as sp
 
 from frobmetric.core import (
     PSD,
+    Beside,
     Face,
     FrobeniusSDP,
     Hard,
@@ -14,6 +15,7 @@ from frobmetric.core import (
     Nonnegative,
     Product,
     Sparse,
+    Stack,
 )
 from frobmetric.core.matrices import Scaled
 from random_problems import symmetric
@@ -187,3 +189,19 @@ def test_functions_as_rows(rng):
 def test_functions_that_do_not_belong_together(forward, adjoint, words):
     with pytest.raises(ValueError, match=words):
         MatrixFree(forward, adjoint, 3, PSD(3))
+
+
+def test_rows_as_sparse_matrices(rng):
+    """Where `as_sparse` gives rows they are the same map; rows known by products give None."""
+    rows = Sparse.from_matrices([symmetric(rng, 3) for _ in range(4)])
+    vector = Sparse(sp.csr_array(rng.normal(size=(4, 2))), Nonnegative(2))
+    beside = Beside([rows, vector], (rows.cone, vector.cone))
+    for A in (rows, Stack([rows, rows]), Scaled(rows, rng.normal(size=4)), beside):
+        sparse, u = A.as_sparse(), rng.normal(size=A.shape[0])
+        np.testing.assert_allclose(sparse.adjoint(u), A.adjoint(u))
+        assert sparse.shape == A.shape
+    assert beside.as_sparse().cone == Product((PSD(3), Nonnegative(2)))
+    hidden = LowRank([np.ones(3)])
+    with_hidden = Beside([hidden, vector.restrict([0])], (PSD(3), vector.cone))
+    for A in (hidden, Stack([rows, hidden]), Scaled(hidden, np.ones(1)), with_hidden):
+        assert A.as_sparse() is None

@@ -8,8 +8,10 @@ from frobmetric.core import (
     Equal,
     FrobeniusSDP,
     Hinge,
+    Mixed,
     Sparse,
     SquaredHinge,
+    Stack,
     Triplets,
     certify,
 )
@@ -144,3 +146,32 @@ def test_offset_and_cost_replace_rows_at_their_bound(rng):
     )
     part = solve(rest, tol=1e-9, max_iter=10_000)
     assert part.certificate.primal == pytest.approx(whole.certificate.primal, rel=1e-6)
+
+
+def test_a_problem_prints_what_it_is(rng):
+    A = EXAMPLES[Triplets](rng, 4, 30)
+    loss = Mixed((Hinge(np.full(30, 0.2)), Equal(np.ones(1))))
+    rows = Stack([A, Sparse.from_matrices([np.eye(4)])])
+    problem = FrobeniusSDP(rows, loss, prior=np.eye(4), sigma=0.5)
+    assert str(problem).splitlines() == [
+        "minimise over M in PSD(n=4)",
+        "  rows            31 of Stack, loss 30 Hinge + 1 Equal",
+        "  Frobenius term  sigma = 0.5",
+        "  matrices        prior of norm 2",
+    ]
+    assert repr(problem) == (
+        "FrobeniusSDP(Stack of shape (31, 4), 30 Hinge + 1 Equal, sigma=0.5, PSD(n=4))"
+    )
+    plain = FrobeniusSDP(A, Hinge(np.ones(30)), sigma=np.inf)
+    assert "none (a plain SDP)" in str(plain)
+    assert "no cost, no prior" in str(plain)
+
+
+def test_a_solution_prints_how_good_it_is(solved):
+    _, solution = solved
+    head, matrix, proof = str(solution).splitlines()
+    assert head.startswith("optimal (certified to the tolerance): auto, ")
+    assert matrix.startswith(f"  M  rank {solution.point.rank}, 40 rows, ")
+    assert proof == f"  {solution.certificate}"
+    assert repr(solution).startswith("Solution(status='optimal', solver='auto', n_iter=")
+    assert len(repr(solution)) < 120

@@ -61,6 +61,10 @@ def test_target_by_number(csv_file, target):
     assert read_table(csv_file(GOOD), target=target).y.tolist() == ["cat", "dog", "cat"]
 
 
+def test_names_that_look_like_missing_values(csv_file):
+    assert read_table(csv_file("NA,?,3\n1,2,3\n")).feature_names == ["NA", "?", "3"]
+
+
 def test_a_name_goes_before_a_number(csv_file):
     table = read_table(csv_file("1,0\n5,6\n7,8\n"), target="0")
     assert table.y.tolist() == [6, 8]

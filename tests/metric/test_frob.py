@@ -370,5 +370,5 @@ def test_use_before_fit_and_wrong_shapes():
     metric = FrobMetric().fit(*IRIS)
     with pytest.raises(ValueError, match="expecting 4 features"):
         metric.transform(np.ones((2, 3)))
-    with pytest.raises(ValueError, match=r"expected pairs \(first, second\), of 2"):
+    with pytest.raises(ValueError, match=r"expected pairs \(a, b\), of 2"):
         metric.pair_distance(np.ones((5, 3, 4)))

@@ -619,7 +619,7 @@ def test_a_far_pair_of_little_weight_hardly_changes_an_update():
         ([[0, 1], [2, 3]], [True, False], {}, r"y\[0\] = True; expected \+1"),
         ([[0, 1], [2, 3]], [1], {}, r"y has shape \(1,\); there are 2"),
         ([[0, 1], [3, 3]], [1, -1], {}, r"pairs\[1\] = \(3, 3\) is a pair of a point with itself"),
-        ([[0, 1, 2]], [1], {}, r"tuples of 3 points.*expected pairs \(first, second\), of 2"),
+        ([[0, 1, 2]], [1], {}, r"tuples of 3 points.*expected pairs \(a, b\), of 2"),
         ([[0, 1], [2, 99]], [1, -1], {}, r"tuples\[1\] = \(2, 99\) is out of range"),
         (
             [[0, 1], [2, 3]],

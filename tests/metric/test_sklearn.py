@@ -12,7 +12,7 @@ from sklearn.utils.estimator_checks import check_estimator
 from frobmetric import BoostMetric, FrobMetric, FrobMetricCV
 
 #: One setting of each class, and further ones.
-QUICK = [FrobMetric(), FrobMetricCV(Cs=[10.0, 1e3], cv=2), BoostMetric(C=100.0)]
+QUICK = [FrobMetric(), FrobMetricCV(Cs=[1.0, 10.0], cv=2), BoostMetric(C=100.0)]
 LONG = [
     FrobMetric(n_neighbors=1, n_impostors=5, C=10.0, n_components=1),
     FrobMetric(loss="squared_hinge", n_components="rank", tol=1e-4),

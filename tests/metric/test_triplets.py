@@ -127,7 +127,7 @@ def test_labels_that_allow_no_triplet_are_refused(rng):
     ("triplets", "error", "match"),
     [
         (np.empty((0, 3), int), ValueError, "triplets is empty"),
-        ([[0, 1]], ValueError, r"shape \(1, 2\); expected \(n_rows, 3\), rows of triplets"),
+        ([[0, 1]], ValueError, r"shape \(1, 2\); expected \(n_rows, 3\): triplets"),
         ([[0.0, 1.0, 2.0]], TypeError, "dtype float64; expected integers"),
         ([[0, 1, 2], [0, 1, 9]], ValueError, r"triplets\[1\] = \(0, 1, 9\) is out of range"),
         ([[0, -1, 2]], ValueError, r"triplets\[0\] = \(0, -1, 2\) is out of range"),

@@ -670,7 +670,7 @@ def test_the_size_of_tuples_is_checked_by_every_method():
     for call in (metric.fit, metric.partial_fit, metric.predict, metric.score, metric.certify):
         with pytest.raises(ValueError, match=r"expected triplets \(anchor, near, far\), of 3"):
             call(T[:, :2])
-    with pytest.raises(ValueError, match=r"expected pairs \(first, second\), of 2"):
+    with pytest.raises(ValueError, match=r"expected pairs \(a, b\), of 2"):
         metric.pair_distance(T)
     with pytest.raises(ValueError, match="keep_dual=True"):
         TripletFrobMetric(preprocessor=X).fit(T).certify(T)

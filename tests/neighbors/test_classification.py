@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from sklearn.utils.estimator_checks import check_estimator
 
 from frobmetric import NearestClass, _neighbors
@@ -86,3 +87,11 @@ def test_scikit_learn_finds_nothing_wrong():
     assert {r["status"] for r in results} == {"passed"}, [
         r for r in results if r["status"] != "passed"
     ]
+
+
+def test_votes_among_sparse_samples(rng):
+    X = rng.random((80, 9)) * (rng.random((80, 9)) < 0.4)
+    y, new = rng.integers(4, size=80), rng.random((40, 9))
+    expected = knn_predict(X, y, new)
+    for train, test in ((sp.csr_array(X), sp.csr_matrix(new)), (X, sp.csr_array(new))):
+        np.testing.assert_array_equal(knn_predict(train, y, test), expected)

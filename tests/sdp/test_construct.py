@@ -1,4 +1,4 @@
-"""`sdp`: what becomes of matrices, blocks and senses, and every message about a bad one."""
+"""`make_sdp`: matrices, blocks and senses as a problem, and every message about a bad one."""
 
 import numpy as np
 import pytest
@@ -125,16 +125,16 @@ FREE = LowRank([np.ones(2)])
 BAD = {
     "C not symmetric": (
         (SKEW, [I2], 1),
-        r"C is not symmetric: entry \(0, 1\) is 2 and \(1, 0\) is 1, 1 apart.*A \+ A.T",
+        r"C is not symmetric: C\[0, 1\] = 2 and C\[1, 0\] = 1; pass \(C \+ C.T\) / 2",
     ),
-    "A not symmetric": ((I2, [I2, SKEW], [1, 1]), r"A\[1\] is not symmetric: entry \(0, 1\) is 2"),
+    "A not symmetric": ((I2, [I2, SKEW], [1, 1]), r"A\[1\] is not symmetric: A\[1\]\[0, 1\] = 2"),
     "block not symmetric": (
         ([I2, I2], [[None, SKEW]], 1),
-        r"block 1 of A\[0\] is not symmetric: entry \(0, 1\)",
+        r"A\[0\]\[1\] is not symmetric: A\[0\]\[1\]\[0, 1\]",
     ),
     "sparse not symmetric": (
         (I2, [sp.csr_array(SKEW)], 1),
-        r"A\[0\] is not symmetric: entry \(0, 1\) is 2",
+        r"A\[0\] is not symmetric: A\[0\]\[0, 1\] = 2",
     ),
     "prior not symmetric": ((I2, [I2], 1, {"sigma": 1.0, "prior": SKEW}), "prior is not symmetric"),
     "size of A": (
@@ -143,7 +143,7 @@ BAD = {
     ),
     "size of a block": (
         ([I2, np.ones(2)], [[I2, np.ones(3)]], 1),
-        r"block 1 of A\[0\] has shape \(3,\); expected \(2,\)",
+        r"A\[0\]\[1\] has shape \(3,\); expected \(2,\)",
     ),
     "vector for a matrix": ((I2, [np.ones(2)], 1), r"A\[0\] has shape \(2,\); expected \(2, 2\)"),
     "size of the prior": (
@@ -169,7 +169,7 @@ BAD = {
     "infinity in A": ((I2, [I2, INFINITE], [1, 1]), r"entry \(1, 1\) of A\[1\] is inf"),
     "NaN in a block": (
         ([np.ones(2)], [[np.array([1.0, np.nan])]], 1),
-        r"entry 1 of block 0 of A\[0\] is nan",
+        r"entry 1 of A\[0\]\[0\] is nan",
     ),
     "NaN in b": ((I2, [I2, I2], [1, np.nan]), r"b\[1\] is nan; give a finite number"),
     "infinite b": ((I2, [I2], np.inf, "<="), r"b\[0\] is inf; .* leave out rows that always hold"),

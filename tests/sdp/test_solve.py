@@ -160,7 +160,13 @@ def kkt_error(problem, solution):
     return max(errors) / (scale + np.abs(loss.target).max() * (1 + np.abs(y).max()))
 
 
-@pytest.mark.parametrize("group", range(30))
+def some_slow(n_quick, n):
+    """Groups of an oracle, of which all but the first are long together."""
+    slow = (pytest.param(group, marks=pytest.mark.slow) for group in range(n_quick, n))
+    return pytest.mark.parametrize("group", [*range(n_quick), *slow])
+
+
+@some_slow(5, 30)
 def test_regularised_problems_against_the_oracle(group):
     for seed in range(10 * group, 10 * group + 10):
         problem = random_regularised(seed)
@@ -174,7 +180,7 @@ def test_regularised_problems_against_the_oracle(group):
         assert kkt_error(problem, solution) <= 1e-7, seed
 
 
-@pytest.mark.parametrize("group", range(12))
+@some_slow(4, 12)
 def test_plain_problems_against_the_oracle(group):
     for seed in range(5 * group, 5 * group + 5):
         problem = random_plain(seed)
@@ -380,6 +386,18 @@ def test_what_cannot_be_solved_is_said(change, arguments, words):
     problem = FrobeniusSDP(Sparse.from_matrices([np.eye(2)]), Equal(np.ones(1)), sigma=np.inf)
     with pytest.raises(ValueError, match=words):
         solve_sdp(replace(problem, **change), **arguments)
+
+
+def test_a_solution_prints_how_good_it_is(cut):
+    solution = solve_sdp(cut)
+    head, answer, proof = str(solution).splitlines()
+    assert head.startswith("optimal (certified to the tolerance): ")
+    assert answer == "  X in PSD(n=15), 15 rows, 15 of them with y != 0"
+    assert proof == f"  {solution.certificate}"
+    assert repr(solution).startswith("SDPSolution(status='optimal', n_iter=")
+    assert len(repr(solution)) < 120
+    infeasible = solve_sdp(make_sdp(np.eye(2), [np.eye(2)], [-1.0]))
+    assert str(infeasible).splitlines()[1] == "  proof with an error of 0.0e+00"
 
 
 # SDPLIB, where it is at hand

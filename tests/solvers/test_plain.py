@@ -132,14 +132,14 @@ def test_problems_that_are_not_plain_are_refused(solver, change, message, rng):
 def test_interior_needs_sparse_rows(rng):
     problem, _ = _largest_eigenvalue(rng)
     factors = replace(problem, constraints=LowRank([np.eye(8)]))
-    with pytest.raises(ValueError, match="1 rows of LowRank on .*: use solver='admm'"):
+    with pytest.raises(ValueError, match=r"1 rows of LowRank on .*: use solver='admm'"):
         solve(factors, solver="interior")
     assert solve(factors, solver="admm", tol=1e-5).status == "optimal"
 
 
 @pytest.mark.parametrize("solver", FROBENIUS_SOLVERS)
 def test_other_solvers_name_the_function_for_plain_sdps(solver, rng):
-    with pytest.raises(ValueError, match="sigma=inf has no Frobenius term.*solve_sdp"):
+    with pytest.raises(ValueError, match=r"sigma=inf has no Frobenius term.*solve_sdp"):
         solve(_largest_eigenvalue(rng)[0], solver=solver)
 
 

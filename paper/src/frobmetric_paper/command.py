@@ -43,107 +43,62 @@ def reproduce():
     """Hold the commands of all experiments; `app` has what they share."""
 
 
-def _positive_seconds(flag, text):
-    return Annotated[
-        float, typer.Option(flag, metavar="SECONDS", callback=options.positive, help=text)
-    ]
+def _option(kind, default, *flags, **settings):
+    """Return type and default of an option."""
+    return Annotated[kind, typer.Option(*flags, **settings)], default
 
 
-#: Options that commands take, by name: type and default. `only` has a type of its own in each.
+def _seconds(default, flag, text):
+    settings = {"metavar": "SECONDS", "callback": options.positive, "help": text}
+    return _option(float, default, flag, **settings)
+
+
+def _optional(kind, flag, text, **settings):
+    return _option(kind | None, None, flag, show_default=False, help=text, **settings)
+
+
+#: Options that commands take, by name: type and default. The type of `only` depends on the command.
 OPTIONS = {
-    "output": (
-        Annotated[
-            Path, typer.Option("-o", "--output", help="Folder of the page, figures and results.")
-        ],
-        None,
+    "output": _option(Path, None, "-o", "--output", help="Folder of the page and its files."),
+    "methods": _optional(
+        list[str],
+        "--methods",
+        "Run these methods only, with commas or given several times; an unknown name lists all.",
+        metavar="NAMES",
     ),
-    "methods": (
-        Annotated[
-            list[str] | None,
-            typer.Option(
-                "--methods",
-                metavar="NAMES",
-                show_default=False,
-                help="Run these methods only, with commas or given several times; an unknown "
-                "name lists all.",
-            ),
-        ],
-        None,
+    "runs": _optional(
+        int, "--runs", "Number of splits of each data set that is split at random.", min=1
     ),
-    "runs": (
-        Annotated[
-            int | None,
-            typer.Option(
-                "--runs",
-                min=1,
-                show_default=False,
-                help="Number of splits of each data set that is split at random.",
-            ),
-        ],
-        None,
+    "quick": _option(
+        bool, False, "--quick", help="Few samples: shows in minutes whether all works."
     ),
-    "quick": (
-        Annotated[
-            bool, typer.Option("--quick", help="Few samples: shows in minutes that all works.")
-        ],
-        False,
+    "limit": _seconds(
+        600.0, "--limit", "For each fit. A method over it is not tried again on the same data."
     ),
-    "limit": (
-        _positive_seconds(
-            "--limit", "For each fit. A method over it is not tried again on the same data."
-        ),
-        600.0,
-    ),
-    "budget": (
-        _positive_seconds(
-            "--budget", "For all fits of a method on a data set; no further run begins after it."
-        ),
+    "budget": _seconds(
         1800.0,
+        "--budget",
+        "For all fits of a method on a data set; no further run begins after it.",
     ),
-    "pictures": (
-        Annotated[
-            bool,
-            typer.Option(
-                "--pictures/--no-pictures",
-                help="Draw some triplets of faces too. The pictures carry no licence: do not "
-                "publish a page with them.",
-            ),
-        ],
+    "pictures": _option(
+        bool,
         False,
+        "--pictures/--no-pictures",
+        help="Draw some triplets of faces too. The pictures carry no licence: do not publish a "
+        "page with them.",
     ),
-    "data": (
-        Annotated[
-            Path | None,
-            typer.Option(
-                "--data",
-                exists=True,
-                file_okay=False,
-                show_default=False,
-                help="Folder of the data files; FROBMETRIC_DATA if not given.",
-            ),
-        ],
-        None,
+    "data": _optional(
+        Path,
+        "--data",
+        "Folder of the data files; FROBMETRIC_DATA if not given.",
+        exists=True,
+        file_okay=False,
     ),
-    "threads": (
-        Annotated[
-            int | None,
-            typer.Option(
-                "--threads",
-                min=1,
-                show_default=False,
-                help="Threads of each method; as many as there are processors if not given.",
-            ),
-        ],
-        None,
+    "threads": _optional(
+        int, "--threads", "Threads of each method; one for each processor if not given.", min=1
     ),
-    "page_only": (
-        Annotated[
-            bool,
-            typer.Option(
-                "--page-only", help="Write the page again from results.json; run nothing."
-            ),
-        ],
-        False,
+    "page_only": _option(
+        bool, False, "--page-only", help="Write the page again from results.json; run nothing."
     ),
     "as_json": (options.Json, False),
 }
@@ -151,28 +106,19 @@ OPTIONS = {
 
 @dataclass(frozen=True)
 class Command:
-    """Command of an experiment.
+    """Command of an experiment."""
 
-    Attributes
-    ----------
-    parts : tuple of str
-        Values of ``--only``.
-    help : str
-    options : tuple of str
-        Names of `OPTIONS` beside those that all commands take.
-    limit : float
-        Default of ``--limit``.
-    """
-
-    parts: tuple[str, ...]
+    parts: tuple[str, ...]  # values of --only
     help: str
-    options: tuple[str, ...] = ()
-    limit: float = 600.0
+    options: tuple[str, ...] = ()  # names of OPTIONS beside those that all commands take
+    limit: float = 600.0  # default of --limit
 
 
-FINISHED = """Finished results are kept in its folder `cells`: the same command continues where it
-was stopped."""
-INSTALLED = """\b
+WRITES = """The folder gets index.md and index.html with all numbers beside the paper's, figures and
+results.json. Finished results are kept in its folder `cells`: the same command continues where it
+was stopped.
+
+\b
 Other programs are installed by
   python -m frobmetric_paper.baselines.setup
 and left out where they are absent, as are data sets without their file.
@@ -183,14 +129,7 @@ COMMANDS = {
         f"""Reproduce maximum variance unfolding.
 
 Embeds the swiss roll, the teapots and the Frey faces with Isomap, LLE, ours (perturbed, exact) and
-CSDP (two formulations), and measures time against n. The folder gets index.md and index.html with
-all numbers beside the paper's, and figures. {FINISHED}
-
-\b
-CSDP is installed by
-  python -m frobmetric_paper.baselines.setup csdp
-and left out where it is absent, as are data sets without their file.
-""",
+CSDP (two formulations), and measures time against n. {WRITES}""",
         limit=3600.0,
     ),
     "uci": Command(
@@ -198,10 +137,7 @@ and left out where it is absent, as are data sets without their file.
         f"""Reproduce Table I: metrics for classification.
 
 Learns metrics on seven data sets with FrobMetric and other methods, whose parameters are chosen on
-validation parts, and measures them by 3-NN and more. The folder gets index.md and index.html with
-all numbers beside the paper's, table.csv, results.json and figures. {FINISHED}
-
-{INSTALLED}""",
+validation parts, and measures them by 3-NN and more. {WRITES}""",
         ("methods", "runs", "budget"),
     ),
     "action": Command(
@@ -210,10 +146,7 @@ all numbers beside the paper's, table.csv, results.json and figures. {FINISHED}
 
 The paper's videos cannot be obtained: MSR Action3D stands in for KTH and UTD-MHAD for Weizmann.
 Sequences of skeletons become histograms of words, merged by the information bottleneck, which is
-also shown on the words of documents. Methods learn metrics as in `uci`; the folder gets index.md
-and index.html, table.csv, results.json and figures. {FINISHED}
-
-{INSTALLED}""",
+also shown on the words of documents. Methods learn metrics as in `uci`. {WRITES}""",
         ("methods", "runs", "budget"),
     ),
     "lfw": Command(
@@ -221,11 +154,7 @@ and index.html, table.csv, results.json and figures. {FINISHED}
         f"""Reproduce face verification: Labeled Faces in the Wild.
 
 Chooses parameters on View 1 and evaluates metrics on ten folds of View 2: FrobMetric over
-dimensions and numbers of triplets as in the paper's table, and other methods beside it. The folder
-gets index.md and index.html with all numbers beside the paper's, table.csv, results.json and
-figures. {FINISHED}
-
-{INSTALLED}""",
+dimensions and numbers of triplets as in the paper's table, and other methods. {WRITES}""",
         ("pictures",),
     ),
 }
@@ -262,32 +191,24 @@ def run(name, *, output, limit, threads, page_only, only, **arguments):
 
 def _add(name, command):
     """Add a command to the app; its signature is made of `OPTIONS`."""
-    parts = StrEnum(f"{name}_part", [(part, part) for part in command.parts])
-    only = typer.Option(
-        "--only",
-        show_default=False,
-        help="Run this part only; can be given several times. The page keeps what the folder has "
-        "of others.",
-    )
+    part = StrEnum(f"{name}_part", [(part, part) for part in command.parts])
+    text = "Run this part only; can be given several times. The page keeps what there is of others."
+    known = OPTIONS | {"only": _optional(list[part], "--only", text)}
     names = ("output", "only", *command.options, "quick", "limit", "data", "threads")
-    known = OPTIONS | {"only": (Annotated[list[parts] | None, only], None)}
     defaults = {"output": Path(name), "limit": command.limit}
+    kind = inspect.Parameter.KEYWORD_ONLY
+    parameters = [
+        inspect.Parameter(
+            each, kind, annotation=known[each][0], default=defaults.get(each, known[each][1])
+        )
+        for each in (*names, "page_only", "as_json")
+    ]
 
     def call(as_json, **arguments):
         return run(name, **arguments)
 
-    call.__signature__ = inspect.Signature(
-        [
-            inspect.Parameter(
-                each,
-                inspect.Parameter.KEYWORD_ONLY,
-                annotation=known[each][0],
-                default=defaults.get(each, known[each][1]),
-            )
-            for each in (*names, "page_only", "as_json")
-        ]
-    )
-    call.__annotations__ = {key: known[key][0] for key in call.__signature__.parameters}
+    call.__signature__ = inspect.Signature(parameters)
+    call.__annotations__ = {each.name: each.annotation for each in parameters}
     app.command(name, help=command.help, epilog=CODES)(reports(call))
 
 

@@ -20,6 +20,7 @@ from frobmetric_paper.baselines import (
 from frobmetric_paper.command import COMMANDS
 from frobmetric_paper.mvu import report
 
+DRAW = report.UnfoldingResults.draw
 FIGURES = ("data", "embeddings", "quality", "spread")
 
 
@@ -50,7 +51,14 @@ def fake(monkeypatch):
         return fake(*arguments, name=self.name)
 
     monkeypatch.setattr(EmbeddingBaseline, "embed", embed)
+    monkeypatch.setattr(report.UnfoldingResults, "draw", lambda self, folder: None)
     return fake
+
+
+@pytest.fixture
+def drawing(fake, monkeypatch):
+    """Figures are drawn as they are in earnest."""
+    monkeypatch.setattr(report.UnfoldingResults, "draw", DRAW)
 
 
 @pytest.fixture(autouse=True)
@@ -105,7 +113,7 @@ def test_the_small_version_with_the_real_methods():
     assert re.search(r"\| ours \(exact\) \| [\d.]+ s \|", pages()[0])
 
 
-def test_all_figures_are_drawn_and_shown(fake, teapot_folder):
+def test_all_figures_are_drawn_and_shown(drawing, teapot_folder):
     run("--data", teapot_folder)
     files = [f"swiss_roll_{name}.png" for name in FIGURES]
     files += [
@@ -232,7 +240,7 @@ def test_ours_without_an_answer_is_not_certified(name, fake):
     run("--only", "swiss_roll", code=4)
 
 
-def test_without_matplotlib_there_is_a_page(fake, monkeypatch):
+def test_without_matplotlib_there_is_a_page(drawing, monkeypatch):
     def refuse(*arguments):
         raise MissingExtraError("this needs matplotlib; install it")
 

@@ -20,6 +20,7 @@ from frobmetric_paper.command import COMMANDS
 from frobmetric_paper.data.labelled import DatasetNotFoundError, Split
 
 EXPERIMENT = uci.experiment
+DRAW = report.TableResults.draw
 FEW = ("--methods", "euclid,svm", "--methods", "frob")
 
 
@@ -58,7 +59,14 @@ def fake(monkeypatch):
 
     monkeypatch.setattr(MetricBaseline, "fit", fit)
     monkeypatch.setattr(uci, "experiment", small_experiment)
+    monkeypatch.setattr(report.TableResults, "draw", lambda self, folder: None)
     return fake
+
+
+@pytest.fixture
+def drawing(fake, monkeypatch):
+    """Figures are drawn as they are in earnest."""
+    monkeypatch.setattr(report.TableResults, "draw", DRAW)
 
 
 def small_experiment(**more):
@@ -127,7 +135,7 @@ def test_the_small_version_with_real_methods():
     assert Path("uci", "errors.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_the_table_stands_beside_the_papers(fake):
+def test_the_table_stands_beside_the_papers(drawing):
     run("--only", "iris", "--only", "letters", *FEW)
     markdown = page()
     assert re.search(r"^\| method \| letters \| iris \|$", markdown, re.MULTILINE)
@@ -295,7 +303,7 @@ def test_ours_without_an_answer_is_not_certified(fake):
     run("--only", "iris", *FEW, code=4)
 
 
-def test_without_matplotlib_there_is_a_page(fake, monkeypatch):
+def test_without_matplotlib_there_is_a_page(drawing, monkeypatch):
     def refuse(*arguments):
         raise MissingExtraError("this needs matplotlib; install it")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import numpy as np
 from scipy.stats import binomtest
@@ -49,12 +49,11 @@ class ErrorComparison:
 
     def to_dict(self):
         """Return everything for JSON, with 95 % intervals of the errors."""
-        data = {"k": self.k, "n_test": self.n_test, "fixed": self.fixed, "broken": self.broken}
+        data = asdict(self) | {"pvalue": self.pvalue, "verdict": self.verdict}
         for name in ("euclidean", "learned"):
-            count = getattr(self, name)
-            interval = list(self._interval(count))
+            count, interval = data[name], list(self._interval(data[name]))
             data[name] = {"errors": count, "error": count / self.n_test, "interval": interval}
-        return data | {"pvalue": self.pvalue, "verdict": self.verdict}
+        return data
 
     def __str__(self):
         lines = []
@@ -91,19 +90,7 @@ class ErrorComparison:
 
 
 def compare(model, train, test, k=3):
-    """Compare a fitted metric with the Euclidean one on test samples.
-
-    Parameters
-    ----------
-    model : FrobMetric
-    train, test : Table
-        Labelled samples; the neighbours are taken from `train`.
-    k : int
-
-    Returns
-    -------
-    ErrorComparison
-    """
+    """Compare a fitted metric with the Euclidean one on a table; neighbours are from `train`."""
     return _count(*_mistakes(model, train, test, k), k, train.X)
 
 
@@ -119,12 +106,7 @@ def compare_by_folds(model, table, k=3, n_folds=5, seed=0):
 
 
 def knn_mistakes(X_train, y_train, X_test, y_test, k=3):
-    """Return which test points a vote of the k nearest training points gets wrong.
-
-    Returns
-    -------
-    ndarray of bool, shape (n_test,)
-    """
+    """Return for each test point whether the k nearest training points vote for a wrong class."""
     if k > len(X_train):
         raise ValueError(f"k={k} neighbours are to vote, but there are only {len(X_train)}")
     if not np.isin(y_test, y_train).any():

@@ -13,7 +13,6 @@ from .._extras import require
 from ..core import PSD
 from ..io.matrices import (
     SUFFIXES,
-    as_number,
     as_numbers,
     name_order,
     read_array,
@@ -21,7 +20,7 @@ from ..io.matrices import (
     read_matrix,
     write_matrix,
 )
-from ..io.tables import check_suffix
+from ..io.tables import as_number, check_suffix
 from ..sdp import nearest_correlation, nearest_covariance
 from ..sdp.construct import SENSES
 from .options import command

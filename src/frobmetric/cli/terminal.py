@@ -21,7 +21,7 @@ PAUSE = 0.1
 
 
 class ExitCode(IntEnum):
-    """How a command ended."""
+    """Exit codes of all commands."""
 
     CERTIFIED = 0
     USAGE = 2

@@ -52,7 +52,9 @@ def read_comparisons(query, response=None, *, format=None, n_objects=None):
     """
     response = None if response is None else _as_array(response, "response")
     format = _detect(response) if format is None else _check_format(format)
-    index, n_objects = _as_query(query, n_objects, "query")
+    if n_objects is not None:
+        check_count(n_objects, name="n_objects")
+    index = as_index(_as_array(query, "query"), (3, 4), name="query", n_points=n_objects)
     count = _counts(response, len(index), format)
     is_decided = count != 0
     check_comparisons(index, name="query", rows=is_decided)
@@ -61,7 +63,7 @@ def read_comparisons(query, response=None, *, format=None, n_objects=None):
         index[is_decided],
         np.sign(count).astype(np.intp),
         np.abs(count).astype(np.float64),
-        n_objects,
+        int(index.max()) + 1 if n_objects is None else int(n_objects),
         int(len(index) - len(count)),
     )
 
@@ -110,21 +112,10 @@ def _as_array(values, name):
         return np.asarray(values)
     except ValueError as error:
         sizes = [len(row) if hasattr(row, "__len__") else 1 for row in values]
-        expected = "rows of 3 object numbers (triplets) or of 4 (quadruplets), all of one kind"
-        if name == "response":
-            expected = "one answer for each row of query"
         raise ValueError(
             f"{name} has rows of unequal shape, of {min(sizes)} to {max(sizes)} entries; expected "
-            f"{expected}"
+            "rows of one size: 3 objects (triplets), 4 (quadruplets), or 1 answer"
         ) from error
-
-
-def _as_query(query, n_objects, name):
-    """Return the rows of objects, and a number above all of them."""
-    if n_objects is not None:
-        check_count(n_objects, name="n_objects")
-    index = as_index(_as_array(query, name), (3, 4), name=name, n_points=n_objects)
-    return index, int(index.max()) + 1 if n_objects is None else int(n_objects)
 
 
 def _check_format(format):

@@ -7,15 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.utils.validation import check_array
 
-from .._checks import as_index
+from .._checks import KINDS, as_index
 from .._neighbors import distinct_points
-
-#: Names of the points of a tuple, by its size.
-ROLES = {
-    2: "pairs (first, second)",
-    3: "triplets (anchor, near, far)",
-    4: "quadruplets (a, b, c, d)",
-}
 
 
 @dataclass(frozen=True)
@@ -87,20 +80,20 @@ def _as_array(tuples, size):
     except ValueError:
         raise ValueError(
             "tuples have different sizes, or points different numbers of features; expected "
-            f"{ROLES[size]}, of {size} each"
+            f"{KINDS[size]}, of {size} each"
         ) from None
 
 
 def _check_shape(tuples, size, preprocessor):
     if tuples.ndim not in (2, 3) or tuples.size == 0:
         raise ValueError(
-            f"tuples has shape {tuples.shape}; expected {ROLES[size]}: (n_tuples, {size}, "
+            f"tuples has shape {tuples.shape}; expected {KINDS[size]}: (n_tuples, {size}, "
             f"n_features), or (n_tuples, {size}) indices with a preprocessor, at least one"
         )
     if tuples.shape[1] != size:
         raise ValueError(
             f"tuples of {tuples.shape[1]} points were given, shape {tuples.shape}; expected "
-            f"{ROLES[size]}, of {size}"
+            f"{KINDS[size]}, of {size}"
         )
     if tuples.ndim == 2 and preprocessor is None:
         raise ValueError(

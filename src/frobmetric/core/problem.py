@@ -177,17 +177,14 @@ class FrobeniusSDP:
 
     def __str__(self) -> str:
         n_rows, kind = self.constraints.shape[0], type(self.constraints).__name__
-        terms = [
-            f"{name} of norm {np.linalg.norm(M):.3g}" for name, M in self._matrices() if M.any()
-        ]
-        term = "none (a plain SDP)" if np.isinf(self.sigma) else f"sigma = {self.sigma:g}"
-        return "\n".join(
-            [
-                f"minimise over M in {self.cone}",
-                f"  rows            {n_rows} of {kind}, loss {self.loss}",
-                f"  Frobenius term  {term}",
-                f"  matrices        {', '.join(terms) or 'no cost, no prior'}",
-            ]
+        given = {"cost": self.cost, "prior": self.prior}.items()
+        terms = [f"{name} of norm {np.linalg.norm(M):.3g}" for name, M in given if M.any()]
+        return (
+            f"minimise over M in {self.cone}\n"
+            f"  rows            {n_rows} of {kind}, loss {self.loss}\n"
+            f"  Frobenius term  "
+            f"{'none (a plain SDP)' if np.isinf(self.sigma) else f'sigma = {self.sigma:g}'}\n"
+            f"  matrices        {', '.join(terms) or 'no cost, no prior'}"
         )
 
     def __repr__(self) -> str:
@@ -195,9 +192,6 @@ class FrobeniusSDP:
             f"FrobeniusSDP({type(self.constraints).__name__} of shape {self.constraints.shape}, "
             f"{self.loss}, sigma={self.sigma:g}, {self.cone!r})"
         )
-
-    def _matrices(self) -> tuple[tuple[str, Symmetric], ...]:
-        return ("cost", self.cost), ("prior", self.prior)
 
     def _split(self, u: Vector) -> tuple[Symmetric, Split]:
         """Return cost - A*(u) and the two parts of S(u)."""

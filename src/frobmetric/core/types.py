@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 Array: TypeAlias = NDArray[np.float64]
 Vector: TypeAlias = Array
-#: An element of the space a cone lives in: (n, n) for PSD, flat for a product of blocks.
+#: Element of the space of a cone: (n, n) for PSD, flat for a product of blocks.
 Symmetric: TypeAlias = Array
 #: Row numbers of the data.
 Index: TypeAlias = NDArray[np.intp]

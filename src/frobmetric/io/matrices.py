@@ -11,7 +11,7 @@ from .._atomic import replacing
 from .._checks import ASYMMETRY
 from .tables import (
     DELIMITERS,
-    MISSING,
+    as_number,
     check_file,
     check_suffix,
     csv_records,
@@ -161,16 +161,6 @@ def read_cells(path):
         if len(row) != width:
             raise ValueError(f"{path}, line {line} has {len(row)} fields; the first has {width}")
     return records
-
-
-def as_number(text):
-    """Convert a text to a number, NaN for a missing one; None if it is no number."""
-    if text.lower() in MISSING:
-        return np.nan
-    try:
-        return None if "_" in text else float(text)  # float() reads 1_2 as 12
-    except ValueError:
-        return None
 
 
 def as_numbers(path, line, cells):

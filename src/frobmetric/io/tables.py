@@ -255,8 +255,7 @@ def _read_numpy(path, target, features, header):
 def _array_numbers(X, place):
     if X.dtype.kind in "US":
         cells = X.astype(str).ravel().tolist()
-        numbers = _parse_cells(cells, lambda k: place(*divmod(k, X.shape[1])))
-        X = np.array(numbers).reshape(X.shape)
+        X = _parse_cells(cells, lambda k: place(*divmod(k, X.shape[1]))).reshape(X.shape)
     if X.dtype.kind not in "biuf":
         raise ValueError(f"the array holds {X.dtype}; expected numbers")
     # single precision is kept, so that a model of such data has the same precision
@@ -288,7 +287,7 @@ def _arrow_numbers(column, place):
         try:
             values = compute.utf8_trim_whitespace(column).cast(arrow.float64()).to_numpy()
         except arrow.ArrowInvalid:
-            values = np.array(_parse_cells(column.to_pylist(), place))
+            values = _parse_cells(column.to_pylist(), place)
     elif any(is_type(column.type) for is_type in number_types):
         values = column.cast(arrow.float64(), safe=False).to_numpy()
     else:
@@ -310,12 +309,23 @@ def _arrow_labels(column, place):
     return np.array(labels)
 
 
+def as_number(text):
+    """Convert a text to a number, NaN for a missing one; None if it is no number."""
+    if text.strip().lower() in MISSING:
+        return np.nan
+    try:
+        return None if "_" in text else float(text)  # float() reads 1_2 as 12
+    except ValueError:
+        return None
+
+
 def _parse_cells(cells, place):
-    """Convert texts to numbers; `place(i)` names the i-th cell in an error."""
-    for i, cell in enumerate(cells):
-        if not _is_number(cell):
-            raise ValueError(_bad_cell(place(i), cell))
-    return [float(cell) for cell in cells]
+    """Convert texts to finite numbers; `place(i)` names the i-th cell in an error."""
+    numbers = [as_number(cell) for cell in cells]
+    for i, number in enumerate(numbers):
+        if number is None or not np.isfinite(number):
+            raise ValueError(_bad_cell(place(i), cells[i]))
+    return np.array(numbers)
 
 
 def _bad_cell(place, text):
@@ -326,19 +336,12 @@ def _bad_cell(place, text):
         return f"{place}: the value is missing{shown}; fill it in or remove the row"
     if text.lower().lstrip("+-") in ("inf", "infinity"):
         return f"{place}: the value is infinite; expected a finite number"
-    if _is_number(text.replace(",", ".", 1)):
+    if as_number(text.replace(",", ".", 1)) is not None:
         return f"{place}: {text!r} has a decimal comma; expected a decimal point"
     return (
         f"{place}: {text!r} is text; expected a number. Encode the column as numbers or remove "
         "it; if it holds the labels, name it as the target (--target)"
     )
-
-
-def _is_number(text):
-    try:
-        return "_" not in text and float(text) is not None  # float() reads 1_2 as 12
-    except ValueError:
-        return False
 
 
 def _choose_columns(path, names, shape, target, features):
@@ -385,12 +388,13 @@ def _check_header(path, names):
             f"{path}: column {names.index('')} has no name in line 1; name it, or remove it if it "
             "holds row labels (pandas: to_csv(index=False))"
         )
-    for name in names:
-        if _is_number(name) and not name.isdecimal():  # 5.1 is data; 5 can be a name
-            raise ValueError(
-                f"{path}: line 1 has the number {name} where a column name is expected; add a "
-                "line of names, or say that there is none (--no-header)"
-            )
+    numbers = [name for name in names if not np.isnan(np.float64(as_number(name)))]
+    data = [name for name in numbers if not name.isdecimal()]  # 5.1 is data; 5 can be a name
+    if data:
+        raise ValueError(
+            f"{path}: line 1 has the number {data[0]} where a column name is expected; add a line "
+            "of names, or say that there is none (--no-header)"
+        )
     return names
 
 

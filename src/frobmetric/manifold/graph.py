@@ -148,12 +148,8 @@ def connect_components(graph, X, n_neighbors=6, *, metric="euclidean"):
     if n_components == 1:
         return graph
     samples = as_samples(X, metric)
-    if isinstance(samples, GraphSamples):
-        raise ValueError(
-            f"the neighbour graph has {describe_components(graph)}, and X is a sparse graph, which "
-            "does not hold the distances between them; add edges between them to X, or set "
-            "on_disconnected='separate' to unfold each alone"
-        )
+    if isinstance(samples, GraphSamples):  # without the distances between components
+        raise ValueError(disconnected_message(graph, X, n_neighbors, metric=metric))
     points = samples.take(graph.representative)
     edges = graph.edges
     while n_components > 1:
@@ -208,19 +204,19 @@ def describe_components(graph):
     return f"{len(sizes)} components of {listed} samples (the smallest holds samples {named})"
 
 
-def connecting_advice(graph, X, n_neighbors, *, metric="euclidean"):
-    """Return what a user can do to connect the components, given `neighbor_graph`'s arguments."""
-    return as_samples(X, metric).advice(graph.representative, n_neighbors)
+def disconnected_message(graph, X, n_neighbors, *, metric="euclidean"):
+    """Describe the components and what connects them; the arguments are `neighbor_graph`'s."""
+    advice = as_samples(X, metric).advice(graph.representative, n_neighbors)
+    return (
+        f"the neighbour graph has {describe_components(graph)}; {advice}, or set "
+        "on_disconnected='separate' to unfold each alone"
+    )
 
 
 def require_connected(graph, X, n_neighbors, *, metric="euclidean"):
-    """Refuse a graph of several components, given the arguments that `neighbor_graph` had."""
+    """Refuse a graph of several components; the arguments are those of `neighbor_graph`."""
     if graph.components()[0] > 1:
-        advice = connecting_advice(graph, X, n_neighbors, metric=metric)
-        raise ValueError(
-            f"the neighbour graph has {describe_components(graph)}; {advice}, or set "
-            "on_disconnected='separate' to unfold each alone"
-        )
+        raise ValueError(disconnected_message(graph, X, n_neighbors, metric=metric))
 
 
 def _check_several(point_of, reason=""):

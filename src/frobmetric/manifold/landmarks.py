@@ -41,14 +41,7 @@ class Landmarks:
 
     @classmethod
     def of(cls, graph, n_landmarks, random):
-        """Draw landmarks of a connected graph at random.
-
-        Parameters
-        ----------
-        graph : NeighborGraph
-        n_landmarks : int
-        random : RandomState
-        """
+        """Draw landmarks of a connected graph by a `RandomState`."""
         chosen = np.sort(random.choice(graph.n_points, n_landmarks, replace=False))
         i, j = graph.edges.T
         shape = (graph.n_points, graph.n_points)

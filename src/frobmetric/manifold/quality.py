@@ -213,21 +213,18 @@ def coranking_matrix(X, Y, *, metric="euclidean"):
     k = np.arange(n - 1)
 
     def count(rows):
-        for ranks in embedding_ranks(data, embedding, np.arange(n)[rows]):
+        for ranks in _embedding_ranks(data, embedding, np.arange(n)[rows]):
             with lock:
                 q[k, ranks - 1] += 1  # every k occurs once, so no pair of indices repeats
 
-    map_blocks(count, n, block_size(n), FLOPS * n * n)
+    map_blocks(count, n, max(1, BLOCK // n), FLOPS * n * n)
     return q
 
 
-def embedding_ranks(data, embedding, rows):
+def _embedding_ranks(data, embedding, rows):
     """Return the ranks in the embedding of the neighbours in the data, from near to far.
 
-    Returns
-    -------
-    ndarray of shape (n_rows, n_points - 1)
-        Entry (i, k) is r_ij of the j with ρ_ij = k + 1, for the i-th of these rows.
+    Entry (i, k) is r_ij of the j with ρ_ij = k + 1, for the i-th of these rows.
     """
     near_data = neighbor_order(data.distances(rows), rows)
     near_embedding = neighbor_order(embedding.distances(rows), rows)
@@ -245,19 +242,14 @@ def _tally(data, embedding, chosen):
     k, counts, lock = np.arange(1, n), np.zeros((3, n - 1), dtype=np.int64), Lock()
 
     def count(block):
-        ranks = embedding_ranks(data, embedding, chosen[block])
+        ranks = _embedding_ranks(data, embedding, chosen[block])
         extruded = np.bincount(ranks[ranks > k], minlength=n)[1:]
         kept, intruded = (ranks == k).sum(axis=0), (ranks < k).sum(axis=0)
         with lock:  # sums of integers: the order of the blocks does not matter
             counts[:] += extruded, kept, intruded
 
-    map_blocks(count, len(chosen), block_size(n), FLOPS * len(chosen) * n)
+    map_blocks(count, len(chosen), max(1, BLOCK // n), FLOPS * len(chosen) * n)
     return counts
-
-
-def block_size(n):
-    """Return the number of rows of n distances in one block."""
-    return max(1, BLOCK // n)
 
 
 def _choose_rows(n, n_rows, random_state):

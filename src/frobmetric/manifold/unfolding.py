@@ -26,13 +26,7 @@ from .._parameters import (
 from ..solvers import conclude
 from ..solvers.monitor import Reporter
 from .extension import Extension
-from .graph import (
-    connect_components,
-    connecting_advice,
-    describe_components,
-    neighbor_graph,
-    require_connected,
-)
+from .graph import connect_components, disconnected_message, neighbor_graph, require_connected
 from .landmarks import Landmarks
 from .methods import CONSTRAINTS, SOLVERS, solve_unfolding, stack
 from .samples import check_distances
@@ -277,7 +271,7 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         if reset and self.n_components >= checked.shape[0]:
             raise InvalidParameterError(
                 f"n_components={self.n_components} must be smaller than "
-                f"n_samples={checked.shape[0]}: so many samples span no more dimensions"
+                f"n_samples={checked.shape[0]}: n samples span at most n - 1 dimensions"
             )
         return checked
 
@@ -288,14 +282,9 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         if self.on_disconnected != "connect" or graph.components()[0] == 1:
             return graph
         connected = connect_components(graph, X, self.n_neighbors, metric=self.metric)
-        advice = connecting_advice(graph, X, self.n_neighbors, metric=self.metric)
-        warnings.warn(
-            f"the neighbour graph has {describe_components(graph)}, which "
-            f"{len(connected.edges) - len(graph.edges)} added edges connect; {advice}, "
-            "or set on_disconnected='separate' to unfold each alone",
-            UserWarning,
-            stacklevel=3,
-        )
+        n_added = len(connected.edges) - len(graph.edges)
+        message = disconnected_message(graph, X, self.n_neighbors, metric=self.metric)
+        warnings.warn(f"added {n_added} edges, because {message}", UserWarning, stacklevel=3)
         return connected
 
     def _unfold_components(self, graph, labels):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
@@ -21,9 +22,9 @@ def knn_predict(X_train, y_train, X_test, *, n_neighbors=3, n_jobs=None):
 
     Parameters
     ----------
-    X_train : array-like of shape (n_train, n_features)
+    X_train : {array-like, sparse matrix} of shape (n_train, n_features)
     y_train : array-like of shape (n_train,)
-    X_test : array-like of shape (n_test, n_features)
+    X_test : {array-like, sparse matrix} of shape (n_test, n_features)
     n_neighbors : int, default=3
     n_jobs : int, default=None
 
@@ -31,11 +32,14 @@ def knn_predict(X_train, y_train, X_test, *, n_neighbors=3, n_jobs=None):
     -------
     ndarray of shape (n_test,)
     """
-    X_train, X_test = (check_array(X, dtype=[np.float64, np.float32]) for X in (X_train, X_test))
-    if n_neighbors > len(X_train):
+    options = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
+    X_train, X_test = (check_array(X, **options) for X in (X_train, X_test))
+    if sp.issparse(X_train) or sp.issparse(X_test):
+        X_train, X_test = sp.csr_array(X_train), sp.csr_array(X_test)
+    if n_neighbors > X_train.shape[0]:
         raise ValueError(
-            f"n_neighbors={n_neighbors}, but there are {len(X_train)} training samples; choose a "
-            "smaller n_neighbors"
+            f"n_neighbors={n_neighbors}, but there are {X_train.shape[0]} training samples; choose "
+            "a smaller n_neighbors"
         )
     labels = np.asarray(y_train)[nearest(X_test, X_train, n_neighbors, n_jobs=n_jobs)]
     votes = (labels[:, :, None] == labels[:, None, :]).sum(axis=2)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from .._checks import asymmetry
 from ..core import PSD, Constraints, Equal, FrobeniusSDP, Hard, Loss, Nonnegative, Product, Sparse
 from ..core.cones import Cone
 from ..core.types import Symmetric, Vector
@@ -84,7 +85,7 @@ def make_sdp(
     cone = _cone(C)
     cost = _element("C", C, cone)
     rows, cone = _rows(A, cone)
-    centre = None if prior is None else _element("prior", prior, cone)
+    centre = np.zeros(cone.shape) if prior is None else _element("prior", prior, cone)
     loss = _loss(b, senses, rows.shape[0])
     return FrobeniusSDP(rows, loss, cost, centre, float(sigma), cone, float(offset))
 
@@ -136,7 +137,7 @@ def _flat(name: str, given: Any, cone: Cone) -> Any:
             f"expected a list of {len(cones)} blocks, as C is (None for a block of zeros)"
         )
     blocks = enumerate(zip(given, cones, strict=True))
-    parts = [_block(f"block {k} of {name}", block, part) for k, (block, part) in blocks]
+    parts = [_block(f"{name}[{k}]", block, part) for k, (block, part) in blocks]
     return sp.hstack(parts, format="csr")
 
 
@@ -182,11 +183,7 @@ def _symmetric(name: str, M: Any) -> Any:
         return M
     if apart.data[worst] > ROUNDING * abs(M).max():
         i, j = sorted((int(apart.row[worst]), int(apart.col[worst])))
-        raise ValueError(
-            f"{name} is not symmetric: entry ({i}, {j}) is {M[i, j]:.12g} and ({j}, {i}) is "
-            f"{M[j, i]:.12g}, {apart.data[worst]:.3g} apart; give the symmetric matrix, for "
-            "example (A + A.T) / 2, which has the same <A, X>"
-        )
+        raise asymmetry(M[i, j], M[j, i], i, j, name=name)
     return (M + M.T) / 2
 
 

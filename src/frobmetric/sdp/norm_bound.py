@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import time
-import warnings
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy.optimize import brentq
-from sklearn.exceptions import ConvergenceWarning
 
 from ..core import FrobeniusSDP
 from ..core.types import Symmetric, Vector
-from ..solvers import Callback, Interrupted, State, conclude
-from ..solvers.plain import SDPStep, targets
+from ..solvers import Callback, Monitor, State, conclude
+from ..solvers.plain import targets
 from .certificate import SDPCertificate, certify_sdp, dual_slack
 from .infeasibility import Ray
 from .solution import SDPSolution
-from .solve import solve_sdp
+from .solve import SDPRun, describe_by, make_run
 
 __all__ = ["solve_norm_bounded"]
 
@@ -90,8 +87,10 @@ def solve_norm_bounded(
         raise ValueError(
             f"sigma={problem.sigma!r}; the bound replaces the Frobenius term: give sigma=np.inf"
         )
-    search = _Search(problem, delta, tol, max_iter, time_limit, callback)
-    search.run(start)
+    monitor = Monitor(-np.inf, max_iter, callback, time_limit, describe_by(problem))
+    search = _Search(problem, delta, tol, monitor)
+    with monitor.running():
+        search.run(start)
     solution = search.solution()
     conclude(solution, tol)
     return solution
@@ -104,38 +103,34 @@ class _Search:
     problem: FrobeniusSDP
     delta: float
     tol: float
-    max_iter: int
-    time_limit: float
-    callback: Callback | None
+    monitor: Monitor
     best: SDPSolution | None = None
-    status: str = ""
-    n_iter: int = 0
-    history: list[SDPStep] = field(default_factory=list)
     _y: Vector | None = None
     _known: dict[float, float] = field(default_factory=dict)
-    _began: float = field(default_factory=time.perf_counter)
 
     def run(self, start: SDPSolution | None) -> None:
         """Find the smallest X that meets the rows, then the sigma whose X meets the bound."""
         rows = replace(self.problem, cost=0 * self.problem.cost, sigma=1.0, offset=0.0)
         smallest = self._solve(rows, FINER * self.tol)
-        self._record(smallest.X, 0 * smallest.y, np.inf)
-        self._check_size(smallest.X, smallest.y if smallest.ray is None else smallest.ray.vector)
-        if not self.status:
+        X, y = smallest.answer()
+        self._record(X, 0 * y, np.inf)
+        self._check_size(X, y if smallest.ray is None else smallest.ray.vector)
+        if not self.monitor.status:
             sigma = float(np.sqrt(self.delta) / np.linalg.norm(self.problem.cost))
-            self._y = smallest.y / sigma
+            self._y = y / sigma
             if start is not None:
                 sigma, self._y = min(start.sigma, 1e6 * sigma), start.y
             self._search(float(np.log(sigma)))
 
     def solution(self) -> SDPSolution:
         """Return the best answer with the status and history of the whole search."""
-        assert self.best is not None
+        if self.best is None:
+            raise KeyboardInterrupt
         return replace(
             self.best,
-            status=self.status or "stalled",
-            history=tuple(self.history),
-            n_iter=self.n_iter,
+            status=self.monitor.status or "stalled",
+            history=tuple(self.monitor.history),
+            n_iter=self.monitor.n_steps,
             solver="solve_norm_bounded",
         )
 
@@ -147,7 +142,8 @@ class _Search:
         if b_y > 0 and b_y**2 > self.delta * (1 + self.tol) * split.positive_norm2:
             error = float(np.sqrt(split.positive_norm2)) / b_y
             ray = Ray("primal_infeasible", y / b_y, error)
-            self.best, self.status = replace(self._answer(X, y, np.inf), ray=ray), ray.kind
+            self.best = replace(self._answer(X, y, np.inf), ray=ray)
+            self.monitor.status = ray.kind
 
     def _search(self, s: float) -> None:
         """Search from log sigma = s for the sigma where |X|^2 is delta."""
@@ -156,68 +152,46 @@ class _Search:
             if is_small and count == PATIENCE:
                 self._excess(np.inf)
             before, s = s, s + (STEP if is_small else -STEP)
-            if self.status or (self._excess(s) < 0) != is_small:
+            if self.monitor.status or (self._excess(s) < 0) != is_small:
                 break
-        if not self.status and (self._excess(s) < 0) != is_small:
+        if not self.monitor.status and (self._excess(s) < 0) != is_small:
             brentq(self._excess, before, s, xtol=1e-13, disp=False)
 
     def _excess(self, s: float) -> float:
         """Return log(|X|^2 / delta) of the answer at log sigma = s; 0 where the search is over."""
-        if not self.status and s not in self._known:
+        if not self.monitor.status and s not in self._known:
             sigma = float(np.exp(s))
             is_plain = np.isinf(sigma)
             tol, most = (self.tol, TRIAL) if is_plain else (FINER * self.tol, None)
-            solution = self._solve(replace(self.problem, sigma=sigma), tol, most)
-            self._record(solution.X, solution.y, sigma)
-            self._y = self._y if is_plain else solution.y
-            size = float(np.vdot(solution.X, solution.X)) / self.delta
-            self._known[s] = float(np.log(max(size, 1e-300)))
-        return 0.0 if self.status else self._known[s]
+            X, y = self._solve(replace(self.problem, sigma=sigma), tol, most).answer()
+            self._record(X, y, sigma)
+            self._y = self._y if is_plain else y
+            self._known[s] = float(np.log(max(float(np.vdot(X, X)) / self.delta, 1e-300)))
+        return 0.0 if self.monitor.status else self._known[s]
 
-    def _solve(self, problem: FrobeniusSDP, tol: float, max_iter: int | None = None) -> SDPSolution:
+    def _solve(self, problem: FrobeniusSDP, tol: float, max_iter: int | None = None) -> SDPRun:
         """Solve the problem of one sigma, within what is left of the limits."""
-        left = max(1, self.max_iter - self.n_iter)
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", ConvergenceWarning)
-                solution = solve_sdp(
-                    problem,
-                    tol=tol,
-                    max_iter=min(left, max_iter or left),
-                    time_limit=self.time_limit - (time.perf_counter() - self._began),
-                    callback=self._tell,
-                    start=State(u=self._y),
-                )
-        except Interrupted as interruption:
-            solution = interruption.solution
-        self.n_iter += solution.n_iter
-        if solution.status in ("interrupted", "stopped", "time_limit"):
-            self.status = solution.status
-        elif self.n_iter >= self.max_iter:
-            self.status = "max_iter"
-        return solution
-
-    def _tell(self, step: SDPStep) -> object:
-        self.history.append(step)
-        return self.callback is not None and self.callback(step)
+        run = make_run(problem, tol, self.monitor.phase(0.0, max_iter))
+        run.go(State(u=self._y))
+        return run
 
     def _record(self, X: Symmetric, y: Vector, sigma: float) -> None:
-        """Keep an answer if it is the best so far."""
+        """Keep an answer if it is the best so far; end the search if it is good enough."""
         answer = self._answer(X, y, sigma)
         if self.best is None or answer.certificate.error < self.best.certificate.error:
             self.best = answer
-        if answer.certificate.error <= self.tol and self.status != "interrupted":
-            self.status = "optimal"
+        if answer.certificate.error <= self.tol:
+            self.monitor.status = "optimal"
 
     def _answer(self, X: Symmetric, y: Vector, sigma: float) -> SDPSolution:
         """Return (X, y) of the problem of one sigma as an answer of the bounded problem."""
-        around = replace(self.problem, sigma=sigma)
+        penalised = replace(self.problem, sigma=sigma)
         return SDPSolution(
             status="",
             X=X,
             y=y,
-            Z=dual_slack(around, X, y),
-            certificate=_certify(around, self.delta, X, y),
+            Z=dual_slack(penalised, X, y),
+            certificate=_certify(penalised, self.delta, X, y),
             ray=None,
             sigma=sigma,
             history=(),

@@ -234,9 +234,11 @@ def split_blocks(problem: FrobeniusSDP) -> tuple[FrobeniusSDP, Lift]:
     return smaller, Lift(up, _same, lambda X: X.ravel()[places], _same)
 
 
-def _components(cone: Cone, touched: Vector) -> tuple[list[Array], list[int]]:
+def _components(cone: Cone, touched: Vector) -> tuple[list[Index], list[int]]:
     """Return the places of each connected part in X, as a square array, and of single entries."""
-    groups, singles, start = [], [], 0
+    groups: list[Index] = []
+    singles: list[int] = []
+    start = 0
     for block in cone.blocks():
         n, size = block.shape[0], int(np.prod(block.shape))
         if block.is_diagonal:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -89,13 +91,41 @@ def solve_sdp(
     ('optimal', 3.0)
     """
     _check(problem, tol, max_iter)
-    kind = _PlainRun if np.isinf(problem.sigma) else _RegularisedRun
-    run = kind(problem, tol, max_iter, time_limit, callback)
-    with run.monitor.running():
+    # with a Frobenius term the certificate decides when the run ends
+    monitor = Monitor(0.0, max_iter, callback, time_limit, describe_by(problem))
+    run = make_run(problem, tol, monitor)
+    with monitor.running():
         run.go(_as_state(start))
     solution = run.solution(trace_bound)
     conclude(solution, tol)
     return solution
+
+
+def describe_by(problem: FrobeniusSDP) -> Callable[[Any, float], SDPStep]:
+    """Return the function that turns an iterate of an SDP with these rows into an `SDPStep`."""
+    norm_b = float(np.linalg.norm(targets(problem)))
+
+    def describe(iterate: PlainIterate | Evaluation, seconds: float) -> SDPStep:
+        if isinstance(iterate, PlainIterate):
+            return iterate.step(seconds)
+        primal, dual = iterate.primal, iterate.dual
+        return SDPStep(
+            phase="newton",
+            primal=primal,
+            dual=dual,
+            eta_p=float(np.linalg.norm(primal_residual(problem, iterate.margins))) / (1 + norm_b),
+            eta_d=0.0,
+            eta_g=abs(iterate.gap) / (1 + abs(primal) + abs(dual)),
+            sigma=iterate.sigma,
+            seconds=seconds,
+        )
+
+    return describe
+
+
+def make_run(problem: FrobeniusSDP, tol: float, monitor: Monitor) -> SDPRun:
+    """Return the run for a problem with or without a Frobenius term."""
+    return (_PlainRun if np.isinf(problem.sigma) else _RegularisedRun)(problem, tol, monitor)
 
 
 def _as_state(start: SDPSolution | State | None) -> State:
@@ -104,7 +134,7 @@ def _as_state(start: SDPSolution | State | None) -> State:
     return start or State()
 
 
-class _Run:
+class SDPRun:
     """One run, from the problem as given to its answer."""
 
     notes: tuple[str, ...] = ()
@@ -112,6 +142,10 @@ class _Run:
 
     def __init__(self, problem: FrobeniusSDP, tol: float, monitor: Monitor) -> None:
         self.given, self.tol, self.monitor = problem, tol, monitor
+
+    def go(self, start: State) -> None:
+        """Solve the problem."""
+        raise NotImplementedError
 
     def answer(self) -> tuple[Symmetric, Vector]:
         """Return X and y of the best iterate, for the problem as given."""
@@ -146,19 +180,12 @@ class _Run:
         return "stalled" if status in ("", "optimal") else status
 
 
-class _PlainRun(_Run):
+class _PlainRun(SDPRun):
     """A run on a plain SDP."""
 
-    def __init__(
-        self,
-        problem: FrobeniusSDP,
-        tol: float,
-        max_iter: int,
-        time_limit: float,
-        callback: Callback | None,
-    ) -> None:
-        monitor = Monitor(tol, max_iter, callback, time_limit, describe=PlainIterate.step)
+    def __init__(self, problem: FrobeniusSDP, tol: float, monitor: Monitor) -> None:
         super().__init__(problem, tol, monitor)
+        monitor.tol = tol  # iterates are measured as the certificate is
         self.simple, self.units, self.lift, fewer = simplify(problem)
         self.exposure: Exposure | None = None
         self.notes = fewer.notes
@@ -240,20 +267,8 @@ class _PlainRun(_Run):
         return self.lift.X(best.point), y
 
 
-class _RegularisedRun(_Run):
+class _RegularisedRun(SDPRun):
     """A run on a problem with a Frobenius term: the paper's, by semismooth Newton on its dual."""
-
-    def __init__(
-        self,
-        problem: FrobeniusSDP,
-        tol: float,
-        max_iter: int,
-        time_limit: float,
-        callback: Callback | None,
-    ) -> None:
-        # the certificate decides when the run ends: tol=0
-        monitor = Monitor(0.0, max_iter, callback, time_limit, describe=self._step)
-        super().__init__(problem, tol, monitor)
 
     def go(self, start: State) -> None:
         monitor = self.monitor
@@ -287,21 +302,6 @@ class _RegularisedRun(_Run):
         proof = find_ray(simple, gram, state, self.monitor.inner(0.0), thorough=True)
         if proof is not None and proof[0] == "primal_infeasible":
             self.ray = verify_ray(rows, proof[0], lift.y(proof[1]))
-
-    def _step(self, evaluation: Evaluation, seconds: float) -> SDPStep:
-        residual = primal_residual(self.given, evaluation.margins)
-        primal, dual = evaluation.primal, evaluation.dual
-        return SDPStep(
-            phase="newton",
-            primal=primal,
-            dual=dual,
-            eta_p=float(np.linalg.norm(residual))
-            / (1 + float(np.linalg.norm(targets(self.given)))),
-            eta_d=0.0,
-            eta_g=abs(evaluation.gap) / (1 + abs(primal) + abs(dual)),
-            sigma=self.given.sigma,
-            seconds=seconds,
-        )
 
     def answer(self) -> tuple[Symmetric, Vector]:
         return self.monitor.best.point.dense(), self.monitor.best.u

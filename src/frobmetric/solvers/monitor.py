@@ -18,7 +18,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ..core.points import Point
 from ..core.problem import FrobeniusSDP
-from ..core.solution import Certificate, Step
+from ..core.solution import Step
 from ..core.threads import one_thread
 from ..core.types import Symmetric, Vector
 
@@ -163,10 +163,9 @@ class Monitor:
         return Monitor(tol, self._left(max_iter), _outer=self)
 
     def phase(self, tol: float, max_iter: int | None = None) -> Monitor:
-        """Return a monitor for a part of this run; its iterates are recorded here too."""
-        part = Monitor(max(tol, self.tol), self._left(max_iter), describe=self.describe)
-        part._outer, part._is_phase = self, True
-        return part
+        """Return a monitor for a part of this run; its iterates are recorded here."""
+        most = self._left(max_iter)
+        return Monitor(max(tol, self.tol), most, _outer=self, _is_phase=True)
 
     @contextmanager
     def running(self) -> Iterator[None]:
@@ -182,34 +181,22 @@ class Monitor:
     def _add(self, iterate: Iterate) -> None:
         if np.isnan(iterate.error):  # overflow
             return
-        step = self.describe(iterate, self.seconds)
-        self.history.append(step)
         if iterate.error < self.error:
             self.best = iterate
-        wants_stop = self.callback is not None and bool(self.callback(step))
+        wants_stop = False
+        if self._outer is not None and self._is_phase:
+            self._outer._add(iterate)
+        else:
+            self.history.append(self.describe(iterate, self.seconds))
+            wants_stop = self.callback is not None and bool(self.callback(self.history[-1]))
         if iterate.error <= self.tol:
             self.status = "optimal"
         elif wants_stop:
             self.status = "stopped"
-        if self._outer is not None and self._is_phase:
-            self._outer._add(iterate)
 
     def _left(self, max_iter: int | None) -> int:
         left = max(1, self.max_iter - self.n_steps)
         return left if max_iter is None else min(left, max_iter)
-
-
-class CertifiedAnswer(Protocol):
-    """A solution as far as the end of a run is concerned."""
-
-    @property
-    def certificate(self) -> Certificate: ...
-    @property
-    def status(self) -> str: ...
-    @property
-    def solver(self) -> str: ...
-    @property
-    def n_iter(self) -> int: ...
 
 
 class Interrupted(KeyboardInterrupt):
@@ -222,9 +209,7 @@ class Interrupted(KeyboardInterrupt):
         self.solution = solution
 
 
-def conclude(
-    solution: CertifiedAnswer, tol: float, *, advice: str = "", stacklevel: int = 3
-) -> None:
+def conclude(solution: Any, tol: float, *, advice: str = "", stacklevel: int = 3) -> None:
     """Raise `Interrupted` after Ctrl-C, and warn of an answer that misses the tolerance."""
     if solution.status == "interrupted":
         raise Interrupted(solution)
@@ -232,19 +217,19 @@ def conclude(
 
 
 def warn_unless_converged(
-    solution: CertifiedAnswer, tol: float, *, advice: str = "", stacklevel: int = 3
+    solution: Any, tol: float, *, advice: str = "", stacklevel: int = 3
 ) -> None:
-    """Warn if a run missed its tolerance for another reason than its user's wish.
+    """Warn if a run ended above its tolerance, unless its user stopped it.
 
-    `advice` tells what to do, by default to raise the limit that ended the run.
+    `solution` has `certificate`, `status`, `solver` and `n_iter`; `advice` tells what to do, by
+    default to raise the limit that ended the run.
     """
     if solution.status not in ("max_iter", "time_limit", "stalled"):
         return
-    limit = "time_limit" if solution.status == "time_limit" else "max_iter"
+    usual = "raise tol" if solution.status == "stalled" else f"raise {solution.status} or tol"
     warnings.warn(
         f"{solution.solver} ended ({solution.status}) after {solution.n_iter} steps with "
-        f"{solution.certificate.describe_error()} > tol={tol:g}; "
-        f"{advice or f'raise {limit} or tol'}",
+        f"{solution.certificate.describe_error()} > tol={tol:g}; {advice or usual}",
         ConvergenceWarning,
         stacklevel=stacklevel,
     )

@@ -9,12 +9,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..classification import Column, TableExperiment, published
+from ..classification import Column, TableExperiment
 from ..classification.report import TableResults
 from ..data.labelled import Split, load
 from ..data.raw import load_sequences
 from ..harness import task
-from ..harness.formatting import percent, seconds
+from ..harness.formatting import percent
 from ..harness.page import escape, table
 from ..harness.task import NOT_RUN, Store
 from .bottleneck import InformationBottleneck
@@ -29,57 +29,16 @@ VALIDATION_SHARE = 0.2
 #: Name of the part of the experiment that merges the words of documents.
 WORDS = "words"
 
-#: The paper's data sets, for which those of this experiment stand in.
-PAPER_SETS = ("KTH", "Weizmann")
-PAPER_SIZES = {
-    "samples": (2387, 5594),
-    "triplets": (13_761, 35_280),
-    "dimension": (500, 286),
-    "training": (1529, 3920),
-    "test": (858, 1674),
-    "classes": (6, 10),
-    "runs": (10, 10),
-}
-#: The paper's errors of 3-NN in percent: mean and standard deviation over ten runs.
-PAPER_ERRORS = {
-    "Euclidean": ((10.55, 2.46), (1.14, 0.19)),
-    "RCA": ((21.05, 3.86), (3.21, 0.66)),
-    "LMNN": ((15.72, 2.57), (0.30, 0.09)),
-    "ITML": ((27.67, 1.47), (1.06, 0.16)),
-    "BoostMetric": ((7.05, 1.42), (0.85, 0.31)),
-    "FrobMetric": ((7.03, 1.46), (0.59, 0.20)),
-}
-PAPER_SECONDS = {
-    "LMNN": (1023.89, 1343.25),
-    "ITML": (1004.94, 368.68),
-    "BoostMetric": (4048.67, 1139.02),
-    "FrobMetric": (289.58, 169.30),
-}
-
 
 @dataclass(frozen=True)
 class Size:
-    """Amount of data that is taken.
+    """Amount of data that is taken."""
 
-    Attributes
-    ----------
-    every : int
-        One of this many sequences is taken.
-    n_words : int
-        Number of words of the codebook.
-    n_bins : int
-        Number of bins to which words are merged.
-    document_bins : tuple of int
-        The same for the words of documents.
-    n_documents : int, optional
-        Number of documents of each part; all by default.
-    """
-
-    every: int = 1
-    n_words: int = 4000
-    n_bins: int = 500
-    document_bins: tuple[int, ...] = (500, 200, 100)
-    n_documents: int | None = None
+    every: int = 1  # one of this many sequences is taken
+    n_words: int = 4000  # number of words of the codebook
+    n_bins: int = 500  # number of bins to which words are merged
+    document_bins: tuple[int, ...] = (500, 200, 100)  # the same for the words of documents
+    n_documents: int | None = None  # number of documents of each part; all by default
 
 
 QUICK = Size(every=3, n_words=400, n_bins=60, document_bins=(200, 50), n_documents=300)
@@ -223,11 +182,7 @@ class ActionResults(TableResults):
         return super().to_dict() | {"words": self.words, "words_left_out": self.reason}
 
     def blocks(self, folder):
-        return super().blocks(folder) | {
-            "paper_data": _paper_data(),
-            "paper_numbers": _paper_numbers(),
-            "merged_words": self._words_table(),
-        }
+        return super().blocks(folder) | {"merged_words": self._words_table()}
 
     def _words_table(self):
         if not self.words:
@@ -284,20 +239,3 @@ class ActionExperiment(TableExperiment):
 def _merge(size, folder):
     merged = merged_words(size.document_bins, n_documents=size.n_documents, folder=folder)
     return {"rows": [asdict(each) for each in merged]}
-
-
-# The paper's numbers
-
-
-def _paper_data():
-    rows = [[name, *(f"{n:,}" for n in row)] for name, row in PAPER_SIZES.items()]
-    return table(["", *PAPER_SETS], rows)
-
-
-def _paper_numbers():
-    header = ["method", *(f"{name}, {what}" for what in ("error", "time") for name in PAPER_SETS)]
-    rows = []
-    for name, row in published(PAPER_ERRORS, PAPER_SECONDS, PAPER_SETS).items():
-        errors = [percent(cell.error, cell.std) for cell in row.values()]
-        rows.append([name, *errors, *(seconds(cell.seconds) for cell in row.values())])
-    return table(header, rows)

@@ -54,12 +54,10 @@ class InformationBottleneck(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
 
     Notes
     -----
-    The answer is that of trying all pairs before each merge, but most pairs are not tried again:
-    each bin keeps its best partner among the later ones, or a bound where that one is gone. A
-    chain of nearest neighbours would be wrong: merged bins can be nearer to a third than both of
-    their parts, even if these are nearest to each other. The time is about (number of bins)^2
-    times the number of classes, the memory linear in both. Losses that differ by less than 6e-14
-    nats count as equal. A bin without counts is merged with the first bin, at no loss.
+    The answer is that of trying all pairs before each merge, in time about (number of bins)^2 times
+    the number of classes. A chain of nearest neighbours would be wrong: merged bins can be nearer
+    to a third than both of their parts. Losses that differ by less than 6e-14 nats count as equal.
+    A bin without counts is merged with the first bin, at no loss.
 
     References
     ----------

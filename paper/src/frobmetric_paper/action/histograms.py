@@ -87,15 +87,9 @@ def _at_step(positions, step):
 
 @dataclass(frozen=True)
 class Codebook:
-    """Words for the trajectories of each limb: clusters of those of training sequences.
+    """Words for the trajectories of each limb: clusters of those of training sequences."""
 
-    Attributes
-    ----------
-    models : list of MiniBatchKMeans
-        One for each limb; None for a limb without trajectories.
-    """
-
-    models: list
+    models: list  # one for each limb; None for a limb without trajectories
 
     @classmethod
     def learn(cls, sequences, n_words, seed):
@@ -161,24 +155,14 @@ def square_roots(counts):
 
 @dataclass(frozen=True)
 class Merged:
-    """Evaluation of one way to make bins of words.
+    """Evaluation of one way to make bins of words."""
 
-    Attributes
-    ----------
-    way : str
-        Name of the way.
-    n_bins : int
-    information : float
-        Remaining share of the mutual information of words and classes in the training part; words
-        that were not chosen count as one more bin.
-    error : float
-        Error of 3-NN on the test part, in percent.
-    """
-
-    way: str
+    way: str  # name of the way
     n_bins: int
+    # remaining share of the mutual information of words and classes in the training part;
+    # words that were not chosen count as one more bin
     information: float
-    error: float
+    error: float  # error of 3-NN on the test part, in percent
 
 
 def merged_words(n_bins=(500, 200, 100), *, n_documents=None, folder=None, seed=0):
@@ -248,7 +232,7 @@ WAYS = {
 def _evaluate(way, labels, train, test):
     (X, y), (X_test, y_test) = train, test
     bins = _indicator(labels)[:, : labels.max() + 1]
-    Z, Z_test = (square_roots(part @ bins) for part in (X, X_test))
+    Z, Z_test = (square_roots(part @ bins).toarray() for part in (X, X_test))
     error = 100 * knn_error(Z, y, Z_test, y_test)
     return Merged(way, bins.shape[1], _information_kept(X, y, labels), error)
 

@@ -17,34 +17,23 @@ from frobmetric._parameters import InvalidParameterError
 
 from ..baselines import METRIC, TABLE
 from ..harness.run import first_values
-from ..harness.task import NOT_RUN
+from ..harness.task import grouped
 from .measure import Cell, Run, make_task, measure_run
 from .report import FIGURES, TableResults
 
 
 @dataclass(frozen=True)
 class Column:
-    """Data set of a table.
+    """Data set of a table."""
 
-    Attributes
-    ----------
-    name : str
-        Name for ``--only``.
-    label : str
-        Name for people.
-    n_runs : int
-    load : callable
-        Number of the run, from 0 -> (Split after PCA, Split before it or None). Raises
-        DatasetNotFoundError where a file is absent.
-    refits : bool
-        Whether methods learn once more from the training and the validation part together, with
-        the parameters chosen on the validation part.
-    """
-
-    name: str
-    label: str
+    name: str  # name for ``--only``
+    label: str  # name for people
     n_runs: int
+    # number of the run, from 0 -> (Split after PCA, Split before it or None). Raises
+    # DatasetNotFoundError where a file is absent
     load: Callable
+    # whether methods learn once more from the training and the validation part together, with
+    # the parameters chosen on the validation part
     refits: bool = False
 
 
@@ -64,21 +53,13 @@ class ColumnResult:
 
 @dataclass(frozen=True)
 class Published:
-    """Entry of a table of the paper.
+    """Entry of a table of the paper."""
 
-    Attributes
-    ----------
-    error, std : float, optional
-        In percent; std is None for a single run.
-    seconds : float, optional
-    is_bound : bool
-        Whether it took less than these seconds.
-    """
-
+    # error, std: in percent; std is None for a single run
     error: float | None = None
     std: float | None = None
     seconds: float | None = None
-    is_bound: bool = False
+    is_bound: bool = False  # whether it took less than these seconds
 
 
 #: The paper's text for a time below a second.
@@ -115,38 +96,22 @@ def published(errors, seconds, columns):
 
 @dataclass(frozen=True)
 class TableExperiment:
-    """Table of methods and data sets.
-
-    Attributes
-    ----------
-    name : str
-        Name of the command.
-    template : Path
-        Its page.md.
-    columns : tuple of Column
-        In the order of the page.
-    work : tuple of str
-        Names of the columns in the order of work, the cheap ones first.
-    paper : mapping
-        Row -> column -> Published. A row is a method's `paper_name`, or its `name` where that is
-        empty.
-    explanations : mapping
-        Known causes of differences from the paper: (method, column), method or column -> text.
-    quick : bool
-        Whether this is the small version.
-    """
+    """Table of methods and data sets."""
 
     cell_type: ClassVar = Cell
     figures: ClassVar = tuple(FIGURES)
     results_type: ClassVar = TableResults
 
-    name: str
-    template: Path
-    columns: tuple[Column, ...]
-    work: tuple[str, ...]
+    name: str  # name of the command
+    template: Path  # its page.md
+    columns: tuple[Column, ...]  # in the order of the page
+    work: tuple[str, ...]  # names of the columns in the order of work, the cheap ones first
+    # row -> column -> Published. A row is a method's `paper_name`, or its `name` where that
+    # is empty
     paper: Mapping[str, Mapping[str, Published]] = field(default_factory=dict)
+    # known causes of differences from the paper: (method, column), method or column -> text
     explanations: Mapping = field(default_factory=dict)
-    quick: bool = False
+    quick: bool = False  # whether this is the small version
 
     @property
     def parts(self):
@@ -201,15 +166,12 @@ class TableExperiment:
         return self._show(results, {column.name for column in chosen}, set(wanted))
 
     def _fill(self, runner, column, wanted, budget):
-        if runner.interrupted and not runner.store.has_some(column.name):
-            return ColumnResult(column, reason=NOT_RUN)
-        try:
-            runs = [Run.from_splits(*column.load(number)) for number in range(column.n_runs)]
-        except (OSError, ValueError) as error:
-            return ColumnResult(column, reason=str(error))
-        except KeyboardInterrupt:
-            runner.interrupted = True
-            return ColumnResult(column, reason="interrupted while it was read")
+        numbers = range(column.n_runs)
+        runs, reason = runner.read(
+            column.name, lambda: [Run.from_splits(*column.load(number)) for number in numbers]
+        )
+        if reason:
+            return ColumnResult(column, reason=reason)
         cells = []
         for method in self.methods:
             cells += _row(runner, column, method, runs, method.name in wanted, budget)
@@ -228,10 +190,8 @@ class TableExperiment:
     def load(self, data):
         """Return the results that results.json holds."""
         self = replace(self, quick=data["is_small"])
-        columns, cells = {column.name: column for column in self.columns}, {}
-        for values in data["cells"]:
-            cell = Cell.from_dict(values)
-            cells.setdefault(cell.task.column, []).append(cell)
+        columns = {column.name: column for column in self.columns}
+        cells = grouped(map(Cell.from_dict, data["cells"]), "column")
         results = [
             ColumnResult(
                 replace(columns[each["name"]], n_runs=each["runs"]),

@@ -47,30 +47,14 @@ RULES = {
 
 @dataclass(frozen=True, kw_only=True)
 class Task(task.Task):
-    """One run of a data set.
+    """One run of a data set."""
 
-    Attributes
-    ----------
-    column : str
-        Name of the data set.
-    n : int
-        Number of training samples.
-    run : int
-        Number of the run, from 0.
-    search : str
-        Values from which parameters are chosen, as JSON.
-    refits : bool
-        Whether the method learns again with the validation part.
-    rules : str
-        Names of `RULES`.
-    """
-
-    column: str
-    n: int
-    run: int
-    search: str
-    refits: bool
-    rules: str = ", ".join(RULES)
+    column: str  # name of the data set
+    n: int  # number of training samples
+    run: int  # number of the run, from 0
+    search: str  # values from which parameters are chosen, as JSON
+    refits: bool  # whether the method learns again with the validation part
+    rules: str = ", ".join(RULES)  # names of `RULES`
 
     @property
     def place(self):
@@ -83,44 +67,27 @@ class Task(task.Task):
 
 @dataclass(frozen=True, kw_only=True)
 class Cell(task.Cell):
-    """Result of one method in one run.
-
-    Attributes
-    ----------
-    parameters : dict
-        The chosen parameters.
-    tries : list of dict
-        Every fit of the search: parameters, outcome, seconds, validation_error, remark.
-    validation_error, test_error : float, optional
-        By 3-NN if the answer is a map, else by the method's own prediction.
-    rules : dict
-        Name of a rule -> its errors "validation" and "test"; empty for a classifier.
-    best_rule : str
-        Rule with the smallest validation error; empty for a classifier.
-    measures, before : dict
-        Result of `measure_map` with the map and without.
-    total_seconds : float
-        Time of all fits; the limit for those that it ended.
-    wrong : str
-        A digit for each test sample, 1 if it is classified wrongly.
-    n_triplets : int, optional
-        Number of triplets that the method learned from.
-    """
+    """Result of one method in one run."""
 
     task_type: ClassVar = Task
     unsaved: ClassVar = ("machine", "wrong")
 
-    parameters: dict = field(default_factory=dict)
+    parameters: dict = field(default_factory=dict)  # the chosen parameters
+    # every fit of the search: parameters, outcome, seconds, validation_error, remark
     tries: list = field(default_factory=list)
+    # validation_error, test_error: by 3-NN if the answer is a map, else by the method's own
+    # prediction
     validation_error: float | None = None
     test_error: float | None = None
+    # name of a rule -> its errors "validation" and "test"; empty for a classifier
     rules: dict = field(default_factory=dict)
-    best_rule: str = ""
+    best_rule: str = ""  # rule with the smallest validation error; empty for a classifier
+    # measures, before: result of `measure_map` with the map and without
     measures: dict = field(default_factory=dict)
     before: dict = field(default_factory=dict)
-    total_seconds: float = 0.0
-    wrong: str = ""
-    n_triplets: int | None = None
+    total_seconds: float = 0.0  # time of all fits; the limit for those that it ended
+    wrong: str = ""  # a digit for each test sample, 1 if it is classified wrongly
+    n_triplets: int | None = None  # number of triplets that the method learned from
 
     @property
     def is_complete(self):
@@ -140,22 +107,13 @@ class Cell(task.Cell):
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """One run of a data set as the methods get it: at unit scale, with its triplets.
+    """One run of a data set as the methods get it: at unit scale, with its triplets."""
 
-    Attributes
-    ----------
-    reduced : Split
-        Training, validation and test part after PCA, divided by one number so that the training
-        part has unit mean squared norm around its mean.
-    full : Split, optional
-        The same before PCA; None where there is no PCA.
-    data : str
-        Checksum of the data before PCA, whose rounding differs between machines.
-    """
-
+    # training, validation and test part after PCA, divided by one number so that the training
+    # part has unit mean squared norm around its mean
     reduced: Split
-    full: Split | None
-    data: str
+    full: Split | None  # the same before PCA; None where there is no PCA
+    data: str  # checksum of the data before PCA, whose rounding differs between machines
 
     @classmethod
     def from_splits(cls, reduced, full=None):
@@ -232,21 +190,8 @@ def make_task(method, column, number, run, threads):
 def measure_run(method, task, run, limit, budget=inf):
     """Return the fields of the cell of a task.
 
-    Parameters
-    ----------
-    method : Rival
-    task : Task
-    run : Run
-    limit, budget : float
-        Seconds for each fit, and for the whole search: no further fit begins after it.
-
-    Returns
-    -------
-    dict
-
-    Raises
-    ------
-    RivalMissing
+    `limit` and `budget` are seconds for each fit, and for the whole search: no further fit begins
+    after it.
     """
     search = Search(method, run, task, limit, budget)
     best = search.run_all()
@@ -362,18 +307,9 @@ class Search:
 
 
 def evaluate(fitted, chosen):
-    """Measure an answer on the test part.
+    """Return the fields of a cell from an answer, measured on the test part.
 
-    Parameters
-    ----------
-    fitted : Fit
-    chosen : Fit
-        The answer without the validation part, which gives the errors there.
-
-    Returns
-    -------
-    dict
-        Fields of a `Cell`.
+    `chosen` is the answer without the validation part, which gives the errors there.
     """
     result = {"seconds": fitted.seconds, "detail": as_json(fitted.answer.detail)}
     if fitted.is_map:

@@ -23,7 +23,7 @@ from ..harness.summary import (
     difference_over_samples,
     mean_of_known,
 )
-from ..harness.task import done
+from ..harness.task import Results, done
 
 #: Ours, with which the other methods are compared.
 BASES = ("frob_tuned", "frob")
@@ -38,47 +38,29 @@ TEMPLATE = Path(__file__).with_name("table.md")
 
 @dataclass(frozen=True)
 class Summary:
-    """A method on a data set, over its finished runs; errors are in percent.
+    """A method on a data set, over its finished runs; errors are in percent."""
 
-    Attributes
-    ----------
-    runs, asked : int
-        Number of finished runs, and of all.
-    outcome, remark : str
-        Those of the first cell without an answer; "done" and a remark of a run if there is none.
-    total_seconds : float
-        Time of all fits of all runs, searches included.
-    error, std : float, optional
-        Mean test error and standard deviation over runs; std is None below two.
-    validation : float, optional
-    best_rule : str
-        The rule chosen most often on validation parts.
-    best_rule_error : float, optional
-        Mean test error, each run by the rule chosen in it.
-    recall, ari, recall_before, ari_before : float, optional
-        Means of the measures with the map and without.
-    seconds : float, optional
-        Mean time of the measured fits.
-    parameters : dict
-        The parameters chosen most often, in `parameters_runs` runs.
-    """
-
+    # runs, asked: number of finished runs, and of all
     runs: int
     asked: int
+    # outcome, remark: those of the first cell without an answer; "done" and a remark of a run
+    # if there is none
     outcome: str = "done"
     remark: str = ""
-    total_seconds: float = 0.0
+    total_seconds: float = 0.0  # time of all fits of all runs, searches included
+    # error, std: mean test error and standard deviation over runs; std is None below two
     error: float | None = None
     std: float | None = None
     validation: float | None = None
-    best_rule: str = ""
-    best_rule_error: float | None = None
+    best_rule: str = ""  # the rule chosen most often on validation parts
+    best_rule_error: float | None = None  # mean test error, each run by the rule chosen in it
+    # recall, ari, recall_before, ari_before: means of the measures with the map and without
     recall: float | None = None
     ari: float | None = None
     recall_before: float | None = None
     ari_before: float | None = None
-    seconds: float | None = None
-    parameters: dict | None = None
+    seconds: float | None = None  # mean time of the measured fits
+    parameters: dict | None = None  # the parameters chosen most often, in `parameters_runs` runs
     parameters_runs: int = 0
 
     @classmethod
@@ -158,23 +140,13 @@ def _key(cell):
 
 
 @dataclass(frozen=True)
-class TableResults:
-    """Results of a table beside the paper's numbers.
-
-    Attributes
-    ----------
-    experiment : TableExperiment
-    columns : list of ColumnResult
-        In the order of the page.
-    methods : list of Rival
-        The rows.
-    stored_differences : list of dict, optional
-        `differences` of results.json; computed from cells if None.
-    """
+class TableResults(Results):
+    """Results of a table beside the paper's numbers."""
 
     experiment: object
-    columns: list
-    methods: list
+    columns: list  # in the order of the page
+    methods: list  # the rows
+    # `differences` of results.json; computed from cells if None
     stored_differences: list | None = None
 
     @property
@@ -190,14 +162,6 @@ class TableResults:
     def cells(self):
         shown = {method.name for method in self.methods}
         return [c for result in self.filled for c in result.cells if c.task.method in shown]
-
-    @property
-    def own_cells(self):
-        return [cell for cell in self.cells if cell.task.method in BASES]
-
-    @property
-    def has_answer(self):
-        return bool(done(self.cells))
 
     @cached_property
     def _summaries(self):

@@ -21,28 +21,14 @@ class ProgressListener:
 
 @dataclass
 class Runner:
-    """Run tasks, each at most once; Ctrl-C ends the work and keeps what is finished.
-
-    Attributes
-    ----------
-    store : Store
-    limit : float
-        Seconds for each fit.
-    threads : int
-        Threads of each method.
-    listener : ProgressListener
-    n_cells : int
-        Number of cells that are wanted, for the listener.
-    interrupted : bool
-        Whether Ctrl-C was pressed: nothing is computed from then on.
-    """
+    """Run tasks, each at most once; Ctrl-C ends the work and keeps what is finished."""
 
     store: Store
-    limit: float
-    threads: int = 1
+    limit: float  # seconds for each fit
+    threads: int = 1  # threads of each method
     listener: ProgressListener = field(default_factory=ProgressListener)
-    n_cells: int = 0
-    interrupted: bool = False
+    n_cells: int = 0  # number of cells that are wanted, for the listener
+    interrupted: bool = False  # whether Ctrl-C was pressed: nothing is computed from then on
     _met: set = field(default_factory=set, repr=False)
 
     def cell(self, task, label, measure, *, is_wanted=True, reason=""):
@@ -72,6 +58,21 @@ class Runner:
         if is_wanted:
             self._met.add(task)
         return cell or self.skipped(task, label, reason or NOT_RUN)
+
+    def read(self, place, load):
+        """Return what `load` reads for a part of the experiment, and why not if it cannot.
+
+        After Ctrl-C only parts that have stored cells are read.
+        """
+        if self.interrupted and not self.store.has_some(place):
+            return None, NOT_RUN
+        try:
+            return load(), ""
+        except (OSError, ValueError) as error:
+            return None, str(error)
+        except KeyboardInterrupt:
+            self.interrupted = True
+            return None, "interrupted while its data were read"
 
     def skipped(self, task, label, remark, outcome="skipped"):
         """Return the cell of a task that is not computed."""

@@ -14,19 +14,11 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True)
 class Mean:
-    """Mean of some measurements.
-
-    Attributes
-    ----------
-    n : int
-    mean : float
-    std : float, optional
-        Standard deviation of one measurement; None of a single one.
-    """
+    """Mean of some measurements."""
 
     n: int
     mean: float
-    std: float | None
+    std: float | None  # standard deviation of one measurement; None of a single one
 
     @classmethod
     def of(cls, values):
@@ -53,22 +45,13 @@ def binomial_std(percent, n):
 
 @dataclass(frozen=True)
 class Difference:
-    """Mean of paired differences, and its 95 % interval.
-
-    Attributes
-    ----------
-    mean, low, high : float
-    n : int
-        Number of pairs.
-    over : {"runs", "samples"}
-        What a pair is.
-    """
+    """Mean of paired differences, and its 95 % interval."""
 
     mean: float
     low: float
     high: float
-    n: int
-    over: str
+    n: int  # number of pairs
+    over: str  # what a pair is. one of "runs", "samples"
 
     @property
     def is_clear(self):

@@ -26,21 +26,12 @@ class Task:
     """Everything that determines a result: equal tasks have equal answers.
 
     An experiment adds the fields that are its own, and `place`.
-
-    Attributes
-    ----------
-    method : str
-    threads : int
-    data : str
-        Checksum of the data.
-    version : str
-        Version of frobmetric.
     """
 
     method: str
     threads: int
-    data: str
-    version: str = field(default_factory=lambda: version("frobmetric"))
+    data: str  # checksum of the data
+    version: str = field(default_factory=lambda: version("frobmetric"))  # version of frobmetric
 
     @property
     def place(self):
@@ -60,25 +51,7 @@ class Task:
 
 @dataclass(frozen=True, kw_only=True)
 class Cell:
-    """Result of one task. An experiment adds the fields that are its own.
-
-    Attributes
-    ----------
-    task : Task
-    label : str
-        Name of the method for people.
-    outcome : {"done", "limit", "missing", "failed", "skipped"}
-    limit : float
-        Seconds that each fit was given.
-    remark : str
-        Reason why there is no answer, or a note on the answer.
-    seconds : float, optional
-        Time of the fit that was measured.
-    detail : dict
-        Report of the method on that fit; the certificate of ours.
-    machine : dict
-        Machine and versions of the run.
-    """
+    """Result of one task. An experiment adds the fields that are its own."""
 
     #: Class of `task`; every experiment sets its own.
     task_type: ClassVar[type[Task]] = Task
@@ -86,13 +59,14 @@ class Cell:
     unsaved: ClassVar[tuple[str, ...]] = ("machine",)
 
     task: Task
-    label: str
-    outcome: str
-    limit: float
-    remark: str = ""
-    seconds: float | None = None
+    label: str  # name of the method for people
+    outcome: str  # one of "done", "limit", "missing", "failed", "skipped"
+    limit: float  # seconds that each fit was given
+    remark: str = ""  # reason why there is no answer, or a note on the answer
+    seconds: float | None = None  # time of the fit that was measured
+    # report of the method on that fit; the certificate of ours
     detail: dict = field(default_factory=dict)
-    machine: dict = field(default_factory=dict)
+    machine: dict = field(default_factory=dict)  # machine and versions of the run
 
     @property
     def is_done(self):
@@ -131,19 +105,39 @@ def done(cells):
     return [cell for cell in cells if cell.is_done]
 
 
+def grouped(cells, name):
+    """Return lists of cells by the value of a field of their tasks."""
+    groups = {}
+    for cell in cells:
+        groups.setdefault(getattr(cell.task, name), []).append(cell)
+    return groups
+
+
+class Results:
+    """Results of an experiment as its page and files need them; see `command`."""
+
+    cells: list  # of Cell
+
+    @property
+    def own_cells(self):
+        """Cells of frobmetric, whose answers have to be certified."""
+        return [cell for cell in self.cells if cell.task.method in ("frob", "frob_tuned")]
+
+    @property
+    def has_answer(self):
+        return bool(done(self.cells))
+
+    def rows(self):
+        """Return the rows of table.csv as dictionaries."""
+        return []
+
+
 @dataclass(frozen=True)
 class Store:
-    """Folder of finished cells, one JSON file each, from which an interrupted run continues.
-
-    Attributes
-    ----------
-    folder : Path
-    cell_type : type
-        Subclass of Cell that the folder holds.
-    """
+    """Folder of finished cells, one JSON file each, from which an interrupted run continues."""
 
     folder: Path
-    cell_type: type[Cell]
+    cell_type: type[Cell]  # subclass of Cell that the folder holds
 
     def find(self, task, limit):
         """Return the stored cell that settles a task, or None."""

@@ -30,25 +30,15 @@ DIGITS = 6
 
 @dataclass(frozen=True, kw_only=True)
 class Task(task.Task):
-    """A method learned from one split of the pairs.
-
-    Attributes
-    ----------
-    split, variant : str
-    recipe, parameters : str
-        Those of the setup, as JSON.
-    neighbors : str
-        Numbers of neighbours of marginalised k-NN, as JSON.
-    n_parts : int
-        Number of parts of the training pairs, for thresholds.
-    """
+    """A method learned from one split of the pairs."""
 
     split: str
     variant: str
+    # recipe, parameters: those of the setup, as JSON
     recipe: str
     parameters: str
-    neighbors: str
-    n_parts: int
+    neighbors: str  # numbers of neighbours of marginalised k-NN, as JSON
+    n_parts: int  # number of parts of the training pairs, for thresholds
 
     @property
     def place(self):
@@ -67,28 +57,17 @@ class Task(task.Task):
 
 @dataclass(frozen=True, kw_only=True)
 class Cell(task.Cell):
-    """Result of one method in one split.
-
-    Attributes
-    ----------
-    rules : dict
-        Name of a rule -> result of `decide`.
-    n_held_out, n_test : int
-        Number of pairs that thresholds are from, and of test pairs.
-    same : str
-        A digit for each test pair, 1 if it shows one person.
-    scores : dict
-        Name of a rule -> scores of the test pairs.
-    """
+    """Result of one method in one split."""
 
     task_type: ClassVar = Task
     unsaved: ClassVar = ("machine", "same", "scores")
 
-    rules: dict = field(default_factory=dict)
+    rules: dict = field(default_factory=dict)  # name of a rule -> result of `decide`
+    # n_held_out, n_test: number of pairs that thresholds are from, and of test pairs
     n_held_out: int = 0
     n_test: int = 0
-    same: str = ""
-    scores: dict = field(default_factory=dict)
+    same: str = ""  # a digit for each test pair, 1 if it shows one person
+    scores: dict = field(default_factory=dict)  # name of a rule -> scores of the test pairs
 
     @property
     def summary(self):
@@ -116,20 +95,6 @@ def measure(method, setup, task, images, split, limit):
 
     The method learns from all training pairs, by which test pairs are scored; and once more for
     each part of them, from the others, by which that part is scored: thresholds are from there.
-
-    Parameters
-    ----------
-    method : Method
-    setup : Setup
-    task : Task
-    images : Images
-    split : PairSplit
-    limit : float
-        Seconds for each fit.
-
-    Returns
-    -------
-    dict
     """
     neighbors, n_parts = json.loads(task.neighbors), task.n_parts
     W, fitted = method.map(images, split, setup, limit, task.threads)
@@ -165,45 +130,26 @@ def measure(method, setup, task, images, split, limit):
 
 @dataclass(frozen=True)
 class FaceExperiment:
-    """Plan of the experiment.
-
-    Attributes
-    ----------
-    recipe : Recipe
-        The recipe with which every choice begins.
-    methods : tuple of Method
-        FrobMetric is the last one.
-    folds : tuple of int
-        Folds of View 2.
-    variants : tuple of str
-    dimensions, n_triplets : tuple of int
-        Columns and rows of the table.
-    neighbors : tuple of int
-        Numbers of neighbours of marginalised k-NN to choose from.
-    n_parts : int
-        Number of parts of the training pairs, for thresholds.
-    quick : bool
-    pictures : bool
-        Whether to draw some triplets.
-    data : path, optional
-        Folder of the data files; by default the environment variable ``FROBMETRIC_DATA``.
-    """
+    """Plan of the experiment."""
 
     name: ClassVar = "lfw"
     template: ClassVar = Path(__file__).with_name("page.md")
     cell_type: ClassVar = Cell
     figures: ClassVar = tuple(FIGURES)
 
-    recipe: Recipe = field(default_factory=Recipe)
-    methods: tuple[Method, ...] = tuple(METHODS.values())
-    folds: tuple[int, ...] = tuple(range(10))
+    recipe: Recipe = field(default_factory=Recipe)  # the recipe with which every choice begins
+    methods: tuple[Method, ...] = tuple(METHODS.values())  # frobMetric is the last one
+    folds: tuple[int, ...] = tuple(range(10))  # folds of View 2
     variants: tuple[str, ...] = tuple(VARIANTS)
+    # dimensions, n_triplets: columns and rows of the table
     dimensions: tuple[int, ...] = DIMENSIONS
     n_triplets: tuple[int, ...] = N_TRIPLETS
+    # numbers of neighbours of marginalised k-NN to choose from
     neighbors: tuple[int, ...] = NEIGHBORS
-    n_parts: int = 5
+    n_parts: int = 5  # number of parts of the training pairs, for thresholds
     quick: bool = False
-    pictures: bool = False
+    pictures: bool = False  # whether to draw some triplets
+    # folder of the data files; by default the environment variable ``FROBMETRIC_DATA``
     data: Path | None = None
 
     def methods_of(self, variant):
@@ -242,10 +188,9 @@ class FaceExperiment:
         """
         parts = only or PARTS
         runner.n_cells = self.n_cells(parts)
-        try:
-            faces = load_faces("lfw", folder=self.data)
-        except (OSError, ValueError) as error:
-            return FaceResults(self, left_out={"lfw": str(error)})
+        faces, reason = runner.read("view1", partial(load_faces, "lfw", folder=self.data))
+        if reason:
+            return FaceResults(self, left_out={"lfw": reason})
         return _Work(self, runner, faces).run(parts)
 
     def load(self, data):

@@ -35,27 +35,16 @@ CACHE_SIZE = 6
 
 @dataclass(frozen=True, eq=False)
 class PairSplit:
-    """Training and test pairs, with no person in both.
+    """Training and test pairs, with no person in both."""
 
-    Attributes
-    ----------
-    name : str
-        Unique for each split of a data set.
-    person : integer ndarray of shape (n_images,)
-        Identity of the person on each image.
-    train, test : FacePairs
-        No person of `test` is in `train`: else a ValueError names one.
-    variant : str
-        One of `VARIANTS`.
-    whole : PairSplit, optional
-        The split whose training pairs are divided here.
-    """
-
-    name: str
+    name: str  # unique for each split of a data set
+    # identity of the person on each image, of shape (n_images,)
     person: np.ndarray = field(repr=False)
+    # train, test: no person of `test` is in `train`: else a ValueError names one
     train: FacePairs = field(repr=False)
     test: FacePairs = field(repr=False)
-    variant: str = "pairs"
+    variant: str = "pairs"  # one of `VARIANTS`
+    # the split whose training pairs are divided here
     whole: PairSplit | None = field(default=None, repr=False)
 
     def __post_init__(self):
@@ -179,41 +168,22 @@ def divide(people, n_parts):
 
 @dataclass(frozen=True)
 class Recipe:
-    """Everything that is chosen for a metric of faces.
+    """Everything that is chosen for a metric of faces."""
 
-    Attributes
-    ----------
-    root : bool
-        Whether to take square roots of the descriptors first.
-    n_dimensions : int
-        Number of dimensions of PCA; at most `MAX_DIMENSIONS`.
-    space : {"identity", "covariance", "within"}
-        Covariance that whitening then makes the identity: none, that of all images, or that
-        within people.
-    shrink : float
-        Share of that covariance that is replaced by a multiple of the identity, equal in trace.
-    unit : bool
-        Whether to divide each vector by its length, after centring by the known images.
-    prior : str, optional
-        Prior of `FrobMetric` in this space: None or "identity".
-    C : float
-    loss : str
-    n_neighbors : int
-        Number of third examples of each pair.
-    n_triplets : int
-        Largest number of triplets; they are drawn from all.
-    """
-
-    root: bool = True
-    n_dimensions: int = 400
+    root: bool = True  # whether to take square roots of the descriptors first
+    n_dimensions: int = 400  # number of dimensions of PCA; at most `MAX_DIMENSIONS`
+    # covariance that whitening makes the identity: "identity" for none, "covariance" of all images,
+    # "within" people
     space: str = "within"
+    # share of that covariance that is replaced by a multiple of the identity, equal in trace
     shrink: float = 0.1
+    # whether to divide each vector by its length, after centring by the known images
     unit: bool = True
-    prior: str | None = None
+    prior: str | None = None  # prior of `FrobMetric` in this space: None or "identity"
     C: float = 300.0
     loss: str = "hinge"
-    n_neighbors: int = 20
-    n_triplets: int = 18_000
+    n_neighbors: int = 20  # number of third examples of each pair
+    n_triplets: int = 18_000  # largest number of triplets; they are drawn from all
 
     def to_text(self):
         """Return one line of JSON, the same for equal recipes."""

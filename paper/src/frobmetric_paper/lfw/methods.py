@@ -28,16 +28,10 @@ NEIGHBORS = (20, 50, 100, 150, 200)
 
 @dataclass(frozen=True)
 class Setup:
-    """Parameters of a method.
-
-    Attributes
-    ----------
-    recipe : Recipe
-    parameters : dict
-        Parameters of the program beside those of the recipe.
-    """
+    """Parameters of a method."""
 
     recipe: Recipe
+    # parameters of the program beside those of the recipe
     parameters: Mapping = field(default_factory=dict)
 
     def changed(self, values):
@@ -60,27 +54,17 @@ class Setup:
 
 @dataclass(frozen=True)
 class Method:
-    """Method that learns a space in which faces are compared.
-
-    Attributes
-    ----------
-    name, label : str
-    learn : callable
-        (images, split, setup, limit, threads) -> Fitted, a map of the images' vectors.
-    changes : mapping
-        Fields of its recipe that differ from the common one.
-    given : mapping
-        Fixed parameters of its program.
-    search : mapping
-        Parameters to choose on View 1: name -> values, the first one to begin with. Several names
-        with spaces between them are chosen together.
-    """
+    """Method that learns a space in which faces are compared."""
 
     name: str
     label: str
+    # (images, split, setup, limit, threads) -> Fitted, a map of the images' vectors
     learn: Callable
+    # fields of its recipe that differ from the common one
     changes: Mapping = field(default_factory=dict)
-    given: Mapping = field(default_factory=dict)
+    given: Mapping = field(default_factory=dict)  # fixed parameters of its program
+    # parameters to choose on View 1: name -> values, the first one to begin with. Several
+    # names with spaces between them are chosen together
     search: Mapping = field(default_factory=dict)
 
     def setup(self, recipe, values):

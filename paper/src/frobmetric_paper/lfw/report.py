@@ -17,7 +17,7 @@ from ..harness import formatting
 from ..harness.formatting import NOTHING, percent, seconds, with_error
 from ..harness.page import escape, figure, table
 from ..harness.summary import Mean, mean_of_known
-from ..harness.task import NOT_RUN, done
+from ..harness.task import NOT_RUN, Results, done
 from .faces import MAIN, VARIANTS
 from .methods import COUNTING, FROB
 
@@ -27,41 +27,31 @@ from .methods import COUNTING, FROB
 DIMENSIONS = (100, 200, 300, 400)
 N_TRIPLETS = (3_000, 6_000, 9_000, 12_000, 15_000, 18_000)
 
-#: (number of triplets, dimensions) -> accuracy in percent, and the number in brackets after it.
-PAPER_ACCURACY = {
-    (count, dimensions): pair
-    for count, row in zip(
-        N_TRIPLETS,
-        (
-            ((82.10, 1.21), (83.29, 1.59), (83.81, 1.04), (84.08, 1.18)),
-            ((82.26, 1.27), (83.55, 1.28), (84.06, 1.06), (83.91, 1.48)),
-            ((82.40, 1.30), (83.62, 1.18), (84.08, 0.92), (84.34, 1.23)),
-            ((82.50, 1.22), (83.86, 1.18), (84.13, 0.84), (84.19, 1.31)),
-            ((82.55, 1.30), (83.70, 1.22), (84.29, 0.77), (84.27, 0.90)),
-            ((82.72, 1.24), (83.69, 1.23), (84.20, 0.84), (84.32, 1.45)),
-        ),
-        strict=True,
-    )
-    for dimensions, pair in zip(DIMENSIONS, row, strict=True)
-}
 
-#: (number of triplets, dimensions) -> seconds of processor time.
-PAPER_SECONDS = {
-    (count, dimensions): seconds
-    for count, row in zip(
-        N_TRIPLETS,
-        (
-            (51, 215, 373, 937),
-            (100, 222, 661, 1_312),
-            (142, 534, 1_349, 3_499),
-            (186, 647, 1_295, 6_418),
-            (235, 704, 1_706, 3_616),
-            (237, 830, 2_342, 7_621),
-        ),
-        strict=True,
-    )
-    for dimensions, seconds in zip(DIMENSIONS, row, strict=True)
-}
+def _by_place(*rows):
+    """Return the numbers of a table as (number of triplets, dimensions) -> number."""
+    places = [(count, dimensions) for count in N_TRIPLETS for dimensions in DIMENSIONS]
+    return dict(zip(places, [number for row in rows for number in row], strict=True))
+
+
+#: Accuracy in percent, and the number in brackets after it.
+PAPER_ACCURACY = _by_place(
+    ((82.10, 1.21), (83.29, 1.59), (83.81, 1.04), (84.08, 1.18)),
+    ((82.26, 1.27), (83.55, 1.28), (84.06, 1.06), (83.91, 1.48)),
+    ((82.40, 1.30), (83.62, 1.18), (84.08, 0.92), (84.34, 1.23)),
+    ((82.50, 1.22), (83.86, 1.18), (84.13, 0.84), (84.19, 1.31)),
+    ((82.55, 1.30), (83.70, 1.22), (84.29, 0.77), (84.27, 0.90)),
+    ((82.72, 1.24), (83.69, 1.23), (84.20, 0.84), (84.32, 1.45)),
+)
+#: Seconds of processor time.
+PAPER_SECONDS = _by_place(
+    (51, 215, 373, 937),
+    (100, 222, 661, 1_312),
+    (142, 534, 1_349, 3_499),
+    (186, 647, 1_295, 6_418),
+    (235, 704, 1_706, 3_616),
+    (237, 830, 2_342, 7_621),
+)
 #: The paper's table of results by others: authors, accuracy with one descriptor and one classifier,
 #: its name, accuracy with several, its name.
 PUBLISHED = (
@@ -86,15 +76,9 @@ RATES = np.linspace(0, 1, 301)
 
 @dataclass(frozen=True)
 class Choice:
-    """Choice for a method on View 1.
+    """Choice for a method on View 1."""
 
-    Attributes
-    ----------
-    tries : list of Cell
-        In their order.
-    """
-
-    tries: list
+    tries: list  # in their order
 
     @cached_property
     def best(self):
@@ -133,35 +117,15 @@ class Choice:
 
 
 @dataclass
-class FaceResults:
-    """Results of the experiment: all that the page shows follows from its cells.
-
-    Attributes
-    ----------
-    plan : FaceExperiment
-    sizes : list of dict
-        Numbers of images, people and pairs of View 1 and a fold of View 2, in each variant.
-    cells : list of Cell
-        None twice.
-    left_out : dict
-        Part -> reason.
-    stored_curves : list of dict, optional
-        `curves` of results.json; computed from cells if None.
-    """
+class FaceResults(Results):
+    """Results of the experiment: all that the page shows follows from its cells."""
 
     plan: object
+    # numbers of images, people and pairs of View 1 and a fold of View 2, in each variant
     sizes: list = field(default_factory=list)
-    cells: list = field(default_factory=list)
-    left_out: dict = field(default_factory=dict)
-    stored_curves: list | None = None
-
-    @property
-    def own_cells(self):
-        return [cell for cell in self.cells if cell.task.method == FROB.name]
-
-    @property
-    def has_answer(self):
-        return bool(done(self.cells))
+    cells: list = field(default_factory=list)  # none twice
+    left_out: dict = field(default_factory=dict)  # part -> reason
+    stored_curves: list | None = None  # `curves` of results.json; computed from cells if None
 
     def choice(self, method, variant):
         """Return the Choice for a method on View 1."""
@@ -473,14 +437,7 @@ class FaceResults:
 
 
 def draw_triplets(examples, pictures):
-    """Draw some triplets of faces; the pictures carry no licence to be published.
-
-    Parameters
-    ----------
-    examples : list of lists of 3 ints
-        Rows of pictures: anchor, near, far.
-    pictures : ndarray of shape (n_pictures, height, width)
-    """
+    """Draw some triplets of faces, given as rows of pictures: anchor, near, far."""
     n_rows = -(-len(examples) // 2)
     kind = require("matplotlib.figure", "plot").Figure
     drawing = kind(figsize=(6.6, 1.5 * n_rows), layout="constrained")
@@ -543,25 +500,16 @@ def _is_try(cell):
 
 def _csv_rows(cells, where, place=None):
     """Return a row for each rule; `place` is that of the paper's table."""
-    if not done(cells):
-        return []
-    first = done(cells)[0]
-    columns = {
-        "part": "",
-        "method": "",
-        "variant": "",
-        "dimensions": first.task.setup.recipe.n_dimensions,
-        "n_triplets": first.detail.get("n_triplets"),
-    } | where
-    paper = dict(
-        zip(("paper_accuracy", "paper_std"), PAPER_ACCURACY.get(place, (None,) * 2), strict=True)
-    )
+    first, accuracy = (*done(cells), None)[0], PAPER_ACCURACY.get(place, (None, None))
     rows = []
-    for rule in first.rules:
+    for rule in first.rules if first else ():
         result = RuleMean.of(cells, rule)
         rows.append(
-            columns
-            | {
+            {
+                **dict.fromkeys(("part", "method", "variant")),
+                "dimensions": first.task.setup.recipe.n_dimensions,
+                "n_triplets": first.detail.get("n_triplets"),
+                **where,
                 "rule": rule,
                 "folds": result.accuracy.n,
                 "accuracy": result.accuracy.mean,
@@ -570,9 +518,10 @@ def _csv_rows(cells, where, place=None):
                 "area": result.area,
                 "seconds": mean_of_known([cell.seconds for cell in done(cells)]),
                 "relative_gap": _largest_gap(cells),
+                "paper_accuracy": accuracy[0],
+                "paper_std": accuracy[1],
+                "paper_seconds": PAPER_SECONDS.get(place),
             }
-            | paper
-            | {"paper_seconds": PAPER_SECONDS.get(place)}
         )
     return rows
 

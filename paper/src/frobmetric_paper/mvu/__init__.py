@@ -19,7 +19,7 @@ from ..baselines import EMBEDDING
 from ..baselines.embedding import OUR_TOL, perturbed
 from ..data.labelled import load_pictures
 from ..harness import formatting, task
-from ..harness.task import NOT_RUN, checksum
+from ..harness.task import checksum, done, grouped
 from .report import FIGURES, UnfoldingResults
 from .spread import EVENNESS, at_unit_scale, local_spread
 
@@ -32,19 +32,10 @@ SIZES = (100, 200, 400, 800, 1100, 2000)
 
 @dataclass(frozen=True, kw_only=True)
 class Task(task.Task):
-    """Embedding of one set of points.
+    """Embedding of one set of points."""
 
-    Attributes
-    ----------
-    part : str
-        Name of the part of the experiment.
-    n : int
-        Number of points.
-    n_neighbors : int
-    """
-
-    part: str
-    n: int
+    part: str  # name of the part of the experiment
+    n: int  # number of points
     n_neighbors: int
 
     @property
@@ -58,24 +49,16 @@ class Task(task.Task):
 
 @dataclass(frozen=True, kw_only=True)
 class Cell(task.Cell):
-    """Result of one method on one set of points.
-
-    Attributes
-    ----------
-    objective, certificate : optional
-        Those of `Embedded`.
-    embedding : list of lists, optional
-        A row for each point.
-    measures : dict
-        Result of `measure`; "perturbation" too if the problem is perturbed.
-    """
+    """Result of one method on one set of points."""
 
     task_type: ClassVar = Task
     unsaved: ClassVar = ("machine", "embedding")
 
+    # objective, certificate: those of `Embedded`
     objective: float | None = None
     certificate: dict | None = None
-    embedding: list | None = None
+    embedding: list | None = None  # a row for each point
+    # result of `measure`; "perturbation" too if the problem is perturbed
     measures: dict = field(default_factory=dict)
 
     @property
@@ -125,49 +108,26 @@ def perturbation(spectrum, sigma):
 
 @dataclass(frozen=True, eq=False)
 class Points:
-    """Points to embed, with what a figure of them needs.
+    """Points to embed, with what a figure of them needs."""
 
-    Attributes
-    ----------
-    X : ndarray of shape (n, n_features)
-    color : ndarray of shape (n,)
-        Position of each point on the manifold, as far as it is known: an angle, or its number.
-    color_name : str
-        Meaning of the colour.
-    picture_shape : tuple of 2 ints, optional
-        Height and width, if rows of X are pictures.
-    is_path : bool
-        Whether consecutive points are neighbours on a curve.
-    """
-
-    X: np.ndarray
+    X: np.ndarray  # of shape (n, n_features)
+    # position of each point on the manifold, as far as it is known: an angle, or its number
     color: np.ndarray
-    color_name: str
-    picture_shape: tuple[int, int] | None = None
-    is_path: bool = False
+    color_name: str  # meaning of the colour
+    picture_shape: tuple[int, int] | None = None  # height and width, if rows of X are pictures
+    is_path: bool = False  # whether consecutive points are neighbours on a curve
 
 
 @dataclass(frozen=True)
 class Scale:
-    """Size of the points, without which a number for sigma means nothing.
-
-    Attributes
-    ----------
-    n_samples, n_features, n_edges : int
-    diameter : float
-        Largest distance.
-    mean_squared_edge : float
-        Mean squared distance of neighbours.
-    variance : float
-        sum_i |x_i - mean|^2, which an unfolding can only raise.
-    """
+    """Size of the points, without which a number for sigma means nothing."""
 
     n_samples: int
     n_features: int
     n_edges: int
-    diameter: float
-    mean_squared_edge: float
-    variance: float
+    diameter: float  # largest distance
+    mean_squared_edge: float  # mean squared distance of neighbours
+    variance: float  # sum_i |x_i - mean|^2, which an unfolding can only raise
 
     @classmethod
     def of(cls, X, n_neighbors):
@@ -201,29 +161,15 @@ def pictures(name, every, folder=None, is_path=False):
 
 @dataclass(frozen=True)
 class Part:
-    """Part of the experiment: some methods, each on some sets of points.
-
-    Attributes
-    ----------
-    name, title : str
-    n_neighbors : int
-    sigma : float
-        Parameter of the perturbed problem.
-    points : callable
-        () -> list of Points, the smallest set first.
-    n_sets : int
-        Number of these sets.
-    embedders : tuple of EmbeddingBaseline, optional
-        By default those of the figures of embeddings.
-    """
+    """Part of the experiment: some methods, each on some sets of points."""
 
     name: str
     title: str
     n_neighbors: int
-    sigma: float
-    points: Callable[[], list[Points]]
-    n_sets: int = 1
-    embedders: tuple = ()
+    sigma: float  # parameter of the perturbed problem
+    points: Callable[[], list[Points]]  # () -> list of Points, the smallest set first
+    n_sets: int = 1  # number of these sets
+    embedders: tuple = ()  # by default those of the figures of embeddings
 
     def __post_init__(self):
         exact = (EMBEDDING[name] for name in ("ours_exact", "csdp_original", "csdp_well_posed"))
@@ -291,24 +237,18 @@ class UnfoldingExperiment:
         runner.n_cells = sum(
             part.n_sets * len(part.embedders) for part in self.parts if part.name in wanted
         )
-        results = [
-            _run_part(runner, part, part.name in wanted)
-            for part in self.parts
-            if part.name in wanted or runner.store.has_some(part.name)
-        ]
-        shown = [
-            result
-            for result in results
-            if result.part.name in wanted or any(cell.is_done for cell in result.cells)
-        ]
-        return UnfoldingResults(shown, self.parts)
+        results = []
+        for part in self.parts:
+            is_wanted = part.name in wanted
+            if is_wanted or runner.store.has_some(part.name):
+                result = _run_part(runner, part, is_wanted)
+                results += [result] if is_wanted or done(result.cells) else []
+        return UnfoldingResults(results, self.parts)
 
     def load(self, data):
         """Return the results that results.json holds, without points."""
-        parts, cells = {part.name: part for part in self.parts}, {}
-        for values in data["cells"]:
-            cell = Cell.from_dict(values)
-            cells.setdefault(cell.task.part, []).append(cell)
+        parts = {part.name: part for part in self.parts}
+        cells = grouped(map(Cell.from_dict, data["cells"]), "part")
         results = [
             PartResult(
                 parts[each["name"]],
@@ -327,21 +267,19 @@ def experiment(*, quick=False, data=None):
 
 
 def _run_part(runner, part, is_wanted):
-    if runner.interrupted and not runner.store.has_some(part.name):
-        return PartResult(part, reason=NOT_RUN)
-    try:
+    def load():
         points = part.points()
-        scales = [Scale.of(each.X, part.n_neighbors) for each in points]
-    except (OSError, ValueError) as error:
-        return PartResult(part, reason=str(error))
-    except KeyboardInterrupt:
-        runner.interrupted = True
-        return PartResult(part, reason="interrupted while its points were read")
-    cells, over = [], {}
-    for each in points:
-        for embedder in part.embedders:
-            cell = _run_method(runner, part, embedder, each.X, is_wanted, over)
-            cells.append(cell)
+        return points, [Scale.of(each.X, part.n_neighbors) for each in points]
+
+    read, reason = runner.read(part.name, load)
+    if reason:
+        return PartResult(part, reason=reason)
+    over, (points, scales) = {}, read
+    cells = [
+        _run_method(runner, part, embedder, each.X, is_wanted, over)
+        for each in points
+        for embedder in part.embedders
+    ]
     return PartResult(part, points, scales, cells)
 
 

@@ -14,7 +14,7 @@ from ..baselines.embedding import CSDP_TOL, OUR_TOL, power
 from ..harness import formatting
 from ..harness.formatting import NOTHING, number
 from ..harness.page import escape, figure, table
-from ..harness.task import done
+from ..harness.task import Results, done
 from .spread import EVENNESS, at_unit_scale, local_spread
 
 # The paper's numbers; "FrobMetric" is the perturbed problem, "MVU" the original one by CSDP
@@ -42,7 +42,7 @@ PAPER_SECONDS = {
 
 
 @dataclass(frozen=True)
-class UnfoldingResults:
+class UnfoldingResults(Results):
     """Results of the parts that the page shows; `plan` has all parts."""
 
     results: list
@@ -55,10 +55,6 @@ class UnfoldingResults:
     @property
     def own_cells(self):
         return [cell for cell in self.cells if cell.task.method.startswith("ours")]
-
-    @property
-    def has_answer(self):
-        return bool(done(self.cells))
 
     @property
     def left_out(self):
@@ -75,9 +71,6 @@ class UnfoldingResults:
             for result in self.results
         ]
         return {"parts": parts, "cells": [cell.to_dict(cell.unsaved) for cell in self.cells]}
-
-    def rows(self):
-        return []
 
     def blocks(self, folder):
         """Return the placeholders of the page: tables and figures of each part."""

@@ -108,14 +108,6 @@ def local_spread(Y, n_neighbors=6):
     Returns
     -------
     LocalSpread
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from frobmetric_paper.mvu.spread import local_spread
-    >>> corner = np.array([[2.0, 0.0], [1.0, 0.0], [0.0, 0.0], [0.0, 1.0], [0.0, 2.0]])
-    >>> round(local_spread(corner, n_neighbors=1).alcd, 3)
-    0.9
     """
     points = check_array(
         Y,

@@ -126,11 +126,7 @@ def solve_unfolding(
     with one_thread():
         Y, w = method(program, _start(program), monitor)
         Y, variance = _main_axes(program, Y)
-        try:
-            proof = certify_unfolding(program, Y, w, constraints)
-        except KeyboardInterrupt:  # the embedding must not be lost
-            monitor.status = "interrupted"
-            proof = certify_unfolding(program, Y, None, constraints)
+        proof = _certify(program, Y, w, constraints, monitor)
     if np.isinf(_times(proof.primal, unit)):
         raise ValueError(
             "the variance of the embedding overflows in float64; divide X by a constant so that "
@@ -148,6 +144,15 @@ def solve_unfolding(
         history=[_in_units(step, unit) for step in monitor.history],
         n_iter=len(monitor.history),
     )
+
+
+def _certify(program, Y, w, constraints, monitor):
+    """Certify, without an upper bound if Ctrl-C interrupts it: the embedding must not be lost."""
+    try:
+        return certify_unfolding(program, Y, w, constraints)
+    except KeyboardInterrupt:
+        monitor.status = "interrupted"
+        return certify_unfolding(program, Y, None, constraints)
 
 
 def _method(sigma, constraints, solver):
@@ -208,19 +213,7 @@ def _times(number, unit):
 def stack(graph, labels, parts, sigma=np.inf):
     """Join the unfoldings of all components to one, side by side along the first axis.
 
-    Parameters
-    ----------
-    graph : NeighborGraph
-    labels : ndarray of shape (n_points,)
-        Component of each point.
-    parts : list of Unfolding
-        One for each component.
-    sigma : float
-        Weight of the Frobenius term.
-
-    Returns
-    -------
-    Unfolding
+    `labels` has the component of each point, and `parts` the unfolding of each component.
     """
     if len(parts) == 1:
         return parts[0]

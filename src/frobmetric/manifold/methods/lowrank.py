@@ -66,11 +66,12 @@ def lowrank(program, start, monitor, *, max_rank=None, max_steps=None):
         Multipliers with the best bound.
     """
     run = _Run(program, start, monitor)
+    max_rank, max_steps = max_rank or np.inf, max_steps or np.inf
     with monitor.running():
         try:
             while not monitor.status:
                 run.advance()
-                if run.is_stuck or run.exceeds(max_rank, max_steps):
+                if run.is_stuck or run.n_steps >= max_steps or run.Y.shape[1] > max_rank:
                     monitor.status = monitor.status or "stalled"
         except np.linalg.LinAlgError:  # on the boundary, up to rounding
             monitor.status = "stalled"
@@ -108,11 +109,6 @@ class _Run:
     @property
     def is_stuck(self):
         return self.n_failed >= 3 or self.n_steps > self.best_step + PATIENCE
-
-    def exceeds(self, max_rank, max_steps):
-        """Return whether a limit is exceeded; None is no limit."""
-        is_long = max_steps is not None and self.n_steps >= max_steps
-        return is_long or (max_rank is not None and self.Y.shape[1] > max_rank)
 
     def advance(self):
         """Take one Newton step along an arc, check optimality, record the step."""

@@ -172,18 +172,6 @@ def certify_trace(problem, point, u):
     P2 is not strongly convex, so the bound on the distance to the optimum only uses
     |M*| <= trace(M*) <= primal and <M, M*> >= 0.
 
-    Parameters
-    ----------
-    problem : TraceSDP
-    point : Factored or ndarray
-        M.
-    u : ndarray of shape (n_constraints,)
-        Feasible for D2.
-
-    Returns
-    -------
-    Certificate
-
     Raises
     ------
     CertificateError

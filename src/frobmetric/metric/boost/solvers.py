@@ -60,32 +60,12 @@ class Ledger:
 
 
 def boost(problem, method, *, tol, max_iter, callback=None, start=None):
-    """Solve P2 to a relative duality gap.
+    """Solve a `TraceSDP` to a relative duality gap by one of `METHODS`.
 
-    Parameters
-    ----------
-    problem : TraceSDP
-    method : callable
-        `column_rounds`, `stages` or `proximal_rounds`.
-    tol : float
-        Relative gap at which to stop.
-    max_iter : int
-        Largest number of steps.
-    callback : callable, optional
-        Function called with each `Step`; a true result stops the run, with status "stopped".
-    start : Factored, optional
-        Initial M; zero if not given, or if zero has the lower objective.
-
-    Returns
-    -------
-    Solution
-        Solution with u feasible for D2. It is "optimal" only if the certificate, computed from
-        scratch, is within `tol`; a run that misses it warns, unless the callback stopped it.
-
-    Raises
-    ------
-    Interrupted
-        On Ctrl-C, with the best certified iterate.
+    `start` is an initial M, used if its objective is lower than that of zero. The other parameters,
+    warnings and `Interrupted` are those of `frobmetric.solvers.solve`. The u of the solution is
+    feasible for D2, and its status is "optimal" only if the certificate, computed from scratch, is
+    within `tol`.
     """
     monitor = Monitor(tol, max_iter, callback)
     with monitor.running():
