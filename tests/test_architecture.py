@@ -30,7 +30,7 @@ OPTIONAL = {
 #: Rooms that import optional packages inside functions, or by `require`.
 LAZY = {"io", "plotting", "cli"}
 #: The parts of the reproduction, in order; experiments and benchmarks know nothing of each other.
-SHARED_PARTS = ("data", "harness", "baselines")
+SHARED_PARTS = ("data", "harness", "baselines", "classification")
 EXPERIMENTS = ("uci", "action", "lfw", "mvu", "bench")
 
 

@@ -141,7 +141,7 @@ def test_command_lines_have_their_options():
 
 
 def test_default_c_shows_the_measured_table():
-    pages = ("benchmarks/results/default_c.md", "docs/default_c.md")
+    pages = ("paper/results/default_c.md", "docs/default_c.md")
     measured, shown = ([s for s in _read(page).splitlines() if s.startswith("|")] for page in pages)
     assert shown == measured
 

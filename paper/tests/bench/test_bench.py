@@ -85,14 +85,23 @@ def test_some_committed_numbers():
 # The driver
 
 
+@pytest.fixture
+def _toy_text(monkeypatch, tmp_path_factory):
+    """Let the toy benchmark have a text of its page."""
+    folder = tmp_path_factory.mktemp("pages")
+    (folder / "toy.md").write_text("# Toy\n\n$rows\n")
+    monkeypatch.setattr(bench, "PAGES", folder)
+
+
 def make_benchmark(**parts):
-    return Benchmark(
-        name="toy", title="Toy", parts=parts, page=lambda data: table(data.values(), "n", "{n}")
-    )
+    def page(data):
+        return {"rows": table(data.values(), "n", "{n}")}
+
+    return Benchmark(name="toy", parts=parts, page=page)
 
 
 @pytest.fixture
-def run(monkeypatch, tmp_path):
+def run(monkeypatch, tmp_path, _toy_text):
     """Return a function that runs the command for a toy benchmark and returns its exit code."""
 
     def call(benchmark, *arguments):
@@ -155,9 +164,12 @@ def test_options_reach_the_parts(run, tmp_path):
     assert "Settings: repeat 7, threads 2, limit 5." in (tmp_path / "toy.md").read_text()
 
 
-def test_unknown_parts_and_names(run, capsys):
+def test_unknown_parts(run):
     answer = run(make_benchmark(a=lambda o: {"n": 1}), "--only", "b")
     assert answer == "unknown parts ['b']; toy has a"
+
+
+def test_unknown_names(capsys):
     with pytest.raises(SystemExit):
         __main__.main(["nothing"])
     assert "invalid choice: 'nothing'" in capsys.readouterr().err
@@ -173,6 +185,7 @@ def test_list(capsys):
     assert "    D m" in lines
 
 
+@pytest.mark.usefixtures("_toy_text")
 def test_figure(tmp_path):
     def draw(parts, path):
         path.write_text(json.dumps(parts))
@@ -191,6 +204,7 @@ def test_table():
     assert table(rows, "name | x, %", "{name} | {x:.1f}") == (
         "| name | x, % |\n| --- | --: |\n| a\\_b | 0.1 |\n| c | 2.0 |"
     )
+    assert table([], "name | x, %", "{name} | {x:.1f}") == ""
     assert (mark("1", True), mark("1", False)) == ("1 *", "1")
     assert (show(".1e", 0.5), show(".1e", None)) == ("5.0e-01", "")
 
