@@ -140,6 +140,9 @@ class Results:
         """Return the page, with the figure, the notes, and how each part was measured."""
         ordered = {name: self.parts[name] for name in benchmark.parts if name in self.parts}
         blocks = [page.fill(benchmark.text, benchmark.page(ordered)).rstrip()]
+        records = [record for name in ordered for record in self.runs[name]]
+        if any(record.get("is_quick") for record in records):
+            blocks.append(page.SMALL)
         if benchmark.draw:
             blocks.append(f"![{benchmark.title}]({benchmark.name}.png)")
         return "\n\n".join([*blocks, *self.notes, *self._records(ordered)]) + "\n"
