@@ -151,8 +151,7 @@ class GramPoint:
     def __init__(self, program, w):
         self.w, root = w, np.sqrt(program.masses)
         constant = root / np.linalg.norm(root)
-        flow = w[:, None] * program.differences(np.diag(1 / root))
-        laplacian = program.divergence(flow) / root[:, None]
+        laplacian = program.dense_laplacian(w)
         beyond = 1 + 2 * laplacian.diagonal().max()  # all eigenvalues
         S = np.eye(len(root)) - laplacian - beyond * np.outer(constant, constant)
         values, vectors = np.linalg.eigh(S)

@@ -22,10 +22,6 @@ from ..sparse.cholesky import Elimination
 
 #: Error of an iterate that proves nothing: finite, because a monitor leaves out infinite ones.
 NO_PROOF = np.finfo(float).max
-#: Largest number of products for one Newton step.
-MAX_PRODUCTS = 60
-#: Curvature along a direction, relative to the slope, below which the system is not convex.
-MIN_CURVATURE = 1e-10
 
 
 class Bounds(NamedTuple):
@@ -52,14 +48,9 @@ class Bounds(NamedTuple):
 
 
 class UnfoldingProgram:
-    """Objective, slacks and derivatives of the program; the cost of each is linear in the edges.
+    """Objective, slacks and derivatives for a connected graph and the weight of the Frobenius term.
 
-    Parameters
-    ----------
-    graph : NeighborGraph
-        Connected graph.
-    sigma : float
-        Weight of the Frobenius term; infinity leaves it out.
+    The cost of each is linear in the number of edges; `sigma = inf` leaves the term out.
     """
 
     def __init__(self, graph, sigma=np.inf):
@@ -135,6 +126,12 @@ class UnfoldingProgram:
         blocks[:, each, each] += weights[:, None]
         return self._factor(blocks)
 
+    def dense_laplacian(self, weights):
+        """Return diag(m)^-1/2 L_w diag(m)^-1/2."""
+        root = np.sqrt(self.masses)
+        flow = weights[:, None] * self.differences(np.diag(1 / root))
+        return self.divergence(flow) / root[:, None]
+
     def laplacian_factor(self, weights):
         """Factor the Laplacian L_w, with one point held."""
         return self._factor(weights[:, None, None])
@@ -155,10 +152,7 @@ class UnfoldingProgram:
     def count_below(self, weights, level):
         """Count the eigenvalues of L_w v = λ diag(m) v below a level, with the constant vector's.
 
-        Raises
-        ------
-        numpy.linalg.LinAlgError
-            If an eigenvalue is too close to the level to be counted with certainty.
+        A `LinAlgError` is raised if one is too close to the level to be counted with certainty.
         """
         degree = self._sum_at_ends @ weights - level * self.masses
         return self.elimination.count_negative(degree[:, None, None], -weights[:, None, None])
@@ -183,19 +177,16 @@ class NewtonSystem:
         flow = self.w * dV + (self.stiffness * dots(self.d, dV))[:, None] * self.d
         return self.program.divergence(flow) - self.half_hessian(V)
 
+    def _precondition(self, residual):
+        return self.program.centred(self.factor.solve(residual))
+
     def solve(self, right, accuracy):
         """Solve for a right-hand side, and return whether the system looked convex on the way.
 
         A direction along which it is not convex ends the iteration, and the solution follows it.
         """
-        result = conjugate_gradients(
-            self.apply,
-            right,
-            lambda residual: self.program.centred(self.factor.solve(residual)),
-            accuracy=accuracy,
-            max_products=MAX_PRODUCTS,
-            min_curvature=MIN_CURVATURE,
-        )
+        options = {"accuracy": accuracy, "max_products": 60, "min_curvature": 1e-10}
+        result = conjugate_gradients(self.apply, right, self._precondition, **options)
         if result.direction is None:
             return result.x, True
         bend = max(abs(result.curvature), 1e-3 * result.slope)

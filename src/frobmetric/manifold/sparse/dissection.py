@@ -18,8 +18,7 @@ from scipy.sparse.csgraph import (
     maximum_bipartite_matching,
 )
 
-#: Number of points up to which a part is not cut any more.
-LEAF = 50
+LEAF = 50  #: number of points up to which a part is not cut any more
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,20 +48,7 @@ class Front:
 
 
 def nested_dissection(edges, n_points, leaf=LEAF):
-    """Return the fronts of a graph, each after its children.
-
-    Parameters
-    ----------
-    edges : ndarray of shape (n_edges, 2)
-        Each edge once.
-    n_points : int
-    leaf : int
-        Number of points up to which a part is not cut any more.
-
-    Returns
-    -------
-    list of Front
-    """
+    """Return the fronts of a graph, which has each edge once; a front comes after its children."""
     i, j = edges.T
     half = sp.csr_array((np.ones(len(i)), (i, j)), shape=(n_points, n_points))
     adjacency = (half + half.T).tocsr()
@@ -122,17 +108,14 @@ def _vertex_cover(crossing):
 
 def _fronts(adjacency, edges, tree):
     """Return the fronts of an elimination tree, with the borders that fill-in gives them."""
-    turn, front_of = (
-        np.empty(adjacency.shape[0], dtype=int),
-        np.empty(adjacency.shape[0], dtype=int),
-    )
+    turn, front_of, local = (np.empty(adjacency.shape[0], dtype=int) for _ in range(3))
     turn[np.concatenate([pivots for pivots, _ in tree])] = np.arange(len(turn))
     for number, (pivots, _) in enumerate(tree):
         front_of[pivots] = number
     first = np.where(turn[edges[:, 0]] < turn[edges[:, 1]], edges[:, 0], edges[:, 1])
     by_front = np.argsort(front_of[first], kind="stable")
     starts = np.searchsorted(front_of[first][by_front], np.arange(len(tree) + 1))
-    local, fronts = np.empty(len(turn), dtype=int), []
+    fronts = []
     for number, (pivots, children) in enumerate(tree):
         borders = [fronts[child].border for child in children]
         border = np.unique(np.concatenate([adjacency[pivots].indices, *borders]))
