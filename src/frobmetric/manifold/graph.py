@@ -96,8 +96,9 @@ def neighbor_graph(X, n_neighbors=6, *, metric="euclidean", extra_edges=False):
     (array([1., 4.]), array([0, 1, 1, 2]))
     """
     samples = as_samples(X, metric)
-    point_of = samples.coincident()
-    reason = ""
+    point_of, reason = samples.coincident(), ""
+    if len(point_of) == 1:
+        raise ValueError("X has n_samples=1; one sample alone has nothing to unfold, give several")
     while point_of.any():
         edges, squared = samples.edges(point_of, n_neighbors, extra_edges)
         _check_squares(squared)

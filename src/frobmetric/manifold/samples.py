@@ -31,21 +31,26 @@ def as_samples(X, metric="euclidean", estimator=None):
             "use metric='euclidean'"
         )
     is_distances = metric == "precomputed"
-    options = {"accept_sparse": "csr", "dtype": np.float64, "estimator": estimator}
-    X = check_array(X, **options, ensure_all_finite=not is_distances, input_name="X")
-    if X.shape[0] == 1:
-        raise ValueError("X has n_samples=1; one sample alone has nothing to unfold, give several")
+    X = check_array(
+        X,
+        accept_sparse="csr",
+        dtype=np.float64,
+        ensure_all_finite=not is_distances,
+        ensure_min_samples=1 if estimator is None else 2,
+        estimator=estimator,
+        input_name="X",
+    )
     if not is_distances:
         return FeatureSamples(X, "euclidean" if metric in ("l2", "minkowski") else metric)
     if sp.issparse(X):
         X = sp.csr_array(X, copy=True)  # the methods of SciPy reorder a matrix in place
         X.sum_duplicates()
+    check_distances(X)
     if X.shape[0] != X.shape[1]:
         raise ValueError(
             f"X has shape {X.shape}; with metric='precomputed' it must be square: the distances "
             "between the samples, or a sparse graph of them"
         )
-    check_distances(X)
     wrong = np.flatnonzero(X.diagonal() > SYMMETRY * X.max())
     if len(wrong):
         raise ValueError(

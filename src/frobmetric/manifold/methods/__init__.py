@@ -22,20 +22,13 @@ from .program import UnfoldingProgram, principal_axes
 
 __all__ = ["CONSTRAINTS", "SOLVERS", "Unfolding", "solve_unfolding", "stack"]
 
-#: Ways to keep the distances between neighbours.
-CONSTRAINTS = ("at_most", "equal")
-#: Number of columns of the start.
-START_RANK = 4
-#: Rank from which on, with a Frobenius term, the whole Gram matrix is cheaper.
-HIGH_RANK = 12
-#: Number of steps in the coordinates after which "auto" changes to the Gram matrix.
-MAX_LOWRANK_STEPS = 200
-#: Noise in the start, relative to a typical distance: no column may be exactly zero.
-NOISE = 1e-2
-#: Share of the variance below which an axis is rounding.
-NEGLIGIBLE = 1e-12
-#: Space between components, relative to the widest one.
-SPACE = 0.1
+CONSTRAINTS = ("at_most", "equal")  #: ways to keep the distances between neighbours
+START_RANK = 4  #: number of columns of the start
+NOISE = 1e-2  #: noise in the start, relative to a typical distance: no column may be exactly zero
+HIGH_RANK = 12  #: rank from which on, with a Frobenius term, the whole Gram matrix is cheaper
+MAX_LOWRANK_STEPS = 200  #: number of steps after which "auto" changes to the Gram matrix
+NEGLIGIBLE = 1e-12  #: share of the variance below which an axis is rounding
+SPACE = 0.1  #: space between components, relative to the widest one
 #: Statuses of several components together: the first of these that one of them has.
 STATUSES = ("interrupted", "stopped", "stalled", "max_iter", "optimal")
 
@@ -44,19 +37,15 @@ def _auto(program, start, monitor):
     """Solve in the coordinates, unless a Frobenius term calls for many of them."""
     if np.isinf(program.sigma):
         return lowrank(program, start, monitor)
-    if not _has_high_rank(program):
+    second = smallest_eigenpairs(program, 1 / program.squared, 1, tol=1e-3)[0][0]
+    max_variance = program.n_edges / second
+    if HIGH_RANK * program.sigma >= max_variance:  # sigma is the largest possible eigenvalue
         limits = {"max_rank": HIGH_RANK, "max_steps": MAX_LOWRANK_STEPS}
         result = lowrank(program, start, monitor, **limits)
         if monitor.status != "stalled":
             return result
         monitor.status = ""
     return dual(program, start, monitor)
-
-
-def _has_high_rank(program):
-    """Return whether sigma, which no eigenvalue exceeds, is small beside a bound of their sum."""
-    second = smallest_eigenpairs(program, 1 / program.squared, 1, tol=1e-3)[0][0]
-    return HIGH_RANK * program.sigma < program.n_edges / second
 
 
 #: Every method for constraints="at_most" by name.
@@ -92,30 +81,17 @@ def solve_unfolding(
     max_iter=1000,
     callback=None,
 ):
-    """Unfold a connected graph.
-
-    Parameters
-    ----------
-    graph : NeighborGraph
-    sigma : float
-        Weight of the Frobenius term; infinity leaves it out.
-    constraints : {"at_most", "equal"}
-    solver : str
-        Name in `SOLVERS`.
-    tol : float
-        Relative gap at which the run ends.
-    max_iter : int
-        Largest number of steps.
-    callback : callable, optional
-        Called with each `Step`; a true return value ends the run.
-
-    Returns
-    -------
-    Unfolding
-    """
-    method = _method(sigma, constraints, solver)
+    """Unfold a connected graph, with the parameters of `MaximumVarianceUnfolding`."""
+    if solver == "dual" and (np.isinf(sigma) or constraints == "equal"):
+        given = "no sigma" if np.isinf(sigma) else "constraints='equal'"
+        raise InvalidParameterError(
+            f"solver='dual' needs a sigma and constraints='at_most', but there is {given}; use "
+            "solver='auto'"
+        )
     if graph.n_points == 1:
-        return _single_point(solver)
+        none, proof = np.zeros(0), make_certificate(0.0, 0.0, 0.0)
+        return Unfolding(np.zeros((1, 0)), none, none, proof, "optimal", solver, [], 0)
+    method = equal if constraints == "equal" else SOLVERS[solver]
     largest = graph.squared.max()
     unit = largest * (graph.squared / largest).mean()  # the sum may overflow
     with np.errstate(over="ignore"):  # a sigma that overflows has no effect
@@ -127,7 +103,8 @@ def solve_unfolding(
         Y, w = method(program, _start(program), monitor)
         Y, variance = _main_axes(program, Y)
         proof = _certify(program, Y, w, constraints, monitor)
-    if np.isinf(_times(proof.primal, unit)):
+    primal, bound = _times(proof.primal, unit), _times(proof.dual, unit)
+    if np.isinf(primal):
         raise ValueError(
             "the variance of the embedding overflows in float64; divide X by a constant so that "
             "distances are near 1"
@@ -136,9 +113,7 @@ def solve_unfolding(
         Y=Y * np.sqrt(unit),
         w=w,
         eigenvalues=variance * unit,
-        certificate=make_certificate(
-            proof.primal * unit, _times(proof.dual, unit), proof.violation, sigma
-        ),
+        certificate=make_certificate(primal, bound, proof.violation, sigma),
         status=monitor.status,
         solver=solver,
         history=[_in_units(step, unit) for step in monitor.history],
@@ -155,22 +130,6 @@ def _certify(program, Y, w, constraints, monitor):
         return certify_unfolding(program, Y, None, constraints)
 
 
-def _method(sigma, constraints, solver):
-    if solver == "dual" and (np.isinf(sigma) or constraints == "equal"):
-        given = "no sigma" if np.isinf(sigma) else "constraints='equal'"
-        raise InvalidParameterError(
-            f"solver='dual' needs a sigma and constraints='at_most', but there is {given}; use "
-            "solver='auto'"
-        )
-    return equal if constraints == "equal" else SOLVERS[solver]
-
-
-def _single_point(solver):
-    """Return the unfolding of a point without neighbours."""
-    proof = make_certificate(0.0, 0.0, 0.0)
-    return Unfolding(np.zeros((1, 0)), np.zeros(0), np.zeros(0), proof, "optimal", solver, [], 0)
-
-
 def _start(program):
     """Return the smoothest functions on the graph, with a little noise, as coordinates."""
     rank = min(START_RANK, program.n_points - 1)
@@ -185,23 +144,19 @@ def _start(program):
 
 
 def _main_axes(program, Y):
-    """Return the principal axes of Y that have a variance, largest first, and the variances.
-
-    The farthest point of each axis is positive.
-    """
+    """Return the axes of Y that have a variance, largest first, and the variances."""
     Y = principal_axes(program, Y)
     variance = np.diag(program.scatter(Y))
     order = np.argsort(-variance, kind="stable")  # equal ones are sorted up to rounding only
     order = order[variance[order] > NEGLIGIBLE * variance.sum()]
     Y, variance = Y[:, order], variance[order]
-    farthest = np.abs(Y).argmax(axis=0)
+    farthest = np.abs(Y).argmax(axis=0)  # its coordinate becomes positive
     return Y * np.sign(Y[farthest, np.arange(Y.shape[1])]), variance
 
 
 def _in_units(step, unit):
-    return step._replace(
-        primal=_times(step.primal, unit), dual=_times(step.dual, unit), gap=_times(step.gap, unit)
-    )
+    names = "primal", "dual", "gap"
+    return step._replace(**{name: _times(getattr(step, name), unit) for name in names})
 
 
 def _times(number, unit):
@@ -211,10 +166,7 @@ def _times(number, unit):
 
 
 def stack(graph, labels, parts, sigma=np.inf):
-    """Join the unfoldings of all components to one, side by side along the first axis.
-
-    `labels` has the component of each point, and `parts` the unfolding of each component.
-    """
+    """Join the unfoldings of all components to one, side by side along the first axis."""
     if len(parts) == 1:
         return parts[0]
     rank = max(1, *(part.Y.shape[1] for part in parts))
