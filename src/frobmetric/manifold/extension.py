@@ -50,7 +50,18 @@ class Extension:
 
     def place(self, X):
         """Return the embedding of new samples: features, or distances from all training samples."""
-        new = self._prepare(X)
+        if self.points is None:
+            raise ValueError(
+                "new samples cannot be placed: the training samples were given as a sparse graph, "
+                "which does not hold the distances between neighbours; fit on features or on an "
+                "array of all distances"
+            )
+        if self.points.metric == "precomputed":
+            new = X[:, self.representative]
+        elif sp.issparse(self.points.X):
+            new = sp.csr_matrix(X)
+        else:
+            new = X.toarray() if sp.issparse(X) else X
         placed = np.empty((new.shape[0], self.Y.shape[1]))
         for rows in blocks(new.shape[0], self.size**2):
             placed[rows] = self._place(new[rows], rows.start)
@@ -64,7 +75,10 @@ class Extension:
                 f"new sample {start + far[0]} is so far from the training samples that squared "
                 "distances overflow; check its units"
             )
-        weight = _weights(to_new) * (self.component[nearest] == self.component[nearest[:, :1]])
+        shifted = to_new + COINCIDENT**2 * to_new[:, -1:]  # bounds the weights at distance 0
+        shifted[shifted[:, 0] == 0] = 1.0  # all neighbours coincide with the sample
+        is_same = self.component[nearest] == self.component[nearest[:, :1]]
+        weight = shifted[:, :1] / shifted * is_same
         weight /= weight.sum(axis=1, keepdims=True)
         combination = _combination(self._among(nearest), to_new, weight, self.Y.shape[1])
         # relative to the nearest point: weights sum to one only up to rounding
@@ -82,27 +96,6 @@ class Extension:
         among[:, first, second] = self.points.squared(pairs).reshape(len(nearest), -1)
         return among + among.transpose(0, 2, 1)
 
-    def _prepare(self, X):
-        """Return new samples in the form of the points."""
-        if self.points is None:
-            raise ValueError(
-                "new samples cannot be placed: the training samples were given as a sparse graph, "
-                "which does not hold the distances between neighbours; fit on features or on an "
-                "array of all distances"
-            )
-        if self.points.metric == "precomputed":
-            return X[:, self.representative]
-        if sp.issparse(self.points.X):
-            return sp.csr_matrix(X)
-        return X.toarray() if sp.issparse(X) else X
-
-
-def _weights(to_new):
-    """Return 1 / squared distance, scaled so that the largest is 1; bounded at distance 0."""
-    shifted = to_new + COINCIDENT**2 * to_new[:, -1:]
-    shifted[shifted[:, 0] == 0] = 1.0  # all neighbours coincide with the sample
-    return shifted[:, :1] / shifted
-
 
 def _combination(among, to_new, weight, n_components):
     """Return the coefficients of the neighbours in the embedding of each new sample.
@@ -117,14 +110,10 @@ def _combination(among, to_new, weight, n_components):
     g -= np.einsum("mi,mi->m", g, weight)[:, None]
     root = np.sqrt(weight)
     value, vector = np.linalg.eigh(root[:, :, None] * G * root[:, None])
-    along = np.einsum("mij,mi->mj", vector, root * g) * _inverse(value, n_components)
-    return weight + root * np.einsum("mij,mj->mi", vector, along)
-
-
-def _inverse(value, n_components):
-    """Return 1 / eigenvalue of the directions that the map follows, 0 for the others."""
     largest = np.maximum(value[:, -1:], np.finfo(float).tiny)
     is_followed = value > MIN_VARIANCE * largest
     is_followed[:, -n_components:] = True
     is_followed &= value > ROUNDING * largest
-    return np.where(is_followed, 1 / np.where(is_followed, value, 1.0), 0.0)
+    inverse = np.where(is_followed, 1 / np.where(is_followed, value, 1.0), 0.0)
+    along = np.einsum("mij,mi->mj", vector, root * g) * inverse
+    return weight + root * np.einsum("mij,mj->mi", vector, along)

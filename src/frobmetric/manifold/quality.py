@@ -216,9 +216,6 @@ def coranking_matrix(X, Y, *, metric="euclidean"):
     >>> import numpy as np
     >>> from frobmetric.manifold.quality import coranking_matrix
     >>> line = np.array([[0.0], [1.0], [3.0]])
-    >>> coranking_matrix(line, line)
-    array([[3, 0],
-           [0, 3]])
     >>> coranking_matrix(line, line[[0, 2, 1]])
     array([[0, 3],
            [3, 0]])

@@ -31,15 +31,10 @@ def as_samples(X, metric="euclidean", estimator=None):
             "use metric='euclidean'"
         )
     is_distances = metric == "precomputed"
-    X = check_array(
-        X,
-        accept_sparse="csr",
-        dtype=np.float64,
-        ensure_all_finite=not is_distances,
-        ensure_min_samples=1 if estimator is None else 2,
-        estimator=estimator,
-        input_name="X",
-    )
+    options = {"accept_sparse": "csr", "dtype": np.float64, "ensure_all_finite": not is_distances}
+    if estimator is not None:
+        options |= {"estimator": estimator, "ensure_min_samples": 2}
+    X = check_array(X, input_name="X", **options)
     if not is_distances:
         return FeatureSamples(X, "euclidean" if metric in ("l2", "minkowski") else metric)
     if sp.issparse(X):

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from .._parameters import (
     CALLABLE,
@@ -231,18 +231,14 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         Y : ndarray of shape (n_new, n_components)
         """
         check_is_fitted(self)
-        is_distances = self.metric == "precomputed"
-        X = validate_data(
-            self,
-            X,
-            reset=False,
-            accept_sparse=False if is_distances else "csr",
-            dtype=np.float64,
-            ensure_all_finite=not is_distances,
-        )
-        if is_distances:
-            check_distances(X)
-        return self._extension.place(X)
+        options = {"accept_sparse": "csr", "dtype": np.float64, "estimator": self}
+        if self.metric == "precomputed":
+            options |= {"accept_sparse": False, "ensure_all_finite": False}
+        new = check_array(X, input_name="X", **options)
+        if self.metric == "precomputed":
+            check_distances(new)
+        validate_data(self, X, reset=False, skip_check_array=True)
+        return self._extension.place(new)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..._parameters import InvalidParameterError
+from ...core.solution import Step
 from ...core.threads import one_thread
 from ...solvers.monitor import Monitor
 from ..certificate import UnfoldingCertificate, certify_unfolding, make_certificate
@@ -19,8 +20,6 @@ from .dual import dual
 from .equal import equal
 from .lowrank import lowrank
 from .program import UnfoldingProgram, principal_axes
-
-__all__ = ["CONSTRAINTS", "SOLVERS", "Unfolding", "solve_unfolding", "stack"]
 
 CONSTRAINTS = ("at_most", "equal")  #: ways to keep the distances between neighbours
 START_RANK = 4  #: number of columns of the start
@@ -37,9 +36,9 @@ def _auto(program, start, monitor):
     """Solve in the coordinates, unless a Frobenius term calls for many of them."""
     if np.isinf(program.sigma):
         return lowrank(program, start, monitor)
+    # no eigenvalue of the Gram matrix exceeds sigma, and n_edges / second bounds their sum
     second = smallest_eigenpairs(program, 1 / program.squared, 1, tol=1e-3)[0][0]
-    max_variance = program.n_edges / second
-    if HIGH_RANK * program.sigma >= max_variance:  # sigma is the largest possible eigenvalue
+    if HIGH_RANK * program.sigma >= program.n_edges / second:
         limits = {"max_rank": HIGH_RANK, "max_steps": MAX_LOWRANK_STEPS}
         result = lowrank(program, start, monitor, **limits)
         if monitor.status != "stalled":
@@ -82,28 +81,26 @@ def solve_unfolding(
     callback=None,
 ):
     """Unfold a connected graph, with the parameters of `MaximumVarianceUnfolding`."""
-    if solver == "dual" and (np.isinf(sigma) or constraints == "equal"):
-        given = "no sigma" if np.isinf(sigma) else "constraints='equal'"
-        raise InvalidParameterError(
-            f"solver='dual' needs a sigma and constraints='at_most', but there is {given}; use "
-            "solver='auto'"
-        )
+    method = _method(sigma, constraints, solver)
     if graph.n_points == 1:
         none, proof = np.zeros(0), make_certificate(0.0, 0.0, 0.0)
         return Unfolding(np.zeros((1, 0)), none, none, proof, "optimal", solver, [], 0)
-    method = equal if constraints == "equal" else SOLVERS[solver]
     largest = graph.squared.max()
     unit = largest * (graph.squared / largest).mean()  # the sum may overflow
     with np.errstate(over="ignore"):  # a sigma that overflows has no effect
         relative_sigma = sigma / unit
     program = UnfoldingProgram(replace(graph, squared=graph.squared / unit), relative_sigma)
-    report = None if callback is None else lambda step: callback(_in_units(step, unit))
-    monitor = Monitor(tol, max_iter, report)
+
+    def describe(bounds, seconds):
+        scaled = _scaled(unit, bounds.primal, bounds.dual, bounds.gap)
+        return Step(*scaled, bounds.rank, seconds)
+
+    monitor = Monitor(tol, max_iter, callback, describe=describe)
     with one_thread():
         Y, w = method(program, _start(program), monitor)
         Y, variance = _main_axes(program, Y)
         proof = _certify(program, Y, w, constraints, monitor)
-    primal, bound = _times(proof.primal, unit), _times(proof.dual, unit)
+    primal, bound = _scaled(unit, proof.primal, proof.dual)
     if np.isinf(primal):
         raise ValueError(
             "the variance of the embedding overflows in float64; divide X by a constant so that "
@@ -116,9 +113,19 @@ def solve_unfolding(
         certificate=make_certificate(primal, bound, proof.violation, sigma),
         status=monitor.status,
         solver=solver,
-        history=[_in_units(step, unit) for step in monitor.history],
+        history=monitor.history,
         n_iter=len(monitor.history),
     )
+
+
+def _method(sigma, constraints, solver):
+    if solver == "dual" and (np.isinf(sigma) or constraints == "equal"):
+        given = "no sigma" if np.isinf(sigma) else "constraints='equal'"
+        raise InvalidParameterError(
+            f"solver='dual' needs a sigma and constraints='at_most', but there is {given}; use "
+            "solver='auto'"
+        )
+    return equal if constraints == "equal" else SOLVERS[solver]
 
 
 def _certify(program, Y, w, constraints, monitor):
@@ -154,15 +161,10 @@ def _main_axes(program, Y):
     return Y * np.sign(Y[farthest, np.arange(Y.shape[1])]), variance
 
 
-def _in_units(step, unit):
-    names = "primal", "dual", "gap"
-    return step._replace(**{name: _times(getattr(step, name), unit) for name in names})
-
-
-def _times(number, unit):
-    """Return the product, infinity where it overflows."""
+def _scaled(unit, *numbers):
+    """Return the products of a unit with numbers, infinity where they overflow."""
     with np.errstate(over="ignore"):
-        return np.float64(number) * unit
+        return np.array(numbers) * unit
 
 
 def stack(graph, labels, parts, sigma=np.inf):
@@ -183,16 +185,13 @@ def stack(graph, labels, parts, sigma=np.inf):
         if part.w is not None:
             w[edge_label == label] = part.w
     proofs = [part.certificate for part in parts]
+    primal, bound = (sum(getattr(proof, side) for proof in proofs) for side in ("primal", "dual"))
+    violation = max(proof.violation for proof in proofs)
     return Unfolding(
         Y=Y,
         w=w if all(part.w is not None for part in parts) else None,
         eigenvalues=eigenvalues,
-        certificate=make_certificate(
-            sum(proof.primal for proof in proofs),
-            sum(proof.dual for proof in proofs),
-            max(proof.violation for proof in proofs),
-            sigma,
-        ),
+        certificate=make_certificate(primal, bound, violation, sigma),
         status=min((part.status for part in parts), key=STATUSES.index),
         solver=parts[0].solver,
         history=[step for part in parts for step in part.history],

@@ -15,8 +15,6 @@ that keeps many eigenvalues. The weaker the term, the more steps it takes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from scipy.optimize import minimize_scalar
 
@@ -48,19 +46,14 @@ def dual(program, start, monitor):
     return run.best_Y, run.best_w
 
 
-@dataclass
 class _Run:
     """State of a run: the iterate (w, c), the barrier parameter mu, the best of both sides."""
 
-    program: object
-    monitor: object
-    lower: float = -np.inf
-    upper: float = np.inf
-    n_idle: int = 0
-
-    def __post_init__(self):
-        self.w = _start(self.program)
-        self.here = GramPoint(self.program, self.w)
+    def __init__(self, program, monitor):
+        self.program, self.monitor = program, monitor
+        self.lower, self.upper, self.n_idle = -np.inf, np.inf, 0
+        self.w = _start(program)
+        self.here = GramPoint(program, self.w)
         self._compare()
         self.mu = FIRST_GAP * self.upper / len(self.w)
         self.c = self.mu / self.w

@@ -8,8 +8,6 @@ below 1, its vector becomes a new column along which the variance grows.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from ..sparse.spectrum import proven_bound, smallest_eigenpairs
@@ -50,23 +48,13 @@ def lowrank(program, start, monitor, *, max_rank=np.inf, max_steps=np.inf):
     return Y, run.w if run.best_w is None else run.best_w
 
 
-@dataclass
 class _Run:
     """State of a run: the iterate (Y, w), the barrier parameter mu, the best multipliers."""
 
-    program: object
-    Y: np.ndarray
-    monitor: object
-    upper: float = np.inf
-    best_w: np.ndarray | None = None
-    n_failed: int = 0
-    best_gap: float = np.inf
-    best_step: int = 0
-
-    def __post_init__(self):
-        program = self.program
-        Y = program.centred(np.asarray(self.Y, dtype=float))
-        self.Y = START_LENGTH * feasible(program, Y)
+    def __init__(self, program, start, monitor):
+        self.program, self.monitor, self.n_failed = program, monitor, 0
+        self.upper, self.best_w, self.best_gap, self.best_step = np.inf, None, np.inf, 0
+        self.Y = START_LENGTH * feasible(program, program.centred(np.asarray(start, dtype=float)))
         self.d, self.c = _edges(program, self.Y)
         second = smallest_eigenpairs(program, 1 / self.c, 1, tol=1e-3)[0][0]
         self.mu = FIRST_BARRIER / second
@@ -76,7 +64,11 @@ class _Run:
         """Take one Newton step along an arc, check optimality, record the step."""
         is_central = self._step() and self._residual() < CENTRAL_GRADIENT
         is_growing = is_central and self._check_optimality()
-        self._record()
+        primal = self.program.objective(feasible(self.program, self.Y))
+        gap = max(0.0, self.upper - primal)
+        self.monitor.record(Bounds(primal, self.upper, self.Y.shape[1]))
+        if not gap >= 0.9 * self.best_gap or np.isinf(gap):
+            self.best_gap, self.best_step = gap, self.monitor.n_steps
         if is_central and not is_growing:
             least = max(self.monitor.tol, ROUNDING) * self._variance() / (40 * len(self.c))
             self.mu = max(BARRIER_FACTOR * self.mu, least)
@@ -159,7 +151,9 @@ class _Run:
             return False
         level = 1 - np.clip(10 * self._residual(), MIN_MARGIN, MAX_MARGIN)
         self._drop_columns()
-        if self._is_growing(level) or self._add_columns(values, vectors, level):
+        stretch = np.einsum("ij,ij->j", self.Y, program.half_gradient(self.Y))
+        is_growing = (self.w @ self.d**2 < level * stretch).any()  # more than edges hold a column
+        if is_growing or self._add_columns(values, vectors, level):
             return True
         is_near = barrier < 3 * max(self.monitor.tol, ROUNDING)
         upper = proven_bound(program, self.w) if is_near else np.inf
@@ -173,11 +167,6 @@ class _Run:
         variance = np.diag(self.program.scatter(Y))
         self.Y = Y[:, variance > NEGLIGIBLE * self.monitor.tol * variance.sum()]
         self.d, self.c = _edges(self.program, self.Y)
-
-    def _is_growing(self, level):
-        """Return whether the objective stretches some column more than the edges hold it."""
-        stretch = np.einsum("ij,ij->j", self.Y, self.program.half_gradient(self.Y))
-        return bool((self.w @ self.d**2 < level * stretch).any())
 
     def _add_columns(self, values, vectors, level):
         """Add columns along vectors with a value below a level; return whether any is new."""
@@ -222,13 +211,6 @@ class _Run:
             is_too_short = self.mu * (taken / (self.c - middle * taken)).sum() < stretch
             low, high = (middle, high) if is_too_short else (low, middle)
         return max(low, 1e-12 * high)
-
-    def _record(self):
-        primal = self.program.objective(feasible(self.program, self.Y))
-        gap = max(0.0, self.upper - primal)
-        self.monitor.record(Bounds(primal, self.upper, self.Y.shape[1]))
-        if not gap >= 0.9 * self.best_gap or np.isinf(gap):
-            self.best_gap, self.best_step = gap, self.monitor.n_steps
 
 
 def _edges(program, Y):

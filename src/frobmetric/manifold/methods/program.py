@@ -99,7 +99,6 @@ class UnfoldingProgram:
         return np.trace(scatter) - (scatter**2).sum() / (2 * self.sigma)
 
     def half_gradient(self, Y):
-        """Return half the gradient of the objective."""
         return self.mass_centred(Y) - self.mass_centred(Y) @ self.scatter(Y) / self.sigma
 
     def half_hessian(self, Y):
@@ -172,7 +171,6 @@ class NewtonSystem:
         self.factor = program.factor(np.abs(w), stiffness, d)
 
     def apply(self, V):
-        """Return the product of the matrix with a direction V."""
         dV = self.program.differences(V)
         flow = self.w * dV + (self.stiffness * dots(self.d, dV))[:, None] * self.d
         return self.program.divergence(flow) - self.half_hessian(V)
@@ -204,18 +202,14 @@ def gram_problem(program):
     root = np.sqrt(program.masses)
     q = root / np.linalg.norm(root)
     cost = np.outer(q, q) - np.eye(len(q))
-    rows = Sparse(_gram_rows(program, root), PSD(len(q)))
-    return FrobeniusSDP(rows, AtMost(program.squared), cost, sigma=program.sigma)
-
-
-def _gram_rows(program, root):
-    """Return (e_i / √m_i - e_j / √m_j)(...)ᵀ of each edge, flattened."""
     i, j, n = program.first, program.second, program.n_points
-    entries = [(1, i, i), (1, j, j), (-1, i, j), (-1, j, i)]
+    entries = [(1, i, i), (1, j, j), (-1, i, j), (-1, j, i)]  # (e_i/√m_i - e_j/√m_j)(...)ᵀ
     values = np.concatenate([sign / (root[a] * root[b]) for sign, a, b in entries])
     columns = np.concatenate([a * n + b for _, a, b in entries])
     rows = np.tile(np.arange(program.n_edges), len(entries))
-    return sp.csr_array((values, (rows, columns)), shape=(program.n_edges, n * n))
+    flat = sp.csr_array((values, (rows, columns)), shape=(program.n_edges, n * n))
+    bounds = AtMost(program.squared)
+    return FrobeniusSDP(Sparse(flat, PSD(n)), bounds, cost, sigma=program.sigma)
 
 
 def feasible(program, Y):

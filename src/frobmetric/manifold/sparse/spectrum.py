@@ -59,10 +59,9 @@ def proven_bound(program, weights):
 
     The inertia of a factorisation confirms the computed eigenvalues.
     """
+    bound = _variance_bound if np.isinf(program.sigma) else _frobenius_bound
     try:
-        if np.isinf(program.sigma):
-            return _variance_bound(program, weights)
-        return _frobenius_bound(program, weights)
+        return bound(program, weights)
     except np.linalg.LinAlgError:
         return np.inf
 
