@@ -53,10 +53,7 @@ class NeighborhoodQuality:
     >>> import numpy as np
     >>> from frobmetric.manifold.quality import neighborhood_quality
     >>> X = np.array([[0.0, 0.0], [1.0, 0.0], [3.0, 0.0], [7.0, 0.0]])
-    >>> quality = neighborhood_quality(X, X[:, :1])
-    >>> quality.q_nx
-    array([1., 1., 1.])
-    >>> quality.area
+    >>> neighborhood_quality(X, X[:, :1]).area
     1.0
     """
 

@@ -253,10 +253,6 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         check_is_fitted(self)
         return self.full_embedding_ @ self.full_embedding_.T
 
-    @property
-    def _n_features_out(self):
-        return self.embedding_.shape[1]
-
     def _read(self, X):
         """Return the samples, checked once, and store the names and the number of features."""
         samples = as_samples(X, self.metric, estimator=self)
@@ -307,6 +303,7 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         Y = unfolding.Y[graph.point_of]
         self.graph_, self.component_labels_ = graph, labels[graph.point_of]
         self.full_embedding_, self.eigenvalues_ = Y, unfolding.eigenvalues
+        self._n_features_out = self.n_components
         self.embedding_ = np.zeros((len(Y), self.n_components))
         self.embedding_[:, : Y.shape[1]] = Y[:, : self.n_components]
         self.certificate_, self.dual_coef_ = unfolding.certificate, unfolding.w

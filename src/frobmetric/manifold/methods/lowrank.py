@@ -151,8 +151,9 @@ class _Run:
             return False
         level = 1 - np.clip(10 * self._residual(), MIN_MARGIN, MAX_MARGIN)
         self._drop_columns()
+        # a column grows if the objective stretches it more than the edges hold it
         stretch = np.einsum("ij,ij->j", self.Y, program.half_gradient(self.Y))
-        is_growing = (self.w @ self.d**2 < level * stretch).any()  # more than edges hold a column
+        is_growing = (self.w @ self.d**2 < level * stretch).any()
         if is_growing or self._add_columns(values, vectors, level):
             return True
         is_near = barrier < 3 * max(self.monitor.tol, ROUNDING)

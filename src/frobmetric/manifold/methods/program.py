@@ -208,8 +208,7 @@ def gram_problem(program):
     columns = np.concatenate([a * n + b for _, a, b in entries])
     rows = np.tile(np.arange(program.n_edges), len(entries))
     flat = sp.csr_array((values, (rows, columns)), shape=(program.n_edges, n * n))
-    bounds = AtMost(program.squared)
-    return FrobeniusSDP(Sparse(flat, PSD(n)), bounds, cost, sigma=program.sigma)
+    return FrobeniusSDP(Sparse(flat, PSD(n)), AtMost(program.squared), cost, sigma=program.sigma)
 
 
 def feasible(program, Y):

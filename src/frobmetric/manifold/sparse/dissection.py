@@ -11,12 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.csgraph import (
-    breadth_first_order,
-    connected_components,
-    dijkstra,
-    maximum_bipartite_matching,
-)
+from scipy.sparse import csgraph
 
 LEAF = 50  #: number of points up to which a part is not cut any more
 
@@ -60,7 +55,7 @@ def nested_dissection(edges, n_points, leaf=LEAF):
 def _dissect(adjacency, nodes, leaf, tree):
     """Append (pivots, children) of a part to the tree, children first; return the part's roots."""
     inner = adjacency[nodes][:, nodes]
-    n_parts, part = connected_components(inner, directed=False)
+    n_parts, part = csgraph.connected_components(inner, directed=False)
     if n_parts > 1 and len(nodes) > leaf:
         parts = [nodes[part == k] for k in range(n_parts)]
         return [root for piece in parts for root in _dissect(adjacency, piece, leaf, tree)]
@@ -76,8 +71,8 @@ def _dissect(adjacency, nodes, leaf, tree):
 
 def _cut(inner):
     """Halve by distance from a far end; return the smallest separator and the first half."""
-    order = breadth_first_order(inner, 0, directed=False, return_predecessors=False)
-    distance = dijkstra(inner, directed=False, indices=order[-1], unweighted=True)
+    order = csgraph.breadth_first_order(inner, 0, directed=False, return_predecessors=False)
+    distance = csgraph.dijkstra(inner, directed=False, indices=order[-1], unweighted=True)
     left = np.zeros(inner.shape[0], dtype=bool)
     left[np.argsort(distance, kind="stable")[: len(left) // 2]] = True
     rows, columns = np.flatnonzero(left), np.flatnonzero(~left)
@@ -89,7 +84,7 @@ def _cut(inner):
 
 def _vertex_cover(crossing):
     """Return the smallest vertex cover of a bipartite graph, from a largest matching (König)."""
-    column_of = maximum_bipartite_matching(crossing, perm_type="column")
+    column_of = csgraph.maximum_bipartite_matching(crossing, perm_type="column")
     matched = np.flatnonzero(column_of >= 0)
     row_of = np.full(crossing.shape[1], -1)
     row_of[column_of[matched]] = matched
