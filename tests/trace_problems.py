@@ -3,7 +3,7 @@
 import numpy as np
 
 from frobmetric.core import Triplets
-from frobmetric.metric.boost.estimator import LOSSES
+from frobmetric.metric.boost import LOSSES
 from frobmetric.metric.boost.problem import TraceSDP
 
 

@@ -433,7 +433,7 @@ def test_a_summary_is_over_finished_runs():
     assert found.std == found.spread(4) == pytest.approx(np.std([25, 75, 0], ddof=1))
     assert (found.seconds, found.total_seconds) == (2.0, 75.0)
     assert (found.parameters, found.parameters_runs) == ({"C": 1}, 2)
-    assert found.recall is None
+    assert found.recall_at_10 is None
 
 
 def test_a_single_run_has_the_spread_of_its_samples():

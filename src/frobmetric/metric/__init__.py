@@ -1,6 +1,6 @@
 """Labels and comparisons become a metric."""
 
-from .boost.estimator import BoostMetric
+from .boost import BoostMetric
 from .frob import FrobMetric
 from .pairs import PairFrobMetric
 from .path import FrobMetricCV, frob_path

@@ -199,13 +199,7 @@ class MetricEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
 class Samples:
     """Checked arguments of a fit from labels, from triplets, or from both.
 
-    Attributes
-    ----------
-    X : ndarray or CSR matrix of shape (n_samples, n_features)
-    y : ndarray of shape (n_samples,) or None
-    triplets : set of triplets or None
-    attributes : dict
-        Fitted attributes that describe the features.
+    `attributes` are the fitted attributes that describe the features.
     """
 
     X: np.ndarray
@@ -215,15 +209,9 @@ class Samples:
 
     @classmethod
     def check(cls, metric, X, y, triplets=None, triplet_weight=None, *, reset=True):
-        """Return the checked arguments; the estimator stays as it is.
+        """Return the checked arguments of `fit`, and leave the estimator as it is.
 
-        Parameters
-        ----------
-        metric : MetricEstimator
-        X, y, triplets, triplet_weight
-            Arguments of `fit`.
-        reset : bool
-            Whether this is a new fit, which may have other features than the last one.
+        With `reset` the features may be others than those of the last fit.
         """
         if triplets is None and triplet_weight is not None:
             raise ValueError("triplet_weight was given without triplets; it weighs their rows")

@@ -42,21 +42,10 @@ NOTEWORTHY = 1e-3
 def frobenius_problem(
     coordinates, comparisons, *, C, loss="hinge", prior=None, pull=0.0, named_prior=scaled_identity
 ):
-    """Return the problem of a metric in these coordinates that satisfies these comparisons.
+    """Return the `FrobeniusSDP` of a metric in these coordinates from these comparisons.
 
-    Parameters
-    ----------
-    coordinates : Coordinates
-    comparisons : set of triplets or quadruplets
-    C, loss, prior, pull
-        Parameters of `FrobMetric`. A prior matrix is part of the coordinates.
-    named_prior : callable
-        Function (constraints, comparisons) -> matrix, the prior in coordinates if `prior` is a
-        name.
-
-    Returns
-    -------
-    FrobeniusSDP
+    C, loss, prior and pull are parameters of `FrobMetric`; a prior matrix is part of the
+    coordinates. If `prior` is a name, `named_prior(constraints, comparisons)` is its matrix there.
     """
     constraints = comparisons.constraints(coordinates.Z)
     matrix = None

@@ -62,8 +62,7 @@ class FrobMetric(MetricEstimator):
     C : float, default=1e4
         Weight of the triplets against the regulariser.
     n_components : int or "rank", default=None
-        Number of leading directions in `components_`: all if None, the rank of the metric if
-        "rank".
+        Number of leading directions in `components_`: all if None; "rank" is that of the metric.
     loss : {"hinge", "smoothed_hinge", "squared_hinge"}, default="hinge"
         Loss of a triplet as a function of its margin far_r - near_r.
     prior : {"within", "discriminant", "covariance", "identity"} or ndarray, default=None

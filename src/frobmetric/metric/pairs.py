@@ -61,8 +61,7 @@ class PairFrobMetric(MetricEstimator):
     C : float, default=1e4
         Weight of the pairs against the regulariser.
     n_components : int or "rank", default=None
-        Number of leading directions in `components_`: all if None, the rank of the metric if
-        "rank".
+        Number of leading directions in `components_`: all if None; "rank" is that of the metric.
     loss : {"hinge", "smoothed_hinge", "squared_hinge"}, default="hinge"
         Loss of a pair as a function of its margin.
     prior : {"covariance", "identity"} or ndarray, default=None

@@ -130,8 +130,7 @@ class TripletFrobMetric(MetricEstimator):
     C : float, default=1e4
         Weight of the triplets against the regulariser.
     n_components : int or "rank", default=None
-        Number of leading directions in `components_`: all if None, the rank of the metric if
-        "rank".
+        Number of leading directions in `components_`: all if None; "rank" is that of the metric.
     loss : {"hinge", "smoothed_hinge", "squared_hinge"}, default="hinge"
         Loss of a triplet as a function of its margin.
     prior : {"covariance", "identity"} or ndarray, default=None
@@ -335,8 +334,7 @@ class QuadrupletFrobMetric(TripletFrobMetric):
     C : float, default=1e4
         Weight of the quadruplets against the regulariser.
     n_components : int or "rank", default=None
-        Number of leading directions in `components_`: all if None, the rank of the metric if
-        "rank".
+        Number of leading directions in `components_`: all if None; "rank" is that of the metric.
     loss : {"hinge", "smoothed_hinge", "squared_hinge"}, default="hinge"
         Loss of a quadruplet as a function of its margin.
     prior : {"covariance", "identity"} or ndarray, default=None

@@ -8,7 +8,7 @@ from scipy.optimize import approx_fprime
 
 from frobmetric import CertificateError
 from frobmetric.core.points import Factored
-from frobmetric.metric.boost.estimator import LOSSES
+from frobmetric.metric.boost import LOSSES
 from frobmetric.metric.boost.problem import Exponential, Logistic, TraceSDP, certify_trace
 from frobmetric.metric.boost.solvers import METHODS, boost
 from trace_problems import matrices, random_problem, random_triplets

@@ -8,7 +8,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from frobmetric.core.points import Factored
-from frobmetric.metric.boost.estimator import LOSSES
+from frobmetric.metric.boost import LOSSES
 from frobmetric.metric.boost.problem import Exponential, Logistic
 from frobmetric.metric.boost.solvers import METHODS, Ledger, best_step, boost, principal
 from frobmetric.solvers import Monitor

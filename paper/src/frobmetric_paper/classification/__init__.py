@@ -6,7 +6,9 @@ cells into the tables and figures of the page.
 
 from __future__ import annotations
 
+import csv
 import difflib
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -62,36 +64,29 @@ class Published:
     is_bound: bool = False  # whether it took less than these seconds
 
 
-#: The paper's text for a time below a second.
-LESS = "< 1"
+def published(folder):
+    """Return the paper's table as row -> column -> Published.
 
-
-def published(errors, seconds, columns):
-    """Return a table of the paper as row -> column -> Published.
-
-    Parameters
-    ----------
-    errors : dict
-        Row -> for each column mean and standard deviation, a mean alone, or None.
-    seconds : dict
-        Row -> for each column a time, `LESS` or None.
-    columns : sequence of str
+    The folder has it in two files, both with a row for each method: errors.csv with a mean in
+    percent, and the standard deviation in brackets, and seconds.csv.
     """
+    errors, seconds = (_read_table(folder / name) for name in ("errors.csv", "seconds.csv"))
+    table = {}
+    for row, entries in errors.items():
+        table[row] = {}
+        for column, text in entries.items():
+            time = seconds.get(row, {}).get(column, "")
+            numbers = [float(number) for number in re.findall(r"[\d.]+", text)]
+            mean, std = (*numbers, None, None)[:2]
+            if text or time:
+                limit = float(time.lstrip("< ")) if time else None
+                table[row][column] = Published(mean, std, limit, time.startswith("<"))
+    return table
 
-    def entry(error, time):
-        mean, std = error if isinstance(error, tuple) else (error, None)
-        return Published(mean, std, 1.0 if time == LESS else time, time == LESS)
 
-    return {
-        row: {
-            column: entry(error, time)
-            for column, error, time in zip(
-                columns, errors[row], seconds.get(row, (None,) * len(columns)), strict=True
-            )
-            if error is not None or time is not None
-        }
-        for row in errors
-    }
+def _read_table(path):
+    with open(path, newline="", encoding="utf-8") as file:
+        return {row.pop("method"): row for row in csv.DictReader(file)}
 
 
 @dataclass(frozen=True)

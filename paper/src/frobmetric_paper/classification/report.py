@@ -30,6 +30,8 @@ BASES = ("frob_tuned", "frob")
 #: Number of standard deviations beyond which a difference from the paper is marked.
 LARGE = 2.0
 MARK = "†"
+#: Fields of a Summary that table.csv leaves out.
+NOT_IN_CSV = ("asked", "parameters", "parameters_runs")
 TEMPLATE = Path(__file__).with_name("table.md")
 
 
@@ -51,13 +53,13 @@ class Summary:
     # error, std: mean test error and standard deviation over runs; std is None below two
     error: float | None = None
     std: float | None = None
-    validation: float | None = None
+    validation_error: float | None = None
     best_rule: str = ""  # the rule chosen most often on validation parts
     best_rule_error: float | None = None  # mean test error, each run by the rule chosen in it
-    # recall, ari, recall_before, ari_before: means of the measures with the map and without
-    recall: float | None = None
+    # means of the measures, with the map and without (before)
+    recall_at_10: float | None = None
     ari: float | None = None
-    recall_before: float | None = None
+    recall_at_10_before: float | None = None
     ari_before: float | None = None
     seconds: float | None = None  # mean time of the measured fits
     parameters: dict | None = None  # the parameters chosen most often, in `parameters_runs` runs
@@ -89,12 +91,12 @@ def _numbers(cells):
     return {
         "error": mean.mean,
         "std": mean.std,
-        "validation": 100 * mean_of_known([cell.validation_error for cell in cells]),
+        "validation_error": 100 * mean_of_known([cell.validation_error for cell in cells]),
         "best_rule": Counter(cell.best_rule for cell in cells).most_common(1)[0][0],
         "best_rule_error": mean_of_known(by_rule),
-        "recall": mean_of_known([cell.measures.get("recall_at_10") for cell in cells]),
+        "recall_at_10": mean_of_known([cell.measures.get("recall_at_10") for cell in cells]),
         "ari": mean_of_known([cell.measures.get("ari") for cell in cells]),
-        "recall_before": mean_of_known([cell.before.get("recall_at_10") for cell in cells]),
+        "recall_at_10_before": mean_of_known([cell.before.get("recall_at_10") for cell in cells]),
         "ari_before": mean_of_known([cell.before.get("ari") for cell in cells]),
         "seconds": mean_of_known([cell.seconds for cell in cells]),
         "parameters": dict(chosen),
@@ -210,30 +212,16 @@ class TableResults(Results):
 
     def _row(self, result, method):
         ours, paper = self.summary(result, method), self.published(result, method)
-        theirs = paper.error if paper else None
-        is_known = None not in (ours.error, theirs)
+        theirs = {name: getattr(paper, name, None) for name in ("error", "std", "seconds")}
+        is_known = None not in (ours.error, theirs["error"])
+        numbers = {name: value for name, value in asdict(ours).items() if name not in NOT_IN_CSV}
         return {
             "set": result.column.name,
             "method": method.name,
-            "outcome": ours.outcome,
-            "error": ours.error,
-            "std": ours.std,
-            "runs": ours.runs,
-            "paper_error": theirs,
-            "paper_std": paper.std if paper else None,
-            "difference": ours.error - theirs if is_known else None,
+            **numbers,
+            **{f"paper_{name}": value for name, value in theirs.items()},
+            "difference": ours.error - theirs["error"] if is_known else None,
             "is_far": self.is_far(result, method),
-            "validation_error": ours.validation,
-            "best_rule": ours.best_rule,
-            "best_rule_error": ours.best_rule_error,
-            "recall_at_10_before": ours.recall_before,
-            "recall_at_10": ours.recall,
-            "ari_before": ours.ari_before,
-            "ari": ours.ari,
-            "seconds": ours.seconds,
-            "total_seconds": ours.total_seconds,
-            "paper_seconds": paper.seconds if paper else None,
-            "remark": ours.remark,
         }
 
     def to_dict(self):
@@ -330,8 +318,8 @@ class TableResults(Results):
             for method in self.methods
         }
         whole = sum(spent.values())
-        own = [method.label for method in self.methods if method.name in BASES and whole]
-        shares = [f"{name} {seconds(spent[name])} ({spent[name] / whole:.1%})" for name in own]
+        ours = [method.label for method in self.methods if method.name in BASES and whole]
+        shares = [f"{name} {seconds(spent[name])} ({spent[name] / whole:.1%})" for name in ours]
         return seconds(whole) + (f"; of these {' and '.join(shares)}" if shares else "")
 
     def _far_table(self):
@@ -393,10 +381,10 @@ def _set_row(summary):
     rule = f"{summary.best_rule}: {percent(summary.best_rule_error)}"
     return [
         formatting.count(summary.runs, summary.asked),
-        percent(summary.validation),
+        percent(summary.validation_error),
         _error(summary),
         rule if summary.best_rule else NOTHING,
-        formatting.change(summary.recall_before, summary.recall),
+        formatting.change(summary.recall_at_10_before, summary.recall_at_10),
         formatting.change(summary.ari_before, summary.ari),
         f"{chosen}{often}",
         seconds(summary.total_seconds or None),

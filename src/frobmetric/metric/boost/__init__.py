@@ -1,1 +1,258 @@
-"""BoostMetric."""
+"""BoostMetric: a metric of small trace, built up from rank-one matrices, with its certificate."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from ..._parameters import FLAG, InvalidParameterError, Rule, check_parameters, choice
+from ...core import CertificateError, Hinge
+from ...core.points import Factored
+from ...solvers import Interrupted
+from .._base import (
+    LABEL_RULES,
+    SHARED_RULES,
+    LearnedMetric,
+    MetricEstimator,
+    Samples,
+    check_n_components,
+    limit_threads,
+)
+from ..coordinates import Coordinates
+from ..frob import NO_DIRECTION
+from ..sets import as_triplets
+from .problem import Exponential, Logistic, TraceSDP, certify_trace
+from .solvers import METHODS, boost
+
+#: Losses that a metric can be boosted with.
+LOSSES = {"hinge": Hinge, "logistic": Logistic, "exponential": Exponential}
+#: Part of a metric outside the span of its data that is rounding, of single precision too.
+OUTSIDE = 1e-5
+
+
+class BoostMetric(MetricEstimator):
+    """Large-margin metric learning from triplets with trace regularisation.
+
+    Learns d^2(a, b) = (a - b).T M (a - b) with the positive semidefinite M that minimises
+
+        trace(M) + C sum_r w_r loss(d^2(anchor_r, far_r) - d^2(anchor_r, near_r))
+
+    where the weights w_r sum to one: with the hinge this is problem P2 of the paper, and of the
+    BoostMetric that it compares with. The trace favours metrics of low rank. M is built up as
+    sum_j w_j v_j v_j.T; new v_j are eigenvectors of sum_r u_r A_r, where A_r is the matrix with
+    <A_r, M> = margin of triplet r, and u_r the slope of its loss at its present margin. M is
+    optimal if no eigenvalue is above one; before that u, divided by the largest eigenvalue, bounds
+    the optimum from below, and every fit carries the certificate that follows.
+
+    With `corrective=True` ("totally corrective") each round adds all eigenvectors of eigenvalues
+    above one and then corrects all of M:
+
+    * with a smooth loss by L-BFGS on the columns sqrt(w_j) v_j, weights and directions together;
+    * with the hinge, whose u do not follow from the margins, by a proximal step: the same problem
+      plus |M - last M|_F^2 / (2 sigma) is one that `FrobMetric` solves, its eigenvectors are the
+      new v_j and its dual variables the u. This takes the place of the linear program in the
+      weights of the original method, and ends at the same optimum.
+
+    With `corrective=False` each stage adds one rank-one matrix, with a weight from a line search,
+    and scales all weights by one common factor; the v_j do not change. That is simple and slow.
+
+    The data are first centred and divided by one number, as by `FrobMetric`; the certificate is
+    that of the scaled problem, `components_` and distances are in the units of X.
+
+    Parameters
+    ----------
+    n_neighbors : int, default=3
+        With labels: number of nearest samples of the same class that each sample is compared with.
+    n_impostors : int, default=None
+        With labels: number of nearest samples of other classes that it is compared with; None is
+        `n_neighbors`.
+    C : float, default=1e4
+        Weight of the triplets against the trace. Below some value, which a warning names, the
+        metric is zero.
+    n_components : int or "rank", default=None
+        Number of leading directions in `components_`: all if None; "rank" is that of the metric.
+    loss : {"hinge", "logistic", "exponential"}, default="hinge"
+        Loss of a triplet as a function of its margin.
+    corrective : bool, default=True
+        Correct all of M in each round, or only add to it. The hinge needs True.
+    n_passes : int, default=1
+        With labels: number of searches for neighbours, as in `FrobMetric`.
+    tol : float, default=1e-3
+        Relative duality gap at which a solve ends.
+    max_iter : int, default=10000
+        Largest number of steps of a solve, each one pass over the triplets that it works on.
+    keep_dual : bool, default=False
+        Keep `dual_coef_` and `triplets_`, so that `certify` can prove the result again.
+    n_jobs : int, default=None
+        Limit on threads; None leaves the choice to the numerical libraries.
+    verbose : int, default=0
+        Number of steps that evaluate all triplets between two lines of progress; 0 writes none.
+    callback : callable, default=None
+        Function called with each such step; a true result ends the fit.
+
+    Attributes
+    ----------
+    certificate_ : Certificate
+        Certificate of the metric before truncation to `n_components`. P2 is not strongly convex,
+        so a small gap says little about `distance_bound`.
+    history_ : list of Step
+        Lowest objective and highest bound so far, gap, rank and seconds of the steps that
+        evaluated all triplets.
+    dual_coef_ : ndarray of shape (n_triplets,)
+        Dual variables, feasible for D2, in the order of `triplets_`; only with `keep_dual`.
+    components_, status_, rank_, n_iter_, n_triplets_, scale_, triplets_
+        As in `FrobMetric`.
+    n_features_in_, feature_names_in_ : int and ndarray of str
+        Number of the features of X, and their names if they have names.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from frobmetric import BoostMetric
+    >>> X, y = load_iris(return_X_y=True)
+    >>> metric = BoostMetric().fit(X, y)
+    >>> metric.certificate_.relative_gap <= 1e-3
+    True
+    """
+
+    _rules: ClassVar[dict[str, Rule]] = {
+        **LABEL_RULES,
+        **SHARED_RULES,
+        "loss": choice(LOSSES),
+        "corrective": FLAG,
+    }
+    _takes_sparse = False
+
+    def __init__(
+        self,
+        *,
+        n_neighbors=3,
+        n_impostors=None,
+        C=1e4,
+        n_components=None,
+        loss="hinge",
+        corrective=True,
+        n_passes=1,
+        tol=1e-3,
+        max_iter=10_000,
+        keep_dual=False,
+        n_jobs=None,
+        verbose=0,
+        callback=None,
+    ):
+        self.n_neighbors = n_neighbors
+        self.n_impostors = n_impostors
+        self.C = C
+        self.n_components = n_components
+        self.loss = loss
+        self.corrective = corrective
+        self.n_passes = n_passes
+        self.tol = tol
+        self.max_iter = max_iter
+        self.keep_dual = keep_dual
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.callback = callback
+
+    def fit(self, X, y=None, *, triplets=None, triplet_weight=None):
+        """Learn the metric from class labels, from triplets, or from both together.
+
+        The parameters are those of `FrobMetric.fit`, but X must be dense.
+        """
+        check_parameters(self, self._rules)
+        if (self.loss, self.corrective) not in METHODS:
+            raise InvalidParameterError(
+                f"corrective=False was given with loss={self.loss!r}: a stage-wise step can stall "
+                "at a corner of that loss, where no single direction gains though the metric is "
+                "not optimal; use corrective=True, or loss='logistic' or 'exponential'"
+            )
+        return self._fit(Samples.check(self, X, y, triplets, triplet_weight))
+
+    def certify(self, X):
+        """Prove the metric as it stands, from the training data and the kept dual variables.
+
+        The metric is that of `components_`: if `n_components` truncated it, the gap is that of the
+        truncated metric. X is the data that it was learned from.
+
+        Returns
+        -------
+        Certificate
+
+        Raises
+        ------
+        CertificateError
+            If the dual variables or the metric do not belong to these data.
+        """
+        self._require_dual()
+        X = self._check_samples(X)
+        coordinates = Coordinates.dense(X)
+        if not np.isclose(coordinates.scale, self.scale_, rtol=1e-6, atol=0):
+            raise CertificateError(
+                f"these data have the scale {coordinates.scale:.9g} and the metric was learned "
+                f"from data of scale {self.scale_:.9g}; they are other data"
+            )
+        point = _in_span(coordinates, self.components_.T.astype(float) * coordinates.scale)
+        problem = self._problem(coordinates, as_triplets(self.triplets_, len(X)))
+        return certify_trace(problem, point, self.dual_coef_)
+
+    def _fit(self, samples):
+        with limit_threads(self.n_jobs):
+            coordinates = Coordinates.dense(samples.X)
+            check_n_components(self.n_components, coordinates)
+            point = None
+            for _ in range(self.n_passes):
+                triplets = samples.comparisons(self, coordinates, point)
+                problem = self._problem(coordinates, triplets)
+                solution = self._solve(problem, point)
+                point = solution.point
+                if samples.y is None or solution.status == "interrupted" or not point.rank:
+                    break  # nothing to search neighbours for, or with
+            options = {"n_components": self.n_components, "dtype": samples.X.dtype}
+            learned = LearnedMetric.of(solution, coordinates, triplets, **options)
+        reason = "" if learned.rank else _reason_of_zero(problem, self.C)
+        return self._store(learned, reason, **samples.attributes)
+
+    def _problem(self, coordinates, triplets):
+        loss = LOSSES[self.loss](self.C * triplets.share)
+        return TraceSDP(triplets.constraints(coordinates.Z), loss)
+
+    def _solve(self, problem, point):
+        method = METHODS[self.loss, self.corrective]
+        try:
+            return boost(
+                problem,
+                method,
+                tol=self.tol,
+                max_iter=self.max_iter,
+                callback=self._on_step(),
+                start=point,
+            )
+        except Interrupted as interruption:
+            return interruption.solution
+
+
+def _reason_of_zero(problem, C):
+    """Return why a metric is zero, and the smallest C that would help if there is one."""
+    u = problem.loss.multiplier(np.zeros(problem.constraints.shape[0]))
+    largest = problem.max_eigenvalue(problem.constraints.adjoint(u))
+    if largest > 1e-9:
+        return (
+            f"C={C:g} is too small for these triplets, for which it must be above {C / largest:.3g}"
+        )
+    return NO_DIRECTION
+
+
+def _in_span(coordinates, L):
+    """Return L in these coordinates, if they can express it."""
+    if coordinates.basis is None:
+        return Factored(L)
+    inside = coordinates.basis.T @ L
+    outside, size = np.linalg.norm(L - coordinates.basis @ inside), np.linalg.norm(L)
+    if outside > OUTSIDE * size:
+        raise CertificateError(
+            f"components_ has a part outside the span of these data, {outside / size:.2g} of its "
+            "norm, and a metric learned from them has none there: components_ was changed, or "
+            "these are other data; fit again, or give the data of the fit"
+        )
+    return Factored(inside)

@@ -14,8 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from frobmetric import BoostMetric, CertificateError, mine_triplets
 from frobmetric._parameters import InvalidParameterError
-from frobmetric.metric.boost import solvers
-from frobmetric.metric.boost.estimator import LOSSES
+from frobmetric.metric.boost import LOSSES, solvers
 from frobmetric.metric.boost.problem import TraceSDP
 from frobmetric.metric.boost.solvers import METHODS
 from frobmetric.neighbors import knn_error
