@@ -22,7 +22,7 @@ from frobmetric import PairFrobMetric, TripletFrobMetric, triplets_from_pairs
 from frobmetric.metric.coordinates import unit_mean_square
 from frobmetric.neighbors import best_threshold
 
-from ..baselines import METRIC, ProgramFailedError
+from ..baselines import METRIC, ProgramFailedError, TimeLimitError
 from ..data import labelled
 from ..data.pairs import load_faces
 from . import Benchmark, Options
@@ -217,7 +217,7 @@ def measure_fit(task, learn, parameter):
         warnings.simplefilter("always")
         try:
             found = learn(task, parameter)
-        except (ValueError, ProgramFailedError) as error:
+        except (ValueError, ProgramFailedError, TimeLimitError) as error:
             return {"parameter": parameter, "failed": str(error)[:200]}
     found.setdefault("seconds", time.perf_counter() - start)
     L = found.pop("L")
