@@ -11,8 +11,8 @@ import pytest
 from sklearn.datasets import load_iris
 from typer.testing import CliRunner
 
-from frobmetric.cli.app import app
-from frobmetric.io.models import load, save
+from frobmetric.cli import app
+from frobmetric.io import load, save
 from frobmetric.io.tables import Table, read_table, write_table
 from frobmetric.metric import FrobMetric, FrobMetricCV, TripletFrobMetric
 from terminals import check_help, check_mistake, interrupt, run, run_json

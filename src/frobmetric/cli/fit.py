@@ -11,16 +11,14 @@ import numpy as np
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
-from .._atomic import target_file
-from .._extras import MissingExtraError, require
-from ..io.model_checks import disagreements
-from ..io.models import load, save
-from ..io.tables import READERS, Table, check_suffix, read_table, read_triplets, write_table
+from .._environment import MissingExtraError, require, target_file
+from ..io import disagreements, load, save
+from ..io.tables import READERS, Table, check_output, read_table, read_triplets, write_table
 from ..metric import FrobMetric, FrobMetricCV
 from ..plotting import MetricDisplay
 from .evaluation import compare, compare_by_folds
 from .options import command
-from .terminal import ExitCode, Report, errors_about, live_progress, say
+from .terminal import ExitCode, Report, errors_about, live_progress, say, wrong_usage
 
 typer = require("typer", "cli")
 app = typer.Typer()
@@ -58,18 +56,16 @@ def fit(
         Choose C by cross-validation with this number of folds.
     """
     if triplets is not None and cv is not None:
-        raise typer.BadParameter("it needs labels, not --triplets", param_hint="--cv")
+        raise wrong_usage("--cv", "it needs labels, not --triplets")
     if output.suffix.lower() in READERS:
-        raise typer.BadParameter(
-            f"{output} names a table; a model is a .safetensors file", param_hint="--output"
-        )
+        raise wrong_usage("--output", f"{output} names a table; a model is a .safetensors file")
     target_file(output)
     estimator = _make_estimator(parameters, cv)
     table = read_table(data, target, header=header)
-    if triplets is None and table.y is None:
-        raise typer.BadParameter("labels are needed, or --triplets", param_hint="--target")
+    if triplets is None:
+        _check_labelled(data, table, ", or --triplets")
     if with_labels and (triplets is None or table.y is None):
-        raise typer.BadParameter("it needs --triplets and labels", param_hint="--with-labels")
+        raise wrong_usage("--with-labels", "it needs --triplets and labels")
     answers = {"y": table.y} if triplets is None or with_labels else {}
     if triplets is not None:
         answers["triplets"] = read_triplets(triplets)
@@ -83,18 +79,15 @@ def transform(model, data, *, output, target=None, header=True):
 
     The column of --target is copied, so that the labels stay with their rows.
     """
-    check_suffix(output)
+    check_output(output)
     estimator = _load(model)
     table = _read_features(estimator, data, target, header)
-    mapped = replace(
-        table,
-        X=estimator.transform(table.dataframe()),
-        feature_names=list(estimator.get_feature_names_out()),
-    )
-    write_table(output, mapped, labels_name=labels_name(target))
-    n_rows, n_columns = mapped.X.shape
-    data = {"output": str(output), "n_rows": n_rows, "n_columns": n_columns}
-    return Report(ExitCode.CERTIFIED, f"{output}: {n_rows} rows, {n_columns} columns", data)
+    X = estimator.transform(table.dataframe())
+    names = list(estimator.get_feature_names_out())
+    write_table(output, Table(X, table.y, names), labels_name=labels_name(target))
+    (n_rows, n_columns), file = X.shape, str(output)
+    data = {"output": file, "n_rows": n_rows, "n_columns": n_columns}
+    return Report(ExitCode.CERTIFIED, f"{file}: {n_rows} rows, {n_columns} columns", data)
 
 
 @command(app, FrobMetric, without=(*NOT_OPTIONS, "keep_dual"))
@@ -113,9 +106,8 @@ def evaluate(files, parameters, *, target=None, train=None, cv=None, k=3, header
     """
     *model, data = files
     if len(model) > 1 or data.suffix == ".safetensors" or bool(model) != (train is not None):
-        raise typer.BadParameter(
-            "expected `evaluate DATA` or `evaluate MODEL TEST_DATA --train TRAIN_DATA`"
-        )
+        forms = "`evaluate DATA` or `evaluate MODEL TEST_DATA --train TRAIN_DATA`"
+        raise typer.BadParameter(f"expected {forms}")
     if model and (cv is not None or _changed(parameters)):
         raise typer.BadParameter("options of a fit have no effect on a given model; leave them out")
     if model:
@@ -124,7 +116,12 @@ def evaluate(files, parameters, *, target=None, train=None, cv=None, k=3, header
         estimator = _make_estimator(parameters, cv)
         train, test = _split(data, read_table(data, target, header=header), seed)
         _fit(estimator, train, {"y": train.y})
-    return _evaluation_report(estimator, train, test, k)
+    comparison = compare(estimator, train, test, k)
+    is_certified = bool(estimator.certificate_.error <= estimator.tol)
+    doubt = "\nThe metric is NOT certified to its tol; see `frobmetric fit`." * (not is_certified)
+    text = f"{len(test.X)} test samples, neighbours from {len(train.X)} others\n{comparison}{doubt}"
+    data = comparison.to_dict() | {"n_train": len(train.X), "certified": is_certified}
+    return Report(ExitCode.of(is_certified), text, data)
 
 
 @command(app)
@@ -198,19 +195,14 @@ def _make_estimator(parameters, cv):
     changed = _changed(parameters)
     kernel_parameters = [name for name in ("gamma", "degree", "coef0") if name in changed]
     if kernel_parameters and parameters["kernel"] in ("linear", "precomputed"):
-        raise typer.BadParameter(
-            "only --kernel rbf and polynomial have it", param_hint=f"--{kernel_parameters[0]}"
-        )
+        raise wrong_usage(f"--{kernel_parameters[0]}", "only --kernel rbf and polynomial have it")
     if cv is None:
         return FrobMetric(**parameters)
     known = inspect.signature(FrobMetricCV).parameters
-    refused = [name for name in changed if name not in known]
-    if refused:
-        raise typer.BadParameter(
-            "--cv chooses the C of a metric without a kernel, and cannot be combined with it; "
-            "give only one",
-            param_hint=f"--{refused[0].replace('_', '-')}",
-        )
+    for name in changed:
+        if name not in known:
+            reason = "--cv chooses the C of a metric without a kernel, and cannot be combined"
+            raise wrong_usage(f"--{name.replace('_', '-')}", f"{reason} with it; give only one")
     return FrobMetricCV(cv=cv, **{name: v for name, v in parameters.items() if name in known})
 
 
@@ -264,10 +256,10 @@ def _given_parts(model, train, test, target, header):
     """Return a saved model, the samples to take neighbours from and those to test on."""
     if train.resolve() == test.resolve():
         say(f"warning: {test} is tested on itself; the errors say nothing about new data")
-    estimator = _load(model)
-    parts = [_read_features(estimator, path, target, header) for path in (train, test)]
-    for path, part in zip((train, test), parts, strict=True):
-        _check_labelled(path, part)
+    estimator, parts = _load(model), []
+    for path in (train, test):
+        parts.append(_read_features(estimator, path, target, header))
+        _check_labelled(path, parts[-1])
     return estimator, *parts
 
 
@@ -278,9 +270,9 @@ def _split(path, table, seed):
     return [table.take(part) for part in train_test_split(rows, test_size=HELD_OUT, **options)]
 
 
-def _check_labelled(path, table):
+def _check_labelled(path, table, alternative=""):
     if table.y is None:
-        raise typer.BadParameter(f"the labels of {path} are needed", param_hint="--target")
+        raise wrong_usage("--target", f"the labels of {path} are needed{alternative}")
 
 
 def _draw(estimator, table, path):
@@ -301,10 +293,6 @@ def _verdict(gap, tol):
     return f"NOT certified: relative gap {gap:.1e} > tol {tol:g}"
 
 
-def _code(is_certified):
-    return ExitCode.CERTIFIED if is_certified else ExitCode.NOT_CERTIFIED
-
-
 def _fit_report(estimator, table, path, seconds):
     gap, tol = estimator.certificate_.error, estimator.tol
     n_samples, n_features = table.X.shape
@@ -315,13 +303,11 @@ def _fit_report(estimator, table, path, seconds):
         "certificate": asdict(estimator.certificate_),
         "tol": tol,
         "C": estimator.C,
-        "rank": estimator.rank_,
-        "n_iter": estimator.n_iter_,
-        "n_triplets": estimator.n_triplets_,
         "n_samples": n_samples,
         "n_features": n_features,
         "seconds": seconds,
     }
+    data |= {name: getattr(estimator, f"{name}_") for name in ("rank", "n_iter", "n_triplets")}
     verdict = f"{_verdict(gap, tol)}, after {estimator.n_iter_} steps, {seconds:.1f} s"
     if not data["certified"]:
         advice = "" if estimator.status_ == "interrupted" else "; raise --max-iter or --tol"
@@ -331,32 +317,20 @@ def _fit_report(estimator, table, path, seconds):
         f"{estimator.n_triplets_} triplets of {n_samples} samples with C = {estimator.C:g}\n"
         f"certificate: {estimator.certificate_}\n{verdict}"
     )
-    return Report(_code(data["certified"]), text, data)
-
-
-def _evaluation_report(estimator, train, test, k):
-    comparison = compare(estimator, train, test, k)
-    is_certified = bool(estimator.certificate_.error <= estimator.tol)
-    doubt = "\nThe metric is NOT certified to its tol; see `frobmetric fit`." * (not is_certified)
-    return Report(
-        _code(is_certified),
-        f"{len(test.X)} test samples, neighbours from {len(train.X)} others\n{comparison}{doubt}",
-        comparison.to_dict() | {"n_train": len(train.X), "certified": is_certified},
-    )
+    return Report(ExitCode.of(data["certified"]), text, data)
 
 
 def _proof_report(estimator, recomputed, tol):
     claimed = estimator.certificate_
     differing, gap = disagreements(claimed, recomputed), recomputed.error
+    is_certified = not differing and bool(gap <= tol)
+    verdict = _verdict(gap, tol) + ", and the claim holds" * is_certified
     if differing:
         verdict = (
             f"NOT certified: the file claims another {', '.join(differing)} than its metric and "
             "these data give; it was changed after the fit"
         )
-    else:
-        verdict = _verdict(gap, tol) + ", and the claim holds" * bool(gap <= tol)
-    is_certified = not differing and bool(gap <= tol)
     data = {"tol": tol, "disagreements": differing, "certified": is_certified}
     data |= {"claimed": asdict(claimed), "recomputed": asdict(recomputed)}
     text = f"claimed:    {claimed}\nrecomputed: {recomputed}\n{verdict}"
-    return Report(_code(is_certified), text, data)
+    return Report(ExitCode.of(is_certified), text, data)

@@ -16,7 +16,7 @@ from math import inf
 from pathlib import Path
 from typing import Annotated
 
-from .._extras import require
+from .._environment import require
 from .terminal import EXIT_CODES, reports
 
 typer = require("typer", "cli")
@@ -44,7 +44,7 @@ model : path
 target : str
     Column of the labels: its name, or its number (from 0; -1 is the last). An npz file with X and y
     needs none.
-matrix : path
+file : path
     A symmetric matrix: a csv, tsv or npy file. A csv file may have labels in its first line, its
     first column, or both; one triangle is enough.
 output : path

@@ -10,7 +10,7 @@ from enum import IntEnum
 from functools import cache, wraps
 from time import perf_counter
 
-from .._extras import MissingExtraError, require
+from .._environment import MissingExtraError, require
 from .._parameters import InvalidParameterError
 from ..core import CertificateError, NumericalError
 
@@ -28,6 +28,11 @@ class ExitCode(IntEnum):
     BAD_DATA = 3
     NOT_CERTIFIED = 4
     INTERRUPTED = 130
+
+    @classmethod
+    def of(cls, is_certified):
+        """Return the code of an answer that is certified or not."""
+        return cls.CERTIFIED if is_certified else cls.NOT_CERTIFIED
 
 
 #: Exit code of each error that a user can cause; the first match counts. Others are bugs.
@@ -105,6 +110,11 @@ def say(line):
     _stderr().print(line, markup=False, highlight=False, soft_wrap=True)
 
 
+def wrong_usage(option, message):
+    """Return the error for the wrong use of an option."""
+    return typer.BadParameter(message, param_hint=option)
+
+
 @contextmanager
 def errors_about(path):
     """Put the name of a file before the message of an error in its data."""
@@ -129,23 +139,17 @@ def live_line(text):
 @contextmanager
 def live_progress(text, describe):
     """Yield a callback that shows `describe(step)` on a terminal, or None without terminal."""
+    count, began, shown = 0, perf_counter(), -PAUSE
+
+    def show_step(step):
+        nonlocal count, shown
+        count, seconds = count + 1, perf_counter() - began
+        if seconds - shown >= PAUSE:
+            shown = seconds
+            show(f"step {count}   {describe(step)}   {seconds:.1f} s")
+
     with live_line(text) as show:
-        yield show and Progress(show, describe)
-
-
-class Progress:
-    """Callback of a solver that shows one line of text, updated with the steps."""
-
-    def __init__(self, show, describe):
-        self.show, self.describe = show, describe
-        self.count, self.began, self.shown = 0, perf_counter(), -PAUSE
-
-    def __call__(self, step):
-        self.count += 1
-        seconds = perf_counter() - self.began
-        if seconds - self.shown >= PAUSE:
-            self.shown = seconds
-            self.show(f"step {self.count}   {self.describe(step)}   {seconds:.1f} s")
+        yield show and show_step
 
 
 @contextmanager

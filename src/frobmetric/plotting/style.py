@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._extras import require
+from .._environment import require
 
 #: Largest number of classes with a legend: more colours cannot be told apart.
 MAX_LEGEND = 10
