@@ -1,4 +1,4 @@
-"""The command `frobmetric`: its sub-commands, and those of other packages."""
+"""The command `frobmetric`: its sub-commands, one module a group, and those of other packages."""
 
 from __future__ import annotations
 
@@ -38,19 +38,22 @@ def _print_version(is_wanted: bool):
         raise typer.Exit
 
 
+VERSION = typer.Option(callback=_print_version, is_eager=True, help="Print the version.")
+
+
 @app.callback()
-def frobmetric(
-    version: Annotated[
-        bool,
-        typer.Option(
-            "--version", callback=_print_version, is_eager=True, help="Print the version."
-        ),
-    ] = False,
-):
+def frobmetric(version: Annotated[bool, VERSION] = False):
     """Hold the options that all commands share."""
 
 
-def add_plugin(group, name, entry_point=None):
+def add_plugins(group):
+    """Add the commands of all installed packages, and the known ones that are not installed."""
+    installed = {point.name: point for point in entry_points(group="frobmetric.commands")}
+    for name in sorted(installed | KNOWN):
+        _add_plugin(group, name, installed.get(name))
+
+
+def _add_plugin(group, name, entry_point):
     """Add a command of another package, which is imported only when the command is called."""
     if entry_point is None:
         text = f"Not installed: it needs {KNOWN[name]}."
@@ -72,17 +75,8 @@ def add_plugin(group, name, entry_point=None):
     group.command(name, help=text, add_help_option=False, context_settings=any_arguments)(run)
 
 
-def add_plugins(group):
-    """Add the commands of all installed packages, and the known ones that are not installed."""
-    installed = {point.name: point for point in entry_points(group="frobmetric.commands")}
-    for name in sorted(installed | KNOWN):
-        add_plugin(group, name, installed.get(name))
-
-
 app.add_typer(fit.app)  # without a name: its commands are commands of this one
 app.add_typer(unfold.app)
 app.add_typer(sdp.app, name="sdp")
 app.add_typer(nearest.app)
-plugins = typer.Typer()
-add_plugins(plugins)
-app.add_typer(plugins)
+add_plugins(app)

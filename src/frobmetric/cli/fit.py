@@ -12,6 +12,7 @@ from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
 from .._environment import MissingExtraError, require, target_file
+from ..core import CertificateError
 from ..io import disagreements, load, save
 from ..io.tables import READERS, Table, check_output, read_table, read_triplets, write_table
 from ..metric import FrobMetric, FrobMetricCV
@@ -63,7 +64,7 @@ def fit(
     estimator = _make_estimator(parameters, cv)
     table = read_table(data, target, header=header)
     if triplets is None:
-        _check_labelled(data, table, ", or --triplets")
+        _require_labels(table, data, ", or --triplets")
     if with_labels and (triplets is None or table.y is None):
         raise wrong_usage("--with-labels", "it needs --triplets and labels")
     answers = {"y": table.y} if triplets is None or with_labels else {}
@@ -111,10 +112,17 @@ def evaluate(files, parameters, *, target=None, train=None, cv=None, k=3, header
     if model and (cv is not None or _changed(parameters)):
         raise typer.BadParameter("options of a fit have no effect on a given model; leave them out")
     if model:
-        estimator, train, test = _given_parts(model[0], train, data, target, header)
+        estimator = _load(model[0])
+        if train.resolve() == data.resolve():
+            say(f"warning: {data} is tested on itself; the errors say nothing about new data")
+        paths = (train, data)
+        parts = (_read_features(estimator, path, target, header) for path in paths)
+        train, test = map(_require_labels, parts, paths)
     else:
         estimator = _make_estimator(parameters, cv)
-        train, test = _split(data, read_table(data, target, header=header), seed)
+        table = _require_labels(read_table(data, target, header=header), data)
+        rows, options = np.arange(len(table.X)), {"stratify": table.y, "random_state": seed}
+        train, test = map(table.take, train_test_split(rows, test_size=HELD_OUT, **options))
         _fit(estimator, train, {"y": train.y})
     comparison = compare(estimator, train, test, k)
     is_certified = bool(estimator.certificate_.error <= estimator.tol)
@@ -139,8 +147,7 @@ def certify(model, data, *, target=None, tol=None, header=True):
     estimator = _load(model)
     if not hasattr(estimator, "dual_coef_"):
         message = f"{model} has no dual variables to prove it with; fit it with --keep-dual"
-        say(f"error: {message}")
-        return Report(ExitCode.NOT_CERTIFIED, "", {"error": message})
+        raise CertificateError(message)
     if "preprocessor" in estimator.get_params():
         raise ValueError(
             f"{model} is a {type(estimator).__name__}, learned from tuples, which a table does not "
@@ -148,7 +155,19 @@ def certify(model, data, *, target=None, tol=None, header=True):
             ".certify(tuples, y)"
         )
     table = _read_features(estimator, data, target, header)
-    return _proof_report(estimator, estimator.certify(table.dataframe()), tol or estimator.tol)
+    claimed, recomputed = estimator.certificate_, estimator.certify(table.dataframe())
+    differing, gap, tol = disagreements(claimed, recomputed), recomputed.error, tol or estimator.tol
+    is_certified = not differing and bool(gap <= tol)
+    verdict = _verdict(gap, tol) + ", and the claim holds" * is_certified
+    if differing:
+        verdict = (
+            f"NOT certified: the file claims another {', '.join(differing)} than its metric and "
+            "these data give; it was changed after the fit"
+        )
+    data = {"tol": tol, "disagreements": differing, "certified": is_certified}
+    data |= {"claimed": asdict(claimed), "recomputed": asdict(recomputed)}
+    text = f"claimed:    {claimed}\nrecomputed: {recomputed}\n{verdict}"
+    return Report(ExitCode.of(is_certified), text, data)
 
 
 @command(app)
@@ -169,7 +188,13 @@ def demo(*, output=Path("frobmetric-demo"), seed=0):
     if report.code == ExitCode.INTERRUPTED:
         return report
     comparison = compare_by_folds(estimator, table, seed=seed)
-    figure = _draw(estimator, table, output / "metric.png")
+    figure = output / "metric.png"
+    try:
+        require("matplotlib", "plot").use("agg")
+        MetricDisplay.from_estimator(estimator, table.X, table.y).figure_.savefig(figure, dpi=150)
+    except MissingExtraError as error:
+        say(f"no figure: {error}")
+        figure = None
     names = "model.safetensors" + (f" and {figure.name} are" if figure else " is")
     text = (
         f"{report.text}\n\nEach digit judged by a metric that was learned without it (5 folds):\n"
@@ -252,39 +277,10 @@ def _read_features(estimator, path, target, header):
     return table if names is not None else replace(table, feature_names=None)
 
 
-def _given_parts(model, train, test, target, header):
-    """Return a saved model, the samples to take neighbours from and those to test on."""
-    if train.resolve() == test.resolve():
-        say(f"warning: {test} is tested on itself; the errors say nothing about new data")
-    estimator, parts = _load(model), []
-    for path in (train, test):
-        parts.append(_read_features(estimator, path, target, header))
-        _check_labelled(path, parts[-1])
-    return estimator, *parts
-
-
-def _split(path, table, seed):
-    """Return a part to learn from, and one to test on with the same shares of classes."""
-    _check_labelled(path, table)
-    rows, options = np.arange(len(table.X)), {"stratify": table.y, "random_state": seed}
-    return [table.take(part) for part in train_test_split(rows, test_size=HELD_OUT, **options)]
-
-
-def _check_labelled(path, table, alternative=""):
+def _require_labels(table, path, alternative=""):
     if table.y is None:
         raise wrong_usage("--target", f"the labels of {path} are needed{alternative}")
-
-
-def _draw(estimator, table, path):
-    """Save the figure of a metric; without matplotlib say what to install."""
-    try:
-        require("matplotlib", "plot").use("agg")
-        display = MetricDisplay.from_estimator(estimator, table.dataframe(), table.y)
-    except MissingExtraError as error:
-        say(f"no figure: {error}")
-        return None
-    display.figure_.savefig(path, dpi=150)
-    return path
+    return table
 
 
 def _verdict(gap, tol):
@@ -318,19 +314,3 @@ def _fit_report(estimator, table, path, seconds):
         f"certificate: {estimator.certificate_}\n{verdict}"
     )
     return Report(ExitCode.of(data["certified"]), text, data)
-
-
-def _proof_report(estimator, recomputed, tol):
-    claimed = estimator.certificate_
-    differing, gap = disagreements(claimed, recomputed), recomputed.error
-    is_certified = not differing and bool(gap <= tol)
-    verdict = _verdict(gap, tol) + ", and the claim holds" * is_certified
-    if differing:
-        verdict = (
-            f"NOT certified: the file claims another {', '.join(differing)} than its metric and "
-            "these data give; it was changed after the fit"
-        )
-    data = {"tol": tol, "disagreements": differing, "certified": is_certified}
-    data |= {"claimed": asdict(claimed), "recomputed": asdict(recomputed)}
-    text = f"claimed:    {claimed}\nrecomputed: {recomputed}\n{verdict}"
-    return Report(ExitCode.of(is_certified), text, data)

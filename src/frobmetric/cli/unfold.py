@@ -26,6 +26,7 @@ CODES = exit_codes(
     "not certified to --tol; the embedding is written all the same",
     "the embedding of that moment is written first",
 )
+DEFAULTS = {"random_state": 0}  # so that two runs agree
 FIGURES = (".png", ".pdf", ".svg")
 #: Inches: width of the spectrum, and least height of the figure.
 SPECTRUM_WIDTH, LEAST_HEIGHT = 4.0, 3.4
@@ -45,9 +46,7 @@ class Samples:
     color: np.ndarray | None = None
 
 
-@command(
-    app, MaximumVarianceUnfolding, without=("verbose",), defaults={"random_state": 0}, codes=CODES
-)
+@command(app, MaximumVarianceUnfolding, without=("verbose",), defaults=DEFAULTS, codes=CODES)
 def unfold(
     data, parameters, *, output, target=None, quality=False, plot=False, plot_file=None, header=True
 ):
@@ -178,17 +177,17 @@ def _draw(estimator, samples, path, name):
 
 def _facts(estimator):
     """Return the results of a fit for JSON, which has no infinity."""
+    proof, eigenvalues = estimator.certificate_, estimator.eigenvalues_
     names = ("primal", "dual", "relative_gap", "violation")
-    certificate = {name: getattr(estimator.certificate_, name) for name in names}
-    eigenvalues, graph = estimator.eigenvalues_, estimator.graph_
+    numbers = {name: getattr(proof, name) for name in names}
     return {
         "status": estimator.status_,
-        "certified": bool(estimator.certificate_.error <= estimator.tol),
-        "certificate": {name: x if isfinite(x) else None for name, x in certificate.items()},
+        "certified": bool(proof.error <= estimator.tol),
+        "certificate": {name: x if isfinite(x) else None for name, x in numbers.items()},
         "tol": estimator.tol,
         "n_samples": len(estimator.embedding_),
-        "n_points": graph.n_points,
-        "n_edges": len(graph.edges),
+        "n_points": estimator.graph_.n_points,
+        "n_edges": len(estimator.graph_.edges),
         "n_parts": int(estimator.component_labels_.max()) + 1,
         "n_landmarks": estimator.n_landmarks if estimator.dual_coef_ is None else None,
         "rank": len(eigenvalues),
@@ -231,9 +230,8 @@ def _describe_proof(facts, objective):
     if proof["dual"] is None:
         return f"largest {objective}{of} at least {proof['primal']:.6g}, no upper bound yet"
     if proof["violation"]:
-        return (
-            f"largest {objective}{of} at most {proof['dual']:.6g}; this one has "
-            f"{proof['primal']:.6g} and misses a squared distance by {proof['violation']:.1e} of it"
-        )
+        miss = f"misses a squared distance by {proof['violation']:.1e} of it"
+        ends = f"at most {proof['dual']:.6g}; this one has {proof['primal']:.6g} and {miss}"
+        return f"largest {objective}{of} {ends}"
     ends = f"[{proof['primal']:.6g}, {proof['dual']:.6g}]"
     return f"largest {objective}{of} in {ends}, gap {proof['relative_gap']:.1e}"
