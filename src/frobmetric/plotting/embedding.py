@@ -5,17 +5,8 @@ from __future__ import annotations
 import numpy as np
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from .style import (
-    COLOURS,
-    MAX_LEGEND,
-    add_class_legend,
-    colours,
-    draw_points,
-    lighten,
-    new_axes,
-    plane,
-    plane_size,
-)
+from . import style
+from .style import COLOURS, lighten
 
 #: Longer side of a thumbnail, as a share of the longer side of the embedding.
 THUMBNAIL = 0.11
@@ -82,10 +73,8 @@ class EmbeddingDisplay:
         if color is not None and color.ndim != 1:
             raise ValueError(f"color has shape {color.shape}; expected one value for each sample")
         if images is not None and not (images.ndim == 3 or images.shape[3:] in ((3,), (4,))):
-            expected = "(n_samples, height, width) or (n_samples, height, width, 3)"
-            raise ValueError(
-                f"images has shape {images.shape}; expected {expected}: reshape flat images"
-            )
+            shape = f"images has shape {images.shape}; expected (n_samples, height, width)"
+            raise ValueError(f"{shape} or (n_samples, height, width, 3): reshape flat images")
         display = cls(embedding=embedding, color=color, color_name=color_name, images=images)
         return display.plot(**options)
 
@@ -103,8 +92,8 @@ class EmbeddingDisplay:
             Colour map of numbers.
         title : str, optional
         """
-        points = plane(self.embedding)
-        self.ax_, self.figure_ = ax, _ = new_axes(ax, plane_size(points))
+        points = style.plane(self.embedding)
+        self.ax_, self.figure_ = ax, _ = style.new_axes(ax, style.plane_size(points))
         if path:
             ax.plot(*points.T, color="0.7", linewidth=1, zorder=1)
         point_colours = self._plot_points(ax, points, cmap)
@@ -126,17 +115,17 @@ class EmbeddingDisplay:
 
     def _plot_points(self, ax, points, cmap):
         """Draw the points with a legend or colour bar; return the colour of each point."""
-        style = {"sizes": (4, 24), "zorder": 2}
+        options = {"sizes": (4, 24), "zorder": 2}
         if self.color is not None and not _is_classes(self.color):
-            drawn = draw_points(ax, points, c=self.color, cmap=cmap, **style)
+            drawn = style.draw_points(ax, points, c=self.color, cmap=cmap, **options)
             self.figure_.colorbar(drawn, ax=ax, label=self.color_name or "", shrink=0.8)
             return drawn.to_rgba(self.color)
         labels = np.zeros(len(points)) if self.color is None else self.color
         classes, labels = np.unique(labels, return_inverse=True)
-        point_colours = colours(len(classes))[labels]
-        draw_points(ax, points, c=point_colours, **style)
+        point_colours = style.colours(len(classes))[labels]
+        style.draw_points(ax, points, c=point_colours, **options)
         if self.color is not None:
-            add_class_legend(ax, classes, self.color_name)
+            style.add_class_legend(ax, classes, self.color_name)
         return point_colours
 
     def _plot_thumbnails(self, ax, points, point_colours, n_thumbnails):
@@ -144,10 +133,10 @@ class EmbeddingDisplay:
         longest = np.ptp(points, axis=0).max() or 1.0
         size = THUMBNAIL * longest * np.array([width, height]) / max(height, width)
         # one grey scale for all
-        style = {"cmap": "gray", "vmin": self.images.min(), "vmax": self.images.max(), "zorder": 3}
+        shown = {"cmap": "gray", "vmin": self.images.min(), "vmax": self.images.max(), "zorder": 3}
         for i in spread_out(points, size, n_thumbnails):
             (left, bottom), (right, top) = points[i] - size / 2, points[i] + size / 2
-            ax.imshow(self.images[i], extent=(left, right, bottom, top), **style)
+            ax.imshow(self.images[i], extent=(left, right, bottom, top), **shown)
             corners = [left, right, right, left, left], [bottom, bottom, top, top, bottom]
             ax.plot(*corners, color=point_colours[i], linewidth=1.5, zorder=4)
         ax.set_aspect("equal", adjustable="datalim")
@@ -227,14 +216,14 @@ class SpectrumDisplay:
         n_shown : int
             Largest number of dimensions to show.
         """
-        self.ax_, self.figure_ = ax, _ = new_axes(ax, (6.0, 4.0))
+        self.ax_, self.figure_ = ax, _ = style.new_axes(ax, (6.0, 4.0))
         shown, n_components = 100 * self.shares[:n_shown], self.n_components
         dimensions = np.arange(1, len(shown) + 1)
         is_kept = dimensions <= (len(self.shares) if n_components is None else n_components)
         ax.bar(dimensions, shown, color=np.where(is_kept, COLOURS[0], COLOURS[4]), width=0.7)
         if not log:
-            style = {"markersize": 4, "color": COLOURS[5], "label": "sum up to this dimension"}
-            ax.plot(dimensions, np.cumsum(shown), "o-", **style)
+            line = {"markersize": 4, "color": COLOURS[5], "label": "sum up to this dimension"}
+            ax.plot(dimensions, np.cumsum(shown), "o-", **line)
             ax.set_ylim(0, 108)
             ax.legend(frameon=False, loc="best")
         elif shown.any():  # from a little below the smallest positive value
@@ -269,5 +258,4 @@ def spread_out(points, size, n_chosen):
 def _is_classes(color):
     if color.dtype.kind not in "iuf":
         return True
-    is_whole = bool((color == np.round(color)).all())
-    return is_whole and len(np.unique(color)) <= MAX_LEGEND
+    return bool((color == np.round(color)).all()) and len(np.unique(color)) <= style.MAX_LEGEND

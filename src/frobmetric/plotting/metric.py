@@ -6,16 +6,8 @@ import numpy as np
 from sklearn.decomposition import PCA
 from sklearn.utils.validation import check_is_fitted
 
-from .style import (
-    COLOURS,
-    add_class_legend,
-    colours,
-    draw_level,
-    draw_points,
-    lighten,
-    new_panels,
-    plane,
-)
+from . import style
+from .style import COLOURS, draw_level, lighten
 
 #: Eigenvalues below this share of the largest one are rounding errors.
 NEGLIGIBLE = 1e-12
@@ -97,16 +89,16 @@ class MetricDisplay:
 
     def plot(self, *, axes=None):
         """Draw the four panels on the given axes or in a new figure."""
-        self.axes_, self.figure_ = axes, _ = new_panels(axes, (2, 2), (10, 8.5))
+        self.axes_, self.figure_ = axes, _ = style.new_panels(axes, (2, 2), (10, 8.5))
         self._plot_spectrum(axes[0])
         self._plot_gaps(axes[1])
         y = np.zeros(len(self.before[0])) if self.y is None else self.y
         classes, labels = np.unique(y, return_inverse=True)
-        colour_of = colours(len(classes))[labels]
+        colour_of = style.colours(len(classes))[labels]
         _plot_points(axes[2], *self.before, colour_of, "Before: Euclidean distance")
         _plot_points(axes[3], *self.after, colour_of, "After: learned distance")
         if self.y is not None:
-            add_class_legend(axes[3], classes, "class")
+            style.add_class_legend(axes[3], classes, "class")
         return self
 
     def _plot_spectrum(self, ax):
@@ -130,7 +122,7 @@ class MetricDisplay:
 
 
 def _plot_points(ax, points, share, colour_of, title):
-    draw_points(ax, points, (2, 20), c=colour_of, alpha=0.8)
+    style.draw_points(ax, points, (2, 20), c=colour_of, alpha=0.8)
     ax.set_title(f"{title}\n(2 principal components, {share:.0%} of the variance)")
     ax.set_aspect("equal", adjustable="datalim")
     ax.set(xticks=[], yticks=[])
@@ -140,4 +132,4 @@ def _project(X):
     """Return the first two principal components of the rows, and their share of the variance."""
     X = X.astype(np.float64)
     pca = PCA(min(2, *X.shape), svd_solver="full").fit(X)
-    return plane(pca.transform(X)), float(np.nansum(pca.explained_variance_ratio_))
+    return style.plane(pca.transform(X)), float(np.nansum(pca.explained_variance_ratio_))
