@@ -26,11 +26,9 @@ app = typer.Typer()
 
 #: Share of the samples that are held out to test a metric.
 HELD_OUT = 0.3
-#: Parameters of FrobMetric that are no options of a fit.
-NOT_OPTIONS = ("verbose",)
 
 
-@command(app, FrobMetric, without=NOT_OPTIONS, defaults={"keep_dual": True})
+@command(app, FrobMetric, defaults={"keep_dual": True})
 def fit(
     data,
     parameters,
@@ -91,7 +89,7 @@ def transform(model, data, *, output, target=None, header=True):
     return Report(ExitCode.CERTIFIED, f"{file}: {n_rows} rows, {n_columns} columns", data)
 
 
-@command(app, FrobMetric, without=(*NOT_OPTIONS, "keep_dual"))
+@command(app, FrobMetric, without=("keep_dual",))
 def evaluate(files, parameters, *, target=None, train=None, cv=None, k=3, header=True, seed=0):
     """Compare k-NN errors before and after, on held-out data.
 
@@ -146,8 +144,8 @@ def certify(model, data, *, target=None, tol=None, header=True):
     """
     estimator = _load(model)
     if not hasattr(estimator, "dual_coef_"):
-        message = f"{model} has no dual variables to prove it with; fit it with --keep-dual"
-        raise CertificateError(message)
+        reason = "no dual variables to prove it with; fit it with --keep-dual"
+        raise CertificateError(f"{model} has {reason}")
     if "preprocessor" in estimator.get_params():
         raise ValueError(
             f"{model} is a {type(estimator).__name__}, learned from tuples, which a table does not "
@@ -251,8 +249,9 @@ def _fit_and_save(estimator, table, answers, path):
         if not hasattr(estimator, "components_"):
             raise
         is_interrupted = True
+    seconds = perf_counter() - began
     save(estimator, path)
-    report = _fit_report(estimator, table, path, perf_counter() - began)
+    report = _fit_report(estimator, table, path, seconds)
     if is_interrupted:
         say(f"interrupted; the best metric so far was saved in {path}")
         return replace(report, code=ExitCode.INTERRUPTED)

@@ -27,6 +27,8 @@ FLAGS["random_state"] = "--seed"
 LEAST = {"max_iter": 1, "k": 1, "cv": 2, "seed": 0, "random_state": 0, "min_eigenvalue": 0}
 #: Numbers that must be positive.
 POSITIVE = ("tol", "sigma", "time_limit")
+#: Parameters of estimators that are no options of any command.
+NOT_OPTIONS = ("verbose",)
 #: Parameters that several commands have.
 COMMON = """
 Parameters
@@ -74,7 +76,7 @@ def command(app, source=None, *, names=None, without=(), defaults=None, codes=EX
 
     def register(function):
         own = [p for p in _parameters(function) if p.name != "parameters"]
-        skipped = {*without, *(p.name for p in own)}
+        skipped = {*NOT_OPTIONS, *without, *(p.name for p in own)}
         taken = [] if source is None else _parameters(source, defaults, is_brief=True)
         taken = [p for p in taken if p.name in (names or {p.name}) and p.name not in skipped]
 

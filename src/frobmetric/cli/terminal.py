@@ -74,13 +74,6 @@ class Report:
     text: str
     data: dict = field(default_factory=dict)
 
-    def emit(self, as_json):
-        """Print the report on stdout."""
-        if as_json:
-            typer.echo(json.dumps({"exit_code": int(self.code), **self.data}))
-        elif self.text:
-            typer.echo(self.text)
-
 
 def reports(command):
     """Print the `Report` that a command returns; an error of the user becomes one line."""
@@ -88,7 +81,10 @@ def reports(command):
     @wraps(command)
     def run(**arguments):
         try:
-            with _plain_warnings():
+            with warnings.catch_warnings():
+                warnings.simplefilter("always", UserWarning)
+                # one line, without the code that raised it
+                warnings.showwarning = lambda message, *_, **__: say(f"warning: {message}")
                 report = command(**arguments)
         except (Exception, KeyboardInterrupt) as error:
             code = next((CODES[kinds] for kinds in CODES if isinstance(error, kinds)), None)
@@ -99,7 +95,10 @@ def reports(command):
                 message = "interrupted; nothing was saved"
             say(f"error: {message}")
             report = Report(code, "", {"error": message})
-        report.emit(arguments["as_json"])
+        if arguments["as_json"]:
+            typer.echo(json.dumps({"exit_code": int(report.code), **report.data}))
+        elif report.text:
+            typer.echo(report.text)
         raise typer.Exit(report.code)
 
     return run
@@ -150,19 +149,6 @@ def live_progress(text, describe):
 
     with live_line(text) as show:
         yield show and show_step
-
-
-@contextmanager
-def _plain_warnings():
-    """Show each warning as one line, without the code that raised it."""
-
-    def show(message, category, *where, **more):
-        say(f"warning: {message}")
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("always", UserWarning)
-        warnings.showwarning = show
-        yield
 
 
 @cache

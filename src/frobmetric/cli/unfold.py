@@ -46,7 +46,7 @@ class Samples:
     color: np.ndarray | None = None
 
 
-@command(app, MaximumVarianceUnfolding, without=("verbose",), defaults=DEFAULTS, codes=CODES)
+@command(app, MaximumVarianceUnfolding, defaults=DEFAULTS, codes=CODES)
 def unfold(
     data, parameters, *, output, target=None, quality=False, plot=False, plot_file=None, header=True
 ):

@@ -137,10 +137,10 @@ def write_matrix(path, values, labels_of):
 def read_array(path):
     """Read the array of a npy file as floats."""
     tables.check_input(path)
-    array = tables.load_numpy(path)
-    if not isinstance(array, np.ndarray) or array.dtype.kind not in "biuf":
-        content = getattr(array, "dtype", "several arrays")
-        raise ValueError(f"{path} cannot be read as a matrix: it holds {content}; expected numbers")
+    array, *_ = tables.load_arrays(path).values()
+    if array.dtype.kind not in "biuf":
+        held = f"it holds {array.dtype}; expected numbers"
+        raise ValueError(f"{path} cannot be read as a matrix: {held}")
     return array.astype(float)
 
 

@@ -91,12 +91,7 @@ def read_table(path, target=None, *, features=None, header=True):
 
 
 def read_triplets(path):
-    """Read rows (anchor, near, far) of row numbers; a csv file may have a header or not.
-
-    Returns
-    -------
-    ndarray of int, shape (n_triplets, 3)
-    """
+    """Read rows (anchor, near, far) of row numbers; a csv file may have a header or not."""
     path = Path(path)
     is_text = path.suffix.lower() in DELIMITERS and path.is_file()
     X = read_table(path, header=is_text and any(map(str.isalpha, _first_line(path)))).X
@@ -174,10 +169,14 @@ def write_csv(file, rows, delimiter=","):
     text.detach()  # closing it would close the file
 
 
-def load_numpy(path):
-    """Load a npy or npz file that holds no Python objects."""
+def load_arrays(path):
+    """Load the arrays of a npz file, or that of a npy file as X; Python objects are refused."""
     try:
-        return np.load(path, allow_pickle=False)
+        loaded = np.load(path, allow_pickle=False)
+        if isinstance(loaded, np.ndarray):
+            return {"X": loaded}
+        with loaded:
+            return dict(loaded)
     except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
         expected = "a NumPy file of numbers or text"
         raise ValueError(f"{path} cannot be read as {expected} ({error})") from error
@@ -189,7 +188,6 @@ def _read_csv(path, target, features, header):
     if head is None:
         raise ValueError(f"{path} has only blank lines; expected column names and rows of numbers")
     names = [name.strip() for name in head] if header else None
-    _check_names(path, names or [])
     _check_header(path, names or [])
     keys = [str(j) for j in range(len(head))]
     try:
@@ -217,7 +215,7 @@ def _read_parquet(path, target, features, header):
     except (ValueError, OSError) as error:  # pyarrow's errors are subclasses of these
         raise ValueError(f"{path} cannot be read as parquet: {error}") from error
     table = table.select([name for name in table.column_names if PANDAS_INDEX not in name])
-    _check_names(path, table.column_names)
+    _check_unique(path, table.column_names)
 
     def place(column, i):
         return f"{path}, row {i} (the first is 0), column {column!r}"
@@ -227,9 +225,7 @@ def _read_parquet(path, target, features, header):
 
 def _read_numpy(path, target, features, header):
     """Read the arrays X and y, or one array; the target is a column or the name of an array."""
-    loaded = load_numpy(path)
-    arrays = {"X": loaded} if isinstance(loaded, np.ndarray) else dict(loaded)
-    y = None
+    arrays, y = load_arrays(path), None
     if target in arrays or (target is None and "X" in arrays):
         y, target = arrays.pop(target or "y", None), None
     if "X" not in arrays and len(arrays) != 1:
@@ -270,21 +266,18 @@ def _from_arrow(path, table, names, target, features, place):
 
 def _arrow_numbers(column, place):
     arrow, compute = require("pyarrow", "cli"), require("pyarrow.compute", "cli")
-    types = arrow.types
-    number_types = types.is_integer, types.is_floating, types.is_boolean, types.is_decimal
-    if types.is_dictionary(column.type):
+    if arrow.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     if column.null_count:
         raise ValueError(_bad_cell(place(column.is_null().to_pylist().index(True)), ""))
-    if types.is_string(column.type) or types.is_large_string(column.type):
-        try:
-            values = compute.utf8_trim_whitespace(column).cast(arrow.float64()).to_numpy()
-        except arrow.ArrowInvalid:
-            values = _parse_cells(column.to_pylist(), place)
-    elif any(is_type(column.type) for is_type in number_types):
-        values = column.cast(arrow.float64(), safe=False).to_numpy()
-    else:
-        raise ValueError(f"{place(0)} holds {column.type}; expected numbers")
+    is_text = arrow.types.is_string(column.type) or arrow.types.is_large_string(column.type)
+    try:
+        trimmed = compute.utf8_trim_whitespace(column) if is_text else column
+        values = trimmed.cast(arrow.float64(), safe=False).to_numpy()
+    except arrow.ArrowInvalid:
+        values = _parse_cells(column.to_pylist(), place)
+    except arrow.ArrowNotImplementedError as error:
+        raise ValueError(f"{place(0)} holds {column.type}; expected numbers") from error
     return _array_numbers(values[:, None], lambda i, _: place(i))[:, 0]
 
 
@@ -369,6 +362,7 @@ def _find_column(path, names, width, wanted):
 
 
 def _check_header(path, names):
+    _check_unique(path, names)
     if "" in names:
         raise ValueError(
             f"{path}: column {names.index('')} has no name in line 1; name it, or remove it if it "
@@ -382,7 +376,7 @@ def _check_header(path, names):
             )
 
 
-def _check_names(path, names):
+def _check_unique(path, names):
     for name, count in Counter(names).items():
         if count > 1:
             raise ValueError(
