@@ -19,7 +19,7 @@ from ..metric import FrobMetric, FrobMetricCV
 from ..plotting import MetricDisplay
 from .evaluation import compare, compare_by_folds
 from .options import command
-from .terminal import ExitCode, Report, errors_about, live_progress, say, wrong_usage
+from .terminal import ExitCode, Report, errors_about, fit_visibly, say, wrong_usage
 
 typer = require("typer", "cli")
 app = typer.Typer()
@@ -121,7 +121,8 @@ def evaluate(files, parameters, *, target=None, train=None, cv=None, k=3, header
         table = _require_labels(read_table(data, target, header=header), data)
         rows, options = np.arange(len(table.X)), {"stratify": table.y, "random_state": seed}
         train, test = map(table.take, train_test_split(rows, test_size=HELD_OUT, **options))
-        _fit(estimator, train, {"y": train.y})
+        if fit_visibly(estimator, _describe, train.dataframe(), y=train.y):
+            raise KeyboardInterrupt
     comparison = compare(estimator, train, test, k)
     is_certified = bool(estimator.certificate_.error <= estimator.tol)
     doubt = "\nThe metric is NOT certified to its tol; see `frobmetric fit`." * (not is_certified)
@@ -229,26 +230,14 @@ def _make_estimator(parameters, cv):
     return FrobMetricCV(cv=cv, **{name: v for name, v in parameters.items() if name in known})
 
 
-def _fit(estimator, table, answers):
-    def describe(step):
-        return f"relative gap {step.relative_gap:.1e}   rank {step.rank}"
-
-    with live_progress("searching for neighbours", describe) as callback:
-        try:
-            estimator.set_params(callback=callback).fit(table.dataframe(), **answers)
-        finally:
-            estimator.set_params(callback=None)
+def _describe(step):
+    return f"relative gap {step.relative_gap:.1e}   rank {step.rank}"
 
 
 def _fit_and_save(estimator, table, answers, path):
     """Fit and save; Ctrl-C saves the best metric so far."""
-    began, is_interrupted = perf_counter(), False
-    try:
-        _fit(estimator, table, answers)
-    except KeyboardInterrupt:
-        if not hasattr(estimator, "components_"):
-            raise
-        is_interrupted = True
+    began = perf_counter()
+    is_interrupted = fit_visibly(estimator, _describe, table.dataframe(), **answers)
     seconds = perf_counter() - began
     save(estimator, path)
     report = _fit_report(estimator, table, path, seconds)

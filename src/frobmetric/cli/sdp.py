@@ -9,7 +9,6 @@ import warnings
 from collections import Counter
 from dataclasses import replace
 from math import isfinite
-from operator import mul
 from time import perf_counter
 
 import numpy as np
@@ -107,7 +106,15 @@ def solve(problem, parameters, *, output=None, sigma=None):
     if output is not None:
         answer.write(output)
     data = answer.as_dict() | {"tol": parameters["tol"], "seconds": seconds}
-    return _solve_report(data | {"file": str(problem), "solution": output and str(output)})
+    data |= {"file": str(problem), "solution": output and str(output)}
+    code, ended = ExitCode.CERTIFIED, data["ended"]
+    if ended == "interrupted":
+        say(f"interrupted; the best answer so far {f'is in {output}' if output else 'follows'}")
+        code = ExitCode.INTERRUPTED
+    elif data["status"] == "not_converged":
+        say(f"warning: not solved to tol {data['tol']:g}: {ADVICE.get(ended, ended)}")
+        code = ExitCode.NOT_CERTIFIED
+    return Report(code, "\n".join(_solve_lines(data)), data)
 
 
 @command(app, codes=exit_codes("done", "(not used)", "nothing is written"))
@@ -131,7 +138,7 @@ def info(problem):
         "density": rows.nnz / (rows.shape[0] * rows.shape[1]),
         "norms": {"c": float(np.linalg.norm(c)), "F0": float(np.linalg.norm(F0))},
         "ranges": {"F": _range(rows.data), "F0": _range(F0), "c": _range(c)},
-        "memory_bytes": 8 * sum(map(mul, NUMBERS_KEPT, sizes)),
+        "memory_bytes": 8 * int(np.dot(NUMBERS_KEPT, sizes)),
     }
     return Report(ExitCode.CERTIFIED, "\n".join(_info_lines(data)), data)
 
@@ -157,18 +164,6 @@ def _solve(problem, parameters):
             return solve_sdp(problem, **parameters, callback=callback)
         except Interrupted as error:
             return error.solution
-
-
-def _solve_report(data):
-    code, ended = ExitCode.CERTIFIED, data["ended"]
-    if ended == "interrupted":
-        where = f"is in {data['solution']}" if data["solution"] else "follows"
-        say(f"interrupted; the best answer so far {where}")
-        code = ExitCode.INTERRUPTED
-    elif data["status"] == "not_converged":
-        say(f"warning: not solved to tol {data['tol']:g}: {ADVICE.get(ended, ended)}")
-        code = ExitCode.NOT_CERTIFIED
-    return Report(code, "\n".join(_solve_lines(data)), data)
 
 
 def _solve_lines(data):

@@ -151,6 +151,20 @@ def live_progress(text, describe):
         yield show and show_step
 
 
+def fit_visibly(estimator, describe, X, **answers):
+    """Fit with a progress line; return whether Ctrl-C stopped the fit at its best answer so far."""
+    try:
+        with live_progress("searching for neighbours", describe) as callback:
+            estimator.set_params(callback=callback).fit(X, **answers)
+    except KeyboardInterrupt:
+        if not hasattr(estimator, "certificate_"):
+            raise
+        return True
+    finally:
+        estimator.set_params(callback=None)
+    return False
+
+
 @cache
 def _stderr():
     return require("rich.console", "cli").Console(stderr=True)

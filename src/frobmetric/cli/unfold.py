@@ -16,7 +16,7 @@ from ..plotting import EmbeddingDisplay, SpectrumDisplay
 from ..plotting.style import plane, plane_size
 from .fit import labels_name
 from .options import command
-from .terminal import ExitCode, Report, errors_about, exit_codes, live_progress, say, wrong_usage
+from .terminal import ExitCode, Report, errors_about, exit_codes, fit_visibly, say, wrong_usage
 
 typer = require("typer", "cli")
 app = typer.Typer()
@@ -77,7 +77,7 @@ def unfold(
     samples = _read(data, target, header, parameters["metric"])
     estimator, began = MaximumVarianceUnfolding(**parameters), perf_counter()
     with errors_about(data):
-        is_interrupted = not _fit(estimator, samples.X)
+        is_interrupted = fit_visibly(estimator, _describe, samples.X)
     facts = _facts(estimator) | {"seconds": perf_counter() - began, "output": str(output)}
     names = [f"y{j + 1}" for j in range(parameters["n_components"])]
     name = "label" if samples.labels_name in names else samples.labels_name
@@ -127,21 +127,9 @@ def _read(path, target, header, metric):
     return samples
 
 
-def _fit(estimator, X):
-    """Fit, and return whether the fit was completed; Ctrl-C keeps the best embedding."""
-
-    def describe(step):
-        bound = f"   at most {step.dual:.6g}" if isfinite(step.dual) else ""
-        return f"value {step.primal:.6g}{bound}   rank {step.rank}"
-
-    try:
-        with live_progress("searching for neighbours", describe) as callback:
-            estimator.set_params(callback=callback).fit(X)
-    except KeyboardInterrupt:
-        if not hasattr(estimator, "embedding_"):
-            raise
-        return False
-    return True
+def _describe(step):
+    bound = f"   at most {step.dual:.6g}" if isfinite(step.dual) else ""
+    return f"value {step.primal:.6g}{bound}   rank {step.rank}"
 
 
 def _measure_quality(estimator, X):
