@@ -113,6 +113,13 @@ def test_the_small_version_with_the_real_methods():
     assert re.search(r"\| ours \(exact\) \| [\d.]+ s \|", pages()[0])
 
 
+def test_a_figure_is_drawn_and_shown(drawing):
+    run("--only", "time")
+    assert images(pages()[1]) == ["time_seconds.png"]
+    assert Path("mvu", "time_seconds.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.slow
 def test_all_figures_are_drawn_and_shown(drawing, teapot_folder):
     run("--data", teapot_folder)
     files = [f"swiss_roll_{name}.png" for name in FIGURES]

@@ -91,7 +91,7 @@ class Cell(task.Cell):
 
     @property
     def is_complete(self):
-        """Whether the search for parameters reached its end."""
+        """Return whether the search for parameters reached its end."""
         return self.is_done and all(attempt["outcome"] != "limit" for attempt in self.tries)
 
     @property

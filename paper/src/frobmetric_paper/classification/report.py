@@ -318,8 +318,8 @@ class TableResults(Results):
             for method in self.methods
         }
         whole = sum(spent.values())
-        own = [method.label for method in self.methods if method.name in BASES and whole]
-        shares = [f"{name} {seconds(spent[name])} ({spent[name] / whole:.1%})" for name in own]
+        ours = [method.label for method in self.methods if method.name in BASES and whole]
+        shares = [f"{name} {seconds(spent[name])} ({spent[name] / whole:.1%})" for name in ours]
         return seconds(whole) + (f"; of these {' and '.join(shares)}" if shares else "")
 
     def _far_table(self):

@@ -194,6 +194,6 @@ def _exit_code(results, interrupted):
         return ExitCode.INTERRUPTED
     if not results.has_answer:
         return ExitCode.BAD_DATA
-    own = [cell for cell in results.own_cells if cell.outcome != "skipped"]
-    is_certified = all(cell.is_certified for cell in own)
+    finished = [cell for cell in results.own_cells if cell.outcome != "skipped"]
+    is_certified = all(cell.is_certified for cell in finished)
     return ExitCode.CERTIFIED if is_certified else ExitCode.NOT_CERTIFIED

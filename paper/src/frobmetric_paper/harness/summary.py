@@ -55,7 +55,7 @@ class Difference:
 
     @property
     def is_clear(self):
-        """Whether zero is outside; not of an interval without width, which says nothing."""
+        """Return whether zero is outside; an interval without width says nothing."""
         return (self.low > 0 or self.high < 0) and self.low < self.high
 
 

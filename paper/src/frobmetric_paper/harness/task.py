@@ -74,12 +74,12 @@ class Cell:
 
     @property
     def is_complete(self):
-        """Whether more time would change nothing."""
+        """Return whether more time would change nothing."""
         return self.is_done
 
     @property
     def is_certified(self):
-        """Whether the method proved its answer."""
+        """Return whether the method proved its answer."""
         return self.is_done and self.detail.get("status") == "optimal"
 
     @property

@@ -78,7 +78,7 @@ class PairSplit:
 
     @cached_property
     def has_another(self):
-        """Whether each of the known images has another one of the same person."""
+        """Return whether each of the known images has another one of the same person."""
         _, place, counts = np.unique(self.identity, return_inverse=True, return_counts=True)
         return counts[place] > 1
 

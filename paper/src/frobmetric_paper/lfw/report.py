@@ -87,7 +87,7 @@ class Choice:
 
     @property
     def is_complete(self):
-        """Whether all values were tried."""
+        """Return whether all values were tried."""
         return all(cell.remark != NOT_RUN for cell in self.tries)
 
     @property
