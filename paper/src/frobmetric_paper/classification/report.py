@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from frobmetric._extras import require
+from frobmetric._environment import require
 from frobmetric.plotting.style import COLOURS, lighten
 
 from ..harness import formatting

@@ -18,8 +18,7 @@ import io
 import json
 import shlex
 
-from frobmetric._atomic import replacing
-from frobmetric._extras import MissingExtraError
+from frobmetric._environment import MissingExtraError, replacing
 from frobmetric.cli.terminal import ExitCode, Report, live_line, say
 
 from . import formatting

@@ -6,8 +6,7 @@ import re
 from html import escape as escape_html
 from string import Template
 
-from frobmetric._atomic import replacing
-from frobmetric._extras import require
+from frobmetric._environment import replacing, require
 
 STYLE = """
 body { max-width: 62rem; margin: 2rem auto; padding: 0 1rem; font: 1rem/1.5 sans-serif; }

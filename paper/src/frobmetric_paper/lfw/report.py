@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 from sklearn.metrics import roc_curve
 
-from frobmetric._extras import require
+from frobmetric._environment import require
 from frobmetric.plotting.style import COLOURS, lighten
 
 from ..data.pairs import load_face_pictures
