@@ -1,6 +1,7 @@
 """The mathematics: cones, constraints, losses, the problem, and the proof of an answer."""
 
-from .cones import PSD, Face, Nonnegative, NumericalError, Product
+from .cg import CGResult, conjugate_gradients
+from .cones import PSD, Cone, Face, Nonnegative, NumericalError, Product
 from .constraints import (
     Beside,
     Constraints,
@@ -15,15 +16,18 @@ from .losses import AtLeast, AtMost, Equal, Hard, Hinge, Loss, Mixed, SmoothedHi
 from .matrices import LowRank, MatrixFree, Sparse
 from .points import Factored, Point
 from .problem import Evaluation, FrobeniusSDP
-from .solution import Certificate, CertificateError, Solution, Step, certify
+from .solution import STATUSES, Certificate, CertificateError, Solution, Step, certify
 
 __all__ = [
     "PSD",
+    "STATUSES",
     "AtLeast",
     "AtMost",
     "Beside",
+    "CGResult",
     "Certificate",
     "CertificateError",
+    "Cone",
     "Constraints",
     "Equal",
     "Evaluation",
@@ -52,4 +56,5 @@ __all__ = [
     "Step",
     "Triplets",
     "certify",
+    "conjugate_gradients",
 ]

@@ -1,7 +1,9 @@
 """General semidefinite programs: exact, with a Frobenius term, from files, and nearest matrices."""
 
+from ..solvers.plain import SDPStep
 from .certificate import SDPCertificate, certify_sdp
 from .construct import make_sdp
+from .infeasibility import Ray
 from .nearest import NearestMatrix
 from .nearest.correlation import nearest_correlation
 from .nearest.covariance import nearest_covariance
@@ -12,10 +14,12 @@ from .solve import solve_sdp
 
 __all__ = [
     "NearestMatrix",
+    "Ray",
     "SDPAAnswer",
     "SDPAError",
     "SDPCertificate",
     "SDPSolution",
+    "SDPStep",
     "certify_sdp",
     "make_sdp",
     "nearest_correlation",

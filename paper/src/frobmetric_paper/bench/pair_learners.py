@@ -285,7 +285,6 @@ def measure_set(name, options):
 BENCHMARKS = (
     Benchmark(
         name="pair_learners",
-        title="Learning from pairs",
         parts={name: partial(measure_set, name) for name in (*SMALL, *LARGE, "lfw")},
         page=pair_page,
         options=Options(repeat=5),

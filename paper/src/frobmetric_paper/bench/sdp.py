@@ -209,13 +209,10 @@ def speed_page(parts):
     matrix_header += "diagonal 1.0 | smallest eigenvalue"
     matrix_cells = "{name} | {n} | {seconds:.3g} | {n_iter} | {status} | {distance:.8g} | "
     matrix_cells += "{unit} | {min_eigenvalue:.1e}"
-    return (
-        "Best of some runs (SCS and statsmodels once), the same number of BLAS threads for both. "
-        "The ratio is the rival's time over ours.\n\n"
-        f"{table(rows, header, cells, texts=('rival', 'accuracy'))}\n\n"
-        "Invalid correlation matrices from the literature:\n\n"
-        + table(matrices, matrix_header, matrix_cells)
-    )
+    return {
+        "comparisons": table(rows, header, cells, texts=("rival", "accuracy")),
+        "invalid": table(matrices, matrix_header, matrix_cells),
+    }
 
 
 # SDPLIB
@@ -333,27 +330,18 @@ def library_page(parts):
     ]
     heads = ["problem", "m", "n", "reference", "status", "η_p / η_d / η_g", "objective"]
     heads += ["from reference", "s", *PROGRAMS[1:]]
-    return (
-        "Objectives are those of (P) min c'x in the SDPA format. All errors, also the others', are "
-        "measured by `certify_sdp` from the X and y that a program gave; of the others the largest "
-        'of the three and the seconds are shown. "from reference" is relative to 1 + |reference|; '
-        "for infeasible problems it is the error of the proof. References are SDPA-GMP's and "
-        "SDPA-DD's; on gpp, hinf and qap these themselves are good to 4 to 8 digits. Tolerance "
-        f"{TOL:g}. An empty cell was not run.\n\n{page.table(heads, rows)}"
-    )
+    return {"rows": page.table(heads, rows)}
 
 
 BENCHMARKS = (
     Benchmark(
         name="sdp_speed",
-        title="General SDPs: speed",
         parts={"theta6": theta6, "random": random, "nearest": nearest, "invalid": invalid},
         page=speed_page,
         options=Options(limit=300.0),
     ),
     Benchmark(
         name="sdplib",
-        title="SDPLIB",
         parts={name: partial(run_library, name) for name in PROGRAMS},
         page=library_page,
         options=Options(limit=60.0),

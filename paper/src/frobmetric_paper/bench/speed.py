@@ -445,11 +445,7 @@ def speed_page(parts):
         for name, part in parts.items()
         if part["profile"]
     ]
-    return (
-        "Best of some runs, kernels warm; a rival that takes two minutes runs once.\n\n"
-        f"{table(lines, header, cells, texts=('rival',))}\n\n"
-        "Where the time goes (own time of functions, in one thread):\n\n" + "\n".join(shares)
-    )
+    return {"lines": table(lines, header, cells, texts=("rival",)), "profiles": "\n".join(shares)}
 
 
 ROWS = {
@@ -470,7 +466,6 @@ ROWS = {
 BENCHMARKS = (
     Benchmark(
         name="speed",
-        title="Speed",
         parts={name: partial(measure, row) for name, row in ROWS.items()},
         page=speed_page,
         options=Options(threads=min(2, os.cpu_count())),
