@@ -341,27 +341,27 @@ class Product(Cone):
         return np.concatenate([cone.identity().ravel() for cone in self.cones])
 
     def split(self, S: Symmetric) -> BlockSplit:
-        pairs = zip(self.cones, self._parts(S), strict=True)
-        return BlockSplit(tuple(cone.split(part) for cone, part in pairs), self._parts)
+        pairs = zip(self.cones, self.parts(S), strict=True)
+        return BlockSplit(tuple(cone.split(part) for cone, part in pairs), self.parts)
 
     def min_eigenvalue(self, S: Symmetric) -> float:
-        pairs = zip(self.cones, self._parts(S), strict=True)
+        pairs = zip(self.cones, self.parts(S), strict=True)
         return min(cone.min_eigenvalue(part) for cone, part in pairs)
 
     def blocks(self) -> tuple[Cone, ...]:
         return tuple(block for cone in self.cones for block in cone.blocks())
 
     def cut(self, S: Symmetric) -> list[Symmetric]:
-        pairs = zip(self.cones, self._parts(S), strict=True)
+        pairs = zip(self.cones, self.parts(S), strict=True)
         return [block for cone, part in pairs for block in cone.cut(part)]
 
     def face(self, W: Symmetric, tol: float) -> Product:
-        pairs = zip(self.cones, self._parts(W), strict=True)
+        pairs = zip(self.cones, self.parts(W), strict=True)
         faces = tuple(cone.face(part, tol) for cone, part in pairs)
         is_whole = all(face is cone for face, cone in zip(faces, self.cones, strict=True))
         return self if is_whole else Product(faces)
 
-    def _parts(self, S: Symmetric) -> list[Symmetric]:
+    def parts(self, S: Symmetric) -> list[Symmetric]:
         """Return the part of an element that belongs to each of `cones`."""
         ends = np.cumsum([prod(cone.shape) for cone in self.cones])[:-1]
         parts = np.split(S, ends)
