@@ -1,13 +1,12 @@
 """General semidefinite programs: exact, with a Frobenius term, from files, and nearest matrices."""
 
-from .certificate import SDPCertificate, certify_sdp
 from .construct import make_sdp
 from .nearest import NearestMatrix
 from .nearest.correlation import nearest_correlation
 from .nearest.covariance import nearest_covariance
 from .norm_bound import solve_norm_bounded
 from .sdpa import SDPAAnswer, SDPAError, read_sdpa, write_sdpa
-from .solution import SDPSolution
+from .solution import SDPCertificate, SDPSolution, certify_sdp
 from .solve import solve_sdp
 
 __all__ = [

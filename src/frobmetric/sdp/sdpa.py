@@ -30,10 +30,9 @@ from .._atomic import replacing
 from ..core import PSD, Equal, FrobeniusSDP, Nonnegative, Product, Sparse
 from ..core.types import Symmetric, Vector
 from ..solvers.plain import SDPStep, targets
-from .certificate import SDPCertificate
 from .presolve import with_slacks
 from .sdpa_reader import Entries, Layout, SDPAError, parse_sdpa
-from .solution import SDPSolution
+from .solution import SDPCertificate, SDPSolution
 
 __all__ = ["SDPAAnswer", "SDPAError", "read_sdpa", "sdpa_objectives", "sdpa_status", "write_sdpa"]
 

@@ -17,11 +17,10 @@ from ..solvers.interior import interior, is_quick, work_of_step
 from ..solvers.newton import newton
 from ..solvers.plain import GramSolver, PlainIterate, SDPStep, gram_solver, targets
 from ..solvers.proximal import proximal
-from .certificate import certify_sdp, dual_slack, primal_residual
 from .facial_reduction import Exposure, lift_dual_from_face, reduce_to_face
 from .infeasibility import Ray, find_ray, verify_ray
 from .presolve import simplify
-from .solution import SDPSolution
+from .solution import SDPSolution, certify_sdp, dual_slack, primal_residual
 
 #: Error that the first phase is to reach, and its largest number of rounds.
 ROUGH, ROUNDS = 1e-2, 150
