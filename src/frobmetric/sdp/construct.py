@@ -80,7 +80,9 @@ def make_sdp(
     cost = _flat("C", C, cone).toarray().reshape(cone.shape)
     rows = _rows(A, cone)
     cone = getattr(rows, "cone", cone)
-    centre = None if prior is None else _flat("prior", prior, cone).toarray().reshape(cone.shape)
+    centre = 0 * cost
+    if prior is not None:
+        centre = _flat("prior", prior, cone).toarray().reshape(cone.shape)
     loss = _loss(b, senses, rows.shape[0])
     return FrobeniusSDP(rows, loss, cost, centre, float(sigma), cone, float(offset))
 

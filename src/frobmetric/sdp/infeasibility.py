@@ -30,6 +30,7 @@ FOUND = 1e-9
 ACCEPTED = 1e-7
 #: Relative rounding of A*(y), whose terms may cancel.
 ROUNDING = 1e-14
+TINY = np.finfo(float).tiny
 
 
 @dataclass(frozen=True)
@@ -53,8 +54,8 @@ class Ray:
 
 def find_ray(
     problem: FrobeniusSDP, gram: GramSolver, state: State, monitor: Monitor, thorough: bool
-) -> tuple[str, Symmetric] | None:
-    """Look for a proof near an iterate (X, y); return its kind and vector, None if none is found.
+) -> Ray | None:
+    """Look for a proof near an iterate (X, y).
 
     A thorough search also solves auxiliary problems by the interior-point method.
     """
@@ -70,9 +71,10 @@ def find_ray(
             ("dual_infeasible", lambda: _dual_ray_inside(problem, monitor)),
         ]
     for kind, search in searches:
-        ray = search()
-        if ray is not None and verify_ray(problem, kind, ray) is not None:
-            return kind, ray
+        vector = search()
+        ray = None if vector is None else verify_ray(problem, kind, vector)
+        if ray is not None:
+            return ray
     return None
 
 
@@ -118,36 +120,27 @@ def _solve_auxiliary(problem: FrobeniusSDP, monitor: Monitor) -> PlainIterate | 
 
 def verify_ray(problem: FrobeniusSDP, kind: str, vector: Symmetric) -> Ray | None:
     """Scale a ray and measure it on a problem as given; None if it proves nothing."""
-    if kind == "primal_infeasible":
-        return _verified_y(problem, vector)
-    return _verified_x(problem, vector)
-
-
-def _verified_y(problem: FrobeniusSDP, y: Vector) -> Ray | None:
-    y = np.clip(y, problem.loss.lower, problem.loss.upper)
-    gain = float(targets(problem) @ y)
+    norms, is_primal = problem.constraints.norms(), kind == "primal_infeasible"
+    if is_primal:
+        vector = np.clip(vector, problem.loss.lower, problem.loss.upper)
+        gain = float(targets(problem) @ vector)
+    else:
+        vector = problem.cone.split(vector).clipped()
+        gain = -float(np.vdot(problem.cost, vector))
     if gain <= 0:
         return None
-    y = y / gain
-    W = problem.constraints.adjoint(y)
-    # terms of W that cancel leave rounding
-    rounding = ROUNDING * float(np.abs(y) @ problem.constraints.norms())
-    above = max(0.0, -problem.cone.min_eigenvalue(-W) - rounding)
-    error = above / max(float(np.linalg.norm(W)), np.finfo(float).tiny) if above else 0.0
-    return Ray("primal_infeasible", y, error) if error <= ACCEPTED else None
-
-
-def _verified_x(problem: FrobeniusSDP, X: Symmetric) -> Ray | None:
-    X = problem.cone.split(X).clipped()
-    fall = -float(np.vdot(problem.cost, X))
-    if fall <= 0:
-        return None
-    X = X / fall
-    moved, sense = problem.constraints.forward(X), senses(problem)
-    broken = np.where(sense == 0, np.abs(moved), np.maximum(0, -sense * moved))
-    size = np.maximum(problem.constraints.norms(), np.finfo(float).tiny)
-    error = float((broken / size).max(initial=0.0)) / float(np.linalg.norm(X))
-    return Ray("dual_infeasible", X, error) if error <= ACCEPTED else None
+    vector = vector / gain
+    if is_primal:
+        W = problem.constraints.adjoint(vector)
+        above = -problem.cone.min_eigenvalue(-W)
+        rounding = ROUNDING * float(np.abs(vector) @ norms)  # terms of W may cancel
+        error = max(0.0, above - rounding) / max(float(np.linalg.norm(W)), TINY)
+    else:
+        moved, sense = problem.constraints.forward(vector), senses(problem)
+        broken = np.where(sense == 0, np.abs(moved), np.maximum(0, -sense * moved))
+        broken = broken / np.maximum(norms, TINY)
+        error = float(broken.max(initial=0.0)) / float(np.linalg.norm(vector))
+    return Ray(kind, vector, error) if error <= ACCEPTED else None
 
 
 def _primal_ray(

@@ -127,18 +127,11 @@ class _Search:
         if self.best is None:
             raise KeyboardInterrupt
         X, y, sigma, certificate = self.best
+        Z, ray = dual_slack(replace(self.problem, sigma=sigma), X, y), self.ray
+        status, solver = self.monitor.status or "stalled", "solve_norm_bounded"
+        history, n_iter = tuple(self.monitor.history), self.monitor.n_steps
         return SDPSolution(
-            status=self.monitor.status or "stalled",
-            X=X,
-            y=y,
-            Z=dual_slack(replace(self.problem, sigma=sigma), X, y),
-            certificate=certificate,
-            ray=self.ray,
-            sigma=sigma,
-            history=tuple(self.monitor.history),
-            n_iter=self.monitor.n_steps,
-            problem=self.problem,
-            solver="solve_norm_bounded",
+            status, X, y, Z, certificate, ray, sigma, history, n_iter, self.problem, (), solver
         )
 
     def _check_size(self, y: Vector) -> None:

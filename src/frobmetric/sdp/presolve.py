@@ -183,14 +183,8 @@ def with_slacks(problem: FrobeniusSDP) -> tuple[FrobeniusSDP, Lift]:
     beside = Beside([inside, slack], (problem.cone, slack.cone))
     sparse = beside.as_sparse()
     cone = Product((problem.cone, slack.cone)) if sparse is None else sparse.cone
-    equations = replace(
-        problem,
-        constraints=sparse or beside,
-        loss=Equal(b),
-        cost=np.concatenate([problem.cost.ravel(), np.zeros(len(rows))]),
-        prior=np.zeros(cone.shape),
-        cone=cone,
-    )
+    cost, A = np.concatenate([problem.cost.ravel(), np.zeros(len(rows))]), sparse or beside
+    equations = replace(problem, constraints=A, loss=Equal(b), cost=cost, prior=0 * cost, cone=cone)
 
     def lower_x(X: Symmetric) -> Symmetric:
         room = sense * (inside.forward(X) - b)
@@ -218,13 +212,8 @@ def split_blocks(problem: FrobeniusSDP) -> tuple[FrobeniusSDP, Lift]:
         return problem, SAME_PROBLEM
     places = np.concatenate([group.ravel() for group in groups] + [np.array(singles, dtype=int)])
     cone, shape, size = Product(tuple(parts)), problem.cone.shape, touched.size
-    smaller = replace(
-        problem,
-        constraints=Sparse(A.rows[:, places], cone),
-        cost=problem.cost.ravel()[places],
-        prior=np.zeros(cone.shape),
-        cone=cone,
-    )
+    rows, cost = Sparse(A.rows[:, places], cone), problem.cost.ravel()[places]
+    smaller = replace(problem, constraints=rows, cost=cost, prior=0 * cost, cone=cone)
 
     def up(X: Symmetric) -> Symmetric:
         whole = np.zeros(size)
@@ -263,17 +252,13 @@ def scale(problem: FrobeniusSDP) -> tuple[FrobeniusSDP, Units, Lift]:
     b = targets(problem) / norms
     primal = max(1.0, float(np.linalg.norm(b)))
     dual = max(1.0, float(np.linalg.norm(problem.cost)))
-    rows = Scaled(problem.constraints, 1 / norms)
-    scaled = replace(
-        problem,
-        constraints=rows.as_sparse() or rows,
-        loss=Equal(b / primal),
-        cost=problem.cost / dual,
-    )
+    divided = Scaled(problem.constraints, 1 / norms)
+    rows, cost = divided.as_sparse() or divided, problem.cost / dual
+    scaled = replace(problem, constraints=rows, loss=Equal(b / primal), cost=cost)
     lift = Lift(
-        lambda X: primal * X,
-        lambda y: dual * y / norms,
-        lambda X: X / primal,
-        lambda y: y * norms / dual,
+        X=lambda X: primal * X,
+        y=lambda y: dual * y / norms,
+        lower_x=lambda X: X / primal,
+        lower_y=lambda y: y * norms / dual,
     )
     return scaled, Units(norms, primal, dual, 0.0, 0.0), lift

@@ -125,7 +125,7 @@ class _Text:
         """Return the error of the line that was read last."""
         return SDPAError(f"{self.name}, line {self.n_read}: {given}; expected {expected}")
 
-    def next_words(self, blanks: dict[int, str]) -> list[str]:
+    def next_words(self, blanks: dict[int, int]) -> list[str]:
         """Return the words of the next line that is not blank, none at the end of the file."""
         while self.n_read < len(self.lines):
             self.n_read += 1

@@ -93,8 +93,10 @@ def solve_sdp(
     # with a Frobenius term the certificate decides when the run ends
     monitor = Monitor(0.0, max_iter, callback, time_limit, describe_by(problem))
     run = make_run(problem, tol, monitor)
+    if isinstance(start, SDPSolution):
+        start = State(start.y, start.X, start.sigma)
     with monitor.running():
-        run.go(_as_state(start))
+        run.go(start or State())
     solution = run.solution(trace_bound)
     conclude(solution, tol)
     return solution
@@ -108,16 +110,9 @@ def describe_by(problem: FrobeniusSDP) -> Callable[[Any, float], SDPStep]:
         if isinstance(iterate, PlainIterate):
             return iterate.step(seconds)
         primal, dual = iterate.primal, iterate.dual
-        return SDPStep(
-            phase="newton",
-            primal=primal,
-            dual=dual,
-            eta_p=float(np.linalg.norm(primal_residual(problem, iterate.margins))) / (1 + norm_b),
-            eta_d=0.0,
-            eta_g=abs(iterate.gap) / (1 + abs(primal) + abs(dual)),
-            sigma=iterate.sigma,
-            seconds=seconds,
-        )
+        eta_p = float(np.linalg.norm(primal_residual(problem, iterate.margins))) / (1 + norm_b)
+        eta_g = abs(iterate.gap) / (1 + abs(primal) + abs(dual))
+        return SDPStep("newton", primal, dual, eta_p, 0.0, eta_g, iterate.sigma, seconds)
 
     return describe
 
@@ -125,12 +120,6 @@ def describe_by(problem: FrobeniusSDP) -> Callable[[Any, float], SDPStep]:
 def make_run(problem: FrobeniusSDP, tol: float, monitor: Monitor) -> SDPRun:
     """Return the run for a problem with or without a Frobenius term."""
     return (_PlainRun if np.isinf(problem.sigma) else _RegularisedRun)(problem, tol, monitor)
-
-
-def _as_state(start: SDPSolution | State | None) -> State:
-    if isinstance(start, SDPSolution):
-        return State(start.y, start.X, start.sigma)
-    return start or State()
 
 
 class SDPRun:
@@ -153,30 +142,18 @@ class SDPRun:
     def solution(self, trace_bound: float | None) -> SDPSolution:
         """Certify the best iterate."""
         X, y = self.answer()
-        certificate = certify_sdp(self.given, X, y, trace_bound)
+        Z, certificate = dual_slack(self.given, X, y), certify_sdp(self.given, X, y, trace_bound)
+        history, n_iter = tuple(self.monitor.history), self.monitor.n_steps
+        sigma, status, ray = self.monitor.best.sigma, self.monitor.status, self.ray
+        if status != "interrupted" and ray is not None:
+            status = ray.kind
+        elif status != "interrupted" and certificate.error <= self.tol:
+            status = "optimal"
+        elif status in ("", "optimal"):
+            status = "stalled"
         return SDPSolution(
-            status=self._status(certificate.error <= self.tol),
-            X=X,
-            y=y,
-            Z=dual_slack(self.given, X, y),
-            certificate=certificate,
-            ray=self.ray,
-            sigma=self.monitor.best.sigma,
-            history=tuple(self.monitor.history),
-            n_iter=self.monitor.n_steps,
-            problem=self.given,
-            notes=self.notes,
+            status, X, y, Z, certificate, ray, sigma, history, n_iter, self.given, self.notes
         )
-
-    def _status(self, is_certified: bool) -> str:
-        status = self.monitor.status
-        if status == "interrupted":
-            return status
-        if self.ray is not None:
-            return self.ray.kind
-        if is_certified:
-            return "optimal"
-        return "stalled" if status in ("", "optimal") else status
 
 
 class _PlainRun(SDPRun):
@@ -201,19 +178,18 @@ class _PlainRun(SDPRun):
         problem = self.exposure.problem if self.exposure else self.simple
         work = work_of_step(problem)
         if start.is_empty and is_quick(problem, work):
-            self._follow_central_path(problem)
+            interior(problem, start, monitor.phase(self.tol), units=self.units)
         if monitor.error > ROUGH and not monitor.status:
-            last = self._admm(problem, gram, self._lowered(start), ROUGH)
+            u = None if start.u is None else self.lift.lower_y(start.u)
+            X = None if start.point is None else self.lift.lower_x(as_dense(start.point))
+            last = self._admm(problem, gram, State(u, X, start.sigma), ROUGH)
             if monitor.error > HOPELESS and not monitor.status:
                 self._look_for_ray(gram, last, thorough=False)
             if monitor.error > ROUGH and np.isfinite(work) and not monitor.status:
-                self._follow_central_path(problem)
+                interior(problem, State(), monitor.phase(self.tol), units=self.units)
         self._refine(problem, gram)
         if monitor.best is None:
             self._record_zero()
-
-    def _follow_central_path(self, problem: FrobeniusSDP) -> None:
-        interior(problem, State(), self.monitor.phase(self.tol), units=self.units)
 
     def _admm(self, problem: FrobeniusSDP, gram: GramSolver, state: State, tol: float) -> State:
         return admm(problem, state, self.monitor.phase(tol, ROUNDS), gram=gram, units=self.units)
@@ -239,31 +215,19 @@ class _PlainRun(SDPRun):
         iterate = self.units.measure("presolve", simple, (X, y, 1.0), targets(simple), outside, 0)
         self.monitor.record(iterate)
 
-    def _lowered(self, start: State) -> State:
-        """Return a start of the problem as given as one of the simple problem."""
-        return State(
-            None if start.u is None else self.lift.lower_y(start.u),
-            None if start.point is None else self.lift.lower_x(as_dense(start.point)),
-            start.sigma,
-        )
-
     def _look_for_ray(self, gram: GramSolver, state: State, thorough: bool) -> None:
         proof = find_ray(self.simple, gram, state, self.monitor, thorough)
-        if proof is None:
-            return
-        kind, vector = proof
-        back = self.lift.y if kind == "primal_infeasible" else self.lift.X
-        self.ray = verify_ray(self.given, kind, back(vector))
+        if proof is not None:
+            back = self.lift.y if proof.kind == "primal_infeasible" else self.lift.X
+            self.ray = verify_ray(self.given, proof.kind, back(proof.vector))
         if self.ray is not None:
             self.monitor.status = self.ray.kind
 
     def answer(self) -> tuple[Symmetric, Vector]:
-        best = self.monitor.best
-        y = best.u
+        y, loss = self.monitor.best.u, self.given.loss
         if self.exposure is not None:
             y = lift_dual_from_face(self.simple, self.exposure, y)
-        y = np.clip(self.lift.y(y), self.given.loss.lower, self.given.loss.upper)
-        return self.lift.X(best.point), y
+        return self.lift.X(self.monitor.best.point), np.clip(self.lift.y(y), loss.lower, loss.upper)
 
 
 class _RegularisedRun(SDPRun):
@@ -299,8 +263,8 @@ class _RegularisedRun(SDPRun):
         state = State(lift.lower_y(self.monitor.best.u))
         gram = gram_solver(simple.constraints)
         proof = find_ray(simple, gram, state, self.monitor.inner(0.0), thorough=True)
-        if proof is not None and proof[0] == "primal_infeasible":
-            self.ray = verify_ray(rows, proof[0], lift.y(proof[1]))
+        if proof is not None and proof.kind == "primal_infeasible":
+            self.ray = verify_ray(rows, proof.kind, lift.y(proof.vector))
 
     def answer(self) -> tuple[Symmetric, Vector]:
         return self.monitor.best.point.dense(), self.monitor.best.u
