@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .._checks import ASYMMETRY, check_symmetric, first_true
+from .._checks import ASYMMETRY, check_symmetric, refuse_where
 from ..core import PSD, Constraints, Equal, FrobeniusSDP, Hard, Loss, Nonnegative, Product, Sparse
 from ..core.cones import Cone
 from ..core.types import Vector
@@ -140,9 +140,10 @@ def _flat_block(name: str, given: Any, cone: Cone) -> Any:
         raise ValueError(f"{name} has shape {M.shape}; expected {cone.shape}, as C has")
     M = sp.csr_array(np.atleast_2d(M) if isinstance(M, np.ndarray) else M, dtype=float)
     if not np.isfinite(M.data).all():
-        place = first_true(~np.isfinite(M.toarray()))
-        where = place[1] if cone.is_diagonal else place
-        raise ValueError(f"entry {where} of {name} is {M[place]}; give finite numbers")
+        whole, wrong = M.toarray().reshape(cone.shape), "entry {} of {} is {}; give finite numbers"
+        refuse_where(
+            ~np.isfinite(whole), lambda *at: wrong.format(at if at[1:] else at[0], name, whole[at])
+        )
     if not cone.is_diagonal:
         check_symmetric(M, name=name, tolerance=ASYMMETRY)
         M = (M + M.T) / 2
@@ -195,11 +196,8 @@ def _loss(b: Any, senses: str | Sequence[str], n_rows: int) -> Loss:
     b = np.atleast_1d(_numbers("b", b))
     if b.shape != (n_rows,):
         raise ValueError(f"b has shape {b.shape}; expected one number for each of {n_rows} rows")
-    if not np.isfinite(b).all():
-        (k,) = first_true(~np.isfinite(b))
-        raise ValueError(
-            f"b[{k}] is {b[k]}; give a finite number, and leave out rows that always hold"
-        )
+    advice = "give a finite number, and leave out rows that always hold"
+    refuse_where(~np.isfinite(b), lambda k: f"b[{k}] is {b[k]}; {advice}")
     sense = as_senses(senses, n_rows)
     return Hard(b, sense) if sense.any() else Equal(b)
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..._checks import ASYMMETRY, as_symmetric, check_symmetric, first_true
+from ..._checks import ASYMMETRY, as_symmetric, check_symmetric, refuse_where
 from ...core import PSD, FrobeniusSDP, Hard, LowRank, Sparse, Stack
 from ...core.types import Symmetric, Vector
 from ...solvers import Callback, solve
@@ -109,9 +109,8 @@ def _as_targets(b: Any, n_rows: int) -> Vector:
     b = np.asarray(b, dtype=float)
     if b.shape != (n_rows,):
         raise ValueError(f"b has shape {b.shape} for {n_rows} constraints; give one number each")
-    if not np.isfinite(b).all():
-        (k,) = first_true(~np.isfinite(b))
-        raise ValueError(f"b[{k}] is {b[k]}; leave out constraints that demand nothing")
+    advice = "leave out constraints that demand nothing"
+    refuse_where(~np.isfinite(b), lambda k: f"b[{k}] is {b[k]}; {advice}")
     return b
 
 
