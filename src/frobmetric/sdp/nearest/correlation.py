@@ -205,7 +205,7 @@ def _descend(task: _Task, H: Array) -> NearestMatrix:
         if error <= task.tol or wants_stop or is_last:
             status = "stopped" if wants_stop else "max_iter"
             status = "optimal" if error <= task.tol else status
-            return _answer(task, H.__mul__, M, state.u, value - gap, status, whole.n_steps)
+            return _answer(task, lambda D: H * D, M, state.u, value - gap, status, whole.n_steps)
         is_uphill = np.vdot(weight * (Z - X), X - before) > 0
         pace, share = (1.0, 0.0) if is_uphill else ((1 + np.sqrt(1 + 4 * pace**2)) / 2, pace - 1)
         Z = X + share / pace * (X - before)
