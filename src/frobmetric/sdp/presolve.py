@@ -69,11 +69,9 @@ def simplify(problem: FrobeniusSDP) -> tuple[FrobeniusSDP, Units, Lift, Fewer]:
 
 
 class Fewer(NamedTuple):
-    """A problem without redundant rows.
+    """A problem without redundant rows; `contradiction` is a y with b.y > 0 and A*(y) = 0, if any.
 
-    `weights` has for each remaining row the norm of it together with the rows that it implies,
-    relative to its own norm. `contradiction` is a y with b.y > 0 and A*(y) = 0, None if there is
-    none.
+    `weights` are the norms of each remaining row with those that it implies, relative to its own.
     """
 
     problem: FrobeniusSDP

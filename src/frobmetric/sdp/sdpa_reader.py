@@ -35,10 +35,7 @@ class SDPAError(ValueError):
 class Layout:
     """Positions of matrix entries among the flattened blocks; all indices count from 0.
 
-    Parameters
-    ----------
-    sizes : tuple of int
-        The order of each block, negative for a diagonal block, of which the diagonal is stored.
+    `sizes` are the orders of the blocks, negative for a diagonal one, whose diagonal is stored.
     """
 
     sizes: tuple[int, ...]
