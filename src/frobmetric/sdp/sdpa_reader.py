@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,14 +30,17 @@ class SDPAError(ValueError):
     """A file is not an SDPA sparse file; the message names the line and the reason."""
 
 
-@dataclass(frozen=True)
 class Layout:
     """Positions of matrix entries among the flattened blocks; all indices count from 0.
 
     `sizes` are the orders of the blocks, negative for a diagonal one, whose diagonal is stored.
     """
 
-    sizes: tuple[int, ...]
+    def __init__(self, sizes: Sequence[int]) -> None:
+        self.sizes = tuple(sizes)
+        lengths = [max(size, 1) * abs(size) for size in sizes]
+        self.size, self._offsets = sum(lengths), np.cumsum([0, *lengths])
+        self._strides = np.maximum(self.sizes, 0)  # from one row of a block to the next
 
     @classmethod
     def of(cls, cone: Cone) -> Layout:
@@ -46,30 +48,16 @@ class Layout:
         for block in cone.blocks():
             if not block.is_solid or block.shape[0] == 0:
                 raise ValueError(f"the block {block}; SDPA has PSD(n) and Nonnegative(n), n > 0")
-        return cls(tuple((-1) ** block.is_diagonal * block.shape[0] for block in cone.blocks()))
-
-    @cached_property
-    def strides(self) -> Index:
-        """Distance from one row of each block to the next; 0 for diagonal blocks."""
-        return np.maximum(np.array(self.sizes, dtype=np.intp), 0)
-
-    @cached_property
-    def offsets(self) -> Index:
-        """Position of the first entry of each block, and after the last the total size."""
-        return np.cumsum([0, *(max(size, 1) * abs(size) for size in self.sizes)], dtype=np.intp)
-
-    @property
-    def size(self) -> int:
-        return int(self.offsets[-1])
+        return cls([(-1) ** block.is_diagonal * block.shape[0] for block in cone.blocks()])
 
     def position(self, block: Index, row: Index, column: Index) -> Index:
-        return self.offsets[block] + row * self.strides[block] + column
+        return self._offsets[block] + row * self._strides[block] + column
 
-    def entry(self, position: Index) -> tuple[Index, Index, Index]:
-        """Return the block, row and column of a position."""
-        block = np.searchsorted(self.offsets, position, side="right") - 1
-        stride = self.strides[block]
-        row, column = np.divmod(position - self.offsets[block], np.maximum(stride, 1))
+    def entries(self) -> tuple[Index, Index, Index]:
+        """Return the block, row and column of each position."""
+        block = np.repeat(np.arange(len(self.sizes)), np.diff(self._offsets))
+        stride, place = self._strides[block], np.arange(self.size) - self._offsets[block]
+        row, column = np.divmod(place, np.maximum(stride, 1))
         return block, row, np.where(stride > 0, column, row)
 
 
@@ -173,15 +161,28 @@ class _Text:
         if not is_valid.all():
             k = int(np.argmin(is_valid))
             name, _, expected = next(check for check in checks if not check[1][k])
-            words = self._words_of_entry(start, k)
-            word = words[Entries._fields.index(name)]
+            words, _ = self._entry(start, k)
+            given = f"the entry ({' '.join(words)}) has {name} {words[Entries._fields.index(name)]}"
             expected = expected.format(size=abs(size[k]), row=row[k])
-            given = f"the entry ({' '.join(words)}) has {name} {word}"
             raise self.error(given, f"{expected}; correct the line")
         matrix, block, row, column = table[:, :4].T.astype(np.intp)
         entries = Entries(matrix, block - 1, row - 1, column - 1, value.copy())
-        self._check_repeated(start, entries, layout)
+        upper = np.minimum(row, column) - 1, np.maximum(row, column) - 1
+        key = matrix * layout.size + layout.position(entries.block, *upper)
+        order = np.argsort(key, kind="stable")
+        repeated = order[1:][np.diff(key[order]) == 0]
+        if repeated.size:
+            _, first = self._entry(start, int(np.argmax(key == key[repeated.min()])))
+            words, _ = self._entry(start, int(repeated.min()))
+            given = f"the entry ({' '.join(words)}) is given on line {first} already"
+            expected = "each entry once, in one of the two triangles; remove one of the lines"
+            raise self.error(given, expected)
         return entries
+
+    def _entry(self, start: int, k: int) -> tuple[list[str], int]:
+        """Go to entry k after line `start`; return its words and its line."""
+        self.n_read = start
+        return [self.next_words(_BLANKS) for _ in range(k + 1)][k], self.n_read
 
     def _table(self) -> Array:
         """Return the five numbers of each remaining line."""
@@ -204,23 +205,3 @@ class _Text:
                     "five numbers `matrix block row column value`; correct or complete the line",
                 )
         raise self.error("the entries end here", "numbers; correct a line before")
-
-    def _words_of_entry(self, start: int, k: int) -> list[str]:
-        """Go to the line of entry k after line `start`; return its words."""
-        self.n_read = start
-        return [self.next_words(_BLANKS) for _ in range(k + 1)][k]
-
-    def _check_repeated(self, start: int, entries: Entries, layout: Layout) -> None:
-        """Refuse an entry that is given twice, also if in both triangles."""
-        low, high = np.minimum(entries.row, entries.column), np.maximum(entries.row, entries.column)
-        key = entries.matrix * layout.size + layout.position(entries.block, low, high)
-        order = np.argsort(key, kind="stable")
-        repeated = order[1:][np.diff(key[order]) == 0]
-        if repeated.size:
-            k = int(repeated.min())
-            self._words_of_entry(start, int(np.argmax(key == key[k])))
-            first, words = self.n_read, self._words_of_entry(start, k)
-            raise self.error(
-                f"the entry ({' '.join(words)}) is given on line {first} already",
-                "each entry once, in one of the two triangles; remove one of the lines",
-            )
