@@ -176,29 +176,25 @@ class _Search:
         return run
 
     def _record(self, X: Symmetric, y: Vector, sigma: float) -> None:
-        """Keep an answer if it is the best so far; end the search if it is good enough."""
-        certificate = _certify(replace(self.problem, sigma=sigma), self.delta, X, y)
+        """Certify an answer; keep the best so far, and end the search if it is good enough."""
+        problem, delta = self.problem, self.delta
+        # tr X = <I, X> <= |I| |X|
+        trace_bound = float(np.linalg.norm(problem.cone.identity()) * np.sqrt(delta))
+        certificate = certify_sdp(replace(problem, sigma=sigma), X, y, trace_bound)
+        primal = float(np.vdot(problem.cost, X)) + problem.offset
+        excess, price = float(np.vdot(X, X)) / delta - 1, delta / (2 * sigma)
+        dual = certificate.dual - price
+        certificate = replace(
+            certificate,
+            primal=primal,
+            dual=dual,
+            gap=abs(primal - dual),
+            relative_gap=abs(primal - dual) / (1 + abs(primal) + abs(dual)),
+            violation=max(certificate.violation, excess),
+            eta_p=max(certificate.eta_p, excess),
+            bound=certificate.bound - price,
+        )
         if self.best is None or certificate.error < self.best[-1].error:
             self.best = X, y, sigma, certificate
         if certificate.error <= self.tol:
             self.monitor.status = "optimal"
-
-
-def _certify(problem: FrobeniusSDP, delta: float, X: Symmetric, y: Vector) -> SDPCertificate:
-    """Certify (X, y, sigma) for the problem with the bound; sigma is that of `problem`."""
-    # tr X = <I, X> <= |I| |X|
-    trace_bound = float(np.linalg.norm(problem.cone.identity()) * np.sqrt(delta))
-    certificate = certify_sdp(problem, X, y, trace_bound)
-    price = delta / (2 * problem.sigma)
-    primal = float(np.vdot(problem.cost, X)) + problem.offset
-    dual, excess = certificate.dual - price, float(np.vdot(X, X)) / delta - 1
-    return replace(
-        certificate,
-        primal=primal,
-        dual=dual,
-        gap=abs(primal - dual),
-        relative_gap=abs(primal - dual) / (1 + abs(primal) + abs(dual)),
-        violation=max(certificate.violation, excess),
-        eta_p=max(certificate.eta_p, excess),
-        bound=certificate.bound - price,
-    )
