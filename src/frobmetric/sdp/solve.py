@@ -17,9 +17,8 @@ from ..solvers.interior import interior, is_quick, work_of_step
 from ..solvers.newton import newton
 from ..solvers.plain import GramSolver, PlainIterate, SDPStep, gram_solver, targets
 from ..solvers.proximal import proximal
-from .facial_reduction import Exposure, lift_dual_from_face, reduce_to_face
 from .infeasibility import Ray, find_ray, verify_ray
-from .presolve import simplify
+from .presolve import Exposure, lift_dual_from_face, reduce_to_face, simplify
 from .solution import SDPSolution, certify_sdp, dual_slack, primal_residual
 
 #: Error that the first phase is to reach, and its largest number of rounds.
