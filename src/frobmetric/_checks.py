@@ -162,6 +162,14 @@ def check_count(value, *, name, at_least=1):
         raise ValueError(f"{name} is {value!r}; expected an integer of at least {at_least}")
 
 
+def check_limits(tol: float, max_iter: int) -> None:
+    """Refuse a tolerance that is not positive, and fewer than one step."""
+    if not tol > 0:
+        raise ValueError(f"tol={tol!r} must be positive")
+    if max_iter < 1:
+        raise ValueError(f"max_iter={max_iter!r} must be at least 1")
+
+
 def as_symmetric(matrix: Any, *, name: str, is_free: Any = None, hint: str = "") -> Any:
     """Return a symmetric array of finite numbers, without rounding between its triangles.
 

@@ -171,7 +171,8 @@ def _rows(A: Any, cone: Cone) -> Constraints:
         flat = [_flat(f"A[{i}]", M, cone) for i, M in enumerate(A)]
         A = Sparse(sp.vstack([sp.csr_array((0, int(np.prod(cone.shape)))), *flat]), cone)
     given = getattr(A, "cone", cone)
-    if A.shape[1] != cone.shape[0] or _shapes(given) != _shapes(cone):
+    shapes, expected = ([block.shape for block in both.blocks()] for both in (given, cone))
+    if A.shape[1] != cone.shape[0] or shapes != expected:
         raise ValueError(
             f"A is {type(A).__name__} of shape {A.shape} on {given}, and C is on {cone}; "
             "they must be the same"
@@ -186,10 +187,6 @@ def _rows(A: Any, cone: Cone) -> Constraints:
         row = np.argmin(is_finite)
         raise ValueError(f"row {row} of A contains NaN or infinity; give finite numbers")
     return A
-
-
-def _shapes(cone: Cone) -> list[tuple[int, ...]]:
-    return [block.shape for block in cone.blocks()]
 
 
 def _loss(b: Any, senses: str | Sequence[str], n_rows: int) -> Loss:

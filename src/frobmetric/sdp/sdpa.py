@@ -40,11 +40,6 @@ __all__ = ["SDPAAnswer", "SDPAError", "read_sdpa", "sdpa_objectives", "sdpa_stat
 PathLike: TypeAlias = str | os.PathLike[str]
 #: Largest difference between a matrix and its transpose, relative to the largest entry.
 ROUNDING = 1e-13
-_STATUSES = {
-    "optimal": "optimal",
-    "primal_infeasible": "dual_infeasible",
-    "dual_infeasible": "primal_infeasible",
-}
 
 
 def read_sdpa(path: PathLike) -> FrobeniusSDP:
@@ -230,7 +225,10 @@ def sdpa_status(status: str) -> str:
 
     The statuses of a run that misses its tolerance are all "not_converged".
     """
-    return _STATUSES.get(status, "not_converged")
+    if status == "optimal":
+        return status
+    swapped = {"primal_infeasible": "dual_infeasible", "dual_infeasible": "primal_infeasible"}
+    return swapped.get(status, "not_converged")
 
 
 @dataclass(frozen=True)

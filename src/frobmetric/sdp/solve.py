@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .._checks import check_limits
 from ..core import Evaluation, FrobeniusSDP
 from ..core.points import as_dense
 from ..core.types import Symmetric, Vector
@@ -88,7 +89,8 @@ def solve_sdp(
     >>> solution.status, round(-solution.certificate.primal, 4)
     ('optimal', 3.0)
     """
-    _check(problem, tol, max_iter)
+    check_limits(tol, max_iter)
+    _check(problem)
     # with a Frobenius term the certificate decides when the run ends
     monitor = Monitor(0.0, max_iter, callback, time_limit, describe_by(problem))
     run = make_run(problem, tol, monitor)
@@ -183,7 +185,7 @@ class _PlainRun(SDPRun):
             X = None if start.point is None else self.lift.lower_x(as_dense(start.point))
             last = self._admm(problem, gram, State(u, X, start.sigma), ROUGH)
             if monitor.error > HOPELESS and not monitor.status:
-                self._look_for_ray(gram, last, thorough=False)
+                self.look_for_ray(gram, last, thorough=False)
             if monitor.error > ROUGH and np.isfinite(work) and not monitor.status:
                 interior(problem, State(), monitor.phase(self.tol), units=self.units)
         self._refine(problem, gram)
@@ -203,7 +205,7 @@ class _PlainRun(SDPRun):
                 self._admm(problem, gram, monitor.state, monitor.error / 10)
             idle = 0 if monitor.error < 0.7 * before else idle + 1
             if idle == PATIENCE and not monitor.status:
-                self._look_for_ray(gram, monitor.state, thorough=True)
+                self.look_for_ray(gram, monitor.state, thorough=True)
                 monitor.status = monitor.status or "stalled"
 
     def _record_zero(self) -> None:
@@ -214,7 +216,8 @@ class _PlainRun(SDPRun):
         iterate = self.units.measure("presolve", simple, (X, y, 1.0), targets(simple), outside, 0)
         self.monitor.record(iterate)
 
-    def _look_for_ray(self, gram: GramSolver, state: State, thorough: bool) -> None:
+    def look_for_ray(self, gram: GramSolver, state: State, thorough: bool) -> None:
+        """Look for a proof of infeasibility near a state of the simple problem."""
         proof = find_ray(self.simple, gram, state, self.monitor, thorough)
         if proof is not None:
             back = self.lift.y if proof.kind == "primal_infeasible" else self.lift.X
@@ -258,22 +261,16 @@ class _RegularisedRun(SDPRun):
         """Look for a proof that the rows alone cannot be met, whatever the Frobenius term."""
         zero = np.zeros(self.given.cone.shape)
         rows = replace(self.given, cost=zero, prior=zero, sigma=np.inf)
-        simple, _, lift, _ = simplify(rows)
-        state = State(lift.lower_y(self.monitor.best.u))
-        gram = gram_solver(simple.constraints)
-        proof = find_ray(simple, gram, state, self.monitor.inner(0.0), thorough=True)
-        if proof is not None and proof.kind == "primal_infeasible":
-            self.ray = verify_ray(rows, proof.kind, lift.y(proof.vector))
+        run = _PlainRun(rows, self.tol, self.monitor.inner(0.0))
+        gram = gram_solver(run.simple.constraints)
+        run.look_for_ray(gram, State(run.lift.lower_y(self.monitor.best.u)), thorough=True)
+        self.ray = run.ray
 
     def answer(self) -> tuple[Symmetric, Vector]:
         return self.monitor.best.point.dense(), self.monitor.best.u
 
 
-def _check(problem: FrobeniusSDP, tol: float, max_iter: int) -> None:
-    if not tol > 0:
-        raise ValueError(f"tol={tol!r} must be positive")
-    if max_iter < 1:
-        raise ValueError(f"max_iter={max_iter!r} must be at least 1")
+def _check(problem: FrobeniusSDP) -> None:
     open_ended = np.isinf(problem.loss.lower) | np.isinf(problem.loss.upper)
     if problem.loss.curvature.any() or not open_ended.all():
         raise ValueError(

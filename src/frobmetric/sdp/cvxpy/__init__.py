@@ -77,19 +77,18 @@ class FrobmetricSolver(ConicSolver):
     recognised as the Frobenius term, whatever the linear constraints are; every other quadratic
     objective becomes a second-order cone.
 
-    Options of `problem.solve(solver=FROBMETRIC, ...)`: `tol` (1e-6), `max_iter` (20 000) and
-    `time_limit` in seconds, as in `solve_sdp`. `verbose=True` writes the errors as they fall,
-    `warm_start=True` (cvxpy's default) starts where the last solve of the same problem ended.
+    Options of `problem.solve(solver=FROBMETRIC, ...)` are `tol`, `max_iter` and `time_limit`, as in
+    `solve_sdp`. `verbose=True` writes the errors as they fall, `warm_start=True` (cvxpy's default)
+    starts where the last solve of the same problem ended.
 
     The status is "optimal" if the certificate's error is within `tol`, "optimal_inaccurate" if it
     is not but within 1e-3, "infeasible" or "unbounded" with a proof, "user_limit" if the steps or
     the time ran out; else cvxpy raises `SolverError`.
 
-    `problem.solver_stats.extra_stats` is a dictionary: `certificate`, the `SDPCertificate`;
-    `solution`, the `SDPSolution`; `is_primal`, whether that SDP is the problem itself or its dual,
-    the objectives of which have the other sign (as those of a maximisation have); and `ray`, the
-    proof if there is no answer: multipliers v of cvxpy's rows with A'v = 0 and b.v < 0 if the
-    problem is infeasible, a direction of x if it is unbounded.
+    `problem.solver_stats.extra_stats` has the `SDPCertificate` as `certificate`, the `SDPSolution`
+    as `solution`, `is_primal`, false if the dual was solved, whose objectives have the other sign,
+    and `ray`, the proof if there is no answer: multipliers v of cvxpy's rows with A'v = 0 and
+    b.v < 0 if the problem is infeasible, a direction of x if it is unbounded.
 
     Examples
     --------

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._checks import as_symmetric
+from ..._checks import as_symmetric, check_limits
 from ...core import PSD, Certificate, FrobeniusSDP, Step
 from ...core.points import as_dense
 from ...core.problem import ROUNDING
@@ -97,10 +97,7 @@ def nearest_correlation(
     """
     if weights is not None and elementwise is not None:
         raise ValueError("give weights or elementwise, not both")
-    if not tol > 0:
-        raise ValueError(f"tol={tol!r} must be positive")
-    if max_iter < 1:
-        raise ValueError(f"max_iter={max_iter!r} must be at least 1")
+    check_limits(tol, max_iter)
     unit = 1 - check_min_eigenvalue(min_eigenvalue, below=1)
     H = None if elementwise is None else as_entry_weights(elementwise, np.shape(G))
     G = as_symmetric(G, name="G", is_free=None if H is None else H == 0, hint=MISSING)
