@@ -33,6 +33,10 @@ SLOW, QUICK = 50, 8
 GROWTH = 0.1
 
 
+def _same(value: Array) -> Array:
+    return value
+
+
 @dataclass(frozen=True)
 class Lift:
     """The way back from a simpler problem: maps of its X and y to those of the problem before.
@@ -40,10 +44,10 @@ class Lift:
     `lower_x` and `lower_y` are the opposite maps, for a start that the user gives.
     """
 
-    X: Callable[[Symmetric], Symmetric]
-    y: Callable[[Vector], Vector]
-    lower_x: Callable[[Symmetric], Symmetric]
-    lower_y: Callable[[Vector], Vector]
+    X: Callable[[Symmetric], Symmetric] = _same
+    y: Callable[[Vector], Vector] = _same
+    lower_x: Callable[[Symmetric], Symmetric] = _same
+    lower_y: Callable[[Vector], Vector] = _same
 
     def after(self, later: Lift) -> Lift:
         """Return the way back over both steps, `later` being the one that came after this."""
@@ -55,12 +59,11 @@ class Lift:
         )
 
 
-def _same(value: Array) -> Array:
-    return value
-
-
-#: The way back from a problem that was not changed.
-SAME_PROBLEM = Lift(_same, _same, _same, _same)
+def _scatter(values: Array, places: Index, shape: tuple[int, ...]) -> Array:
+    """Return an array that is zero except at these places."""
+    whole = np.zeros(shape)
+    whole.flat[places] = values
+    return whole
 
 
 def simplify(problem: FrobeniusSDP) -> tuple[FrobeniusSDP, Units, Lift, Fewer]:
@@ -104,15 +107,9 @@ def drop_rows(problem: FrobeniusSDP) -> Fewer:
             audit.check_multiples(rows, factors)
     kept, notes = np.flatnonzero(audit.weights2), tuple(audit.notes)
     if audit.contradiction is not None or len(kept) == A.shape[0]:
-        return Fewer(problem, SAME_PROBLEM, notes, np.ones(A.shape[0]), audit.contradiction)
-
-    def up(y: Vector) -> Vector:
-        whole = np.zeros(A.shape[0])
-        whole[kept] = y
-        return whole
-
+        return Fewer(problem, Lift(), notes, np.ones(A.shape[0]), audit.contradiction)
     fewer = replace(problem, constraints=A.restrict(kept), loss=problem.loss.restrict(kept))
-    lift = Lift(_same, up, _same, lambda y: y[kept])
+    lift = Lift(y=lambda y: _scatter(y, kept, (A.shape[0],)), lower_y=lambda y: y[kept])
     return Fewer(fewer, lift, notes, np.sqrt(audit.weights2[kept]), None)
 
 
@@ -182,7 +179,7 @@ def with_slacks(problem: FrobeniusSDP) -> tuple[FrobeniusSDP, Lift]:
     sense = senses(problem)
     rows = np.flatnonzero(sense)
     if not len(rows):
-        return problem, SAME_PROBLEM
+        return problem, Lift()
     size, shape = int(np.prod(problem.cone.shape)), problem.cone.shape
     entries = (-sense[rows], (rows, np.arange(len(rows))))
     slack = Sparse(sp.csr_array(entries, shape=(len(sense), len(rows))), Nonnegative(len(rows)))
@@ -197,7 +194,7 @@ def with_slacks(problem: FrobeniusSDP) -> tuple[FrobeniusSDP, Lift]:
         room = sense * (inside.forward(X) - b)
         return np.concatenate([X.ravel(), np.maximum(0, room[rows])])
 
-    return equations, Lift(lambda X: X[:size].reshape(shape), _same, lower_x, _same)
+    return equations, Lift(lambda X: X[:size].reshape(shape), lower_x=lower_x)
 
 
 def split_blocks(problem: FrobeniusSDP) -> tuple[FrobeniusSDP, Lift]:
@@ -208,7 +205,7 @@ def split_blocks(problem: FrobeniusSDP) -> tuple[FrobeniusSDP, Lift]:
     """
     A = problem.constraints.as_sparse()
     if A is None or not problem.cone.is_solid:
-        return problem, SAME_PROBLEM
+        return problem, Lift()
     touched = np.abs(problem.cost.ravel())
     touched[np.unique(A.rows.indices)] = 1.0
     groups, singles = _components(problem.cone, touched)
@@ -216,18 +213,13 @@ def split_blocks(problem: FrobeniusSDP) -> tuple[FrobeniusSDP, Lift]:
     if singles:
         parts.append(Nonnegative(len(singles)))
     if problem.cone.blocks() == tuple(parts):
-        return problem, SAME_PROBLEM
+        return problem, Lift()
     places = np.concatenate([group.ravel() for group in groups] + [np.array(singles, dtype=int)])
-    cone, shape, size = Product(tuple(parts)), problem.cone.shape, touched.size
+    cone, shape = Product(tuple(parts)), problem.cone.shape
     rows, cost = Sparse(A.rows[:, places], cone), problem.cost.ravel()[places]
     smaller = replace(problem, constraints=rows, cost=cost, prior=0 * cost, cone=cone)
-
-    def up(X: Symmetric) -> Symmetric:
-        whole = np.zeros(size)
-        whole[places] = X
-        return whole.reshape(shape)
-
-    return smaller, Lift(up, _same, lambda X: X.ravel()[places], _same)
+    lift = Lift(lambda X: _scatter(X, places, shape), lower_x=lambda X: X.ravel()[places])
+    return smaller, lift
 
 
 def _components(cone: Cone, touched: Vector) -> tuple[list[Index], list[int]]:

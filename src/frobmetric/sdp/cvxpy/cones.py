@@ -152,11 +152,9 @@ class Translation:
 
     def _build(self, h: float) -> None:
         """Build the SDP in q, of which p without its slacks is an image."""
-        images = [nonnegative(self.dims.nonneg - len(self._slacks))]
-        images += [second_order(d) for d in self.dims.soc] + [
-            semidefinite(n) for n in self.dims.psd
-        ]
-        self._image = image = product(images)
+        numbers = nonnegative(self.dims.nonneg - len(self._slacks))
+        others = [second_order(d) for d in self.dims.soc] + [semidefinite(n) for n in self.dims.psd]
+        self._image = image = product([numbers, *others])
         zeros = np.zeros(image.links.shape[0])
         cone = Product(image.cones) if len(image.cones) > 1 else image.cones[0]
         sense = np.zeros(len(self._free.sides))
