@@ -19,7 +19,7 @@ from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
 
-from frobmetric._atomic import replacing
+from frobmetric._environment import replacing
 
 from ..harness import page
 from ..harness.machine import record_as_markdown
