@@ -1,25 +1,15 @@
 """The mathematics: cones, constraints, losses, the problem, and the proof of an answer."""
 
 from .cones import PSD, Cone, Face, Nonnegative, NumericalError, Product
-from .constraints import (
-    Beside,
-    Constraints,
-    NeighborTriplets,
-    PairDifferences,
-    Pairs,
-    Quadruplets,
-    Stack,
-    Triplets,
-)
+from .constraints import Beside, Constraints, NeighborTriplets, Pairs, Quadruplets, Stack, Triplets
 from .losses import AtLeast, AtMost, Equal, Hard, Hinge, Loss, Mixed, SmoothedHinge, SquaredHinge
 from .matrices import LowRank, MatrixFree, Sparse
 from .points import Factored, Point
 from .problem import Evaluation, FrobeniusSDP
-from .solution import STATUSES, Certificate, CertificateError, Solution, Step, certify
+from .solution import Certificate, CertificateError, Solution, Step, certify
 
 __all__ = [
     "PSD",
-    "STATUSES",
     "AtLeast",
     "AtMost",
     "Beside",
@@ -41,7 +31,6 @@ __all__ = [
     "NeighborTriplets",
     "Nonnegative",
     "NumericalError",
-    "PairDifferences",
     "Pairs",
     "Point",
     "Product",

@@ -323,7 +323,8 @@ class Product(Cone):
         blocks = self.blocks()
         if len(blocks) <= 4:
             return " x ".join(map(str, blocks))
-        return f"a product of {len(blocks)} cones, the largest {max(blocks, key=_order)}"
+        largest = max(blocks, key=lambda cone: cone.shape[0])
+        return f"a product of {len(blocks)} cones, the largest {largest}"
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -366,10 +367,6 @@ class Product(Cone):
         ends = np.cumsum([prod(cone.shape) for cone in self.cones])[:-1]
         parts = np.split(S, ends)
         return [part.reshape(cone.shape) for part, cone in zip(parts, self.cones, strict=True)]
-
-
-def _order(cone: Cone) -> int:
-    return cone.shape[0]
 
 
 def _check_finite(S: Symmetric) -> None:

@@ -118,7 +118,11 @@ class FrobeniusSDP:
         if self.cone is None:
             put(self, "cone", PSD(self.constraints.shape[1]))
         for name in ("cost", "prior"):
-            put(self, name, self._matrix(name, getattr(self, name)))
+            given = getattr(self, name)
+            value = np.zeros(self.cone.shape) if given is None else np.asarray(given, dtype=float)
+            if value.shape != self.cone.shape:
+                raise ValueError(f"{name} has shape {value.shape}; expected {self.cone.shape}")
+            put(self, name, value)
 
     def evaluate(self, u: Vector) -> Evaluation:
         """Compute M(u) and all that follows from it, by one eigen-decomposition."""
@@ -234,25 +238,14 @@ class FrobeniusSDP:
         """
         if np.isinf(self.sigma):
             return (), float(np.sqrt(split.positive_norm2)) / (1 + float(np.linalg.norm(self.cost)))
-        half = self.sigma / 2
-        plain = (
-            float(np.vdot(self.prior, self.prior)) / (2 * self.sigma),
-            -half * split.positive_norm2,
-        )
+        half, prior = self.sigma / 2, self.prior
+        plain = (float(np.vdot(prior, prior)) / (2 * self.sigma), -half * split.positive_norm2)
         reduced = (
-            float(np.vdot(self.prior, slack)),
+            float(np.vdot(prior, slack)),
             -half * float(np.vdot(slack, slack)),
             half * split.negative_norm2,
         )
         return min(plain, reduced, key=lambda terms: sum(map(abs, terms))), 0.0
-
-    def _matrix(self, name: str, value: Symmetric | None) -> Symmetric:
-        if value is None:
-            return np.zeros(self.cone.shape)
-        value = np.asarray(value, dtype=float)
-        if value.shape != self.cone.shape:
-            raise ValueError(f"{name} has shape {value.shape}; expected {self.cone.shape}")
-        return value
 
 
 def relative_error(gap: float, size: float, violation: float) -> float:
