@@ -3,8 +3,11 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 SKLEARN ?= 1.6.1 1.7.2 1.8.0 1.9.1
+# Benchmark, and its options; data sets are in the folder of FROBMETRIC_DATA.
+BENCH ?= speed
+OPTIONS ?=
 
-.PHONY: help demo test test-slow test-all lint sklearn-matrix bench bench-sdp bench-unfolding bench-tables bench-comparisons bench-paper clean
+.PHONY: help demo test test-slow test-all lint sklearn-matrix bench bench-list bench-tables clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -48,37 +51,21 @@ sklearn-matrix: $(BIN)/python  ## check_estimator under each supported scikit-le
 	  $$d/bin/python -m pytest -q -p no:cacheprovider tests/metric/test_sklearn.py || exit 1; \
 	done
 
-bench: $(VENV)/.test  ## the speed table beside every rival; needs the data folder in FROBMETRIC_DATA
+$(VENV)/.bench: $(VENV)/.test
+	$(BIN)/python -m pip install --quiet --editable './paper[bench,vision]'
 	$(BIN)/python -m frobmetric_paper.baselines.setup
-	$(BIN)/python -m frobmetric_paper.bench.speed --limit 120
+	@touch $@
 
-bench-sdp: $(VENV)/.test  ## SDPLIB and other SDPs beside their rivals; needs the data folder
-	$(BIN)/python -m pip install --quiet --editable './paper[bench]'
-	$(BIN)/python -m frobmetric_paper.baselines.setup csdp sdpa
-	$(BIN)/python -m frobmetric_paper.bench.sdp_speed
-	$(BIN)/python -m frobmetric_paper.bench.sdplib
+bench: $(VENV)/.bench  ## a benchmark beside other programs: make bench BENCH=unfolding OPTIONS=--quick
+	$(BIN)/python -m frobmetric_paper.bench $(BENCH) $(OPTIONS)
 
-bench-unfolding: $(VENV)/.test  ## unfolding beside CSDP and Isomap, and the paper's experiments with it
-	$(BIN)/python -m frobmetric_paper.baselines.setup csdp
-	$(BIN)/python -m frobmetric_paper.bench.unfolding
-	$(BIN)/frobmetric reproduce mvu
+bench-list: $(VENV)/.test  ## the benchmarks and their parts
+	$(BIN)/python -m frobmetric_paper.bench --list
 
-bench-tables: $(VENV)/.test  ## the paper's tables of metrics beside every rival; needs the data folder
-	$(BIN)/python -m frobmetric_paper.baselines.setup lmnn itml
-	$(BIN)/frobmetric reproduce uci -o paper/results/uci
-	$(BIN)/frobmetric reproduce action -o paper/results/action
-	$(BIN)/frobmetric reproduce lfw -o paper/results/lfw
-
-bench-comparisons: $(VENV)/.test  ## human comparisons, pair learners, kernels and text; needs the data folder
-	$(BIN)/python -m frobmetric_paper.baselines.setup itml
-	$(BIN)/python -m frobmetric_paper.bench.shoes
-	$(BIN)/python -m frobmetric_paper.bench.pair_learners
-	$(BIN)/python -m frobmetric_paper.bench.kernels
-
-bench-paper: $(VENV)/.test  ## the paper's rows, the choice of C, growth with D and m
-	$(BIN)/python -m frobmetric_paper.bench.paper_rows
-	$(BIN)/python -m frobmetric_paper.bench.default_c
-	$(BIN)/python -m frobmetric_paper.bench.growth
+bench-tables: $(VENV)/.bench  ## the paper's experiments beside every baseline
+	@for name in uci action lfw mvu; do \
+	  $(BIN)/frobmetric reproduce $$name -o paper/results/$$name || exit 1; \
+	done
 
 clean:  ## remove the environments
 	rm -rf $(VENV) $(VENV)-sklearn-*

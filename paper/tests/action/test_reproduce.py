@@ -9,14 +9,15 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from frobmetric._extras import MissingExtraError
-from frobmetric.cli.app import app
+from frobmetric._environment import MissingExtraError
+from frobmetric.cli import app
 from frobmetric_paper import action
 from frobmetric_paper.action.histograms import Merged
 from frobmetric_paper.baselines import MetricBaseline
 from frobmetric_paper.classification import report
 from frobmetric_paper.command import COMMANDS
-from frobmetric_paper.data.labelled import DatasetNotFoundError, Split
+from frobmetric_paper.data import DatasetNotFoundError
+from frobmetric_paper.data.labelled import Split
 
 EXPERIMENT = action.experiment
 FEW = ("--methods", "euclid,frob")

@@ -10,14 +10,15 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from frobmetric._extras import MissingExtraError
-from frobmetric.cli.app import app
+from frobmetric._environment import MissingExtraError
+from frobmetric.cli import app
 from frobmetric_paper import uci
 from frobmetric_paper.baselines import TABLE, MetricBaseline, ProgramMissingError, TimeLimitError
 from frobmetric_paper.classification import report
 from frobmetric_paper.classification.measure import RULES
 from frobmetric_paper.command import COMMANDS
-from frobmetric_paper.data.labelled import DatasetNotFoundError, Split
+from frobmetric_paper.data import DatasetNotFoundError
+from frobmetric_paper.data.labelled import Split
 
 EXPERIMENT = uci.experiment
 DRAW = report.TableResults.draw

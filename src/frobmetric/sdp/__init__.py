@@ -1,6 +1,8 @@
 """General semidefinite programs: exact, with a Frobenius term, from files, and nearest matrices."""
 
+from ..solvers.plain import SDPStep
 from .construct import make_sdp
+from .infeasibility import Ray
 from .nearest import NearestMatrix
 from .nearest.correlation import nearest_correlation
 from .nearest.covariance import nearest_covariance
@@ -11,10 +13,12 @@ from .solve import solve_sdp
 
 __all__ = [
     "NearestMatrix",
+    "Ray",
     "SDPAAnswer",
     "SDPAError",
     "SDPCertificate",
     "SDPSolution",
+    "SDPStep",
     "certify_sdp",
     "make_sdp",
     "nearest_correlation",

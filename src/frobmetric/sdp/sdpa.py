@@ -26,8 +26,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import scipy.sparse as sp
 
-from .._atomic import replacing
 from .._checks import refuse_where
+from .._environment import replacing
 from ..core import PSD, Equal, FrobeniusSDP, Nonnegative, Product, Sparse
 from ..core.types import Symmetric, Vector
 from ..solvers.plain import SDPStep, targets

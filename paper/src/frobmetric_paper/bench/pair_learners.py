@@ -1,23 +1,15 @@
-"""Which way PairFrobMetric should take from pairs to a metric: by a threshold or by triplets.
-
-    python benchmarks/pair_learners.py [--folder DIR] [--only digits lfw] [--seeds 5] [--quick]
+"""The two strategies of PairFrobMetric, by a threshold and by triplets, beside other learners.
 
 Pairs are drawn from labelled sets: of classes that the test has too (other samples of them) or of
 other classes; balanced (half of them similar) or at random, as they come. On faces they are those
 of LFW's View 1. Every C of a grid is fitted; "chosen" is the one with the largest area under the
-ROC curve on further pairs of the training samples, a third as many. The test has pairs drawn in
-the same manner, and each method is also seen at every fixed C. A run adds what
-benchmarks/results/pair_learners.json does not have yet; pair_learners.md is written from all of it.
+ROC curve on further pairs of the training samples, a third as many.
 """
 
-import argparse
-import json
-import sys
 import time
 import warnings
-from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
+from functools import partial
 
 import numpy as np
 from sklearn.datasets import load_digits, load_iris, load_wine
@@ -26,52 +18,46 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import roc_auc_score
 from sklearn.preprocessing import StandardScaler
 
-from frobmetric import PairFrobMetric, TripletFrobMetric
-from frobmetric.metric import pairs as pair_module
+from frobmetric import PairFrobMetric, TripletFrobMetric, triplets_from_pairs
 from frobmetric.metric.coordinates import unit_mean_square
-from frobmetric.metric.triplets import triplets_from_pairs
 from frobmetric.neighbors import best_threshold
 
-from ..baselines import METRIC, ProgramFailedError
-from ..baselines.ldml import learn_from_pairs
-from ..data import labelled as datasets
+from ..baselines import METRIC, ProgramFailedError, TimeLimitError
+from ..data import labelled
 from ..data.pairs import load_faces
-from .pair_learners_report import write
-from .record import run_record
+from . import Benchmark, Options
+from .pair_tables import pair_page
 
-RESULTS = Path(__file__).parents[3] / "results"
 GRID = (1e0, 1e1, 1e2, 1e3, 1e4, 1e6)
-#: For variants of the two ways, and for a reference that needs more than pairs.
+#: Grids of variants, and of a reference that needs more than pairs.
 MIDDLE, SHORT = (1e1, 1e2, 1e3, 1e4), (1e2, 1e4)
-GAMMAS = (1.0, 0.1, 10.0)
 SIZES = (200, 1000, 5000)
-#: Sets of few samples have fewer pairs; of three classes, none can be kept for the test.
-SMALL = ("iris", "wine")
+#: Sets of few samples have fewer pairs; with three classes, none can be left to the test.
+SMALL = {"iris": load_iris, "wine": load_wine}
 LARGE = ("digits", "usps", "letters")
-SETS = (*SMALL, *LARGE, "lfw")
-#: At most so many samples for either part, and principal components.
-N_SAMPLES, N_COMPONENTS = 1000, 60
-N_TEST = 3000
+#: Largest number of samples of either part, principal components, and test pairs.
+N_SAMPLES, N_COMPONENTS, N_TEST = 1000, 60, 3000
 #: Classes of the test, and how pairs are drawn.
 PROTOCOLS = (("seen", "balanced"), ("seen", "random"), ("unseen", "balanced"))
+#: Largest number of pairs for the other learners, which are slower.
+MOST_FOR_OTHERS = 2200
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """Rows of X that are compared, and whether they are similar (+1) or not (-1)."""
+    """Pairs of rows of X, and +1 where they are similar, -1 where they are not."""
 
     index: np.ndarray
-    kind: np.ndarray
+    y: np.ndarray
 
-    def weights(self):
-        """With which similar and dissimilar pairs count equally."""
-        n_similar = np.sum(self.kind > 0)
-        return np.where(self.kind > 0, 1 / n_similar, 1 / (len(self.kind) - n_similar))
+    def take(self, rows):
+        """Return some of the pairs."""
+        return Pairs(self.index[rows], self.y[rows])
 
 
 @dataclass(frozen=True)
 class Task:
-    """Pairs to learn from, to choose C by, and to be judged by."""
+    """Pairs to learn from, to choose C by, and to test with."""
 
     X: np.ndarray
     identity: np.ndarray
@@ -83,21 +69,21 @@ class Task:
 # The data
 
 
-def load(name, folder, seed):
-    """X and y of a labelled set, its rows shuffled."""
-    loaders = {"iris": load_iris, "wine": load_wine, "digits": load_digits}
+def load_samples(name, folder, seed):
+    """Return X and y of a labelled set, its rows shuffled."""
+    loaders = SMALL | {"digits": load_digits}
     if name in loaders:
         X, y = loaders[name](return_X_y=True)
         X = StandardScaler().fit_transform(X) if name == "wine" else X
     else:
-        split = datasets.load(name, seed=0, folder=folder)
+        split = labelled.load(name, seed=0, folder=folder)
         X, y = np.vstack([split.X_train, split.X_test]), np.append(split.y_train, split.y_test)
     rows = np.random.default_rng(seed).permutation(len(y))
     return X[rows].astype(np.float64), y[rows]
 
 
-def parts(y, classes, rng):
-    """Rows to learn from and rows to be tested on."""
+def split_rows(y, classes, rng):
+    """Return rows to learn from and rows to test on."""
     if classes == "seen":
         half = len(y) // 2
         return np.arange(half)[:N_SAMPLES], np.arange(half, len(y))[:N_SAMPLES]
@@ -106,103 +92,87 @@ def parts(y, classes, rng):
     return np.flatnonzero(is_known)[:N_SAMPLES], np.flatnonzero(~is_known)[:N_SAMPLES]
 
 
-def draw(X, y, rows, n_pairs, manner, rng):
-    """Distinct pairs of different points."""
+def draw_pairs(X, y, rows, n_pairs, manner, rng):
+    """Return distinct pairs of different points."""
     first, second = np.triu_indices(len(rows), 1)
     take = rng.permutation(len(first))[: 60 * n_pairs]
     index = np.column_stack([rows[first[take]], rows[second[take]]])
     index = index[(X[index[:, 0]] != X[index[:, 1]]).any(axis=1)]
     same = y[index[:, 0]] == y[index[:, 1]]
-    if manner == "balanced":
-        half = min(n_pairs // 2, same.sum(), (~same).sum())
-        chosen = np.append(np.flatnonzero(same)[:half], np.flatnonzero(~same)[:half])
-        index, same = index[chosen], same[chosen]
-    order = rng.permutation(len(index))[:n_pairs] if manner == "balanced" else slice(n_pairs)
-    return Pairs(index[order], np.where(same[order], 1, -1))
+    pairs = Pairs(index, np.where(same, 1, -1))
+    if manner == "random":
+        return pairs.take(slice(n_pairs))
+    half = min(n_pairs // 2, same.sum(), (~same).sum())
+    chosen = np.append(np.flatnonzero(same)[:half], np.flatnonzero(~same)[:half])
+    return pairs.take(rng.permutation(chosen))
 
 
-def drawn_task(name, classes, manner, size, seed, folder):
+def make_task(name, classes, manner, size, seed, folder):
+    """Draw the pairs of a task from a labelled set."""
     rng = np.random.default_rng([seed, size])
-    X, y = load(name, folder, seed)
-    known, other = parts(y, classes, rng)
+    X, y = load_samples(name, folder, seed)
+    known, other = split_rows(y, classes, rng)
     if X.shape[1] > N_COMPONENTS:
         X = PCA(N_COMPONENTS, random_state=0).fit(X[known]).transform(X)
     X = at_unit_scale(X, known)
-    learn = draw(X, y, known, size + size // 3, manner, rng)
-    cut = 3 * len(learn.kind) // 4
-    train, validation = (
-        Pairs(learn.index[part], learn.kind[part]) for part in (slice(cut), slice(cut, None))
-    )
-    return Task(X, y, train, validation, draw(X, y, other, N_TEST, manner, rng))
+    learn = draw_pairs(X, y, known, size + size // 3, manner, rng)
+    cut = 3 * len(learn.y) // 4
+    test = draw_pairs(X, y, other, N_TEST, manner, rng)
+    return Task(X, y, learn.take(slice(cut)), learn.take(slice(cut, None)), test)
 
 
-def face_task(folder, seed, n_components=100):
-    """View 1; a quarter of its training pairs, another one for each seed, is to choose C by."""
+def make_face_task(folder, seed, n_components=100):
+    """Return View 1; C is chosen by a quarter of its training pairs, another for each seed."""
     faces = load_faces("lfw", folder=folder)
-    known, rows = (
-        np.unique(faces.view1_train.index),
-        np.unique(np.append(faces.view1_train.index, faces.view1_test.index)),
-    )
+    views = faces.view1_train, faces.view1_test
+    rows = np.unique(np.vstack([view.index for view in views]))
+    known = np.searchsorted(rows, np.unique(faces.view1_train.index))
     X = np.sqrt(faces.X[rows].astype(np.float32))
-    axes = PCA(n_components, svd_solver="covariance_eigh").fit(X[np.searchsorted(rows, known)])
-    X = at_unit_scale(axes.transform(X).astype(np.float64), np.searchsorted(rows, known))
+    axes = PCA(n_components, svd_solver="covariance_eigh").fit(X[known])
+    X = at_unit_scale(axes.transform(X).astype(np.float64), known)
     learn, test = (
-        Pairs(np.searchsorted(rows, pairs.index), np.where(pairs.same, 1, -1))
-        for pairs in (faces.view1_train, faces.view1_test)
+        Pairs(np.searchsorted(rows, view.index), np.where(view.same, 1, -1)) for view in views
     )
-    order = np.random.default_rng(seed).permutation(len(learn.kind))
+    order = np.random.default_rng(seed).permutation(len(learn.y))
     cut = 3 * len(order) // 4
-    train, validation = (
-        Pairs(learn.index[part], learn.kind[part]) for part in (order[:cut], order[cut:])
-    )
-    return Task(X, faces.person[rows], train, validation, test)
+    return Task(X, faces.person[rows], learn.take(order[:cut]), learn.take(order[cut:]), test)
 
 
 def at_unit_scale(X, known):
-    """As all rivals of the paper's tables are given it: one number for all features."""
+    """Return centred samples, all features divided by one number."""
     return (X - X[known].mean(axis=0)) / unit_mean_square(X[known])[1]
 
 
-# The methods: (task, parameter) -> a map, and what is known of the run
+# The methods: (task, parameter) -> map, and what is known of the run
 
 
-@contextmanager
-def yardstick(length):
-    """Another length of the yardstick of `strategy="threshold"`."""
-    before, pair_module.YARDSTICK = pair_module.YARDSTICK, length
-    try:
-        yield
-    finally:
-        pair_module.YARDSTICK = before
-
-
-def by_threshold(length=1.0, is_balanced=False, **options):
-    def learn(task, C):
-        weight = task.train.weights() if is_balanced else None
-        with yardstick(length):
-            model = PairFrobMetric(
-                preprocessor=task.X, strategy="threshold", C=C, keep_dual=True, **options
-            )
-            model.fit(task.train.index, task.train.kind, sample_weight=weight)
-        return told(model) | {"learned_threshold": model.learned_threshold_}
-
-    return learn
+def by_threshold(task, C, *, is_balanced=False, **others):
+    """Learn a metric and a threshold; balanced, both kinds of pairs have the same weight."""
+    y, weight = task.train.y, None
+    if is_balanced:
+        weight = np.where(y > 0, 1 / np.sum(y > 0), 1 / np.sum(y < 0))
+    model = PairFrobMetric(preprocessor=task.X, C=C, keep_dual=True, **others)
+    return describe(model.fit(task.train.index, y, sample_weight=weight))
 
 
 def by_triplets(task, C):
+    """Complete the pairs to triplets."""
     model = PairFrobMetric(preprocessor=task.X, strategy="triplets", C=C, keep_dual=True)
-    return told(model.fit(task.train.index, task.train.kind))
+    return describe(model.fit(task.train.index, task.train.y))
 
 
 def by_known_triplets(task, C):
-    """With identities, which pairs alone do not tell: third points of any other class."""
+    """Complete with identities, which pairs alone do not tell."""
     rows, index = np.unique(task.train.index, return_inverse=True)
-    index = index.reshape(-1, 2)
-    found = triplets_from_pairs(task.X[rows], index, task.train.kind, identity=task.identity[rows])
-    return told(TripletFrobMetric(preprocessor=task.X[rows], C=C, keep_dual=True).fit(found))
+    triplets = triplets_from_pairs(
+        task.X[rows], index.reshape(-1, 2), task.train.y, identity=task.identity[rows]
+    )
+    model = TripletFrobMetric(preprocessor=task.X[rows], C=C, keep_dual=True)
+    return describe(model.fit(triplets))
 
 
-def told(model):
+def describe(model):
+    """Return the map, the gap and the size of a fit."""
     return {
         "L": model.components_.T,
         "gap": model.certificate_.relative_gap,
@@ -211,151 +181,117 @@ def told(model):
     }
 
 
-def by_likelihood(task, _):
-    L, _, detail = learn_from_pairs(task.X, task.train.index, np.where(task.train.kind > 0, 1, -1))
-    return {"L": L, "gap": detail["gap"]}
-
-
-def by_itml(task, gamma):
-    y = np.where(task.train.kind > 0, 1, -1)
-    found = METRIC["itml_pairs"].fit(
-        task.X,
-        pairs=(task.train.index, y),
-        limit=120.0,
-        threads=1,
-        parameters={"gamma": gamma, "max_iter": 100},
-    )
+def by_baseline(task, parameter, *, name, **others):
+    """Learn by a baseline from pairs; the parameter is its gamma."""
+    given = others | ({} if parameter is None else {"gamma": parameter})
+    pairs = task.train.index, task.train.y
+    found = METRIC[name].fit(task.X, pairs=pairs, limit=120.0, threads=1, parameters=given)
     return {"L": found.L, "seconds": found.seconds}
+
+
+def by_euclid(task, _):
+    """Return the identity."""
+    return {"L": np.eye(task.X.shape[1])}
 
 
 #: Name -> how it learns, from which values of its parameter, and for which manner of pairs.
 METHODS = {
-    "Euclid": (lambda task, _: {"L": np.eye(task.X.shape[1])}, (None,), None),
-    "threshold": (by_threshold(), GRID, None),
-    "threshold, equal kinds": (by_threshold(is_balanced=True), MIDDLE, "random"),
-    "threshold, prior identity": (by_threshold(prior="identity"), MIDDLE, None),
-    "threshold, yardstick 0.3": (by_threshold(0.3), MIDDLE, None),
+    "Euclid": (by_euclid, (None,), None),
+    "threshold": (by_threshold, GRID, None),
+    "threshold, equal kinds": (partial(by_threshold, is_balanced=True), MIDDLE, "random"),
+    "threshold, prior identity": (partial(by_threshold, prior="identity"), MIDDLE, None),
     "triplets": (by_triplets, GRID, None),
     "triplets, identities known": (by_known_triplets, SHORT, None),
-    "LDML": (by_likelihood, (None,), None),
-    "ITML": (by_itml, GAMMAS, None),
+}
+#: Other learners, which run once, and not with many pairs.
+OTHERS = {
+    "LDML": ("ldml", partial(by_baseline, name="ldml"), (None,)),
+    "ITML": ("itml_pairs", partial(by_baseline, name="itml_pairs", max_iter=100), (1.0, 0.1, 10.0)),
 }
 
-#: Slower than ours: one run, and no more than some thousand pairs.
-RIVALS = ("LDML", *(["ITML"] if METRIC["itml_pairs"].is_available() else []))
 
-
-def measure(task, learn, parameter):
-    """One fit: its areas on validation and test pairs, accuracy, seconds and how it ended."""
+def measure_fit(task, learn, parameter):
+    """Return areas on validation and test pairs, accuracy, seconds and how a fit ended."""
     start = time.perf_counter()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
             found = learn(task, parameter)
-        except (ValueError, ProgramFailedError) as error:
+        except (ValueError, ProgramFailedError, TimeLimitError) as error:
             return {"parameter": parameter, "failed": str(error)[:200]}
     found.setdefault("seconds", time.perf_counter() - start)
     L = found.pop("L")
-    scores = [score(task.X, L, part.index) for part in (task.train, task.validation, task.test)]
-    limit = best_threshold(scores[0], task.train.kind)[0]
+    scores = []
+    for part in (task.train, task.validation, task.test):
+        i, j = part.index.T
+        scores.append(-np.linalg.norm((task.X[i] - task.X[j]) @ L, axis=1))
+    threshold = best_threshold(scores[0], task.train.y)[0]
     return found | {
         "parameter": parameter,
-        "validation": area(task.validation, scores[1]),
-        "auc": area(task.test, scores[2]),
-        "accuracy": float(np.mean((scores[2] >= limit) == (task.test.kind > 0))),
+        "validation": float(roc_auc_score(task.validation.y > 0, scores[1])),
+        "auc": float(roc_auc_score(task.test.y > 0, scores[2])),
+        "accuracy": float(np.mean((scores[2] >= threshold) == (task.test.y > 0))),
         "rank": int(L.shape[1] if L.any() else 0),
-        "warned": sum(issubclass(w.category, ConvergenceWarning) for w in caught),
+        "warned": sum(issubclass(each.category, ConvergenceWarning) for each in caught),
     }
 
 
-def score(X, L, index):
-    return -np.linalg.norm((X[index[:, 0]] - X[index[:, 1]]) @ L, axis=1)
-
-
-def area(pairs, scores):
-    return float(roc_auc_score(pairs.kind > 0, scores))
-
-
-# Which tasks
-
-
-def cells(options):
-    """(set, classes, manner, number of pairs, seed), all sets of a seed before the next."""
-    for seed in range(options.seeds):
-        for name in options.only:
-            if name == "lfw":
-                yield name, "unseen", "balanced", 2200, seed
-                continue
-            for size in options.sizes:
-                if name in SMALL and size > max(SIZES[:2]):
-                    continue
-                for classes, manner in PROTOCOLS[: 2 if name in SMALL else 3]:
-                    yield name, classes, manner, size, seed
-
-
-def run_cell(cell, folder, rivals):
+def measure_cell(cell, options):
+    """Return the fits of all methods on one task."""
     name, classes, manner, size, seed = cell
     if name == "lfw":
-        task = face_task(folder, seed)
+        task = make_face_task(options.folder, seed)
     else:
-        task = drawn_task(name, classes, manner, size, seed, folder)
-    found = {}
-    for method, (learn, values, only) in METHODS.items():
-        if only not in (None, manner) or (method in RIVALS and method not in rivals):
-            continue
-        found[method] = [measure(task, learn, value) for value in values]
-    counts = {part: len(getattr(task, part).kind) for part in ("train", "validation", "test")}
-    share = float(np.mean(task.train.kind > 0))
-    names = ("set", "classes", "manner", "size", "seed")
-    return dict(zip(names, cell, strict=True)) | {
+        task = make_task(name, classes, manner, size, seed, options.folder)
+    methods = {key: how[:2] for key, how in METHODS.items() if how[2] in (None, manner)}
+    if size <= MOST_FOR_OTHERS and seed == 0:
+        others = {key: how for key, how in OTHERS.items() if METRIC[how[0]].is_available()}
+        methods |= {key: how[1:] for key, how in others.items()}
+    counts = {part: len(getattr(task, part).y) for part in ("train", "validation", "test")}
+    return dict(zip(("set", "classes", "manner", "size", "seed"), cell, strict=True)) | {
         "n_pairs": counts,
-        "similar": share,
+        "similar": float(np.mean(task.train.y > 0)),
         "n_features": task.X.shape[1],
-        "methods": found,
+        "methods": {
+            key: [measure_fit(task, learn, value) for value in _some(values, options)]
+            for key, (learn, values) in methods.items()
+        },
     }
 
 
-def main():
-    options = _options()
-    path = RESULTS / options.file
-    kept = json.loads(path.read_text()) if path.exists() else {"runs": [], "cells": []}
-    done = {_key(row) for row in kept["cells"]}
-    end, is_first = time.monotonic() + 60 * options.minutes, True
-    for cell in cells(options):
-        if "/".join(map(str, cell)) in done:
-            continue
-        if time.monotonic() > end:
-            sys.stderr.write("time is up; the same command goes on from here\n")
-            break
-        start = time.perf_counter()
-        rivals = RIVALS if cell[3] <= 2200 and cell[4] == 0 else ()
-        kept["cells"].append(run_cell(cell, options.folder, rivals))
-        if is_first:
-            kept["runs"], is_first = [*kept["runs"], run_record()], False
-        path.write_text(json.dumps(kept))
-        sys.stderr.write(f"{cell} {time.perf_counter() - start:.1f} s\n")
-    write(kept, path.with_suffix(".md"))
+def _some(values, options):
+    """Return the values to measure; few for the small version."""
+    return [value for value in values if not options.is_quick or value in (None, 1.0, 1e4)]
 
 
-def _key(row):
-    return "/".join(str(row[name]) for name in ("set", "classes", "manner", "size", "seed"))
+def plan(name, options):
+    """Return (set, classes, manner, number of pairs, seed) of all tasks of a set."""
+    seeds = range(options.choose(options.repeat, 1))
+    if name == "lfw":
+        return [(name, "unseen", "balanced", 2200, seed) for seed in seeds]
+    sizes = options.choose(SIZES[: 2 if name in SMALL else 3], SIZES[:1])
+    protocols = PROTOCOLS[: 2 if name in SMALL else 3]
+    return [(name, *each, size, seed) for seed in seeds for size in sizes for each in protocols]
 
 
-def _options():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--folder", type=Path)
-    parser.add_argument("--only", nargs="*", default=list(SETS), choices=SETS)
-    parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--sizes", nargs="*", type=int, default=list(SIZES))
-    parser.add_argument("--minutes", type=float, default=float("inf"), help="begin no cell later")
-    parser.add_argument("--quick", action="store_true", help="iris and 200 pairs of digits, 2 runs")
-    parser.add_argument("--file", default="pair_learners.json", help="in benchmarks/results")
-    options = parser.parse_args()
-    if options.quick:
-        options.only, options.seeds, options.sizes = ["iris", "digits"], 2, [200]
-        options.file = "pair_learners_quick.json"
-    return options
+def measure_set(name, options):
+    """Return the cells of a set; those that are stored already are not measured again."""
+    cells = list(options.stored or [])
+    known = {
+        tuple(cell[key] for key in ("set", "classes", "manner", "size", "seed")) for cell in cells
+    }
+    for cell in plan(name, options):
+        if cell not in known:
+            cells.append(measure_cell(cell, options))
+            options.store(cells)
+    return cells
 
 
-if __name__ == "__main__":
-    main()
+BENCHMARKS = (
+    Benchmark(
+        name="pair_learners",
+        parts={name: partial(measure_set, name) for name in (*SMALL, *LARGE, "lfw")},
+        page=pair_page,
+        options=Options(repeat=5),
+    ),
+)

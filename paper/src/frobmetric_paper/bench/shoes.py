@@ -1,21 +1,10 @@
-"""What people find similar in shoes: a metric from 283,770 comparisons, judged on shoes never seen.
+"""Similarity of shoes as people see it: a metric from 283,770 comparisons of 85 shoes.
 
-    python benchmarks/shoes.py [--folder DIR] [--seeds 5]
-
-85 shoes have 4,096 features each. Folds are over shoes: all three shoes of a test comparison are
-new, and comparisons that mix are left out. C and prior are chosen on folds over the training shoes
-alone. Then a learning curve, and the same on a split by comparison, beside an ordinal embedding,
-which has a place for every shoe that it has seen and for no other. Writes
-benchmarks/results/shoes.json, shoes.md and shoes.png.
+Folds are over shoes: all three shoes of a test comparison are new, and comparisons that mix are
+left out. C and prior are chosen on folds over the training shoes alone. The split by comparison has
+an ordinal embedding beside it, which places every shoe that it has seen and no other.
 """
 
-import argparse
-import json
-import time
-from pathlib import Path
-
-import matplotlib as mpl
-import matplotlib.pyplot as plt
 import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit
@@ -23,109 +12,120 @@ from scipy.special import expit
 from frobmetric import ObjectSplit, TripletFrobMetric, accuracy_difference, comparison_accuracy
 
 from ..data.pairs import load_comparisons
-from .record import as_markdown, run_record
+from . import Benchmark, Options, table, timed
 
-RESULTS = Path(__file__).parents[3] / "results"
 GRID = [{"C": C, "prior": prior} for prior in (None, "identity") for C in (1e2, 1e3, 1e4)]
 GRID_OF_SEEN = [*GRID, {"C": 1e5, "prior": None}]
 SIZES = (100, 300, 1000, 3000, 10_000, 30_000, None)
-#: Of the ordinal embedding: dimensions, and how strongly places are drawn to the centre.
+#: Ordinal embeddings: dimensions, and how strongly places are drawn to the centre.
 EMBEDDINGS = [(d, pull) for d in (2, 5, 10, 20) for pull in (1e-3, 1e-2, 3e-2, 1e-1, 3e-1)]
-#: On the split by comparison both choose on at most so many comparisons.
+#: Largest number of comparisons by which settings are chosen on the split by comparison.
 MOST_FOR_CHOICE = 30_000
+UNIT = "learned, rows of unit length"
 
 
-def unit_rows(X):
-    return X / np.linalg.norm(X, axis=1, keepdims=True)
+def load(options):
+    """Return the features, those of unit length, and the triplets; few for the small version."""
+    data = load_comparisons("zappos", folder=options.folder)
+    triplets = data.triplets
+    if options.is_quick:
+        triplets = np.random.default_rng(0).permutation(triplets)[:20_000]
+    return data.X, data.X / np.linalg.norm(data.X, axis=1, keepdims=True), triplets
 
 
-def right(points, triplets):
-    """Whether Euclid puts near before far, for each triplet."""
+def is_right(points, triplets):
+    """Return for each triplet whether the nearer point is nearer."""
     square = np.sum(points**2, axis=1)
     distance = square[:, None] + square - 2 * points @ points.T
     anchor, near, far = triplets.T
     return distance[anchor, near] < distance[anchor, far]
 
 
-def learner(X, options):
-    return TripletFrobMetric(preprocessor=X, n_components="rank", **options)
+def predict(X, train, test, setting):
+    """Return whether a learned metric is right on other triplets, its seconds and its gap."""
+    metric = TripletFrobMetric(preprocessor=X, n_components="rank", **setting)
+    seconds, _ = timed(lambda: metric.fit(train))
+    return is_right(X @ metric.components_.T, test), seconds, metric.certificate_.relative_gap
 
 
-def predicted(X, train, test, options):
-    """Whether the metric learned from some triplets is right on others; and its seconds, gap."""
-    began = time.perf_counter()
-    metric = learner(X, options).fit(train)
-    seconds = time.perf_counter() - began
-    return right(X @ metric.components_.T, test), seconds, metric.certificate_.relative_gap
-
-
-def chosen(X, triplets, seed):
-    """The options that are best on folds over the shoes of these triplets."""
+def choose_setting(X, triplets, seed, grid):
+    """Return the setting that is best on folds over the shoes of these triplets."""
     folds = list(ObjectSplit(4, random_state=seed).split(triplets))
-    scores = [
-        np.mean([predicted(X, triplets[a], triplets[b], options)[0].mean() for a, b in folds])
-        for options in GRID
-    ]
-    return GRID[int(np.argmax(scores))]
+
+    def accuracy(setting):
+        return np.mean([predict(X, triplets[a], triplets[b], setting)[0].mean() for a, b in folds])
+
+    return max(grid, key=accuracy)
 
 
-def unseen(X, triplets, seed):
-    """Predictions on shoes never seen, over five folds, by each method."""
-    plain, unit = X, unit_rows(X)
-    found = {
-        "Euclid": [],
-        "Euclid, rows of unit length": [],
-        "learned": [],
-        "learned, rows of unit length": [],
-    }
-    tested, details = [], []
+def predict_unseen(options, seed):
+    """Return for each method whether it is right on new shoes, the triplets, and the folds."""
+    X, unit, triplets = load(options)
+    points = {"Euclid": X, "Euclid, rows of unit length": unit, "learned": X, UNIT: unit}
+    right, tested, folds = {name: [] for name in points}, [], []
     for train, test in ObjectSplit(5, random_state=seed).split(triplets):
         known, new = triplets[train], triplets[test]
-        found["Euclid"].append(right(plain, new))
-        found["Euclid, rows of unit length"].append(right(unit, new))
-        for name, points in (("learned", plain), ("learned, rows of unit length", unit)):
-            options = chosen(points, known, seed)
-            answer, seconds, gap = predicted(points, known, new, options)
-            found[name].append(answer)
-            details.append(
-                {
-                    "points": name,
-                    **options,
-                    "n_train": len(known),
-                    "n_test": len(new),
-                    "seconds": seconds,
-                    "gap": gap,
-                    "accuracy": float(answer.mean()),
-                }
-            )
         tested.append(new)
-    return (
-        {name: np.concatenate(parts) for name, parts in found.items()},
-        np.concatenate(tested),
-        details,
-    )
+        for name, rows in points.items():
+            if name.startswith("Euclid"):
+                right[name].append(is_right(rows, new))
+                continue
+            setting = choose_setting(rows, known, seed, options.choose(GRID, GRID[1:2]))
+            answer, seconds, gap = predict(rows, known, new, setting)
+            right[name].append(answer)
+            sizes = {"n_train": len(known), "n_test": len(new), "accuracy": answer.mean()}
+            folds.append({"points": name, **setting, **sizes, "seconds": seconds, "gap": gap})
+    joined = {name: np.concatenate(parts) for name, parts in right.items()}
+    return joined, np.concatenate(tested), folds
 
 
-def curve(X, triplets, options, seed):
-    """Accuracy on shoes never seen against the number of comparisons learned from."""
-    rng, rows = np.random.default_rng(seed), {size: [] for size in SIZES}
-    for train, test in ObjectSplit(5, random_state=seed).split(triplets):
-        order = rng.permutation(train)
-        for size in SIZES:
-            answer, seconds, _ = predicted(X, triplets[order[:size]], triplets[test], options)
-            rows[size].append((float(answer.mean()), seconds, len(order[:size])))
-    return [
-        {
-            "n": int(np.mean([n for *_, n in found])),
-            "accuracy": [a for a, *_ in found],
-            "seconds": [s for _, s, _ in found],
+def measure_unseen(options):
+    """Return accuracies with intervals over shoes, and gains over Euclid."""
+    right, tested, folds = predict_unseen(options, 0)
+
+    def plain(accuracy):
+        return {name: getattr(accuracy, name) for name in ("value", "low", "high")} | {
+            "text": str(accuracy)
         }
-        for found in rows.values()
-    ]
+
+    accuracies = {
+        name: plain(comparison_accuracy(values, objects=tested)) for name, values in right.items()
+    }
+    gains = {
+        name: plain(accuracy_difference(values, right["Euclid"], objects=tested))
+        for name, values in right.items()
+        if name != "Euclid"
+    }
+    return {"accuracies": accuracies, "gains": gains, "folds": folds}
+
+
+def measure_seeds(options):
+    """Return the gains over Euclid with other divisions into folds."""
+    seeds, gains = list(range(1, options.choose(options.repeat, 2))), {UNIT: [], "learned": []}
+    for seed in seeds:
+        right, *_ = predict_unseen(options, seed)
+        for name, values in gains.items():
+            values.append(right[name].mean() - right["Euclid"].mean())
+    return {"seeds": seeds, "gain": gains[UNIT], "plain_gain": gains["learned"]}
+
+
+def measure_curve(options):
+    """Return accuracies on new shoes by the number of comparisons learned from."""
+    _, X, triplets = load(options)
+    rng, setting = np.random.default_rng(0), {"C": 1e3, "prior": None}
+    rows = {size: [] for size in options.choose(SIZES, SIZES[:2])}
+    for train, test in ObjectSplit(5, random_state=0).split(triplets):
+        order = rng.permutation(train)
+        for size, found in rows.items():
+            answer, seconds, _ = predict(X, triplets[order[:size]], triplets[test], setting)
+            found.append((answer.mean(), seconds, len(order[:size])))
+    names = ("accuracy", "seconds", "n")
+    curve = [dict(zip(names, zip(*found, strict=True), strict=True)) for found in rows.values()]
+    return [row | {"n": int(np.mean(row["n"]))} for row in curve]
 
 
 def place(triplets, n, dimensions, pull, seed=0):
-    """An ordinal embedding: places of n objects of largest logistic likelihood."""
+    """Return an ordinal embedding: places of n objects of largest logistic likelihood."""
     near, far = (triplets[:, 0] * n + triplets[:, i] for i in (1, 2))
 
     def loss(flat):
@@ -140,147 +140,97 @@ def place(triplets, n, dimensions, pull, seed=0):
         return np.logaddexp(0, gap).mean() + pull * np.sum(Y**2) / n, gradient.ravel()
 
     start = 0.1 * np.random.default_rng(seed).normal(size=n * dimensions)
-    return minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": 200}).x.reshape(
-        n, dimensions
-    )
+    found = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": 200})
+    return found.x.reshape(n, dimensions)
 
 
-def by_comparison(X, triplets, seed):
-    """Accuracy on comparisons never seen, of shoes that were, against how many are learned from."""
-    order = np.random.default_rng(seed).permutation(triplets)
+def measure_by_comparison(options):
+    """Return accuracies on new comparisons of known shoes, and Euclid's on all."""
+    plain, X, triplets = load(options)
+    order, rows = np.random.default_rng(0).permutation(triplets), []
     test, train = order[: len(order) // 5], order[len(order) // 5 :]
-    rows = []
-    for size in SIZES:
+    grid, embeddings = options.choose((GRID_OF_SEEN, EMBEDDINGS), (GRID[:1], EMBEDDINGS[:2]))
+    for size in options.choose(SIZES, SIZES[:2]):
         known = train[:size]
         few = known[:MOST_FOR_CHOICE]
         inner, held = few[len(few) // 5 :], few[: len(few) // 5]
-        options = max(GRID_OF_SEEN, key=lambda o: predicted(X, inner, held, o)[0].mean())
-        where = max(EMBEDDINGS, key=lambda e: right(place(inner, len(X), *e), held).mean())
-        rows.append(
-            {
-                "n": len(known),
-                "metric": float(predicted(X, known, test, options)[0].mean()),
-                "embedding": float(right(place(known, len(X), *where), test).mean()),
-                "chosen": [options, where],
-            }
-        )
-    return rows
+        setting = max(grid, key=lambda each: predict(X, inner, held, each)[0].mean())
+        where = max(embeddings, key=lambda e: is_right(place(inner, len(X), *e), held).mean())
+        metric = predict(X, known, test, setting)[0].mean()
+        embedding = is_right(place(known, len(X), *where), test).mean()
+        rows.append({"n": len(known), "metric": metric, "embedding": embedding})
+        rows[-1]["chosen"] = [setting, where]
+    return {"euclid": is_right(plain, triplets).mean(), "rows": rows}
 
 
-def draw(result, path):
-    mpl.use("agg")
-    figure, axes = plt.subplots(1, 2, figsize=(10, 4), layout="constrained", sharey=True)
-    rows = result["curve"]
-    n = [row["n"] for row in rows]
-    mean = np.array([np.mean(row["accuracy"]) for row in rows])
-    spread = np.array([np.std(row["accuracy"], ddof=1) for row in rows]) / np.sqrt(5)
-    axes[0].errorbar(n, 100 * mean, 100 * spread, marker="o", capsize=2, label="learned metric")
-    axes[0].axhline(
-        100 * result["accuracies"]["Euclid"]["value"], color="grey", ls="--", label="Euclid"
-    )
-    axes[0].set(title="shoes never seen", ylabel="comparisons predicted, %")
-    rows = result["by_comparison"]
-    n = [row["n"] for row in rows]
-    axes[1].plot(n, [100 * row["metric"] for row in rows], marker="o", label="learned metric")
-    axes[1].plot(n, [100 * row["embedding"] for row in rows], marker="s", label="ordinal embedding")
-    axes[1].axhline(100 * result["euclid_all"], color="grey", ls="--", label="Euclid")
-    axes[1].set(title="comparisons never seen, of shoes that were")
-    for ax in axes:
-        ax.set(xscale="log", xlabel="comparisons learned from")
-        ax.legend(loc="lower right")
+def draw(parts, path):
+    """Draw accuracies over the number of comparisons."""
+    if not {"unseen", "curve", "by_comparison"} <= set(parts):
+        return
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(10, 4), layout="constrained")
+    left, right = figure.subplots(1, 2, sharey=True)
+    curve, seen = parts["curve"], parts["by_comparison"]["rows"]
+    accuracy = 100 * np.array([row["accuracy"] for row in curve])
+    spread = accuracy.std(axis=1, ddof=1) / np.sqrt(accuracy.shape[1])
+    n, style = [row["n"] for row in curve], {"marker": "o", "label": "learned metric"}
+    left.errorbar(n, accuracy.mean(axis=1), spread, capsize=2, **style)
+    left.set(title="shoes never seen", ylabel="comparisons predicted, %")
+    n = [row["n"] for row in seen]
+    right.plot(n, [100 * row["metric"] for row in seen], **style)
+    embedding = [100 * row["embedding"] for row in seen]
+    right.plot(n, embedding, marker="s", label="ordinal embedding")
+    right.set(title="comparisons never seen, of shoes that were")
+    euclid = parts["unseen"]["accuracies"]["Euclid"]["value"], parts["by_comparison"]["euclid"]
+    for axes, level in zip((left, right), euclid, strict=True):
+        axes.axhline(100 * level, color="grey", ls="--", label="Euclid")
+        axes.set(xscale="log", xlabel="comparisons learned from")
+        axes.legend(loc="lower right")
     figure.savefig(path, dpi=110)
 
 
-def as_table(result):
-    lines = [
-        "Shoes never seen, five folds over shoes, intervals of 95 % over shoes:",
-        "",
-        "| | right | better than Euclid by |",
-        "|---|---|---|",
+def _percents(values):
+    return ", ".join(f"{100 * value:.1f}" for value in values)
+
+
+def shoes_page(parts):
+    """Return the tables of all parts."""
+    values = dict.fromkeys((*PARTS, "euclid"), "")
+    if unseen := parts.get("unseen"):
+        gains = unseen["gains"]
+        rows = [
+            {"name": name, "right": found["text"], "gain": gains.get(name, {}).get("text", "")}
+            for name, found in unseen["accuracies"].items()
+        ]
+        header, cells = " | right | better than Euclid by", "{name} | {right} | {gain}"
+        values["unseen"] = table(rows, header, cells)
+    if seeds := parts.get("seeds"):
+        values["seeds"] = (
+            f"with the seeds {', '.join(map(str, seeds['seeds']))} the gain of the learned metric "
+            f"with rows of unit length over Euclid is {_percents(seeds['gain'])} points; without "
+            f"that, {_percents(seeds['plain_gain'])}"
+        )
+    rows = [
+        {"n": row["n"], "right": np.mean(row["accuracy"]), "seconds": np.median(row["seconds"])}
+        for row in parts.get("curve", [])
     ]
-    for name, found in result["accuracies"].items():
-        gain = result["gains"].get(name, "")
-        lines.append(f"| {name} | {found['text']} | {gain and gain['text']} |")
-    lines += [
-        "",
-        f"Other divisions into folds (seeds {result['seeds']}): the gain of the learned "
-        "metric with rows of unit length over Euclid is "
-        + ", ".join(f"{100 * g:.1f}" for g in result["gain_of_seed"])
-        + " points; without "
-        "that, " + ", ".join(f"{100 * g:.1f}" for g in result["plain_gain_of_seed"]) + ".",
-        "",
-        "Learning curve (same folds, C = 1e3, no prior, rows of unit length):",
-        "",
-        "| comparisons | right | fit |",
-        "|---|---|---|",
-    ]
-    lines += [
-        f"| {row['n']:,} | {np.mean(row['accuracy']):.1%} | {np.median(row['seconds']):.2f} s |"
-        for row in result["curve"]
-    ]
-    lines += [
-        "",
-        "Split by comparison, all shoes seen (Euclid "
-        f"{result['euclid_all']:.1%}; rows of unit length for the metric):",
-        "",
-        "| comparisons | learned metric | ordinal embedding |",
-        "|---|---|---|",
-    ]
-    lines += [
-        f"| {row['n']:,} | {row['metric']:.1%} | {row['embedding']:.1%} |"
-        for row in result["by_comparison"]
-    ]
-    return "\n".join(lines)
+    header, cells = "comparisons | right | fit", "{n:,} | {right:.1%} | {seconds:.2f} s"
+    values["curve"] = table(rows, header, cells)
+    if seen := parts.get("by_comparison"):
+        header = "comparisons | learned metric | ordinal embedding"
+        cells = "{n:,} | {metric:.1%} | {embedding:.1%}"
+        values["by_comparison"] = table(seen["rows"], header, cells)
+        values["euclid"] = f"{seen['euclid']:.1%}"
+    return values
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--folder", type=Path)
-    parser.add_argument("--seeds", type=int, default=5)
-    options = parser.parse_args()
-    data = load_comparisons("zappos", folder=options.folder)
-    found, tested, details = unseen(data.X, data.triplets, 0)
-    texts = {name: comparison_accuracy(values, objects=tested) for name, values in found.items()}
-    gains = {
-        name: accuracy_difference(values, found["Euclid"], objects=tested)
-        for name, values in found.items()
-        if name != "Euclid"
-    }
-    result = {
-        "accuracies": {
-            k: {"value": a.value, "low": a.low, "high": a.high, "n": a.n, "text": str(a)}
-            for k, a in texts.items()
-        },
-        "gains": {
-            k: {"value": a.value, "low": a.low, "high": a.high, "text": str(a)}
-            for k, a in gains.items()
-        },
-        "folds": details,
-    }
-    print(as_words(result), flush=True)
-    result["curve"] = curve(unit_rows(data.X), data.triplets, {"C": 1e3, "prior": None}, 0)
-    result["euclid_all"] = float(right(data.X, data.triplets).mean())
-    result["by_comparison"] = by_comparison(unit_rows(data.X), data.triplets, 0)
-    others = list(range(1, options.seeds))
-    result["seeds"], result["gain_of_seed"], result["plain_gain_of_seed"] = others, [], []
-    for seed in others:
-        again, *_ = unseen(data.X, data.triplets, seed)
-        euclid = again["Euclid"].mean()
-        result["gain_of_seed"].append(again["learned, rows of unit length"].mean() - euclid)
-        result["plain_gain_of_seed"].append(again["learned"].mean() - euclid)
-        print(seed, result["gain_of_seed"][-1], flush=True)
-    record = run_record()
-    (RESULTS / "shoes.json").write_text(json.dumps({"run": record, **result}, indent=1))
-    (RESULTS / "shoes.md").write_text(
-        f"{as_table(result)}\n\n![Accuracy against the number of comparisons](shoes.png)\n\n"
-        f"{as_markdown(record)}\n"
-    )
-    draw(result, RESULTS / "shoes.png")
-
-
-def as_words(result):
-    return {name: found["text"] for name, found in result["accuracies"].items()}
-
-
-if __name__ == "__main__":
-    main()
+PARTS = {
+    "unseen": measure_unseen,
+    "seeds": measure_seeds,
+    "curve": measure_curve,
+    "by_comparison": measure_by_comparison,
+}
+BENCHMARKS = (
+    Benchmark(name="shoes", parts=PARTS, page=shoes_page, draw=draw, options=Options(repeat=5)),
+)

@@ -1,28 +1,18 @@
 """Maximum variance unfolding: speed, certified intervals and quality, beside CSDP and Isomap.
 
-    python benchmarks/unfolding.py [--repeat 3] [--threads 2] [--only csdp large perturbed ...]
-
 Swiss rolls are `make_swiss_roll(n, random_state=0)` with 6 neighbours. CSDP has the well-posed
-formulation (inequalities, no centring row) in an SDPA file of ours, at its default tolerance 1e-8
-and at 1e-6. Needs `python -m frobmetric_paper.baselines.setup csdp`, and $FROBMETRIC_DATA
-for the faces and the teapots. Writes benchmarks/results/unfolding.json and unfolding.md.
+formulation (inequalities, no centring row), at its default tolerance 1e-8 and at 1e-6.
 """
 
-import argparse
-import json
-import os
-import resource
-import subprocess
-import sys
 import tempfile
 import time
-import warnings
+from functools import partial
 from pathlib import Path
 
 import numpy as np
+from scipy.linalg import orthogonal_procrustes
 from sklearn.datasets import make_swiss_roll
 from sklearn.manifold import Isomap
-from threadpoolctl import threadpool_limits
 
 from frobmetric import solve
 from frobmetric.manifold import MaximumVarianceUnfolding, neighbor_graph, neighborhood_quality
@@ -33,35 +23,27 @@ from frobmetric.manifold.methods.program import (
     principal_axes,
 )
 from frobmetric.manifold.sparse.spectrum import proven_bound
-from frobmetric.sdp import solve_sdp
-from frobmetric.sdp.sdpa import write_sdpa
+from frobmetric.sdp import solve_sdp, write_sdpa
 
 from ..baselines import SDP
-from .record import as_markdown, run_record
+from ..harness.worker import Target, WorkerPool
+from . import Benchmark, Options, best_answer, best_of, peak_memory, show, table, timed
 
-RESULTS = Path(__file__).parents[3] / "results"
-DATA = Path(os.environ.get("FROBMETRIC_DATA", "data"))
-ROWS = 2000  # reference points of the quality of large embeddings
+#: Reference points of the quality of large embeddings.
+N_ROWS = 2000
 
 
 def roll(n):
+    """Return points of the Swiss roll."""
     return make_swiss_roll(n, random_state=0)[0]
 
 
-def fit(X, repeat, **options):
-    """The estimator of the fastest of several fits, and its seconds."""
-    times = []
-    for _ in range(repeat):
-        began = time.perf_counter()
-        model = MaximumVarianceUnfolding(**options).fit(X)
-        times.append(time.perf_counter() - began)
-    return model, min(times)
-
-
-def described(model, seconds):
-    proof = model.certificate_
-    return {
-        "seconds": seconds,
+def fit(X, options, **parameters):
+    """Return the model and a description of the fastest of several fits."""
+    timing = best_of(lambda: MaximumVarianceUnfolding(**parameters).fit(X), options.repeat)
+    model, proof = timing.result, timing.result.certificate_
+    return model, {
+        "seconds": timing.seconds,
         "primal": proof.primal,
         "dual": proof.dual,
         "gap": proof.relative_gap,
@@ -71,52 +53,52 @@ def described(model, seconds):
     }
 
 
-def by_csdp(X, tol, threads, repeat):
-    program = UnfoldingProgram(neighbor_graph(X, 6))
+def solve_by_csdp(n, tol, options):
+    """Return seconds and objective of CSDP; or why there are none."""
+    program = UnfoldingProgram(neighbor_graph(roll(n), 6))
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "mvu.dat-s")
         write_sdpa(gram_problem(program), file)
-        answers = [
-            SDP["csdp"].solve(file, tol=tol, limit=3600, threads=threads) for _ in range(repeat)
-        ]
-    n = program.n_points
-    gram = np.ravel(answers[0].X)[: n * n].reshape(n, n)
-    objective = np.trace(gram) - gram.sum() / n
+        given = {"tol": tol, "limit": options.limit, "threads": options.threads}
+        repeat = options.repeat if n < 800 else 1
+        timing = best_answer(partial(SDP["csdp"].solve, file, **given), repeat)
+    if not timing.runs:
+        return {"status": timing.reason}
+    answer, n = timing.result, program.n_points
+    gram = np.ravel(answer.X)[: n * n].reshape(n, n)
     return {
-        "seconds": min(a.seconds for a in answers),
-        "objective": float(objective),
-        "status": answers[0].detail["word"] or answers[0].status,
+        "seconds": timing.seconds,
+        "objective": float(np.trace(gram) - gram.sum() / n),
+        "status": answer.detail["word"] or answer.status,
     }
 
 
-def csdp(repeat, threads):
+def csdp(options):
+    """Compare with CSDP on rolls of several sizes."""
     rows = []
-    for n in (200, 400, 800):
-        row = {"n": n, "ours": described(*fit(roll(n), repeat, tol=1e-5))}
-        for tol in (1e-8, 1e-6):
-            row[f"csdp {tol:g}"] = by_csdp(roll(n), tol, threads, repeat if n < 800 else 1)
-        rows.append(row)
-        print(row, flush=True)
+    for n in options.choose((200, 400, 800), (60,)):
+        theirs = {f"csdp {tol:g}": solve_by_csdp(n, tol, options) for tol in (1e-8, 1e-6)}
+        rows.append({"n": n, "ours": fit(roll(n), options, tol=1e-5)[1]} | theirs)
     return rows
 
 
-def large(repeat, threads):
-    return [{"n": n} | described(*fit(roll(n), repeat, tol=1e-4)) for n in (2000, 5000)]
+def large(options):
+    """Unfold larger rolls."""
+    sizes = options.choose((2000, 5000), (300,))
+    return [{"n": n} | fit(roll(n), options, tol=1e-4)[1] for n in sizes]
 
 
-def perturbed(repeat, threads):
-    """At the paper's sigma; and how far w is from stationary for the paper's own dual."""
-    X, rows = roll(500), []
+def perturbed(options):
+    """Unfold with the paper's sigma; and say how far w is from stationary for its own dual."""
+    X, rows = roll(options.choose(500, 100)), []
     for tol in (1e-5, 1e-7):
-        model, seconds = fit(X, repeat, sigma=1e5, tol=tol)
-        rows.append(
-            {"tol": tol, "gradient": _dual_gradient(model, 1e5)} | described(model, seconds)
-        )
+        model, row = fit(X, options, sigma=1e5, tol=tol)
+        rows.append({"tol": tol, "gradient": _dual_gradient(model, 1e5)} | row)
     return rows
 
 
 def _dual_gradient(model, sigma):
-    """|w - max(0, w - t g)| / |w| with g the gradient of the paper's dual and t = |w| / |b|."""
+    """Return |w - max(0, w - t g)| / |w|, g the gradient of the paper's dual, t = |w| / |b|."""
     problem = gram_problem(UnfoldingProgram(model.graph_, sigma))
     w, b = model.dual_coef_, model.graph_.squared
     g = problem.evaluate(-w).gradient
@@ -124,161 +106,131 @@ def _dual_gradient(model, sigma):
     return float(np.linalg.norm(w - np.maximum(0, w - scale * g)) / np.linalg.norm(w))
 
 
-def faces(repeat, threads):
-    X = np.load(DATA / "frey_faces.npz")["X"] / 255
-    return [described(*fit(X, repeat, n_neighbors=5, tol=1e-5))]
+def faces(options):
+    """Unfold Frey's faces."""
+    X = np.load(Path(options.folder) / "frey_faces.npz")["X"][: options.choose(None, 200)] / 255
+    return [fit(X, options, n_neighbors=5, tol=1e-5)[1]]
 
 
-def teapots(repeat, threads):
-    """How many of the 100 views follow their neighbour in angle around the mean."""
-    X = np.load(DATA / "teapots_100_38x50.npz")["X_rgbsum"].reshape(100, -1) / 765
+def teapots(options):
+    """Count the views that follow their neighbour in angle around the mean."""
+    X = np.load(Path(options.folder) / "teapots_100_38x50.npz")["X_rgbsum"].reshape(100, -1) / 765
     rows = []
     for k, sigma in ((6, None), (6, 1e10), (3, None), (3, 1e10)):
-        model, seconds = fit(X, repeat, n_neighbors=k, sigma=sigma, tol=1e-6)
+        model, row = fit(X, options, n_neighbors=k, sigma=sigma, tol=1e-6)
         angle = np.angle((model.embedding_ / model.embedding_.std(axis=0)) @ [1, 1j])
         turn = (np.roll(angle, -1) - angle + np.pi) % (2 * np.pi) - np.pi
         apart = np.abs(np.diff(model.graph_.edges)).ravel()
-        rows.append(
-            {
-                "k": k,
-                "sigma": sigma,
-                "in_order": int(max((turn > 0).sum(), (turn < 0).sum())),
-                "shortcuts": int((np.minimum(apart, 100 - apart) > 10).sum()),
-            }
-            | described(model, seconds)
-        )
+        in_order = int(max((turn > 0).sum(), (turn < 0).sum()))
+        shortcuts = int((np.minimum(apart, 100 - apart) > 10).sum())
+        rows.append({"k": k, "sigma": sigma, "in_order": in_order, "shortcuts": shortcuts} | row)
     return rows
 
 
-def huge(repeat, threads):
-    """20,000 samples, each run in a process of its own for its memory."""
-    return _in_children(("mvu", "mvu extra_edges", "mvu landmarks"))
+#: Parameters of the runs of 20,000 samples.
+LARGE_RUNS = {
+    "mvu": {},
+    "mvu extra_edges": {"extra_edges": True},
+    "mvu landmarks": {"n_landmarks": 1000, "random_state": 0},
+}
 
 
-def isomap(repeat, threads):
-    """The same by Isomap, whose matrix of all distances takes gigabytes and many minutes."""
-    return _in_children(("isomap",))
-
-
-def _in_children(names):
-    rows = []
-    for method in names:
-        run = subprocess.run(
-            [sys.executable, __file__, "--child", method],
-            check=True,
-            capture_output=True,
-            text=True,
-        )
-        rows.append(json.loads(run.stdout.splitlines()[-1]))
-        print(rows[-1], flush=True)
-    return rows
-
-
-def child(method):
-    """One embedding of the roll of 20,000: seconds, peak memory, quality."""
-    X, began = roll(20_000), time.perf_counter()
-    if method == "isomap":
-        Y, gap = Isomap(n_neighbors=6, eigen_solver="arpack").fit_transform(X), None
+def embed_large(task):
+    """Embed a roll in a worker: seconds, peak memory, quality."""
+    X = roll(task["n"])
+    if task["method"] == "isomap":
+        model = Isomap(n_neighbors=6, eigen_solver="arpack")
     else:
-        options = {
-            "mvu extra_edges": {"extra_edges": True},
-            "mvu landmarks": {"n_landmarks": 1000, "random_state": 0},
-        }.get(method, {})
-        model = MaximumVarianceUnfolding(tol=1e-4, **options).fit(X)
-        Y, gap = model.embedding_, model.certificate_.relative_gap
-    seconds = time.perf_counter() - began
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    area = neighborhood_quality(X, Y, n_rows=ROWS, random_state=0).area
-    print(
-        json.dumps(
-            {"method": method, "seconds": seconds, "gigabytes": memory, "gap": gap, "area": area}
-        )
-    )
+        model = MaximumVarianceUnfolding(tol=1e-4, **task["given"])
+    seconds, Y = timed(lambda: model.fit_transform(X))
+    memory = peak_memory() / 2**30
+    gap = model.certificate_.relative_gap if task["method"] != "isomap" else None
+    area = neighborhood_quality(X, Y, n_rows=min(N_ROWS, len(X)), random_state=0).area
+    return {}, {"row": {"seconds": seconds, "gigabytes": memory, "gap": gap, "area": float(area)}}
 
 
-def held_out(repeat, threads):
-    """10 % of the roll of 1,000 placed by `transform`, against an embedding of all samples."""
-    X, rows = roll(1000), []
-    whole = MaximumVarianceUnfolding().fit_transform(X)
-    for seed in range(5):
-        mixed = np.random.default_rng(seed).permutation(1000)
-        new, known = mixed[:100], mixed[100:]
-        model = MaximumVarianceUnfolding().fit(X[known])
-        turn, shift = _alignment(model.embedding_, whole[known])
-        radius = np.sqrt(((whole - whole.mean(axis=0)) ** 2).sum(axis=1).mean())
-        error = [
-            np.sqrt(((Y @ turn + shift - whole[part]) ** 2).sum(axis=1).mean()) / radius
-            for Y, part in ((model.transform(X[new]), new), (model.embedding_, known))
-        ]
-        rows.append({"seed": seed, "placed": error[0], "common": error[1]})
+def embed_in_workers(methods, options):
+    """Embed 20,000 samples by each method in a process of its own, for its memory."""
+    target, rows = Target(f"{__name__}:embed_large"), []
+    for method in methods:
+        given = LARGE_RUNS.get(method, {})
+        n = options.choose(20_000, 1_200)
+        pool = WorkerPool()
+        try:
+            values = {"method": method, "given": given, "n": n}
+            detail = target.run({}, values, 3600.0, options.threads, pool)[1]
+        finally:
+            pool.end()
+        rows.append({"method": method} | detail["row"])
     return rows
 
 
-def _alignment(Y, Z):
-    """The rotation and shift that bring Y closest to Z."""
-    u, _, vt = np.linalg.svd((Y - Y.mean(axis=0)).T @ (Z - Z.mean(axis=0)))
-    return u @ vt, Z.mean(axis=0) - Y.mean(axis=0) @ u @ vt
+def held_out(options):
+    """Place a tenth of a roll by `transform`, against an embedding of all samples."""
+    n = options.choose(1000, 150)
+    X, rows = roll(n), []
+    whole = MaximumVarianceUnfolding().fit_transform(X)
+    radius = np.sqrt(((whole - whole.mean(axis=0)) ** 2).sum(axis=1).mean())
+    for seed in range(options.choose(5, 2)):
+        mixed = np.random.default_rng(seed).permutation(n)
+        new, known = mixed[: n // 10], mixed[n // 10 :]
+        model = MaximumVarianceUnfolding().fit(X[known])
+        Y, Z = model.embedding_, whole[known]
+        turn, _ = orthogonal_procrustes(Y - Y.mean(axis=0), Z - Z.mean(axis=0))
+        errors = {}
+        for name, placed, part in (("placed", model.transform(X[new]), new), ("common", Y, known)):
+            aligned = (placed - Y.mean(axis=0)) @ turn + Z.mean(axis=0)
+            error = np.sqrt(((aligned - whole[part]) ** 2).sum(axis=1).mean())
+            errors[name] = error / radius
+        rows.append({"seed": seed} | errors)
+    return rows
 
 
-def methods(repeat, threads):
-    """What each way to solve the problem reached on the roll of 200, within 60 s."""
-    graph, rows = neighbor_graph(roll(200), 6), []
+# Ways to solve the problem of one roll
+
+
+def methods(options):
+    """Return what each way to solve the problem reached within a limit."""
+    graph, rows = neighbor_graph(roll(options.choose(200, 40)), 6), []
+    limit = min(60.0, options.limit)
     for sigma in (np.inf, 1e5, 1e2):
         program = UnfoldingProgram(graph, sigma)
         for name, work in WAYS.items():
-            if (found := work(program)) is not None:
-                rows.append({"sigma": sigma, "method": name} | found)
-                print(rows[-1], flush=True)
+            if not (np.isinf(sigma) and name in ONLY_WITH_SIGMA):
+                rows.append({"sigma": sigma, "method": name} | work(program, limit))
     return rows
 
 
-def _estimator(method):
-    def work(program):
-        sigma = None if np.isinf(program.sigma) else program.sigma
-        if method == "dual" and sigma is None:
-            return None
-        began = time.perf_counter()
-        model = MaximumVarianceUnfolding(sigma=sigma, solver=method, callback=_Limit(60)).fit(
-            roll(200)
-        )
-        return {
-            "seconds": time.perf_counter() - began,
-            "gap": model.certificate_.relative_gap,
-            "steps": model.n_iter_,
-        }
-
-    return work
+def _stop_after(limit):
+    end = time.perf_counter() + limit
+    return lambda step: time.perf_counter() > end
 
 
-class _Limit:
-    def __init__(self, seconds):
-        self.end = time.perf_counter() + seconds
-
-    def __call__(self, step):
-        return time.perf_counter() > self.end
-
-
-def _general(program):
-    """The general solver: proximal steps, or Newton on the dual with a Frobenius term."""
-    began = time.perf_counter()
-    answer = solve_sdp(gram_problem(program), tol=1e-6, time_limit=60)
-    return _judged(program, answer.X, -answer.y, time.perf_counter() - began, answer.n_iter)
+def by_estimator(solver, program, limit):
+    """Solve by one of the estimator's own methods."""
+    sigma = None if np.isinf(program.sigma) else program.sigma
+    model = MaximumVarianceUnfolding(sigma=sigma, solver=solver, callback=_stop_after(limit))
+    seconds, _ = timed(lambda: model.fit(roll(program.n_points)))
+    return {"seconds": seconds, "gap": model.certificate_.relative_gap, "steps": model.n_iter_}
 
 
-def _paper(program):
-    """The paper's: L-BFGS-B on the dual."""
-    if np.isinf(program.sigma):
-        return None
-    began = time.perf_counter()
-    answer = solve(
-        gram_problem(program), solver="lbfgsb", tol=1e-6, max_iter=20_000, callback=_Limit(60)
-    )
-    X = answer.point.dense()
-    return _judged(program, X, -answer.u, time.perf_counter() - began, answer.n_iter)
+def by_general_solver(program, limit):
+    """Solve by proximal steps, or by Newton on the dual with a Frobenius term."""
+    problem = gram_problem(program)
+    seconds, answer = timed(lambda: solve_sdp(problem, tol=1e-6, time_limit=limit))
+    return _proven(program, answer.X, -answer.y, seconds, answer.n_iter)
 
 
-def _judged(program, X, w, seconds, steps):
-    """The same bounds as for ours: X shrunk until it is feasible, w proven."""
+def by_paper(program, limit):
+    """Solve as the paper does: L-BFGS-B on the dual."""
+    problem, given = gram_problem(program), {"tol": 1e-6, "max_iter": 20_000}
+    stop = _stop_after(limit)
+    seconds, answer = timed(lambda: solve(problem, solver="lbfgsb", callback=stop, **given))
+    return _proven(program, answer.point.dense(), -answer.u, seconds, answer.n_iter)
+
+
+def _proven(program, X, w, seconds, steps):
+    """Return the gap by the same bounds as for ours: X shrunk until it is feasible, w proven."""
     values, vectors = np.linalg.eigh(X)
     Y = principal_axes(program, vectors * np.sqrt(np.maximum(values, 0)))
     upper = proven_bound(program, np.maximum(w, 0))
@@ -287,161 +239,122 @@ def _judged(program, X, w, seconds, steps):
 
 
 WAYS = {
-    "coordinates, interior point": _estimator("lowrank"),
-    "multipliers, interior point": _estimator("dual"),
-    "general SDP solver": _general,
-    "L-BFGS-B on the dual": _paper,
+    "coordinates, interior point": partial(by_estimator, "lowrank"),
+    "multipliers, interior point": partial(by_estimator, "dual"),
+    "general SDP solver": by_general_solver,
+    "L-BFGS-B on the dual": by_paper,
 }
-MEASURES = {
-    "csdp": csdp,
-    "large": large,
-    "perturbed": perturbed,
-    "faces": faces,
-    "teapots": teapots,
-    "huge": huge,
-    "isomap": isomap,
-    "held_out": held_out,
-    "methods": methods,
-}
+ONLY_WITH_SIGMA = ("multipliers, interior point", "L-BFGS-B on the dual")
 
 
-def write(record):
-    rows = record["rows"]
-    unit = next((r["csdp 1e-06"]["seconds"] for r in rows.get("csdp", []) if r["n"] == 800), None)
-    lines = [
-        "# Maximum variance unfolding",
-        "",
-        *_csdp_table(rows.get("csdp", [])),
-        *_large_table(rows, unit),
-        *_huge_table(rows.get("huge", []) + rows.get("isomap", [])),
-        *_held_out_table(rows.get("held_out", [])),
-        *_methods_table(rows.get("methods", [])),
-        "Best of several runs (CSDP at n = 800, the 20,000 and the methods once). CSDP has "
-        "two BLAS threads; ours uses one.",
-        "",
-        *sorted({as_markdown(run) + "\n" for run in record["runs"].values()}),
-    ]
-    (RESULTS / "unfolding.md").write_text("\n".join(lines))
+# The page
 
 
-def _csdp_table(rows):
-    lines = [
-        "Swiss roll, exact, beside CSDP (its seconds are those of its iterations):",
-        "",
-        "| n | ours | interval | relative width | CSDP 1e-8 | ratio | CSDP 1e-6 | ratio | "
-        "CSDP's objective against ours |",
-        "|---|---|---|---|---|---|---|---|---|",
-    ]
-    for r in rows:
-        ours, cells = r["ours"], []
+def csdp_rows(parts):
+    """Return the numbers of the comparison with CSDP."""
+    rows = []
+    for row in parts.get("csdp", []):
+        ours, texts = row["ours"], {"n": row["n"]}
         for name in ("csdp 1e-08", "csdp 1e-06"):
-            theirs = r[name]
-            cells += [f"{theirs['seconds']:.3g} s", f"{theirs['seconds'] / ours['seconds']:.3g}"]
-        off = r["csdp 1e-08"]["objective"] / ours["primal"] - 1
-        interval = f"[{ours['primal']:.2f}, {ours['dual']:.2f}]"
-        lines.append(
-            f"| {r['n']} | {ours['seconds']:.3g} s | {interval} | {ours['gap']:.1e} | "
-            f"{' | '.join(cells)} | {off:+.1e} |"
-        )
-    return [*lines, ""]
+            seconds = row[name].get("seconds")
+            texts[f"s{name[-2:]}"] = show(".3g", seconds)
+            texts[f"r{name[-2:]}"] = show(".3g", seconds and seconds / ours["seconds"])
+        objective = row["csdp 1e-08"].get("objective")
+        texts["off"] = show("+.1e", objective and objective / ours["primal"] - 1)
+        rows.append(ours | texts)
+    return rows
 
 
-def _large_table(rows, unit):
-    lines = [
-        "Larger and other problems, in units of CSDP's seconds (1e-6) at n = 800:",
-        "",
-        "| work | seconds | in units | relative width | rank | note |",
-        "|---|---|---|---|---|---|",
-    ]
-    found = [(f"roll, n = {r['n']:,}, tol 1e-4", r, "") for r in rows.get("large", [])]
-    found += [("Frey faces, 1,965, k = 5, tol 1e-5", r, "") for r in rows.get("faces", [])]
-    found += [
-        (
-            f"roll, n = 500, σ = 1e5, tol {r['tol']:g}",
-            r,
-            f"gradient of the paper's dual {r['gradient']:.1e}",
-        )
-        for r in rows.get("perturbed", [])
-    ]
-    found += [
-        (
-            f"teapots, k = {r['k']}, σ = {r['sigma'] or 'none'}",
-            r,
-            f"{r['in_order']} of 100 views in their cyclic order; {r['shortcuts']} edges join "
-            "views more than 36° apart",
-        )
-        for r in rows.get("teapots", [])
-    ]
-    for name, r, note in found:
-        units = f"{r['seconds'] / unit:.3g}" if unit else ""
-        lines.append(
-            f"| {name} | {r['seconds']:.3g} | {units} | {r['gap']:.1e} | {r['rank']} | {note} |"
-        )
-    return [*lines, ""]
+#: Name and note of the rows of a part.
+OTHER_PROBLEMS = {
+    "large": ("roll, n = {n:,}, tol 1e-4", ""),
+    "faces": ("Frey faces, 1,965, k = 5, tol 1e-5", ""),
+    "perturbed": (
+        "roll, n = 500, σ = 1e5, tol {tol:g}",
+        "gradient of the paper's dual {gradient:.1e}",
+    ),
+    "teapots": (
+        "teapots, k = {k}, σ = {sigma}",
+        "{in_order} of 100 views in their cyclic order; {shortcuts} edges join views more than 36° "
+        "apart",
+    ),
+}
 
 
-def _huge_table(rows):
-    lines = [
-        f"Swiss roll, n = 20,000, 6 neighbours (area of R_NX from {ROWS:,} points):",
-        "",
-        "| method | seconds | peak memory | relative width | area of R_NX |",
-        "|---|---|---|---|---|",
-    ]
-    lines += [
-        f"| {r['method']} | {r['seconds']:.3g} | {r['gigabytes']:.2f} GB | "
-        f"{'' if r['gap'] is None else format(r['gap'], '.1e')} | {r['area']:.4f} |"
-        for r in rows
-    ]
-    return [*lines, ""]
+def other_rows(parts):
+    """Return the rows of larger and other problems."""
+    known = [row["csdp 1e-06"] for row in parts.get("csdp", []) if row["n"] == 800]
+    unit = known[0].get("seconds") if known else None
+    rows = []
+    for part, (name, note) in OTHER_PROBLEMS.items():
+        for row in parts.get(part, []):
+            filled = row | {"sigma": row.get("sigma") or "none"}
+            texts = {"name": name.format(**filled), "note": note.format(**filled)}
+            rows.append(row | texts | {"units": show(".3g", unit and row["seconds"] / unit)})
+    return rows
 
 
-def _held_out_table(rows):
-    lines = [
-        "`transform`: 10 % of the roll of 1,000 held out and placed, against the embedding of "
-        "all samples (root mean square distance relative to the radius, after alignment on "
-        "the common samples, which by themselves differ by the last column):",
-        "",
-        "| split | placed samples | common samples |",
-        "|---|---|---|",
-    ]
-    lines += [f"| {r['seed']} | {r['placed']:.4f} | {r['common']:.4f} |" for r in rows]
-    return [*lines, ""]
+def large_rows(parts):
+    """Return the rows of 20,000 samples."""
+    rows = parts.get("huge", []) + parts.get("isomap", [])
+    return [row | {"gap": show(".1e", row["gap"])} for row in rows]
 
 
-def _methods_table(rows):
-    lines = [
-        "What each method reached on the roll of 200 points (limit 60 s):",
-        "",
-        "| σ | method | seconds | steps | proven gap |",
-        "|---|---|---|---|---|",
-    ]
-    lines += [
-        f"| {r['sigma']:g} | {r['method']} | {r['seconds']:.3g} | {r['steps']} | {r['gap']:.1e} |"
-        for r in rows
-    ]
-    return [*lines, ""]
+#: Rows, header and cells of each table.
+TABLES = {
+    "csdp": (
+        csdp_rows,
+        "n | ours, s | interval | relative width | CSDP 1e-8, s | in ours | CSDP 1e-6, s | "
+        "in units of ours | CSDP's objective against ours",
+        "{n} | {seconds:.3g} | [{primal:.2f}, {dual:.2f}] | {gap:.1e} | {s08} | {r08} | {s06} | "
+        "{r06} | {off}",
+    ),
+    "other": (
+        other_rows,
+        "work | seconds | in units | relative width | rank | note",
+        "{name} | {seconds:.3g} | {units} | {gap:.1e} | {rank} | {note}",
+    ),
+    "large": (
+        large_rows,
+        "method | seconds | peak memory | relative width | area of R_NX",
+        "{method} | {seconds:.3g} | {gigabytes:.2f} GB | {gap} | {area:.4f}",
+    ),
+    "held_out": (
+        lambda parts: parts.get("held_out", []),
+        "split | placed samples | common samples",
+        "{seed} | {placed:.4f} | {common:.4f}",
+    ),
+    "methods": (
+        lambda parts: parts.get("methods", []),
+        "σ | method | seconds | steps | proven gap",
+        "{sigma:g} | {method} | {seconds:.3g} | {steps} | {gap:.1e}",
+    ),
+}
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--repeat", type=int, default=3)
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--only", nargs="*", default=list(MEASURES), choices=list(MEASURES))
-    parser.add_argument("--child")
-    options = parser.parse_args()
-    if options.child:
-        return child(options.child)
-    path = RESULTS / "unfolding.json"
-    record = json.loads(path.read_text()) if path.exists() else {"runs": {}, "rows": {}}
-    for name in options.only:
-        with threadpool_limits(options.threads), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            record["rows"][name] = MEASURES[name](options.repeat, options.threads)
-        record["runs"][name] = run_record()
-        path.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n")
-        write(record)
-    return None
+def unfolding_page(parts):
+    """Return all tables that have rows."""
+    return {
+        name: table(select(parts), header, cells, texts=("note", "method"))
+        for name, (select, header, cells) in TABLES.items()
+    }
 
 
-if __name__ == "__main__":
-    main()
+BENCHMARKS = (
+    Benchmark(
+        name="unfolding",
+        parts={
+            "csdp": csdp,
+            "large": large,
+            "faces": faces,
+            "perturbed": perturbed,
+            "teapots": teapots,
+            "huge": partial(embed_in_workers, list(LARGE_RUNS)),
+            "isomap": partial(embed_in_workers, ["isomap"]),
+            "held_out": held_out,
+            "methods": methods,
+        },
+        page=unfolding_page,
+        options=Options(threads=2, limit=3600.0),
+    ),
+)

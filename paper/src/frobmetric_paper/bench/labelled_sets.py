@@ -1,0 +1,263 @@
+"""FrobMetric on labelled sets: the paper's large rows, the choice of C, and the other options.
+
+`default_c` compares values of C by the validation error, without looking at the test parts.
+`levers` changes one option of FrobMetric at a time, each time with the C that is best on the
+validation part. `paper_rows` has error, seconds and gap of the large rows of the paper's table.
+"""
+
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+from scipy.stats import rankdata
+
+from frobmetric import FrobMetric, NearestClass, mine_triplets, solve
+from frobmetric.core import FrobeniusSDP, Hinge
+from frobmetric.metric.coordinates import unit_mean_square
+from frobmetric.neighbors import knn_error, knn_predict
+from frobmetric.solvers import State
+
+from ..data import labelled
+from ..harness import page
+from . import Benchmark, Options, best_of, mark, table
+
+#: Sets on which a split takes long enough: one run is measured.
+LARGE = ("mnist", "usps", "letters", "pendigits", "spam", "usps_9298")
+
+
+def load(name, options, seed=0):
+    """Return a split at unit mean squared norm; few samples of it for the small version."""
+    split = labelled.load(name, seed=seed, folder=options.folder)
+    scale = unit_mean_square(split.X_train)[1]
+    n = options.choose(None, 300)
+    parts = {key: value[:n] for key, value in vars(split).items() if key[:2] in ("X_", "y_")}
+    scaled = {key: value / scale for key, value in parts.items() if key.startswith("X_")}
+    return replace(split, **parts | scaled)
+
+
+def percent_wrong(predicted, y):
+    """Return the error in percent."""
+    return 100 * float(np.mean(predicted != y))
+
+
+# The default of C
+
+GRID = 10.0 ** np.arange(0, 7)
+DEFAULT_C_SETS = ("usps", "letters", "yale", "balance", "wine", "iris", "digits", "breast_cancer")
+DEFAULT_C_SETS += ("isolet", "pendigits", "spam", "coil20", "usps_9298", "utd_mhad")
+
+
+def errors_along_c(split):
+    """Return the validation errors of Euclid and of each C, and the largest gap reached."""
+    Z, scale = unit_mean_square(split.X_train)
+    X, V = split.X_train / scale, split.X_validation / scale
+    triplets = mine_triplets(Z, split.y_train, warn_small=False)
+    constraints = triplets.constraints(Z)
+    errors = [knn_error(X, split.y_train, V, split.y_validation)]
+    u, largest = np.zeros(triplets.n_triplets), 0.0
+    for before, C in zip(np.r_[GRID[0], GRID[:-1]], GRID, strict=True):
+        problem = FrobeniusSDP(constraints, Hinge(C * triplets.share))
+        solution = solve(problem, start=State(u * (C / before)), max_iter=3000)
+        u, L = solution.u, solution.point.factor()
+        largest = max(largest, solution.certificate.relative_gap)
+        errors.append(knn_error(X @ L, split.y_train, V @ L, split.y_validation))
+    return errors, largest
+
+
+def measure_default_c(name, options):
+    """Return the mean errors over splits."""
+    n_runs = options.choose(1 if name in LARGE else options.repeat, 1)
+    runs = [errors_along_c(load(name, options, seed)) for seed in range(n_runs)]
+    errors, gaps = zip(*runs, strict=True)
+    mean = 100 * np.mean(errors, axis=0)
+    return {"n_runs": n_runs, "errors": mean.tolist(), "relative_gap": max(gaps)}
+
+
+def default_c_page(parts):
+    """Return the errors of each set, and three summaries over the sets."""
+    names = [f"C = {C:g}" for C in GRID]
+    rows = []
+    for name, data in parts.items():
+        best = min(data["errors"][1:])
+        cells = [mark(f"{error:.2f}", error == best) for error in data["errors"]]
+        rows.append([name, str(data["n_runs"]), *cells])
+    errors = np.array([data["errors"][1:] for data in parts.values()])
+    best = errors.min(axis=1, keepdims=True)
+    summary = {
+        "mean rank": rankdata(errors, axis=1),
+        "mean excess over the set's best (points)": errors - best,
+        "mean ratio to the set's best": (errors + 0.1) / (best + 0.1),
+    }
+    for name, values in summary.items():
+        rows.append([name, "", "", *(f"{value:.2f}" for value in values.mean(axis=0))])
+    gaps = [data["relative_gap"] for data in parts.values() if data["relative_gap"] is not None]
+    return {
+        "errors": page.table(["set", "runs", "Euclid", *names], rows),
+        "gap": f"{max(gaps):.1e}" if gaps else "",
+    }
+
+
+# Options of FrobMetric, one at a time
+
+LEVER_GRID = (1e-2, 1e1, 1e3, 1e4, 1e5, 1e6)
+LEVER_SETS = ("usps", "letters", "yale", "balance", "wine", "iris", "mnist")
+BASE = "3 + 3 neighbours, one pass"
+#: Changed options, by their name in the table.
+VARIANTS = {
+    BASE: {},
+    "2 passes": {"n_passes": 2},
+    "3 passes": {"n_passes": 3},
+    "10 impostors": {"n_impostors": 10},
+    "10 + 10 neighbours": {"n_neighbors": 10, "n_impostors": 10},
+    "20 + 10 neighbours, 2 passes": {"n_neighbors": 20, "n_impostors": 10, "n_passes": 2},
+    "prior identity": {"prior": "identity"},
+    "prior covariance": {"prior": "covariance"},
+    "prior within": {"prior": "within"},
+    "prior within, 3 passes": {"prior": "within", "n_passes": 3},
+    "prior discriminant": {"prior": "discriminant"},
+    "pull 1/3 (LMNN)": {"pull": 1 / 3},
+    "pull 0.1": {"pull": 0.1},
+    "squared hinge": {"loss": "squared_hinge"},
+}
+#: Classifiers with the metric of the first variant: rule and number of neighbours.
+RULES = {
+    "3 distances of each class": ("distances", 3),
+    "center of 3 of each class": ("center", 3),
+    "center of 5 of each class": ("center", 5),
+    "center of 8 of each class": ("center", 8),
+    "center of 12 of each class": ("center", 12),
+}
+
+
+def fit_best_c(split, grid, variant):
+    """Return validation and test error of the C that is best on the validation part, and maps."""
+    tried = []
+    for C in grid:
+        metric = FrobMetric(C=C, n_components="rank", **variant).fit(split.X_train, split.y_train)
+        Z, V, T = map(metric.transform, (split.X_train, split.X_validation, split.X_test))
+        tried.append(
+            (percent_wrong(knn_predict(Z, split.y_train, V), split.y_validation), (Z, V, T))
+        )
+    validation, (Z, V, T) = min(tried, key=lambda each: each[0])
+    test = percent_wrong(knn_predict(Z, split.y_train, T), split.y_test)
+    return [validation, test], (Z, V, T)
+
+
+def lever_errors(split, grid):
+    """Return validation and test error of each variant and each rule on one split."""
+    errors = {}
+    for name, variant in VARIANTS.items():
+        errors[name], (Z, V, T) = fit_best_c(split, grid, variant)
+        if name != BASE:
+            continue
+        for rule_name, (rule, k) in RULES.items():
+            model = NearestClass(k, rule=rule).fit(Z, split.y_train)
+            errors[rule_name] = [
+                percent_wrong(model.predict(V), split.y_validation),
+                percent_wrong(model.predict(T), split.y_test),
+            ]
+    return errors
+
+
+def measure_levers(name, options):
+    """Return the errors of each split."""
+    grid = options.choose((1e5,) if name == "mnist" else LEVER_GRID, (1e4,))
+    n_runs = options.choose(1 if name in ("mnist", "letters") else options.repeat, 1)
+    return [lever_errors(load(name, options, seed), grid) for seed in range(n_runs)]
+
+
+def levers_page(parts):
+    """Return a row for each variant, with validation and test error of each set."""
+    names = [*VARIANTS, *RULES]
+    means = {
+        name: {key: np.mean([run[key] for run in runs], axis=0) for key in names}
+        for name, runs in parts.items()
+    }
+
+    def cell(errors, key):
+        validation, test = errors[key]
+        lowest = min(found[0] for found in errors.values())
+        return f"{mark(f'{validation:.2f}', validation == lowest)} / {test:.2f}"
+
+    rows = [[name, *(cell(errors, name) for errors in means.values())] for name in names]
+    counts = ", ".join(f"{name} {len(runs)}" for name, runs in parts.items())
+    return {"errors": page.table(["", *means], rows), "counts": counts}
+
+
+# Large rows of the paper's table
+
+#: Test error in % and seconds of the paper's FrobMetric.
+PAPER = {"mnist": (2.56, 280), "usps": (2.32, 9), "letters": (2.72, 13)}
+
+
+def measure_paper_rows(name, options):
+    """Return a row for each C; the fit is timed as a whole and without the search."""
+    split = load(name, options)
+    X, y = split.X_train, split.y_train
+    scaled = unit_mean_square(X)[0]
+    mining = best_of(lambda: mine_triplets(scaled, y), options.choose(options.repeat, 1))
+    euclid = 100 * knn_error(X, y, split.X_test, split.y_test)
+    rows = []
+    for C in options.choose((1e3, 1e4, 1e5), (1e4,)):
+        fit = best_of(lambda C=C: FrobMetric(C=C).fit(X, y), options.choose(options.repeat, 1))
+        metric = fit.result
+        Z, V, T = map(metric.transform, (X, split.X_validation, split.X_test))
+        rows.append(
+            {
+                "C": C,
+                "triplets": metric.n_triplets_,
+                "steps": metric.n_iter_,
+                "rank": metric.rank_,
+                "relative_gap": metric.certificate_.relative_gap,
+                "seconds": fit.seconds,
+                "seconds_solving": metric.history_[-1].seconds,
+                "seconds_mining": mining.seconds,
+                "validation_error": 100 * knn_error(Z, y, V, split.y_validation),
+                "test_error": 100 * knn_error(Z, y, T, split.y_test),
+                "euclid_test_error": euclid,
+            }
+        )
+    return rows
+
+
+def paper_rows_page(parts):
+    """Return the rows of all sets, beside the paper's numbers."""
+    rows = []
+    for name, data in parts.items():
+        best = min(row["validation_error"] for row in data)
+        paper_error, paper_seconds = PAPER[name]
+        for row in data:
+            test = mark(f"{row['test_error']:.2f}", row["validation_error"] == best)
+            paper = {"paper_error": paper_error, "paper_seconds": paper_seconds}
+            rows.append(row | {"set": name, "test": test} | paper)
+    header = (
+        "set | triplets | C | gap | steps | rank | mining + solving, s | validation, % | "
+        "test, % | Euclid, % | paper: test, % | paper: s"
+    )
+    header_cells = (
+        "{set} | {triplets:,} | {C:g} | {relative_gap:.1e} | {steps} | {rank} | "
+        "{seconds_mining:.1f} + {seconds_solving:.1f} | {validation_error:.2f} | {test} | "
+        "{euclid_test_error:.2f} | {paper_error} | {paper_seconds}"
+    )
+    return {"rows": table(rows, header, header_cells)}
+
+
+def _parts(measure, names):
+    return {name: partial(measure, name) for name in names}
+
+
+BENCHMARKS = (
+    Benchmark(
+        name="default_c",
+        parts=_parts(measure_default_c, DEFAULT_C_SETS),
+        page=default_c_page,
+        options=Options(repeat=5, threads=2),
+    ),
+    Benchmark(name="levers", parts=_parts(measure_levers, LEVER_SETS), page=levers_page),
+    Benchmark(
+        name="paper_rows",
+        parts=_parts(measure_paper_rows, PAPER),
+        page=paper_rows_page,
+        options=Options(threads=2),
+    ),
+)
