@@ -16,7 +16,8 @@ from frobmetric_paper.action.histograms import Merged
 from frobmetric_paper.baselines import MetricBaseline
 from frobmetric_paper.classification import report
 from frobmetric_paper.command import COMMANDS
-from frobmetric_paper.data.labelled import DatasetNotFoundError, Split
+from frobmetric_paper.data import DatasetNotFoundError
+from frobmetric_paper.data.labelled import Split
 
 EXPERIMENT = action.experiment
 FEW = ("--methods", "euclid,frob")

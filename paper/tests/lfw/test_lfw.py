@@ -30,7 +30,7 @@ from frobmetric_paper.lfw.faces import (
     view2,
 )
 from frobmetric_paper.lfw.methods import FROB, METHODS, Method, Setup, decide, score
-from frobmetric_paper.lfw.report import RATES, RuleMean, mean_curve
+from frobmetric_paper.lfw.report import RATES, mean_curve, rule_mean
 
 SMALL = Recipe(n_dimensions=10, n_neighbors=3, n_triplets=300, C=10.0, prior=None)
 
@@ -449,13 +449,13 @@ def test_plans():
 
 def test_means_over_folds():
     cells = [made_cell(accuracy=share) for share in (0.8, 0.9, 0.85)]
-    mean = RuleMean.of([*cells, made_cell(accuracy=0.1, outcome="limit")], "cosine").accuracy
+    mean = rule_mean([*cells, made_cell(accuracy=0.1, outcome="limit")], "cosine")
     assert mean.mean == pytest.approx(85.0)
     assert mean.std == pytest.approx(5.0)
     assert mean.error == pytest.approx(5.0 / np.sqrt(3))
     assert mean.n == 3
-    assert RuleMean.of(cells[:1], "cosine").accuracy.error is None
-    assert RuleMean.of([], "cosine") is None
+    assert rule_mean(cells[:1], "cosine").error is None
+    assert rule_mean([], "cosine") is None
 
 
 def test_the_mean_curve():

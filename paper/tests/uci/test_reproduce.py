@@ -17,7 +17,8 @@ from frobmetric_paper.baselines import TABLE, MetricBaseline, ProgramMissingErro
 from frobmetric_paper.classification import report
 from frobmetric_paper.classification.measure import RULES
 from frobmetric_paper.command import COMMANDS
-from frobmetric_paper.data.labelled import DatasetNotFoundError, Split
+from frobmetric_paper.data import DatasetNotFoundError
+from frobmetric_paper.data.labelled import Split
 
 EXPERIMENT = uci.experiment
 DRAW = report.TableResults.draw

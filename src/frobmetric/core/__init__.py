@@ -1,6 +1,5 @@
 """The mathematics: cones, constraints, losses, the problem, and the proof of an answer."""
 
-from .cg import CGResult, conjugate_gradients
 from .cones import PSD, Cone, Face, Nonnegative, NumericalError, Product
 from .constraints import (
     Beside,
@@ -24,7 +23,6 @@ __all__ = [
     "AtLeast",
     "AtMost",
     "Beside",
-    "CGResult",
     "Certificate",
     "CertificateError",
     "Cone",
@@ -56,5 +54,4 @@ __all__ = [
     "Step",
     "Triplets",
     "certify",
-    "conjugate_gradients",
 ]

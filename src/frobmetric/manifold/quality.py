@@ -18,9 +18,9 @@ from sklearn.utils.validation import check_array
 from .._neighbors import neighbor_order
 from ..core.threads import map_blocks
 
-BLOCK = 1 << 19  #: number of distances in memory per thread: five such arrays have 20 MB
+BLOCK = 1 << 19  #: number of distances in memory per thread; five such arrays have 20 MB
 MANY_FEATURES = 64  #: number of features from which on products are faster than differences
-CANCELLED = 2.0**-46  #: squared distance from products, relative to squared norms: rounding
+CANCELLED = 2.0**-46  #: squared distance, relative to squared norms, that is rounding in products
 FLOPS = 100  #: rough number of operations for a distance and its share of the sort
 #: Metrics that scikit-learn can compute on sparse data.
 SPARSE_METRICS = ("cityblock", "cosine", "euclidean", "l1", "l2", "manhattan")

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_array
 from .._checks import asymmetry, check_count
 from .._neighbors import NeighborSearch, blocks, distinct_rows, pair_values
 
-SYMMETRY = 1e-8  #: error allowed on the diagonal and between two entries for one distance
+SYMMETRY = 1e-8  #: relative error allowed on the diagonal and between two entries of a distance
 REACH = 3  #: multiple of `n_neighbors` up to which one that connects the graph is looked for
 CHEAP = 1 << 18  #: largest number of neighbours of all points that is found to look for it
 

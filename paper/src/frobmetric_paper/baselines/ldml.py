@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from frobmetric.core import Pairs
 
-from ..data.covariance import whitening
+from ..data.labelled import whitening
 from ..harness.worker import Target
 from . import ours
 from .base import MetricBaseline

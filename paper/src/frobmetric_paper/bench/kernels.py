@@ -72,7 +72,7 @@ def compare_kernels(parts, classify, is_quick, **options):
         }
     }
     for kernel, settings in KERNELS.items():
-        some = settings[-2:] if is_quick else settings
+        some = settings[:1] if is_quick else settings
         errors[kernel] = fit_best_setting(kernel, some, parts, classify, options)
     return errors
 

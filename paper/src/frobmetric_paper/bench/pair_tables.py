@@ -207,7 +207,7 @@ def variant_table(cells):
             fixed = differences(lines, method, "threshold", grid, ("auc",))
             free = differences(lines, method, "threshold", [None], grid=grid)
             rows.append([method, ", ".join(protocol), len(lines), *fixed, *free])
-    heads = [f"C = {C:.0e}" for C in (1e1, 1e2, 1e3, 1e4)]
+    heads = [f"C = {C:.0e}" for C in grid_of(cells, "threshold, prior identity")]
     return table(["", "classes, pairs", "lines", *heads, "chosen", "accuracy, chosen"], rows)
 
 

@@ -124,12 +124,12 @@ def call_statsmodels(task):
     return {"X": corr_nearest(task["G"], **task["given"])}, {}
 
 
-def run_statsmodels(G, limit, **given):
+def run_statsmodels(G, limit, threads, **given):
     """Return X and seconds of statsmodels in a worker."""
     target = Target(f"{__name__}:call_statsmodels", ("statsmodels",))
     if target.missing():
         raise ProgramMissingError(target.missing())
-    answer, detail = target.run({"G": G}, {"given": given}, limit, 1)
+    answer, detail = target.run({"G": G}, {"given": given}, limit, threads)
     return SimpleNamespace(X=answer["X"], seconds=detail["seconds"])
 
 
@@ -151,12 +151,13 @@ def nearest(options):
     )
     work = f"nearest correlation matrix, n = {n:,} random"
     limit = min(120.0, options.limit)
-    as_called = best_answer(partial(run_statsmodels, G, limit), 1)
+    as_called = best_answer(partial(run_statsmodels, G, limit, options.threads), 1)
     ended = ", ended at the limit: >" if as_called.limit else ""
     rival = f"statsmodels corr_nearest as called{ended}"
     rows = [compare(work, ours, rival, as_called, accuracy)]
     for n_fact in (0.1, 0.125, 0.15, 0.175, 0.2, 0.25, 0.3):
-        theirs = best_answer(partial(run_statsmodels, G, options.limit, n_fact=n_fact), 1)
+        call = partial(run_statsmodels, G, options.limit, options.threads, n_fact=n_fact)
+        theirs = best_answer(call, 1)
         if not theirs.runs:
             return rows
         X = theirs.result.X

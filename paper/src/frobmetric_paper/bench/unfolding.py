@@ -59,7 +59,7 @@ def solve_by_csdp(n, tol, options):
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "mvu.dat-s")
         write_sdpa(gram_problem(program), file)
-        given = {"tol": tol, "limit": options.limit, "threads": 2}
+        given = {"tol": tol, "limit": options.limit, "threads": options.threads}
         repeat = options.repeat if n < 800 else 1
         timing = best_answer(partial(SDP["csdp"].solve, file, **given), repeat)
     if not timing.runs:

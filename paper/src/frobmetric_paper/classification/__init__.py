@@ -6,7 +6,6 @@ cells into the tables and figures of the page.
 
 from __future__ import annotations
 
-import csv
 import difflib
 import re
 from collections.abc import Callable, Mapping
@@ -18,6 +17,7 @@ from typing import ClassVar
 from frobmetric._parameters import InvalidParameterError
 
 from ..baselines import METRIC, TABLE
+from ..harness.page import read_rows
 from ..harness.run import first_values
 from ..harness.task import grouped
 from .measure import Cell, Run, make_task, measure_run
@@ -31,9 +31,7 @@ class Column:
     name: str  # name for ``--only``
     label: str  # name for people
     n_runs: int
-    # number of the run, from 0 -> (Split after PCA, Split before it or None). Raises
-    # DatasetNotFoundError where a file is absent
-    load: Callable
+    load: Callable  # number of the run, from 0 -> (Split after PCA, Split before it or None)
     # whether methods learn once more from the training and the validation part together, with
     # the parameters chosen on the validation part
     refits: bool = False
@@ -57,9 +55,8 @@ class ColumnResult:
 class Published:
     """Entry of a table of the paper."""
 
-    # error, std: in percent; std is None for a single run
-    error: float | None = None
-    std: float | None = None
+    error: float | None = None  # in percent
+    std: float | None = None  # in percent; None for a single run
     seconds: float | None = None
     is_bound: bool = False  # whether it took less than these seconds
 
@@ -70,23 +67,20 @@ def published(folder):
     The folder has it in two files, both with a row for each method: errors.csv with a mean in
     percent, and the standard deviation in brackets, and seconds.csv.
     """
-    errors, seconds = (_read_table(folder / name) for name in ("errors.csv", "seconds.csv"))
+    seconds = {row["method"]: row for row in read_rows(folder / "seconds.csv")}
     table = {}
-    for row, entries in errors.items():
+    for errors in read_rows(folder / "errors.csv"):
+        row = errors.pop("method")
         table[row] = {}
-        for column, text in entries.items():
+        for column, text in errors.items():
             time = seconds.get(row, {}).get(column, "")
             numbers = [float(number) for number in re.findall(r"[\d.]+", text)]
-            mean, std = (*numbers, None, None)[:2]
             if text or time:
                 limit = float(time.lstrip("< ")) if time else None
-                table[row][column] = Published(mean, std, limit, time.startswith("<"))
+                table[row][column] = Published(
+                    *(*numbers, None, None)[:2], limit, time.startswith("<")
+                )
     return table
-
-
-def _read_table(path):
-    with open(path, newline="", encoding="utf-8") as file:
-        return {row.pop("method"): row for row in csv.DictReader(file)}
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,8 @@ from frobmetric.neighbors import NearestClass, knn_predict
 from ..data.labelled import Split
 from ..harness import formatting, task
 from ..harness.run import coordinate_search
-from ..harness.task import OUTCOMES, as_json, checksum, outcome_of
+from ..harness.task import as_json, checksum, outcome_of
+from ..harness.worker import ProgramError, ProgramMissingError
 
 #: Classifier of the paper's tables.
 MAIN = "3-NN"
@@ -212,11 +213,11 @@ def measure_run(method, task, run, limit, budget=inf):
     if task.refits:
         try:
             fitted = Fit(method, run.joined, best, task, limit)
-        except tuple(OUTCOMES) as error:
-            outcome, remark = outcome_of(error)
-            remark = f"{remark} when it learned from the validation part too"
-            result["total_seconds"] += limit if outcome == "limit" else 0.0
-            return result | {"outcome": outcome, "remark": remark}
+        except ProgramError as error:
+            result |= outcome_of(error)
+            result["remark"] += " when it learned from the validation part too"
+            result["total_seconds"] += limit if error.outcome == "limit" else 0.0
+            return result
         result["total_seconds"] += fitted.seconds
     return result | evaluate(fitted, chosen)
 
@@ -292,11 +293,11 @@ class Search:
         self.tries.append(attempt)
         try:
             fitted = Fit(self.method, self.run, parameters, self.task, self.limit)
-        except tuple(OUTCOMES) as error:
-            attempt["outcome"], attempt["remark"] = outcome_of(error)
-            if attempt["outcome"] == "missing":
-                raise
-            is_slow = attempt["outcome"] == "limit"
+        except ProgramMissingError:
+            raise
+        except ProgramError as error:
+            attempt |= outcome_of(error)
+            is_slow = error.outcome == "limit"
             attempt["seconds"] = self.limit if is_slow else 0.0
             return None, not (is_slow and self.fitted is None)
         error = float(fitted.wrong("validation").mean())

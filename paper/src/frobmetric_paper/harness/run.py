@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from math import inf
 
 from .machine import describe_machine
-from .task import NOT_RUN, OUTCOMES, Store, outcome_of
+from .task import NOT_RUN, Store, outcome_of
+from .worker import ProgramError
 
 
 class ProgressListener:
@@ -40,7 +41,7 @@ class Runner:
         label : str
             Name of the method for people.
         measure : callable
-            () -> dict of the fields of the cell; may raise an error of `OUTCOMES`.
+            () -> dict of the fields of the cell; may raise a ProgramError.
         is_wanted : bool
         reason : str
             Reason not to compute the task; empty if there is none.
@@ -76,24 +77,17 @@ class Runner:
 
     def skipped(self, task, label, remark, outcome="skipped"):
         """Return the cell of a task that is not computed."""
-        return self.store.cell_type(
-            task=task, label=label, outcome=outcome, limit=self.limit, remark=remark
-        )
+        known = {"task": task, "label": label, "limit": self.limit}
+        return self.store.cell_type(**known, outcome=outcome, remark=remark)
 
     def _compute(self, task, label, measure):
         self.listener.begin(task, label, len(self._met), self.n_cells)
-        fields = {
-            "task": task,
-            "label": label,
-            "outcome": "done",
-            "limit": self.limit,
-            "machine": describe_machine(),
-        }
+        fields = {"outcome": "done", "machine": describe_machine()}
         try:
             fields |= measure()
-        except tuple(OUTCOMES) as error:
-            fields["outcome"], fields["remark"] = outcome_of(error)
-        cell = self.store.cell_type(**fields)
+        except ProgramError as error:
+            fields |= outcome_of(error)
+        cell = self.store.cell_type(task=task, label=label, limit=self.limit, **fields)
         self.store.save(cell)
         self.listener.end(cell)
         return cell

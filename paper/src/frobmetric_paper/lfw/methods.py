@@ -13,7 +13,7 @@ from sklearn.preprocessing import normalize
 from frobmetric.metric.triplets import mine_triplets
 from frobmetric.neighbors import MarginalizedKNN, best_threshold
 
-from ..baselines import METRIC, Fitted, MetricBaseline
+from ..baselines import METRIC, Fitted
 from .faces import Recipe
 
 #: Parameters that a recipe has; all others belong to the program.
@@ -36,16 +36,14 @@ class Setup:
 
     def changed(self, values):
         """Return the setup with other values of fields of the recipe and of parameters."""
-        recipe = {name: value for name, value in values.items() if name in IN_RECIPE}
-        others = {name: value for name, value in values.items() if name not in IN_RECIPE}
+        recipe = {name: values[name] for name in values if name in IN_RECIPE}
+        others = {name: values[name] for name in values if name not in IN_RECIPE}
         return Setup(replace(self.recipe, **recipe), {**self.parameters, **others})
 
     def to_texts(self):
         """Return recipe and parameters as JSON."""
-        return {
-            "recipe": self.recipe.to_text(),
-            "parameters": json.dumps(dict(self.parameters), sort_keys=True),
-        }
+        parameters = json.dumps(dict(self.parameters), sort_keys=True)
+        return {"recipe": self.recipe.to_text(), "parameters": parameters}
 
     @classmethod
     def from_texts(cls, recipe, parameters):
@@ -82,89 +80,64 @@ def _nothing(images, split, setup, limit, threads):
     return Fitted(np.eye(images.vectors(split, setup.recipe).shape[1]), 0.0)
 
 
-def _from_triplets(baseline, names):
-    """Learn from triplets; `names` are the fields of the recipe that the program takes."""
+def _by(name, select):
+    """Learn by a baseline from what `select` returns for (images, split, setup).
+
+    That are arguments of `fit`, and "examples" for the detail.
+    """
 
     def learn(images, split, setup, limit, threads):
-        values = {name: getattr(setup.recipe, name) for name in names} | dict(setup.parameters)
+        given = {"parameters": {}, "examples": {}} | select(images, split, setup)
+        given["parameters"] |= dict(setup.parameters)
+        examples = given.pop("examples")
+        fitted = METRIC[name].fit(**given, limit=limit, threads=threads)
+        return replace(fitted, detail=fitted.detail | examples)
+
+    return learn
+
+
+def _triplets(*names):
+    """Select triplets; `names` are the fields of the recipe that the program takes."""
+
+    def select(images, split, setup):
         triplets = images.triplets(split, setup.recipe)
-        Z = images.vectors(split, setup.recipe)
-        fitted = baseline.fit(
-            Z[split.known], triplets=triplets, parameters=values, limit=limit, threads=threads
-        )
         rows = np.linspace(0, len(triplets) - 1, N_EXAMPLES).astype(int)
-        shown = split.known[triplets[rows]].tolist()
-        return replace(fitted, detail=fitted.detail | {"examples": shown})
+        return {
+            "X": images.vectors(split, setup.recipe)[split.known],
+            "triplets": triplets,
+            "parameters": {name: getattr(setup.recipe, name) for name in names},
+            "examples": {"examples": split.known[triplets[rows]].tolist()},
+        }
 
-    return learn
-
-
-def _from_pairs(baseline: MetricBaseline):
-    def learn(images, split, setup, limit, threads):
-        pairs, Z = split.known_pairs, images.vectors(split, setup.recipe)
-        return baseline.fit(
-            Z[split.known],
-            pairs=(pairs.index, np.where(pairs.same, 1, -1)),
-            parameters=dict(setup.parameters),
-            limit=limit,
-            threads=threads,
-        )
-
-    return learn
+    return select
 
 
-def _from_labels(baseline: MetricBaseline):
-    """Learn from the images of people who have several."""
-
-    def learn(images, split, setup, limit, threads):
-        rows, Z = split.has_another, images.vectors(split, setup.recipe)
-        return baseline.fit(
-            Z[split.known][rows],
-            split.identity[rows],
-            parameters=dict(setup.parameters),
-            limit=limit,
-            threads=threads,
-        )
-
-    return learn
+def _pairs(images, split, setup):
+    pairs, Z = split.known_pairs, images.vectors(split, setup.recipe)
+    return {"X": Z[split.known], "pairs": (pairs.index, np.where(pairs.same, 1, -1))}
 
 
-def _matrix_from_labels(baseline: MetricBaseline):
-    """Learn from triplets of the images of people who have several."""
+def _labels(images, split, setup):
+    """Select the images of people who have several."""
+    rows, Z = split.has_another, images.vectors(split, setup.recipe)
+    return {"X": Z[split.known][rows], "y": split.identity[rows]}
 
-    def learn(images, split, setup, limit, threads):
-        rows, Z = split.has_another, images.vectors(split, setup.recipe)
-        X, y = Z[split.known][rows], split.identity[rows]
-        triplets = mine_triplets(X, y, n_neighbors=1, n_impostors=3, warn_small=False)
-        values = {"C": setup.recipe.C} | dict(setup.parameters)
-        return baseline.fit(X, triplets=triplets, parameters=values, limit=limit, threads=threads)
 
-    return learn
+def _mined_triplets(images, split, setup):
+    """Select triplets of the images of people who have several."""
+    given = _labels(images, split, setup)
+    triplets = mine_triplets(*given.values(), n_neighbors=1, n_impostors=3, warn_small=False)
+    return {"X": given["X"], "triplets": triplets, "parameters": {"C": setup.recipe.C}}
 
 
 PLAIN = {"unit": False, "prior": None}
 SIZES = {"n_dimensions": (400, 200, 100), "unit": (False, True)}
-EUCLID = Method("euclid", "Euclid", _nothing, PLAIN | {"space": "identity"}, search=SIZES)
-WHITENED = Method(
-    "whitened",
-    "PCA, whitened",
-    _nothing,
-    PLAIN | {"space": "covariance", "shrink": 0.0},
-    search=SIZES,
-)
-WITHIN = Method(
-    "within",
-    "PCA, whitened within people",
-    _nothing,
-    PLAIN | {"space": "within"},
-    search=SIZES | {"shrink": (0.1, 0.3, 0.03)},
-)
-# a value of C means something else in each space, so each begins with its own
 FROB = Method(
     "frob",
     "FrobMetric",
-    _from_triplets(METRIC["frob"], ("C", "prior", "loss")),
+    _by("frob", _triplets("C", "prior", "loss")),
     search={
+        # a value of C means something else in each space, so each begins with its own
         "space shrink unit C": (
             ("within", 0.1, True, 300.0),
             ("within", 0.1, False, 300.0),
@@ -178,61 +151,63 @@ FROB = Method(
         "prior": (None, "identity"),
     },
 )
-# as the paper says: descriptors as they are, PCA and nothing else
-PAPER = Method(
-    "frob_paper",
-    "FrobMetric, the paper's recipe",
-    _from_triplets(METRIC["frob"], ("C",)),
-    PLAIN | {"root": False, "space": "identity", "shrink": 0.0},
-    search={"C": (1e4, 1e3, 1e5), "n_neighbors": (5, 30)},
-)
-# above 200 dimensions a fit takes minutes
-BOOST = Method(
-    "boost",
-    "BoostMetric",
-    _from_triplets(METRIC["boost"], ("C",)),
-    search={"C": (1e3, 1e2, 1e4), "n_dimensions": (100, 200)},
-)
-LDML_PAIRS = Method(
-    "ldml", "LDML", _from_pairs(METRIC["ldml"]), search={"n_dimensions": (100, 50, 200)}
-)
-ITML_PAIRS = Method(
-    "itml",
-    "ITML",
-    _from_pairs(METRIC["itml_pairs"]),
-    given={"max_iter": 100},
-    search={"gamma": (1.0, 0.1, 10.0), "n_dimensions": (100, 200, 400)},
-)
-LMNN = Method(
-    "lmnn",
-    "LMNN",
-    _from_labels(METRIC["lmnn"]),
-    given={"n_neighbors": 1, "learn_rate": 1e-3},
-    search={"n_dimensions": (50, 100), "scale": (3.0, 10.0)},
-)
-LMNN_MATRIX = Method(
-    "lmnn_matrix",
-    "LMNN, solved for M",
-    _matrix_from_labels(METRIC["lmnn_matrix"]),
-    given={"pull": 1 / 3, "max_iter": 10_000},
-    search={"C": (1e3, 1e2, 1e4), "n_dimensions": (200, 100, 400)},
+_ALL = (
+    Method("euclid", "Euclid", _nothing, PLAIN | {"space": "identity"}, search=SIZES),
+    Method(
+        "whitened",
+        "PCA, whitened",
+        _nothing,
+        PLAIN | {"space": "covariance", "shrink": 0.0},
+        search=SIZES,
+    ),
+    Method(
+        "within",
+        "PCA, whitened within people",
+        _nothing,
+        PLAIN | {"space": "within"},
+        search=SIZES | {"shrink": (0.1, 0.3, 0.03)},
+    ),
+    Method("ldml", "LDML", _by("ldml", _pairs), search={"n_dimensions": (100, 50, 200)}),
+    Method(
+        "itml",
+        "ITML",
+        _by("itml_pairs", _pairs),
+        given={"max_iter": 100},
+        search={"gamma": (1.0, 0.1, 10.0), "n_dimensions": (100, 200, 400)},
+    ),
+    Method(
+        "lmnn",
+        "LMNN",
+        _by("lmnn", _labels),
+        given={"n_neighbors": 1, "learn_rate": 1e-3},
+        search={"n_dimensions": (50, 100), "scale": (3.0, 10.0)},
+    ),
+    Method(
+        "lmnn_matrix",
+        "LMNN, solved for M",
+        _by("lmnn_matrix", _mined_triplets),
+        given={"pull": 1 / 3, "max_iter": 10_000},
+        search={"C": (1e3, 1e2, 1e4), "n_dimensions": (200, 100, 400)},
+    ),
+    # above 200 dimensions a fit takes minutes
+    Method(
+        "boost",
+        "BoostMetric",
+        _by("boost", _triplets("C")),
+        search={"C": (1e3, 1e2, 1e4), "n_dimensions": (100, 200)},
+    ),
+    # as the paper says: descriptors as they are, PCA and nothing else
+    Method(
+        "frob_paper",
+        "FrobMetric, the paper's recipe",
+        _by("frob", _triplets("C")),
+        PLAIN | {"root": False, "space": "identity", "shrink": 0.0},
+        search={"C": (1e4, 1e3, 1e5), "n_neighbors": (5, 30)},
+    ),
+    FROB,
 )
 #: All methods by name, in the order of the page.
-METHODS = {
-    method.name: method
-    for method in (
-        EUCLID,
-        WHITENED,
-        WITHIN,
-        LDML_PAIRS,
-        ITML_PAIRS,
-        LMNN,
-        LMNN_MATRIX,
-        BOOST,
-        PAPER,
-        FROB,
-    )
-}
+METHODS = {method.name: method for method in _ALL}
 
 
 # Rules

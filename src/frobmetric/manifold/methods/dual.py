@@ -23,8 +23,8 @@ from ..sparse.spectrum import proven_bound
 from .program import NO_PROOF, Bounds, feasible, squares
 
 FIRST_GAP = 0.1  #: gap due to the first barrier, relative to the first bound
-FULL_FACTOR, SHORT_FACTOR = 0.1, 0.2  #: of the barrier parameter, after a full and another step
-LONG_STEP = 0.3  #: length of a step after which the barrier parameter may decrease
+FULL_FACTOR, SHORT_FACTOR = 0.1, 0.2  #: factors of mu after a full and after a shorter step
+LONG_STEP = 0.3  #: length of a step after which mu, the barrier parameter, may decrease
 CENTRAL_GAIN = 1.0  #: largest predicted gain of such a step, per edge and in units of mu
 LAST_GAP = 0.3  #: gap due to the last barrier, in units of tol
 MIN_SHARE = 0.02  #: share of a multiplier that a step leaves to it

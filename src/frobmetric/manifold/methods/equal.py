@@ -29,7 +29,7 @@ EXTRA_COLUMNS = 3  #: number of columns added to the start: equations need more 
 def equal(program, start, monitor):
     """Maximise the program with |y_i - y_j|² = b_ij in place of the inequalities.
 
-    The status is "optimal" if they hold, and the bound is met, up to `tol`; w may be negative.
+    The status is "optimal" if equations and bound hold up to `tol`; w may be negative.
     """
     rough = Monitor(START_TOL, monitor.max_iter)
     run = _Run(program, *lowrank(program, start, rough), monitor)

@@ -204,7 +204,7 @@ class _Run:
         return (self._barrier_objective(Y, c) if (c > 0).all() else -np.inf), Y, d, c
 
     def _best_length(self, taken, size):
-        """Return the best squared length of a column that takes `taken` of the slacks at 1."""
+        """Return the best squared length of a column; length 1 takes `taken` of the slacks."""
         low, high = 0.0, (self.c / np.maximum(taken, 1e-300)).min()
         for _ in range(60):
             middle = (low + high) / 2
