@@ -263,4 +263,9 @@ def _refuse(index, bad, reason, name):
 def refuse_where(is_wrong: Any, message: Callable[..., str]) -> None:
     """Raise the error `message(*index)` for the first true entry of a mask, if it has one."""
     if np.any(is_wrong):
-        raise ValueError(message(*(int(k[0]) for k in np.nonzero(is_wrong))))
+        raise ValueError(message(*first_true(is_wrong)))
+
+
+def first_true(mask: Any) -> tuple[int, ...]:
+    """Return the index of the first true entry of a mask."""
+    return tuple(int(k[0]) for k in np.nonzero(mask))
