@@ -7,8 +7,8 @@ sign throughout, that of "<A_r, M> is large": a row that pushes its margin up ha
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -159,20 +159,21 @@ class SquaredHinge(_Soft):
 class Hard(Loss):
     """Rows that must hold: they cost nothing, and their u has an open end.
 
-    `sense` is +1 where the margin must be at least the target, -1 where at most, 0 where equal.
+    `sense` is +1 where the margin must be at least the target, -1 where at most, 0 where equal:
+    a vector, or one number for all rows.
     """
 
     target: Vector
-    sense: Vector
+    sense: Any
     is_hard = True
 
     @property
     def lower(self) -> Vector:
-        return np.where(self.sense > 0, 0.0, -np.inf)
+        return np.where(self._sense > 0, 0.0, -np.inf)
 
     @property
     def upper(self) -> Vector:
-        return np.where(self.sense < 0, 0.0, np.inf)
+        return np.where(self._sense < 0, 0.0, np.inf)
 
     @property
     def scale(self) -> Vector:
@@ -183,7 +184,7 @@ class Hard(Loss):
 
     def violation(self, v: Vector) -> Vector:
         short = self.target - v
-        broken = np.where(self.sense == 0, np.abs(short), np.maximum(0, self.sense * short))
+        broken = np.where(self._sense == 0, np.abs(short), np.maximum(0, self._sense * short))
         return broken / (1 + np.abs(self.target))
 
     def conjugate(self, u: Vector) -> tuple[float, Vector]:
@@ -192,26 +193,30 @@ class Hard(Loss):
     def multiplier(self, v: Vector) -> Vector:
         return np.zeros_like(v)
 
+    @property
+    def _sense(self) -> Vector:
+        return np.broadcast_to(np.asarray(self.sense), self.target.shape)
 
+
+@dataclass(frozen=True)
 class AtLeast(Hard):
     """<A_r, M> >= target_r; u >= 0."""
 
-    def __init__(self, target: Vector) -> None:
-        super().__init__(target, np.full(len(target), 1.0))
+    sense: Any = field(default=1, init=False)
 
 
+@dataclass(frozen=True)
 class AtMost(Hard):
     """<A_r, M> <= target_r; u <= 0."""
 
-    def __init__(self, target: Vector) -> None:
-        super().__init__(target, np.full(len(target), -1.0))
+    sense: Any = field(default=-1, init=False)
 
 
+@dataclass(frozen=True)
 class Equal(Hard):
     """<A_r, M> = target_r; u is free."""
 
-    def __init__(self, target: Vector) -> None:
-        super().__init__(target, np.full(len(target), 0.0))
+    sense: Any = field(default=0, init=False)
 
 
 @dataclass(frozen=True)

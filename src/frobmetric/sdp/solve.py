@@ -213,7 +213,8 @@ class _PlainRun(SDPRun):
         simple = self.simple
         X, y = np.zeros(simple.cone.shape), np.zeros(simple.constraints.shape[0])
         outside = float(np.sqrt(simple.cone.split(simple.cost).negative_norm2))
-        iterate = self.units.measure("presolve", simple, (X, y, 1.0), targets(simple), outside, 0)
+        residuals = targets(simple), outside
+        iterate = self.units.measure("presolve", simple, (X, y, 1.0), residuals, 0)
         self.monitor.record(iterate)
 
     def look_for_ray(self, gram: GramSolver, state: State, thorough: bool) -> None:

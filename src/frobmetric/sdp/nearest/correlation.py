@@ -14,7 +14,7 @@ from ...core.points import as_dense
 from ...core.problem import ROUNDING
 from ...core.threads import one_thread, threads_for_order
 from ...core.types import Array, Symmetric, Vector
-from ...solvers import SOLVERS, Callback, Monitor, State, solve, warn_unless_converged
+from ...solvers import SOLVERS, Callback, Monitor, State, conclude, solve
 from . import NearestMatrix, check_min_eigenvalue, residual_norm
 from .entries import (
     EntryRows,
@@ -107,7 +107,7 @@ def nearest_correlation(
     if H is None:
         return _project(task, norm)
     nearest = _descend(task, H)
-    warn_unless_converged(nearest, tol)
+    conclude(nearest, tol)
     return nearest
 
 
