@@ -274,10 +274,10 @@ def _arrow_numbers(column, place):
     try:
         trimmed = compute.utf8_trim_whitespace(column) if is_text else column
         values = trimmed.cast(arrow.float64(), safe=False).to_numpy()
-    except arrow.ArrowInvalid:
+    except (arrow.ArrowInvalid, arrow.ArrowNotImplementedError) as error:
+        if not is_text:
+            raise ValueError(f"{place(0)} holds {column.type}; expected numbers") from error
         values = _parse_cells(column.to_pylist(), place)
-    except arrow.ArrowNotImplementedError as error:
-        raise ValueError(f"{place(0)} holds {column.type}; expected numbers") from error
     return _array_numbers(values[:, None], lambda i, _: place(i))[:, 0]
 
 

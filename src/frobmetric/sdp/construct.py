@@ -162,7 +162,8 @@ def _numbers(name: str, given: Any) -> Any:
 
 def _rows(A: Any, cone: Cone) -> Constraints:
     """Return the rows: constraints that are given, or those of matrices."""
-    if not hasattr(A, "forward"):
+    is_given = hasattr(A, "forward") and hasattr(A, "adjoint")
+    if not is_given:
         if sp.issparse(A) or not np.iterable(A) or (isinstance(A, np.ndarray) and A.ndim == 2):
             raise ValueError(
                 f"A has shape {np.shape(A)}; expected a sequence of matrices, [A] if that is one "
@@ -182,10 +183,9 @@ def _rows(A: Any, cone: Cone) -> Constraints:
             "A has no rows; without any the answer is X = 0 if C is positive semidefinite, and the "
             "objective has no minimum otherwise: give at least one row"
         )
-    is_finite = np.isfinite(A.norms())
-    if not is_finite.all():
-        row = np.argmin(is_finite)
-        raise ValueError(f"row {row} of A contains NaN or infinity; give finite numbers")
+    if is_given:  # matrices have been checked, entry by entry
+        wrong = "contains NaN or infinity; give finite numbers"
+        refuse_where(~np.isfinite(A.norms()), lambda row: f"row {row} of A {wrong}")
     return A
 
 

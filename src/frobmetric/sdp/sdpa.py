@@ -70,8 +70,8 @@ def read_sdpa(path: PathLike) -> FrobeniusSDP:
     ...     path = Path(folder, "eigenvalue.dat-s")
     ...     _ = path.write_text(text + "0 1 1 2 3.0\n1 1 1 1 1.0\n1 1 2 2 1.0\n")
     ...     problem = read_sdpa(path)
-    >>> problem.cone, problem.loss, problem.cost.tolist()
-    (PSD(n=2), Equal(target=array([1.])), [[0.0, -3.0], [-3.0, 0.0]])
+    >>> problem.cone, problem.loss.target.tolist(), problem.cost.tolist()
+    (PSD(n=2), [1.0], [[0.0, -3.0], [-3.0, 0.0]])
     """
     c, layout, entries = parse_sdpa(_content(path), os.fspath(path))
     matrix, block, row, column, value = (part[entries.value != 0] for part in entries)

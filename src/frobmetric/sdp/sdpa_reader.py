@@ -169,11 +169,11 @@ class _Text:
         entries = Entries(matrix, block - 1, row - 1, column - 1, value.copy())
         upper = np.minimum(row, column) - 1, np.maximum(row, column) - 1
         key = matrix * layout.size + layout.position(entries.block, *upper)
-        order = np.argsort(key, kind="stable")
-        repeated = order[1:][np.diff(key[order]) == 0]
-        if repeated.size:
-            _, first = self._entry(start, int(np.argmax(key == key[repeated.min()])))
-            words, _ = self._entry(start, int(repeated.min()))
+        if not np.diff(np.sort(key)).all():
+            order = np.argsort(key, kind="stable")
+            repeated = int(order[1:][np.diff(key[order]) == 0].min())
+            _, first = self._entry(start, int(np.argmax(key == key[repeated])))
+            words, _ = self._entry(start, repeated)
             given = f"the entry ({' '.join(words)}) is given on line {first} already"
             expected = "each entry once, in one of the two triangles; remove one of the lines"
             raise self.error(given, expected)

@@ -263,8 +263,9 @@ class _RegularisedRun(SDPRun):
         zero = np.zeros(self.given.cone.shape)
         rows = replace(self.given, cost=zero, prior=zero, sigma=np.inf)
         run = _PlainRun(rows, self.tol, self.monitor.inner(0.0))
-        gram = gram_solver(run.simple.constraints)
-        run.look_for_ray(gram, State(run.lift.lower_y(self.monitor.best.u)), thorough=True)
+        if run.ray is None:
+            state = State(run.lift.lower_y(self.monitor.best.u))
+            run.look_for_ray(gram_solver(run.simple.constraints), state, thorough=True)
         self.ray = run.ray
 
     def answer(self) -> tuple[Symmetric, Vector]:
