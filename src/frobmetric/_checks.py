@@ -34,12 +34,10 @@ def as_index(values, sizes, *, name="tuples", n_points=None, points="objects"):
     outside = index < 0 if n_points is None else (index < 0) | (index >= n_points)
     if outside.any():
         row = np.argwhere(outside)[0, 0]
-        limits = (
-            "indices start at 0"
-            if n_points is None
-            else f"there are {n_points} {points}, so indices go from 0 to {n_points - 1}"
-        )
-        raise ValueError(f"{name_row(index, row, name)} is out of range; {limits}")
+        limits = "indices start at 0"
+        if n_points is not None:
+            limits = f"there are {n_points} {points}, so indices go from 0 to {n_points - 1}"
+        raise ValueError(f"{_name_row(index, row, name)} is out of range; {limits}")
     return index.astype(np.intp)
 
 
@@ -118,15 +116,13 @@ def as_identities(name, values, n_samples):
     try:
         return np.unique(values, return_inverse=True)
     except TypeError:
-        raise TypeError(
-            f"{name} mixes kinds of values; expected all strings or all numbers"
-        ) from None
+        message = f"{name} mixes kinds of values; expected all strings or all numbers"
+        raise TypeError(message) from None
 
 
 def check_pairs(index, name="pairs"):
     """Refuse a pair of a point with itself."""
-    is_same = index[:, 0] == index[:, 1]
-    _refuse(index, is_same, "is a pair of a point with itself", name)
+    _refuse(index, index[:, 0] == index[:, 1], "is a pair of a point with itself", name)
 
 
 def check_comparisons(index, name="tuples", rows=True):
@@ -171,10 +167,7 @@ def check_limits(tol: float, max_iter: int) -> None:
 
 
 def as_symmetric(matrix: Any, *, name: str, is_free: Any = None, hint: str = "") -> Any:
-    """Return a symmetric array of finite numbers, without rounding between its triangles.
-
-    Entries where `is_free` may be missing: they are NaN in the result. `hint` says what else to do.
-    """
+    """Return a symmetric array of finite numbers, or of NaN where `is_free` lets one be missing."""
     A = np.array(matrix.toarray() if hasattr(matrix, "toarray") else matrix, dtype=float)
     if A.ndim != 2 or A.shape[0] != A.shape[1] or not A.size:
         raise ValueError(f"{name} has shape {A.shape}; expected (n, n) with n at least 1")
@@ -188,10 +181,7 @@ def as_symmetric(matrix: Any, *, name: str, is_free: Any = None, hint: str = "")
 
 
 def check_symmetric(matrix: Any, *, name: str, tolerance: float) -> None:
-    """Refuse a square matrix whose entries differ from their mirror images.
-
-    `tolerance` is relative to the largest entry; the matrix may be sparse.
-    """
+    """Refuse a matrix, dense or sparse, that is not symmetric relative to its largest entry."""
     difference = abs(matrix - matrix.T)
     if difference.max() <= tolerance * abs(matrix).max():
         return
@@ -226,7 +216,7 @@ def check_psd(name, value, n_features):
     return (matrix + matrix.T) / 2
 
 
-def name_row(index, row, name):
+def _name_row(index, row, name):
     """Return the text for a row of indices: "triplets[17] = (4, 4, 9)"."""
     entry = index[row].tolist()
     return f"{name}[{row}] = {tuple(entry) if isinstance(entry, list) else entry}"
@@ -253,11 +243,9 @@ def _is_same(left, right):
 
 
 def _refuse(index, bad, reason, name):
-    rows = np.flatnonzero(bad)
-    if len(rows):
-        raise ValueError(
-            f"{name_row(index, rows[0], name)} {reason}; remove it: no metric can change it"
-        )
+    if np.any(bad):
+        row = _name_row(index, np.argmax(bad), name)
+        raise ValueError(f"{row} {reason}; remove it: no metric can change it")
 
 
 def refuse_where(is_wrong: Any, message: Callable[..., str]) -> None:

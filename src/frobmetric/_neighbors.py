@@ -39,12 +39,7 @@ class NeighborSearch:
     candidates are compared again by distances from differences; if the search ended within the
     ties, all points are.
 
-    Parameters
-    ----------
-    points : {ndarray, sparse matrix} of shape (n_points, n_features)
-        With metric="precomputed" an ndarray of shape (n_points, n_points).
-    metric : str or callable, default="euclidean"
-    n_jobs : int, default=None
+    Points are dense or sparse; with metric="precomputed" they are an array of all distances.
     """
 
     def __init__(self, points, *, metric="euclidean", n_jobs=None):
@@ -54,23 +49,13 @@ class NeighborSearch:
         self._pool = None
 
     def nearest(self, queries, n_neighbors, *, labels=None, tie=0.0):
-        """Return the nearest points of each query, the nearest first.
+        """Return the numbers of the nearest points of each query, (n_queries, n_neighbors).
 
-        Parameters
-        ----------
-        queries : {ndarray, sparse matrix} of shape (n_queries, n_features)
-        n_neighbors : int
-        labels : (ndarray of shape (n_queries,), ndarray of shape (n_points,)), optional
-            Labels of the queries and of the points, integers of at least 0. Points with the
-            label of a query are no neighbours of it.
-        tie : float, default=0.0
-            Distances are ties if coordinates moved by less than this, in all, could make them
-            equal. Of the points tied with the last neighbour, the smallest numbers are chosen.
-
-        Returns
-        -------
-        ndarray of int of shape (n_queries, n_neighbors)
-            Numbers of points, by distance and then by number; -1 where there are fewer.
+        They are ordered by distance and then by number; -1 where there are fewer. `labels` are
+        integers of at least 0 for the queries and for the points: points with the label of a query
+        are no neighbours of it. Distances are ties if coordinates moved by less than `tie`, in all,
+        could make them equal; of the points tied with the last neighbour, the smallest numbers are
+        chosen.
         """
         queries = queries if self._unit == 1 else queries / self._unit
         return self._nearest(queries, n_neighbors, labels, tie / self._unit)
@@ -195,7 +180,8 @@ def pair_values(first, second, pairs, metric="euclidean"):
         size = second.nnz // second.shape[0] if sp.issparse(second) else second.shape[1]
         for part in blocks(len(pairs), size):
             away = first[pairs[part, 0]].astype(np.float64, copy=False) - second[pairs[part, 1]]
-            values[part] = _squared_norms(away)
+            with np.errstate(over="ignore", under="ignore"):
+                values[part] = row_norms(away, squared=True)
         return values
     order = np.argsort(pairs[:, 0], kind="stable")
     for part in np.split(order, np.flatnonzero(np.diff(pairs[order, 0])) + 1):
@@ -234,14 +220,9 @@ def neighbor_order(distances, rows):
 
 
 def distinct_rows(rows):
-    """Find equal rows of an array or a sparse matrix; -0.0 equals 0.0.
+    """Return the number of the first row of each kind of equal rows, and the kind of each row.
 
-    Returns
-    -------
-    first : ndarray of int of shape (n_distinct,)
-        Number of the first row of each kind, in order.
-    label : ndarray of int of shape (n_rows,)
-        Kind of each row.
+    Kinds are in the order of their first rows; rows may be sparse, and -0.0 equals 0.0.
     """
     _, first, label = np.unique(row_keys(rows), return_index=True, return_inverse=True)
     order = np.argsort(first)
@@ -249,10 +230,7 @@ def distinct_rows(rows):
 
 
 def distinct_points(points):
-    """Return the distinct points, in an order that depends on them alone, and each row's place.
-
-    The order is the same in another unit, and in single precision.
-    """
+    """Return the distinct points, in an order that depends on them alone, and each row's place."""
     _, first, index = np.unique(row_keys(points), return_index=True, return_inverse=True)
     return points[first] + 0, index.ravel()  # + 0 makes 0.0 of -0.0
 
@@ -290,13 +268,6 @@ def _sparse_keys(rows):
 def _ordered_bytes(values):
     """Return numbers whose bytes, the large end first, are ordered as they are if not negative."""
     return (values + 0).astype(values.dtype.newbyteorder(">"))  # + 0 makes 0.0 of -0.0
-
-
-def _squared_norms(rows):
-    with np.errstate(over="ignore", under="ignore"):
-        if sp.issparse(rows):
-            return np.asarray(rows.multiply(rows).sum(axis=1)).ravel()
-        return np.einsum("ij,ij->i", rows, rows)
 
 
 def _unit(points):

@@ -211,20 +211,14 @@ def noise_ceiling(index, y=None, sample_weight=None):
         )
     n_questions, (yes, n) = len(n), (yes[is_repeated], n[is_repeated])
     low, low_error = _estimate(_leave_one_out(yes, n), n)
-    agreement, error = _estimate(_agreement(yes, n), n)
-    high, high_error = min(_estimate(np.maximum(yes, n - yes) / n, n), _pooled(agreement, error))
+    no = n - yes
+    agreement, error = _estimate((yes * (yes - 1) + no * (no - 1)) / (n * (n - 1)), n)
+    high, high_error = min(_estimate(np.maximum(yes, no) / n, n), _pooled(agreement, error))
     if high < low:
         high, high_error = low, low_error
-    return NoiseCeiling(
-        low=low,
-        high=high,
-        agreement=agreement,
-        n_questions=n_questions,
-        n_repeated=len(n),
-        n_answers=int(n.sum()),
-        low_error=low_error,
-        high_error=high_error,
-    )
+    sizes = {"n_questions": n_questions, "n_repeated": len(n), "n_answers": int(n.sum())}
+    errors = {"low_error": low_error, "high_error": high_error}
+    return NoiseCeiling(low=low, high=high, agreement=agreement, **sizes, **errors)
 
 
 def _scores(correct, name="correct"):
@@ -247,12 +241,6 @@ def _scores(correct, name="correct"):
     return (np.sign(correct) + 1) / 2
 
 
-def _quantile(confidence):
-    if not isinstance(confidence, Real) or not 0 < confidence < 1:
-        raise ValueError(f"confidence is {confidence!r}; expected a number between 0 and 1: 0.95")
-    return norm.ppf((1 + confidence) / 2)
-
-
 def _mean(values, weight):
     return float(values @ weight / weight.sum())
 
@@ -271,13 +259,14 @@ def _effective_n(weight):
 def _with_interval(score, sample_weight, interval, objects, confidence, n_resamples, random_state):
     """Return the mean score, with an interval by formula or over resampled objects."""
     weight = as_weights(sample_weight, len(score))
-    z = _quantile(confidence)
+    if not isinstance(confidence, Real) or not 0 < confidence < 1:
+        raise ValueError(f"confidence is {confidence!r}; expected a number between 0 and 1: 0.95")
     value, n = _mean(score, weight), int(np.count_nonzero(weight))
     if objects is not None:
         means = _resampled_means(score, weight, objects, n_resamples, random_state)
         low, high = np.quantile(means, [(1 - confidence) / 2, (1 + confidence) / 2])
         return Accuracy(value, float(low), float(high), n)
-    low, high = interval(score, weight, z)
+    low, high = interval(score, weight, norm.ppf((1 + confidence) / 2))
     return Accuracy(value, float(min(low, value)), float(max(high, value)), n)
 
 
@@ -291,15 +280,15 @@ def _wilson(score, weight, z):
 
 def _bonett_price(score, weight, z):
     n = _effective_n(weight)
-    better, worse = (
-        (n * _mean(np.maximum(part, 0), weight) + 1) / (n + 2) for part in (score, -score)
-    )
+    parts = np.maximum(score, 0), np.maximum(-score, 0)
+    better, worse = ((n * _mean(part, weight) + 1) / (n + 2) for part in parts)
     center = better - worse
     half = z * np.sqrt((better + worse - center**2) / (n + 2))
     return max(center - half, -1), min(center + half, 1)
 
 
 def _resampled_means(score, weight, objects, n_resamples, random_state):
+    """Return the mean score in each resample of the objects that contains a comparison."""
     objects = as_index(objects, (2, 3, 4), name="objects")
     if len(objects) != len(score):
         raise ValueError(
@@ -307,28 +296,23 @@ def _resampled_means(score, weight, objects, n_resamples, random_state):
             "many"
         )
     check_count(n_resamples, name="n_resamples")
-    means = _resample(score, weight, objects, n_resamples, check_random_state(random_state))
-    if len(means) < n_resamples / 2:
-        raise ValueError(
-            f"{n_resamples - len(means)} of {n_resamples} resamples of "
-            f"{len(np.unique(objects))} objects contain no comparison; that is too few objects "
-            "for an interval over objects, leave them out"
-        )
-    return means
-
-
-def _resample(score, weight, objects, n_resamples, rng):
-    """Return the mean score in each resample of the objects that contains a comparison."""
     names, number = np.unique(objects, return_inverse=True)
     number = _distinct(number.reshape(objects.shape), len(names))
     sums = _ProductSums(number, np.array([weight, weight * score]))
-    step, means = max(1, BLOCK // sums.size), []
+    rng, step, means = check_random_state(random_state), max(1, BLOCK // sums.size), []
     for start in range(0, n_resamples, step):
         size = min(step, n_resamples - start)
         drawn = rng.multinomial(len(names), np.full(len(names), 1 / len(names)), size)
         total, right = sums(np.vstack([drawn.T, np.ones(size)]))
         means.append(right[total > 0] / total[total > 0])
-    return np.concatenate(means)
+    means = np.concatenate(means)
+    if len(means) < n_resamples / 2:
+        raise ValueError(
+            f"{n_resamples - len(means)} of {n_resamples} resamples of {len(names)} objects "
+            "contain no comparison; that is too few objects for an interval over objects, "
+            "leave them out"
+        )
+    return means
 
 
 def _distinct(objects, other):
@@ -370,11 +354,6 @@ def _leave_one_out(yes, n):
         return same * (1 + np.sign(same - 1 - other)) / 2
 
     return (predicted(yes, n - yes) + predicted(n - yes, yes)) / n
-
-
-def _agreement(yes, n):
-    no = n - yes
-    return (yes * (yes - 1) + no * (no - 1)) / (n * (n - 1))
 
 
 def _pooled(agreement, error):

@@ -146,9 +146,8 @@ def is_contradicted(index, y, sample_weight):
 def as_questions(index, y):
     """Return each comparison as its question in a standard order, and y for that order."""
     left, right = (np.sort(pair, axis=1) for pair in compared_pairs(index))
-    is_swapped = (left[:, 0] > right[:, 0]) | (
-        (left[:, 0] == right[:, 0]) & (left[:, 1] > right[:, 1])
-    )
+    (a, b), (c, d) = left.T, right.T
+    is_swapped = (a > c) | ((a == c) & (b > d))
     question = np.hstack([left, right])
     question[is_swapped] = question[is_swapped][:, [2, 3, 0, 1]]
     return question, np.where(is_swapped, -y, y)

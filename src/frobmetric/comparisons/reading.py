@@ -13,15 +13,10 @@ from .._neighbors import distinct_points
 
 @dataclass(frozen=True)
 class Tuples:
-    """Distinct points, and the tuples as row numbers of them.
+    """Distinct points, dense or CSR, and the tuples as row numbers of them.
 
     Formed tuples, and indices of the same points, give the same: the order of the points depends
     on their values, not on where they were.
-
-    Attributes
-    ----------
-    points : ndarray or CSR matrix of shape (n_points, n_features)
-    index : integer ndarray of shape (n_tuples, size)
     """
 
     points: np.ndarray
@@ -44,22 +39,11 @@ def column_names(preprocessor):
 
 
 def read_tuples(tuples, size, preprocessor=None, n_features=None):
-    """Read tuples as a user gives them.
+    """Read tuples as a user gives them: formed of points, or of indices of the preprocessor.
 
-    Parameters
-    ----------
-    tuples : array-like of shape (n_tuples, size, n_features) or (n_tuples, size)
-        Formed of points, or of indices of the preprocessor.
-    size : int
-    preprocessor : array-like or callable, optional
-        An array of points, of which indices are row numbers; or a function that takes a list of
-        indices, of any type, and returns their points as rows.
-    n_features : int, optional
-        Number of features that a fitted metric expects.
-
-    Returns
-    -------
-    Tuples
+    The preprocessor is an array of points, of which indices are row numbers; or a function that
+    takes a list of indices, of any type, and returns their points as rows. `n_features` is the
+    number of features that a fitted metric expects.
     """
     tuples = _as_array(tuples, size)
     _check_shape(tuples, size, preprocessor)
@@ -115,8 +99,8 @@ def _look_up(tuples, size, preprocessor):
             )
     else:
         known = _as_points(preprocessor)
-        of_preprocessor = {"n_points": known.shape[0], "points": "rows of the preprocessor"}
-        tuples = as_index(tuples, (size,), **of_preprocessor)
+        rows = {"n_points": known.shape[0], "points": "rows of the preprocessor"}
+        tuples = as_index(tuples, (size,), **rows)
         names, index = np.unique(tuples, return_inverse=True)
         points = known[names]
     points, place = distinct_points(points)
@@ -124,6 +108,5 @@ def _look_up(tuples, size, preprocessor):
 
 
 def _as_points(points):
-    return check_array(
-        points, accept_sparse="csr", dtype=[np.float64, np.float32], input_name="points"
-    )
+    options = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
+    return check_array(points, input_name="points", **options)

@@ -233,14 +233,9 @@ class Samples:
         """
         if self.y is None:
             return self.triplets
-        mined = mine_triplets(
-            coordinates.Z if point is None else coordinates.Z @ point.factor(),
-            self.y,
-            n_neighbors=metric.n_neighbors,
-            n_impostors=metric.n_impostors,
-            n_jobs=metric.n_jobs,
-            warn_small=point is None,
-        )
+        Z = coordinates.Z if point is None else coordinates.Z @ point.factor()
+        options = {name: getattr(metric, name) for name in ("n_neighbors", "n_impostors", "n_jobs")}
+        mined = mine_triplets(Z, self.y, warn_small=point is None, **options)
         return concatenate(mined, self.triplets)
 
 
@@ -262,6 +257,22 @@ class LearnedMetric:
         sizes = {None: coordinates.n_rows, "rank": max(1, rank)}
         components = as_components(factor, sizes.get(n_components, n_components))
         return cls(solution, coordinates, comparisons, components.astype(dtype, copy=False), rank)
+
+
+def learn_in_passes(metric, samples, coordinates, solve):
+    """Return the metric learned in `n_passes` passes, each with its own search for neighbours.
+
+    `solve` is a function (triplets, point of the last pass or None) -> Solution.
+    """
+    point = None
+    for _ in range(metric.n_passes):
+        triplets = samples.comparisons(metric, coordinates, point)
+        solution = solve(triplets, point)
+        point = solution.point
+        if samples.y is None or solution.status == "interrupted" or not point.rank:
+            break  # nothing to search neighbours for, or with
+    options = {"n_components": metric.n_components, "dtype": samples.X.dtype}
+    return LearnedMetric.of(solution, coordinates, triplets, **options)
 
 
 def check_n_components(n_components, coordinates):

@@ -63,14 +63,8 @@ def solve_frobenius(metric, problem, point=None):
     A run that Ctrl-C interrupts returns its best solution, of status "interrupted".
     """
     try:
-        return solve(
-            problem,
-            solver=metric.solver,
-            tol=metric.tol,
-            max_iter=metric.max_iter,
-            callback=metric._on_step(),
-            start=State(point=point),
-        )
+        options = {"solver": metric.solver, "tol": metric.tol, "max_iter": metric.max_iter}
+        return solve(problem, callback=metric._on_step(), start=State(point=point), **options)
     except Interrupted as interruption:
         return interruption.solution
 
@@ -122,13 +116,7 @@ def last_coordinates(metric, X):
 
 
 def prove(metric, problem, coordinates):
-    """Return the certificate of a fitted metric, from its problem and the kept dual variables.
-
-    Raises
-    ------
-    CertificateError
-        If `components_` is not the metric that the dual variables give.
-    """
+    """Return the certificate of a fitted metric, if the kept dual variables give this metric."""
     point = problem.evaluate(metric.dual_coef_).point
     components = metric.components_
     expected = as_components(coordinates.to_features(point.factor()), len(components))

@@ -32,44 +32,27 @@ class Coordinates:
     prior: there the problem has the order of the samples, not of the features, and the same
     optimum. With a kernel, the features are its values with the training samples.
 
-    Attributes
-    ----------
-    Z : ndarray of shape (n_samples, n_coordinates)
-    scale : float
-        Number that the centred data were divided by.
-    basis : ndarray of shape (n_features, n_coordinates) or None
-        Map from features to coordinates; None where the coordinates are the features.
-    prior_root : ndarray of shape (n_coordinates, rank) or None
-        Factor, in coordinates, of the prior matrix.
-    kept_variance : float
-        Share of the variance of the data that is in the coordinates.
-    is_compact : bool
-        Whether a metric has one direction per coordinate, not per feature: features may be many.
-    n_extra : int
-        Number of last coordinates that do not belong to the data, such as that of a yardstick.
-    feature_map : FeatureMap
-    prior_factor : ndarray of shape (n_directions, n_coordinates) or None
-        Map to the space in which a prior by name is Euclidean.
+    `basis` maps features to coordinates, if these are not the features. `prior_root` is a factor,
+    in coordinates, of the prior matrix, and `prior_factor` the map to the space in which a prior by
+    name is Euclidean. If `is_compact`, a metric has one direction per coordinate, not per feature:
+    features may be many. The last `n_extra` coordinates, such as that of a yardstick, do not belong
+    to the data.
     """
 
-    Z: np.ndarray
-    scale: float
-    basis: np.ndarray | None = None
-    prior_root: np.ndarray | None = None
-    kept_variance: float = 1.0
+    Z: np.ndarray  # (n_samples, n_coordinates)
+    scale: float  # number that the centred data were divided by
+    basis: np.ndarray | None = None  # (n_features, n_coordinates)
+    prior_root: np.ndarray | None = None  # (n_coordinates, rank)
+    kept_variance: float = 1.0  # share of the variance of the data that is in the coordinates
     is_compact: bool = False
     n_extra: int = 0
     feature_map: FeatureMap = field(default_factory=FeatureMap)
-    prior_factor: np.ndarray | None = None
+    prior_factor: np.ndarray | None = None  # (n_directions, n_coordinates)
     _unmapped_scale: float | None = None
 
     @classmethod
     def dense(cls, X, *, keep_features=False, rounded=True, root=None, unit=None):
-        """Return the coordinates of dense samples.
-
-        `root` is a factor, in features, of the prior matrix. `rounded` and `unit` are explained at
-        `unit_mean_square`.
-        """
+        """Return the coordinates of dense samples; `root` @ `root`.T is the prior in features."""
         Z, scale = unit_mean_square(X, rounded=rounded, unit=unit)
         root = None if root is None else _significant_columns(root) * scale
         n_directions = len(Z) + (0 if root is None else root.shape[1])
@@ -98,7 +81,7 @@ class Coordinates:
         scale = largest * spread if unit is None else unit
         Z = (X @ basis - mean @ basis) * (largest / scale)
         root = None if root is None else basis.T @ root * scale
-        Z = round_to_grid(Z) if rounded else Z
+        Z = _round_to_grid(Z) if rounded else Z
         return cls(Z, scale, basis, root, min(1.0, variance / total), is_compact=True)
 
     @classmethod
@@ -120,7 +103,7 @@ class Coordinates:
         significant = values > max(KERNEL_RANK * values[-1], rounding)
         values, vectors = values[significant][::-1], vectors[:, significant][:, ::-1]
         Z, kept = vectors * (np.sqrt(values) / scale), min(1.0, values.sum() / (n * scale**2))
-        Z = round_to_grid(Z) if rounded else Z
+        Z = _round_to_grid(Z) if rounded else Z
         return cls(Z, scale, vectors / np.sqrt(values), kept_variance=kept, is_compact=True)
 
     def mapped(self, factor):
@@ -136,10 +119,7 @@ class Coordinates:
         )
 
     def leading(self, n_directions):
-        """Return coordinates in the leading directions of the data and in those of the prior.
-
-        None keeps all directions.
-        """
+        """Return coordinates in the leading directions, all if None, and in those of the prior."""
         if n_directions is None or n_directions >= self.Z.shape[1]:
             return self
         _, sizes, rows = np.linalg.svd(self.Z, full_matrices=False)
@@ -202,19 +182,11 @@ class Coordinates:
 def coordinates_of(
     metric, X, y=None, *, unit=None, prior_components=None, prior_factor=None, gamma=None
 ):
-    """Return the coordinates in which an estimator learns from these samples; store nothing.
+    """Return the coordinates in which an estimator learns from samples, dense or CSR.
 
-    Parameters
-    ----------
-    metric : estimator
-        Its parameters `prior`, `kernel`, `gamma`, `degree`, `coef0` and `n_directions` are read.
-    X : ndarray or CSR matrix of shape (n_samples, n_features)
-    y : ndarray of shape (n_samples,), optional
-        Class labels, which some priors need.
-    unit, prior_components : float and ndarray of shape (rank, n_features), optional
-        In an update: divisor of the samples, and metric to stay close to in place of `prior`.
-    prior_factor, gamma : ndarray and float, optional
-        Values of an earlier fit; computed if not given.
+    Some priors need the class labels y. In an update, `unit` is the divisor of the samples and
+    `prior_components` the metric to stay close to in place of `metric.prior`. `prior_factor` and
+    `gamma` are values of an earlier fit; they are computed if not given.
     """
     gamma = metric.gamma if gamma is None else gamma
     feature_map = FeatureMap.fit(X, metric.kernel, gamma, metric.degree, metric.coef0)
@@ -254,18 +226,11 @@ def as_components(factor, size):
 
 
 def unit_mean_square(X, *, rounded=True, unit=None):
-    """Centre X and divide it by one number so that its mean squared norm is one, in float64.
+    """Return X centred and divided by one number, `unit` or the root mean square, and that number.
 
     The result is rounded to multiples of `GRID`, unless it is to be mapped further: below that
     another unit of X (metres for millimetres) rounds differently, and a solver that amplifies such
     noise would otherwise end at another point within its tolerance.
-
-    `unit` is another number to divide by.
-
-    Returns
-    -------
-    Z : ndarray of the shape of X
-    scale : float
     """
     X = X.astype(np.float64)
     largest = np.abs(X).max()
@@ -276,11 +241,10 @@ def unit_mean_square(X, *, rounded=True, unit=None):
     _require_spread(spread, 1.0, len(X))
     scale = float(largest * spread) if unit is None else unit
     Z = X * (largest / scale) if unit is not None else X / spread
-    return round_to_grid(Z) if rounded else Z, scale
+    return _round_to_grid(Z) if rounded else Z, scale
 
 
-def round_to_grid(Z):
-    """Round Z to multiples of `GRID`."""
+def _round_to_grid(Z):
     return np.round(Z / GRID) * GRID
 
 
@@ -302,10 +266,7 @@ def _require_psd(K, allowed):
     try:
         scipy.linalg.cholesky(K + allowed * np.eye(len(K)), check_finite=False)
     except scipy.linalg.LinAlgError:
-        lowest, highest = (
-            scipy.linalg.eigh(K, eigvals_only=True, subset_by_index=[i, i])[0]
-            for i in (0, len(K) - 1)
-        )
+        lowest, *_, highest = scipy.linalg.eigvalsh(K)
         raise ValueError(
             f"the kernel has the eigenvalue {lowest:.3g} beside {highest:.3g}; it must be positive "
             "semidefinite"
@@ -326,7 +287,9 @@ def _centred_square(X, mean):
 def _leading_directions(X, mean, n_directions, total):
     """Return orthonormal leading directions of sparse X minus its mean, and their variance."""
     if n_directions >= min(X.shape):
-        return _all_directions(X, mean), total
+        if X.shape[1] <= X.shape[0]:
+            return np.eye(X.shape[1]), total
+        return scipy.linalg.qr(X.toarray().T - mean[:, None], mode="economic")[0], total
     centred = LinearOperator(
         X.shape,
         matvec=lambda v: X @ v - mean @ v,
@@ -339,10 +302,3 @@ def _leading_directions(X, mean, n_directions, total):
     _, sizes, rows = svds(centred, n_directions, v0=start, return_singular_vectors="vh")
     order = np.argsort(-sizes)
     return rows[order].T, float(np.sum(sizes**2))
-
-
-def _all_directions(X, mean):
-    """Return a basis of the features, or of the span of the samples if these are fewer."""
-    if X.shape[1] <= X.shape[0]:
-        return np.eye(X.shape[1])
-    return scipy.linalg.qr(X.toarray().T - mean[:, None], mode="economic")[0]

@@ -21,15 +21,7 @@ ASYMMETRY = 1e4
 class FeatureMap:
     """Function from samples to features: the samples themselves, or values of a kernel.
 
-    Attributes
-    ----------
-    kernel : str
-        One of `KERNELS`; "linear" and "precomputed" return the samples.
-    X_fit : ndarray or CSR matrix of shape (n_samples, n_features) or None
-        Training samples, with which the kernels "rbf" and "polynomial" are evaluated.
-    gamma : float or None
-    degree : int
-    coef0 : float
+    The kernels "rbf" and "polynomial" are evaluated with the training samples `X_fit`.
     """
 
     kernel: str = "linear"

@@ -7,10 +7,10 @@ from typing import ClassVar
 from .._parameters import Rule, check_parameters
 from ._base import (
     LABEL_RULES,
-    LearnedMetric,
     MetricEstimator,
     Samples,
     check_n_components,
+    learn_in_passes,
     limit_threads,
 )
 from ._problem import (
@@ -187,26 +187,13 @@ class FrobMetric(MetricEstimator):
         verbose=0,
         callback=None,
     ):
-        self.n_neighbors = n_neighbors
-        self.n_impostors = n_impostors
-        self.C = C
-        self.n_components = n_components
-        self.loss = loss
-        self.prior = prior
-        self.pull = pull
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.n_directions = n_directions
-        self.n_passes = n_passes
-        self.tol = tol
-        self.max_iter = max_iter
-        self.solver = solver
-        self.keep_dual = keep_dual
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.callback = callback
+        self.n_neighbors, self.n_impostors, self.n_passes = n_neighbors, n_impostors, n_passes
+        self.C, self.n_components, self.loss = C, n_components, loss
+        self.prior, self.pull, self.n_directions = prior, pull, n_directions
+        self.kernel, self.gamma, self.degree, self.coef0 = kernel, gamma, degree, coef0
+        self.tol, self.max_iter, self.solver = tol, max_iter, solver
+        self.keep_dual, self.n_jobs = keep_dual, n_jobs
+        self.verbose, self.callback = verbose, callback
 
     def fit(self, X, y=None, *, triplets=None, triplet_weight=None):
         """Learn the metric from class labels, from triplets, or from both together.
@@ -278,16 +265,11 @@ class FrobMetric(MetricEstimator):
             coordinates = coordinates_of(self, samples.X, samples.y, **before)
             check_n_components(self.n_components, coordinates)
             warn_of_lost_variance(self, coordinates)
-            point = None
-            for _ in range(self.n_passes):
-                triplets = samples.comparisons(self, coordinates, point)
-                problem = self._problem(coordinates, triplets, C)
-                solution = solve_frobenius(self, problem, point)
-                point = solution.point
-                if samples.y is None or solution.status == "interrupted" or not point.rank:
-                    break  # nothing to search neighbours for, or with
-            options = {"n_components": self.n_components, "dtype": samples.X.dtype}
-            learned = LearnedMetric.of(solution, coordinates, triplets, **options)
+
+            def solve(triplets, point):
+                return solve_frobenius(self, self._problem(coordinates, triplets, C), point)
+
+            learned = learn_in_passes(self, samples, coordinates, solve)
         attributes |= samples.attributes | coordinates.fitted_attributes()
         attributes["prior_components_"] = before.get("prior_components")
         return self._store(learned, NO_DIRECTION, **attributes)

@@ -148,25 +148,13 @@ class PairFrobMetric(MetricEstimator):
         verbose=0,
         callback=None,
     ):
-        self.preprocessor = preprocessor
-        self.strategy = strategy
-        self.n_neighbors = n_neighbors
-        self.C = C
-        self.n_components = n_components
-        self.loss = loss
-        self.prior = prior
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.n_directions = n_directions
-        self.tol = tol
-        self.max_iter = max_iter
-        self.solver = solver
-        self.keep_dual = keep_dual
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.callback = callback
+        self.preprocessor, self.strategy, self.n_neighbors = preprocessor, strategy, n_neighbors
+        self.C, self.n_components, self.loss, self.prior = C, n_components, loss, prior
+        self.kernel, self.gamma, self.degree, self.coef0 = kernel, gamma, degree, coef0
+        self.n_directions, self.tol = n_directions, tol
+        self.max_iter, self.solver = max_iter, solver
+        self.keep_dual, self.n_jobs = keep_dual, n_jobs
+        self.verbose, self.callback = verbose, callback
 
     fit_transform = refuse_fit_transform
 
@@ -216,10 +204,7 @@ class PairFrobMetric(MetricEstimator):
         return np.where(self.pair_distance(pairs) <= self.threshold_, 1, -1)
 
     def score(self, pairs, y, sample_weight=None):
-        """Return the area under the ROC curve.
-
-        It is the probability that a similar pair is nearer than a dissimilar one.
-        """
+        """Return the area under the ROC curve: how often similar pairs are the nearer ones."""
         score = self.decision_function(pairs)
         y, weight = _check_labels(y, sample_weight, len(score))
         return float(roc_auc_score(y > 0, score, sample_weight=weight))
@@ -274,9 +259,8 @@ class PairFrobMetric(MetricEstimator):
         labelled = self._read(pairs, y, sample_weight, self.n_features_in_ if before else None)
         prior = getattr(self, "learned_threshold_", None) if before else None
         arrange = partial(self._arrange, prior_threshold=prior)
-        learned, attributes = learn_from_tuples(
-            self, labelled, before, arrange, **self._problem_options()
-        )
+        options = self._problem_options()
+        learned, attributes = learn_from_tuples(self, labelled, before, arrange, **options)
         calibration = {"sample_weight": sample_weight} | (calibration_params or {})
         read = read_tuples(pairs, 2, self.preprocessor)
         features = learned.coordinates.feature_map(read.points)
@@ -313,10 +297,8 @@ class PairFrobMetric(MetricEstimator):
             return coordinates, _complete(coordinates.Z, index, y, weight, self.n_neighbors)
         yardstick = np.tile(len(coordinates.Z) + np.arange(2), (len(index), 1))
         rows = np.hstack([index, yardstick])  # similar pairs are shorter than the yardstick
-        return (
-            coordinates.with_yardstick(YARDSTICK, prior_threshold),
-            GivenQuadruplets(near_first(rows, y), weight),
-        )
+        coordinates = coordinates.with_yardstick(YARDSTICK, prior_threshold)
+        return coordinates, GivenQuadruplets(near_first(rows, y), weight)
 
 
 def _check_labels(y, sample_weight, n):

@@ -208,22 +208,12 @@ class FrobMetricCV(FrobMetric):
         verbose=0,
         callback=None,
     ):
-        self.n_neighbors = n_neighbors
-        self.n_impostors = n_impostors
-        self.Cs = Cs
-        self.cv = cv
-        self.n_components = n_components
-        self.loss = loss
-        self.prior = prior
-        self.pull = pull
-        self.n_passes = n_passes
-        self.tol = tol
-        self.max_iter = max_iter
-        self.solver = solver
-        self.keep_dual = keep_dual
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.callback = callback
+        self.n_neighbors, self.n_impostors, self.n_passes = n_neighbors, n_impostors, n_passes
+        self.Cs, self.cv, self.n_components = Cs, cv, n_components
+        self.loss, self.prior, self.pull = loss, prior, pull
+        self.tol, self.max_iter, self.solver = tol, max_iter, solver
+        self.keep_dual, self.n_jobs = keep_dual, n_jobs
+        self.verbose, self.callback = verbose, callback
 
     @property
     def C(self):  # noqa: N802 - the name of the parameter

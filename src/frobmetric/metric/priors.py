@@ -18,22 +18,10 @@ FEW = 2
 
 
 def named_prior_factor(name, Z, y):
-    """Return a factor B of the metric B B.T, which is Euclidean for `Z @ B`.
+    """Return a factor B, (n_features, rank), of the metric that is Euclidean for `Z @ B`.
 
-    It is zero in directions in which the samples do not vary.
-
-    Parameters
-    ----------
-    name : str
-        One of `PRIORS`.
-    Z : ndarray of shape (n_samples, n_features)
-        Centred.
-    y : ndarray of shape (n_samples,) or None
-        Labels; None if triplets were given.
-
-    Returns
-    -------
-    ndarray of shape (n_features, rank)
+    It is zero in directions in which the centred samples Z do not vary. y is None if triplets were
+    given.
     """
     compute, needs_y = PRIORS[name]
     if needs_y:
@@ -53,10 +41,7 @@ def prior_matrix_factor(prior, n_features, kernel):
 
 
 def scaled_identity(constraints, comparisons):
-    """Return the multiple of the identity whose satisfied rows have a mean margin of one.
-
-    Rows weigh as their share.
-    """
+    """Return the multiple of the identity whose satisfied rows have a mean margin of one."""
     identity = np.eye(constraints.shape[1])
     return identity * unit_margin_scale(constraints.forward(identity), comparisons.share)
 

@@ -75,13 +75,9 @@ class Block:
     def to_array(self):
         """Return rows (anchor, near, far) in the order of `NeighborTriplets`."""
         n_near, n_far = self.near.shape[1], self.far.shape[1]
-        return np.column_stack(
-            [
-                np.repeat(self.anchors, n_near * n_far),
-                np.repeat(self.near, n_far, axis=1).ravel(),
-                np.tile(self.far, (1, n_near)).ravel(),
-            ]
-        )
+        anchors = np.repeat(self.anchors, n_near * n_far)
+        near = np.repeat(self.near, n_far, axis=1).ravel()
+        return np.column_stack([anchors, near, np.tile(self.far, (1, n_near)).ravel()])
 
 
 @dataclass(frozen=True)
@@ -185,16 +181,7 @@ def parts_of(arrays):
 
 
 def as_triplets(triplets, n_samples, triplet_weight=None):
-    """Return the triplets of a user, checked; without weights, neighbour lists stay lists.
-
-    Parameters
-    ----------
-    triplets : array-like of int of shape (n_triplets, 3), or a set of this module
-        Row numbers (anchor, near, far) of X.
-    n_samples : int
-        Number of rows of X.
-    triplet_weight : array-like of shape (n_triplets,), optional
-    """
+    """Return checked triplets of row numbers; a set without weights stays as it is."""
     is_set = isinstance(triplets, _WeightedSet)
     index = triplets.to_array() if is_set else triplets
     index = as_index(index, (3,), name="triplets", n_points=n_samples, points="rows of X")

@@ -138,14 +138,7 @@ def triplets_from_pairs(
 
 @dataclass(frozen=True, eq=False)
 class CompletedPairs:
-    """All triplets of some pairs, to draw from.
-
-    Attributes
-    ----------
-    triplets : ndarray of intp of shape (n, 3)
-    is_similar : ndarray of bool of shape (n,)
-        Whether each is from a similar pair.
-    """
+    """All triplets of some pairs, to draw from, and whether each is from a similar pair."""
 
     triplets: np.ndarray
     is_similar: np.ndarray
@@ -156,13 +149,9 @@ class CompletedPairs:
             return self.triplets
         random = check_random_state(random_state)
         n_similar = round(n_triplets * float(self.is_similar.mean()))
+        parts = (self.is_similar, n_similar), (~self.is_similar, n_triplets - n_similar)
         chosen = [
-            random.choice(np.flatnonzero(kind), size, replace=False)
-            for kind, size in (
-                (self.is_similar, n_similar),
-                (~self.is_similar, n_triplets - n_similar),
-            )
-            if size
+            random.choice(np.flatnonzero(kind), size, replace=False) for kind, size in parts if size
         ]
         return self.triplets[np.sort(np.concatenate(chosen))]
 
@@ -174,36 +163,36 @@ def complete_pairs(X, pairs, y, *, identity=None, n_neighbors=5, pool=None):
     check_pairs(pairs)
     is_similar = as_signs(y, len(pairs), of="pairs", positive="similar") > 0
     check_count(n_neighbors, name="n_neighbors")
-    pool = (
-        np.unique(pairs)
-        if pool is None
-        else np.unique(as_index(pool, (), name="pool", n_points=len(X), points="rows of X"))
-    )
+    if pool is not None:
+        pool = as_index(pool, (), name="pool", n_points=len(X), points="rows of X")
+    pool = np.unique(pairs if pool is None else pool)
     groups = _known_groups(identity, pairs, is_similar, len(X))
-    triplets, is_similar = _complete(NeighborSearch(X), pairs, is_similar, groups, pool, n_neighbors)
+    search = NeighborSearch(X)
+    triplets, is_similar = _complete(search, pairs, is_similar, *groups, pool, n_neighbors)
     if not len(triplets):
         raise ValueError(_explain_no_triplet(y, identity))
     first, _ = distinct_rows(triplets)
     return CompletedPairs(triplets[first], is_similar[first])
 
 
-@dataclass(frozen=True)
-class _Groups:
-    """The group of each row of X, and which groups are known to differ: None where all do."""
-
-    of_row: np.ndarray
-    differ: sp.csr_array | None
-
-
-def _complete(search, pairs, is_similar, groups, pool, k):
+def _complete(search, pairs, is_similar, group, differ, pool, k):
     """Return all triplets, and for each whether its pair is similar."""
+
+    def nearest_different(queries):
+        if differ is None:
+            return _nearest_in_others(search, queries, pool, group, k)
+        return _nearest_known_to_differ(search, queries, pool, group, differ, k)
+
+    def nearest_alike(queries):
+        return _nearest_in_group(search, queries, pool, group, k)
+
     anchor, partner = pairs.ravel(), pairs[:, ::-1].ravel()
     is_similar = np.repeat(is_similar, 2)
     third = np.full((len(anchor), k), -1)
-    for kind, find in ((is_similar, _nearest_different), (~is_similar, _nearest_alike)):
+    for kind, find in ((is_similar, nearest_different), (~is_similar, nearest_alike)):
         if kind.any():
             distinct, where = np.unique(anchor[kind], return_inverse=True)
-            third[kind] = find(search, distinct, pool, groups, k)[where]
+            third[kind] = find(distinct)[where]
     row, column = np.nonzero(third >= 0)
     third, is_similar = third[row, column], is_similar[row]
     near = np.where(is_similar, partner[row], third)
@@ -211,22 +200,17 @@ def _complete(search, pairs, is_similar, groups, pool, k):
     return np.column_stack([anchor[row], near, far]), is_similar
 
 
-def _nearest_alike(search, queries, pool, groups, k):
-    return _nearest_in_group(search, queries, pool, groups.of_row, k)
+def _nearest_known_to_differ(search, queries, pool, group, differ, k):
+    """Return the k nearest rows of the pool in groups that differ from each query's."""
+    group_of_pool = group[pool]
+    is_other = np.zeros(differ.shape[0], dtype=bool)
 
-
-def _nearest_different(search, queries, pool, groups, k):
-    if groups.differ is None:
-        return _nearest_in_others(search, queries, pool, groups.of_row, k)
-    group_of_pool = groups.of_row[pool]
-    is_other = np.zeros(groups.differ.shape[0], dtype=bool)
-
-    def pool_of(group):
+    def pool_of(of_query):
         is_other[:] = False
-        is_other[groups.differ.indices[slice(*groups.differ.indptr[group : group + 2])]] = True
+        is_other[differ.indices[slice(*differ.indptr[of_query : of_query + 2])]] = True
         return pool[is_other[group_of_pool]]
 
-    return _search_by_group(search, queries, groups.of_row, k, pool_of)
+    return _search_by_group(search, queries, group, k, pool_of)
 
 
 def _nearest_in_group(search, queries, pool, group, k, tie=0.0):
@@ -328,6 +312,7 @@ def _warn_small_classes(classes, sizes, k):
 
 
 def _known_groups(identity, pairs, is_similar, n_samples):
+    """Return the group of each row, and which groups are known to differ: None where all do."""
     if identity is None:
         return _joined_groups(pairs, is_similar, n_samples)
     names, group = as_identities("identity", identity, n_samples)
@@ -340,7 +325,7 @@ def _known_groups(identity, pairs, is_similar, n_samples):
             f"pairs[{i}] = ({a}, {b}) is {said}, but identity says {names[group[a]]!s} and "
             f"{names[group[b]]!s}; correct one of them (pairs that disagree: {len(wrong)})"
         )
-    return _Groups(group, None)
+    return group, None
 
 
 def _joined_groups(pairs, is_similar, n_samples):
@@ -359,7 +344,7 @@ def _joined_groups(pairs, is_similar, n_samples):
         )
     ends = np.concatenate([left, right]), np.concatenate([right, left])
     differ = sp.coo_array((np.ones(len(ends[0]), bool), ends), shape=(n_groups, n_groups))
-    return _Groups(group, differ.tocsr())
+    return group, differ.tocsr()
 
 
 def _explain_no_triplet(y, identity):
@@ -368,14 +353,12 @@ def _explain_no_triplet(y, identity):
         reasons.append("no row of the pool is of another identity than the similar pairs")
     if -1 in y:
         reasons.append("no row of the pool has the identity of one of a dissimilar pair")
-    known = (
-        ""
-        if identity is not None
-        else (
+    known = ""
+    if identity is None:
+        known = (
             " (without identity, rows are known to differ only where a dissimilar pair connects "
             "their groups, and to be alike only where similar pairs join them)"
         )
-    )
     return (
         f"no triplet can be formed: {', and '.join(reasons)}{known}; give a larger pool or more "
         "pairs"

@@ -56,18 +56,11 @@ class LabelledTuples:
 
 
 def learn_from_tuples(metric, labelled, before, arrange, **options):
-    """Return the metric learned from tuples, and fitted attributes; store nothing.
+    """Return the metric learned from `LabelledTuples`, and fitted attributes; store nothing.
 
-    Parameters
-    ----------
-    metric : MetricEstimator
-    labelled : LabelledTuples
-    before : dict
-        Arguments of `coordinates_of` that make this an update of an earlier fit; may be empty.
-    arrange : callable
-        Function (coordinates, labelled) -> (coordinates, rows of the problem).
-    **options
-        Further arguments of `frobenius_problem`.
+    `before` has the arguments of `coordinates_of` that make this an update of an earlier fit.
+    `arrange` is a function (coordinates, labelled) -> (coordinates, rows of the problem), `options`
+    are further arguments of `frobenius_problem`.
     """
     points = labelled.points
     if points.shape[0] == 1:
@@ -211,24 +204,13 @@ class TripletFrobMetric(MetricEstimator):
         verbose=0,
         callback=None,
     ):
-        self.preprocessor = preprocessor
-        self.C = C
-        self.n_components = n_components
-        self.loss = loss
-        self.prior = prior
-        self.pull = pull
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.n_directions = n_directions
-        self.tol = tol
-        self.max_iter = max_iter
-        self.solver = solver
-        self.keep_dual = keep_dual
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.callback = callback
+        self.preprocessor, self.C, self.n_components = preprocessor, C, n_components
+        self.loss, self.prior, self.pull = loss, prior, pull
+        self.kernel, self.gamma, self.degree, self.coef0 = kernel, gamma, degree, coef0
+        self.n_directions, self.tol = n_directions, tol
+        self.max_iter, self.solver = max_iter, solver
+        self.keep_dual, self.n_jobs = keep_dual, n_jobs
+        self.verbose, self.callback = verbose, callback
 
     fit_transform = refuse_fit_transform
 

@@ -179,12 +179,8 @@ class MarginalizedKNN(BaseEstimator):
         """
         counts = None if n_neighbors is None else _as_counts(n_neighbors)
         query = self._query(pairs, exclude)
-        goal = {
-            "strategy": strategy,
-            "beta": beta,
-            "min_rate": min_rate,
-            "sample_weight": sample_weight,
-        }
+        goal = {"strategy": strategy, "beta": beta, "min_rate": min_rate}
+        goal["sample_weight"] = sample_weight
         best_threshold(np.zeros(len(query.index)), y, **goal)  # a mistake costs no search
         counts = query.possible(COUNTS) if counts is None else counts
         labels, best = self._neighbor_labels(query, counts[-1]), -np.inf
@@ -196,12 +192,7 @@ class MarginalizedKNN(BaseEstimator):
         return self
 
     def set_threshold(self, threshold):
-        """Set `threshold_`: pairs of at least this score are called similar.
-
-        Returns
-        -------
-        self
-        """
+        """Set `threshold_`, from which score on pairs are called similar; return the estimator."""
         check_is_fitted(self)
         is_number = isinstance(threshold, Real) and not isinstance(threshold, bool)
         if not is_number or not np.isfinite(threshold):
@@ -272,21 +263,15 @@ class MarginalizedKNN(BaseEstimator):
                 "points are left after exclusion and without the queried point itself; choose a "
                 "smaller n_neighbors or give a larger reference set"
             )
-        number = nearest(
-            self._transform(query.points),
-            self._reference[query.rows],
-            k,
-            labels=(query.point_key, query.row_key),
-            n_jobs=self.n_jobs,
-        )
+        points, reference = self._transform(query.points), self._reference[query.rows]
+        labels = query.point_key, query.row_key
+        number = nearest(points, reference, k, labels=labels, n_jobs=self.n_jobs)
         return self._label[query.rows[number]]
 
     def _probability(self, labels, index):
         n_points, k = labels.shape
-        starts = np.arange(n_points + 1) * k
-        counts = sp.csr_array(
-            (np.ones(labels.size), labels.ravel(), starts), shape=(n_points, len(self.classes_))
-        )
+        entries = np.ones(labels.size), labels.ravel(), np.arange(n_points + 1) * k
+        counts = sp.csr_array(entries, shape=(n_points, len(self.classes_)))
         counts.sum_duplicates()
         return counts[index[:, 0]].multiply(counts[index[:, 1]]).sum(axis=1) / k**2
 
@@ -309,15 +294,8 @@ class MarginalizedKNN(BaseEstimator):
 class _Query:
     """Points whose neighbours are asked for, and the reference rows that may be neighbours.
 
-    Attributes
-    ----------
-    points : ndarray of shape (n_points, n_features)
-    index : ndarray of shape (n_pairs, 2)
-        The two points of each pair.
-    rows : ndarray of int of shape (n_rows,)
-        Reference rows.
-    point_key, row_key : ndarray of int of shape (n_points,) and (n_rows,)
-        Equal where a reference row has the features of a point.
+    `index` has the two points of each pair. `point_key` and `row_key` are equal where a reference
+    row has the features of a point.
     """
 
     points: np.ndarray
@@ -329,10 +307,8 @@ class _Query:
     @property
     def n_possible(self):
         """Number of neighbours that each of the points has at least."""
-        n_keys = self.point_key.max() + 1
-        return len(self.rows) - int(
-            np.bincount(self.row_key, minlength=n_keys)[self.point_key].max()
-        )
+        n_equal = np.bincount(self.row_key, minlength=self.point_key.max() + 1)
+        return len(self.rows) - int(n_equal[self.point_key].max())
 
     def possible(self, counts):
         """Return the counts of neighbours that every point has; the largest one if none."""

@@ -13,10 +13,10 @@ from ...solvers import Interrupted
 from .._base import (
     LABEL_RULES,
     SHARED_RULES,
-    LearnedMetric,
     MetricEstimator,
     Samples,
     check_n_components,
+    learn_in_passes,
     limit_threads,
 )
 from ..coordinates import Coordinates
@@ -141,19 +141,12 @@ class BoostMetric(MetricEstimator):
         verbose=0,
         callback=None,
     ):
-        self.n_neighbors = n_neighbors
-        self.n_impostors = n_impostors
-        self.C = C
-        self.n_components = n_components
-        self.loss = loss
-        self.corrective = corrective
-        self.n_passes = n_passes
-        self.tol = tol
-        self.max_iter = max_iter
-        self.keep_dual = keep_dual
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.callback = callback
+        self.n_neighbors, self.n_impostors, self.n_passes = n_neighbors, n_impostors, n_passes
+        self.C, self.n_components = C, n_components
+        self.loss, self.corrective = loss, corrective
+        self.tol, self.max_iter = tol, max_iter
+        self.keep_dual, self.n_jobs = keep_dual, n_jobs
+        self.verbose, self.callback = verbose, callback
 
     def fit(self, X, y=None, *, triplets=None, triplet_weight=None):
         """Learn the metric from class labels, from triplets, or from both together.
@@ -200,17 +193,14 @@ class BoostMetric(MetricEstimator):
         with limit_threads(self.n_jobs):
             coordinates = Coordinates.dense(samples.X)
             check_n_components(self.n_components, coordinates)
-            point = None
-            for _ in range(self.n_passes):
-                triplets = samples.comparisons(self, coordinates, point)
-                problem = self._problem(coordinates, triplets)
-                solution = self._solve(problem, point)
-                point = solution.point
-                if samples.y is None or solution.status == "interrupted" or not point.rank:
-                    break  # nothing to search neighbours for, or with
-            options = {"n_components": self.n_components, "dtype": samples.X.dtype}
-            learned = LearnedMetric.of(solution, coordinates, triplets, **options)
-        reason = "" if learned.rank else _reason_of_zero(problem, self.C)
+
+            def solve(triplets, point):
+                return self._solve(self._problem(coordinates, triplets), point)
+
+            learned = learn_in_passes(self, samples, coordinates, solve)
+        reason = ""
+        if not learned.rank:
+            reason = _reason_of_zero(self._problem(coordinates, learned.comparisons), self.C)
         return self._store(learned, reason, **samples.attributes)
 
     def _problem(self, coordinates, triplets):
@@ -219,15 +209,9 @@ class BoostMetric(MetricEstimator):
 
     def _solve(self, problem, point):
         method = METHODS[self.loss, self.corrective]
+        options = {"tol": self.tol, "max_iter": self.max_iter, "callback": self._on_step()}
         try:
-            return boost(
-                problem,
-                method,
-                tol=self.tol,
-                max_iter=self.max_iter,
-                callback=self._on_step(),
-                start=point,
-            )
+            return boost(problem, method, start=point, **options)
         except Interrupted as interruption:
             return interruption.solution
 
@@ -236,11 +220,9 @@ def _reason_of_zero(problem, C):
     """Return why a metric is zero, and the smallest C that would help if there is one."""
     u = problem.loss.multiplier(np.zeros(problem.constraints.shape[0]))
     largest = problem.max_eigenvalue(problem.constraints.adjoint(u))
-    if largest > 1e-9:
-        return (
-            f"C={C:g} is too small for these triplets, for which it must be above {C / largest:.3g}"
-        )
-    return NO_DIRECTION
+    if largest <= 1e-9:
+        return NO_DIRECTION
+    return f"C={C:g} is too small for these triplets, for which it must be above {C / largest:.3g}"
 
 
 def _in_span(coordinates, L):

@@ -122,11 +122,6 @@ class TraceSDP:
 
     Its dual D2 maximises sum_r -loss_r*(-u_r) where no eigenvalue of sum_r u_r A_r is above one.
     Any u of the loss, divided by the largest eigenvalue if that is above one, gives a bound.
-
-    Parameters
-    ----------
-    constraints : Constraints of shape (m, n)
-    loss : Hinge, Logistic or Exponential with m rows
     """
 
     constraints: object
@@ -140,10 +135,7 @@ class TraceSDP:
         return float(np.vdot(point.L, point.L)) + self.loss.value(margins)
 
     def bounds(self, point, margins, u, weighted_sum=None):
-        """Return the objective at M and the bound from u.
-
-        `weighted_sum` is sum_r u_r A_r; it is computed if not given.
-        """
+        """Return the objective at M and the bound from u; `weighted_sum` is sum_r u_r A_r."""
         weighted_sum = self.constraints.adjoint(u) if weighted_sum is None else weighted_sum
         largest = self.max_eigenvalue(weighted_sum)
         u = u / max(1.0, largest + self.rounding_margin(u))
@@ -154,10 +146,7 @@ class TraceSDP:
         return -PSD(self.order).min_eigenvalue(-matrix)
 
     def rounding_margin(self, u):
-        """Return a bound on the rounding error of the largest eigenvalue of sum_r u_r A_r.
-
-        It is zero if negligible.
-        """
+        """Return a bound, 0 if negligible, on the error of the largest eigenvalue of `bounds`."""
         margin = CANCELLATION * float(u @ self._norms)
         return margin if margin > FEASIBLE else 0.0
 

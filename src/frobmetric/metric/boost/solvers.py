@@ -239,14 +239,8 @@ class _Correction:
             return point
         self.last = point
         options = {"maxcor": MEMORY, "maxiter": 10**6, "maxfun": 10**7, "ftol": 0, "gtol": 0}
-        minimize(
-            self._evaluate,
-            point.L.ravel(),
-            jac=True,
-            method="L-BFGS-B",
-            options=options,
-            callback=self._step,
-        )
+        options = {"jac": True, "method": "L-BFGS-B", "options": options}
+        minimize(self._evaluate, point.L.ravel(), callback=self._step, **options)
         return self.last
 
     def _evaluate(self, x):
@@ -303,12 +297,6 @@ def _certified(problem, name, monitor):
         point = principal(best.point, 1e-12)
         certificate = certify_trace(problem, point, best.u)
     is_refuted = monitor.status == "optimal" and not certificate.relative_gap <= tol
-    return Solution(
-        point=point,
-        u=best.u,
-        certificate=certificate,
-        status="stalled" if is_refuted else monitor.status,
-        solver=name,
-        history=tuple(monitor.history),
-        n_iter=monitor.n_steps,
-    )
+    status = "stalled" if is_refuted else monitor.status
+    run = {"solver": name, "history": tuple(monitor.history), "n_iter": monitor.n_steps}
+    return Solution(point, best.u, certificate, status, **run)
