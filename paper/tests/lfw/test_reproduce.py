@@ -291,7 +291,7 @@ def test_a_file_instead_of_a_folder(tmp_path):
 
 
 def test_the_parts_have_names():
-    assert COMMANDS["lfw"].parts == lfw.PARTS
+    assert tuple(COMMANDS["lfw"].parts) == lfw.PARTS
 
 
 # Pictures

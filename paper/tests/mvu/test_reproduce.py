@@ -279,7 +279,7 @@ def test_mistakes_are_named(arguments, code, words, fake):
 
 
 def test_the_options_name_the_experiments():
-    assert COMMANDS["mvu"].parts == tuple(part.name for part in mvu.plan())
+    assert tuple(COMMANDS["mvu"].parts) == tuple(part.name for part in mvu.plan())
 
 
 def test_the_page_can_be_written_again_from_the_results(fake):

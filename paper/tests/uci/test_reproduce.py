@@ -337,4 +337,4 @@ def test_mistakes_are_named(arguments, code, words, fake):
 
 
 def test_the_options_name_the_data_sets():
-    assert COMMANDS["uci"].parts == tuple(uci.SETS)
+    assert tuple(COMMANDS["uci"].parts) == tuple(uci.SETS)
