@@ -147,7 +147,7 @@ class TableResults(Results):
 
     @property
     def filled(self):
-        """The columns that have cells."""
+        """Columns that have cells."""
         return [result for result in self.columns if not result.reason]
 
     @property
@@ -182,11 +182,9 @@ class TableResults(Results):
     def differences(self):
         """Difference by (column, method, base)."""
         if self.stored_differences is not None:
-            keys = ("set", "method", "with")
+            names = ("mean", "low", "high", "n", "over")
             return {
-                tuple(each[key] for key in keys): Difference(
-                    **{name: each[name] for name in each if name not in keys}
-                )
+                (each["set"], each["method"], each["with"]): Difference(*(each[n] for n in names))
                 for each in self.stored_differences
             }
         found = {}
@@ -352,17 +350,11 @@ def _set_row(summary):
     chosen = formatting.parameters(summary.parameters)
     often = f" ({summary.parameters_runs} of {summary.runs})" if chosen != NOTHING else ""
     rule = f"{summary.best_rule}: {percent(summary.best_rule_error)}"
-    return [
-        formatting.count(summary.runs, summary.asked),
-        percent(summary.validation_error),
-        _error(summary),
-        rule if summary.best_rule else NOTHING,
-        formatting.change(summary.recall_at_10_before, summary.recall_at_10),
-        formatting.change(summary.ari_before, summary.ari),
-        f"{chosen}{often}",
-        seconds(summary.total_seconds or None),
-        summary.remark,
-    ]
+    row = [formatting.count(summary.runs, summary.asked), percent(summary.validation_error)]
+    row += [_error(summary), rule if summary.best_rule else NOTHING]
+    row += [formatting.change(summary.recall_at_10_before, summary.recall_at_10)]
+    row += [formatting.change(summary.ari_before, summary.ari), f"{chosen}{often}"]
+    return [*row, seconds(summary.total_seconds or None), summary.remark]
 
 
 # Figures

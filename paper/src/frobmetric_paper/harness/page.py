@@ -27,16 +27,9 @@ def escape(text):
 
 
 def table(header, rows, caption="", texts=()):
-    """Return a table in Markdown.
+    """Return a table in Markdown, with a paragraph above it if there is a caption.
 
-    Parameters
-    ----------
-    header : list of str
-    rows : list of lists of str
-    caption : str
-        Paragraph above the table.
-    texts : tuple of str
-        Columns of text; the first one is text, all others hold numbers.
+    Columns hold numbers, except for the first one and those named in `texts`.
     """
     edge = ["---" if name in (header[0], *texts) else "--:" for name in header]
     lines = [_line(map(escape, header)), _line(edge)]
@@ -61,19 +54,8 @@ def fill(template, values, folder):
     heading to the next one of its level. A figure, `![caption](file)`, is a placeholder too: empty
     if the folder does not have the file, else shown with its caption below it.
 
-    Parameters
-    ----------
-    template : str
-    values : dict of str
-    folder : Path
-
-    Returns
-    -------
-    str
-
     Examples
     --------
-    >>> from pathlib import Path
     >>> values = {"first": "1", "second": ""}
     >>> fill("# Title\n\n$first\n\n## Part\n\nA table:\n\n$second", values, Path())
     '# Title\n\n1\n'

@@ -154,13 +154,9 @@ class Recipe:
 
     root: bool = True  # whether to take square roots of the descriptors first
     n_dimensions: int = 400  # number of dimensions of PCA; at most `MAX_DIMENSIONS`
-    # covariance that whitening makes the identity: "identity" for none, "covariance" of all images,
-    # "within" people
-    space: str = "within"
-    # share of that covariance that is replaced by a multiple of the identity, equal in trace
-    shrink: float = 0.1
-    # whether to divide each vector by its length, after centring by the known images
-    unit: bool = True
+    space: str = "within"  # what is made white: one of `SPACES`
+    shrink: float = 0.1  # share of its covariance that a multiple of the identity replaces
+    unit: bool = True  # whether to divide each vector by its length, after centring
     prior: str | None = None  # prior of `FrobMetric` in this space: None or "identity"
     C: float = 300.0
     loss: str = "hinge"
@@ -243,7 +239,8 @@ def _within_people(Z, split):
     return within_covariance(Z[split.has_another], split.identity[split.has_another])
 
 
-#: (centred vectors of the known images, split) -> the covariance that becomes the identity.
+#: (centred vectors of the known images, split) -> the covariance that becomes the identity; None
+#: for no whitening.
 SPACES = {
     "identity": lambda Z, split: None,
     "covariance": lambda Z, split: Z.T @ Z / len(Z),
