@@ -249,10 +249,10 @@ def test_ours_without_an_answer_is_not_certified(name, fake):
 
 
 def test_without_matplotlib_there_is_a_page(drawing, monkeypatch):
-    def refuse(*arguments):
+    def refuse(*arguments, **more):
         raise MissingExtraError("this needs matplotlib; install it")
 
-    monkeypatch.setattr(report, "require", refuse)
+    monkeypatch.setattr(report, "panels", refuse)
     result = run("--only", "time")
     assert "no figures: this needs matplotlib" in result.stderr
     assert images(pages()[1]) == []

@@ -172,16 +172,10 @@ def _join(split):
 
 def make_task(method, column, number, run, threads):
     """Return the task of a method in a run of this number."""
-    return Task(
-        column=column.name,
-        n=len(run.reduced.y_train),
-        run=number,
-        method=method.name,
-        search=json.dumps({name: list(values) for name, values in method.search.items()}),
-        refits=column.refits,
-        threads=threads,
-        data=run.data,
-    )
+    what = {"column": column.name, "run": number, "refits": column.refits, "data": run.data}
+    search = json.dumps({name: list(values) for name, values in method.search.items()})
+    n = len(run.reduced.y_train)
+    return Task(method=method.name, n=n, search=search, threads=threads, **what)
 
 
 def measure_run(method, task, run, limit, budget=inf):
@@ -223,16 +217,13 @@ class Fit:
 
     def __init__(self, method, run, parameters, task, limit):
         self.run, self.split, self.is_map = run, run.split(method), method.answers == "map"
-        self.answer = method.fit(
-            self.split.X_train,
-            self.split.y_train,
-            triplets=run.triplets if method.learns_from == "triplets" else None,
-            queries={"validation": self.split.X_validation, "test": self.split.X_test},
-            parameters=parameters,
-            limit=limit,
-            seed=task.run,
-            threads=task.threads,
-        )
+        given = {
+            "triplets": run.triplets if method.learns_from == "triplets" else None,
+            "queries": {"validation": self.split.X_validation, "test": self.split.X_test},
+            "parameters": parameters,
+        }
+        how = {"limit": limit, "seed": task.run, "threads": task.threads}
+        self.answer = method.fit(self.split.X_train, self.split.y_train, **given, **how)
         self.seconds = float(self.answer.seconds)
         self._mapped, self._wrong = {}, {}
 

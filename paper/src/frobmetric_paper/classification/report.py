@@ -10,12 +10,11 @@ from pathlib import Path
 
 import numpy as np
 
-from frobmetric._extras import require
 from frobmetric.plotting.style import COLOURS, lighten
 
 from ..harness import formatting
 from ..harness.formatting import NOTHING, percent, seconds
-from ..harness.page import escape, fill, table
+from ..harness.page import escape, fill, panels, table
 from ..harness.summary import Difference, Mean, binomial_std, mean_of_known, paired_difference
 from ..harness.task import Results, done
 
@@ -367,14 +366,9 @@ OURS, PAPER = COLOURS[0], COLOURS[5]
 def _panels(results, plot):
     """Return a figure with a panel for each data set, in it a line for each method."""
     shown, methods = results.filled, results.methods
-    n_columns = min(COLUMNS, len(shown))
-    n_rows = -(-len(shown) // n_columns)
-    size = (2.2 + 2.6 * n_columns, 0.9 + (0.7 + 0.27 * len(methods)) * n_rows)
-    drawing = require("matplotlib.figure", "plot").Figure(figsize=size, layout="constrained")
-    axes = drawing.subplots(n_rows, n_columns, squeeze=False, sharey=True).ravel()
-    for ax in axes[len(shown) :]:
-        ax.remove()
-    for ax, result in zip(axes, shown, strict=False):
+    size = 2.6, 0.7 + 0.27 * len(methods)
+    drawing, axes = panels(len(shown), COLUMNS, size, margin=(2.2, 0.9), sharey=True)
+    for ax, result in zip(axes, shown, strict=True):
         for line, method in enumerate(methods):
             plot(ax, line, results, result, method)
         ax.set_title(result.column.label)

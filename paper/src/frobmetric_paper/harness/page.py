@@ -97,6 +97,17 @@ def _level(block):
     return len(re.match("#*", block)[0])
 
 
+def panels(n, columns=1, size=(6, 5), margin=(0, 0), **subplots):
+    """Return a figure and the axes of n panels of this size, some columns side by side."""
+    n_rows, n_columns = -(-n // columns), min(columns, n)
+    figsize = margin[0] + size[0] * n_columns, margin[1] + size[1] * n_rows
+    drawing = require("matplotlib.figure", "plot").Figure(figsize=figsize, layout="constrained")
+    axes = drawing.subplots(n_rows, n_columns, squeeze=False, **subplots).ravel()
+    for ax in axes[n:]:
+        ax.remove()
+    return drawing, axes[:n]
+
+
 def read_rows(path):
     """Return the rows of a csv file, such as a table of the paper, as dictionaries of text."""
     with open(path, newline="", encoding="utf-8") as file:
