@@ -1,14 +1,12 @@
-"""
-Comparisons by people, and pictures that nobody compared
-========================================================
+"""Learn from people's comparisons of pictures, and predict them for pictures that nobody compared.
 
 "Is the first picture more like the second or the third?" Each of 4,000 questions is put to five
-people. They are simulated here: they look at three properties of a picture that are no single
-pixels, and the harder a question is, the more often they answer it by chance. So no metric can
-predict all answers; the noise ceiling, computed from how far the five agree, says how many it can.
+people. They are simulated: they look at three properties of a picture, none of which is a single
+pixel, and the harder a question is, the more often they answer at random. So no metric can predict
+all answers. The noise ceiling, computed from how often the five agree, says how many it can.
 
-The test questions are about pictures of which no answer was learned from: all three are new. The
-figure shows how many answers are predicted, against the number of answers learned from.
+The test questions are about three new pictures each: no answer about them was learned from. The
+figure shows the share of answers that are predicted, against the number of answers learned from.
 """
 
 import matplotlib.pyplot as plt
@@ -44,6 +42,6 @@ ax.plot(sizes, [100 * right[size].mean() for size in sizes], marker="o", label="
 ax.axhline(100 * right[0].mean(), color="grey", linestyle="--", label="Euclidean")
 ax.axhspan(100 * ceiling.low, 100 * ceiling.high, color="C1", alpha=0.3, label="noise ceiling")
 ax.set(xscale="log", xlabel="answers learned from", ylabel="answers predicted on new pictures, %")
-ax.set_title(f"with all answers better than Euclid by {gain}")
+ax.set_title(f"gain over Euclid with all answers: {gain}")
 ax.legend()
 plt.show()

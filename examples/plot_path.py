@@ -1,21 +1,19 @@
-"""
-How strongly to learn: the path of metrics over C
-==================================================
+"""Choose how strongly to learn: the path of metrics over C.
 
 C weighs the triplets (anchor, near, far) against the size of the metric. With a small C every
-triplet pulls with all its weight and none is satisfied; with a large C the metric serves the
-training triplets at any price. `frob_path` solves rising values of C, each from the answer before,
-and proves how far each answer is from its optimum.
+triplet pulls with all its weight and none is satisfied; with a large C the metric satisfies the
+training triplets at any price. `frob_path` solves rising values of C, each starting from the last
+answer, and proves how far each answer can be from its optimum.
 
 The figure shows, for scikit-learn's digits:
 
-* the error of a 3-nearest-neighbour vote on data that were not trained on, against the dashed
-  line of the Euclidean distance, with a ring at the best C;
-* the rank of the metric: how many dimensions `transform` needs;
+* the error of a 3-nearest-neighbour vote on test data, with a ring at the best C; the dashed line
+  is the Euclidean distance;
+* the rank of the metric: the number of dimensions that `transform` needs;
 * the share of triplets that still pull on the metric (their dual variable u is positive);
-* the proven relative gap of every answer, below the tolerance that was asked for.
+* the proven relative gap of every answer, below the tolerance.
 
-The ring is chosen on the test part to show it; to choose C honestly use `FrobMetricCV`.
+The ring is chosen on the test part to show it; to choose C, use `FrobMetricCV`.
 """
 
 import matplotlib.pyplot as plt

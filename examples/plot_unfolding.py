@@ -1,11 +1,9 @@
-"""
-A swiss roll, unrolled
-======================
+"""Unroll a swiss roll by maximum variance unfolding.
 
-Maximum variance unfolding pulls the samples apart as far as the distances between neighbours
-allow. The answer comes with an interval that holds the largest possible variance, and with the
-eigenvalues that show how many dimensions it needs. The right half judges it beside Isomap: which
-share of the K nearest neighbours stays, and which way the errors go.
+The method pulls the samples apart as far as the distances between neighbours allow. The answer
+comes with an interval that contains the largest possible variance, and with the eigenvalues that
+show how many dimensions it needs. The right half compares it with Isomap: the share of the K
+nearest neighbours that is preserved, and the kind of the errors.
 """
 
 import matplotlib.pyplot as plt

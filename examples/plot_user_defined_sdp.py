@@ -1,18 +1,16 @@
-"""
-What a constraint is worth: the multipliers of a portfolio
-==========================================================
+"""See what a constraint is worth: the multipliers of a portfolio.
 
-A semidefinite program of one's own: ten assets with the covariance S are to be held in the
-proportions w. X stands for w w.T, and its variance <S, X> is to be smallest with
+This is a semidefinite program of our own. Ten assets with the covariance S are held in the
+proportions w. X stands for w w.T, and its variance <S, X> is minimised such that
 
-* all money invested: <1 1.T, X> = 1;
-* at least a given share in each of three sectors, e marking its assets: <e 1.T, X> >= share;
-* no asset too heavy: X_ii <= cap.
+* all money is invested: <1 1.T, X> = 1;
+* each of three sectors gets at least a given share, where e marks its assets: <e 1.T, X> >= share;
+* no asset is too heavy: X_ii <= cap.
 
 Each row has a multiplier y: how fast the smallest variance rises with its right-hand side. A row
-that does not matter has y = 0. The figure moves one right-hand side at a time and solves again.
-The answers leave the star along the line with slope y, and never go below it, because every y is
-a proof: whatever b is, no X that meets it has a variance below b.y.
+that does not matter has y = 0. The figure changes one right-hand side at a time and solves again.
+The answers leave the star along the line with slope y and never go below it, because every y is
+a proof: whatever b is, no X that satisfies the rows has a variance below b.y.
 """
 
 import matplotlib.pyplot as plt

@@ -1,11 +1,15 @@
-"""The packages keep to their architecture: who imports whom, no cycles, the tree on the page."""
+"""The packages keep to their architecture: imports, no cycles, tree and walks on the page."""
 
 import ast
+import re
 import runpy
 import sys
 from pathlib import Path
 
 import pytest
+from sklearn.datasets import load_iris
+
+import frobmetric
 
 ROOT = Path(__file__).resolve().parents[1]
 LIBRARY = ROOT / "src" / "frobmetric"
@@ -30,7 +34,7 @@ OPTIONAL = {
 #: Rooms that import optional packages inside functions, or by `require`.
 LAZY = {"io", "plotting", "cli"}
 #: The parts of the reproduction, in order; experiments and benchmarks know nothing of each other.
-SHARED_PARTS = ("data", "harness", "baselines")
+SHARED_PARTS = ("data", "harness", "baselines", "classification")
 EXPERIMENTS = ("uci", "action", "lfw", "mvu", "bench")
 
 
@@ -155,3 +159,74 @@ def test_the_tree_on_the_page_is_the_tree():
     script = runpy.run_path(str(ROOT / "docs" / "tree.py"))
     text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
     assert script["BLOCK"].search(text)[2] == script["tree"]()
+
+
+# The walks on the page
+
+
+def _walks():
+    """Return the walks of the page, each as a list of (file, function)."""
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    section = text.split("## Three walks")[1].split("\n## ")[0]
+    blocks = re.findall(r"^```text\n(.*?)^```", section, re.MULTILINE | re.DOTALL)
+    return [[tuple(line.split()[0].split(":")) for line in block.splitlines()] for block in blocks]
+
+
+def _functions(path):
+    """Return the qualified names of the functions of a file."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    names = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+    for kind in (node for node in tree.body if isinstance(node, ast.ClassDef)):
+        names |= {f"{kind.name}.{n.name}" for n in kind.body if isinstance(n, ast.FunctionDef)}
+    return names
+
+
+def _calls(function):
+    """Return (file, function) of each first call of a function of the library, in order."""
+    calls = {}
+
+    def profile(frame, event, _):
+        code = frame.f_code
+        if event == "call" and code.co_filename.startswith(folder):
+            calls[code.co_filename.removeprefix(folder), code.co_qualname] = None
+
+    folder = f"{Path(frobmetric.__file__).parent}/"
+    before = sys.getprofile()
+    sys.setprofile(profile)
+    try:
+        function()
+    finally:
+        sys.setprofile(before)
+    return list(calls)
+
+
+def _fit_labels():
+    frobmetric.FrobMetric().fit(*load_iris(return_X_y=True))
+
+
+def _fit_triplets():
+    triplets = [[0, 1, 60], [60, 61, 110], [110, 111, 60], [0, 2, 110]]
+    X = load_iris().data
+    frobmetric.TripletFrobMetric(preprocessor=X).fit(triplets)
+
+
+@pytest.mark.parametrize(("number", "fit"), [(0, _fit_labels), (1, _fit_triplets)])
+def test_a_fit_goes_the_way_that_the_page_describes(number, fit):
+    calls, walk = _calls(fit), _walks()[number]
+    assert [call for call in calls if call in walk] == walk
+
+
+@pytest.mark.parametrize(("number", "fit"), [(0, _fit_labels), (1, _fit_triplets)])
+def test_a_fit_opens_at_most_six_files_of_its_room(number, fit):
+    opened = {file for file, _ in _calls(fit) if file.startswith("metric/")}
+    # with kernel="linear" the feature map is the identity, and there is nothing to follow
+    named = {file for file, _ in _walks()[number] if file.startswith("metric/")}
+    assert opened - {"metric/feature_maps.py"} == named
+    assert len(named) <= 6
+
+
+def test_the_walk_through_an_experiment_names_what_exists():
+    walk = _walks()[2]
+    for file, function in walk:
+        assert function in _functions(PAPER / file), (file, function)
+    assert len({file for file, _ in walk}) <= 9

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from functools import cached_property
 from itertools import pairwise
 
@@ -50,6 +51,7 @@ class NeighborSearch:
         self.metric, self.n_jobs = metric, n_jobs
         self._unit = _unit(points) if metric == "euclidean" else 1.0
         self.points = points if self._unit == 1 else points / self._unit
+        self._pool = None
 
     def nearest(self, queries, n_neighbors, *, labels=None, tie=0.0):
         """Return the nearest points of each query, the nearest first.
@@ -71,9 +73,25 @@ class NeighborSearch:
             Numbers of points, by distance and then by number; -1 where there are fewer.
         """
         queries = queries if self._unit == 1 else queries / self._unit
-        tie, n_points = tie / self._unit, self.points.shape[0]
-        reach = n_neighbors + SPARE + _most_left_out(labels)
-        if reach >= n_points or queries.shape[0] == 0:
+        return self._nearest(queries, n_neighbors, labels, tie / self._unit)
+
+    def nearest_rows(self, rows, pool, n_neighbors, *, labels, tie=0.0):
+        """Return the nearest of the points `pool` to the points `rows`; all are row numbers.
+
+        The points are prepared once for all calls. The other parameters are those of `nearest`.
+        """
+        moved_points = self._moved_points[pool]  # before the copy, which then has the same centre
+        part = copy(self)
+        vars(part).pop("_search", None)
+        part._pool, part._moved_points = pool, moved_points
+        number = part._nearest(self.points[rows], n_neighbors, labels, tie / self._unit)
+        return np.where(number < 0, -1, pool[number])
+
+    def _nearest(self, queries, n_neighbors, labels, tie):
+        n_left_out = _most_left_out(labels)
+        labels = labels if n_left_out else None
+        reach = n_neighbors + SPARE + n_left_out
+        if reach >= self._moved_points.shape[0] or queries.shape[0] == 0:
             return self._among_all(queries, n_neighbors, labels, tie)
         moved = self._moved(queries)
         distance, number = self._search.kneighbors(moved, reach)
@@ -84,9 +102,11 @@ class NeighborSearch:
             value[labels[1][number] == labels[0][:, None]] = np.inf
             order = np.argsort(value, axis=1, kind="stable")
             value, number = (np.take_along_axis(a, order, axis=1) for a in (value, number))
-        is_unsure, is_wide = _doubts(value, edge, n_neighbors, tie, rounding)
+        is_sure, limit = _certain(value, n_neighbors, tie, rounding)
+        is_wide = ~(edge > limit)
         found = number[:, :n_neighbors].copy()
-        rows = np.flatnonzero(is_unsure & ~is_wide)
+        rows = np.flatnonzero(~is_sure & ~is_wide)
+        value[rows] = np.where(value[rows] <= limit[rows, None], value[rows], np.inf)
         found[rows] = self._among(queries[rows], number[rows], value[rows], n_neighbors, tie)
         rows = np.flatnonzero(is_wide)
         if len(rows):
@@ -134,30 +154,26 @@ class NeighborSearch:
         return row_norms(self._moved_points, squared=True).max()
 
     def _among(self, queries, number, value, n_neighbors, tie):
-        """Return the nearest among candidates, compared again."""
-        pairs = np.column_stack([np.repeat(np.arange(len(number)), number.shape[1]), number.flat])
-        again = pair_values(queries, self.points, pairs, self.metric).reshape(number.shape)
-        again[np.isinf(value)] = np.inf
-        return _select(again, number, n_neighbors, tie)
+        """Return the nearest among candidates, those with a finite value, compared again."""
+        row, column = np.nonzero(value < np.inf)
+        points = number[row, column]
+        points = points if self._pool is None else self._pool[points]
+        pairs = np.column_stack([row, points])
+        value[row, column] = pair_values(queries, self.points, pairs, self.metric)
+        return _select(value, number, n_neighbors, tie)
 
     def _among_all(self, queries, n_neighbors, labels, tie):
         """Return the nearest among all points."""
-        n_points = self.points.shape[0]
+        points = self.points if self._pool is None else self.points[self._pool]
+        n_points = points.shape[0]
         found = np.empty((queries.shape[0], n_neighbors), dtype=np.intp)
         for rows in blocks(len(found), n_points):
-            value = self._values_of_all(queries[rows])
+            value = _values_of_all(queries[rows], points, self.metric)
             if labels is not None:
                 value[labels[0][rows, None] == labels[1]] = np.inf
             number = np.broadcast_to(np.arange(n_points), value.shape)
             found[rows] = _select(value, number, n_neighbors, tie)
         return found
-
-    def _values_of_all(self, queries):
-        if self.metric == "euclidean" and not sp.issparse(self.points):
-            return cdist(queries, self.points, "sqeuclidean")
-        shape = (queries.shape[0], self.points.shape[0])
-        pairs = np.column_stack([grid.ravel() for grid in np.indices(shape)])
-        return pair_values(queries, self.points, pairs, self.metric).reshape(shape)
 
 
 def nearest(queries, points, n_neighbors, *, labels=None, tie=0.0, n_jobs=None):
@@ -178,7 +194,7 @@ def pair_values(first, second, pairs, metric="euclidean"):
     if metric == "euclidean":
         size = second.nnz // second.shape[0] if sp.issparse(second) else second.shape[1]
         for part in blocks(len(pairs), size):
-            away = first[pairs[part, 0]].astype(np.float64) - second[pairs[part, 1]]
+            away = first[pairs[part, 0]].astype(np.float64, copy=False) - second[pairs[part, 1]]
             values[part] = _squared_norms(away)
         return values
     order = np.argsort(pairs[:, 0], kind="stable")
@@ -187,6 +203,14 @@ def pair_values(first, second, pairs, metric="euclidean"):
             row = first[pairs[part[:1], 0]]
             values[part] = pairwise_distances(row, second[pairs[part, 1]], metric=metric)[0]
     return values
+
+
+def _values_of_all(queries, points, metric):
+    if metric == "euclidean" and not sp.issparse(points):
+        return cdist(queries, points, "sqeuclidean")
+    shape = (queries.shape[0], points.shape[0])
+    pairs = np.column_stack([grid.ravel() for grid in np.indices(shape)])
+    return pair_values(queries, points, pairs, metric).reshape(shape)
 
 
 def neighbor_order(distances, rows):
@@ -297,18 +321,17 @@ def _tie_width(squared, tie):
     return np.where(np.isfinite(squared), 2 * np.sqrt(squared) * tie + tie**2, 0.0)
 
 
-def _doubts(value, edge, n_neighbors, tie, rounding):
-    """Return the rows whose order rounding or ties leave open, and those with more candidates.
+def _certain(value, n_neighbors, tie, rounding):
+    """Return the rows of sorted values whose order is certain, and the limit of candidates.
 
-    `value` has the sorted values that the search found, `edge` the largest also of points that
-    were left out by their label.
+    Neither rounding nor ties can make a neighbour of a point whose value is above the limit.
     """
     radius = value[:, n_neighbors - 1]
     limit = radius + _tie_width(radius, tie) + rounding
-    with np.errstate(invalid="ignore"):  # inf - inf, where squares overflowed: unsure
+    with np.errstate(invalid="ignore"):  # inf - inf, where squares overflowed: not certain
         is_sure = (np.diff(value[:, :n_neighbors], axis=1) > rounding[:, None]).all(axis=1)
     is_sure &= (value[:, n_neighbors : n_neighbors + 1] > limit[:, None]).all(axis=1)
-    return ~is_sure, ~(edge > limit)
+    return is_sure, limit
 
 
 def _select(value, number, n_neighbors, tie):

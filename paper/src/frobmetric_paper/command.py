@@ -15,7 +15,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Annotated
 
-from frobmetric._extras import require
+from frobmetric._environment import require
 from frobmetric.cli import options
 from frobmetric.cli.terminal import ExitCode, Report, reports, say
 

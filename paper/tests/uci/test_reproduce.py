@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from frobmetric._extras import MissingExtraError
-from frobmetric.cli.app import app
+from frobmetric._environment import MissingExtraError
+from frobmetric.cli import app
 from frobmetric_paper import uci
 from frobmetric_paper.baselines import TABLE, MetricBaseline, ProgramMissingError, TimeLimitError
 from frobmetric_paper.classification import report

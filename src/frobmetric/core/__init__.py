@@ -1,6 +1,6 @@
 """The mathematics: cones, constraints, losses, the problem, and the proof of an answer."""
 
-from .cones import PSD, Face, Nonnegative, NumericalError, Product
+from .cones import PSD, Cone, Face, Nonnegative, NumericalError, Product
 from .constraints import (
     Beside,
     Constraints,
@@ -15,15 +15,17 @@ from .losses import AtLeast, AtMost, Equal, Hard, Hinge, Loss, Mixed, SmoothedHi
 from .matrices import LowRank, MatrixFree, Sparse
 from .points import Factored, Point
 from .problem import Evaluation, FrobeniusSDP
-from .solution import Certificate, CertificateError, Solution, Step, certify
+from .solution import STATUSES, Certificate, CertificateError, Solution, Step, certify
 
 __all__ = [
     "PSD",
+    "STATUSES",
     "AtLeast",
     "AtMost",
     "Beside",
     "Certificate",
     "CertificateError",
+    "Cone",
     "Constraints",
     "Equal",
     "Evaluation",

@@ -151,13 +151,8 @@ class FrobeniusSDP:
         constraints, loss = self.constraints.restrict(rows), self.loss.restrict(rows)
         whole, _ = self.loss.conjugate(u)
         part, _ = loss.conjugate(u[rows])
-        return replace(
-            self,
-            constraints=constraints,
-            loss=loss,
-            cost=constraints.adjoint(u[rows]) + slack,
-            offset=self.offset + whole - part,
-        )
+        cost, offset = constraints.adjoint(u[rows]) + slack, self.offset + whole - part
+        return replace(self, constraints=constraints, loss=loss, cost=cost, offset=offset)
 
     def sample(self, rows: Rows) -> FrobeniusSDP:
         """Return the problem with these rows standing for all rows.
@@ -208,7 +203,14 @@ class FrobeniusSDP:
         self, M: Point | Symmetric, u: Vector, slack: Symmetric, split: Split
     ) -> Comparison:
         margins = self.constraints.forward(M)
-        primal = self._primal(as_dense(M), margins)
+        dense = as_dense(M)
+        moved = dense - self.prior
+        primal = (
+            float(np.vdot(self.cost, dense))
+            + float(np.vdot(moved, moved)) / (2 * self.sigma)
+            + self.loss.value(margins)
+            + self.offset
+        )
         value, slope = self.loss.conjugate(u)
         terms, violation = self._dual_terms(slack, split)
         return Comparison(
@@ -220,16 +222,6 @@ class FrobeniusSDP:
             # M itself is known up to rounding of the prior
             rounding=ROUNDING * (abs(primal) + abs(value) + sum(map(abs, terms)))
             + (ROUNDING * float(np.linalg.norm(self.prior))) ** 2 / self.sigma,
-        )
-
-    def _primal(self, M: Symmetric, margins: Vector) -> float:
-        """Return the objective at M, without the hard rows."""
-        moved = M - self.prior
-        return (
-            float(np.vdot(self.cost, M))
-            + float(np.vdot(moved, moved)) / (2 * self.sigma)
-            + self.loss.value(margins)
-            + self.offset
         )
 
     def _dual_terms(self, slack: Symmetric, split: Split) -> tuple[tuple[float, ...], float]:

@@ -143,20 +143,18 @@ def certify(problem: FrobeniusSDP, point: Point | Symmetric, u: Vector) -> Certi
     u = _check_dual(problem, np.asarray(u, dtype=float))
     comparison = problem.compare(M, u)
     gap, size = _proven_gap(comparison), max(abs(comparison.primal), abs(comparison.dual))
+    reach = max(gap, comparison.rounding)  # a gap of zero is one below rounding
     return Certificate(
         primal=comparison.primal,
         dual=comparison.dual,
         gap=gap,
         relative_gap=gap / size if size > 0 else gap,
-        distance_bound=_distance_bound(problem.sigma, max(gap, comparison.rounding)),
+        distance_bound=np.inf
+        if np.isinf(problem.sigma)
+        else float(np.sqrt(2 * problem.sigma * reach)),
         min_eigenvalue=smallest,
         violation=comparison.violation,
     )
-
-
-def _distance_bound(sigma: float, gap: float) -> float:
-    """Bound |M - M*|; a gap of zero is one below rounding, so it is given as that."""
-    return np.inf if np.isinf(sigma) else float(np.sqrt(2 * sigma * gap))
 
 
 def _check_point(problem: FrobeniusSDP, M: Symmetric) -> float:

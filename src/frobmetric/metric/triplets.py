@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array, check_consistent_length, column_or_1d
 
 from .._checks import as_identities, as_index, as_signs, check_count, check_pairs
-from .._neighbors import distinct_rows, nearest
+from .._neighbors import NeighborSearch, distinct_rows
 from .sets import Block, MinedTriplets
 
 #: Groups up to this size share one search among other groups, larger ones have one each.
@@ -73,9 +73,10 @@ def mine_triplets(
     n_impostors = n_neighbors if n_impostors is None else n_impostors
     if graph is None:
         rows = np.arange(len(X))
-        options = {"tie": TIE * np.sqrt(X.shape[1] * X.var(axis=0).sum()), "n_jobs": n_jobs}
-        near = _nearest_in_group(X, rows, rows, labels, n_neighbors, **options)
-        far = _nearest_in_others(X, rows, rows, labels, n_impostors, **options)
+        search = NeighborSearch(X, n_jobs=n_jobs)
+        tie = TIE * np.sqrt(X.shape[1] * X.var(axis=0).sum())
+        near = _nearest_in_group(search, rows, rows, labels, n_neighbors, tie=tie)
+        far = _nearest_in_others(search, rows, rows, labels, n_impostors, tie=tie)
     else:
         near, far = _from_graph(graph, labels, n_neighbors, n_impostors)
     if warn_small:
@@ -179,7 +180,9 @@ def complete_pairs(X, pairs, y, *, identity=None, n_neighbors=5, pool=None):
         else np.unique(as_index(pool, (), name="pool", n_points=len(X), points="rows of X"))
     )
     groups = _known_groups(identity, pairs, is_similar, len(X))
-    triplets, is_similar = _complete(X, pairs, is_similar, groups, pool, n_neighbors)
+    triplets, is_similar = _complete(
+        NeighborSearch(X), pairs, is_similar, groups, pool, n_neighbors
+    )
     if not len(triplets):
         raise ValueError(_explain_no_triplet(y, identity))
     first, _ = distinct_rows(triplets)
@@ -194,15 +197,15 @@ class _Groups:
     differ: sp.csr_array | None
 
 
-def _complete(X, pairs, is_similar, groups, pool, k):
+def _complete(search, pairs, is_similar, groups, pool, k):
     """Return all triplets, and for each whether its pair is similar."""
     anchor, partner = pairs.ravel(), pairs[:, ::-1].ravel()
     is_similar = np.repeat(is_similar, 2)
     third = np.full((len(anchor), k), -1)
-    for kind, search in ((is_similar, _nearest_different), (~is_similar, _nearest_alike)):
+    for kind, find in ((is_similar, _nearest_different), (~is_similar, _nearest_alike)):
         if kind.any():
             distinct, where = np.unique(anchor[kind], return_inverse=True)
-            third[kind] = search(X, distinct, pool, groups, k)[where]
+            third[kind] = find(search, distinct, pool, groups, k)[where]
     row, column = np.nonzero(third >= 0)
     third, is_similar = third[row, column], is_similar[row]
     near = np.where(is_similar, partner[row], third)
@@ -210,13 +213,13 @@ def _complete(X, pairs, is_similar, groups, pool, k):
     return np.column_stack([anchor[row], near, far]), is_similar
 
 
-def _nearest_alike(X, queries, pool, groups, k):
-    return _nearest_in_group(X, queries, pool, groups.of_row, k)
+def _nearest_alike(search, queries, pool, groups, k):
+    return _nearest_in_group(search, queries, pool, groups.of_row, k)
 
 
-def _nearest_different(X, queries, pool, groups, k):
+def _nearest_different(search, queries, pool, groups, k):
     if groups.differ is None:
-        return _nearest_in_others(X, queries, pool, groups.of_row, k)
+        return _nearest_in_others(search, queries, pool, groups.of_row, k)
     group_of_pool = groups.of_row[pool]
     is_other = np.zeros(groups.differ.shape[0], dtype=bool)
 
@@ -225,10 +228,10 @@ def _nearest_different(X, queries, pool, groups, k):
         is_other[groups.differ.indices[slice(*groups.differ.indptr[group : group + 2])]] = True
         return pool[is_other[group_of_pool]]
 
-    return _search_by_group(X, queries, groups.of_row, k, pool_of)
+    return _search_by_group(search, queries, groups.of_row, k, pool_of)
 
 
-def _nearest_in_group(X, queries, pool, group, k, **options):
+def _nearest_in_group(search, queries, pool, group, k, tie=0.0):
     """Return the k nearest rows of the pool in each query's own group, without itself."""
     pool = pool[np.argsort(group[pool], kind="stable")]
     start = np.searchsorted(group[pool], np.arange(group.max() + 2))
@@ -236,10 +239,10 @@ def _nearest_in_group(X, queries, pool, group, k, **options):
     def pool_of(group):
         return pool[start[group] : start[group + 1]]
 
-    return _search_by_group(X, queries, group, k, pool_of, **options)
+    return _search_by_group(search, queries, group, k, pool_of, tie)
 
 
-def _nearest_in_others(X, queries, pool, group, k, **options):
+def _nearest_in_others(search, queries, pool, group, k, tie=0.0):
     """Return the k nearest rows of the pool in other groups than each query's."""
     found = np.full((len(queries), k), -1)
     is_small = np.bincount(group[pool], minlength=group.max() + 1)[group[queries]] <= SMALL_GROUP
@@ -247,15 +250,15 @@ def _nearest_in_others(X, queries, pool, group, k, **options):
     def pool_of(of_query):
         return pool[group[pool] != of_query]
 
-    found[~is_small] = _search_by_group(X, queries[~is_small], group, k, pool_of, **options)
+    found[~is_small] = _search_by_group(search, queries[~is_small], group, k, pool_of, tie)
     if is_small.any():
         rows = queries[is_small]
         labels = group[rows], group[pool]
-        found[is_small] = _search(X, rows, pool, k, labels=labels, **options)
+        found[is_small] = search.nearest_rows(rows, pool, k, labels=labels, tie=tie)
     return found
 
 
-def _search_by_group(X, queries, group, k, pool_of, **options):
+def _search_by_group(search, queries, group, k, pool_of, tie=0.0):
     """Return the k nearest rows of the pool of each query's group, never the query itself."""
     found = np.full((len(queries), k), -1)
     order = np.argsort(group[queries], kind="stable")
@@ -264,13 +267,8 @@ def _search_by_group(X, queries, group, k, pool_of, **options):
         rows = queries[places]
         pool = pool_of(group[rows[0]])
         if len(pool):
-            found[places] = _search(X, rows, pool, k, labels=(rows, pool), **options)
+            found[places] = search.nearest_rows(rows, pool, k, labels=(rows, pool), tie=tie)
     return found
-
-
-def _search(X, queries, pool, k, **options):
-    number = nearest(X[queries], X[pool], k, **options)
-    return np.where(number < 0, -1, pool[number])
 
 
 def _from_graph(graph, labels, n_neighbors, n_impostors):

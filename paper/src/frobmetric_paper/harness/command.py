@@ -16,7 +16,7 @@ import io
 import json
 import shlex
 
-from frobmetric._extras import MissingExtraError
+from frobmetric._environment import MissingExtraError
 from frobmetric.cli.terminal import ExitCode, Report, live_line, say
 
 from . import formatting

@@ -8,8 +8,7 @@ from html import escape as escape_html
 from pathlib import Path
 from string import Template
 
-from frobmetric._atomic import replacing
-from frobmetric._extras import require
+from frobmetric._environment import replacing, require
 
 #: A figure in a template: caption, file.
 FIGURE = re.compile(r"!\[(.*)\]\((.*)\)")

@@ -11,7 +11,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from frobmetric._atomic import replacing
+from frobmetric._environment import replacing
 
 #: Remark of a cell that has not been computed.
 NOT_RUN = "not run yet"

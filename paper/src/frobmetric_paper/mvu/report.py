@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from frobmetric._extras import require
+from frobmetric._environment import require
 from frobmetric.plotting import EmbeddingDisplay, QualityDisplay
 from frobmetric.plotting.style import COLOURS, lighten
 
