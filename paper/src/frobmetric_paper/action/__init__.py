@@ -96,10 +96,9 @@ def feature_parts(run, folder=None, size=Size()):
     y = np.concatenate([data.y_train, data.y_validation, data.y_test])
     n_train = len(data.y_train)  # 70 %: the other two parts are the test part
     n_learn = n_train - round(VALIDATION_SHARE * n_train)
-    rows = np.split(np.arange(len(y)), [n_learn, n_train])
     spread = X[:n_train].std(axis=0)
     X = X / np.where(spread > 0, spread, 1.0)
-    rows = [part[:: size.every] for part in rows]
+    rows = [part[:: size.every] for part in np.split(np.arange(len(y)), [n_learn, n_train])]
     return Split("utd_mhad", *(array[part] for part in rows for array in (X, y))), None
 
 
@@ -186,14 +185,13 @@ class ActionExperiment(TableExperiment):
         what = {"document_bins": bins, "n_documents": size.n_documents}
         merging = WordsTask(method="bottleneck", threads=1, data="r8", **what)
         work = replace(runner, store=Store(runner.store.folder, WordsCell), n_cells=1, _met=set())
-        is_wanted = WORDS in (only or self.parts)
 
         def measure():
-            folder, n = self.data, size.n_documents
-            merged = merged_words(size.document_bins, n_documents=n, folder=folder)
-            return {"rows": [asdict(each) for each in merged]}
+            known = {"n_documents": size.n_documents, "folder": self.data}
+            return {"rows": [asdict(each) for each in merged_words(size.document_bins, **known)]}
 
         try:
+            is_wanted = WORDS in (only or self.parts)
             cell = work.cell(merging, "information bottleneck", measure, is_wanted=is_wanted)
         except (OSError, ValueError) as error:
             return replace(results, reason=str(error))

@@ -52,9 +52,8 @@ class InformationBottleneck(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
     Notes
     -----
     The answer is that of trying all pairs before each merge, in time about (number of bins)^2 times
-    the number of classes. A chain of nearest neighbours would be wrong: merged bins can be nearer
-    to a third than both of their parts. Losses that differ by less than 6e-14 nats count as equal.
-    A bin without counts is merged with the first bin, at no loss.
+    the number of classes. Losses that differ by less than 6e-14 nats count as equal. A bin without
+    counts is merged with the first bin, at no loss.
 
     References
     ----------
@@ -177,7 +176,8 @@ class _Clusters:
 
     `bound` is the loss with `partner`; where partner is -1, because that one is gone or has
     changed, it is a lower bound of the loss with the best. A loss with a merged cluster can be
-    smaller than those with its parts, so each merged cluster is tried with all others.
+    smaller than those with its parts, so each merged cluster is tried with all others: a chain of
+    nearest neighbours would be wrong.
     """
 
     def __init__(self, joint):

@@ -108,10 +108,8 @@ def _cluster(rows, n_words, seed):
 
 
 def _count(model, rows):
-    if model is None:
-        return np.empty(0, dtype=int)
-    words = model.predict(rows) if len(rows) else np.empty(0, dtype=int)
-    return np.bincount(words, minlength=model.n_clusters)
+    words = model.predict(rows) if model and len(rows) else np.empty(0, dtype=int)
+    return np.bincount(words, minlength=model.n_clusters if model else 0)
 
 
 def square_roots(counts):
@@ -129,8 +127,8 @@ class Merged:
 
     way: str  # name of the way
     n_bins: int
-    # remaining share of the mutual information of words and classes in the training part;
-    # words that were not chosen count as one more bin
+    # remaining share of the mutual information of words and classes in the training part; words
+    # that were not chosen count as one more bin
     information: float
     error: float  # error of 3-NN on the test part, in percent
 
@@ -145,9 +143,8 @@ def merged_words(n_bins=(500, 200, 100), *, n_documents=None, folder=None, seed=
     data = load_word_counts("r8", folder=folder)
     train = data.X_train[:n_documents], data.y_train[:n_documents]
     test = data.X_test[:n_documents], data.y_test[:n_documents]
-    n_words = data.X_train.shape[1]
     made = {way: make(*train, n_bins, seed) for way, make in WAYS.items()}
-    ways = [("all words", np.arange(n_words))]
+    ways = [("all words", np.arange(data.X_train.shape[1]))]
     ways += [(way, labels[place]) for place in range(len(n_bins)) for way, labels in made.items()]
     return [_evaluate(way, labels, train, test) for way, labels in ways]
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -162,14 +161,6 @@ class Recipe:
     loss: str = "hinge"
     n_neighbors: int = 20  # number of third examples of each pair
     n_triplets: int = 18_000  # largest number of triplets; they are drawn from all
-
-    def to_text(self):
-        """Return one line of JSON, the same for equal recipes."""
-        return json.dumps(asdict(self), sort_keys=True)
-
-    @classmethod
-    def from_text(cls, text):
-        return cls(**json.loads(text))
 
 
 class Images:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 
 import numpy as np
 from sklearn.metrics import roc_auc_score
@@ -31,8 +31,7 @@ class Setup:
     """Parameters of a method."""
 
     recipe: Recipe
-    # parameters of the program beside those of the recipe
-    parameters: Mapping = field(default_factory=dict)
+    parameters: Mapping = field(default_factory=dict)  # of the program beside the recipe
 
     def changed(self, values):
         """Return the setup with other values of fields of the recipe and of parameters."""
@@ -41,13 +40,13 @@ class Setup:
         return Setup(replace(self.recipe, **recipe), {**self.parameters, **others})
 
     def to_texts(self):
-        """Return recipe and parameters as JSON."""
-        parameters = json.dumps(dict(self.parameters), sort_keys=True)
-        return {"recipe": self.recipe.to_text(), "parameters": parameters}
+        """Return recipe and parameters as JSON, the same for equal setups."""
+        values = {"recipe": asdict(self.recipe), "parameters": dict(self.parameters)}
+        return {name: json.dumps(value, sort_keys=True) for name, value in values.items()}
 
     @classmethod
     def from_texts(cls, recipe, parameters):
-        return cls(Recipe.from_text(recipe), json.loads(parameters))
+        return cls(Recipe(**json.loads(recipe)), json.loads(parameters))
 
 
 @dataclass(frozen=True)

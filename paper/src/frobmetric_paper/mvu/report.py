@@ -88,28 +88,21 @@ def _scale_table(result):
     ]
     header = ["points", "dimensions", "pairs of neighbours", "diameter"]
     header += ["mean squared distance of neighbours", "total variance Σ|x_i − mean|²"]
-    caption = (
-        f"Scale of the data, without which σ means nothing: σ = {power(part.sigma)}; k = "
-        f"{part.n_neighbors} neighbours."
-    )
+    values = f"σ = {power(part.sigma)}; k = {part.n_neighbors} neighbours"
+    caption = f"Scale of the data, without which σ means nothing: {values}."
     return table(header, rows, caption)
 
 
 def _embedding_tables(result):
-    rows = [
-        [
-            cell.label,
-            _seconds(cell),
-            _paper(result, cell, "seconds", " s"),
-            number(cell.objective),
-            _gap(cell),
-            _power(cell.measures.get("perturbation")),
-            number(cell.measures.get("area")),
-            number(cell.measures.get("mean_b_nx")),
-            cell.remark,
-        ]
-        for cell in result.cells
-    ]
+    rows = []
+    for cell in result.cells:
+        measures = {name: number(value) for name, value in cell.measures.items()}
+        if "perturbation" in measures:
+            measures["perturbation"] = f"{cell.measures['perturbation']:.1e}"
+        row = [cell.label, _seconds(cell), _paper(result, cell, "seconds", " s")]
+        row += [number(cell.objective), _gap(cell)]
+        row += [measures.get(name, NOTHING) for name in ("perturbation", "area", "mean_b_nx")]
+        rows.append([*row, cell.remark])
     header = ["method", "time", "paper's time", "variance", "relative gap", "‖X‖²/(2σ tr X)"]
     header += ["area under R_NX", "mean B_NX", "remark"]
     yield table(header, rows, "Results of each method.", texts=("remark",))
@@ -151,10 +144,6 @@ def _gap(cell):
     broken = cell.certificate["violation"]
     error = f" (distances off by {broken:.0e})" if broken else ""
     return f"{cell.certificate['relative_gap']:.0e}{error}"
-
-
-def _power(value):
-    return NOTHING if value is None else f"{value:.1e}"
 
 
 def _paper(result, cell, name, unit=""):
