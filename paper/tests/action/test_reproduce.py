@@ -225,10 +225,10 @@ def test_nothing_that_can_be_run_is_an_error(fake):
 
 
 def test_without_matplotlib_there_is_a_page(fake, monkeypatch):
-    def refuse(*arguments):
+    def refuse(*arguments, **more):
         raise MissingExtraError("this needs matplotlib; install it")
 
-    monkeypatch.setattr(report, "require", refuse)
+    monkeypatch.setattr(report, "panels", refuse)
     assert "no figures: this needs matplotlib" in run(*UTD, *FEW).stderr
     assert "<img" not in page("index.html")
 

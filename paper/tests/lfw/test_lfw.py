@@ -180,10 +180,10 @@ def test_parts_have_the_principal_components_of_the_whole(faces):
         np.testing.assert_array_equal(part.seen, split.known)
 
 
-def test_a_recipe_as_text():
-    recipe = Recipe(prior=None, C=0.1)
-    assert Recipe.from_text(recipe.to_text()) == recipe
-    assert recipe.to_text() != Recipe().to_text()
+def test_a_setup_as_text():
+    setup = Setup(Recipe(prior=None, C=0.1), {"gamma": 0.5})
+    assert Setup.from_texts(**setup.to_texts()) == setup
+    assert setup.to_texts()["recipe"] != Setup(Recipe()).to_texts()["recipe"]
 
 
 # Triplets and rules
@@ -317,7 +317,7 @@ def test_tasks_that_differ_have_other_files(faces):
 def test_values_go_to_the_recipe_or_to_the_program():
     setup = Setup(SMALL).changed({"C": 7.0, "gamma": 0.5})
     assert setup == Setup(replace(SMALL, C=7.0), {"gamma": 0.5})
-    assert Setup.from_texts(setup.recipe.to_text(), '{"gamma": 0.5}') == setup
+    assert setup.to_texts()["parameters"] == '{"gamma": 0.5}'
 
 
 def test_the_setup_of_a_method():

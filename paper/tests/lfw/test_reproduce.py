@@ -291,7 +291,7 @@ def test_a_file_instead_of_a_folder(tmp_path):
 
 
 def test_the_parts_have_names():
-    assert COMMANDS["lfw"].parts == lfw.PARTS
+    assert tuple(COMMANDS["lfw"].parts) == lfw.PARTS
 
 
 # Pictures
@@ -314,10 +314,10 @@ def test_pictures_that_are_not_there(faces, finished):
 
 
 def test_no_matplotlib(monkeypatch, finished):
-    def absent(*arguments):
+    def absent(*arguments, **more):
         raise MissingExtraError("matplotlib is not installed")
 
-    monkeypatch.setattr(report, "require", absent)
+    monkeypatch.setattr(report, "panels", absent)
     result = run("--only", "folds")
     assert "no figures: matplotlib is not installed" in result.stderr
     assert "roc.png" not in pages()[0]

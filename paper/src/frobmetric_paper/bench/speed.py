@@ -1,6 +1,6 @@
 """Speed of frobmetric beside other programs, on the same data at equal accuracy.
 
-Baselines are set up by `python -m frobmetric_paper.baselines.setup`; the table says which one is
+Baselines are set up by `frobmetric reproduce baselines`; the table says which one is
 absent. Times are the best of some runs, with compiled kernels.
 """
 

@@ -1,8 +1,4 @@
-"""Experiments that fill a table of methods × data sets × runs: `uci` and `action`.
-
-`TableExperiment` says what belongs to a table and runs it; `measure` does one cell; `report` turns
-cells into the tables and figures of the page.
-"""
+"""Experiments that fill a table of methods × data sets × runs: `uci` and `action`."""
 
 from __future__ import annotations
 
@@ -95,8 +91,7 @@ class TableExperiment:
     template: Path  # its page.md
     columns: tuple[Column, ...]  # in the order of the page
     work: tuple[str, ...]  # names of the columns in the order of work, the cheap ones first
-    # row -> column -> Published. A row is a method's `paper_name`, or its `name` where that
-    # is empty
+    # row -> column -> Published. A row is a method's `paper_name`, or `name` where that is empty
     paper: Mapping[str, Mapping[str, Published]] = field(default_factory=dict)
     # known causes of differences from the paper: (method, column), method or column -> text
     explanations: Mapping = field(default_factory=dict)
@@ -127,22 +122,10 @@ class TableExperiment:
     def conduct(self, runner, *, only=(), methods=(), budget):
         """Run what is chosen: column by column, method by method, run by run.
 
-        Parameters
-        ----------
-        runner : Runner
-            Its limit also ends a method on a data set: one whose first run gives no answer in time
-            is not tried in further runs.
-        only : sequence of str
-            Names of columns; all if empty. Of others only what is stored is shown.
-        methods : sequence of str
-            Names of methods; all if empty.
-        budget : float
-            Seconds for all fits of a method on a data set: no further run begins after them, nor a
-            further fit of a search that took more by itself.
-
-        Returns
-        -------
-        TableResults
+        `only` has names of columns and `methods` names of methods, all if empty; of others only
+        what is stored is shown. A method whose first run gives no answer in time is not tried in
+        further runs. `budget` is in seconds for all fits of a method on a data set: no further run
+        begins after them, nor a further fit of a search that took more by itself.
         """
         chosen = [column for column in self.columns if column.name in (only or self.parts)]
         wanted = [name for name in TABLE if name in (methods or TABLE)]
@@ -155,10 +138,10 @@ class TableExperiment:
         return self._show(results, {column.name for column in chosen}, set(wanted))
 
     def _fill(self, runner, column, wanted, budget):
-        numbers = range(column.n_runs)
-        runs, reason = runner.read(
-            column.name, lambda: [Run.from_splits(*column.load(number)) for number in numbers]
-        )
+        def load():
+            return [Run.from_splits(*column.load(number)) for number in range(column.n_runs)]
+
+        runs, reason = runner.read(column.name, load)
         if reason:
             return ColumnResult(column, reason=reason)
         cells = []
@@ -172,24 +155,19 @@ class TableExperiment:
         columns = chosen | {task.column for task in tasks}
         methods = wanted | {task.method for task in tasks}
         shown = [results[name] for name in self.parts if name in results and name in columns]
-        return self.results_type(
-            self, shown, [each for each in self.methods if each.name in methods]
-        )
+        rows = [each for each in self.methods if each.name in methods]
+        return self.results_type(self, shown, rows)
 
     def load(self, data):
         """Return the results that results.json holds."""
         self = replace(self, quick=data["is_small"])
         columns = {column.name: column for column in self.columns}
         cells = grouped(map(Cell.from_dict, data["cells"]), "column")
-        results = [
-            ColumnResult(
-                replace(columns[each["name"]], n_runs=each["runs"]),
-                cells.get(each["name"], []),
-                each["sizes"],
-                each["left_out"],
-            )
-            for each in data["sets"]
-        ]
+        results = []
+        for each in data["sets"]:
+            column = replace(columns[each["name"]], n_runs=each["runs"])
+            known = each["sizes"], each["left_out"]
+            results.append(ColumnResult(column, cells.get(column.name, []), *known))
         names = {row["method"] for row in data["rows"]}
         methods = [method for method in self.methods if method.name in names]
         return self.results_type(self, results, methods, data["compared"])

@@ -10,12 +10,11 @@ from pathlib import Path
 
 import numpy as np
 
-from frobmetric._environment import require
 from frobmetric.plotting.style import COLOURS, lighten
 
 from ..harness import formatting
 from ..harness.formatting import NOTHING, percent, seconds
-from ..harness.page import escape, fill, table
+from ..harness.page import escape, fill, panels, table
 from ..harness.summary import Difference, Mean, binomial_std, mean_of_known, paired_difference
 from ..harness.task import Results, done
 
@@ -147,7 +146,7 @@ class TableResults(Results):
 
     @property
     def filled(self):
-        """The columns that have cells."""
+        """Columns that have cells."""
         return [result for result in self.columns if not result.reason]
 
     @property
@@ -182,11 +181,9 @@ class TableResults(Results):
     def differences(self):
         """Difference by (column, method, base)."""
         if self.stored_differences is not None:
-            keys = ("set", "method", "with")
+            names = ("mean", "low", "high", "n", "over")
             return {
-                tuple(each[key] for key in keys): Difference(
-                    **{name: each[name] for name in each if name not in keys}
-                )
+                (each["set"], each["method"], each["with"]): Difference(*(each[n] for n in names))
                 for each in self.stored_differences
             }
         found = {}
@@ -352,17 +349,11 @@ def _set_row(summary):
     chosen = formatting.parameters(summary.parameters)
     often = f" ({summary.parameters_runs} of {summary.runs})" if chosen != NOTHING else ""
     rule = f"{summary.best_rule}: {percent(summary.best_rule_error)}"
-    return [
-        formatting.count(summary.runs, summary.asked),
-        percent(summary.validation_error),
-        _error(summary),
-        rule if summary.best_rule else NOTHING,
-        formatting.change(summary.recall_at_10_before, summary.recall_at_10),
-        formatting.change(summary.ari_before, summary.ari),
-        f"{chosen}{often}",
-        seconds(summary.total_seconds or None),
-        summary.remark,
-    ]
+    row = [formatting.count(summary.runs, summary.asked), percent(summary.validation_error)]
+    row += [_error(summary), rule if summary.best_rule else NOTHING]
+    row += [formatting.change(summary.recall_at_10_before, summary.recall_at_10)]
+    row += [formatting.change(summary.ari_before, summary.ari), f"{chosen}{often}"]
+    return [*row, seconds(summary.total_seconds or None), summary.remark]
 
 
 # Figures
@@ -375,14 +366,9 @@ OURS, PAPER = COLOURS[0], COLOURS[5]
 def _panels(results, plot):
     """Return a figure with a panel for each data set, in it a line for each method."""
     shown, methods = results.filled, results.methods
-    n_columns = min(COLUMNS, len(shown))
-    n_rows = -(-len(shown) // n_columns)
-    size = (2.2 + 2.6 * n_columns, 0.9 + (0.7 + 0.27 * len(methods)) * n_rows)
-    drawing = require("matplotlib.figure", "plot").Figure(figsize=size, layout="constrained")
-    axes = drawing.subplots(n_rows, n_columns, squeeze=False, sharey=True).ravel()
-    for ax in axes[len(shown) :]:
-        ax.remove()
-    for ax, result in zip(axes, shown, strict=False):
+    size = 2.6, 0.7 + 0.27 * len(methods)
+    drawing, axes = panels(len(shown), COLUMNS, size, margin=(2.2, 0.9), sharey=True)
+    for ax, result in zip(axes, shown, strict=True):
         for line, method in enumerate(methods):
             plot(ax, line, results, result, method)
         ax.set_title(result.column.label)

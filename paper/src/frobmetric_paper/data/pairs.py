@@ -82,7 +82,7 @@ def load_faces(name, *, folder=None) -> Faces:
 
 
 def load_face_pictures(name, *, folder=None) -> NDArray:
-    """Load the pictures of the faces, uint8 (n_images, height, width), in the order of the faces."""
+    """Load pictures of faces, uint8 (n_images, height, width), in the order of the faces."""
     files = find(name, _FACES)
     path, arrays = files.pictures.read(as_folder(folder))
     return _bytes(arrays["X"], path).reshape(-1, *files.picture_shape)

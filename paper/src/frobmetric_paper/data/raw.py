@@ -35,7 +35,7 @@ class WordCounts:
 
 
 def load_sequences(name, *, folder=None) -> Sequences:
-    """Load sequences of skeletons, of `SEQUENCE_NAMES`; all of them and in the order of the file."""
+    """Load sequences of skeletons, of `SEQUENCE_NAMES`, all in the order of the file."""
     _, arrays = find(name, _SEQUENCES).read(as_folder(folder))
     frames = np.split(arrays["frames"].astype(np.float64), arrays["offset"][1:-1])
     labels = (arrays[key].astype(np.int64) for key in ("action", "subject"))

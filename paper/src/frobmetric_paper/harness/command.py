@@ -29,27 +29,11 @@ DETAILS = ("detail", "machine", "rules", "tries")
 
 
 def reproduce(experiment, output, *, limit, threads, options, page_only=False, **choices):
-    """Run an experiment and write its page; Ctrl-C writes what is finished.
+    """Run an experiment and write its page to a folder; Ctrl-C writes what is finished.
 
-    Parameters
-    ----------
-    experiment : object
-        See the module.
-    output : Path
-        Folder, created if it does not exist.
-    limit : float
-        Seconds for each fit.
-    threads : int
-    options : dict
-        Options of the command that makes the same page again, beside output, limit and threads.
-    page_only : bool
-        Write the page again from results.json; run nothing.
-    **choices
-        Arguments of the experiment's `conduct`.
-
-    Returns
-    -------
-    Report
+    `limit` is in seconds for each fit; `options` are those of the command that makes the same page
+    again, beside output, limit and threads; `choices` are arguments of the experiment's `conduct`.
+    With `page_only` nothing is run. Return a Report.
     """
     try:
         output.mkdir(parents=True, exist_ok=True)
@@ -108,10 +92,7 @@ def page_text(experiment, results, record, folder):
 
 
 def command_line(name, output, options):
-    """Return the command that makes a page again.
-
-    Options that are None, False or empty are left out; a list is given one by one.
-    """
+    """Return the command that makes a page again, without options that are None, False or empty."""
     words = ["frobmetric", "reproduce", name, "-o", output]
     for option, value in options.items():
         if isinstance(value, list):

@@ -26,16 +26,9 @@ def escape(text):
 
 
 def table(header, rows, caption="", texts=()):
-    """Return a table in Markdown.
+    """Return a table in Markdown, with a paragraph above it if there is a caption.
 
-    Parameters
-    ----------
-    header : list of str
-    rows : list of lists of str
-    caption : str
-        Paragraph above the table.
-    texts : tuple of str
-        Columns of text; the first one is text, all others hold numbers.
+    Columns hold numbers, except for the first one and those named in `texts`.
     """
     edge = ["---" if name in (header[0], *texts) else "--:" for name in header]
     lines = [_line(map(escape, header)), _line(edge)]
@@ -60,19 +53,8 @@ def fill(template, values, folder):
     heading to the next one of its level. A figure, `![caption](file)`, is a placeholder too: empty
     if the folder does not have the file, else shown with its caption below it.
 
-    Parameters
-    ----------
-    template : str
-    values : dict of str
-    folder : Path
-
-    Returns
-    -------
-    str
-
     Examples
     --------
-    >>> from pathlib import Path
     >>> values = {"first": "1", "second": ""}
     >>> fill("# Title\n\n$first\n\n## Part\n\nA table:\n\n$second", values, Path())
     '# Title\n\n1\n'
@@ -112,6 +94,17 @@ def _section_end(blocks, place):
 def _level(block):
     """Return the level of a heading; 0 of other blocks."""
     return len(re.match("#*", block)[0])
+
+
+def panels(n, columns=1, size=(6, 5), margin=(0, 0), **subplots):
+    """Return a figure and the axes of n panels of this size, some columns side by side."""
+    n_rows, n_columns = -(-n // columns), min(columns, n)
+    figsize = margin[0] + size[0] * n_columns, margin[1] + size[1] * n_rows
+    drawing = require("matplotlib.figure", "plot").Figure(figsize=figsize, layout="constrained")
+    axes = drawing.subplots(n_rows, n_columns, squeeze=False, **subplots).ravel()
+    for ax in axes[n:]:
+        ax.remove()
+    return drawing, axes[:n]
 
 
 def read_rows(path):

@@ -35,20 +35,8 @@ class Runner:
     def cell(self, task, label, measure, *, is_wanted=True, reason=""):
         """Return the cell of a task: the stored one, or a new one if that is wanted.
 
-        Parameters
-        ----------
-        task : Task
-        label : str
-            Name of the method for people.
-        measure : callable
-            () -> dict of the fields of the cell; may raise a ProgramError.
-        is_wanted : bool
-        reason : str
-            Reason not to compute the task; empty if there is none.
-
-        Returns
-        -------
-        Cell
+        `label` is the name of the method for people; `measure` returns the fields of the cell that
+        are its own, or raises a ProgramError; `reason` says why not to compute the task, if so.
         """
         cell = self.store.find(task, self.limit)
         if cell is None and is_wanted and not reason and not self.interrupted:
@@ -118,17 +106,10 @@ def n_tries(search):
 def coordinate_search(search, evaluate):
     """Try the values of one parameter after the other, the others being the best so far.
 
-    Parameters
-    ----------
-    search : mapping
-        Name, or several with spaces between them -> values; the search begins with the first ones.
-    evaluate : callable
-        dict of parameters -> (loss or None without an answer, whether the search goes on).
-
-    Returns
-    -------
-    dict or None
-        The parameters with the smallest loss, the earliest ones in a tie; None without an answer.
+    `search` maps a name, or several with spaces between them, to values, and begins with the first
+    ones; `evaluate` maps a dict of parameters to (loss or None without an answer, whether the
+    search goes on). Return the parameters with the smallest loss, the earliest ones in a tie; None
+    without an answer.
     """
     first, best, least, tried = first_parameters(search), None, inf, []
     steps = [[named(names, value) for value in values] for names, values in search.items()]

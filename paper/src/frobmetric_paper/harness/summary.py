@@ -62,17 +62,12 @@ class Difference:
 
 
 def paired_difference(differences, test_share=None):
-    """Return the mean of paired differences and its interval.
+    """Return the Difference of pairs of samples, or of runs if a share is given.
 
-    Parameters
-    ----------
-    differences : sequence of float
-        One for each run, at least two, or one for each sample.
-    test_share : float, optional
-        Size of a test part relative to its training part, if a pair is a run: Student's t interval
-        with the variance of Nadeau and Bengio (2003). Runs are splits of the same samples: the
-        more they share, the less a further one says. By default the normal interval of differences
-        by sample, as in McNemar's table.
+    Of samples it has the normal interval, as in McNemar's table. Of at least two runs it has
+    Student's t interval with the variance of Nadeau and Bengio (2003), where `test_share` is the
+    size of a test part relative to its training part: runs are splits of the same samples, and the
+    more they share, the less a further one says.
     """
     n, over = len(differences), "samples" if test_share is None else "runs"
     mean = float(np.mean(differences))

@@ -60,8 +60,7 @@ class Cell:
     limit: float  # seconds that each fit was given
     remark: str = ""  # reason why there is no answer, or a note on the answer
     seconds: float | None = None  # time of the fit that was measured
-    # report of the method on that fit; the certificate of ours
-    detail: dict = field(default_factory=dict)
+    detail: dict = field(default_factory=dict)  # report of the method; the certificate of ours
     machine: dict = field(default_factory=dict)  # machine and versions of the run
 
     @property

@@ -61,9 +61,8 @@ class Cell(task.Cell):
     unsaved: ClassVar = ("machine", "same", "scores")
 
     rules: dict = field(default_factory=dict)  # name of a rule -> result of `decide`
-    # n_held_out, n_test: number of pairs that thresholds are from, and of test pairs
-    n_held_out: int = 0
-    n_test: int = 0
+    n_held_out: int = 0  # number of pairs that thresholds are from
+    n_test: int = 0  # number of test pairs
     same: str = ""  # a digit for each test pair, 1 if it shows one person
     scores: dict = field(default_factory=dict)  # name of a rule -> scores of the test pairs
 
@@ -139,16 +138,13 @@ class FaceExperiment:
     methods: tuple[Method, ...] = tuple(METHODS.values())  # FrobMetric is the last one
     folds: tuple[int, ...] = tuple(range(10))  # folds of View 2
     variants: tuple[str, ...] = tuple(VARIANTS)
-    # dimensions, n_triplets: columns and rows of the table
-    dimensions: tuple[int, ...] = DIMENSIONS
-    n_triplets: tuple[int, ...] = N_TRIPLETS
-    # numbers of neighbours of marginalised k-NN to choose from
-    neighbors: tuple[int, ...] = NEIGHBORS
+    dimensions: tuple[int, ...] = DIMENSIONS  # columns of the table
+    n_triplets: tuple[int, ...] = N_TRIPLETS  # rows of the table
+    neighbors: tuple[int, ...] = NEIGHBORS  # of marginalised k-NN, to choose from
     n_parts: int = 5  # number of parts of the training pairs, for thresholds
     quick: bool = False
     pictures: bool = False  # whether to draw some triplets
-    # folder of the data files; by default the environment variable ``FROBMETRIC_DATA``
-    data: Path | None = None
+    data: Path | None = None  # folder of the data files; by default ``FROBMETRIC_DATA``
 
     def methods_of(self, variant):
         """Return the methods that are run in a variant: only FrobMetric in the second one."""
@@ -165,24 +161,18 @@ class FaceExperiment:
         tries = {method.name: n_tries(method.search) for method in self.methods}
         first = sum(tries.values()) if needs_all_choices(parts) else tries[FROB.name]
         count = first + len(others) * tries[FROB.name]
-        rows = set()  # of cells in the main variant: those of the table may be the chosen ones
-        if "table" in parts:
-            rows |= {(FROB.name, *place) for place in self.places}
+        # those of the table may be the chosen ones
+        own = set(self.places) if "table" in parts else set()
         if "folds" in parts or "methods" in parts:
-            rows.add((FROB.name, self.recipe.n_triplets, self.recipe.n_dimensions))
-        if "methods" in parts:
-            rows |= {(name,) for name in tries if name != FROB.name}
-        return count + len(self.folds) * (len(rows) + len(others) * ("folds" in parts))
+            own.add((self.recipe.n_triplets, self.recipe.n_dimensions))
+        n_rows = len(own) + len(others) * ("folds" in parts)
+        return count + len(self.folds) * (n_rows + (len(tries) - 1) * ("methods" in parts))
 
     def conduct(self, runner, *, only=()):
         """Run some parts, all if `only` is empty; of others what is stored is found.
 
         A method that gives no answer within the limit on View 1 or in a fold is not tried in
         further ones.
-
-        Returns
-        -------
-        FaceResults
         """
         parts = only or PARTS
         runner.n_cells = self.n_cells(parts)
@@ -211,18 +201,10 @@ def experiment(*, quick=False, pictures=False, data=None):
     """Return the experiment, of the paper's size or small; see `FaceExperiment`."""
     if not quick:
         return FaceExperiment(pictures=pictures, data=data)
-    return FaceExperiment(
-        replace(Recipe(), n_dimensions=100, n_triplets=3_000),
-        tuple(replace(METHODS[name], search={}) for name in QUICK_METHODS),
-        folds=(0, 1),
-        variants=(MAIN,),
-        dimensions=(100,),
-        n_triplets=(3_000,),
-        n_parts=3,
-        quick=True,
-        pictures=pictures,
-        data=data,
-    )
+    methods = tuple(replace(METHODS[name], search={}) for name in QUICK_METHODS)
+    known = {"dimensions": (100,), "n_triplets": (3_000,), "pictures": pictures, "data": data}
+    few = {"folds": (0, 1), "variants": (MAIN,), "n_parts": 3, "quick": True}
+    return FaceExperiment(Recipe(n_dimensions=100, n_triplets=3_000), methods, **known, **few)
 
 
 class _Work:

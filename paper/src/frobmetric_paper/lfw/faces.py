@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -154,26 +153,14 @@ class Recipe:
 
     root: bool = True  # whether to take square roots of the descriptors first
     n_dimensions: int = 400  # number of dimensions of PCA; at most `MAX_DIMENSIONS`
-    # covariance that whitening makes the identity: "identity" for none, "covariance" of all images,
-    # "within" people
-    space: str = "within"
-    # share of that covariance that is replaced by a multiple of the identity, equal in trace
-    shrink: float = 0.1
-    # whether to divide each vector by its length, after centring by the known images
-    unit: bool = True
+    space: str = "within"  # what is made white: one of `SPACES`
+    shrink: float = 0.1  # share of its covariance that a multiple of the identity replaces
+    unit: bool = True  # whether to divide each vector by its length, after centring
     prior: str | None = None  # prior of `FrobMetric` in this space: None or "identity"
     C: float = 300.0
     loss: str = "hinge"
     n_neighbors: int = 20  # number of third examples of each pair
     n_triplets: int = 18_000  # largest number of triplets; they are drawn from all
-
-    def to_text(self):
-        """Return one line of JSON, the same for equal recipes."""
-        return json.dumps(asdict(self), sort_keys=True)
-
-    @classmethod
-    def from_text(cls, text):
-        return cls(**json.loads(text))
 
 
 class Images:
@@ -243,7 +230,8 @@ def _within_people(Z, split):
     return within_covariance(Z[split.has_another], split.identity[split.has_another])
 
 
-#: (centred vectors of the known images, split) -> the covariance that becomes the identity.
+#: (centred vectors of the known images, split) -> the covariance that becomes the identity; None
+#: for no whitening.
 SPACES = {
     "identity": lambda Z, split: None,
     "covariance": lambda Z, split: Z.T @ Z / len(Z),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 
 import numpy as np
 from sklearn.metrics import roc_auc_score
@@ -31,8 +31,7 @@ class Setup:
     """Parameters of a method."""
 
     recipe: Recipe
-    # parameters of the program beside those of the recipe
-    parameters: Mapping = field(default_factory=dict)
+    parameters: Mapping = field(default_factory=dict)  # of the program beside the recipe
 
     def changed(self, values):
         """Return the setup with other values of fields of the recipe and of parameters."""
@@ -41,13 +40,13 @@ class Setup:
         return Setup(replace(self.recipe, **recipe), {**self.parameters, **others})
 
     def to_texts(self):
-        """Return recipe and parameters as JSON."""
-        parameters = json.dumps(dict(self.parameters), sort_keys=True)
-        return {"recipe": self.recipe.to_text(), "parameters": parameters}
+        """Return recipe and parameters as JSON, the same for equal setups."""
+        values = {"recipe": asdict(self.recipe), "parameters": dict(self.parameters)}
+        return {name: json.dumps(value, sort_keys=True) for name, value in values.items()}
 
     @classmethod
     def from_texts(cls, recipe, parameters):
-        return cls(Recipe.from_text(recipe), json.loads(parameters))
+        return cls(Recipe(**json.loads(recipe)), json.loads(parameters))
 
 
 @dataclass(frozen=True)
@@ -56,14 +55,10 @@ class Method:
 
     name: str
     label: str
-    # (images, split, setup, limit, threads) -> Fitted, a map of the images' vectors
-    learn: Callable
-    # fields of its recipe that differ from the common one
-    changes: Mapping = field(default_factory=dict)
+    learn: Callable  # (images, split, setup, limit, threads) -> Fitted of the images' vectors
+    changes: Mapping = field(default_factory=dict)  # fields of its recipe that are not as usual
     given: Mapping = field(default_factory=dict)  # fixed parameters of its program
-    # parameters to choose on View 1: name -> values, the first one to begin with. Several
-    # names with spaces between them are chosen together
-    search: Mapping = field(default_factory=dict)
+    search: Mapping = field(default_factory=dict)  # as in `MetricBaseline`, chosen on View 1
 
     def setup(self, recipe, values):
         """Return the setup with these values of its search."""
@@ -214,26 +209,13 @@ METHODS = {method.name: method for method in _ALL}
 
 
 def score(W, split, pairs, neighbors=NEIGHBORS):
-    """Return scores of pairs by each rule: the higher, the more alike.
+    """Return scores of pairs by each rule, from images W in the learned space.
 
-    Marginalised k-NN counts neighbours among the known images. The more images are known, the
-    rarer do neighbours of two images show one person: the probability is multiplied by their
-    number, or a threshold from fewer images would be too high.
-
-    Parameters
-    ----------
-    W : ndarray of shape (n_images, n_dimensions)
-        Images in the learned space.
-    split : PairSplit
-        Its known images are the reference of marginalised k-NN; their mean is the origin of
-        cosines, and their mean squared distance from it the unit of distances.
-    pairs : FacePairs
-        Pairs of people that are not known.
-    neighbors : tuple of int
-
-    Returns
-    -------
-    dict of ndarrays of shape (n_pairs,)
+    The higher, the more alike. The mean of the known images of the split is the origin of cosines,
+    and their mean squared distance from it the unit of distances. Marginalised k-NN counts
+    neighbours among the known images. The more images are known, the rarer do neighbours of two
+    images show one person: the probability is multiplied by their number, or a threshold from fewer
+    images would be too high.
     """
     W = W - W[split.known].mean(axis=0)
     size = np.sqrt(np.square(W[split.known]).sum(axis=1).mean())
@@ -252,17 +234,9 @@ def score(W, split, pairs, neighbors=NEIGHBORS):
 def decide(scores, same, held_out, held_out_same):
     """Evaluate a rule with the best threshold for pairs that were not learned from.
 
-    Parameters
-    ----------
-    scores, held_out : ndarrays
-        Scores of the test pairs, and of held-out training pairs.
-    same, held_out_same : bool ndarrays
-
-    Returns
-    -------
-    dict
-        "accuracy": share of test pairs decided right; "area" below their ROC; "threshold": scores
-        from here on are called one person; "held_out": share of held-out pairs decided right.
+    Return the "accuracy", the share of test pairs decided right; the "area" below their ROC; the
+    "threshold", from which on scores are called one person; and "held_out", the share of held-out
+    training pairs decided right.
     """
     threshold, _ = best_threshold(held_out, np.where(held_out_same, 1, -1))
     return {

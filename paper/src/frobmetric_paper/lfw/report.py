@@ -9,13 +9,12 @@ from pathlib import Path
 import numpy as np
 from sklearn.metrics import roc_curve
 
-from frobmetric._environment import require
 from frobmetric.plotting.style import COLOURS, lighten
 
 from ..data.pairs import load_face_pictures
 from ..harness import formatting
 from ..harness.formatting import NOTHING, percent, seconds, with_error
-from ..harness.page import escape, read_rows, table
+from ..harness.page import escape, panels, read_rows, table
 from ..harness.summary import Mean, mean_of_known
 from ..harness.task import NOT_RUN, Results, done
 from .faces import MAIN, VARIANTS
@@ -335,14 +334,8 @@ class FaceResults(Results):
         return lines
 
 
-def _new_figure(width, height):
-    kind = require("matplotlib.figure", "plot").Figure
-    return kind(figsize=(width, height), layout="constrained")
-
-
 def _draw_curves(lines):
-    drawing = _new_figure(10.5, 6)
-    ax = drawing.add_subplot(xlim=(0, 0.5), ylim=(0.5, 1))
+    drawing, (ax,) = panels(1, size=(10.5, 6), subplot_kw={"xlim": (0, 0.5), "ylim": (0.5, 1)})
     for label, rates, style in lines:
         ax.plot(RATES, rates, label=label, **style)
     ax.set(xlabel="false positive rate", ylabel="true positive rate")
@@ -353,12 +346,10 @@ def _draw_curves(lines):
 
 def _draw_triplets(examples, pictures):
     """Draw some triplets of faces, given as rows of pictures: anchor, near, far."""
-    n_rows = -(-len(examples) // 2)
-    drawing = _new_figure(6.6, 1.5 * n_rows)
-    axes = drawing.subplots(n_rows, 6, squeeze=False).ravel()
-    for ax in axes:
+    rows = np.ravel(examples)
+    drawing, axes = panels(len(rows), 6, (1.1, 1.5))
+    for ax, row in zip(axes, rows, strict=True):
         ax.set_axis_off()
-    for ax, row in zip(axes, np.ravel(examples), strict=False):
         ax.imshow(pictures[row], cmap="gray", vmin=0, vmax=255)
     return drawing
 

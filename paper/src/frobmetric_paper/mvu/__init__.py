@@ -99,8 +99,7 @@ class Points:
     """Points to embed, with what a figure of them needs."""
 
     X: np.ndarray  # of shape (n, n_features)
-    # position of each point on the manifold, as far as it is known: an angle, or its number
-    color: np.ndarray
+    color: np.ndarray  # position of each point on the manifold: an angle, or its number
     color_name: str  # meaning of the colour
     picture_shape: tuple[int, int] | None = None  # height and width, if rows of X are pictures
     is_path: bool = False  # whether consecutive points are neighbours on a curve
@@ -122,13 +121,8 @@ class Scale:
         """Return the Scale of points, whose neighbour graph has to be connected."""
         graph = neighbor_graph(X, n_neighbors)
         require_connected(graph, X, n_neighbors)
-        return cls(
-            *X.shape,
-            len(graph.edges),
-            float(pdist(X).max()),
-            float(graph.squared.mean()),
-            float(np.square(X - X.mean(axis=0)).sum()),
-        )
+        lengths = pdist(X).max(), graph.squared.mean(), np.square(X - X.mean(axis=0)).sum()
+        return cls(*X.shape, len(graph.edges), *map(float, lengths))
 
 
 def rolls(*sizes):
@@ -227,15 +221,11 @@ class UnfoldingExperiment:
         """Return the results that results.json holds, without points."""
         parts = {part.name: part for part in self.parts}
         cells = grouped(map(Cell.from_dict, data["cells"]), "part")
-        results = [
-            PartResult(
-                parts[each["name"]],
-                scales=[Scale(**scale) for scale in each["scales"]],
-                cells=cells.get(each["name"], []),
-                reason=each["left_out"],
-            )
-            for each in data["parts"]
-        ]
+        results = []
+        for each in data["parts"]:
+            name, scales = each["name"], [Scale(**scale) for scale in each["scales"]]
+            known = [], scales, cells.get(name, []), each["left_out"]
+            results.append(PartResult(parts[name], *known))
         return UnfoldingResults(results, self.parts)
 
 

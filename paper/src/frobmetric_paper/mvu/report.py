@@ -14,7 +14,7 @@ from frobmetric.plotting.style import COLOURS, lighten
 from ..baselines.embedding import CSDP_TOL, OUR_TOL, power
 from ..harness import formatting
 from ..harness.formatting import NOTHING, number
-from ..harness.page import escape, read_rows, table
+from ..harness.page import escape, panels, read_rows, table
 from ..harness.task import Results, done, grouped
 from .spread import EVENNESS, at_unit_scale, local_spread
 
@@ -88,28 +88,21 @@ def _scale_table(result):
     ]
     header = ["points", "dimensions", "pairs of neighbours", "diameter"]
     header += ["mean squared distance of neighbours", "total variance Σ|x_i − mean|²"]
-    caption = (
-        f"Scale of the data, without which σ means nothing: σ = {power(part.sigma)}; k = "
-        f"{part.n_neighbors} neighbours."
-    )
+    values = f"σ = {power(part.sigma)}; k = {part.n_neighbors} neighbours"
+    caption = f"Scale of the data, without which σ means nothing: {values}."
     return table(header, rows, caption)
 
 
 def _embedding_tables(result):
-    rows = [
-        [
-            cell.label,
-            _seconds(cell),
-            _paper(result, cell, "seconds", " s"),
-            number(cell.objective),
-            _gap(cell),
-            _power(cell.measures.get("perturbation")),
-            number(cell.measures.get("area")),
-            number(cell.measures.get("mean_b_nx")),
-            cell.remark,
-        ]
-        for cell in result.cells
-    ]
+    rows = []
+    for cell in result.cells:
+        measures = {name: number(value) for name, value in cell.measures.items()}
+        if "perturbation" in measures:
+            measures["perturbation"] = f"{cell.measures['perturbation']:.1e}"
+        row = [cell.label, _seconds(cell), _paper(result, cell, "seconds", " s")]
+        row += [number(cell.objective), _gap(cell)]
+        row += [measures.get(name, NOTHING) for name in ("perturbation", "area", "mean_b_nx")]
+        rows.append([*row, cell.remark])
     header = ["method", "time", "paper's time", "variance", "relative gap", "‖X‖²/(2σ tr X)"]
     header += ["area under R_NX", "mean B_NX", "remark"]
     yield table(header, rows, "Results of each method.", texts=("remark",))
@@ -153,10 +146,6 @@ def _gap(cell):
     return f"{cell.certificate['relative_gap']:.0e}{error}"
 
 
-def _power(value):
-    return NOTHING if value is None else f"{value:.1e}"
-
-
 def _paper(result, cell, name, unit=""):
     method = result.part.paper_names[cell.task.method]
     value = PAPER.get((result.part.name, method), {}).get(name)
@@ -169,8 +158,7 @@ def _paper(result, cell, name, unit=""):
 def _data_figure(result):
     """Draw points of three dimensions as they are."""
     (points,) = result.points
-    drawing = _new_figure(6, 5)
-    ax = drawing.add_subplot(projection="3d")
+    drawing, (ax,) = panels(1, subplot_kw={"projection": "3d"})
     shown = ax.scatter(*points.X.T, c=points.color, s=8)
     drawing.colorbar(shown, ax=ax, label=points.color_name, shrink=0.7)
     ax.view_init(elev=8, azim=-75)
@@ -182,9 +170,9 @@ def _embeddings_figure(result):
     """Draw a panel for each method."""
     (points,), cells = result.points, done(result.cells)
     images = points.picture_shape and points.X.reshape(-1, *points.picture_shape)
-    drawing, panels = _grid(len(cells))
+    drawing, axes = panels(len(cells), 3, (5, 4.4))
     style = {"color": points.color, "color_name": points.color_name, "path": points.is_path}
-    for ax, cell in zip(panels, cells, strict=True):
+    for ax, cell in zip(axes, cells, strict=True):
         how = {"images": images, "ax": ax, "title": cell.label} | style
         EmbeddingDisplay.from_embedding(cell.points, **how)
     return drawing
@@ -193,8 +181,8 @@ def _embeddings_figure(result):
 def _spread_figure(result):
     """Draw both principal spread directions at each point, a panel for each method."""
     cells = done(result.cells)
-    drawing, panels = _grid(len(cells))
-    for ax, cell in zip(panels, cells, strict=True):
+    drawing, axes = panels(len(cells), 3, (5, 4.4))
+    for ax, cell in zip(axes, cells, strict=True):
         spread = local_spread(at_unit_scale(cell.points), cell.task.n_neighbors)
         draw_spread(ax, spread)
         numbers = [f"{name.upper()} {getattr(spread, name):#.3g}" for name in EVENNESS]
@@ -218,16 +206,15 @@ def draw_spread(ax, spread):
 def _quality_figure(result):
     """Draw Q_NX and B_NX, a line for each method."""
     (points,) = result.points
-    drawing = _new_figure(12, 4.8)
+    drawing, axes = panels(2, 2, (6, 4.8))
     embeddings = {cell.label: cell.points for cell in done(result.cells)}
-    QualityDisplay.from_embeddings(points.X, embeddings, axes=drawing.subplots(1, 2))
+    QualityDisplay.from_embeddings(points.X, embeddings, axes=axes)
     return drawing
 
 
 def _time_figure(result):
     """Draw seconds against n, a line for each method and a triangle at the limit."""
-    drawing = _new_figure(7, 4.8)
-    ax = drawing.add_subplot()
+    drawing, (ax,) = panels(1, size=(7, 4.8))
     for embedder, colour in zip(result.part.embedders, COLOURS, strict=False):
         cells = [cell for cell in result.cells if cell.task.method == embedder.name]
         times = [(cell.task.n, cell.seconds) for cell in done(cells)]
@@ -239,21 +226,6 @@ def _time_figure(result):
     ax.legend(frameon=False)
     lighten(ax)
     return drawing
-
-
-def _new_figure(width, height):
-    kind = require("matplotlib.figure", "plot").Figure
-    return kind(figsize=(width, height), layout="constrained")
-
-
-def _grid(n_panels, columns=3):
-    """Return a figure and this many axes."""
-    n_rows, n_columns = -(-n_panels // columns), min(columns, n_panels)
-    drawing = _new_figure(5 * n_columns, 4.4 * n_rows)
-    axes = drawing.subplots(n_rows, n_columns, squeeze=False).ravel()
-    for ax in axes[n_panels:]:
-        ax.remove()
-    return drawing, axes[:n_panels]
 
 
 _EMBEDDED = {"embeddings": _embeddings_figure, "quality": _quality_figure}
