@@ -53,7 +53,7 @@ sklearn-matrix: $(BIN)/python  ## check_estimator under each supported scikit-le
 
 $(VENV)/.bench: $(VENV)/.test
 	$(BIN)/python -m pip install --quiet --editable './paper[bench,vision]'
-	$(BIN)/python -m frobmetric_paper.baselines.setup
+	$(BIN)/frobmetric reproduce baselines
 	@touch $@
 
 bench: $(VENV)/.bench  ## a benchmark beside other programs: make bench BENCH=unfolding OPTIONS=--quick

@@ -13,7 +13,6 @@ from frobmetric.core import (
     MatrixFree,
     NeighborTriplets,
     Nonnegative,
-    PairDifferences,
     Pairs,
     Product,
     Quadruplets,
@@ -21,6 +20,7 @@ from frobmetric.core import (
     Stack,
     Triplets,
 )
+from frobmetric.core.constraints import PairDifferences
 
 
 def symmetric(rng, n):

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from frobmetric.cli.app import app
+from frobmetric.cli import app
 
 SOURCE = Path(__file__).resolve().parents[1] / "src"
 

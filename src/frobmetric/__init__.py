@@ -11,7 +11,7 @@ from .comparisons import (
     write_comparisons,
 )
 from .core import Certificate, CertificateError, FrobeniusSDP, NumericalError, Solution, certify
-from .io.models import load, save
+from .io import load, save
 from .metric import (
     BoostMetric,
     FrobMetric,

@@ -6,7 +6,7 @@ import sys
 def main():
     """Run the command line; a missing extra gives one line, not a traceback."""
     try:
-        from .cli.app import main as run
+        from .cli import main as run
     except ImportError as error:
         sys.stderr.write(f"error: {error}\n")
         sys.exit(2)

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any
 
@@ -157,6 +158,14 @@ def check_count(value, *, name, at_least=1):
         raise ValueError(f"{name} is {value!r}; expected an integer of at least {at_least}")
 
 
+def check_limits(tol: float, max_iter: int) -> None:
+    """Refuse a tolerance that is not positive, and fewer than one step."""
+    if not tol > 0:
+        raise ValueError(f"tol={tol!r} must be positive")
+    if max_iter < 1:
+        raise ValueError(f"max_iter={max_iter!r} must be at least 1")
+
+
 def as_symmetric(matrix: Any, *, name: str, is_free: Any = None, hint: str = "") -> Any:
     """Return a symmetric array of finite numbers, or of NaN where `is_free` lets one be missing."""
     A = np.array(matrix.toarray() if hasattr(matrix, "toarray") else matrix, dtype=float)
@@ -164,9 +173,8 @@ def as_symmetric(matrix: Any, *, name: str, is_free: Any = None, hint: str = "")
         raise ValueError(f"{name} has shape {A.shape}; expected (n, n) with n at least 1")
     is_missing = ~np.isfinite(A)
     is_wrong = is_missing if is_free is None else is_missing & ~is_free
-    if is_wrong.any():
-        i, j = first_true(is_wrong)
-        raise ValueError(f"{name}[{i}, {j}] is {A[i, j]}; every entry must be finite{hint}")
+    finite = f"every entry must be finite{hint}"
+    refuse_where(is_wrong, lambda i, j: f"{name}[{i}, {j}] is {A[i, j]}; {finite}")
     is_missing |= is_missing.T
     check_symmetric(np.where(is_missing, 0.0, A), name=name, tolerance=ASYMMETRY)
     return np.where(is_missing, np.nan, (A + A.T) / 2)
@@ -238,6 +246,12 @@ def _refuse(index, bad, reason, name):
     if np.any(bad):
         row = _name_row(index, np.argmax(bad), name)
         raise ValueError(f"{row} {reason}; remove it: no metric can change it")
+
+
+def refuse_where(is_wrong: Any, message: Callable[..., str]) -> None:
+    """Raise the error `message(*index)` for the first true entry of a mask, if it has one."""
+    if np.any(is_wrong):
+        raise ValueError(message(*first_true(is_wrong)))
 
 
 def first_true(mask: Any) -> tuple[int, ...]:

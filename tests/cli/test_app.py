@@ -11,8 +11,8 @@ import pytest
 import typer
 from sklearn.datasets import load_digits, make_swiss_roll
 
+import frobmetric.cli as app_module
 from frobmetric import __version__, load
-from frobmetric.cli import app as app_module
 from frobmetric.io.tables import read_table
 from sdpa_examples import MANUAL
 from terminals import CliRunner, check_help, press_ctrl_c, run, run_process

@@ -11,8 +11,8 @@ import pytest
 from sklearn.datasets import load_iris
 from typer.testing import CliRunner
 
-from frobmetric.cli.app import app
-from frobmetric.io.models import load, save
+from frobmetric.cli import app
+from frobmetric.io import load, save
 from frobmetric.io.tables import Table, read_table, write_table
 from frobmetric.metric import FrobMetric, FrobMetricCV, TripletFrobMetric
 from terminals import check_help, check_mistake, interrupt, run, run_json
@@ -421,7 +421,7 @@ def test_bad_data_are_3(arguments, message):
         ("fit iris.csv -t species --kernel sigmoid", "must be one of"),
         ("fit iris.csv -t species --gamma 1", "only --kernel rbf and polynomial have it"),
         ("fit iris.csv -t species -o iris.csv", "names a table"),
-        ("fit numbers.csv", "labels are needed, or --triplets"),
+        ("fit numbers.csv", "labels of numbers.csv are needed, or --triplets"),
         ("fit", "Missing argument"),
         ("evaluate numbers.csv", "labels of numbers.csv are needed"),
         ("evaluate m.safetensors", "expected `evaluate DATA`"),

@@ -6,7 +6,7 @@ import re
 import pytest
 import typer
 
-from frobmetric.cli.app import app as whole_app
+from frobmetric.cli import app as whole_app
 from frobmetric.cli.options import command, parse_parameters
 from frobmetric.manifold import MaximumVarianceUnfolding
 from frobmetric.metric import FrobMetric

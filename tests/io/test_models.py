@@ -15,8 +15,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import StratifiedKFold
 
 from frobmetric.core import CertificateError
-from frobmetric.io.model_checks import disagreements
-from frobmetric.io.models import FORMAT_VERSION, load, save
+from frobmetric.io import FORMAT_VERSION, disagreements, load, save
 from frobmetric.metric import (
     BoostMetric,
     FrobMetric,
@@ -278,8 +277,8 @@ def test_a_missing_part(saved, name):
         ({"dual_coef": np.ones(3)}, "it says 1350 triplets"),
         ({"history": np.ones((2, 4))}, "values to unpack"),
         ({"triplets.near.0": np.ones((2, 3), dtype=np.int64)}, "block 0 of the triplets"),
-        ({"triplets.far.0": -np.ones((150, 3), dtype=np.int64)}, "must hold row numbers"),
-        ({"triplets.anchors.0": np.ones(150)}, "must hold row numbers"),
+        ({"triplets.far.0": -np.ones((150, 3), dtype=np.int64)}, "far.0.* is out of range"),
+        ({"triplets.anchors.0": np.ones(150)}, "anchors.0 has dtype float64"),
     ],
 )
 def test_tensors_that_do_not_belong_together(saved, tensors, message):
@@ -626,10 +625,10 @@ def test_thresholds_that_say_nonsense(saved_pairs, changes, message):
     ("tensors", "message"),
     [
         ({"prior_components": np.ones((1, 3))}, r"prior_components has shape \(1, 3\)"),
-        ({"triplets.index": np.ones((5, 5), dtype=np.int64)}, r"expected \(n_triplets, 3 or 4\)"),
-        ({"triplets.weight": -np.ones(5)}, "none below zero"),
-        ({"triplets.weight": np.zeros(5)}, "not all zero"),
-        ({"triplets.weight": np.full(5, np.nan)}, "finite numbers"),
+        ({"triplets.index": np.ones((5, 5), dtype=np.int64)}, r"expected \(n_rows, 3 or 4\)"),
+        ({"triplets.weight": -np.ones(5)}, "must be non-negative"),
+        ({"triplets.weight": np.zeros(5)}, "zero for all triplets"),
+        ({"triplets.weight": np.full(5, np.nan)}, "and finite"),
     ],
 )
 def test_comparisons_that_do_not_belong(saved_pairs, tensors, message):

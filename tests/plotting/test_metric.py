@@ -81,7 +81,7 @@ def test_one_feature_and_an_exact_answer(plt, tmp_path):
     narrow = FrobMetric(n_components=1).fit(X, triplets=np.array([[0, 1, 60]]))
     narrow.history_[-1] = narrow.history_[-1]._replace(gap=0.0)
     display = MetricDisplay.from_estimator(narrow, X)
-    assert not display.after.points[:, 1].any()
+    assert not display.after[0][:, 1].any()
     assert np.isnan(display.axes_[1].lines[0].get_ydata()[-1])
     display.figure_.savefig(tmp_path / "metric.png")
     assert (tmp_path / "metric.png").stat().st_size > 10_000

@@ -146,7 +146,7 @@ def test_other_solvers_name_the_function_for_plain_sdps(solver, rng):
 def test_scaled_units_measure_the_problem_as_given(rng):
     problem, _ = _largest_eigenvalue(rng)
     X, y = psd(rng, 8), rng.normal(size=1)
-    given = Units.of(problem).measure("", problem, (X, y, 1.0), np.ones(1), 2.0, 8)
+    given = Units.of(problem).measure("", problem, (X, y, 1.0), (np.ones(1), 2.0), 8)
     smaller = FrobeniusSDP(
         Sparse.from_matrices([np.eye(8) / 4]),
         Equal(np.ones(1) / 8),
@@ -155,7 +155,7 @@ def test_scaled_units_measure_the_problem_as_given(rng):
     )
     units = Units(np.array([4.0]), 2.0, 5.0, 1.0, float(np.linalg.norm(problem.cost)))
     scaled = X / 2, y * 4 / 5, 1.0
-    same = units.measure("", smaller, scaled, np.ones(1) / 8, 2 / 5, 8)
+    same = units.measure("", smaller, scaled, (np.ones(1) / 8, 2 / 5), 8)
     assert same.step(0.0)[1:6] == pytest.approx(given.step(0.0)[1:6])
 
 

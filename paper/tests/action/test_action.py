@@ -8,7 +8,7 @@ from frobmetric_paper import action
 from frobmetric_paper.action import histograms
 from frobmetric_paper.action.bottleneck import InformationBottleneck
 from frobmetric_paper.classification.measure import Run
-from frobmetric_paper.data.labelled import DatasetNotFoundError
+from frobmetric_paper.data import DatasetNotFoundError
 from frobmetric_paper.data.raw import Sequences, WordCounts
 
 SMALL = action.Size(n_words=50, n_bins=12)

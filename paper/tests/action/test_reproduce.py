@@ -9,14 +9,15 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from frobmetric._extras import MissingExtraError
-from frobmetric.cli.app import app
+from frobmetric._environment import MissingExtraError
+from frobmetric.cli import app
 from frobmetric_paper import action
 from frobmetric_paper.action.histograms import Merged
 from frobmetric_paper.baselines import MetricBaseline
 from frobmetric_paper.classification import report
 from frobmetric_paper.command import COMMANDS
-from frobmetric_paper.data.labelled import DatasetNotFoundError, Split
+from frobmetric_paper.data import DatasetNotFoundError
+from frobmetric_paper.data.labelled import Split
 
 EXPERIMENT = action.experiment
 FEW = ("--methods", "euclid,frob")
@@ -224,10 +225,10 @@ def test_nothing_that_can_be_run_is_an_error(fake):
 
 
 def test_without_matplotlib_there_is_a_page(fake, monkeypatch):
-    def refuse(*arguments):
+    def refuse(*arguments, **more):
         raise MissingExtraError("this needs matplotlib; install it")
 
-    monkeypatch.setattr(report, "require", refuse)
+    monkeypatch.setattr(report, "panels", refuse)
     assert "no figures: this needs matplotlib" in run(*UTD, *FEW).stderr
     assert "<img" not in page("index.html")
 

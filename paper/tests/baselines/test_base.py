@@ -4,8 +4,10 @@ import json
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 from frobmetric import mine_triplets
+from frobmetric.cli.app import app
 from frobmetric.metric.sets import GivenTriplets
 from frobmetric.neighbors import knn_error
 from frobmetric_paper.baselines import (
@@ -19,7 +21,7 @@ from frobmetric_paper.baselines import (
     ProgramFailedError,
     ProgramMissingError,
     TimeLimitError,
-    setup,
+    set_up,
 )
 from frobmetric_paper.harness.run import first_parameters
 from frobmetric_paper.harness.worker import Target
@@ -142,20 +144,26 @@ def test_nan_is_a_failure(points):
 def test_absent_ones_say_what_to_do(points, tmp_path, monkeypatch):
     monkeypatch.setenv("FROBMETRIC_CACHE", str(tmp_path))
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(ProgramMissingError, match=r"baselines\.setup"):
+    with pytest.raises(ProgramMissingError, match="frobmetric reproduce baselines"):
         METRIC["lmnn"].fit(*points)
     with pytest.raises(ProgramMissingError, match="apt-get install g"):
         METRIC["dlib"].fit(*points, parameters={"C": C})
     absent = MetricBaseline(name="absent", target=Target("a:b", ("no_such_package",)))
     with pytest.raises(ProgramMissingError, match="pip install no_such_package"):
         absent.fit(*points)
-    assert "apt-get" in setup.set_up(METRIC["dlib"])
+    assert "apt-get" in dict(set_up(["dlib"]))["dlib"]
 
 
-def test_setup_knows_the_baselines(capsys):
-    assert setup.main(["nca", "scs"]) == 0
-    assert capsys.readouterr().out == "scs: ready\nscs: ready\nnca: ready\n"
-    assert "nobody" in setup.main(["nobody"])
+def test_setup_knows_the_baselines():
+    assert list(set_up(["nca", "scs"])) == [("scs", ""), ("scs", ""), ("nca", "")]
+    words = ["reproduce", "baselines"]
+    result = CliRunner().invoke(app, [*words, "nca", "scs"])
+    assert result.exit_code == 0
+    assert result.stderr == "scs: ready\nscs: ready\nnca: ready\n"
+    assert result.stdout == "2 of 2 are ready\n"
+    result = CliRunner().invoke(app, [*words, "nobody"])
+    assert result.exit_code == 2
+    assert "unknown baselines ['nobody']; the known ones are" in result.stderr
 
 
 def test_what_is_needed_is_asked_for(points):

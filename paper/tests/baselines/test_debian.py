@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from frobmetric_paper.baselines import (
-    EMBEDDING,
     SDP,
     ProgramFailedError,
     ProgramMissingError,
+    conic,
     debian,
-    setup,
+    set_up,
 )
 from sdpa_examples import MANUAL
 
@@ -41,28 +41,28 @@ def install(tmp_path, monkeypatch):
 def test_absent_ones_say_what_to_do(name, path, tmp_path, monkeypatch):
     monkeypatch.setenv("FROBMETRIC_CACHE", str(tmp_path))
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(ProgramMissingError, match=rf"baselines\.setup {name}"):
+    with pytest.raises(ProgramMissingError, match=f"frobmetric reproduce baselines {name}"):
         SDP[name].solve(path)
-    assert "no apt-get" in setup.set_up(SDP[name])
+    assert "no apt-get" in dict(set_up([name]))[name]
 
 
 def test_unfolding_by_csdp_needs_it_too(tmp_path, monkeypatch):
     monkeypatch.setenv("FROBMETRIC_CACHE", str(tmp_path))
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert "no apt-get" in setup.set_up(EMBEDDING["csdp_original"])
+    assert "no apt-get" in dict(set_up(["csdp_original"]))["csdp_original"]
 
 
 @pytest.mark.parametrize(
     ("linked", "reason"),
     [
         ({"libsdp.so.0": "not found"}, "lacks libsdp.so.0"),
-        ({"libblas.so.3": setup.__file__, "libm.so.6": "/"}, "is not OpenBLAS"),
+        ({"libblas.so.3": conic.__file__, "libm.so.6": "/"}, "is not OpenBLAS"),
         ({"libm.so.6": "/"}, "is not OpenBLAS"),
         ({"libblas.so.3": "/openblas-pthread/libblas.so.3"}, ""),
     ],
 )
 def test_only_openblas_will_do(linked, reason, monkeypatch):
-    monkeypatch.setattr(debian.DebianProgram, "path", lambda self: setup.__file__)
+    monkeypatch.setattr(debian.DebianProgram, "path", lambda self: conic.__file__)
     monkeypatch.setattr(debian.DebianProgram, "linked", lambda self: linked)
     missing = debian.CSDP.missing()
     assert reason in missing

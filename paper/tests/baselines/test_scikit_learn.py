@@ -10,7 +10,7 @@ from sklearn.svm import SVC
 from frobmetric_paper.baselines import METRIC
 from frobmetric_paper.baselines.metric_learn import environment_python
 from frobmetric_paper.baselines.scikit_learn import learn_lda, learn_rca, learn_svm
-from frobmetric_paper.data.covariance import within_covariance
+from frobmetric_paper.data.labelled import within_covariance
 
 
 @pytest.fixture

@@ -85,14 +85,23 @@ def test_some_committed_numbers():
 # The driver
 
 
+@pytest.fixture
+def _toy_text(monkeypatch, tmp_path_factory):
+    """Let the toy benchmark have a text of its page."""
+    folder = tmp_path_factory.mktemp("pages")
+    (folder / "toy.md").write_text("# Toy\n\n$rows\n")
+    monkeypatch.setattr(bench, "PAGES", folder)
+
+
 def make_benchmark(**parts):
-    return Benchmark(
-        name="toy", title="Toy", parts=parts, page=lambda data: table(data.values(), "n", "{n}")
-    )
+    def page(data):
+        return {"rows": table(data.values(), "n", "{n}")}
+
+    return Benchmark(name="toy", parts=parts, page=page)
 
 
 @pytest.fixture
-def run(monkeypatch, tmp_path):
+def run(monkeypatch, tmp_path, _toy_text):
     """Return a function that runs the command for a toy benchmark and returns its exit code."""
 
     def call(benchmark, *arguments):
@@ -152,12 +161,17 @@ def test_options_reach_the_parts(run, tmp_path):
     assert read(tmp_path)["parts"]["a"]["n"] == [7, 2, 5.0, "here", True]
     record = read(tmp_path)["runs"]["a"][0]
     assert record["settings"] == {"repeat": 7, "threads": 2, "limit": 5.0}
-    assert "Settings: repeat 7, threads 2, limit 5." in (tmp_path / "toy.md").read_text()
+    page = (tmp_path / "toy.md").read_text()
+    assert "Settings: repeat 7, threads 2, limit 5." in page
+    assert "This is the small version" in page
 
 
-def test_unknown_parts_and_names(run, capsys):
+def test_unknown_parts(run):
     answer = run(make_benchmark(a=lambda o: {"n": 1}), "--only", "b")
     assert answer == "unknown parts ['b']; toy has a"
+
+
+def test_unknown_names(capsys):
     with pytest.raises(SystemExit):
         __main__.main(["nothing"])
     assert "invalid choice: 'nothing'" in capsys.readouterr().err
@@ -173,6 +187,7 @@ def test_list(capsys):
     assert "    D m" in lines
 
 
+@pytest.mark.usefixtures("_toy_text")
 def test_figure(tmp_path):
     def draw(parts, path):
         path.write_text(json.dumps(parts))
@@ -191,6 +206,7 @@ def test_table():
     assert table(rows, "name | x, %", "{name} | {x:.1f}") == (
         "| name | x, % |\n| --- | --: |\n| a\\_b | 0.1 |\n| c | 2.0 |"
     )
+    assert table([], "name | x, %", "{name} | {x:.1f}") == ""
     assert (mark("1", True), mark("1", False)) == ("1 *", "1")
     assert (show(".1e", 0.5), show(".1e", None)) == ("5.0e-01", "")
 
@@ -235,6 +251,7 @@ def test_peak_memory():
 
 # Small versions, with the baselines that are installed
 
+#: Parts to run, those of one text together.
 QUICK = {
     "default_c": ("iris", "usps"),
     "growth": ("D", "m"),
@@ -243,7 +260,7 @@ QUICK = {
     "pair_learners": ("iris", "digits", "lfw"),
     "paper_rows": ("usps", "letters"),
     "sdp_speed": ("theta6", "random", "nearest", "invalid"),
-    "sdplib": ("frobmetric", "csdp", "sdpa", "scs", "clarabel"),
+    "sdplib": ("frobmetric csdp sdpa scs clarabel",),
     "shoes": ("unseen", "seeds", "curve", "by_comparison"),
     "speed": tuple(BENCHMARKS["speed"].parts),
     "unfolding": tuple(BENCHMARKS["unfolding"].parts),
@@ -252,16 +269,16 @@ QUICK = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("name", "part"), [(n, part) for n, some in QUICK.items() for part in some]
+    ("name", "parts"), [(n, parts) for n, some in QUICK.items() for parts in some]
 )
-def test_small_version(name, part, data_folder, tmp_path):
-    given = ["--only", part, "--quick", "--repeat", "1", "--limit", "20"]
+def test_small_version(name, parts, data_folder, tmp_path):
+    given = ["--only", *parts.split(), "--quick", "--repeat", "1", "--limit", "20"]
     given += ["--folder", str(data_folder), "-o", str(tmp_path)]
     assert __main__.main([name, *given]) == 0
     results = Results.read(tmp_path / f"{name}.json")
-    assert list(results.parts) == [part]
+    assert list(results.parts) == parts.split()
     page = (tmp_path / f"{name}.md").read_text(encoding="utf-8")
-    assert page.count("\n| ") >= 3 or part == "seeds"
+    assert page.count("\n| ") >= 3 or parts == "seeds"
 
 
 def test_every_benchmark_has_a_small_version():

@@ -10,7 +10,8 @@ from frobmetric_paper.baselines import ProgramFailedError, ProgramMissingError, 
 from frobmetric_paper.classification import Column, Published, TableExperiment, measure
 from frobmetric_paper.classification.measure import MAIN, Cell, Run, Task, make_task, measure_map
 from frobmetric_paper.classification.report import Summary, compare, is_far
-from frobmetric_paper.data.labelled import DatasetNotFoundError, Split
+from frobmetric_paper.data import DatasetNotFoundError
+from frobmetric_paper.data.labelled import Split
 from frobmetric_paper.harness.run import ProgressListener, Runner
 from frobmetric_paper.harness.summary import binomial_std
 from frobmetric_paper.harness.task import Store

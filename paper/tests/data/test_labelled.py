@@ -9,14 +9,16 @@ import pytest
 import sklearn.datasets
 from sklearn.utils import Bunch
 
+from frobmetric_paper.data import DatasetNotFoundError
 from frobmetric_paper.data import labelled as datasets
 from frobmetric_paper.data.labelled import (
     NAMES,
     PICTURE_NAMES,
-    DatasetNotFoundError,
     available,
     load,
     load_pictures,
+    whitening,
+    within_covariance,
 )
 from frobmetric_paper.data.raw import load_sequences, load_word_counts
 
@@ -76,9 +78,9 @@ def isolate(monkeypatch):
 
 
 def load_real(name, folder, **options):
-    source = datasets._SETS[name].source
+    source = datasets._SETS[name]
     if not source.is_present(folder):
-        pytest.skip(f"{source.name} is not in {folder}")
+        pytest.skip(f"{source.file} is not in {folder}")
     return load(name, folder=folder, **options)
 
 
@@ -92,7 +94,7 @@ def parts_of(split):
 
 def made_up(name):
     """Arrays of the right shapes; the first column numbers the rows of the set."""
-    source, rng = datasets._SETS[name].source, np.random.default_rng(0)
+    source, rng = datasets._SETS[name], np.random.default_rng(0)
     arrays = {}
     start = 0
     for X, y, rows in source.parts:
@@ -104,7 +106,7 @@ def made_up(name):
 
 
 def write(folder, name, arrays):
-    path = folder / datasets._SETS[name].source.name
+    path = folder / datasets._SETS[name].file
     np.savez(path, **arrays)
     return path
 
@@ -148,7 +150,7 @@ def test_parts_are_disjoint_and_keep_rows_with_their_labels(name, tmp_path):
     parts = parts_of(load(name, folder=tmp_path))
     rows = np.concatenate([X[:, 0] for X, _ in parts]).astype(int)
     np.testing.assert_array_equal(np.sort(rows), np.arange(len(rows)))
-    source = datasets._SETS[name].source
+    source = datasets._SETS[name]
     X_all = np.concatenate([arrays[X] for X, _, _ in source.parts])
     y_all = np.concatenate([arrays[y] for _, y, _ in source.parts])
     np.testing.assert_array_equal(np.concatenate([X for X, _ in parts]), X_all[rows])
@@ -233,6 +235,26 @@ def test_test_rows_do_not_reach_the_pca(tmp_path):
     assert not np.allclose(before.X_test, after.X_test)
 
 
+# Covariances
+
+
+def test_the_covariance_within_classes_is_the_mean_over_samples(rng):
+    y = np.array([3, 3, 3, 7, 7, 9])
+    X = rng.normal(size=(6, 2))
+    expected = sum(np.cov(X[y == c].T, bias=True) * np.mean(y == c) for c in (3, 7))
+    np.testing.assert_allclose(within_covariance(X, y), expected)
+
+
+@pytest.mark.parametrize("rank", [4, 2])
+def test_whitening_makes_the_covariance_the_identity(rank, rng):
+    X = rng.normal(size=(30, rank)) @ rng.normal(size=(rank, 4))
+    covariance = X.T @ X / 30
+    L = whitening(covariance)
+    assert L.shape == (4, rank)
+    np.testing.assert_allclose(L.T @ covariance @ L, np.eye(rank), atol=1e-10)
+    np.testing.assert_allclose(L @ L.T, np.linalg.pinv(covariance, rcond=1e-10), rtol=1e-6)
+
+
 # What is there, and what to do when it is not
 
 
@@ -257,8 +279,8 @@ def test_absent_file_says_how_to_get_it(name, tmp_path):
     with pytest.raises(DatasetNotFoundError) as error:
         load(name, folder=tmp_path)
     message = str(error.value)
-    source = datasets._SETS[name].source
-    for part in (source.name, str(tmp_path), "FROBMETRIC_DATA", "folder="):
+    source = datasets._SETS[name]
+    for part in (source.file, str(tmp_path), "FROBMETRIC_DATA", "folder="):
         assert part in message
     for key, shape in source.npz.shapes.items():
         assert f"{key} {shape}" in message
@@ -343,7 +365,7 @@ def openml(monkeypatch):
 
 
 def pendigits_answer():
-    counts = datasets._SETS["pendigits"].source.openml.test_counts
+    counts = datasets._SETS["pendigits"].openml.test_counts
     labels = np.concatenate([np.arange(7_494) % 10, np.repeat(np.arange(10), counts)])
     X = np.zeros((10_992, 16))
     X[:, 0] = np.arange(10_992)
@@ -395,7 +417,7 @@ def test_download_in_another_order_is_refused(openml):
 
 def test_download_of_isolet_takes_parts_1_and_5(openml):
     in_order = [str(1 + row % 52 // 2) for row in range(7_797)]
-    test = np.repeat(np.arange(26), datasets._SETS["isolet"].source.openml.test_counts)
+    test = np.repeat(np.arange(26), datasets._SETS["isolet"].openml.test_counts)
     labels = in_order[:6_238] + [f"'{1 + code}'" for code in test]  # as one parser quotes them
     X = np.zeros((7_797, 617))
     X[:, 0] = np.arange(7_797)
@@ -410,10 +432,10 @@ def test_download_of_isolet_takes_parts_1_and_5(openml):
 @pytest.mark.parametrize("name", ["mnist", "isolet", "pendigits", "usps_9298"])
 def test_expected_test_counts_are_those_of_the_file(name, data_folder):
     spec = datasets._SETS[name]
-    if not spec.source.is_present(data_folder):
-        pytest.skip(f"{spec.source.name} is not in {data_folder}")
-    with np.load(data_folder / spec.source.name, allow_pickle=False) as file:
-        assert tuple(np.bincount(file["y_test"])) == spec.source.openml.test_counts
+    if not spec.is_present(data_folder):
+        pytest.skip(f"{spec.file} is not in {data_folder}")
+    with np.load(data_folder / spec.file, allow_pickle=False) as file:
+        assert np.bincount(file["y_test"]).tolist() == spec.openml.test_counts
 
 
 # Pictures without labels

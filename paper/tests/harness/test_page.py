@@ -9,7 +9,7 @@ from frobmetric_paper.harness import page
 from frobmetric_paper.harness.command import command_line
 from frobmetric_paper.harness.formatting import number, parameters, percent, seconds, with_error
 from frobmetric_paper.harness.machine import record_as_markdown, run_record
-from frobmetric_paper.harness.page import escape, figure, fill, table, write_page
+from frobmetric_paper.harness.page import escape, fill, table, write_page
 
 TEMPLATE = """# Title
 
@@ -54,15 +54,15 @@ class Balanced(HTMLParser):
             assert self.open.pop() == tag
 
 
-def test_what_is_empty_is_left_out():
+def test_what_is_empty_is_left_out(tmp_path):
     values = {"small": "", "n": "3", "first": "", "second": "a table", "third": ""}
-    assert fill(TEMPLATE, values) == (
+    assert fill(TEMPLATE, values, tmp_path) == (
         "# Title\n\nText with 3 points.\n\n## First\n\nExplained.\n\na table\n\n"
         "## Last\n\nAlways.\n"
     )
-    below = fill(TEMPLATE, values | {"second": "", "third": "x"})
+    below = fill(TEMPLATE, values | {"second": "", "third": "x"}, tmp_path)
     assert "## First\n\nExplained.\n\n### Detail\n\nx\n\n## Last" in below
-    empty = fill(TEMPLATE, values | {"second": ""})
+    empty = fill(TEMPLATE, values | {"second": ""}, tmp_path)
     assert empty == "# Title\n\nText with 3 points.\n\n## Last\n\nAlways.\n"
 
 
@@ -73,7 +73,7 @@ def test_everything_is_escaped(tmp_path):
         f"# {escape(evil)}",
         escape(evil),
         f"    {evil}",
-        figure(tmp_path, "a.png", evil),
+        fill("![$caption](a.png)", {"caption": escape(evil)}, tmp_path).strip(),
         table([evil, "b"], [[evil, evil]], evil, texts=("b",)),
     ]
     markdown = "\n\n".join(texts) + "\n"
@@ -89,8 +89,12 @@ def test_everything_is_escaped(tmp_path):
     assert all(len(re.findall(r"(?<!\\)\|", row)) == 3 for row in rows)
 
 
-def test_a_figure_that_is_not_there_is_not_shown(tmp_path):
-    assert figure(tmp_path, "a.png", "caption") == ""
+def test_a_figure_is_shown_with_its_caption_if_it_is_there(tmp_path):
+    template = "# All $n\n\n## Part\n\nA figure.\n\n![$n points](a.png)"
+    assert fill(template, {"n": "3"}, tmp_path) == "# All 3\n"
+    (tmp_path / "a.png").write_text("")
+    shown = "# All 3\n\n## Part\n\nA figure.\n\n![3 points](a.png)\n\n3 points\n"
+    assert fill(template, {"n": "3"}, tmp_path) == shown
 
 
 def test_a_page_is_replaced_whole_or_not_at_all(tmp_path, monkeypatch):

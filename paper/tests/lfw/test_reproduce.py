@@ -11,8 +11,8 @@ import pytest
 from typer.testing import CliRunner
 
 from drawn_faces import write_faces
-from frobmetric._extras import MissingExtraError
-from frobmetric.cli.app import app
+from frobmetric._environment import MissingExtraError
+from frobmetric.cli import app
 from frobmetric_paper import lfw
 from frobmetric_paper.baselines import ProgramMissingError, TimeLimitError
 from frobmetric_paper.command import COMMANDS
@@ -21,7 +21,7 @@ from frobmetric_paper.harness.task import Store, done
 from frobmetric_paper.lfw import Cell, report
 from frobmetric_paper.lfw.faces import MAIN, Recipe
 from frobmetric_paper.lfw.methods import METHODS
-from frobmetric_paper.lfw.report import RuleMean, mean_curve, rule_name
+from frobmetric_paper.lfw.report import mean_curve, rule_mean, rule_name
 
 FIGURES = ("roc.png", "triplets.png")
 SMALL = lfw.FaceExperiment(
@@ -131,13 +131,13 @@ def test_the_page_has_the_numbers_of_the_results(finished):
         choice, cells = results.choice("frob", variant), results.folds("frob", variant)
         assert len(done(cells)) == 2
         for rule in choice.rules:
-            mean = RuleMean.of(cells, rule).accuracy
+            mean = rule_mean(cells, rule)
             row = rf"\| {rule_name(rule)} \| 2 \| {mean.mean:.2f} ± {mean.error:.2f} \|"
             assert re.search(row, text), rule
         for cell in choice.tries:
             assert f"{100 * cell.share_right(choice.rule):.2f}" in text
     for place in SMALL.places:
-        mean = RuleMean.of(results.place(*place), results.choice("frob", MAIN).rule).accuracy
+        mean = rule_mean(results.place(*place), results.choice("frob", MAIN).rule)
         assert f"{mean.mean:.2f} ({mean.std:.2f})" in text
     for words in ("small version", "unrestricted", "84.34 (1.23)", "LMNN + LDML", *FIGURES):
         assert words in text.replace("\\", "")
@@ -161,7 +161,7 @@ def test_files_for_programs(finished):
     results = collected()
     first = next(row for row in rows if row["part"] == "table")
     cells = results.place(int(first["n_triplets"]), int(first["dimensions"]))
-    assert float(first["accuracy"]) == RuleMean.of(cells, first["rule"]).accuracy.mean
+    assert float(first["accuracy"]) == rule_mean(cells, first["rule"]).mean
     assert float(first["relative_gap"]) <= 1e-3
     assert "scores" not in json.dumps(everything)
     line = next(each for each in everything["curves"] if each["method"] == "frob")
@@ -291,7 +291,7 @@ def test_a_file_instead_of_a_folder(tmp_path):
 
 
 def test_the_parts_have_names():
-    assert COMMANDS["lfw"].parts == lfw.PARTS
+    assert tuple(COMMANDS["lfw"].parts) == lfw.PARTS
 
 
 # Pictures
@@ -314,10 +314,10 @@ def test_pictures_that_are_not_there(faces, finished):
 
 
 def test_no_matplotlib(monkeypatch, finished):
-    def absent(*arguments):
+    def absent(*arguments, **more):
         raise MissingExtraError("matplotlib is not installed")
 
-    monkeypatch.setattr(report, "require", absent)
+    monkeypatch.setattr(report, "panels", absent)
     result = run("--only", "folds")
     assert "no figures: matplotlib is not installed" in result.stderr
     assert "roc.png" not in pages()[0]

@@ -8,11 +8,11 @@ import pytest
 from frobmetric.manifold import neighbor_graph
 from frobmetric_paper import mvu
 from frobmetric_paper.baselines import Embedded, EmbeddingBaseline, TimeLimitError
-from frobmetric_paper.data.labelled import DatasetNotFoundError
+from frobmetric_paper.data import DatasetNotFoundError
 from frobmetric_paper.harness.run import ProgressListener, Runner
 from frobmetric_paper.harness.task import Store
 from frobmetric_paper.mvu import Part, Points, Scale, UnfoldingExperiment, measure, plan
-from frobmetric_paper.mvu.report import PAPER_SPREAD
+from frobmetric_paper.mvu.report import PAPER
 from frobmetric_paper.mvu.spread import EVENNESS, at_unit_scale
 
 
@@ -51,7 +51,7 @@ def small(*methods, sizes=(30,), seed=0):
         EmbeddingBaseline(name=name, method=method)
         for name, method in zip("abc", methods, strict=False)
     )
-    return Part("small", "Small", 6, 1e5, lambda: sets, len(sizes), named)
+    return Part("small", 6, 1e5, named, lambda: sets, len(sizes))
 
 
 def done(part, store, limit=60.0):
@@ -228,7 +228,7 @@ def test_the_settings_are_the_papers():
 
 
 def test_every_method_of_the_paper_is_there():
-    published = {name for table in PAPER_SPREAD.values() for row in table.values() for name in row}
+    published = {method for _, method in PAPER}
     for name in ("swiss_roll", "teapots"):
         assert published == set(by_name()[name].paper_names.values()) - {""}
 

@@ -10,14 +10,15 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from frobmetric._extras import MissingExtraError
-from frobmetric.cli.app import app
+from frobmetric._environment import MissingExtraError
+from frobmetric.cli import app
 from frobmetric_paper import uci
 from frobmetric_paper.baselines import TABLE, MetricBaseline, ProgramMissingError, TimeLimitError
 from frobmetric_paper.classification import report
 from frobmetric_paper.classification.measure import RULES
 from frobmetric_paper.command import COMMANDS
-from frobmetric_paper.data.labelled import DatasetNotFoundError, Split
+from frobmetric_paper.data import DatasetNotFoundError
+from frobmetric_paper.data.labelled import Split
 
 EXPERIMENT = uci.experiment
 DRAW = report.TableResults.draw
@@ -304,10 +305,10 @@ def test_ours_without_an_answer_is_not_certified(fake):
 
 
 def test_without_matplotlib_there_is_a_page(drawing, monkeypatch):
-    def refuse(*arguments):
+    def refuse(*arguments, **more):
         raise MissingExtraError("this needs matplotlib; install it")
 
-    monkeypatch.setattr(report, "require", refuse)
+    monkeypatch.setattr(report, "panels", refuse)
     result = run("--only", "iris", "--methods", "euclid")
     assert "no figures: this needs matplotlib" in result.stderr
     assert "<img" not in page("index.html")
@@ -336,4 +337,4 @@ def test_mistakes_are_named(arguments, code, words, fake):
 
 
 def test_the_options_name_the_data_sets():
-    assert COMMANDS["uci"].parts == tuple(uci.SETS)
+    assert tuple(COMMANDS["uci"].parts) == tuple(uci.SETS)

@@ -6,7 +6,7 @@ import pytest
 from frobmetric_paper import uci
 from frobmetric_paper.baselines import METRIC, TABLE
 from frobmetric_paper.classification.measure import Run
-from frobmetric_paper.data.labelled import DatasetNotFoundError
+from frobmetric_paper.data import DatasetNotFoundError
 
 
 def by_name(**more):

@@ -59,10 +59,8 @@ class ErrorComparison:
         lines = []
         for name, count in (("Euclidean", self.euclidean), ("learned", self.learned)):
             low, high = self._interval(count)
-            lines.append(
-                f"{name:9s} {self.k}-NN error {count / self.n_test:6.2%}  [{low:.2%}, {high:.2%}]"
-                f"  ({count} of {self.n_test})"
-            )
+            error = f"{count / self.n_test:6.2%}  [{low:.2%}, {high:.2%}]"
+            lines.append(f"{name:9s} {self.k}-NN error {error}  ({count} of {self.n_test})")
         return "\n".join([*lines, self._conclusion()])
 
     def _interval(self, count):
@@ -70,10 +68,8 @@ class ErrorComparison:
         return map(float, binomtest(count, self.n_test).proportion_ci(method="wilson"))
 
     def _conclusion(self):
-        counts = (
-            f"{self.fixed} test points put right, {self.broken} spoiled; "
-            f"exact McNemar test p = {self.pvalue:.2g}"
-        )
+        counts = f"{self.fixed} test points put right, {self.broken} spoiled"
+        counts += f"; exact McNemar test p = {self.pvalue:.2g}"
         if self.verdict == "helped":
             return f"The learned metric helped: {counts}."
         if self.euclidean == 0:
@@ -82,10 +78,8 @@ class ErrorComparison:
             return f"The learned metric made fewer errors, but that may be chance: {counts}."
         hints = "another C (--cv chooses one); more data"
         if self.spread_ratio > UNEVEN_SPREAD:
-            hints = (
-                f"scaling the features, one of which has {self.spread_ratio:.0f} times the median "
-                f"standard deviation; {hints}"
-            )
+            ratio = f"{self.spread_ratio:.0f} times the median standard deviation"
+            hints = f"scaling the features, one of which has {ratio}; {hints}"
         return f"The learned metric did not help here: {counts}. Try {hints}."
 
 
@@ -128,14 +122,7 @@ def _mistakes(model, train, test, k):
 
 def _count(before, after, k, X):
     spread = X.std(axis=0)
-    spread = spread[spread > 0]
-    median = np.quantile(spread, 0.5, method="lower") if spread.size else 1.0
-    return ErrorComparison(
-        k=k,
-        n_test=len(before),
-        euclidean=int(before.sum()),
-        learned=int(after.sum()),
-        fixed=int((before & ~after).sum()),
-        broken=int((after & ~before).sum()),
-        spread_ratio=float(spread.max() / median) if spread.size else 1.0,
-    )
+    spread = spread[spread > 0] if spread.any() else np.ones(1)
+    ratio = float(spread.max() / np.quantile(spread, 0.5, method="lower"))
+    masks = (before, after, before & ~after, after & ~before)
+    return ErrorComparison(k, len(before), *(int(mask.sum()) for mask in masks), ratio)

@@ -11,27 +11,24 @@ import numpy as np
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
-from .._atomic import target_file
-from .._extras import MissingExtraError, require
-from ..io.model_checks import disagreements
-from ..io.models import load, save
-from ..io.tables import READERS, Table, check_suffix, read_table, read_triplets, write_table
+from .._environment import MissingExtraError, require, target_file
+from ..core import CertificateError
+from ..io import disagreements, load, save
+from ..io.tables import READERS, Table, check_output, read_table, read_triplets, write_table
 from ..metric import FrobMetric, FrobMetricCV
 from ..plotting import MetricDisplay
 from .evaluation import compare, compare_by_folds
 from .options import command
-from .terminal import ExitCode, Report, errors_about, live_progress, say
+from .terminal import ExitCode, Report, errors_about, fit_visibly, say, wrong_usage
 
 typer = require("typer", "cli")
 app = typer.Typer()
 
 #: Share of the samples that are held out to test a metric.
 HELD_OUT = 0.3
-#: Parameters of FrobMetric that are no options of a fit.
-NOT_OPTIONS = ("verbose",)
 
 
-@command(app, FrobMetric, without=NOT_OPTIONS, defaults={"keep_dual": True})
+@command(app, FrobMetric, defaults={"keep_dual": True})
 def fit(
     data,
     parameters,
@@ -58,18 +55,16 @@ def fit(
         Choose C by cross-validation with this number of folds.
     """
     if triplets is not None and cv is not None:
-        raise typer.BadParameter("it needs labels, not --triplets", param_hint="--cv")
+        raise wrong_usage("--cv", "it needs labels, not --triplets")
     if output.suffix.lower() in READERS:
-        raise typer.BadParameter(
-            f"{output} names a table; a model is a .safetensors file", param_hint="--output"
-        )
+        raise wrong_usage("--output", f"{output} names a table; a model is a .safetensors file")
     target_file(output)
     estimator = _make_estimator(parameters, cv)
     table = read_table(data, target, header=header)
-    if triplets is None and table.y is None:
-        raise typer.BadParameter("labels are needed, or --triplets", param_hint="--target")
+    if triplets is None:
+        _require_labels(table, data, ", or --triplets")
     if with_labels and (triplets is None or table.y is None):
-        raise typer.BadParameter("it needs --triplets and labels", param_hint="--with-labels")
+        raise wrong_usage("--with-labels", "it needs --triplets and labels")
     answers = {"y": table.y} if triplets is None or with_labels else {}
     if triplets is not None:
         answers["triplets"] = read_triplets(triplets)
@@ -83,21 +78,18 @@ def transform(model, data, *, output, target=None, header=True):
 
     The column of --target is copied, so that the labels stay with their rows.
     """
-    check_suffix(output)
+    check_output(output)
     estimator = _load(model)
     table = _read_features(estimator, data, target, header)
-    mapped = replace(
-        table,
-        X=estimator.transform(table.dataframe()),
-        feature_names=list(estimator.get_feature_names_out()),
-    )
-    write_table(output, mapped, labels_name=labels_name(target))
-    n_rows, n_columns = mapped.X.shape
-    data = {"output": str(output), "n_rows": n_rows, "n_columns": n_columns}
-    return Report(ExitCode.CERTIFIED, f"{output}: {n_rows} rows, {n_columns} columns", data)
+    X = estimator.transform(table.dataframe())
+    names = list(estimator.get_feature_names_out())
+    write_table(output, Table(X, table.y, names), labels_name=labels_name(target))
+    (n_rows, n_columns), file = X.shape, str(output)
+    data = {"output": file, "n_rows": n_rows, "n_columns": n_columns}
+    return Report(ExitCode.CERTIFIED, f"{file}: {n_rows} rows, {n_columns} columns", data)
 
 
-@command(app, FrobMetric, without=(*NOT_OPTIONS, "keep_dual"))
+@command(app, FrobMetric, without=("keep_dual",))
 def evaluate(files, parameters, *, target=None, train=None, cv=None, k=3, header=True, seed=0):
     """Compare k-NN errors before and after, on held-out data.
 
@@ -113,18 +105,30 @@ def evaluate(files, parameters, *, target=None, train=None, cv=None, k=3, header
     """
     *model, data = files
     if len(model) > 1 or data.suffix == ".safetensors" or bool(model) != (train is not None):
-        raise typer.BadParameter(
-            "expected `evaluate DATA` or `evaluate MODEL TEST_DATA --train TRAIN_DATA`"
-        )
+        forms = "`evaluate DATA` or `evaluate MODEL TEST_DATA --train TRAIN_DATA`"
+        raise typer.BadParameter(f"expected {forms}")
     if model and (cv is not None or _changed(parameters)):
         raise typer.BadParameter("options of a fit have no effect on a given model; leave them out")
     if model:
-        estimator, train, test = _given_parts(model[0], train, data, target, header)
+        estimator = _load(model[0])
+        if train.resolve() == data.resolve():
+            say(f"warning: {data} is tested on itself; the errors say nothing about new data")
+        paths = (train, data)
+        parts = (_read_features(estimator, path, target, header) for path in paths)
+        train, test = map(_require_labels, parts, paths)
     else:
         estimator = _make_estimator(parameters, cv)
-        train, test = _split(data, read_table(data, target, header=header), seed)
-        _fit(estimator, train, {"y": train.y})
-    return _evaluation_report(estimator, train, test, k)
+        table = _require_labels(read_table(data, target, header=header), data)
+        rows, options = np.arange(len(table.X)), {"stratify": table.y, "random_state": seed}
+        train, test = map(table.take, train_test_split(rows, test_size=HELD_OUT, **options))
+        if fit_visibly(estimator, _describe, train.dataframe(), y=train.y):
+            raise KeyboardInterrupt
+    comparison = compare(estimator, train, test, k)
+    is_certified = bool(estimator.certificate_.error <= estimator.tol)
+    doubt = "\nThe metric is NOT certified to its tol; see `frobmetric fit`." * (not is_certified)
+    text = f"{len(test.X)} test samples, neighbours from {len(train.X)} others\n{comparison}{doubt}"
+    data = comparison.to_dict() | {"n_train": len(train.X), "certified": is_certified}
+    return Report(ExitCode.of(is_certified), text, data)
 
 
 @command(app)
@@ -141,9 +145,8 @@ def certify(model, data, *, target=None, tol=None, header=True):
     """
     estimator = _load(model)
     if not hasattr(estimator, "dual_coef_"):
-        message = f"{model} has no dual variables to prove it with; fit it with --keep-dual"
-        say(f"error: {message}")
-        return Report(ExitCode.NOT_CERTIFIED, "", {"error": message})
+        reason = "no dual variables to prove it with; fit it with --keep-dual"
+        raise CertificateError(f"{model} has {reason}")
     if "preprocessor" in estimator.get_params():
         raise ValueError(
             f"{model} is a {type(estimator).__name__}, learned from tuples, which a table does not "
@@ -151,7 +154,19 @@ def certify(model, data, *, target=None, tol=None, header=True):
             ".certify(tuples, y)"
         )
     table = _read_features(estimator, data, target, header)
-    return _proof_report(estimator, estimator.certify(table.dataframe()), tol or estimator.tol)
+    claimed, recomputed = estimator.certificate_, estimator.certify(table.dataframe())
+    differing, gap, tol = disagreements(claimed, recomputed), recomputed.error, tol or estimator.tol
+    is_certified = not differing and bool(gap <= tol)
+    verdict = _verdict(gap, tol) + ", and the claim holds" * is_certified
+    if differing:
+        verdict = (
+            f"NOT certified: the file claims another {', '.join(differing)} than its metric and "
+            "these data give; it was changed after the fit"
+        )
+    data = {"tol": tol, "disagreements": differing, "certified": is_certified}
+    data |= {"claimed": asdict(claimed), "recomputed": asdict(recomputed)}
+    text = f"claimed:    {claimed}\nrecomputed: {recomputed}\n{verdict}"
+    return Report(ExitCode.of(is_certified), text, data)
 
 
 @command(app)
@@ -172,7 +187,13 @@ def demo(*, output=Path("frobmetric-demo"), seed=0):
     if report.code == ExitCode.INTERRUPTED:
         return report
     comparison = compare_by_folds(estimator, table, seed=seed)
-    figure = _draw(estimator, table, output / "metric.png")
+    figure = output / "metric.png"
+    try:
+        require("matplotlib", "plot").use("agg")
+        MetricDisplay.from_estimator(estimator, table.X, table.y).figure_.savefig(figure, dpi=150)
+    except MissingExtraError as error:
+        say(f"no figure: {error}")
+        figure = None
     names = "model.safetensors" + (f" and {figure.name} are" if figure else " is")
     text = (
         f"{report.text}\n\nEach digit judged by a metric that was learned without it (5 folds):\n"
@@ -198,44 +219,28 @@ def _make_estimator(parameters, cv):
     changed = _changed(parameters)
     kernel_parameters = [name for name in ("gamma", "degree", "coef0") if name in changed]
     if kernel_parameters and parameters["kernel"] in ("linear", "precomputed"):
-        raise typer.BadParameter(
-            "only --kernel rbf and polynomial have it", param_hint=f"--{kernel_parameters[0]}"
-        )
+        raise wrong_usage(f"--{kernel_parameters[0]}", "only --kernel rbf and polynomial have it")
     if cv is None:
         return FrobMetric(**parameters)
     known = inspect.signature(FrobMetricCV).parameters
-    refused = [name for name in changed if name not in known]
-    if refused:
-        raise typer.BadParameter(
-            "--cv chooses the C of a metric without a kernel, and cannot be combined with it; "
-            "give only one",
-            param_hint=f"--{refused[0].replace('_', '-')}",
-        )
+    for name in changed:
+        if name not in known:
+            reason = "--cv chooses the C of a metric without a kernel, and cannot be combined"
+            raise wrong_usage(f"--{name.replace('_', '-')}", f"{reason} with it; give only one")
     return FrobMetricCV(cv=cv, **{name: v for name, v in parameters.items() if name in known})
 
 
-def _fit(estimator, table, answers):
-    def describe(step):
-        return f"relative gap {step.relative_gap:.1e}   rank {step.rank}"
-
-    with live_progress("searching for neighbours", describe) as callback:
-        try:
-            estimator.set_params(callback=callback).fit(table.dataframe(), **answers)
-        finally:
-            estimator.set_params(callback=None)
+def _describe(step):
+    return f"relative gap {step.relative_gap:.1e}   rank {step.rank}"
 
 
 def _fit_and_save(estimator, table, answers, path):
     """Fit and save; Ctrl-C saves the best metric so far."""
-    began, is_interrupted = perf_counter(), False
-    try:
-        _fit(estimator, table, answers)
-    except KeyboardInterrupt:
-        if not hasattr(estimator, "components_"):
-            raise
-        is_interrupted = True
+    began = perf_counter()
+    is_interrupted = fit_visibly(estimator, _describe, table.dataframe(), **answers)
+    seconds = perf_counter() - began
     save(estimator, path)
-    report = _fit_report(estimator, table, path, perf_counter() - began)
+    report = _fit_report(estimator, table, path, seconds)
     if is_interrupted:
         say(f"interrupted; the best metric so far was saved in {path}")
         return replace(report, code=ExitCode.INTERRUPTED)
@@ -260,49 +265,16 @@ def _read_features(estimator, path, target, header):
     return table if names is not None else replace(table, feature_names=None)
 
 
-def _given_parts(model, train, test, target, header):
-    """Return a saved model, the samples to take neighbours from and those to test on."""
-    if train.resolve() == test.resolve():
-        say(f"warning: {test} is tested on itself; the errors say nothing about new data")
-    estimator = _load(model)
-    parts = [_read_features(estimator, path, target, header) for path in (train, test)]
-    for path, part in zip((train, test), parts, strict=True):
-        _check_labelled(path, part)
-    return estimator, *parts
-
-
-def _split(path, table, seed):
-    """Return a part to learn from, and one to test on with the same shares of classes."""
-    _check_labelled(path, table)
-    rows, options = np.arange(len(table.X)), {"stratify": table.y, "random_state": seed}
-    return [table.take(part) for part in train_test_split(rows, test_size=HELD_OUT, **options)]
-
-
-def _check_labelled(path, table):
+def _require_labels(table, path, alternative=""):
     if table.y is None:
-        raise typer.BadParameter(f"the labels of {path} are needed", param_hint="--target")
-
-
-def _draw(estimator, table, path):
-    """Save the figure of a metric; without matplotlib say what to install."""
-    try:
-        require("matplotlib", "plot").use("agg")
-        display = MetricDisplay.from_estimator(estimator, table.dataframe(), table.y)
-    except MissingExtraError as error:
-        say(f"no figure: {error}")
-        return None
-    display.figure_.savefig(path, dpi=150)
-    return path
+        raise wrong_usage("--target", f"the labels of {path} are needed{alternative}")
+    return table
 
 
 def _verdict(gap, tol):
     if gap <= tol:
         return f"certified: relative gap {gap:.1e} <= tol {tol:g}"
     return f"NOT certified: relative gap {gap:.1e} > tol {tol:g}"
-
-
-def _code(is_certified):
-    return ExitCode.CERTIFIED if is_certified else ExitCode.NOT_CERTIFIED
 
 
 def _fit_report(estimator, table, path, seconds):
@@ -315,13 +287,11 @@ def _fit_report(estimator, table, path, seconds):
         "certificate": asdict(estimator.certificate_),
         "tol": tol,
         "C": estimator.C,
-        "rank": estimator.rank_,
-        "n_iter": estimator.n_iter_,
-        "n_triplets": estimator.n_triplets_,
         "n_samples": n_samples,
         "n_features": n_features,
         "seconds": seconds,
     }
+    data |= {name: getattr(estimator, f"{name}_") for name in ("rank", "n_iter", "n_triplets")}
     verdict = f"{_verdict(gap, tol)}, after {estimator.n_iter_} steps, {seconds:.1f} s"
     if not data["certified"]:
         advice = "" if estimator.status_ == "interrupted" else "; raise --max-iter or --tol"
@@ -331,32 +301,4 @@ def _fit_report(estimator, table, path, seconds):
         f"{estimator.n_triplets_} triplets of {n_samples} samples with C = {estimator.C:g}\n"
         f"certificate: {estimator.certificate_}\n{verdict}"
     )
-    return Report(_code(data["certified"]), text, data)
-
-
-def _evaluation_report(estimator, train, test, k):
-    comparison = compare(estimator, train, test, k)
-    is_certified = bool(estimator.certificate_.error <= estimator.tol)
-    doubt = "\nThe metric is NOT certified to its tol; see `frobmetric fit`." * (not is_certified)
-    return Report(
-        _code(is_certified),
-        f"{len(test.X)} test samples, neighbours from {len(train.X)} others\n{comparison}{doubt}",
-        comparison.to_dict() | {"n_train": len(train.X), "certified": is_certified},
-    )
-
-
-def _proof_report(estimator, recomputed, tol):
-    claimed = estimator.certificate_
-    differing, gap = disagreements(claimed, recomputed), recomputed.error
-    if differing:
-        verdict = (
-            f"NOT certified: the file claims another {', '.join(differing)} than its metric and "
-            "these data give; it was changed after the fit"
-        )
-    else:
-        verdict = _verdict(gap, tol) + ", and the claim holds" * bool(gap <= tol)
-    is_certified = not differing and bool(gap <= tol)
-    data = {"tol": tol, "disagreements": differing, "certified": is_certified}
-    data |= {"claimed": asdict(claimed), "recomputed": asdict(recomputed)}
-    text = f"claimed:    {claimed}\nrecomputed: {recomputed}\n{verdict}"
-    return Report(_code(is_certified), text, data)
+    return Report(ExitCode.of(data["certified"]), text, data)

@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-from math import sqrt
+from math import isfinite, sqrt
 from pathlib import Path
 from time import perf_counter
 
 import numpy as np
 
-from .._atomic import target_file
-from .._extras import require
+from .._environment import require
 from ..core import PSD
-from ..io.matrices import (
-    SUFFIXES,
-    as_numbers,
-    name_order,
-    read_array,
-    read_cells,
-    read_matrix,
-    write_matrix,
-)
-from ..io.tables import as_number, check_suffix
+from ..io.matrices import SUFFIXES, as_numbers, read_array, read_cells, read_matrix, write_matrix
+from ..io.tables import as_number, check_output
 from ..sdp import nearest_correlation, nearest_covariance
 from ..sdp.construct import SENSES
 from .options import command
-from .terminal import ExitCode, Report, exit_codes, live_progress
+from .terminal import ExitCode, Report, exit_codes, live_progress, wrong_usage
 
 typer = require("typer", "cli")
 app = typer.Typer()
@@ -37,15 +28,7 @@ LIMITS = ("min_eigenvalue", "tol", "max_iter")
 
 @command(app, nearest_correlation, names=LIMITS, codes=CODES)
 def correlation(
-    matrix,
-    parameters,
-    *,
-    output,
-    weights=None,
-    elementwise=None,
-    fixed=None,
-    lower=None,
-    upper=None,
+    file, parameters, *, output, weights=None, elementwise=None, fixed=None, lower=None, upper=None
 ):
     """Find the nearest correlation matrix.
 
@@ -67,11 +50,11 @@ def correlation(
         is no bound.
     """
     if parameters["min_eigenvalue"] >= 1:
-        raise typer.BadParameter("it must be below 1", param_hint="--min-eigenvalue")
+        raise wrong_usage("--min-eigenvalue", "it must be below 1")
     if weights is not None and elementwise is not None:
-        raise typer.BadParameter("give it or --weights, not both", param_hint="--elementwise")
-    _check_output(output)
-    matrix, H = read_matrix(matrix), None
+        raise wrong_usage("--elementwise", "give it or --weights, not both")
+    check_output(output, SUFFIXES)
+    matrix, H = read_matrix(file), None
     if elementwise is not None:
         H = read_matrix(elementwise).in_order_of(matrix).require_known().values
     is_free = None if H is None else H == 0
@@ -80,13 +63,13 @@ def correlation(
         "weights": weights and _read_weights(weights, matrix),
         "elementwise": H,
         "fixed": fixed and _read_pairs(fixed, matrix),
-        "bounds": (_bound(lower, matrix, "--lower"), _bound(upper, matrix, "--upper")),
+        "bounds": (_bound("--lower", lower, matrix), _bound("--upper", upper, matrix)),
     }
     return _find_nearest(nearest_correlation, matrix, output, given | parameters)
 
 
 @command(app, nearest_covariance, names=LIMITS, codes=CODES)
-def covariance(matrix, parameters, *, output, constraints=None):
+def covariance(file, parameters, *, output, constraints=None):
     r"""Find the nearest covariance matrix, with given variances.
 
     \b
@@ -103,37 +86,27 @@ def covariance(matrix, parameters, *, output, constraints=None):
     constraints : path
         csv file of rows a.T X a = b: see above.
     """
-    _check_output(output)
-    matrix = read_matrix(matrix).require_symmetric()
+    check_output(output, SUFFIXES)
+    matrix = read_matrix(file).require_symmetric()
     rows = {} if constraints is None else _read_portfolios(constraints, matrix)
     return _find_nearest(nearest_covariance, matrix, output, rows | parameters)
-
-
-def _check_output(output):
-    check_suffix(output, SUFFIXES)
-    target_file(output)
 
 
 def _find_nearest(find, matrix, output, arguments):
     def describe(step):  # the dual is a lower bound on half the squared distance
         return f"distance at least {sqrt(2 * max(0.0, step.dual)):.6g}"
 
-    began = perf_counter()
+    began, G = perf_counter(), matrix.values
     with live_progress("solving", describe) as callback:
-        nearest = find(matrix.values, **arguments, callback=callback)
-    seconds = perf_counter() - began
+        nearest = find(G, **arguments, callback=callback)
+    seconds, cone, bound = perf_counter() - began, PSD(len(G)), nearest.certificate.distance_bound
     write_matrix(output, nearest.matrix, matrix)
-    return _report(matrix.values, nearest, output, seconds)
-
-
-def _report(G, nearest, output, seconds):
-    cone, bound = PSD(len(G)), nearest.certificate.distance_bound
     data = {
         "output": str(output),
         "n": len(G),
         "status": nearest.status,
         "distance": nearest.distance,
-        "distance_bound": bound if np.isfinite(bound) else None,
+        "distance_bound": bound if isfinite(bound) else None,
         "violation": nearest.certificate.violation,
         "min_eigenvalue": {
             "before": None if np.isnan(G).any() else cone.min_eigenvalue((G + G.T) / 2),
@@ -142,9 +115,7 @@ def _report(G, nearest, output, seconds):
         "n_iter": nearest.n_iter,
         "seconds": seconds,
     }
-    is_solved = nearest.status == "optimal"
-    code = ExitCode.CERTIFIED if is_solved else ExitCode.NOT_CERTIFIED
-    return Report(code, "\n".join(_lines(data)), data)
+    return Report(ExitCode.of(nearest.status == "optimal"), "\n".join(_lines(data)), data)
 
 
 def _lines(data):
@@ -163,22 +134,16 @@ def _lines(data):
 
 
 def _read_weights(path, matrix):
-    """Read a vector or a matrix of weights."""
+    """Read a matrix of weights, or a vector: one line below names, or one weight on each line."""
     n = len(matrix.values)
     if path.suffix.lower() == ".npy":
         values = read_array(path)
         return values.ravel() if values.size == n else values
     records = read_cells(path)
-    width = len(records[0][1])
-    is_labelled_vector = width == 2 and as_number(records[-1][1][0]) is None
-    if min(len(records), width) >= n and not is_labelled_vector:
-        return read_matrix(path).in_order_of(matrix).require_known().values
-    return _as_vector(path, records, matrix)
-
-
-def _as_vector(path, records, matrix):
-    """Convert numbers on one line, below names or not, or one on each line, after names or not."""
     head, names = records[0][1], None
+    is_labelled_vector = len(head) == 2 and as_number(records[-1][1][0]) is None
+    if min(len(records), len(head)) >= n and not is_labelled_vector:
+        return read_matrix(path).in_order_of(matrix).require_known().values
     has_header = len(records) > 1 and as_number(head[-1]) is None
     body = records[has_header:]
     if len(body) == 1:
@@ -187,11 +152,9 @@ def _as_vector(path, records, matrix):
         values = [as_numbers(path, line, row[-1:])[0] for line, row in body]
         names = [row[0] for _, row in body] if len(head) == 2 else None
     else:
-        raise ValueError(
-            f"{path} has {len(body)} rows and {len(head)} columns; expected {len(matrix.values)} "
-            "weights, or a matrix"
-        )
-    order = names and matrix.names and name_order(path, names, matrix)
+        given = f"{len(body)} rows and {len(head)} columns"
+        raise ValueError(f"{path} has {given}; expected {n} weights, or a matrix")
+    order = names and matrix.names and matrix.order_of(names, path)
     return np.array(values)[order or slice(None)]
 
 
@@ -200,28 +163,25 @@ def _read_pairs(path, matrix):
     records = read_cells(path)
     if len(records[0][1]) != 2:
         raise ValueError(f"{path} has {len(records[0][1])} columns; expected row, column")
+    has_header = [word.lower() for word in records[0][1]] == ["row", "column"]
     pairs = []
-    for line, row in records[[word.lower() for word in records[0][1]] == ["row", "column"] :]:
-        pair = [matrix.index(word) for word in row]
-        if None in pair:
-            raise ValueError(
-                f"{path}, line {line}: {row[pair.index(None)]!r} is no label of {matrix.path}, and "
-                f"no number below {len(matrix.values)}"
-            )
-        pairs.append(pair)
+    for line, row in records[has_header:]:
+        pairs.append([matrix.index(word) for word in row])
+        if None in pairs[-1]:
+            word, n = row[pairs[-1].index(None)], len(matrix.values)
+            reason = f"{word!r} is no label of {matrix.path}, and no number below {n}"
+            raise ValueError(f"{path}, line {line}: {reason}")
     return np.array(pairs, dtype=int).reshape(-1, 2)
 
 
-def _bound(given, matrix, hint):
+def _bound(option, given, matrix):
     """Return None, a number, or the matrix of a file."""
     if given is None:
         return None
     value, path = as_number(given), Path(given)
     if value is None and path.suffix.lower() not in SUFFIXES:
-        raise typer.BadParameter(
-            f"{given!r} is no number; expected one, or a file that ends in {', '.join(SUFFIXES)}",
-            param_hint=hint,
-        )
+        expected = f"expected one, or a file that ends in {', '.join(SUFFIXES)}"
+        raise wrong_usage(option, f"{given!r} is no number; {expected}")
     return read_matrix(path).in_order_of(matrix).values if value is None else value
 
 
@@ -230,30 +190,22 @@ def _read_portfolios(path, matrix):
     (_, head), *records = read_cells(path)
     if [word.lower() for word in head[:2]] != ["sense", "b"]:
         raise ValueError(f"{path}, line 1: {','.join(head[:2])}; expected sense,b and the columns")
-    variables = _find_variables(path, head[2:], matrix)
-    A, b, senses = np.zeros((len(records), len(matrix.values))), [], []
+    n, names = len(matrix.values), head[2:]
+    if matrix.names is None and len(names) != n:
+        reason = f"{matrix.path} has no labels, so {n} are expected"
+        raise ValueError(f"{path} has {len(names)} columns after sense and b; {reason}")
+    known = names if matrix.names is None else matrix.names
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise ValueError(f"{path}, line 1: {unknown[0]!r} is no label of {matrix.path}")
+    variables = range(n) if matrix.names is None else [known.index(name) for name in names]
+    A, b = np.zeros((len(records), n)), []
     for a, (line, row) in zip(A, records, strict=True):
         if row[0] not in SENSES:
             raise ValueError(f"{path}, line {line}: the sense {row[0]!r}; expected =, <= or >=")
         values = as_numbers(path, line, row[1:])
         if not np.isfinite(values).all():
             raise ValueError(f"{path}, line {line}: a number is missing; expected all of them")
-        senses.append(row[0])
         b.append(values[0])
         a[variables] = values[1:]
-    return {"A": list(A), "b": b, "senses": senses}
-
-
-def _find_variables(path, names, matrix):
-    """Return the number of the variable that each column stands for."""
-    if matrix.names is None:
-        if len(names) != len(matrix.values):
-            raise ValueError(
-                f"{path} has {len(names)} columns after sense and b; {matrix.path} has no labels, "
-                f"so {len(matrix.values)} are expected"
-            )
-        return list(range(len(names)))
-    unknown = [name for name in names if name not in matrix.names]
-    if unknown:
-        raise ValueError(f"{path}, line 1: {unknown[0]!r} is no label of {matrix.path}")
-    return [matrix.names.index(name) for name in names]
+    return {"A": list(A), "b": b, "senses": [row[0] for _, row in records]}

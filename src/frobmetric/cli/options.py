@@ -11,28 +11,24 @@ from __future__ import annotations
 import inspect
 import re
 from functools import wraps
-from itertools import zip_longest
 from math import inf
 from pathlib import Path
 from typing import Annotated
 
-from .._extras import require
+from .._environment import require
 from .terminal import EXIT_CODES, reports
 
 typer = require("typer", "cli")
 
 #: Further spellings of options.
-FLAGS = {
-    "output": ("-o",),
-    "target": ("-t",),
-    "n_components": ("-d",),
-    "n_neighbors": ("-k",),
-    "random_state": ("--seed",),
-}
+FLAGS = {"output": "-o", "target": "-t", "n_components": "-d", "n_neighbors": "-k"}
+FLAGS["random_state"] = "--seed"
 #: Least values of numbers; estimators check the others themselves.
 LEAST = {"max_iter": 1, "k": 1, "cv": 2, "seed": 0, "random_state": 0, "min_eigenvalue": 0}
 #: Numbers that must be positive.
 POSITIVE = ("tol", "sigma", "time_limit")
+#: Parameters of estimators that are no options of any command.
+NOT_OPTIONS = ("verbose",)
 #: Parameters that several commands have.
 COMMON = """
 Parameters
@@ -44,7 +40,7 @@ model : path
 target : str
     Column of the labels: its name, or its number (from 0; -1 is the last). An npz file with X and y
     needs none.
-matrix : path
+file : path
     A symmetric matrix: a csv, tsv or npy file. A csv file may have labels in its first line, its
     first column, or both; one triangle is enough.
 output : path
@@ -69,10 +65,9 @@ def command(app, source=None, *, names=None, without=(), defaults=None, codes=EX
     app : typer.Typer
     source : estimator class or function, optional
         Its parameters become options too; the command gets them as the dictionary `parameters`.
-    names : sequence of str, optional
-        Parameters of the source to take over; all that a command line can express if None.
-    without : sequence of str
-        Parameters of the source to leave out.
+    names, without : sequence of str, optional
+        Parameters of the source to take over, all that a command line can express if None; and
+        parameters to leave out.
     defaults : dict, optional
         Defaults that differ from those of the source.
     codes : str
@@ -81,7 +76,7 @@ def command(app, source=None, *, names=None, without=(), defaults=None, codes=EX
 
     def register(function):
         own = [p for p in _parameters(function) if p.name != "parameters"]
-        skipped = {*without, *(p.name for p in own)}
+        skipped = {*NOT_OPTIONS, *without, *(p.name for p in own)}
         taken = [] if source is None else _parameters(source, defaults, is_brief=True)
         taken = [p for p in taken if p.name in (names or {p.name}) and p.name not in skipped]
 
@@ -104,32 +99,22 @@ def command(app, source=None, *, names=None, without=(), defaults=None, codes=EX
 
 
 def parse_parameters(docstring):
-    r"""Read the section "Parameters" of a numpydoc docstring.
-
-    Returns
-    -------
-    dict of str to (str, str)
-        Type and description of each parameter.
+    r"""Read the section "Parameters" of a numpydoc docstring: type and description by name.
 
     Examples
     --------
     >>> parse_parameters("Do it.\n\nParameters\n----------\na, b : int\n    Two numbers.")
     {'a': ('int', 'Two numbers.'), 'b': ('int', 'Two numbers.')}
     """
-    lines = inspect.cleandoc(docstring or "").splitlines()
-    start = lines.index("Parameters") + 2 if "Parameters" in lines else len(lines)
-    entries, names = {}, []
-    for line, below in zip_longest(lines[start:], lines[start + 1 :], fillvalue=""):
-        if below and set(below) == {"-"}:  # this line is the title of the next section
-            break
-        if line and not line.startswith(" "):
-            head, _, kind = line.partition(" : ")
-            names = head.split(", ")
-            entries |= {name: [kind] for name in names}
-        elif line:
-            for name in names:
-                entries[name].append(line.strip())
-    return {name: (kind, " ".join(text)) for name, (kind, *text) in entries.items()}
+    text = "\n" + inspect.cleandoc(docstring or "")
+    section = text.partition("\nParameters\n----------\n")[2]
+    section = re.split(r"\n.*\n---", section)[0]  # up to the title of the next section
+    entries = {}
+    for entry in re.split(r"\n(?=\S)", section):
+        head, _, description = entry.partition("\n")
+        names, _, kind = head.partition(" : ")
+        entries |= dict.fromkeys(names.split(", "), (kind, " ".join(description.split())))
+    return entries
 
 
 def positive(value: float | None):
@@ -164,14 +149,13 @@ def _annotation(parameter, kind, text, is_brief):
     if parameter.kind != parameter.KEYWORD_ONLY and not is_brief:
         return Annotated[value_type, typer.Argument(help=text, show_default=False)]
     flag = f"--{name.replace('_', '-')}"
-    flag = f"{flag}/--no-{flag[2:]}" if default is True else flag
+    flags = [f"{flag}/--no-{flag[2:]}" if default is True else flag]
+    flags += [FLAGS[name]] if name in FLAGS else []
     is_shown = not any(default is hidden for hidden in (None, False, inf, parameter.empty))
-    if name in POSITIVE:
-        more["callback"] = positive
-    option = typer.Option(
-        flag, *FLAGS.get(name, ()), help=text, show_default=is_shown, min=LEAST.get(name), **more
-    )
-    return Annotated[value_type | None if default is None else value_type, option]
+    more |= {"help": text, "show_default": is_shown, "min": LEAST.get(name)}
+    more |= {"callback": positive} if name in POSITIVE else {}
+    value_type = value_type | None if default is None else value_type
+    return Annotated[value_type, typer.Option(*flags, **more)]
 
 
 def _value_type(kind):

@@ -14,15 +14,14 @@ from time import perf_counter
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from .._atomic import target_file
-from .._extras import require
-from ..io.tables import check_file
+from .._environment import require, target_file
+from ..io.tables import check_input
 from ..sdp import SDPAAnswer, read_sdpa, solve_sdp
 from ..sdp.presolve import split_blocks
 from ..sdp.sdpa import sdpa_objectives
 from ..solvers import Interrupted
 from .options import command
-from .terminal import ExitCode, Report, exit_codes, live_line, live_progress, say
+from .terminal import ExitCode, Report, exit_codes, live_line, live_progress, say, wrong_usage
 
 typer = require("typer", "cli")
 
@@ -44,7 +43,7 @@ ADVICE = {
 }
 #: Numbers that a solve keeps for each entry of X, each entry of the rows and each pair of rows,
 #: fitted to the memory that some problems of SDPLIB took.
-PER_ENTRY, PER_NONZERO, PER_PAIR = 25, 50, 1
+NUMBERS_KEPT = (25, 50, 1)
 
 app = typer.Typer(
     help="Solve semidefinite programs from SDPA files, with a proof of the answer.",
@@ -95,8 +94,8 @@ def solve(problem, parameters, *, output=None, sigma=None):
     """
     if output is not None:
         if ".dat-s" in output.name.lower() or output.resolve() == problem.resolve():
-            raise typer.BadParameter(
-                f"{output} names a problem; give the solution another name", param_hint="--output"
+            raise wrong_usage(
+                "--output", f"{output} names a problem; give the solution another name"
             )
         target_file(output)
     sdp = _read(problem)
@@ -107,7 +106,15 @@ def solve(problem, parameters, *, output=None, sigma=None):
     if output is not None:
         answer.write(output)
     data = answer.as_dict() | {"tol": parameters["tol"], "seconds": seconds}
-    return _solve_report(data | {"file": str(problem), "solution": output and str(output)})
+    data |= {"file": str(problem), "solution": output and str(output)}
+    code, ended = ExitCode.CERTIFIED, data["ended"]
+    if ended == "interrupted":
+        say(f"interrupted; the best answer so far {f'is in {output}' if output else 'follows'}")
+        code = ExitCode.INTERRUPTED
+    elif data["status"] == "not_converged":
+        say(f"warning: not solved to tol {data['tol']:g}: {ADVICE.get(ended, ended)}")
+        code = ExitCode.NOT_CERTIFIED
+    return Report(code, "\n".join(_solve_lines(data)), data)
 
 
 @command(app, codes=exit_codes("done", "(not used)", "nothing is written"))
@@ -120,6 +127,8 @@ def info(problem):
     sdp = _read(problem)
     split, _ = split_blocks(sdp)
     rows, F0, c = sdp.constraints.rows, sdp.cost, sdp.loss.target
+    split_rows = split.constraints.rows
+    sizes = split.cost.size, split_rows.nnz, split_rows.shape[0] ** 2
     data = {
         "file": str(problem),
         "rows": rows.shape[0],
@@ -129,13 +138,13 @@ def info(problem):
         "density": rows.nnz / (rows.shape[0] * rows.shape[1]),
         "norms": {"c": float(np.linalg.norm(c)), "F0": float(np.linalg.norm(F0))},
         "ranges": {"F": _range(rows.data), "F0": _range(F0), "c": _range(c)},
-        "memory_bytes": _estimate_memory(split),
+        "memory_bytes": 8 * int(np.dot(NUMBERS_KEPT, sizes)),
     }
     return Report(ExitCode.CERTIFIED, "\n".join(_info_lines(data)), data)
 
 
 def _read(path):
-    check_file(path)
+    check_input(path)
     try:
         with live_line(f"reading {path}"):
             return read_sdpa(path)
@@ -157,29 +166,20 @@ def _solve(problem, parameters):
             return error.solution
 
 
-def _solve_report(data):
-    code, ended = ExitCode.CERTIFIED, data["ended"]
-    if ended == "interrupted":
-        where = f"is in {data['solution']}" if data["solution"] else "follows"
-        say(f"interrupted; the best answer so far {where}")
-        code = ExitCode.INTERRUPTED
-    elif data["status"] == "not_converged":
-        say(f"warning: not solved to tol {data['tol']:g}: {ADVICE.get(ended, ended)}")
-        code = ExitCode.NOT_CERTIFIED
-    return Report(code, "\n".join(_solve_lines(data)), data)
-
-
 def _solve_lines(data):
+    def shown(value, form):
+        return "unknown" if value is None else format(value, form)
+
     yield "status   " + VERDICTS.get(data["status"], f"NOT solved to tol {data['tol']:g}")
     if data["ray_error"] is not None:
         yield f"proof    a ray with relative error {data['ray_error']:.1e}"
     else:
-        yield f"primal   {_format(data['primal'], '.10g')}"
-        yield f"dual     {_format(data['dual'], '.10g')}"
+        yield f"primal   {shown(data['primal'], '.10g')}"
+        yield f"dual     {shown(data['dual'], '.10g')}"
         if data["bound"] is not None:
             yield f"bound    {data['bound']:.10g}: the dual optimum is proven to be no larger"
         named = zip(data["errors"].items(), ("rows", "cone", "gap"), strict=True)
-        errors = (f"{name} {_format(error, '.1e')} ({word})" for (name, error), word in named)
+        errors = (f"{name} {shown(error, '.1e')} ({word})" for (name, error), word in named)
         yield f"errors   {', '.join(errors)}"
     yield f"time     {data['seconds']:.1f} s, {data['n_iter']} eigen-decompositions"
     for note in data["notes"]:
@@ -200,11 +200,8 @@ def _info_lines(data):
     yield f"blocks     {names(data['blocks'])}"
     if matrices(data["split_blocks"]) != matrices(data["blocks"]):
         yield f"           which split into {names(data['split_blocks'])}"
-    counts = data["nonzeros"]
-    yield (
-        f"non-zeros  {counts['F']} in F1, F2, ... (both triangles; density "
-        f"{data['density']:.2g}), {counts['F0']} in F0"
-    )
+    counts, density = data["nonzeros"], f"both triangles; density {data['density']:.2g}"
+    yield f"non-zeros  {counts['F']} in F1, F2, ... ({density}), {counts['F0']} in F0"
     yield f"norms      |c| = {data['norms']['c']:.4g}, |F0| = {data['norms']['F0']:.4g}"
     ends = data["ranges"].items()
     ranges = (f"{name}: {'{:.3g} to {:.3g}'.format(*e) if e else 'none'}" for name, e in ends)
@@ -215,23 +212,11 @@ def _info_lines(data):
 def _count_blocks(cone):
     """Return the number of blocks of each size, in the order of the file."""
     counts = Counter((block.shape[0], block.is_diagonal) for block in cone.blocks())
-    return [
-        {"count": count, "size": size, "is_diagonal": is_diagonal}
-        for (size, is_diagonal), count in counts.items()
-    ]
-
-
-def _estimate_memory(problem):
-    rows = problem.constraints.rows
-    pairs = rows.shape[0] ** 2
-    return 8 * (PER_ENTRY * problem.cost.size + PER_NONZERO * rows.nnz + PER_PAIR * pairs)
+    names = ("count", "size", "is_diagonal")
+    return [dict(zip(names, (count, *kind), strict=True)) for kind, count in counts.items()]
 
 
 def _range(values):
     """Return the smallest and the largest absolute value that is not 0; None if all are."""
     sizes = np.abs(values[values != 0])
     return [float(sizes.min()), float(sizes.max())] if sizes.size else None
-
-
-def _format(value, form):
-    return "unknown" if value is None else format(value, form)

@@ -10,7 +10,7 @@ from enum import IntEnum
 from functools import cache, wraps
 from time import perf_counter
 
-from .._extras import MissingExtraError, require
+from .._environment import MissingExtraError, require
 from .._parameters import InvalidParameterError
 from ..core import CertificateError, NumericalError
 
@@ -28,6 +28,11 @@ class ExitCode(IntEnum):
     BAD_DATA = 3
     NOT_CERTIFIED = 4
     INTERRUPTED = 130
+
+    @classmethod
+    def of(cls, is_certified):
+        """Return the code of an answer that is certified or not."""
+        return cls.CERTIFIED if is_certified else cls.NOT_CERTIFIED
 
 
 #: Exit code of each error that a user can cause; the first match counts. Others are bugs.
@@ -69,13 +74,6 @@ class Report:
     text: str
     data: dict = field(default_factory=dict)
 
-    def emit(self, as_json):
-        """Print the report on stdout."""
-        if as_json:
-            typer.echo(json.dumps({"exit_code": int(self.code), **self.data}))
-        elif self.text:
-            typer.echo(self.text)
-
 
 def reports(command):
     """Print the `Report` that a command returns; an error of the user becomes one line."""
@@ -83,7 +81,10 @@ def reports(command):
     @wraps(command)
     def run(**arguments):
         try:
-            with _plain_warnings():
+            with warnings.catch_warnings():
+                warnings.simplefilter("always", UserWarning)
+                # one line, without the code that raised it
+                warnings.showwarning = lambda message, *_, **__: say(f"warning: {message}")
                 report = command(**arguments)
         except (Exception, KeyboardInterrupt) as error:
             code = next((CODES[kinds] for kinds in CODES if isinstance(error, kinds)), None)
@@ -94,7 +95,10 @@ def reports(command):
                 message = "interrupted; nothing was saved"
             say(f"error: {message}")
             report = Report(code, "", {"error": message})
-        report.emit(arguments["as_json"])
+        if arguments["as_json"]:
+            typer.echo(json.dumps({"exit_code": int(report.code), **report.data}))
+        elif report.text:
+            typer.echo(report.text)
         raise typer.Exit(report.code)
 
     return run
@@ -103,6 +107,11 @@ def reports(command):
 def say(line):
     """Print a line on stderr, without breaking the progress line."""
     _stderr().print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def wrong_usage(option, message):
+    """Return the error for the wrong use of an option."""
+    return typer.BadParameter(message, param_hint=option)
 
 
 @contextmanager
@@ -129,36 +138,31 @@ def live_line(text):
 @contextmanager
 def live_progress(text, describe):
     """Yield a callback that shows `describe(step)` on a terminal, or None without terminal."""
+    count, began, shown = 0, perf_counter(), -PAUSE
+
+    def show_step(step):
+        nonlocal count, shown
+        count, seconds = count + 1, perf_counter() - began
+        if seconds - shown >= PAUSE:
+            shown = seconds
+            show(f"step {count}   {describe(step)}   {seconds:.1f} s")
+
     with live_line(text) as show:
-        yield show and Progress(show, describe)
+        yield show and show_step
 
 
-class Progress:
-    """Callback of a solver that shows one line of text, updated with the steps."""
-
-    def __init__(self, show, describe):
-        self.show, self.describe = show, describe
-        self.count, self.began, self.shown = 0, perf_counter(), -PAUSE
-
-    def __call__(self, step):
-        self.count += 1
-        seconds = perf_counter() - self.began
-        if seconds - self.shown >= PAUSE:
-            self.shown = seconds
-            self.show(f"step {self.count}   {self.describe(step)}   {seconds:.1f} s")
-
-
-@contextmanager
-def _plain_warnings():
-    """Show each warning as one line, without the code that raised it."""
-
-    def show(message, category, *where, **more):
-        say(f"warning: {message}")
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("always", UserWarning)
-        warnings.showwarning = show
-        yield
+def fit_visibly(estimator, describe, X, **answers):
+    """Fit with a progress line; return whether Ctrl-C stopped the fit at its best answer so far."""
+    try:
+        with live_progress("searching for neighbours", describe) as callback:
+            estimator.set_params(callback=callback).fit(X, **answers)
+    except KeyboardInterrupt:
+        if not hasattr(estimator, "certificate_"):
+            raise
+        return True
+    finally:
+        estimator.set_params(callback=None)
+    return False
 
 
 @cache

@@ -8,16 +8,15 @@ from time import perf_counter
 
 import numpy as np
 
-from .._atomic import replacing, target_file
-from .._extras import require
+from .._environment import replacing, require
 from ..io.matrices import SUFFIXES, LabelledMatrix, read_matrix
-from ..io.tables import Table, check_suffix, read_table, write_table
+from ..io.tables import Table, check_output, read_table, write_table
 from ..manifold import MaximumVarianceUnfolding, neighborhood_quality
 from ..plotting import EmbeddingDisplay, SpectrumDisplay
 from ..plotting.style import plane, plane_size
 from .fit import labels_name
 from .options import command
-from .terminal import ExitCode, Report, errors_about, exit_codes, live_progress, say
+from .terminal import ExitCode, Report, errors_about, exit_codes, fit_visibly, say, wrong_usage
 
 typer = require("typer", "cli")
 app = typer.Typer()
@@ -27,6 +26,7 @@ CODES = exit_codes(
     "not certified to --tol; the embedding is written all the same",
     "the embedding of that moment is written first",
 )
+DEFAULTS = {"random_state": 0}  # so that two runs agree
 FIGURES = (".png", ".pdf", ".svg")
 #: Inches: width of the spectrum, and least height of the figure.
 SPECTRUM_WIDTH, LEAST_HEIGHT = 4.0, 3.4
@@ -46,13 +46,7 @@ class Samples:
     color: np.ndarray | None = None
 
 
-@command(
-    app,
-    MaximumVarianceUnfolding,
-    without=("verbose",),
-    defaults={"random_state": 0},  # so that two runs agree
-    codes=CODES,
-)
+@command(app, MaximumVarianceUnfolding, defaults=DEFAULTS, codes=CODES)
 def unfold(
     data, parameters, *, output, target=None, quality=False, plot=False, plot_file=None, header=True
 ):
@@ -83,7 +77,7 @@ def unfold(
     samples = _read(data, target, header, parameters["metric"])
     estimator, began = MaximumVarianceUnfolding(**parameters), perf_counter()
     with errors_about(data):
-        is_interrupted = not _fit(estimator, samples.X)
+        is_interrupted = fit_visibly(estimator, _describe, samples.X)
     facts = _facts(estimator) | {"seconds": perf_counter() - began, "output": str(output)}
     names = [f"y{j + 1}" for j in range(parameters["n_components"])]
     name = "label" if samples.labels_name in names else samples.labels_name
@@ -102,15 +96,11 @@ def unfold(
 
 def _check_paths(path, output, figure):
     """Check before a long fit that all files can be written."""
-    check_suffix(output)
+    check_output(output)
     if output.resolve() == path.resolve():
-        raise typer.BadParameter(
-            f"{output} holds the data; give the embedding another name", param_hint="--output"
-        )
-    target_file(output)
+        raise wrong_usage("--output", f"{output} holds the data; give the embedding another name")
     if figure is not None:
-        check_suffix(figure, FIGURES)
-        target_file(figure)
+        check_output(figure, FIGURES)
         require("matplotlib", "plot")
 
 
@@ -137,34 +127,17 @@ def _read(path, target, header, metric):
     return samples
 
 
-def _fit(estimator, X):
-    """Fit, and return whether the fit was completed; Ctrl-C keeps the best embedding."""
-
-    def describe(step):
-        bound = f"   at most {step.dual:.6g}" if isfinite(step.dual) else ""
-        return f"value {step.primal:.6g}{bound}   rank {step.rank}"
-
-    try:
-        with live_progress("searching for neighbours", describe) as callback:
-            estimator.set_params(callback=callback).fit(X)
-    except KeyboardInterrupt:
-        if not hasattr(estimator, "embedding_"):
-            raise
-        return False
-    return True
+def _describe(step):
+    bound = f"   at most {step.dual:.6g}" if isfinite(step.dual) else ""
+    return f"value {step.primal:.6g}{bound}   rank {step.rank}"
 
 
 def _measure_quality(estimator, X):
     """Return how much of the neighbourhoods is preserved."""
     n, k = len(X), estimator.n_neighbors
     rows = MANY if n > MANY else None
-    result = neighborhood_quality(
-        X,
-        estimator.embedding_,
-        metric=estimator.metric,
-        n_rows=rows,
-        random_state=estimator.random_state,
-    )
+    options = {"metric": estimator.metric, "random_state": estimator.random_state}
+    result = neighborhood_quality(X, estimator.embedding_, n_rows=rows, **options)
     share = float(result.q_nx[k - 1])
     return {"r_nx_area": result.area, "q_nx": share, "K": k, "n_judged": rows or n}
 
@@ -173,19 +146,14 @@ def _draw(estimator, samples, path, name):
     """Draw the embedding beside its spectrum."""
     require("matplotlib", "plot").use("agg")
     width, height = plane_size(plane(estimator.embedding_))
-    figure = require("matplotlib.figure", "plot").Figure(
-        figsize=(width + SPECTRUM_WIDTH, max(height, LEAST_HEIGHT)), layout="constrained"
-    )
+    size = (width + SPECTRUM_WIDTH, max(height, LEAST_HEIGHT))
+    figure = require("matplotlib.figure", "plot").Figure(figsize=size, layout="constrained")
     left, right = figure.subplots(1, 2, width_ratios=(width, SPECTRUM_WIDTH))
     values = estimator.eigenvalues_
     values = np.pad(values, (0, max(0, N_AXES - len(values))))  # shows that there are no more
-    EmbeddingDisplay.from_estimator(
-        estimator,
-        color=samples.color,
-        color_name=samples.labels_name,
-        ax=left,
-        title=f"{name}: {len(samples.X)} samples unfolded",
-    )
+    colours = {"color": samples.color, "color_name": samples.labels_name}
+    title = f"{name}: {len(samples.X)} samples unfolded"
+    EmbeddingDisplay.from_estimator(estimator, **colours, ax=left, title=title)
     SpectrumDisplay.from_eigenvalues(values, n_components=estimator.n_components, ax=right)
     left.ticklabel_format(scilimits=(-3, 4))  # longer numbers would overlap
     right.get_legend().set_loc("center right")
@@ -197,17 +165,17 @@ def _draw(estimator, samples, path, name):
 
 def _facts(estimator):
     """Return the results of a fit for JSON, which has no infinity."""
+    proof, eigenvalues = estimator.certificate_, estimator.eigenvalues_
     names = ("primal", "dual", "relative_gap", "violation")
-    certificate = {name: getattr(estimator.certificate_, name) for name in names}
-    eigenvalues, graph = estimator.eigenvalues_, estimator.graph_
+    numbers = {name: getattr(proof, name) for name in names}
     return {
         "status": estimator.status_,
-        "certified": bool(estimator.certificate_.error <= estimator.tol),
-        "certificate": {name: x if isfinite(x) else None for name, x in certificate.items()},
+        "certified": bool(proof.error <= estimator.tol),
+        "certificate": {name: x if isfinite(x) else None for name, x in numbers.items()},
         "tol": estimator.tol,
         "n_samples": len(estimator.embedding_),
-        "n_points": graph.n_points,
-        "n_edges": len(graph.edges),
+        "n_points": estimator.graph_.n_points,
+        "n_edges": len(estimator.graph_.edges),
         "n_parts": int(estimator.component_labels_.max()) + 1,
         "n_landmarks": estimator.n_landmarks if estimator.dual_coef_ is None else None,
         "rank": len(eigenvalues),
@@ -217,7 +185,7 @@ def _facts(estimator):
 
 
 def _report(estimator, facts, is_interrupted):
-    code = ExitCode.CERTIFIED if facts["certified"] else ExitCode.NOT_CERTIFIED
+    code = ExitCode.of(facts["certified"])
     if is_interrupted:
         moment = " of that moment" if facts["status"] == "interrupted" else ""
         say(f"interrupted; the embedding{moment} is in {facts['output']}")
@@ -227,24 +195,19 @@ def _report(estimator, facts, is_interrupted):
 
 def _lines(facts, sigma):
     parts = f", in {facts['n_parts']} separate parts" if facts["n_parts"] > 1 else ""
-    yield (
-        f"samples  {facts['n_samples']}, {facts['n_points']} distinct points, "
-        f"{facts['n_edges']} edges{parts}"
-    )
-    verdict = "certified" if facts["certified"] else "NOT certified"
+    counts = f"{facts['n_points']} distinct points, {facts['n_edges']} edges{parts}"
+    yield f"samples  {facts['n_samples']}, {counts}"
     yield f"proof    {_describe_proof(facts, 'variance' if sigma is None else 'objective')}"
-    ended = f"after {facts['n_iter']} steps, {facts['seconds']:.1f} s"
-    yield f"         {verdict} to tol {facts['tol']:g} {ended}"
+    verdict = f"{'' if facts['certified'] else 'NOT '}certified to tol {facts['tol']:g}"
+    yield f"         {verdict} after {facts['n_iter']} steps, {facts['seconds']:.1f} s"
     shares = ", ".join(f"{share:.1%}" for share in facts["shares"][:N_AXES])
     more = ", ..." if facts["rank"] > N_AXES else ""
     yield f"rank     {facts['rank']}; of the variance each axis has {shares}{more}"
     if quality := facts["quality"]:
         n_judged = quality["n_judged"]
         drawn = "" if n_judged == facts["n_samples"] else f" ({n_judged} samples judged)"
-        yield (
-            f"quality  R_NX area {quality['r_nx_area']:.3f}, Q_NX {quality['q_nx']:.3f} "
-            f"at K = {quality['K']} neighbours{drawn}"
-        )
+        share = f"Q_NX {quality['q_nx']:.3f} at K = {quality['K']} neighbours{drawn}"
+        yield f"quality  R_NX area {quality['r_nx_area']:.3f}, {share}"
     yield f"written  {' and '.join(filter(None, (facts['output'], facts['figure'])))}"
 
 
@@ -255,9 +218,8 @@ def _describe_proof(facts, objective):
     if proof["dual"] is None:
         return f"largest {objective}{of} at least {proof['primal']:.6g}, no upper bound yet"
     if proof["violation"]:
-        return (
-            f"largest {objective}{of} at most {proof['dual']:.6g}; this one has "
-            f"{proof['primal']:.6g} and misses a squared distance by {proof['violation']:.1e} of it"
-        )
+        miss = f"misses a squared distance by {proof['violation']:.1e} of it"
+        ends = f"at most {proof['dual']:.6g}; this one has {proof['primal']:.6g} and {miss}"
+        return f"largest {objective}{of} {ends}"
     ends = f"[{proof['primal']:.6g}, {proof['dual']:.6g}]"
     return f"largest {objective}{of} in {ends}, gap {proof['relative_gap']:.1e}"

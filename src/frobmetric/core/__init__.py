@@ -1,30 +1,18 @@
 """The mathematics: cones, constraints, losses, the problem, and the proof of an answer."""
 
-from .cg import CGResult, conjugate_gradients
 from .cones import PSD, Cone, Face, Nonnegative, NumericalError, Product
-from .constraints import (
-    Beside,
-    Constraints,
-    NeighborTriplets,
-    PairDifferences,
-    Pairs,
-    Quadruplets,
-    Stack,
-    Triplets,
-)
+from .constraints import Beside, Constraints, NeighborTriplets, Pairs, Quadruplets, Stack, Triplets
 from .losses import AtLeast, AtMost, Equal, Hard, Hinge, Loss, Mixed, SmoothedHinge, SquaredHinge
 from .matrices import LowRank, MatrixFree, Sparse
 from .points import Factored, Point
 from .problem import Evaluation, FrobeniusSDP
-from .solution import STATUSES, Certificate, CertificateError, Solution, Step, certify
+from .solution import Certificate, CertificateError, Solution, Step, certify
 
 __all__ = [
     "PSD",
-    "STATUSES",
     "AtLeast",
     "AtMost",
     "Beside",
-    "CGResult",
     "Certificate",
     "CertificateError",
     "Cone",
@@ -43,7 +31,6 @@ __all__ = [
     "NeighborTriplets",
     "Nonnegative",
     "NumericalError",
-    "PairDifferences",
     "Pairs",
     "Point",
     "Product",
@@ -56,5 +43,4 @@ __all__ = [
     "Step",
     "Triplets",
     "certify",
-    "conjugate_gradients",
 ]

@@ -14,28 +14,16 @@ Map = Callable[[Array], Array]
 
 
 class CGResult(NamedTuple):
-    """Approximate solution of a linear system, and why the iteration ended.
+    """Approximate solution x of V x = right, and why the iteration ended.
 
-    Attributes
-    ----------
-    x : ndarray
-        The solution, of the shape of the right-hand side.
-    direction : ndarray or None
-        Search direction along which the system is not positive definite, which ended the
-        iteration; None if there was no such direction.
-    curvature, slope : float
-        direction.T V direction, which is not positive, and direction.T residual, which is.
+    `direction` is a search direction along which V is not positive definite, None if there was
+    none; `curvature` is direction.T V direction, and `slope` direction.T (right - V x) > 0.
     """
 
     x: Array
     direction: Array | None = None
     curvature: float = 0.0
     slope: float = 0.0
-
-    @property
-    def is_convex(self) -> bool:
-        """Whether every search direction had positive curvature."""
-        return self.direction is None
 
 
 def conjugate_gradients(
@@ -48,30 +36,17 @@ def conjugate_gradients(
     should_stop: Callable[[], bool] = lambda: False,
     min_curvature: float = 0.0,
 ) -> CGResult:
-    """Solve V x = right for a symmetric positive (semi)definite V that is given by its products.
+    """Solve V x = right for a symmetric positive (semi)definite V, given by `product` x -> V x.
 
-    Parameters
-    ----------
-    product : callable
-        x -> V x.
-    right : ndarray of any shape
-    preconditioner : ndarray or callable
-        Positive diagonal that approximates V, or a map that approximates x -> V^-1 x.
-    accuracy : float
-        Relative size of the residual, in the norm of the preconditioner, at which to stop.
-    max_products : int
-        Largest number of products with V.
-    should_stop : callable, optional
-        Asked before each product; a true answer ends the iteration with the present x.
-    min_curvature : float
-        The iteration also ends at a direction whose curvature, relative to its slope, is at most
-        this large: V is not positive definite there.
-
-    Returns
-    -------
-    CGResult
+    The preconditioner is a positive diagonal that approximates V, or a map that approximates
+    x -> V^-1 x; in its norm the residual is to shrink by the factor `accuracy`. `should_stop` is
+    asked before each product. The iteration also ends at a direction whose curvature, relative
+    to its slope, is at most `min_curvature`: V is not positive definite there.
     """
-    precondition = preconditioner if callable(preconditioner) else _divide_by(preconditioner)
+
+    def precondition(residual: Array) -> Array:
+        return preconditioner(residual) if callable(preconditioner) else residual / preconditioner
+
     x, residual = np.zeros_like(right), right
     direction = precondition(residual)
     slope = float(np.vdot(residual, direction))
@@ -89,7 +64,3 @@ def conjugate_gradients(
         slope, before = float(np.vdot(residual, scaled)), slope
         direction = scaled + slope / before * direction
     return CGResult(x)
-
-
-def _divide_by(diagonal: Vector) -> Map:
-    return lambda residual: residual / diagonal

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
-from typing import Any, Protocol, Self
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -28,7 +28,7 @@ class NumericalError(ArithmeticError):
 
 
 class Split(Protocol):
-    """A symmetric matrix as positive part plus negative part."""
+    """A symmetric matrix as positive part plus negative part, whose squared norms are here."""
 
     @property
     def positive_norm2(self) -> float: ...
@@ -54,26 +54,30 @@ class Split(Protocol):
 
 
 class Cone(Protocol):
-    """A closed convex cone with a projection in closed form."""
+    """A closed convex cone with a projection in closed form; of one block, unless overridden."""
 
     @property
     def shape(self) -> tuple[int, ...]: ...
     @property
     def is_diagonal(self) -> bool:
         """Whether the elements are vectors, which stand for diagonal matrices."""
+        return False
 
     @property
     def is_solid(self) -> bool:
         """Whether the cone has interior points."""
+        return True
 
     def identity(self) -> Symmetric: ...
     def split(self, S: Symmetric) -> Split: ...
     def min_eigenvalue(self, S: Symmetric) -> float: ...
     def blocks(self) -> tuple[Cone, ...]:
         """Return the cones of the diagonal blocks, none of which is a product."""
+        return (self,)
 
     def cut(self, S: Symmetric) -> list[Symmetric]:
         """Return the blocks of an element, one for each of `blocks()`."""
+        return [S]
 
     def face(self, W: Symmetric, tol: float) -> Cone:
         """Return the elements of the cone that are orthogonal to W, an element of the cone.
@@ -81,33 +85,49 @@ class Cone(Protocol):
         Eigenvalues of W up to `tol` times the largest count as zero. The result is this same
         object if W exposes no smaller face that can be represented.
         """
-
-
-class _Simple:
-    """Base of the cones of one block."""
-
-    is_diagonal = False
-    is_solid = True
-
-    def blocks(self) -> tuple[Self]:
-        return (self,)
-
-    def cut(self, S: Symmetric) -> list[Symmetric]:
-        return [S]
-
-    def face(self, W: Symmetric, tol: float) -> Cone:
-        return self  # type: ignore[return-value]
+        return self
 
 
 @dataclass(frozen=True)
-class Eigenpairs:
+class Signs:
+    """A vector as positive part plus negative part."""
+
+    values: Vector
+
+    @property
+    def positive_norm2(self) -> float:
+        return float(np.sum(np.maximum(self.values, 0) ** 2))
+
+    @property
+    def negative_norm2(self) -> float:
+        return float(np.sum(np.minimum(self.values, 0) ** 2))
+
+    @property
+    def lowest(self) -> float:
+        return float(self.values.min()) if len(self.values) else 0.0
+
+    @property
+    def n_positive(self) -> int:
+        return int(np.count_nonzero(self.values > 0))
+
+    def positive(self, scale: float = 1.0) -> Point:
+        return Diagonal(scale * np.maximum(self.values, 0))
+
+    def clipped(self, upper: float = np.inf) -> Symmetric:
+        return np.clip(self.values, 0, upper)
+
+    def derivative(self, H: Symmetric, rough: bool = False) -> Symmetric:
+        return np.where(self.values > 0, H, 0.0)
+
+
+@dataclass(frozen=True)
+class Eigenpairs(Signs):
     """S = P diag(values) P.T with the eigenvalues rising.
 
     P has fewer columns than rows if the cone is a face; `outside` is then the squared norm of the
     part of S outside of the face, all of which is negative part.
     """
 
-    values: Vector
     vectors: Array
     outside: float = 0.0
 
@@ -119,16 +139,8 @@ class Eigenpairs:
         return int(np.count_nonzero(self.values > rounding))
 
     @property
-    def positive_norm2(self) -> float:
-        return float(np.sum(np.maximum(self.values, 0) ** 2))
-
-    @property
     def negative_norm2(self) -> float:
-        return float(np.sum(np.minimum(self.values, 0) ** 2)) + self.outside
-
-    @property
-    def lowest(self) -> float:
-        return float(self.values[0]) if len(self.values) else 0.0
+        return super().negative_norm2 + self.outside
 
     def positive(self, scale: float = 1.0) -> Factored:
         """Return scale * (S)_+, its leading direction first."""
@@ -183,7 +195,7 @@ def _one_sided(H: Symmetric, inner: Array, outer: Array, share: Array) -> Symmet
 
 
 @dataclass(frozen=True)
-class PSD(_Simple):
+class PSD(Cone):
     """Positive semidefinite matrices of order n; projects by one eigen-decomposition."""
 
     n: int
@@ -211,7 +223,7 @@ class PSD(_Simple):
 
 
 @dataclass(frozen=True)
-class Face(_Simple):
+class Face(Cone):
     """The positive semidefinite matrices with range in the span of some orthonormal columns.
 
     It projects by one eigen-decomposition of their order. Its dual cone is larger than itself:
@@ -245,39 +257,7 @@ class Face(_Simple):
 
 
 @dataclass(frozen=True)
-class Signs:
-    """A vector as positive part plus negative part."""
-
-    values: Vector
-
-    @property
-    def positive_norm2(self) -> float:
-        return float(np.sum(np.maximum(self.values, 0) ** 2))
-
-    @property
-    def negative_norm2(self) -> float:
-        return float(np.sum(np.minimum(self.values, 0) ** 2))
-
-    @property
-    def lowest(self) -> float:
-        return float(self.values.min()) if len(self.values) else 0.0
-
-    @property
-    def n_positive(self) -> int:
-        return int(np.count_nonzero(self.values > 0))
-
-    def positive(self, scale: float = 1.0) -> Diagonal:
-        return Diagonal(scale * np.maximum(self.values, 0))
-
-    def clipped(self, upper: float = np.inf) -> Symmetric:
-        return np.clip(self.values, 0, upper)
-
-    def derivative(self, H: Symmetric, rough: bool = False) -> Symmetric:
-        return np.where(self.values > 0, H, 0.0)
-
-
-@dataclass(frozen=True)
-class Nonnegative(_Simple):
+class Nonnegative(Cone):
     """Vectors with n non-negative entries: a diagonal block."""
 
     n: int
@@ -334,7 +314,7 @@ class BlockSplit:
 
 
 @dataclass(frozen=True)
-class Product:
+class Product(Cone):
     """A product of cones; its elements are the flattened blocks one after the other."""
 
     cones: tuple[Cone, ...]
@@ -343,7 +323,8 @@ class Product:
         blocks = self.blocks()
         if len(blocks) <= 4:
             return " x ".join(map(str, blocks))
-        return f"a product of {len(blocks)} cones, the largest {max(blocks, key=_order)}"
+        largest = max(blocks, key=lambda cone: cone.shape[0])
+        return f"a product of {len(blocks)} cones, the largest {largest}"
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -361,35 +342,31 @@ class Product:
         return np.concatenate([cone.identity().ravel() for cone in self.cones])
 
     def split(self, S: Symmetric) -> BlockSplit:
-        pairs = zip(self.cones, self._parts(S), strict=True)
-        return BlockSplit(tuple(cone.split(part) for cone, part in pairs), self._parts)
+        pairs = zip(self.cones, self.parts(S), strict=True)
+        return BlockSplit(tuple(cone.split(part) for cone, part in pairs), self.parts)
 
     def min_eigenvalue(self, S: Symmetric) -> float:
-        pairs = zip(self.cones, self._parts(S), strict=True)
+        pairs = zip(self.cones, self.parts(S), strict=True)
         return min(cone.min_eigenvalue(part) for cone, part in pairs)
 
     def blocks(self) -> tuple[Cone, ...]:
         return tuple(block for cone in self.cones for block in cone.blocks())
 
     def cut(self, S: Symmetric) -> list[Symmetric]:
-        pairs = zip(self.cones, self._parts(S), strict=True)
+        pairs = zip(self.cones, self.parts(S), strict=True)
         return [block for cone, part in pairs for block in cone.cut(part)]
 
     def face(self, W: Symmetric, tol: float) -> Product:
-        pairs = zip(self.cones, self._parts(W), strict=True)
+        pairs = zip(self.cones, self.parts(W), strict=True)
         faces = tuple(cone.face(part, tol) for cone, part in pairs)
         is_whole = all(face is cone for face, cone in zip(faces, self.cones, strict=True))
         return self if is_whole else Product(faces)
 
-    def _parts(self, S: Symmetric) -> list[Symmetric]:
+    def parts(self, S: Symmetric) -> list[Symmetric]:
         """Return the part of an element that belongs to each of `cones`."""
         ends = np.cumsum([prod(cone.shape) for cone in self.cones])[:-1]
         parts = np.split(S, ends)
         return [part.reshape(cone.shape) for part, cone in zip(parts, self.cones, strict=True)]
-
-
-def _order(cone: Cone) -> int:
-    return cone.shape[0]
 
 
 def _check_finite(S: Symmetric) -> None:

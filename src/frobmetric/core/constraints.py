@@ -7,9 +7,8 @@ of its rows.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
-from math import prod
 from typing import Any, Protocol
 
 import numpy as np
@@ -196,9 +195,8 @@ class NeighborTriplets(Constraints):
         _, n_near, n_far = self._grid
         anchor, near, far = np.unravel_index(rows, self._grid)
         start = anchor * (n_near + n_far)
-        return PairDifferences(self.pairs, start + near, start + n_near + far).restrict(
-            np.arange(len(rows))
-        )
+        triplets = PairDifferences(self.pairs, start + near, start + n_near + far)
+        return triplets.restrict(np.arange(len(rows)))
 
 
 class Beside(Constraints):
@@ -208,15 +206,11 @@ class Beside(Constraints):
     """
 
     def __init__(self, parts: Sequence[Constraints], cones: Sequence[Cone]) -> None:
-        self.parts, self.cones = tuple(parts), tuple(cones)
-        sizes = [prod(cone.shape) for cone in cones]
-        self._cuts = np.cumsum(sizes)[:-1]
-        self.shape = (self.parts[0].shape[0], sum(sizes))
+        self.parts, self.cone = tuple(parts), Product(tuple(cones))
+        self.shape = (self.parts[0].shape[0], self.cone.shape[0])
 
     def forward(self, M: Point | Symmetric) -> Vector:
-        blocks: Sequence[Point | Symmetric] = (
-            M.parts if isinstance(M, Blocks) else self._blocks(as_dense(M))
-        )
+        blocks: Iterable[Any] = M.parts if isinstance(M, Blocks) else self.cone.parts(as_dense(M))
         pairs = zip(self.parts, blocks, strict=True)
         return np.sum([part.forward(block) for part, block in pairs], axis=0)
 
@@ -224,22 +218,14 @@ class Beside(Constraints):
         return np.concatenate([part.adjoint(u).ravel() for part in self.parts])
 
     def restrict(self, rows: Rows) -> Beside:
-        return Beside([part.restrict(rows) for part in self.parts], self.cones)
+        return Beside([part.restrict(rows) for part in self.parts], self.cone.cones)
 
     def norms(self) -> Vector:
         return np.sqrt(np.sum([part.norms() ** 2 for part in self.parts], axis=0))
 
     def as_sparse(self) -> Sparse | None:
-        parts = [part.as_sparse() for part in self.parts]
-        rows = [part.rows for part in parts if part is not None]
-        if len(rows) < len(parts):
-            return None
-        cones = (block for cone in self.cones for block in cone.blocks())
-        return Sparse(sp.hstack(rows), Product(tuple(cones)))
-
-    def _blocks(self, M: Symmetric) -> list[Symmetric]:
-        runs = np.split(M, self._cuts)
-        return [run.reshape(cone.shape) for run, cone in zip(runs, self.cones, strict=True)]
+        rows = _sparse_rows(self.parts)
+        return Sparse(sp.hstack(rows), Product(self.cone.blocks())) if rows else None
 
 
 class Stack(Constraints):
@@ -255,9 +241,8 @@ class Stack(Constraints):
 
     def adjoint(self, u: Vector) -> Symmetric:
         runs = np.split(u, np.cumsum(self._sizes)[:-1])
-        return np.sum(
-            [part.adjoint(run) for part, run in zip(self.parts, runs, strict=True)], axis=0
-        )
+        pairs = zip(self.parts, runs, strict=True)
+        return np.sum([part.adjoint(run) for part, run in pairs], axis=0)
 
     def restrict(self, rows: Rows) -> Stack:
         runs = split_rows(rows, self._sizes)
@@ -267,22 +252,17 @@ class Stack(Constraints):
         return np.concatenate([part.norms() for part in self.parts])
 
     def as_sparse(self) -> Sparse | None:
-        parts = [part.as_sparse() for part in self.parts]
-        known = [part for part in parts if part is not None]
-        if len(known) < len(parts):
-            return None
-        return Sparse(sp.vstack([part.rows for part in known]), known[0].cone)
+        rows, first = _sparse_rows(self.parts), self.parts[0].as_sparse()
+        return Sparse(sp.vstack(rows), first.cone) if rows and first is not None else None
 
 
+def _sparse_rows(parts: Sequence[Constraints]) -> list[sp.csr_array]:
+    """Return the rows of each part as a sparse matrix; nothing if one is not available so."""
+    sparse = [part.as_sparse() for part in parts]
+    return [] if None in sparse else [part.rows for part in sparse if part is not None]
+
+
+#: Every kind of comparisons of distances.
+COMPARISONS = (Pairs, PairDifferences, Quadruplets, Triplets, NeighborTriplets)
 #: Every kind of constraints on one matrix; the contract tests loop over it.
-CONSTRAINTS = (
-    Pairs,
-    PairDifferences,
-    Quadruplets,
-    Triplets,
-    NeighborTriplets,
-    Sparse,
-    LowRank,
-    MatrixFree,
-    Stack,
-)
+CONSTRAINTS = (*COMPARISONS, Sparse, LowRank, MatrixFree, Stack)

@@ -91,20 +91,21 @@ def compiled() -> Compiled | None:
     """Return the compiled loops, None without numba; a numba that fails gives one warning."""
     try:
         import numba
-    except ModuleNotFoundError:
-        return None
-    except Exception as error:
-        _warn_without_numba(error)
-        return None
-    try:
+
         loops = Compiled(*(_compile(numba, f) for f in (_difference_products, _laplacian_rows)))
         one, rows = np.ones((1, 1)), np.zeros(1, dtype=np.intp)
         loops.difference_products(one, one, rows, rows, np.empty(1))
         loops.laplacian_rows(one, np.zeros(2, dtype=np.intp), rows, one[0], one[0], 0, one.copy())
+        return loops
     except Exception as error:
-        _warn_without_numba(error)
+        if not isinstance(error, ModuleNotFoundError) or error.name != "numba":
+            warnings.warn(
+                f"numba is installed but does not work ({type(error).__name__}: {error}); using "
+                "NumPy, which is slower",
+                RuntimeWarning,
+                stacklevel=3,
+            )
         return None
-    return loops
 
 
 def _compile(numba: Any, function: Any) -> Any:
@@ -136,15 +137,6 @@ def _laplacian_rows(
             if weight != 0.0:
                 for k in range(X.shape[1]):
                     rows[i, k] -= weight * X[j, k]
-
-
-def _warn_without_numba(error: Exception) -> None:
-    warnings.warn(
-        f"numba is installed but does not work ({type(error).__name__}: {error}); using NumPy, "
-        "which is slower",
-        RuntimeWarning,
-        stacklevel=4,
-    )
 
 
 def _rows_of(X: Data) -> int:

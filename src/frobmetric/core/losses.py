@@ -6,8 +6,9 @@ sign throughout, that of "<A_r, M> is large": a row that pushes its margin up ha
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from typing import Protocol, Self
+from copy import copy
+from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -35,6 +36,7 @@ class Loss(Protocol):
 
     def violation(self, v: Vector) -> Vector:
         """Return by how much each hard row is broken, relative to 1 + |target|; 0 for soft rows."""
+        return np.zeros_like(v)
 
     def conjugate(self, u: Vector) -> tuple[float, Vector]:
         """Return the sum of -loss*(-u), and its gradient in u."""
@@ -42,26 +44,22 @@ class Loss(Protocol):
     @property
     def curvature(self) -> Vector:
         """Rate at which the gradient of `conjugate` falls as u_r grows."""
+        return np.zeros_like(self.scale)
 
     def multiplier(self, v: Vector) -> Vector:
         """Return a u that belongs to these margins: minus a slope of the loss (0 for hard rows)."""
 
     def restrict(self, rows: Rows) -> Loss:
-        """Return the loss of these rows only."""
-
-
-class _Rowwise:
-    """Base of losses with one number per row."""
+        """Return the loss of these rows only; here each array has one number per row."""
+        part = copy(self)
+        vars(part).update({name: v[rows] for name, v in vars(self).items() if np.ndim(v)})
+        return part
 
     def __str__(self) -> str:
         return type(self).__name__
 
-    def restrict(self, rows: Rows) -> Self:
-        values = {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
-        return type(self)(**{k: v[rows] if np.ndim(v) else v for k, v in values.items()})
 
-
-class _Soft(_Rowwise):
+class _Soft(Loss):
     """Base of soft losses: u is between zero and the steepest slope, the weight."""
 
     weight: Vector
@@ -78,13 +76,6 @@ class _Soft(_Rowwise):
     @property
     def scale(self) -> Vector:
         return self.weight
-
-    @property
-    def curvature(self) -> Vector:
-        return np.zeros_like(self.weight)
-
-    def violation(self, v: Vector) -> Vector:
-        return np.zeros_like(v)
 
 
 @dataclass(frozen=True)
@@ -164,14 +155,16 @@ class SquaredHinge(_Soft):
         return 2 * self.weight * np.maximum(0, self.target - v)
 
 
-class _Hard(_Rowwise):
-    """Base of hard rows, which must hold: they cost nothing, and their u has an open end.
+@dataclass(frozen=True)
+class Hard(Loss):
+    """Rows that must hold: they cost nothing, and their u has an open end.
 
-    `sense` is +1 where the margin must be at least the target, -1 where at most, 0 where equal.
+    `sense` is +1 where the margin must be at least the target, -1 where at most, 0 where equal:
+    a vector, or one number for all rows.
     """
 
     target: Vector
-    sense: Vector | int
+    sense: Any
     is_hard = True
 
     @property
@@ -185,10 +178,6 @@ class _Hard(_Rowwise):
     @property
     def scale(self) -> Vector:
         return np.ones_like(self.target)
-
-    @property
-    def curvature(self) -> Vector:
-        return np.zeros_like(self.target)
 
     def value(self, v: Vector) -> float:
         return 0.0
@@ -210,39 +199,28 @@ class _Hard(_Rowwise):
 
 
 @dataclass(frozen=True)
-class Hard(_Hard):
-    """Rows that must hold, each in its own sense: +1 for at least, -1 for at most, 0 for equal."""
-
-    target: Vector
-    sense: Vector
-
-
-@dataclass(frozen=True)
-class AtLeast(_Hard):
+class AtLeast(Hard):
     """<A_r, M> >= target_r; u >= 0."""
 
-    target: Vector
-    sense = 1
+    sense: Any = field(default=1, init=False)
 
 
 @dataclass(frozen=True)
-class AtMost(_Hard):
+class AtMost(Hard):
     """<A_r, M> <= target_r; u <= 0."""
 
-    target: Vector
-    sense = -1
+    sense: Any = field(default=-1, init=False)
 
 
 @dataclass(frozen=True)
-class Equal(_Hard):
+class Equal(Hard):
     """<A_r, M> = target_r; u is free."""
 
-    target: Vector
-    sense = 0
+    sense: Any = field(default=0, init=False)
 
 
 @dataclass(frozen=True)
-class Mixed:
+class Mixed(Loss):
     """Different losses for consecutive runs of rows, as `Stack` has different constraints."""
 
     parts: tuple[Loss, ...]
@@ -299,11 +277,8 @@ class Mixed:
 def split_rows(rows: Rows, sizes: list[int]) -> list[Rows]:
     """Convert increasing row numbers of a stack to row numbers of each of its parts."""
     offsets = np.concatenate([[0], np.cumsum(sizes)])
-    cuts = np.searchsorted(rows, offsets)
-    return [
-        rows[lo:hi] - offset
-        for lo, hi, offset in zip(cuts[:-1], cuts[1:], offsets[:-1], strict=True)
-    ]
+    runs = np.split(rows, np.searchsorted(rows, offsets[1:-1]))
+    return [run - offset for run, offset in zip(runs, offsets[:-1], strict=True)]
 
 
 #: Every loss; the contract tests loop over it.

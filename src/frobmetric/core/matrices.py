@@ -90,11 +90,8 @@ class LowRank:
         ranks = [F.shape[1] for F in columns]
         self._columns = np.hstack(columns)
         self._row = np.repeat(np.arange(len(columns)), ranks)
-        self._weights = (
-            np.ones(sum(ranks))
-            if weights is None
-            else np.concatenate([np.ravel(w).astype(float) for w in weights])
-        )
+        weights = [np.ones(rank) for rank in ranks] if weights is None else weights
+        self._weights = np.concatenate([np.ravel(w).astype(float) for w in weights])
         if len(self._weights) != len(self._row):
             raise ValueError(
                 f"the factors have {len(self._row)} columns and there are {len(self._weights)} "

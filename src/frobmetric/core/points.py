@@ -18,8 +18,6 @@ class Point(Protocol):
 
     @property
     def rank(self) -> int: ...
-    @property
-    def norm2(self) -> float: ...
     def factor(self) -> Array: ...
     def dense(self) -> Symmetric: ...
 
@@ -33,11 +31,6 @@ class Factored:
     @property
     def rank(self) -> int:
         return int(self.L.shape[1])
-
-    @property
-    def norm2(self) -> float:
-        gram = self.L.T @ self.L
-        return float(np.vdot(gram, gram))
 
     def factor(self) -> Array:
         return self.L
@@ -61,10 +54,6 @@ class Diagonal:
     def rank(self) -> int:
         return int(np.count_nonzero(self.values))
 
-    @property
-    def norm2(self) -> float:
-        return float(self.values @ self.values)
-
     def factor(self) -> Array:
         return np.diag(np.sqrt(self.values))[:, self.values > 0]
 
@@ -81,10 +70,6 @@ class Blocks:
     @property
     def rank(self) -> int:
         return sum(part.rank for part in self.parts)
-
-    @property
-    def norm2(self) -> float:
-        return sum(part.norm2 for part in self.parts)
 
     def factor(self) -> Array:
         return scipy.linalg.block_diag(*(part.factor() for part in self.parts))

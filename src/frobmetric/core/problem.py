@@ -118,7 +118,11 @@ class FrobeniusSDP:
         if self.cone is None:
             put(self, "cone", PSD(self.constraints.shape[1]))
         for name in ("cost", "prior"):
-            put(self, name, self._matrix(name, getattr(self, name)))
+            given = getattr(self, name)
+            value = np.zeros(self.cone.shape) if given is None else np.asarray(given, dtype=float)
+            if value.shape != self.cone.shape:
+                raise ValueError(f"{name} has shape {value.shape}; expected {self.cone.shape}")
+            put(self, name, value)
 
     def evaluate(self, u: Vector) -> Evaluation:
         """Compute M(u) and all that follows from it, by one eigen-decomposition."""
@@ -151,13 +155,8 @@ class FrobeniusSDP:
         constraints, loss = self.constraints.restrict(rows), self.loss.restrict(rows)
         whole, _ = self.loss.conjugate(u)
         part, _ = loss.conjugate(u[rows])
-        return replace(
-            self,
-            constraints=constraints,
-            loss=loss,
-            cost=constraints.adjoint(u[rows]) + slack,
-            offset=self.offset + whole - part,
-        )
+        cost, offset = constraints.adjoint(u[rows]) + slack, self.offset + whole - part
+        return replace(self, constraints=constraints, loss=loss, cost=cost, offset=offset)
 
     def sample(self, rows: Rows) -> FrobeniusSDP:
         """Return the problem with these rows standing for all rows.
@@ -208,7 +207,14 @@ class FrobeniusSDP:
         self, M: Point | Symmetric, u: Vector, slack: Symmetric, split: Split
     ) -> Comparison:
         margins = self.constraints.forward(M)
-        primal = self._primal(as_dense(M), margins)
+        dense = as_dense(M)
+        moved = dense - self.prior
+        primal = (
+            float(np.vdot(self.cost, dense))
+            + float(np.vdot(moved, moved)) / (2 * self.sigma)
+            + self.loss.value(margins)
+            + self.offset
+        )
         value, slope = self.loss.conjugate(u)
         terms, violation = self._dual_terms(slack, split)
         return Comparison(
@@ -222,16 +228,6 @@ class FrobeniusSDP:
             + (ROUNDING * float(np.linalg.norm(self.prior))) ** 2 / self.sigma,
         )
 
-    def _primal(self, M: Symmetric, margins: Vector) -> float:
-        """Return the objective at M, without the hard rows."""
-        moved = M - self.prior
-        return (
-            float(np.vdot(self.cost, M))
-            + float(np.vdot(moved, moved)) / (2 * self.sigma)
-            + self.loss.value(margins)
-            + self.offset
-        )
-
     def _dual_terms(self, slack: Symmetric, split: Split) -> tuple[tuple[float, ...], float]:
         """Return the dual's terms without u, and by how much u violates the dual constraint.
 
@@ -242,25 +238,14 @@ class FrobeniusSDP:
         """
         if np.isinf(self.sigma):
             return (), float(np.sqrt(split.positive_norm2)) / (1 + float(np.linalg.norm(self.cost)))
-        half = self.sigma / 2
-        plain = (
-            float(np.vdot(self.prior, self.prior)) / (2 * self.sigma),
-            -half * split.positive_norm2,
-        )
+        half, prior = self.sigma / 2, self.prior
+        plain = (float(np.vdot(prior, prior)) / (2 * self.sigma), -half * split.positive_norm2)
         reduced = (
-            float(np.vdot(self.prior, slack)),
+            float(np.vdot(prior, slack)),
             -half * float(np.vdot(slack, slack)),
             half * split.negative_norm2,
         )
         return min(plain, reduced, key=lambda terms: sum(map(abs, terms))), 0.0
-
-    def _matrix(self, name: str, value: Symmetric | None) -> Symmetric:
-        if value is None:
-            return np.zeros(self.cone.shape)
-        value = np.asarray(value, dtype=float)
-        if value.shape != self.cone.shape:
-            raise ValueError(f"{name} has shape {value.shape}; expected {self.cone.shape}")
-        return value
 
 
 def relative_error(gap: float, size: float, violation: float) -> float:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .points import Point, as_dense
-from .problem import Comparison, FrobeniusSDP, relative_error
+from .problem import FrobeniusSDP, relative_error
 from .types import Symmetric, Vector
 
 #: Every `status` of a solution, and its meaning.
@@ -142,21 +142,25 @@ def certify(problem: FrobeniusSDP, point: Point | Symmetric, u: Vector) -> Certi
     smallest = _check_point(problem, M)
     u = _check_dual(problem, np.asarray(u, dtype=float))
     comparison = problem.compare(M, u)
-    gap, size = _proven_gap(comparison), max(abs(comparison.primal), abs(comparison.dual))
+    is_broken = comparison.violation > 0
+    if comparison.gap < 0 and not is_broken:
+        raise CertificateError(
+            f"primal {comparison.primal!r} is below dual {comparison.dual!r} by more than "
+            "rounding: the constraints' forward and adjoint do not belong together"
+        )
+    gap = np.inf if is_broken else comparison.gap
+    size = max(abs(comparison.primal), abs(comparison.dual))
+    reach = max(gap, comparison.rounding)  # a gap of zero is one below rounding
+    distance2 = np.inf if np.isinf(problem.sigma) else 2 * problem.sigma * reach
     return Certificate(
         primal=comparison.primal,
         dual=comparison.dual,
         gap=gap,
         relative_gap=gap / size if size > 0 else gap,
-        distance_bound=_distance_bound(problem.sigma, max(gap, comparison.rounding)),
+        distance_bound=float(np.sqrt(distance2)),
         min_eigenvalue=smallest,
         violation=comparison.violation,
     )
-
-
-def _distance_bound(sigma: float, gap: float) -> float:
-    """Bound |M - M*|; a gap of zero is one below rounding, so it is given as that."""
-    return np.inf if np.isinf(sigma) else float(np.sqrt(2 * sigma * gap))
 
 
 def _check_point(problem: FrobeniusSDP, M: Symmetric) -> float:
@@ -189,14 +193,3 @@ def _check_dual(problem: FrobeniusSDP, u: Vector) -> Vector:
             "bounds nothing; this u does not belong to this problem"
         )
     return inside
-
-
-def _proven_gap(comparison: Comparison) -> float:
-    if comparison.violation > 0:
-        return np.inf
-    if comparison.gap < 0:
-        raise CertificateError(
-            f"primal {comparison.primal!r} is below dual {comparison.dual!r} by more than "
-            "rounding: the constraints' forward and adjoint do not belong together"
-        )
-    return comparison.gap

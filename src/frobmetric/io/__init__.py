@@ -1,1 +1,380 @@
-"""Files: models, tables of samples and symmetric matrices."""
+"""Files: models are here, samples in `tables`, symmetric matrices in `matrices`.
+
+A model is a safetensors file: numbers and JSON, no pickle; nothing in it is executed. It has the
+tensors `components` and `history`; `dual_coef` and `triplets.<name>` if the dual variables were
+kept; `prior_factor` with a prior by name; `prior_components` after an update; `X_fit` with a kernel
+of samples; one for each parameter that is an array, such as `prior`; `grid` and `cv_errors` for
+FrobMetricCV. Everything else is text in the header: see `_header`.
+"""
+
+from __future__ import annotations
+
+import json
+import warnings
+from dataclasses import asdict
+from math import isfinite, sqrt
+from operator import index
+from pathlib import Path
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.validation import check_is_fitted
+
+from .. import metric
+from .._checks import as_index, as_weights
+from .._environment import replacing, require
+from ..core import Certificate, Step
+from ..metric.feature_maps import KERNELS
+from ..metric.sets import parts_of, triplets_from_arrays
+
+__all__ = ["disagreements", "load", "save"]
+
+#: Name of the format, and the newest version of it that this code reads and writes.
+FORMAT, FORMAT_VERSION = "frobmetric", 1
+#: Classes that a file can name, with the fitted attributes that each has beside `REQUIRED`; no
+#: other class is ever created.
+CLASSES = {
+    "BoostMetric": (),
+    "FrobMetric": (),
+    "FrobMetricCV": ("C_", "Cs_", "cv_errors_"),
+    "PairFrobMetric": ("n_contradictions_", "threshold_"),
+    "QuadrupletFrobMetric": ("n_contradictions_",),
+    "TripletFrobMetric": ("n_contradictions_",),
+}
+REQUIRED = ("components_", "n_features_in_", "scale_", "rank_", "n_iter_", "n_triplets_", "status_")
+#: Numbers of points in the comparisons of a class; 3 for classes that are not listed.
+SIZES = {"QuadrupletFrobMetric": (4,), "PairFrobMetric": (3, 4)}
+#: Fitted attributes that are arrays, and the names of their tensors; `Cs` is a parameter's.
+ARRAYS = ("components_", "dual_coef_", "prior_factor_", "prior_components_", "X_fit_", "cv_errors_")
+TENSORS = {name: name.removesuffix("_") for name in ARRAYS} | {"Cs_": "grid"}
+#: Fitted attributes that are single values, and how to convert them from JSON.
+SCALARS = dict.fromkeys(("n_features_in_", "rank_", "n_iter_", "n_triplets_"), index)
+SCALARS |= dict.fromkeys(("n_directions_", "n_contradictions_"), index)
+SCALARS |= dict.fromkeys(("scale_", "unit_", "C_", "kept_variance_", "gamma_"), float)
+SCALARS |= dict.fromkeys(("threshold_", "learned_threshold_", "prior_threshold_"), float)
+SCALARS["status_"] = str
+#: Expected values in words, the test of a value, and the fitted attributes that must pass it.
+VALUES = [
+    ("a positive number", lambda v: 0 < v < np.inf, ("scale_", "unit_", "gamma_")),
+    ("at least 1", lambda v: v >= 1, ("n_directions_",)),
+    ("a share, above 0 and at most 1", lambda v: 0 < v <= 1, ("kept_variance_",)),
+    ("at least 0", lambda v: v >= 0, ("n_contradictions_",)),
+    ("a number", lambda v: not np.isnan(v), ("threshold_",)),
+    ("a distance", lambda v: 0 <= v < np.inf, ("learned_threshold_", "prior_threshold_")),
+]
+#: Parameters that belong to a run, not to the model.
+NOT_SAVED = ("callback", "preprocessor")
+#: Largest relative difference of certificates of one answer, computed on two machines.
+AGREEMENT = 1e-6
+
+
+def save(estimator, path):
+    """Write a fitted estimator to a safetensors file, whole or not at all.
+
+    The dual variables are written if the fit kept them (`keep_dual=True`), so that `certify` can
+    prove the loaded model again. With an rbf or polynomial kernel the training samples are
+    written too, because `transform` needs them. The callback and the preprocessor are not written:
+    they belong to a run, and load as None. Any other parameter that is neither a plain value nor
+    an array loads as its default; saving warns of it.
+
+    Parameters
+    ----------
+    estimator : object
+        A fitted `FrobMetric`, `FrobMetricCV`, `BoostMetric`, `TripletFrobMetric`,
+        `QuadrupletFrobMetric` or `PairFrobMetric`.
+    path : str or Path
+        An existing file is replaced only when the new one is complete.
+
+    Raises
+    ------
+    TypeError
+        If the estimator is of another class, or has a kernel of sparse samples.
+    ValueError
+        If its parameters were changed after `fit` and no longer match the learned metric.
+    """
+    name = type(estimator).__name__
+    if name not in CLASSES or type(estimator) is not getattr(metric, name):
+        raise TypeError(f"a {name} cannot be saved; expected one of {sorted(CLASSES)}")
+    check_is_fitted(estimator, "components_")
+    if sp.issparse(getattr(estimator, "X_fit_", None)):
+        raise TypeError(
+            f"kernel={estimator.kernel!r} compares with the training samples, which are sparse and "
+            "cannot be written; fit to X.toarray() if that is small enough, or with kernel='linear'"
+        )
+    try:
+        _check_model(estimator)
+    except ValueError as error:
+        raise ValueError(
+            f"this {name} cannot be saved: {error}; parameters were changed after fit; fit again"
+        ) from error
+    safetensors = require("safetensors.numpy", "cli")
+    parameters, arrays = _parameters(estimator)
+    tensors = _fitted_tensors(estimator) | arrays
+    header = _header(estimator, parameters, tensors)
+    content = {key: np.ascontiguousarray(value) for key, value in tensors.items()}
+    with replacing(path) as file:
+        file.write(safetensors.save(content, header))
+
+
+def load(path):
+    """Read an estimator that `save` wrote.
+
+    Parameters
+    ----------
+    path : str or Path
+
+    Returns
+    -------
+    estimator
+        An estimator of the class that was saved, which transforms to the same bits. A learner
+        from tuples has no preprocessor: give it formed tuples, or set one with `set_params`.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    ValueError
+        If the file is no model of frobmetric, has a newer format, or is damaged.
+    """
+    tensors, header = _read(Path(path))
+    try:
+        return _rebuild(tensors, header)
+    except KeyError as error:
+        raise ValueError(f"{path} is damaged: it lacks {error}") from error
+    except (TypeError, ValueError, AttributeError, RecursionError) as error:
+        raise ValueError(f"{path} is damaged: {error}") from error
+
+
+def disagreements(claimed, recomputed):
+    """Return the fields in which two certificates differ by more than rounding."""
+    size = max(abs(recomputed.primal), abs(recomputed.dual))
+    units = dict.fromkeys(("primal", "dual", "gap"), size) | {"relative_gap": 1.0, "violation": 1.0}
+    units["min_eigenvalue"] = sqrt(2 * size)  # |M|^2 / 2 <= primal when the prior is zero
+    wrong = [
+        name
+        for name, unit in units.items()
+        if not abs(getattr(claimed, name) - getattr(recomputed, name)) <= AGREEMENT * unit
+    ]
+    # squares are compared, because the root of the gap magnifies its rounding error
+    if not abs(claimed.distance_bound**2 - recomputed.distance_bound**2) <= 2 * AGREEMENT * size:
+        wrong.append("distance_bound")
+    return wrong
+
+
+def _fitted_tensors(estimator):
+    present = [name for name in TENSORS if hasattr(estimator, name)]
+    tensors = {TENSORS[name]: getattr(estimator, name) for name in present}
+    if hasattr(estimator, "triplets_"):
+        arrays = estimator.triplets_.to_arrays()
+        tensors |= {f"triplets.{name}": array for name, array in arrays.items()}
+    history = np.array(estimator.history_, dtype=np.float64)
+    return tensors | {"history": history.reshape(-1, len(Step._fields))}
+
+
+def _parameters(estimator):
+    """Return the parameters as JSON values, and separately those that are arrays."""
+    parameters, arrays, lost = {}, {}, []
+    for name, value in estimator.get_params(deep=False).items():
+        if name in NOT_SAVED:
+            continue
+        try:
+            if getattr(value, "ndim", 0) > 0:
+                arrays[name] = np.asarray(value, dtype=np.float64)
+                parameters[name] = {"tensor": name}
+            else:
+                parameters[name] = _to_json(value)
+        except (TypeError, ValueError):
+            lost.append(f"{name}={value!r}")
+    if lost:
+        warnings.warn(
+            f"{', '.join(lost)} cannot be written to a file and will load as the default; the "
+            "learned metric is not affected, only what a new fit would do",
+            UserWarning,
+            stacklevel=3,
+        )
+    return parameters, arrays
+
+
+def _header(estimator, parameters, tensors):
+    from .. import __version__
+
+    fitted = {name: getattr(estimator, name) for name in SCALARS if hasattr(estimator, name)}
+    parts = {
+        "parameters": parameters,
+        "fitted": _to_json(fitted),
+        "feature_names": _to_json(list(getattr(estimator, "feature_names_in_", []))),
+        "certificate": _to_json(asdict(estimator.certificate_)),
+        # the order in memory decides how BLAS rounds, so it is part of the model
+        "tensors": {key: "F" if np.isfortran(value) else "C" for key, value in tensors.items()},
+        "output": getattr(estimator, "_sklearn_output_config", {}).get("transform"),
+    }
+    header = {"format": FORMAT, "format_version": str(FORMAT_VERSION)}
+    header |= {"frobmetric_version": __version__, "class": type(estimator).__name__}
+    return header | {key: json.dumps(part, allow_nan=False) for key, part in parts.items()}
+
+
+def _read(path):
+    """Return the tensors and the header of a model file."""
+    safetensors = require("safetensors", "cli")
+    if not path.is_file():
+        problem = "is not a file" if path.exists() else "does not exist"
+        raise FileNotFoundError(f"{path} {problem}; expected a model saved by frobmetric")
+    try:
+        with safetensors.safe_open(path, framework="np") as file:
+            keys, header = file.keys(), file.metadata() or {}
+            tensors = {key: file.get_tensor(key) for key in keys}
+    except (safetensors.SafetensorError, TypeError, AttributeError) as error:
+        raise ValueError(f"{path} is not a whole safetensors file ({error})") from error
+    if header.get("format") != FORMAT:
+        raise ValueError(f"{path} is a safetensors file, but not a model saved by frobmetric")
+    version = header.get("format_version", "")
+    if not version.isdecimal():
+        raise ValueError(f"{path} has format version {version!r}; expected a number")
+    if int(version) > FORMAT_VERSION:
+        raise ValueError(
+            f"{path} has format version {version} (frobmetric "
+            f"{header.get('frobmetric_version', '?')}); this frobmetric reads versions up to "
+            f"{FORMAT_VERSION}: upgrade it"
+        )
+    return tensors, header
+
+
+def _rebuild(tensors, header):
+    orders = json.loads(header["tensors"])
+    # copied, because the arrays of safetensors may be neither aligned nor writable
+    tensors = {key: np.array(tensors[key], order=order) for key, order in orders.items()}
+
+    def part(name):
+        return json.loads(header[name], object_hook=lambda value: _from_json(value, tensors))
+
+    if header["class"] not in CLASSES:
+        raise ValueError(f"class {header['class']!r} is not known; expected {sorted(CLASSES)}")
+    estimator = getattr(metric, header["class"])(**part("parameters"))
+    estimator.certificate_ = Certificate(**{k: float(v) for k, v in part("certificate").items()})
+    for name, value in part("fitted").items():
+        if name in SCALARS:
+            setattr(estimator, name, SCALARS[name](value))
+    if names := part("feature_names"):
+        estimator.feature_names_in_ = np.array(names, dtype=object)
+    for name, tensor in TENSORS.items():
+        if tensor in tensors:
+            setattr(estimator, name, tensors[tensor])
+    estimator.history_ = [
+        Step(primal, dual, gap, int(rank), seconds)
+        for primal, dual, gap, rank, seconds in tensors["history"].tolist()
+    ]
+    prefix = "triplets."
+    arrays = {key.removeprefix(prefix): t for key, t in tensors.items() if key.startswith(prefix)}
+    if arrays:
+        _check_triplets(arrays)
+        estimator.triplets_ = triplets_from_arrays(arrays)
+    _check_model(estimator)
+    return estimator if part("output") is None else estimator.set_output(transform=part("output"))
+
+
+def _to_json(value):
+    """Convert to plain JSON values; infinities and NaN, which JSON lacks, become objects."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not isfinite(value):
+        return {"float": str(value)}
+    if isinstance(value, (list, tuple)):
+        return [_to_json(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _to_json(item) for key, item in value.items()}
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    raise TypeError(f"{value!r} is not a plain value")
+
+
+def _from_json(value, tensors):
+    if set(value) == {"float"}:
+        return float(value["float"])
+    return tensors[value["tensor"]] if set(value) == {"tensor"} else value
+
+
+def _check_model(estimator):
+    """Raise ValueError unless the fitted attributes of a model match each other."""
+    for name in (*REQUIRED, *CLASSES[type(estimator).__name__]):
+        if not hasattr(estimator, name):
+            raise ValueError(f"it lacks {name}")
+    if hasattr(estimator, "partial_fit") and not hasattr(estimator, "unit_"):
+        raise ValueError("it lacks unit_, which updates need")
+    n_features = estimator.n_features_in_
+    _check_kernel(estimator)
+    n_columns = len(estimator.X_fit_) if hasattr(estimator, "X_fit_") else n_features
+    _check_matrix("components", estimator.components_, n_columns)
+    if hasattr(estimator, "prior_components_"):
+        _check_matrix("prior_components", estimator.prior_components_, n_features)
+    names = getattr(estimator, "feature_names_in_", None)
+    if names is not None and len(names) != n_features:
+        raise ValueError(f"it has {len(names)} feature names for {n_features} features")
+    for expected, is_right, attributes in VALUES:
+        for name in attributes:
+            value = getattr(estimator, name, None)
+            if value is not None and not is_right(value):
+                raise ValueError(f"{name} = {value} is not {expected}")
+    if hasattr(estimator, "dual_coef_") != hasattr(estimator, "triplets_"):
+        raise ValueError("it has only one of dual variables and triplets; they belong together")
+    if hasattr(estimator, "dual_coef_"):
+        _check_dual(estimator)
+
+
+def _check_kernel(estimator):
+    """Check that the samples of a kernel are present if and only if it needs them."""
+    kernel = getattr(estimator, "kernel", "linear")
+    if kernel not in KERNELS:
+        raise ValueError(f"kernel={kernel!r} is not known; expected one of {KERNELS}")
+    needs_samples = kernel not in ("linear", "precomputed")
+    for name in ("X_fit_", "gamma_"):
+        if hasattr(estimator, name) != needs_samples:
+            what = "lacks" if needs_samples else "has"
+            raise ValueError(f"it {what} {name} with kernel={kernel!r}")
+    if needs_samples:
+        _check_matrix("X_fit", estimator.X_fit_, estimator.n_features_in_)
+
+
+def _check_matrix(name, matrix, n_columns):
+    if matrix.ndim != 2 or matrix.shape[1] != n_columns:
+        raise ValueError(f"{name} has shape {matrix.shape}; expected (n_rows, {n_columns})")
+    if matrix.dtype not in (np.float32, np.float64) or not np.isfinite(matrix).all():
+        raise ValueError(f"{name} must hold finite numbers in single or double precision")
+
+
+def _check_dual(estimator):
+    shape, n_triplets = estimator.dual_coef_.shape, estimator.triplets_.n_triplets
+    if shape != (n_triplets,) or n_triplets != estimator.n_triplets_:
+        raise ValueError(
+            f"it says {estimator.n_triplets_} triplets, but has {n_triplets}, and dual variables "
+            f"of shape {shape}"
+        )
+    name, size = type(estimator).__name__, estimator.triplets_.to_array().shape[1]
+    sizes = SIZES.get(name, (3,))
+    if size not in sizes:
+        expected = " or ".join(map(str, sizes))
+        raise ValueError(f"it has comparisons of {size} points; those of a {name} have {expected}")
+
+
+def _check_triplets(arrays):
+    """Raise an error unless `triplets_from_arrays` can rebuild the triplets."""
+    if parts := parts_of(arrays):
+        for part in parts:
+            _check_triplets(part)
+    elif "index" in arrays:
+        as_index(arrays["index"], (3, 4), name="triplets.index")
+        n_triplets = len(arrays["index"])
+        as_weights(arrays["weight"], n_triplets, name="triplets.weight", of="triplets")
+    else:
+        _check_mined(arrays)
+
+
+def _check_mined(arrays):
+    for i in range(len(arrays) // 3):
+        anchors, near, far = (arrays[f"{name}.{i}"] for name in ("anchors", "near", "far"))
+        lengths = {len(anchors), len(near), len(far)}
+        if (anchors.ndim, near.ndim, far.ndim) != (1, 2, 2) or len(lengths) != 1:
+            shapes = f"{anchors.shape}, {near.shape} and {far.shape}"
+            expected = "(n,), (n, n_near) and (n, n_far)"
+            raise ValueError(f"block {i} of the triplets has shapes {shapes}; expected {expected}")
+    for name, array in arrays.items():
+        as_index(array.ravel(), (), name=f"triplets.{name}", points="rows of X")

@@ -7,17 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
-from .._atomic import replacing
-from .._checks import ASYMMETRY
-from .tables import (
-    DELIMITERS,
-    as_number,
-    check_file,
-    check_suffix,
-    csv_records,
-    load_numpy,
-    write_csv,
-)
+from .._checks import ASYMMETRY, first_true
+from .._environment import replacing
+from . import tables
+from .tables import DELIMITERS, as_number
 
 SUFFIXES = (*DELIMITERS, ".npy")
 
@@ -56,26 +49,34 @@ class LabelledMatrix:
             return self.names.index(word)
         return int(word) if word.isdecimal() and int(word) < len(self.values) else None
 
+    def order_of(self, names, path):
+        """Return the position of each name of the matrix among those of a file; all must agree."""
+        unknown = (f"{name!r} is not in {self.path}" for name in names if name not in self.names)
+        counts = ((name, names.count(name)) for name in self.names)
+        uneven = (f"{name!r} is there {count} times" for name, count in counts if count != 1)
+        mistake = next(unknown, None) or next(uneven, None)
+        if mistake:
+            raise ValueError(f"{path}: {mistake}; both files must have the same names")
+        return [names.index(name) for name in self.names]
+
     def in_order_of(self, other):
         """Return the matrix with its rows and columns in the order of another one's names."""
-        if self.values.shape != other.values.shape:
-            raise ValueError(
-                f"{self.path} has {len(self.values)} rows and {other.path} {len(other.values)}; "
-                "they must be the same"
-            )
+        n, expected = len(self.values), len(other.values)
+        if n != expected:
+            reason = f"{self.path} has {n} rows and {other.path} {expected}"
+            raise ValueError(f"{reason}; they must be the same")
         if self.names is None or other.names is None:
             return self
-        order = name_order(self.path, self.names, other)
+        order = other.order_of(self.names, self.path)
         return replace(self, values=self.values[np.ix_(order, order)], names=other.names)
 
     def require_known(self, hint="", is_free=None):
         """Return the matrix; raise ValueError if an entry is missing that is not free."""
-        missing = np.isnan(self.values)
-        missing = np.argwhere(missing if is_free is None else missing & ~is_free)
-        if len(missing):
-            raise ValueError(
-                f"{self.path}, {self.place(*missing[0])}: the value is missing; fill it in{hint}"
-            )
+        is_missing = np.isnan(self.values)
+        is_wrong = is_missing if is_free is None else is_missing & ~is_free
+        if is_wrong.any():
+            place = f"{self.path}, {self.place(*first_true(is_wrong))}"
+            raise ValueError(f"{place}: the value is missing; fill it in{hint}")
         return self
 
     def require_symmetric(self, hint="", is_free=None):
@@ -92,17 +93,6 @@ class LabelledMatrix:
         return self
 
 
-def name_order(path, names, matrix):
-    """Return the position of each name of the matrix among other names, which must be the same."""
-    unknown = (f"{name!r} is not in {matrix.path}" for name in names if name not in matrix.names)
-    counts = ((name, names.count(name)) for name in matrix.names)
-    uneven = (f"{name!r} is there {count} times" for name, count in counts if count != 1)
-    mistake = next(unknown, None) or next(uneven, None)
-    if mistake:
-        raise ValueError(f"{path}: {mistake}; both files must have the same names")
-    return [names.index(name) for name in matrix.names]
-
-
 def read_matrix(path):
     """Read a square matrix from a csv, tsv or npy file; one triangle is enough.
 
@@ -115,11 +105,17 @@ def read_matrix(path):
     FileNotFoundError, ValueError
         The message names the file and the place of the first mistake.
     """
-    matrix = _from_array(path) if path.suffix.lower() == ".npy" else _from_cells(path)
+    if path.suffix.lower() == ".npy":
+        matrix = LabelledMatrix(read_array(path), path)
+        shape = matrix.values.shape
+        if len(shape) != 2 or shape[0] != shape[1] or 0 in shape:
+            raise ValueError(f"{path} holds an array of shape {shape}; expected (n, n)")
+    else:
+        matrix = _from_cells(path)
     values = np.where(np.isnan(matrix.values), matrix.values.T, matrix.values)
-    infinite = np.argwhere(np.isinf(values))
-    if len(infinite):
-        raise ValueError(f"{path}, {matrix.place(*infinite[0])}: infinite; expected a number")
+    if np.isinf(values).any():
+        place = matrix.place(*first_true(np.isinf(values)))
+        raise ValueError(f"{path}, {place}: infinite; expected a number")
     return replace(matrix, values=values)
 
 
@@ -135,31 +131,27 @@ def write_matrix(path, values, labels_of):
         if labels_of.has_header:
             corner = [] if labels_of.corner is None else [labels_of.corner]
             rows = [[*corner, *names], *rows]
-        write_csv(file, rows, DELIMITERS[path.suffix.lower()])
+        tables.write_csv(file, rows, DELIMITERS[path.suffix.lower()])
 
 
 def read_array(path):
     """Read the array of a npy file as floats."""
-    check_file(path)
-    array = load_numpy(path)
-    if not isinstance(array, np.ndarray) or array.dtype.kind not in "biuf":
-        held = getattr(array, "dtype", "several arrays")
-        raise ValueError(f"{path} cannot be read as a matrix: it holds {held}; expected numbers")
+    tables.check_input(path)
+    array, *_ = tables.load_arrays(path).values()
+    if array.dtype.kind not in "biuf":
+        held = f"it holds {array.dtype}; expected numbers"
+        raise ValueError(f"{path} cannot be read as a matrix: {held}")
     return array.astype(float)
 
 
 def read_cells(path):
     """Read the cells of a csv or tsv file as texts, with line numbers; all lines equally long."""
-    check_suffix(path, SUFFIXES, "read")
-    check_file(path)
-    records = [(line, [cell.strip() for cell in row]) for line, row in csv_records(path)]
+    tables.check_input(path, SUFFIXES)
+    records = [(line, [cell.strip() for cell in row]) for line, row in tables.csv_records(path)]
     records = [(line, row) for line, row in records if any(row)]
     if not records:
         raise ValueError(f"{path} has only blank lines; expected numbers")
-    width = len(records[0][1])
-    for line, row in records:
-        if len(row) != width:
-            raise ValueError(f"{path}, line {line} has {len(row)} fields; the first has {width}")
+    tables.check_widths(path, records)
     return records
 
 
@@ -168,17 +160,9 @@ def as_numbers(path, line, cells):
     numbers = [as_number(cell) for cell in cells]
     if None in numbers:
         k = numbers.index(None)
-        raise ValueError(
-            f"{path}, line {line}, number {k + 1}: {cells[k]!r} is text; expected a number"
-        )
+        place = f"{path}, line {line}, number {k + 1}"
+        raise ValueError(f"{place}: {cells[k]!r} is text; expected a number")
     return numbers
-
-
-def _from_array(path):
-    values = read_array(path)
-    if values.ndim != 2 or values.shape[0] != values.shape[1] or not values.size:
-        raise ValueError(f"{path} holds an array of shape {values.shape}; expected (n, n)")
-    return LabelledMatrix(values, path)
 
 
 def _from_cells(path):
@@ -186,15 +170,15 @@ def _from_cells(path):
     has_header, has_row_names = _find_labels(path, rows)
     row_names = [row[0] for row in rows[has_header:]] if has_row_names else None
     names = list(rows[0][has_row_names:]) if has_header else row_names
-    if row_names is not None and names != row_names:
-        k = next(k for k, name in enumerate(names) if name != row_names[k])
-        raise ValueError(
-            f"{path}: column {k + 1} is named {names[k]!r} and row {k + 1} {row_names[k]!r}; "
-            "expected the same names in the same order"
-        )
-    if names is not None and len(set(names)) < len(names):
-        double = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"{path}: the name {double!r} is there twice; names must differ")
+    for k, (name, row_name) in enumerate(zip(names or (), row_names or (), strict=False), 1):
+        if name != row_name:
+            raise ValueError(
+                f"{path}: column {k} is named {name!r} and row {k} {row_name!r}; expected the same "
+                "names in the same order"
+            )
+    for name in names or ():
+        if names.count(name) > 1:
+            raise ValueError(f"{path}: the name {name!r} is there twice; names must differ")
     body = zip(lines[has_header:], rows[has_header:], strict=True)
     values = np.array([as_numbers(path, line, row[has_row_names:]) for line, row in body])
     corner = rows[0][0] if has_header and has_row_names else None
@@ -212,7 +196,6 @@ def _find_labels(path, rows):
     counting = ([str(k + start) for k in range(len(labels))] for start in (0, 1))
     are_labels = all(as_number(text) is None for text in labels) or list(labels) in counting
     if abs(extra) > 1 or not are_labels:
-        raise ValueError(
-            f"{path} has {n_rows} rows and {n_columns} columns; expected a square matrix"
-        )
+        shape = f"{n_rows} rows and {n_columns} columns"
+        raise ValueError(f"{path} has {shape}; expected a square matrix")
     return extra == 1, extra == -1

@@ -17,8 +17,8 @@ from pathlib import Path
 
 import numpy as np
 
-from .._atomic import replacing
-from .._extras import require
+from .._checks import first_true
+from .._environment import replacing, require, target_file
 
 #: Spellings of a missing number, in lower case.
 MISSING = ("", "na", "n/a", "nan", "null", "none", "?", "-")
@@ -85,41 +85,32 @@ def read_table(path, target=None, *, features=None, header=True):
         The message names the file, the line and the column of the first mistake.
     """
     path = Path(path)
-    check_suffix(path, verb="read")
-    check_file(path)
-    read = READERS[path.suffix.lower()]
-    return read(path, target, None if features is None else list(features), header)
+    check_input(path, READERS)
+    features = None if features is None else list(features)
+    return READERS[path.suffix.lower()](path, target, features, header)
 
 
 def read_triplets(path):
-    """Read rows (anchor, near, far) of row numbers; a csv file may have a header or not.
-
-    Returns
-    -------
-    ndarray of int, shape (n_triplets, 3)
-    """
+    """Read rows (anchor, near, far) of row numbers; a csv file may have a header or not."""
     path = Path(path)
     is_text = path.suffix.lower() in DELIMITERS and path.is_file()
-    table = read_table(path, header=is_text and any(map(str.isalpha, _first_line(path))))
-    if table.X.shape[1] != 3:
-        raise ValueError(f"{path} has {table.X.shape[1]} columns; expected anchor, near, far")
-    triplets = table.X.astype(np.intp)
-    wrong = np.argwhere(triplets != table.X)
-    if len(wrong):
-        i, j = wrong[0].tolist()
-        raise ValueError(
-            f"{path}, triplet {i} (the first is 0): {table.X[i, j]} is not a row number; expected "
-            "whole numbers from 0"
-        )
+    X = read_table(path, header=is_text and any(map(str.isalpha, _first_line(path)))).X
+    if X.shape[1] != 3:
+        raise ValueError(f"{path} has {X.shape[1]} columns; expected anchor, near, far")
+    triplets = X.astype(np.intp)
+    if (triplets != X).any():
+        i, j = first_true(triplets != X)
+        place = f"{path}, triplet {i} (the first is 0)"
+        raise ValueError(f"{place}: {X[i, j]} is not a row number; expected whole numbers from 0")
     return triplets
 
 
 def write_table(path, table, *, labels_name="label"):
     """Write samples to a csv, tsv, parquet, npy or npz file; an npy file holds no labels."""
     path = Path(path)
-    check_suffix(path)
-    names = table.feature_names or [f"x{j}" for j in range(table.X.shape[1])]
-    names, columns = [*names], [*table.X.T]
+    check_output(path)
+    names = [*(table.feature_names or (f"x{j}" for j in range(table.X.shape[1])))]
+    columns = [*table.X.T]
     if table.y is not None:
         names, columns = [*names, labels_name], [*columns, table.y]
     with replacing(path) as file:
@@ -136,23 +127,27 @@ def write_table(path, table, *, labels_name="label"):
                 write_csv(file, [names, *rows], DELIMITERS[suffix])
 
 
-def check_suffix(path, known=None, verb="write"):
-    """Raise ValueError unless the suffix is one of these; those of tables if None."""
-    known = READERS if known is None else known
-    if path.suffix.lower() not in known:
-        given = f"of format {path.suffix!r}" if path.suffix else "without a suffix"
-        raise ValueError(
-            f"cannot {verb} {path}: a file {given}; expected one of {', '.join(known)}"
-        )
-
-
-def check_file(path):
-    """Raise an error unless the path is a file that is not empty."""
+def check_input(path, suffixes=()):
+    """Raise an error unless the path is a file with data, of one of these formats if given."""
+    _check_suffix("read", path, suffixes)
     if not path.is_file():
         problem = "is not a file" if path.exists() else "does not exist"
         raise FileNotFoundError(f"{path} {problem}; check its name (in {path.parent.resolve()})")
     if path.stat().st_size == 0:
         raise ValueError(f"{path} is empty; expected rows of numbers")
+
+
+def check_output(path, suffixes=None):
+    """Raise an error unless a file of one of these formats, or a table, can be written there."""
+    _check_suffix("write", path, READERS if suffixes is None else suffixes)
+    target_file(path)
+
+
+def _check_suffix(verb, path, known):
+    if known and path.suffix.lower() not in known:
+        given = f"of format {path.suffix!r}" if path.suffix else "without a suffix"
+        known = ", ".join(known)
+        raise ValueError(f"cannot {verb} {path}: a file {given}; expected one of {known}")
 
 
 def csv_records(path):
@@ -174,14 +169,17 @@ def write_csv(file, rows, delimiter=","):
     text.detach()  # closing it would close the file
 
 
-def load_numpy(path):
-    """Load a npy or npz file that holds no Python objects."""
+def load_arrays(path):
+    """Load the arrays of a npz file, or that of a npy file as X; Python objects are refused."""
     try:
-        return np.load(path, allow_pickle=False)
+        loaded = np.load(path, allow_pickle=False)
+        if isinstance(loaded, np.ndarray):
+            return {"X": loaded}
+        with loaded:
+            return dict(loaded)
     except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
-        raise ValueError(
-            f"{path} cannot be read as a NumPy file of numbers or text ({error})"
-        ) from error
+        expected = "a NumPy file of numbers or text"
+        raise ValueError(f"{path} cannot be read as {expected} ({error})") from error
 
 
 def _read_csv(path, target, features, header):
@@ -189,7 +187,8 @@ def _read_csv(path, target, features, header):
     _, head = next(csv_records(path), (0, None))
     if head is None:
         raise ValueError(f"{path} has only blank lines; expected column names and rows of numbers")
-    names = _check_header(path, [name.strip() for name in head]) if header else None
+    names = [name.strip() for name in head] if header else None
+    _check_header(path, names or [])
     keys = [str(j) for j in range(len(head))]
     try:
         table = reader.read_csv(
@@ -199,11 +198,7 @@ def _read_csv(path, target, features, header):
             reader.ConvertOptions(column_types=dict.fromkeys(keys, arrow.string())),
         )
     except arrow.ArrowInvalid as error:
-        for line, row in csv_records(path):
-            if len(row) != len(head):
-                raise ValueError(
-                    f"{path}, line {line} has {len(row)} fields; the first has {len(head)}"
-                ) from error
+        check_widths(path, csv_records(path))
         raise ValueError(f"{path} cannot be read as csv: {error}") from error
 
     def place(column, i):
@@ -220,28 +215,22 @@ def _read_parquet(path, target, features, header):
     except (ValueError, OSError) as error:  # pyarrow's errors are subclasses of these
         raise ValueError(f"{path} cannot be read as parquet: {error}") from error
     table = table.select([name for name in table.column_names if PANDAS_INDEX not in name])
-    names = _check_unique(path, table.column_names)
+    _check_unique(path, table.column_names)
 
     def place(column, i):
         return f"{path}, row {i} (the first is 0), column {column!r}"
 
-    return _from_arrow(path, table, names, target, features, place)
+    return _from_arrow(path, table, table.column_names, target, features, place)
 
 
 def _read_numpy(path, target, features, header):
     """Read the arrays X and y, or one array; the target is a column or the name of an array."""
-    loaded = load_numpy(path)
-    if isinstance(loaded, np.ndarray):
-        arrays = {"X": loaded}
-    else:
-        with loaded:
-            arrays = {name: loaded[name] for name in loaded.files}
-    y = None
+    arrays, y = load_arrays(path), None
     if target in arrays or (target is None and "X" in arrays):
         y, target = arrays.pop(target or "y", None), None
     if "X" not in arrays and len(arrays) != 1:
         raise ValueError(f"{path} holds the arrays {sorted(arrays)}; expected X and y, or one")
-    X = arrays["X"] if "X" in arrays else next(iter(arrays.values()))
+    X = arrays.get("X", next(iter(arrays.values())))
     if X.ndim != 2:
         raise ValueError(f"{path} holds an array of shape {X.shape}; expected (rows, columns)")
     columns, label = _choose_columns(path, None, X.shape, target, None)
@@ -261,7 +250,7 @@ def _array_numbers(X, place):
     # single precision is kept, so that a model of such data has the same precision
     X = X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
     if not np.isfinite(X).all():
-        i, j = np.argwhere(~np.isfinite(X))[0].tolist()
+        i, j = first_true(~np.isfinite(X))
         raise ValueError(_bad_cell(place(i, j), str(float(X[i, j]))))
     return X
 
@@ -277,21 +266,18 @@ def _from_arrow(path, table, names, target, features, place):
 
 def _arrow_numbers(column, place):
     arrow, compute = require("pyarrow", "cli"), require("pyarrow.compute", "cli")
-    types = arrow.types
-    number_types = types.is_integer, types.is_floating, types.is_boolean, types.is_decimal
-    if types.is_dictionary(column.type):
+    if arrow.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     if column.null_count:
         raise ValueError(_bad_cell(place(column.is_null().to_pylist().index(True)), ""))
-    if types.is_string(column.type) or types.is_large_string(column.type):
-        try:
-            values = compute.utf8_trim_whitespace(column).cast(arrow.float64()).to_numpy()
-        except arrow.ArrowInvalid:
-            values = _parse_cells(column.to_pylist(), place)
-    elif any(is_type(column.type) for is_type in number_types):
-        values = column.cast(arrow.float64(), safe=False).to_numpy()
-    else:
-        raise ValueError(f"{place(0)} holds {column.type}; expected numbers")
+    is_text = arrow.types.is_string(column.type) or arrow.types.is_large_string(column.type)
+    try:
+        trimmed = compute.utf8_trim_whitespace(column) if is_text else column
+        values = trimmed.cast(arrow.float64(), safe=False).to_numpy()
+    except (arrow.ArrowInvalid, arrow.ArrowNotImplementedError) as error:
+        if not is_text:
+            raise ValueError(f"{place(0)} holds {column.type}; expected numbers") from error
+        values = _parse_cells(column.to_pylist(), place)
     return _array_numbers(values[:, None], lambda i, _: place(i))[:, 0]
 
 
@@ -338,10 +324,8 @@ def _bad_cell(place, text):
         return f"{place}: the value is infinite; expected a finite number"
     if as_number(text.replace(",", ".", 1)) is not None:
         return f"{place}: {text!r} has a decimal comma; expected a decimal point"
-    return (
-        f"{place}: {text!r} is text; expected a number. Encode the column as numbers or remove "
-        "it; if it holds the labels, name it as the target (--target)"
-    )
+    advice = "Encode the column as numbers or remove it; if it holds the labels, name it (--target)"
+    return f"{place}: {text!r} is text; expected a number. {advice}"
 
 
 def _choose_columns(path, names, shape, target, features):
@@ -365,15 +349,11 @@ def _find_column(path, names, width, wanted):
         return names.index(wanted)
     if wanted.lstrip("-").isdecimal() and width:
         if not -width <= int(wanted) < width:
-            raise ValueError(
-                f"{path} has no column {wanted}; its {width} columns are 0 to {width - 1}"
-            )
+            raise ValueError(f"{path} has no column {wanted}; its columns are 0 to {width - 1}")
         return int(wanted) % width
     if names is None:
-        raise ValueError(
-            f"{path} has no column names, so {wanted!r} cannot be found; give a column number "
-            f"from 0 to {width - 1}"
-        )
+        hint = f"give a column number from 0 to {width - 1}"
+        raise ValueError(f"{path} has no column names, so {wanted!r} cannot be found; {hint}")
     lower = {name.lower(): name for name in names}
     close = difflib.get_close_matches(wanted.lower(), lower, n=1, cutoff=0.5)
     hint = f"; did you mean {lower[close[0]]!r}?" if close else "."
@@ -388,26 +368,30 @@ def _check_header(path, names):
             f"{path}: column {names.index('')} has no name in line 1; name it, or remove it if it "
             "holds row labels (pandas: to_csv(index=False))"
         )
-    numbers = [name for name in names if not np.isnan(np.float64(as_number(name)))]
-    data = [name for name in numbers if not name.isdecimal()]  # 5.1 is data; 5 can be a name
-    if data:
-        raise ValueError(
-            f"{path}: line 1 has the number {data[0]} where a column name is expected; add a line "
-            "of names, or say that there is none (--no-header)"
-        )
-    return names
+    for name in names:  # 5.1 is data; 5 can be a name
+        if not name.isdecimal() and np.isfinite(np.float64(as_number(name))):
+            raise ValueError(
+                f"{path}: line 1 has the number {name} where a column name is expected; add a line "
+                "of names, or say that there is none (--no-header)"
+            )
 
 
 def _check_unique(path, names):
-    if not names:
-        raise ValueError(f"{path} has no columns")
-    name, count = Counter(names).most_common(1)[0]
-    if count > 1:
-        raise ValueError(
-            f"{path}: {count} columns are named {name!r}; names must differ (if the file has no "
-            "line of names, say so: --no-header)"
-        )
-    return names
+    for name, count in Counter(names).items():
+        if count > 1:
+            raise ValueError(
+                f"{path}: {count} columns are named {name!r}; names must differ (if the file has "
+                "no line of names, say so: --no-header)"
+            )
+
+
+def check_widths(path, records):
+    """Raise ValueError unless all (line number, cells) have as many cells as the first."""
+    width = None
+    for line, row in records:
+        width = width or len(row)
+        if len(row) != width:
+            raise ValueError(f"{path}, line {line} has {len(row)} fields; the first has {width}")
 
 
 def _first_line(path):
@@ -419,10 +403,5 @@ def _delimiter(path):
     return max(",;\t", key=_first_line(path).count)
 
 
-READERS = {
-    ".csv": _read_csv,
-    ".tsv": _read_csv,
-    ".parquet": _read_parquet,
-    ".npy": _read_numpy,
-    ".npz": _read_numpy,
-}
+READERS = dict.fromkeys(DELIMITERS, _read_csv) | {".parquet": _read_parquet}
+READERS |= dict.fromkeys((".npy", ".npz"), _read_numpy)

@@ -2,10 +2,9 @@
 
 Unfolding is a `FrobeniusSDP` in the Gram matrix of the samples (`methods.program.gram_problem`),
 but it is not solved as one. The Gram matrix of n samples is dense, and its rank is small: methods
-in the coordinates factor matrices with the sparsity of the neighbour graph instead. For a swiss
-roll of 200 samples they need 0.44 s to a relative gap of 9e-6; the general solver has a gap of
-1e-1 after 51 s. The certificate is recomputed from the coordinates and the multipliers, with
-eigenvalues that are counted by the inertia of a sparse factorisation.
+in the coordinates factor matrices with the sparsity of the neighbour graph instead. The
+certificate is recomputed from the coordinates and the multipliers, with eigenvalues that are
+counted by the inertia of a sparse factorisation.
 """
 
 from .certificate import UnfoldingCertificate, certify_unfolding

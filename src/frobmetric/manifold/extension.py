@@ -12,10 +12,8 @@ from .samples import GraphSamples, as_samples
 #: Number of points that place a new sample, relative to the neighbours in the graph. More points
 #: average out noise, but twice as many already include the next sheet of a swiss roll.
 WIDER = 1.5
-#: Variance of a direction, relative to the widest, from which on the map follows it.
-MIN_VARIANCE = 0.1
-#: Variance of a direction, relative to the widest, below which it is rounding.
-ROUNDING = 1e-10
+MIN_VARIANCE = 0.1  #: variance, relative to the widest direction, of one that the map follows
+ROUNDING = 1e-10  #: variance, relative to the widest direction, of one that is rounding
 
 
 class Extension:
@@ -32,31 +30,10 @@ class Extension:
     distances are used, so that any metric works; far from the training points the affine map of
     the nearest ones is extrapolated.
 
-    Parameters
-    ----------
-    X : {array, sparse matrix} of shape (n_samples, n_features) or (n_samples, n_samples)
-        Training samples, as `neighbor_graph` takes them.
-    Y : ndarray of shape (n_points, n_components)
-        Embedding of the distinct points.
-    n_neighbors : int, default=6
-        Number of neighbours in the graph; half as many again place a sample.
-    metric : str or callable, default="euclidean"
-        Metric of scikit-learn, or "precomputed".
-    representative : ndarray of shape (n_points,), optional
-        Sample of each point; by default sample i is point i.
-    component : ndarray of shape (n_points,), optional
-        Component of each point; a new sample is placed by points of the same component as its
-        nearest point.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from frobmetric.manifold.extension import Extension
-    >>> X = np.array([[0.0, 0.0], [1.0, 1.0], [2.0, 2.0], [3.0, 3.0]])
-    >>> extension = Extension(X, np.array([[-3.0], [-1.0], [1.0], [3.0]]), 2)
-    >>> extension.place(np.array([[0.5, 0.5], [2.0, 2.0]])).round(9)
-    array([[-2.],
-           [ 1.]])
+    `X`, `n_neighbors` and `metric` are the arguments of `neighbor_graph`; X may be samples that
+    `as_samples` has checked. `Y` embeds the distinct points, and `representative` has the sample
+    of each, by default sample i of point i. With the `component` of each point, a new sample is
+    placed by points of the same component as its nearest point.
     """
 
     def __init__(
@@ -65,27 +42,26 @@ class Extension:
         samples = as_samples(X, metric)
         self.Y = np.asarray(Y, dtype=np.float64)
         n_points, n_components = self.Y.shape
-        index = np.arange(n_points) if representative is None else representative
-        self.representative = index
-        self.points = None  # a sparse graph cannot place new samples
-        if not isinstance(samples, GraphSamples):
-            self.points = samples.take(index)
+        self.representative = np.arange(n_points) if representative is None else representative
+        is_graph = isinstance(samples, GraphSamples)  # cannot place new samples
+        self.points = None if is_graph else samples.take(self.representative)
         self.size = min(max(int(WIDER * n_neighbors), n_components + 2), n_points)
         self.component = np.zeros(n_points) if component is None else np.asarray(component)
 
     def place(self, X):
-        """Return the embedding of new samples.
-
-        Parameters
-        ----------
-        X : {array, sparse matrix} of shape (n_new, n_features) or (n_new, n_samples)
-            Features, or with `metric="precomputed"` the distances from all training samples.
-
-        Returns
-        -------
-        Y : ndarray of shape (n_new, n_components)
-        """
-        new = self._prepare(X)
+        """Return the embedding of new samples: features, or distances from all training samples."""
+        if self.points is None:
+            raise ValueError(
+                "new samples cannot be placed: the training samples were given as a sparse graph, "
+                "which does not hold the distances between neighbours; fit on features or on an "
+                "array of all distances"
+            )
+        if self.points.metric == "precomputed":
+            new = X[:, self.representative]
+        elif sp.issparse(self.points.X):
+            new = sp.csr_matrix(X)
+        else:
+            new = X.toarray() if sp.issparse(X) else X
         placed = np.empty((new.shape[0], self.Y.shape[1]))
         for rows in blocks(new.shape[0], self.size**2):
             placed[rows] = self._place(new[rows], rows.start)
@@ -93,8 +69,16 @@ class Extension:
 
     def _place(self, new, start):
         nearest, to_new = self.points.nearest(self.size, new)
-        _check_finite(to_new, start)
-        weight = _weights(to_new) * (self.component[nearest] == self.component[nearest[:, :1]])
+        far = np.flatnonzero(~np.isfinite(to_new).all(axis=1))
+        if len(far):
+            raise ValueError(
+                f"new sample {start + far[0]} is so far from the training samples that squared "
+                "distances overflow; check its units"
+            )
+        shifted = to_new + COINCIDENT**2 * to_new[:, -1:]  # bounds the weights at distance 0
+        shifted[shifted[:, 0] == 0] = 1.0  # all neighbours coincide with the sample
+        is_same = self.component[nearest] == self.component[nearest[:, :1]]
+        weight = shifted[:, :1] / shifted * is_same
         weight /= weight.sum(axis=1, keepdims=True)
         combination = _combination(self._among(nearest), to_new, weight, self.Y.shape[1])
         # relative to the nearest point: weights sum to one only up to rounding
@@ -112,27 +96,6 @@ class Extension:
         among[:, first, second] = self.points.squared(pairs).reshape(len(nearest), -1)
         return among + among.transpose(0, 2, 1)
 
-    def _prepare(self, X):
-        """Return new samples in the form of the points."""
-        if self.points is None:
-            raise ValueError(
-                "new samples cannot be placed: the training samples were given as a sparse graph, "
-                "which does not hold the distances between neighbours; fit on features or on an "
-                "array of all distances"
-            )
-        if self.points.metric == "precomputed":
-            return X[:, self.representative]
-        if sp.issparse(self.points.X):
-            return sp.csr_matrix(X)
-        return X.toarray() if sp.issparse(X) else X
-
-
-def _weights(to_new):
-    """Return 1 / squared distance, scaled so that the largest is 1; bounded at distance 0."""
-    shifted = to_new + COINCIDENT**2 * to_new[:, -1:]
-    shifted[shifted[:, 0] == 0] = 1.0  # all neighbours coincide with the sample
-    return shifted[:, :1] / shifted
-
 
 def _combination(among, to_new, weight, n_components):
     """Return the coefficients of the neighbours in the embedding of each new sample.
@@ -147,23 +110,10 @@ def _combination(among, to_new, weight, n_components):
     g -= np.einsum("mi,mi->m", g, weight)[:, None]
     root = np.sqrt(weight)
     value, vector = np.linalg.eigh(root[:, :, None] * G * root[:, None])
-    along = np.einsum("mij,mi->mj", vector, root * g) * _inverse(value, n_components)
-    return weight + root * np.einsum("mij,mj->mi", vector, along)
-
-
-def _inverse(value, n_components):
-    """Return 1 / eigenvalue of the directions that the map follows, 0 for the others."""
     largest = np.maximum(value[:, -1:], np.finfo(float).tiny)
     is_followed = value > MIN_VARIANCE * largest
     is_followed[:, -n_components:] = True
     is_followed &= value > ROUNDING * largest
-    return np.where(is_followed, 1 / np.where(is_followed, value, 1.0), 0.0)
-
-
-def _check_finite(to_new, start):
-    far = np.flatnonzero(~np.isfinite(to_new).all(axis=1))
-    if len(far):
-        raise ValueError(
-            f"new sample {start + far[0]} is so far from the training samples that squared "
-            "distances overflow; check its units"
-        )
+    inverse = np.where(is_followed, 1 / np.where(is_followed, value, 1.0), 0.0)
+    along = np.einsum("mij,mi->mj", vector, root * g) * inverse
+    return weight + root * np.einsum("mij,mj->mi", vector, along)

@@ -8,8 +8,7 @@ import numpy as np
 
 from .samples import GraphSamples, as_samples, components
 
-#: Points closer than this, relative to the longest edge, are one point.
-COINCIDENT = 2.0**-40
+COINCIDENT = 2.0**-40  #: distance, relative to the longest edge, up to which points are one
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,10 +50,7 @@ class NeighborGraph:
         return components(self.edges, self.n_points)
 
     def restrict(self, points):
-        """Return the graph of these points alone, renumbered in increasing order.
-
-        Its samples are those of the remaining points, in their order, renumbered as well.
-        """
+        """Return the graph of these points and their samples, both renumbered in their order."""
         number = np.full(self.n_points, -1)
         points = np.unique(points)
         number[points] = np.arange(len(points))
@@ -100,20 +96,21 @@ def neighbor_graph(X, n_neighbors=6, *, metric="euclidean", extra_edges=False):
     (array([1., 4.]), array([0, 1, 1, 2]))
     """
     samples = as_samples(X, metric)
-    point_of = samples.coincident()
-    _check_several(point_of)
-    while True:
+    point_of, reason = samples.coincident(), ""
+    if len(point_of) == 1:
+        raise ValueError("X has n_samples=1; one sample alone has nothing to unfold, give several")
+    while point_of.any():
         edges, squared = samples.edges(point_of, n_neighbors, extra_edges)
         _check_squares(squared)
         tiny = squared <= COINCIDENT**2 * squared.max()
         if not tiny.any():
             return NeighborGraph.of(edges, squared, point_of)
         point_of = components(edges[tiny], point_of.max() + 1)[1][point_of]
-        _check_several(
-            point_of,
-            "; the squares of their distances vanish in float64, multiply X "
-            "by a constant if they should not",
-        )
+        reason = "; the squares of their distances vanish in float64, multiply X by a constant if "
+        reason += "they should not"
+    raise ValueError(
+        f"all {len(point_of)} samples are the same point; there is nothing to unfold{reason}"
+    )
 
 
 def connect_components(graph, X, n_neighbors=6, *, metric="euclidean"):
@@ -149,9 +146,8 @@ def connect_components(graph, X, n_neighbors=6, *, metric="euclidean"):
         return graph
     samples = as_samples(X, metric)
     if isinstance(samples, GraphSamples):  # without the distances between components
-        raise ValueError(disconnected_message(graph, X, n_neighbors, metric=metric))
-    points = samples.take(graph.representative)
-    edges = graph.edges
+        raise ValueError(disconnected_message(graph, samples, n_neighbors))
+    points, edges = samples.take(graph.representative), graph.edges
     while n_components > 1:
         others = np.delete(np.arange(n_components), np.bincount(label).argmax())
         added = [_shortest_edges(points, label == other, n_neighbors) for other in others]
@@ -181,16 +177,7 @@ def _shortest_edges(points, inside, count):
 
 
 def describe_components(graph):
-    """Describe the number and the sizes of the components, and name samples of the smallest.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from frobmetric.manifold.graph import describe_components, neighbor_graph
-    >>> graph = neighbor_graph(np.array([[0.0], [1.0], [2.0], [90.0], [91.0]]), 1)
-    >>> describe_components(graph)
-    '2 components of 3 and 2 samples (the smallest holds samples 3, 4)'
-    """
+    """Describe the number and the sizes of the components, and name samples of the smallest."""
     label_of = graph.components()[1][graph.point_of]
     sizes = np.bincount(label_of)
     if len(sizes) == 1:
@@ -217,15 +204,6 @@ def require_connected(graph, X, n_neighbors, *, metric="euclidean"):
     """Refuse a graph of several components; the arguments are those of `neighbor_graph`."""
     if graph.components()[0] > 1:
         raise ValueError(disconnected_message(graph, X, n_neighbors, metric=metric))
-
-
-def _check_several(point_of, reason=""):
-    if len(point_of) == 1:
-        raise ValueError("X has n_samples=1; one sample alone has nothing to unfold, give several")
-    if not point_of.any():
-        raise ValueError(
-            f"all {len(point_of)} samples are the same point; there is nothing to unfold{reason}"
-        )
 
 
 def _check_squares(squared):

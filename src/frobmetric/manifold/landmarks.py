@@ -16,23 +16,17 @@ from scipy.sparse.csgraph import dijkstra
 
 from .extension import Extension
 from .graph import NeighborGraph
+from .samples import shortest_edges
 
-#: Number of neighbours for `Extension`, which places a point by half as many again.
-N_NEAREST = 8
+N_NEAREST = 8  #: number of neighbours for `Extension`
 
 
 @dataclass(frozen=True, eq=False)
 class Landmarks:
     """Landmarks of a graph.
 
-    Attributes
-    ----------
-    graph : NeighborGraph
-        Graph of the landmarks; a landmark has the mass of its cell.
-    chosen : ndarray of shape (n_landmarks,)
-        Points that are landmarks.
-    path_lengths : ndarray of shape (n_landmarks, n_points)
-        Length of the shortest path from each landmark to each point.
+    In their own `graph` a landmark has the mass of its cell. `chosen` has the points that are
+    landmarks, and `path_lengths` a row for each: its shortest paths to all points.
     """
 
     graph: NeighborGraph
@@ -59,14 +53,9 @@ class Landmarks:
 def _landmark_graph(graph, path_lengths):
     """Return the graph that joins landmarks whose cells touch."""
     cell, reach = path_lengths.argmin(axis=0), path_lengths.min(axis=0)
-    ends = np.sort(cell[graph.edges], axis=1)
-    crossing = ends[:, 0] < ends[:, 1]
-    ends, (i, j) = ends[crossing], graph.edges[crossing].T
-    length = reach[i] + np.sqrt(graph.squared[crossing]) + reach[j]
-    edges, which = np.unique(ends, axis=0, return_inverse=True)
-    shortest = np.full(len(edges), np.inf)
-    np.minimum.at(shortest, which.ravel(), length)
-    count = len(path_lengths)
-    masses = np.bincount(cell, weights=graph.masses, minlength=count)
-    each = np.arange(count)
+    i, j = graph.edges.T
+    over_border = reach[i] + np.sqrt(graph.squared) + reach[j]
+    edges, shortest = shortest_edges(cell[graph.edges], over_border)
+    each = np.arange(len(path_lengths))
+    masses = np.bincount(cell, weights=graph.masses, minlength=len(each))
     return NeighborGraph(edges, shortest**2, masses, each, each)

@@ -18,16 +18,12 @@ from sklearn.utils.validation import check_array
 from .._neighbors import neighbor_order
 from ..core.threads import map_blocks
 
-#: Number of distances in memory per thread: about five such arrays, of 8 bytes each, are 20 MB.
-BLOCK = 1 << 19
-#: Number of features from which on distances are computed from products, which is faster.
-MANY_FEATURES = 64
-#: Squared distance from products, relative to the squared norms, below which it is rounding.
-CANCELLED = 2.0**-46
+BLOCK = 1 << 19  #: number of distances in memory per thread; five such arrays have 20 MB
+MANY_FEATURES = 64  #: number of features from which on products are faster than differences
+CANCELLED = 2.0**-46  #: squared distance, relative to squared norms, that is rounding in products
+FLOPS = 100  #: rough number of operations for a distance and its share of the sort
 #: Metrics that scikit-learn can compute on sparse data.
 SPARSE_METRICS = ("cityblock", "cosine", "euclidean", "l1", "l2", "manhattan")
-#: Rough number of operations for a distance and its share of the sort.
-FLOPS = 100
 
 
 @dataclass(frozen=True)
@@ -57,10 +53,7 @@ class NeighborhoodQuality:
     >>> import numpy as np
     >>> from frobmetric.manifold.quality import neighborhood_quality
     >>> X = np.array([[0.0, 0.0], [1.0, 0.0], [3.0, 0.0], [7.0, 0.0]])
-    >>> quality = neighborhood_quality(X, X[:, :1])
-    >>> quality.q_nx
-    array([1., 1., 1.])
-    >>> quality.area
+    >>> neighborhood_quality(X, X[:, :1]).area
     1.0
     """
 
@@ -86,10 +79,24 @@ class Space:
     @classmethod
     def of(cls, points, metric="euclidean", name="X"):
         """Validate points; Euclidean ones are also moved to the origin and scaled."""
-        points = _validate(points, metric, name)
-        if metric == "euclidean":
-            points = _at_origin(points)
-        return cls(points, metric, name)
+        dtype = np.float64 if metric == "euclidean" else "numeric"
+        options = {"accept_sparse": "csr", "dtype": dtype, "input_name": name}
+        points = check_array(points, ensure_all_finite=False, ensure_min_samples=0, **options)
+        if points.shape[0] < 3:
+            raise ValueError(f"{name} has {points.shape[0]} rows; ranks need at least 3 points")
+        if sp.issparse(points) and metric not in SPARSE_METRICS:
+            raise ValueError(
+                f"{name} is sparse and metric = {metric!r}; expected one of "
+                f"{', '.join(SPARSE_METRICS)}, or a dense array: {name}.toarray()"
+            )
+        if metric == "precomputed" and points.shape[0] != points.shape[1]:
+            raise ValueError(
+                f"{name} has shape {points.shape} and metric = 'precomputed'; expected a square "
+                "matrix of distances, or another metric"
+            )
+        if metric != "precomputed":  # a matrix of distances is validated block by block
+            _require_finite(points, name)
+        return cls(_at_origin(points) if metric == "euclidean" else points, metric, name)
 
     @property
     def n_points(self):
@@ -173,7 +180,13 @@ def neighborhood_quality(X, Y, *, metric="euclidean", n_rows=None, random_state=
     """
     data, embedding = _spaces(X, Y, metric)
     n = data.n_points
-    chosen = _choose_rows(n, n_rows, random_state)
+    chosen = np.arange(n)
+    if n_rows is not None:
+        if not isinstance(n_rows, Integral) or not 1 <= n_rows <= n:
+            raise ValueError(
+                f"n_rows = {n_rows}; expected an integer from 1 to {n} (samples), or None"
+            )
+        chosen = np.sort(check_random_state(random_state).choice(n, n_rows, replace=False))
     extruded, kept, intruded = _tally(data, embedding, chosen)
     size = np.arange(1, n)
     q_nx = np.cumsum(extruded + kept + intruded) / (size * len(chosen))
@@ -200,9 +213,6 @@ def coranking_matrix(X, Y, *, metric="euclidean"):
     >>> import numpy as np
     >>> from frobmetric.manifold.quality import coranking_matrix
     >>> line = np.array([[0.0], [1.0], [3.0]])
-    >>> coranking_matrix(line, line)
-    array([[3, 0],
-           [0, 3]])
     >>> coranking_matrix(line, line[[0, 2, 1]])
     array([[0, 3],
            [3, 0]])
@@ -222,10 +232,7 @@ def coranking_matrix(X, Y, *, metric="euclidean"):
 
 
 def _embedding_ranks(data, embedding, rows):
-    """Return the ranks in the embedding of the neighbours in the data, from near to far.
-
-    Entry (i, k) is r_ij of the j with ρ_ij = k + 1, for the i-th of these rows.
-    """
+    """Return r_ij of the j with ρ_ij = 1, 2, ..., for each i of these rows."""
     near_data = neighbor_order(data.distances(rows), rows)
     near_embedding = neighbor_order(embedding.distances(rows), rows)
     rank = np.arange(1, data.n_points)
@@ -252,14 +259,6 @@ def _tally(data, embedding, chosen):
     return counts
 
 
-def _choose_rows(n, n_rows, random_state):
-    if n_rows is None:
-        return np.arange(n)
-    if not isinstance(n_rows, Integral) or not 1 <= n_rows <= n:
-        raise ValueError(f"n_rows = {n_rows}; expected an integer from 1 to {n} (samples), or None")
-    return np.sort(check_random_state(random_state).choice(n, n_rows, replace=False))
-
-
 def _spaces(X, Y, metric):
     data, embedding = Space.of(X, metric), Space.of(Y, name="Y")
     if data.n_points != embedding.n_points:
@@ -268,34 +267,6 @@ def _spaces(X, Y, metric):
             "expected one row of Y for each of X"
         )
     return data, embedding
-
-
-def _validate(points, metric, name):
-    """Return the points as a matrix, or raise an error that says why they cannot be ranked."""
-    is_euclidean = metric == "euclidean"
-    points = check_array(
-        points,
-        accept_sparse="csr",
-        dtype=np.float64 if is_euclidean else "numeric",
-        ensure_all_finite=False,
-        ensure_min_samples=0,
-        input_name=name,
-    )
-    if points.shape[0] < 3:
-        raise ValueError(f"{name} has {points.shape[0]} rows; ranks need at least 3 points")
-    if sp.issparse(points) and metric not in SPARSE_METRICS:
-        raise ValueError(
-            f"{name} is sparse and metric = {metric!r}; expected one of "
-            f"{', '.join(SPARSE_METRICS)}, or a dense array: {name}.toarray()"
-        )
-    if metric == "precomputed" and points.shape[0] != points.shape[1]:
-        raise ValueError(
-            f"{name} has shape {points.shape} and metric = 'precomputed'; expected a square "
-            "matrix of distances, or another metric"
-        )
-    if metric != "precomputed":  # a matrix of distances is validated block by block
-        _require_finite(points, name)
-    return points
 
 
 def _require_finite(points, name):
@@ -320,5 +291,4 @@ def _at_origin(points):
         scaled = np.ldexp(points.data, -exponent)
         return sp.csr_array((scaled, points.indices, points.indptr), points.shape)
     points = np.ldexp(points, -exponent)
-    points = points - np.quantile(points, 0.5, axis=0, method="lower")
-    return np.ascontiguousarray(points)
+    return np.ascontiguousarray(points - np.quantile(points, 0.5, axis=0, method="lower"))

@@ -13,36 +13,45 @@ from sklearn.utils.validation import check_array
 from .._checks import asymmetry, check_count
 from .._neighbors import NeighborSearch, blocks, distinct_rows, pair_values
 
-#: Two entries for one distance, or a diagonal, may be off by this much, relative to distances.
-SYMMETRY = 1e-8
-#: Multiple of the given `n_neighbors` up to which one that connects the graph is looked for.
-REACH = 3
-#: Largest number of neighbours of all points that is found to look for it.
-CHEAP = 1 << 18
+SYMMETRY = 1e-8  #: relative error allowed on the diagonal and between two entries of a distance
+REACH = 3  #: multiple of `n_neighbors` up to which one that connects the graph is looked for
+CHEAP = 1 << 18  #: largest number of neighbours of all points that is found to look for it
 
 
-def as_samples(X, metric="euclidean"):
-    """Return X, checked, as an object that knows the distances that its kind of data has.
+def as_samples(X, metric="euclidean", estimator=None):
+    """Return X, checked, as `FeatureSamples`, `DistanceSamples` or `GraphSamples`.
 
-    Returns
-    -------
-    FeatureSamples, DistanceSamples or GraphSamples
+    An X that is one of these is returned as it is.
     """
-    if not isinstance(metric, str) or metric != "precomputed":
-        _check_metric(metric)
-        X = check_array(X, accept_sparse="csr", dtype=np.float64)
+    if isinstance(X, (FeatureSamples, GraphSamples)):
+        return X
+    if metric in ("mahalanobis", "seuclidean"):
+        raise ValueError(
+            f"metric={metric!r} needs parameters that cannot be given; scale or transform X, and "
+            "use metric='euclidean'"
+        )
+    is_distances = metric == "precomputed"
+    options = {"accept_sparse": "csr", "dtype": np.float64, "ensure_all_finite": not is_distances}
+    if estimator is not None:
+        options |= {"estimator": estimator, "ensure_min_samples": 2}
+    X = check_array(X, input_name="X", **options)
+    if not is_distances:
         return FeatureSamples(X, "euclidean" if metric in ("l2", "minkowski") else metric)
-    X = check_array(X, accept_sparse="csr", dtype=np.float64, ensure_all_finite=False)
     if sp.issparse(X):
         X = sp.csr_array(X, copy=True)  # the methods of SciPy reorder a matrix in place
         X.sum_duplicates()
+    check_distances(X)
     if X.shape[0] != X.shape[1]:
         raise ValueError(
             f"X has shape {X.shape}; with metric='precomputed' it must be square: the distances "
             "between the samples, or a sparse graph of them"
         )
-    check_distances(X)
-    _check_diagonal(X.diagonal(), X.max())
+    wrong = np.flatnonzero(X.diagonal() > SYMMETRY * X.max())
+    if len(wrong):
+        raise ValueError(
+            f"X[{wrong[0]}, {wrong[0]}] = {X.diagonal()[wrong[0]]}; the distance of a sample to "
+            "itself must be 0: set the diagonal to 0, or give features and another metric"
+        )
     return GraphSamples.of(X) if sp.issparse(X) else DistanceSamples.of(X)
 
 
@@ -53,12 +62,16 @@ class FeatureSamples:
     X: np.ndarray | sp.csr_matrix
     metric: str = "euclidean"
 
+    @property
+    def n_samples(self):
+        return self.X.shape[0]
+
     def coincident(self):
         """Return a number for each sample, the same for equal ones."""
         return distinct_rows(self.X)[1]
 
     def take(self, index):
-        return self if len(index) == self.X.shape[0] else replace(self, X=self.X[index])
+        return self if len(index) == self.n_samples else replace(self, X=self.X[index])
 
     def squared(self, pairs, new=None):
         """Return squared distances of samples (or new ones) pairs[:, 0] from pairs[:, 1]."""
@@ -69,7 +82,7 @@ class FeatureSamples:
     def nearest(self, k, new=None):
         """Return the k nearest of each sample (or new one) and their squared distances."""
         if new is None:
-            numbers = np.arange(self.X.shape[0])
+            numbers = np.arange(self.n_samples)
             number = self._search.nearest(self.X, k, labels=(numbers, numbers))
         else:
             number = self._search.nearest(new, k)
@@ -78,15 +91,33 @@ class FeatureSamples:
 
     def edges(self, point_of, n_neighbors, extra_edges):
         points = self.take(np.unique(point_of, return_index=True)[1])
-        _check_n_neighbors(n_neighbors, points.X.shape[0], len(point_of))
+        most = points.n_samples - 1
+        check_count(n_neighbors, name="n_neighbors")
+        if n_neighbors > most:
+            raise ValueError(
+                f"n_neighbors={n_neighbors} is too large: the {len(point_of)} samples are "
+                f"{most + 1} distinct points, so each has {most} others; set n_neighbors to at "
+                f"most {most}, or give more distinct samples"
+            )
         edges = _union(points.nearest(n_neighbors)[0], extra_edges)
         return edges, points.squared(edges)
 
     def advice(self, representative, n_neighbors):
         """Return how to connect the components of the graph."""
-        enough = _connecting(self.take(representative), n_neighbors)
+        enough = self.take(representative)._connecting(n_neighbors)
         connects = "" if enough is None else f"; {enough} connects them"
         return f"raise n_neighbors ({n_neighbors} now{connects})"
+
+    def _connecting(self, n_neighbors):
+        """Return the smallest number of neighbours that connects all; None if not found."""
+        n = self.n_samples
+        most = min(REACH * n_neighbors, n - 1)
+        if most * n > CHEAP:
+            return None
+        nearest = self.nearest(most)[0]
+        counts = range(n_neighbors + 1, most + 1)
+        connected = (k for k in counts if components(_union(nearest[:, :k], False), n)[0] == 1)
+        return next(connected, None)
 
     @cached_property
     def _search(self):
@@ -149,11 +180,7 @@ class GraphSamples:
                 "a sparse graph that does not hold them; give features or an array of all "
                 "distances, or set extra_edges=False"
             )
-        ends = np.sort(point_of[self.pairs], axis=1)
-        apart = ends[:, 0] != ends[:, 1]
-        edges, which = np.unique(ends[apart], axis=0, return_inverse=True)
-        shortest = np.full(len(edges), np.inf)
-        np.minimum.at(shortest, which, self.distance[apart])
+        edges, shortest = shortest_edges(point_of[self.pairs], self.distance)
         with np.errstate(over="ignore"):
             return edges, shortest**2
 
@@ -175,13 +202,20 @@ def check_distances(X):
 
 
 def components(edges, n):
-    """Return the number of connected components, and the component of each of n nodes.
-
-    Components are numbered in the order of their first nodes.
-    """
+    """Return the number of connected components, and the component of each of n nodes."""
     ends = sp.coo_array((np.ones(len(edges), bool), tuple(edges.T)), shape=(n, n))
     count, labels = connected_components(ends, directed=False)
     return count, labels.astype(np.int64)
+
+
+def shortest_edges(ends, lengths):
+    """Return every pair of different nodes once, lower number first, and its smallest length."""
+    ends = np.sort(ends, axis=1)
+    apart = ends[:, 0] < ends[:, 1]
+    edges, which = np.unique(ends[apart], axis=0, return_inverse=True)
+    shortest = np.full(len(edges), np.inf)
+    np.minimum.at(shortest, which.ravel(), lengths[apart])
+    return edges, shortest
 
 
 def _union(nearest, extra_edges):
@@ -193,42 +227,3 @@ def _union(nearest, extra_edges):
     ends = np.stack([star[:, first[:count]], star[:, second[:count]]], axis=-1).reshape(-1, 2)
     keys = np.unique(np.sort(ends, axis=1) @ [n, 1])
     return np.column_stack(np.divmod(keys, n)).astype(np.int64)
-
-
-def _connecting(samples, n_neighbors):
-    """Return the smallest number of neighbours that connects all; None if not cheaply found."""
-    n = samples.X.shape[0]
-    most = min(REACH * n_neighbors, n - 1)
-    if most * n > CHEAP:
-        return None
-    nearest = samples.nearest(most)[0]
-    counts = range(n_neighbors + 1, most + 1)
-    connected = (k for k in counts if components(_union(nearest[:, :k], False), n)[0] == 1)
-    return next(connected, None)
-
-
-def _check_metric(metric):
-    if metric in ("mahalanobis", "seuclidean"):
-        raise ValueError(
-            f"metric={metric!r} needs parameters that cannot be given; scale or transform X, and "
-            "use metric='euclidean'"
-        )
-
-
-def _check_n_neighbors(n_neighbors, n_points, n_samples):
-    check_count(n_neighbors, name="n_neighbors")
-    if n_neighbors >= n_points:
-        raise ValueError(
-            f"n_neighbors={n_neighbors} is too large: the {n_samples} samples are {n_points} "
-            f"distinct points, so each has {n_points - 1} others; set n_neighbors to at most "
-            f"{n_points - 1}, or give more distinct samples"
-        )
-
-
-def _check_diagonal(diagonal, largest):
-    bad = np.flatnonzero(diagonal > SYMMETRY * largest)
-    if len(bad):
-        raise ValueError(
-            f"X[{bad[0]}, {bad[0]}] = {diagonal[bad[0]]}; the distance of a sample to itself must "
-            "be 0: set the diagonal to 0, or give features and another metric"
-        )

@@ -26,14 +26,10 @@ from .._parameters import (
 from ..solvers import conclude
 from ..solvers.monitor import Reporter
 from .extension import Extension
-from .graph import connect_components, disconnected_message, neighbor_graph, require_connected
+from .graph import connect_components, disconnected_message, neighbor_graph
 from .landmarks import Landmarks
 from .methods import CONSTRAINTS, SOLVERS, solve_unfolding, stack
-from .samples import check_distances
-
-METRIC = Rule(
-    "a metric's name or a function", lambda value: isinstance(value, str) or callable(value)
-)
+from .samples import as_samples, check_distances
 
 
 class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -138,7 +134,9 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         "max_iter": integer(1),
         "n_landmarks": integer(3) | NONE,
         "random_state": SEED | NONE,
-        "metric": METRIC,
+        "metric": Rule(
+            "a metric's name or a function", lambda m: isinstance(m, str) or callable(m)
+        ),
         "extra_edges": FLAG,
         "on_disconnected": choice(["connect", "separate", "error"]),
         "verbose": integer(0) | FLAG,
@@ -197,24 +195,23 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
             On Ctrl-C, a `KeyboardInterrupt`, after the embedding of that moment was stored.
         """
         check_parameters(self, self._rules)
-        X = self._validate(X, reset=True)
-        neighbors = neighbor_graph(
-            X, self.n_neighbors, metric=self.metric, extra_edges=self.extra_edges
-        )
-        graph = self._treat_disconnected(neighbors, X)
+        samples = self._read(X)
+        neighbors = neighbor_graph(samples, self.n_neighbors, extra_edges=self.extra_edges)
+        graph = self._treat_disconnected(neighbors, samples)
         labels = graph.components()[1]
         unfolding = self._unfold_components(graph, labels)
         self._store(graph, labels, unfolding)
         self._extension = Extension(
-            X,
+            samples,
             self.embedding_[graph.representative],
-            n_neighbors=self.n_neighbors,
-            metric=self.metric,
+            self.n_neighbors,
             representative=graph.representative,
             component=neighbors.components()[1],  # added edges join no neighbourhoods
         )
         self._warn_of_low_rank()
-        conclude(unfolding, self.tol, advice=self._advice())
+        limit = "max_iter or tol" if self.status_ == "max_iter" else "tol"
+        other = ", or set constraints='at_most'" if self.constraints == "equal" else ""
+        conclude(unfolding, self.tol, advice=f"raise {limit}{other}")
         return self
 
     def fit_transform(self, X, y=None):
@@ -234,7 +231,14 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         Y : ndarray of shape (n_new, n_components)
         """
         check_is_fitted(self)
-        return self._extension.place(self._validate(X, reset=False))
+        options = {"accept_sparse": "csr", "dtype": np.float64, "estimator": self}
+        if self.metric == "precomputed":
+            options |= {"accept_sparse": False, "ensure_all_finite": False}
+        new = check_array(X, input_name="X", **options)
+        if self.metric == "precomputed":
+            check_distances(new)
+        validate_data(self, X, reset=False, skip_check_array=True)
+        return self._extension.place(new)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -249,41 +253,26 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         check_is_fitted(self)
         return self.full_embedding_ @ self.full_embedding_.T
 
-    @property
-    def _n_features_out(self):
-        return self.embedding_.shape[1]
-
-    def _validate(self, X, reset):
-        """Return X as an array or a CSR matrix of float64."""
-        is_distances = self.metric == "precomputed"
-        checked = check_array(
-            X,
-            accept_sparse="csr" if reset or not is_distances else False,
-            dtype=np.float64,
-            ensure_all_finite=not is_distances,
-            ensure_min_samples=2 if reset else 1,
-            input_name="X",
-            estimator=self,
-        )
-        if is_distances:
-            check_distances(checked)
-        validate_data(self, X, reset=reset, skip_check_array=True)
-        if reset and self.n_components >= checked.shape[0]:
+    def _read(self, X):
+        """Return the samples, checked once, and store the names and the number of features."""
+        samples = as_samples(X, self.metric, estimator=self)
+        validate_data(self, X, reset=True, skip_check_array=True)
+        if self.n_components >= samples.n_samples:
             raise InvalidParameterError(
                 f"n_components={self.n_components} must be smaller than "
-                f"n_samples={checked.shape[0]}: n samples span at most n - 1 dimensions"
+                f"n_samples={samples.n_samples}: n samples span at most n - 1 dimensions"
             )
-        return checked
+        return samples
 
-    def _treat_disconnected(self, graph, X):
+    def _treat_disconnected(self, graph, samples):
         """Return the graph to unfold."""
-        if self.on_disconnected == "error":
-            require_connected(graph, X, self.n_neighbors, metric=self.metric)
-        if self.on_disconnected != "connect" or graph.components()[0] == 1:
+        if self.on_disconnected == "separate" or graph.components()[0] == 1:
             return graph
-        connected = connect_components(graph, X, self.n_neighbors, metric=self.metric)
+        message = disconnected_message(graph, samples, self.n_neighbors)
+        if self.on_disconnected == "error":
+            raise ValueError(message)
+        connected = connect_components(graph, samples, self.n_neighbors)
         n_added = len(connected.edges) - len(graph.edges)
-        message = disconnected_message(graph, X, self.n_neighbors, metric=self.metric)
         warnings.warn(f"added {n_added} edges, because {message}", UserWarning, stacklevel=3)
         return connected
 
@@ -291,14 +280,9 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         """Unfold every component; after one ended early, the others get one step each."""
         report = Reporter(self.verbose, self.callback) if self.verbose else self.callback
         sigma = np.inf if self.sigma is None else float(self.sigma)
-        options = {
-            "sigma": sigma,
-            "constraints": self.constraints,
-            "solver": self.solver,
-            "tol": self.tol,
-            "max_iter": self.max_iter,
-            "callback": report,
-        }
+        names = "constraints", "solver", "tol", "max_iter"
+        options = {name: getattr(self, name) for name in names}
+        options |= {"sigma": sigma, "callback": report}
         unfoldings = []
         for label in range(labels.max() + 1):
             unfoldings.append(self._unfold(graph, labels == label, options))
@@ -319,6 +303,7 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         Y = unfolding.Y[graph.point_of]
         self.graph_, self.component_labels_ = graph, labels[graph.point_of]
         self.full_embedding_, self.eigenvalues_ = Y, unfolding.eigenvalues
+        self._n_features_out = self.n_components
         self.embedding_ = np.zeros((len(Y), self.n_components))
         self.embedding_[:, : Y.shape[1]] = Y[:, : self.n_components]
         self.certificate_, self.dual_coef_ = unfolding.certificate, unfolding.w
@@ -334,9 +319,3 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
                 UserWarning,
                 stacklevel=3,
             )
-
-    def _advice(self):
-        """Return what to do about a missed tolerance."""
-        limit = "max_iter or tol" if self.status_ == "max_iter" else "tol"
-        other = ", or set constraints='at_most'" if self.constraints == "equal" else ""
-        return f"raise {limit}{other}"

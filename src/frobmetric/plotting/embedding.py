@@ -5,18 +5,8 @@ from __future__ import annotations
 import numpy as np
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from .style import (
-    COLOURS,
-    MAX_LEGEND,
-    add_class_legend,
-    colours,
-    drawing_order,
-    label_plane,
-    lighten,
-    new_axes,
-    plane,
-    plane_size,
-)
+from . import style
+from .style import COLOURS, lighten
 
 #: Longer side of a thumbnail, as a share of the longer side of the embedding.
 THUMBNAIL = 0.11
@@ -63,12 +53,10 @@ class EmbeddingDisplay:
         self.images = images
 
     @classmethod
-    def from_estimator(cls, estimator, *, color=None, color_name=None, images=None, **options):
+    def from_estimator(cls, estimator, **options):
         """Draw the `embedding_` of a fitted estimator; parameters as for `from_embedding`."""
         check_is_fitted(estimator, "embedding_")
-        return cls.from_embedding(
-            estimator.embedding_, color=color, color_name=color_name, images=images, **options
-        )
+        return cls.from_embedding(estimator.embedding_, **options)
 
     @classmethod
     def from_embedding(cls, embedding, *, color=None, color_name=None, images=None, **options):
@@ -85,10 +73,8 @@ class EmbeddingDisplay:
         if color is not None and color.ndim != 1:
             raise ValueError(f"color has shape {color.shape}; expected one value for each sample")
         if images is not None and not (images.ndim == 3 or images.shape[3:] in ((3,), (4,))):
-            raise ValueError(
-                f"images has shape {images.shape}; expected (n_samples, height, width) or "
-                "(n_samples, height, width, 3): reshape flat images"
-            )
+            shape = f"images has shape {images.shape}; expected (n_samples, height, width)"
+            raise ValueError(f"{shape} or (n_samples, height, width, 3): reshape flat images")
         display = cls(embedding=embedding, color=color, color_name=color_name, images=images)
         return display.plot(**options)
 
@@ -106,12 +92,21 @@ class EmbeddingDisplay:
             Colour map of numbers.
         title : str, optional
         """
-        points = plane(self.embedding)
-        self.ax_, self.figure_ = ax, _ = new_axes(ax, plane_size(points))
+        points = style.plane(self.embedding)
+        self.ax_, self.figure_ = ax, _ = style.new_axes(ax, style.plane_size(points))
         if path:
             ax.plot(*points.T, color="0.7", linewidth=1, zorder=1)
         point_colours = self._plot_points(ax, points, cmap)
-        label_plane(ax, self.embedding.shape[1])
+        n_components = self.embedding.shape[1]
+        of_more = f" of {n_components}" if n_components > 2 else ""
+        ax.set_xlabel(f"coordinate 1{of_more}")
+        ax.set_aspect("equal", adjustable="datalim")
+        lighten(ax)
+        if n_components > 1:
+            ax.set_ylabel(f"coordinate 2{of_more}")
+        else:
+            ax.set_yticks([])
+            ax.spines["left"].set_visible(False)
         if self.images is not None:
             self._plot_thumbnails(ax, points, point_colours, n_thumbnails)
         if title is not None:
@@ -120,30 +115,28 @@ class EmbeddingDisplay:
 
     def _plot_points(self, ax, points, cmap):
         """Draw the points with a legend or colour bar; return the colour of each point."""
-        order = drawing_order(len(points))
-        style = {"s": np.clip(6000 / len(points), 4, 24), "linewidths": 0, "zorder": 2}
-        if self.color is None:
-            ax.scatter(*points[order].T, color=COLOURS[0], **style)
-            return np.tile(colours(1), (len(points), 1))
-        if not _is_classes(self.color):
-            drawn = ax.scatter(*points[order].T, c=self.color[order], cmap=cmap, **style)
+        options = {"sizes": (4, 24), "zorder": 2}
+        if self.color is not None and not _is_classes(self.color):
+            drawn = style.draw_points(ax, points, c=self.color, cmap=cmap, **options)
             self.figure_.colorbar(drawn, ax=ax, label=self.color_name or "", shrink=0.8)
             return drawn.to_rgba(self.color)
-        classes, labels = np.unique(self.color, return_inverse=True)
-        point_colours = colours(len(classes))[labels]
-        ax.scatter(*points[order].T, color=point_colours[order], **style)
-        add_class_legend(ax, classes, self.color_name)
+        labels = np.zeros(len(points)) if self.color is None else self.color
+        classes, labels = np.unique(labels, return_inverse=True)
+        point_colours = style.colours(len(classes))[labels]
+        style.draw_points(ax, points, c=point_colours, **options)
+        if self.color is not None:
+            style.add_class_legend(ax, classes, self.color_name)
         return point_colours
 
     def _plot_thumbnails(self, ax, points, point_colours, n_thumbnails):
-        size = _thumbnail_size(points, self.images.shape[1:3])
-        limits = self.images.min(), self.images.max()  # one grey scale for all
+        height, width = self.images.shape[1:3]
+        longest = np.ptp(points, axis=0).max() or 1.0
+        size = THUMBNAIL * longest * np.array([width, height]) / max(height, width)
+        # one grey scale for all
+        shown = {"cmap": "gray", "vmin": self.images.min(), "vmax": self.images.max(), "zorder": 3}
         for i in spread_out(points, size, n_thumbnails):
             (left, bottom), (right, top) = points[i] - size / 2, points[i] + size / 2
-            extent = (left, right, bottom, top)
-            ax.imshow(
-                self.images[i], cmap="gray", vmin=limits[0], vmax=limits[1], extent=extent, zorder=3
-            )
+            ax.imshow(self.images[i], extent=(left, right, bottom, top), **shown)
             corners = [left, right, right, left, left], [bottom, bottom, top, top, bottom]
             ax.plot(*corners, color=point_colours[i], linewidth=1.5, zorder=4)
         ax.set_aspect("equal", adjustable="datalim")
@@ -223,36 +216,27 @@ class SpectrumDisplay:
         n_shown : int
             Largest number of dimensions to show.
         """
-        self.ax_, self.figure_ = ax, _ = new_axes(ax, (6.0, 4.0))
-        shown = self.shares[:n_shown]
+        self.ax_, self.figure_ = ax, _ = style.new_axes(ax, (6.0, 4.0))
+        shown, n_components = 100 * self.shares[:n_shown], self.n_components
         dimensions = np.arange(1, len(shown) + 1)
-        n_components = len(self.shares) if self.n_components is None else self.n_components
-        bar_colours = np.where(dimensions <= n_components, COLOURS[0], COLOURS[4])
-        ax.bar(dimensions, 100 * shown, color=bar_colours, width=0.7)
-        if log:
-            _scale_log(ax, 100 * shown)
-        else:
-            self._plot_sum(ax, dimensions)
-        ax.set_xlim(0.4, len(shown) + 0.6)
+        is_kept = dimensions <= (len(self.shares) if n_components is None else n_components)
+        ax.bar(dimensions, shown, color=np.where(is_kept, COLOURS[0], COLOURS[4]), width=0.7)
+        if not log:
+            line = {"markersize": 4, "color": COLOURS[5], "label": "sum up to this dimension"}
+            ax.plot(dimensions, np.cumsum(shown), "o-", **line)
+            ax.set_ylim(0, 108)
+            ax.legend(frameon=False, loc="best")
+        elif shown.any():  # from a little below the smallest positive value
+            ax.set(yscale="log", ylim=(shown[shown > 0].min() / 3, 2 * shown.max()))
         ax.xaxis.get_major_locator().set_params(integer=True, nbins=12)
-        ax.set_xlabel("dimension")
-        ax.set_ylabel("share of the variance, %")
-        ax.set_title(self._title())
+        ax.set(xlabel="dimension", ylabel="share of the variance, %", xlim=(0.4, len(shown) + 0.6))
+        title = f"Spectrum: {np.count_nonzero(self.shares)} positive eigenvalues"
+        if n_components is not None:
+            name = "1 dimension" if n_components == 1 else f"{n_components} dimensions"
+            title = f"{self.shares[:n_components].sum():.1%} of the variance in {name}"
+        ax.set_title(title)
         lighten(ax)
         return self
-
-    def _plot_sum(self, ax, dimensions):
-        cumulative = 100 * np.cumsum(self.shares)[: len(dimensions)]
-        style = {"markersize": 4, "color": COLOURS[5], "label": "sum up to this dimension"}
-        ax.plot(dimensions, cumulative, "o-", **style)
-        ax.set_ylim(0, 108)
-        ax.legend(frameon=False, loc="best")
-
-    def _title(self):
-        if self.n_components is None:
-            return f"Spectrum: {np.count_nonzero(self.shares)} positive eigenvalues"
-        dimensions = "1 dimension" if self.n_components == 1 else f"{self.n_components} dimensions"
-        return f"{self.shares[: self.n_components].sum():.1%} of the variance in {dimensions}"
 
 
 def spread_out(points, size, n_chosen):
@@ -271,23 +255,7 @@ def spread_out(points, size, n_chosen):
     return chosen[:n_chosen]
 
 
-def _thumbnail_size(points, shape):
-    """Return width and height of a thumbnail in the units of the embedding."""
-    longest = np.ptp(points, axis=0).max() or 1.0
-    height, width = shape
-    return THUMBNAIL * longest * np.array([width, height]) / max(height, width)
-
-
 def _is_classes(color):
     if color.dtype.kind not in "iuf":
         return True
-    is_whole = bool((color == np.round(color)).all())
-    return is_whole and len(np.unique(color)) <= MAX_LEGEND
-
-
-def _scale_log(ax, values):
-    """Use a logarithmic axis that starts a little below the smallest positive value."""
-    positive = values[values > 0]
-    if len(positive):
-        ax.set_yscale("log")
-        ax.set_ylim(positive.min() / 3, 2 * positive.max())
+    return bool((color == np.round(color)).all()) and len(np.unique(color)) <= style.MAX_LEGEND

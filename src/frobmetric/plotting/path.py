@@ -96,61 +96,48 @@ class PathDisplay:
         """Draw the four panels on the given axes or in a new figure."""
         self.axes_, self.figure_ = axes, _ = new_panels(axes, (2, 2), (10, 7), sharex=True)
         self._plot_errors(axes[0])
-        self._plot_ranks(axes[1])
-        self._plot_active(axes[2])
+        ranks, shares = self.ranks, self.active_shares
+        self._plot_line(axes[1], ranks, f"Rank: {ranks.min()} to {ranks.max()}")
+        axes[1].set(ylim=(0, 1.12 * max(1, ranks.max())), ylabel="rank of the metric")
+        axes[1].yaxis.get_major_locator().set_params(integer=True)
+        title = f"Active triplets: {shares[-1]:.1%} at the largest C"
+        self._plot_line(axes[2], 100 * shares, title)
+        axes[2].set(ylim=(0, 112 * max(shares.max(), 1e-3)), ylabel="triplets with u > 0, %")
         self._plot_gaps(axes[3])
         for ax in axes:
-            ax.set_xscale("log")
-            ax.set_xlabel("C")
+            ax.set(xscale="log", xlabel="C")
             ax.xaxis.set_tick_params(labelbottom=True)  # also on shared axes
             lighten(ax)
         return self
 
     def _plot_errors(self, ax):
         best = self.errors.argmin()  # the smallest C of several, as FrobMetricCV chooses
-        self._plot_line(ax, 100 * self.errors)
+        title = f"Error: {self.errors[best]:.1%} at C = {self.Cs[best]:.3g}"
+        self._plot_line(ax, 100 * self.errors, title)
         ring = {"markersize": 11, "markeredgewidth": 1.5, "fillstyle": "none", "color": COLOURS[5]}
         ax.plot(self.Cs[best], 100 * self.errors[best], "o", **ring)
         draw_level(ax, 100 * self.euclidean_error, f"Euclidean: {self.euclidean_error:.1%}")
-        ax.set_ylim(0, 115 * max(self.errors.max(), self.euclidean_error, 1e-3))
-        ax.set_title(f"Error: {self.errors[best]:.1%} at C = {self.Cs[best]:.3g}")
-        ax.set_ylabel(f"{self.k}-NN error on the test part, %")
-
-    def _plot_ranks(self, ax):
-        self._plot_line(ax, self.ranks)
-        ax.set_ylim(0, 1.12 * max(1, self.ranks.max()))
-        ax.yaxis.get_major_locator().set_params(integer=True)
-        ax.set_title(f"Rank: {self.ranks.min()} to {self.ranks.max()}")
-        ax.set_ylabel("rank of the metric")
-
-    def _plot_active(self, ax):
-        self._plot_line(ax, 100 * self.active_shares)
-        ax.set_ylim(0, 112 * max(self.active_shares.max(), 1e-3))
-        ax.set_title(f"Active triplets: {self.active_shares[-1]:.1%} at the largest C")
-        ax.set_ylabel("triplets with u > 0, %")
+        highest = max(self.errors.max(), self.euclidean_error, 1e-3)
+        ax.set(ylim=(0, 115 * highest), ylabel=f"{self.k}-NN error on the test part, %")
 
     def _plot_gaps(self, ax):
         is_zero = self.relative_gaps <= 0  # no place on a logarithmic axis: marked below
         gaps = np.where(is_zero, np.nan, self.relative_gaps)
-        self._plot_line(ax, gaps)
+        title = f"Certificate: relative gap at most {self.relative_gaps.max():.1e}"
+        self._plot_line(ax, gaps, title)
         if is_zero.any():
             height = np.full(is_zero.sum(), 0.03)  # as a share of the axis
             style = {"color": COLOURS[0], "fillstyle": "none", "label": "gap 0: exact"}
             ax.plot(self.Cs[is_zero], height, "v", transform=ax.get_xaxis_transform(), **style)
             ax.legend(frameon=False, loc="lower right")
-        ax.set_yscale("log")
+        ax.set(yscale="log", ylabel="proven relative gap")
         if self.tol is not None:
             draw_level(ax, self.tol, f"tol = {self.tol:g}")
-        ax.set_ylim(*_decades(gaps, self.tol))
-        ax.set_title(f"Certificate: relative gap at most {self.relative_gaps.max():.1e}")
-        ax.set_ylabel("proven relative gap")
+        drawn = np.append(gaps, np.nan if self.tol is None else self.tol)
+        drawn = drawn[np.isfinite(drawn)]
+        # room around all values, so that a small change looks small
+        ax.set_ylim(*((drawn.min() / 10, drawn.max() * 4) if len(drawn) else (1e-16, 1)))
 
-    def _plot_line(self, ax, values):
+    def _plot_line(self, ax, values, title):
         ax.plot(self.Cs, values, "o-", markersize=4, color=COLOURS[0])
-
-
-def _decades(gaps, tol):
-    """Return limits with room around all values, so that a small change looks small."""
-    drawn = np.append(gaps, np.nan if tol is None else tol)
-    drawn = drawn[np.isfinite(drawn)]
-    return (drawn.min() / 10, drawn.max() * 4) if len(drawn) else (1e-16, 1)
+        ax.set_title(title)

@@ -53,12 +53,8 @@ class QualityDisplay:
         **options
             Options of `plot`.
         """
-        qualities = {
-            name: neighborhood_quality(
-                X, Y, metric=metric, n_rows=n_rows, random_state=random_state
-            )
-            for name, Y in embeddings.items()
-        }
+        given = {"metric": metric, "n_rows": n_rows, "random_state": random_state}
+        qualities = {name: neighborhood_quality(X, Y, **given) for name, Y in embeddings.items()}
         return cls.from_qualities(qualities, **options)
 
     @classmethod
@@ -83,30 +79,25 @@ class QualityDisplay:
         self._plot_quality(axes[0], "r_nx" if rescaled else "q_nx")
         self._plot_behaviour(axes[1])
         for ax in axes:
-            ax.set_xscale("log" if log else "linear")
-            ax.set_xlabel("K, size of the neighbourhood")
+            ax.set(xscale="log" if log else "linear", xlabel="K, size of the neighbourhood")
             ax.xaxis.set_tick_params(labelbottom=True)  # also on shared axes
             lighten(ax)
         return self
 
     def _plot_quality(self, ax, attribute):
         self._plot_lines(ax, attribute)
-        if attribute == "q_nx":
-            ax.set_ylabel("$Q_{NX}(K)$, share of neighbours kept")
-        else:
-            ax.set_ylabel("$R_{NX}(K)$, neighbours kept (0: random)")
+        labels = {"q_nx": "$Q_{NX}(K)$, share of neighbours kept"}
+        labels["r_nx"] = "$R_{NX}(K)$, neighbours kept (0: random)"
+        ax.set_ylabel(labels[attribute])
         ax.set_ylim(top=1.03)
-        # above the axes, where it covers no line
-        ax.legend(
-            loc="lower left", bbox_to_anchor=(0.0, 1.0), frameon=False, ncols=2, borderaxespad=0.2
-        )
+        place = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0)}  # where it covers no line
+        ax.legend(**place, frameon=False, ncols=2, borderaxespad=0.2)
 
     def _plot_behaviour(self, ax):
         ax.axhline(0, color="0.4", linewidth=1)
         self._plot_lines(ax, "b_nx")
-        largest = max(np.abs(quality.b_nx).max() for quality in self.qualities.values())
-        ax.set_ylim(-1.1 * (largest or 1), 1.1 * (largest or 1))
-        ax.set_ylabel("$B_{NX}(K)$")
+        largest = max(np.abs(quality.b_nx).max() for quality in self.qualities.values()) or 1
+        ax.set(ylim=(-1.1 * largest, 1.1 * largest), ylabel="$B_{NX}(K)$")
         for word, height in (("intrusive", 0.75), ("extrusive", 0.25)):
             place = {"xycoords": "axes fraction", "textcoords": "offset points", "xytext": (6, 0)}
             ax.annotate(word, (1.0, height), **place, rotation=90, va="center", color="0.3")

@@ -4,31 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._extras import require
+from .._environment import require
 
 #: Largest number of classes with a legend: more colours cannot be told apart.
 MAX_LEGEND = 10
 #: Colours of classes and lines; the first ones differ also for colour-blind readers.
-COLOURS = (
-    "#0072B2",
-    "#E69F00",
-    "#009E73",
-    "#CC79A7",
-    "#56B4E9",
-    "#D55E00",
-    "#F0E442",
-    "#000000",
-    "#8C564B",
-    "#7F7F7F",
-)
+BASIC = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000")
+COLOURS = (*BASIC, "#8C564B", "#7F7F7F")
 
 
 def colours(n_classes):
     """Return one colour for each class, as an array of shape (n_classes, 4)."""
-    mpl = require("matplotlib", "plot")
     if n_classes <= len(COLOURS):
-        return np.array(require("matplotlib.colors", "plot").to_rgba_array(COLOURS[:n_classes]))
-    return mpl.colormaps["turbo"](np.linspace(0, 1, n_classes))
+        return require("matplotlib.colors", "plot").to_rgba_array(COLOURS[:n_classes])
+    return require("matplotlib", "plot").colormaps["turbo"](np.linspace(0, 1, n_classes))
 
 
 def lighten(ax):
@@ -65,9 +54,13 @@ def draw_level(ax, height, label, x=0.98, align="right"):
     ax.annotate(label, (x, height), **place, color="0.3", ha=align)
 
 
-def drawing_order(n_points):
-    """Return a fixed random order, in which no class hides another."""
-    return np.random.default_rng(0).permutation(n_points)
+def draw_points(ax, points, sizes, **style):
+    """Draw points in a fixed random order, in which no class hides another; `c` is for each."""
+    order = np.random.default_rng(0).permutation(len(points))
+    if "c" in style:
+        style["c"] = style["c"][order]
+    size = np.clip(6000 / max(1, len(points)), *sizes)
+    return ax.scatter(*points[order].T, s=size, linewidths=0, **style)
 
 
 def add_class_legend(ax, classes, title):
@@ -88,15 +81,3 @@ def plane_size(points):
     """Return the size in inches of a figure that these points fill well."""
     width, height = np.ptp(points, axis=0)
     return 6.5, float(np.clip(1.2 + 5 * height / (width or 1.0), 2.4, 6.0))
-
-
-def label_plane(ax, n_components):
-    """Use equal units on both axes, and label the axes with the coordinates that they show."""
-    of_more = f" of {n_components}" if n_components > 2 else ""
-    ax.set_xlabel(f"coordinate 1{of_more}")
-    ax.set_ylabel(f"coordinate 2{of_more}" if n_components > 1 else "")
-    ax.set_aspect("equal", adjustable="datalim")
-    lighten(ax)
-    if n_components == 1:
-        ax.set_yticks([])
-        ax.spines["left"].set_visible(False)

@@ -1,7 +1,6 @@
 """General semidefinite programs: exact, with a Frobenius term, from files, and nearest matrices."""
 
 from ..solvers.plain import SDPStep
-from .certificate import SDPCertificate, certify_sdp
 from .construct import make_sdp
 from .infeasibility import Ray
 from .nearest import NearestMatrix
@@ -9,7 +8,7 @@ from .nearest.correlation import nearest_correlation
 from .nearest.covariance import nearest_covariance
 from .norm_bound import solve_norm_bounded
 from .sdpa import SDPAAnswer, SDPAError, read_sdpa, write_sdpa
-from .solution import SDPSolution
+from .solution import SDPCertificate, SDPSolution, certify_sdp
 from .solve import solve_sdp
 
 __all__ = [

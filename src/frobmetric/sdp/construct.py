@@ -8,19 +8,13 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .._checks import asymmetry
+from .._checks import ASYMMETRY, check_symmetric, refuse_where
 from ..core import PSD, Constraints, Equal, FrobeniusSDP, Hard, Loss, Nonnegative, Product, Sparse
 from ..core.cones import Cone
-from ..core.types import Symmetric, Vector
+from ..core.types import Vector
 
 __all__ = ["make_sdp"]
 
-#: Largest asymmetry of a matrix, relative to its largest entry.
-ROUNDING = 1e-10
-NO_ROWS = (
-    "A has no rows; without any the answer is X = 0 if C is positive semidefinite, and the "
-    "objective has no minimum otherwise: give at least one row"
-)
 SENSES = {"=": 0, "==": 0, "<=": -1, ">=": 1}
 
 
@@ -83,9 +77,12 @@ def make_sdp(
     if not np.isfinite(offset):
         raise ValueError(f"offset={offset!r} must be a finite number")
     cone = _cone(C)
-    cost = _element("C", C, cone)
-    rows, cone = _rows(A, cone)
-    centre = np.zeros(cone.shape) if prior is None else _element("prior", prior, cone)
+    cost = _flat("C", C, cone).toarray().reshape(cone.shape)
+    rows = _rows(A, cone)
+    cone = getattr(rows, "cone", cone)
+    centre = 0 * cost
+    if prior is not None:
+        centre = _flat("prior", prior, cone).toarray().reshape(cone.shape)
     loss = _loss(b, senses, rows.shape[0])
     return FrobeniusSDP(rows, loss, cost, centre, float(sigma), cone, float(offset))
 
@@ -107,29 +104,21 @@ def _cone(C: Any) -> Cone:
             "C is a list of lists of numbers, which may mean a matrix or diagonal blocks; give "
             "np.array(C) for the matrix, [np.array(block) for block in C] for the blocks"
         )
-    return Product(tuple(_block_cone(k, np.shape(block)) for k, block in enumerate(C)))
-
-
-def _block_cone(k: int, shape: tuple[int, ...]) -> Cone:
-    if len(shape) == 1 and shape[0] > 0:
-        return Nonnegative(shape[0])
-    if len(shape) == 2 and shape[0] == shape[1] > 0:
-        return PSD(shape[0])
-    raise ValueError(
-        f"block {k} of C has shape {shape}; expected a square matrix, or a vector for a diagonal "
-        "block, with at least one entry"
-    )
-
-
-def _element(name: str, given: Any, cone: Cone) -> Symmetric:
-    return _flat(name, given, cone).toarray().reshape(cone.shape)
+    shapes = [np.shape(block) for block in C]
+    for k, shape in enumerate(shapes):
+        if len(shape) not in (1, 2) or len(set(shape)) != 1 or shape[0] == 0:
+            raise ValueError(
+                f"block {k} of C has shape {shape}; expected a square matrix, or a vector for a "
+                "diagonal block, with at least one entry"
+            )
+    return Product(tuple(PSD(s[0]) if len(s) == 2 else Nonnegative(s[0]) for s in shapes))
 
 
 def _flat(name: str, given: Any, cone: Cone) -> Any:
     """Return a matrix, or all of its blocks, as one sparse row."""
     cones = cone.blocks()
     if cones[0] is cone:
-        return _block(name, given, cone)
+        return _flat_block(name, given, cone)
     count = len(given) if isinstance(given, list | tuple) else None
     if count != len(cones):
         raise ValueError(
@@ -137,11 +126,11 @@ def _flat(name: str, given: Any, cone: Cone) -> Any:
             f"expected a list of {len(cones)} blocks, as C is (None for a block of zeros)"
         )
     blocks = enumerate(zip(given, cones, strict=True))
-    parts = [_block(f"{name}[{k}]", block, part) for k, (block, part) in blocks]
+    parts = [_flat_block(f"{name}[{k}]", block, part) for k, (block, part) in blocks]
     return sp.hstack(parts, format="csr")
 
 
-def _block(name: str, given: Any, cone: Cone) -> Any:
+def _flat_block(name: str, given: Any, cone: Cone) -> Any:
     """Return a symmetric matrix, or a vector, as one sparse row."""
     size = int(np.prod(cone.shape))
     if given is None:
@@ -149,12 +138,16 @@ def _block(name: str, given: Any, cone: Cone) -> Any:
     M = given if sp.issparse(given) else _numbers(name, given)
     if M.shape != cone.shape:
         raise ValueError(f"{name} has shape {M.shape}; expected {cone.shape}, as C has")
-    M = sp.coo_array(np.atleast_2d(M) if isinstance(M, np.ndarray) else M, dtype=float)
-    M.sum_duplicates()
-    _check_finite(name, M, cone)
-    if len(cone.shape) == 2:
-        M = _symmetric(name, M.tocsr())
-    return sp.csr_array(M).reshape((1, size)).tocsr()
+    M = sp.csr_array(np.atleast_2d(M) if isinstance(M, np.ndarray) else M, dtype=float)
+    if not np.isfinite(M.data).all():
+        whole, wrong = M.toarray().reshape(cone.shape), "entry {} of {} is {}; give finite numbers"
+        refuse_where(
+            ~np.isfinite(whole), lambda *at: wrong.format(at if at[1:] else at[0], name, whole[at])
+        )
+    if not cone.is_diagonal:
+        check_symmetric(M, name=name, tolerance=ASYMMETRY)
+        M = (M + M.T) / 2
+    return M.reshape((1, size)).tocsr()
 
 
 def _numbers(name: str, given: Any) -> Any:
@@ -167,69 +160,41 @@ def _numbers(name: str, given: Any) -> Any:
         raise ValueError(f"{name} is not an array of real numbers ({error})") from error
 
 
-def _check_finite(name: str, M: Any, cone: Cone) -> None:
-    bad = np.flatnonzero(~np.isfinite(M.data))
-    if len(bad):
-        place = (int(M.row[bad[0]]), int(M.col[bad[0]]))
-        where = place if len(cone.shape) == 2 else place[1]
-        raise ValueError(f"entry {where} of {name} is {M.data[bad[0]]}; give finite numbers")
-
-
-def _symmetric(name: str, M: Any) -> Any:
-    """Return M made exactly symmetric; more asymmetry than rounding is an error."""
-    apart = abs(M - M.T).tocoo()
-    worst = int(np.argmax(apart.data)) if apart.nnz else 0
-    if apart.nnz == 0 or apart.data[worst] == 0:
-        return M
-    if apart.data[worst] > ROUNDING * abs(M).max():
-        i, j = sorted((int(apart.row[worst]), int(apart.col[worst])))
-        raise asymmetry(M[i, j], M[j, i], i, j, name=name)
-    return (M + M.T) / 2
-
-
-def _rows(A: Any, cone: Cone) -> tuple[Constraints, Cone]:
-    """Return the rows, and the cone that they are on."""
-    if hasattr(A, "forward") and hasattr(A, "adjoint"):
-        return A, _cone_of_rows(A, cone)
-    if sp.issparse(A) or not np.iterable(A) or (isinstance(A, np.ndarray) and A.ndim == 2):
-        raise ValueError(
-            f"A has shape {np.shape(A)}; expected a sequence of matrices, [A] if that is one row"
-        )
-    given = list(A)
-    if not given:
-        raise ValueError(NO_ROWS)
-    return Sparse(sp.vstack([_flat(f"A[{i}]", M, cone) for i, M in enumerate(given)]), cone), cone
-
-
-def _cone_of_rows(A: Any, cone: Cone) -> Cone:
-    """Return the cone of given constraints, which C must belong to."""
+def _rows(A: Any, cone: Cone) -> Constraints:
+    """Return the rows: constraints that are given, or those of matrices."""
+    is_given = hasattr(A, "forward") and hasattr(A, "adjoint")
+    if not is_given:
+        if sp.issparse(A) or not np.iterable(A) or (isinstance(A, np.ndarray) and A.ndim == 2):
+            raise ValueError(
+                f"A has shape {np.shape(A)}; expected a sequence of matrices, [A] if that is one "
+                "row"
+            )
+        flat = [_flat(f"A[{i}]", M, cone) for i, M in enumerate(A)]
+        A = Sparse(sp.vstack([sp.csr_array((0, int(np.prod(cone.shape)))), *flat]), cone)
     given = getattr(A, "cone", cone)
-    if A.shape[1] != cone.shape[0] or _shapes(given) != _shapes(cone):
+    shapes, expected = ([block.shape for block in both.blocks()] for both in (given, cone))
+    if A.shape[1] != cone.shape[0] or shapes != expected:
         raise ValueError(
             f"A is {type(A).__name__} of shape {A.shape} on {given}, and C is on {cone}; "
             "they must be the same"
         )
     if A.shape[0] == 0:
-        raise ValueError(NO_ROWS)
-    bad = np.flatnonzero(~np.isfinite(A.norms()))
-    if len(bad):
-        raise ValueError(f"row {bad[0]} of A contains NaN or infinity; give finite numbers")
-    return given
-
-
-def _shapes(cone: Cone) -> list[tuple[int, ...]]:
-    return [block.shape for block in cone.blocks()]
+        raise ValueError(
+            "A has no rows; without any the answer is X = 0 if C is positive semidefinite, and the "
+            "objective has no minimum otherwise: give at least one row"
+        )
+    if is_given:  # matrices have been checked, entry by entry
+        wrong = "contains NaN or infinity; give finite numbers"
+        refuse_where(~np.isfinite(A.norms()), lambda row: f"row {row} of A {wrong}")
+    return A
 
 
 def _loss(b: Any, senses: str | Sequence[str], n_rows: int) -> Loss:
     b = np.atleast_1d(_numbers("b", b))
     if b.shape != (n_rows,):
         raise ValueError(f"b has shape {b.shape}; expected one number for each of {n_rows} rows")
-    bad = np.flatnonzero(~np.isfinite(b))
-    if len(bad):
-        raise ValueError(
-            f"b[{bad[0]}] is {b[bad[0]]}; give a finite number, and leave out rows that always hold"
-        )
+    advice = "give a finite number, and leave out rows that always hold"
+    refuse_where(~np.isfinite(b), lambda k: f"b[{k}] is {b[k]}; {advice}")
     sense = as_senses(senses, n_rows)
     return Hard(b, sense) if sense.any() else Equal(b)
 
@@ -241,15 +206,9 @@ def as_senses(senses: str | Sequence[str], n_rows: int) -> Vector:
         raise ValueError(
             f"there are {len(given)} senses for {n_rows} rows; give one, or one for each row"
         )
-    return np.array([_sense(i, word) for i, word in enumerate(given)], dtype=float)
-
-
-def _sense(i: int, word: Any) -> int:
-    if word in ("<", ">"):
-        raise ValueError(
-            f"the sense of row {i} is {word!r}; a strict inequality has no optimum to reach: "
-            f"write {word + '='!r}"
-        )
-    if not isinstance(word, str) or word not in SENSES:
-        raise ValueError(f"the sense of row {i} is {word!r}; expected '=', '<=' or '>='")
-    return SENSES[word]
+    for i, word in enumerate(given):
+        if not isinstance(word, str) or word not in SENSES:
+            strict = "a strict inequality has no optimum to reach: write"
+            expected = f"{strict} '{word}='" if word in ("<", ">") else "expected '=', '<=' or '>='"
+            raise ValueError(f"the sense of row {i} is {word!r}; {expected}")
+    return np.array([SENSES[word] for word in given], dtype=float)

@@ -7,13 +7,13 @@ objective falls without limit along it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
 
-from ..core import Beside, Equal, FrobeniusSDP, Nonnegative, Product, Sparse, Stack
+from ..core import Beside, Constraints, Equal, FrobeniusSDP, Nonnegative, Product, Sparse, Stack
 from ..core.points import as_dense
 from ..core.types import Symmetric, Vector
 from ..solvers import Monitor, State
@@ -30,6 +30,7 @@ FOUND = 1e-9
 ACCEPTED = 1e-7
 #: Relative rounding of A*(y), whose terms may cancel.
 ROUNDING = 1e-14
+TINY = np.finfo(float).tiny
 
 
 @dataclass(frozen=True)
@@ -53,27 +54,26 @@ class Ray:
 
 def find_ray(
     problem: FrobeniusSDP, gram: GramSolver, state: State, monitor: Monitor, thorough: bool
-) -> tuple[str, Symmetric] | None:
-    """Look for a proof near an iterate (X, y); return its kind and vector, None if none is found.
+) -> Ray | None:
+    """Look for a proof near an iterate (X, y).
 
     A thorough search also solves auxiliary problems by the interior-point method.
     """
+    attempts = _attempts(problem, gram, state, monitor, thorough)
+    rays = (verify_ray(problem, kind, vector) for kind, vector in attempts if vector is not None)
+    return next((ray for ray in rays if ray is not None), None)
+
+
+def _attempts(
+    problem: FrobeniusSDP, gram: GramSolver, state: State, monitor: Monitor, thorough: bool
+) -> Iterator[tuple[str, Symmetric | None]]:
     y = np.zeros(problem.constraints.shape[0]) if state.u is None else state.u
     X = np.zeros(problem.cone.shape) if state.point is None else as_dense(state.point)
-    searches: list[tuple[str, Callable[[], Symmetric | None]]] = [
-        ("primal_infeasible", lambda: _primal_ray(problem, gram, y, monitor)),
-        ("dual_infeasible", lambda: _dual_ray(problem, gram, X, monitor)),
-    ]
+    yield "primal_infeasible", _primal_ray(problem, gram, y, monitor)
+    yield "dual_infeasible", _dual_ray(problem, gram, X, monitor)
     if thorough and np.isfinite(work_of_step(problem)):
-        searches += [
-            ("primal_infeasible", lambda: _primal_ray_inside(problem, monitor)),
-            ("dual_infeasible", lambda: _dual_ray_inside(problem, monitor)),
-        ]
-    for kind, search in searches:
-        ray = search()
-        if ray is not None and verify_ray(problem, kind, ray) is not None:
-            return kind, ray
-    return None
+        yield "primal_infeasible", _primal_ray_inside(problem, monitor)
+        yield "dual_infeasible", _dual_ray_inside(problem, monitor)
 
 
 def _primal_ray_inside(problem: FrobeniusSDP, monitor: Monitor) -> Vector | None:
@@ -81,73 +81,57 @@ def _primal_ray_inside(problem: FrobeniusSDP, monitor: Monitor) -> Vector | None
 
     X = I and t = 1 are feasible. If t cannot be 0, the multipliers are a proof.
     """
-    identity, b = problem.cone.identity(), targets(problem)
-    column = b - problem.constraints.forward(identity)
-    wider = _widened(problem, column, np.concatenate([np.zeros(identity.size), [1.0]]))
-    answer = _solve_auxiliary(replace(wider, loss=Equal(b)), monitor)
+    A, identity, b = problem.constraints, problem.cone.identity(), targets(problem)
+    cost = np.append(np.zeros(identity.size), 1.0)
+    answer = _solve_widened(problem, A, b - A.forward(identity), cost, b, monitor)
     return None if answer is None or float(b @ answer.u) <= 0 else answer.u
 
 
 def _dual_ray_inside(problem: FrobeniusSDP, monitor: Monitor) -> Symmetric | None:
     """Minimise <C, X> with A X = 0 and trace X <= 1, by the interior-point method."""
-    identity, n_rows = problem.cone.identity(), problem.constraints.shape[0]
-    wider = _widened(problem, np.zeros(n_rows), np.concatenate([problem.cost.ravel(), [0.0]]))
-    trace = sp.csr_array(np.concatenate([identity.ravel(), [1.0]])[None])
-    rows = Stack([wider.constraints, Sparse(trace, wider.cone)])
-    bounded = replace(wider, constraints=rows, loss=Equal(np.append(np.zeros(n_rows), 1.0)))
-    answer = _solve_auxiliary(bounded, monitor)
+    trace = Sparse(sp.csr_array(problem.cone.identity().reshape(1, -1)), problem.cone)
+    A, last = Stack([problem.constraints, trace]), np.zeros(problem.constraints.shape[0] + 1)
+    last[-1] = 1.0
+    cost = np.append(problem.cost.ravel(), 0.0)
+    answer = _solve_widened(problem, A, last, cost, last, monitor)
     return None if answer is None else answer.point[:-1].reshape(problem.cone.shape)
 
 
-def _widened(problem: FrobeniusSDP, column: Vector, cost: Vector) -> FrobeniusSDP:
-    """Return the problem with one more non-negative variable."""
+def _solve_widened(
+    problem: FrobeniusSDP, A: Constraints, column: Vector, cost: Vector, b: Vector, monitor: Monitor
+) -> PlainIterate | None:
+    """Return the best iterate on a problem with one more non-negative variable, within the run."""
     cones = problem.cone, Nonnegative(1)
-    last = Sparse(sp.csr_array(column[:, None]), cones[1])
-    rows = Beside([problem.constraints, last], cones)
-    return replace(
-        problem, constraints=rows, cost=cost, prior=0 * cost, cone=Product(cones), offset=0.0
-    )
-
-
-def _solve_auxiliary(problem: FrobeniusSDP, monitor: Monitor) -> PlainIterate | None:
-    """Return the best iterate on an auxiliary problem, within what is left of the run."""
+    rows = Beside([A, Sparse(sp.csr_array(column[:, None]), cones[1])], cones)
+    wider = FrobeniusSDP(rows, Equal(b), cost, sigma=np.inf, cone=Product(cones))
     inner = monitor.inner(FOUND)
-    interior(problem, State(), inner)
+    interior(wider, State(), inner)
     return inner.best if inner.error <= ROUGH else None
 
 
 def verify_ray(problem: FrobeniusSDP, kind: str, vector: Symmetric) -> Ray | None:
     """Scale a ray and measure it on a problem as given; None if it proves nothing."""
-    if kind == "primal_infeasible":
-        return _verified_y(problem, vector)
-    return _verified_x(problem, vector)
-
-
-def _verified_y(problem: FrobeniusSDP, y: Vector) -> Ray | None:
-    y = np.clip(y, problem.loss.lower, problem.loss.upper)
-    gain = float(targets(problem) @ y)
+    norms, is_primal = problem.constraints.norms(), kind == "primal_infeasible"
+    if is_primal:
+        vector = np.clip(vector, problem.loss.lower, problem.loss.upper)
+        gain = float(targets(problem) @ vector)
+    else:
+        vector = problem.cone.split(vector).clipped()
+        gain = -float(np.vdot(problem.cost, vector))
     if gain <= 0:
         return None
-    y = y / gain
-    W = problem.constraints.adjoint(y)
-    # terms of W that cancel leave rounding
-    rounding = ROUNDING * float(np.abs(y) @ problem.constraints.norms())
-    above = max(0.0, -problem.cone.min_eigenvalue(-W) - rounding)
-    error = above / max(float(np.linalg.norm(W)), np.finfo(float).tiny) if above else 0.0
-    return Ray("primal_infeasible", y, error) if error <= ACCEPTED else None
-
-
-def _verified_x(problem: FrobeniusSDP, X: Symmetric) -> Ray | None:
-    X = problem.cone.split(X).clipped()
-    fall = -float(np.vdot(problem.cost, X))
-    if fall <= 0:
-        return None
-    X = X / fall
-    moved, sense = problem.constraints.forward(X), senses(problem)
-    broken = np.where(sense == 0, np.abs(moved), np.maximum(0, -sense * moved))
-    size = np.maximum(problem.constraints.norms(), np.finfo(float).tiny)
-    error = float((broken / size).max(initial=0.0)) / float(np.linalg.norm(X))
-    return Ray("dual_infeasible", X, error) if error <= ACCEPTED else None
+    vector = vector / gain
+    if is_primal:
+        W = problem.constraints.adjoint(vector)
+        above = -problem.cone.min_eigenvalue(-W)
+        rounding = ROUNDING * float(np.abs(vector) @ norms)  # terms of W may cancel
+        error = max(0.0, above - rounding) / max(float(np.linalg.norm(W)), TINY)
+    else:
+        moved, sense = problem.constraints.forward(vector), senses(problem)
+        broken = np.where(sense == 0, np.abs(moved), np.maximum(0, -sense * moved))
+        broken = broken / np.maximum(norms, TINY)
+        error = float(broken.max(initial=0.0)) / float(np.linalg.norm(vector))
+    return Ray(kind, vector, error) if error <= ACCEPTED else None
 
 
 def _primal_ray(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import cache
 
 import numpy as np
 from scipy.optimize import brentq
@@ -11,9 +12,8 @@ from ..core import FrobeniusSDP
 from ..core.types import Symmetric, Vector
 from ..solvers import Callback, Monitor, State, conclude
 from ..solvers.plain import targets
-from .certificate import SDPCertificate, certify_sdp, dual_slack
 from .infeasibility import Ray
-from .solution import SDPSolution
+from .solution import SDPCertificate, SDPSolution, certify_sdp, dual_slack
 from .solve import SDPRun, describe_by, make_run
 
 __all__ = ["solve_norm_bounded"]
@@ -104,9 +104,9 @@ class _Search:
     delta: float
     tol: float
     monitor: Monitor
-    best: SDPSolution | None = None
-    _y: Vector | None = None
-    _known: dict[float, float] = field(default_factory=dict)
+    best: tuple[Symmetric, Vector, float, SDPCertificate] | None = None
+    ray: Ray | None = None
+    y: Vector | None = None
 
     def run(self, start: SDPSolution | None) -> None:
         """Find the smallest X that meets the rows, then the sigma whose X meets the bound."""
@@ -114,107 +114,87 @@ class _Search:
         smallest = self._solve(rows, FINER * self.tol)
         X, y = smallest.answer()
         self._record(X, 0 * y, np.inf)
-        self._check_size(X, y if smallest.ray is None else smallest.ray.vector)
+        self._check_size(y if smallest.ray is None else smallest.ray.vector)
         if not self.monitor.status:
             sigma = float(np.sqrt(self.delta) / np.linalg.norm(self.problem.cost))
-            self._y = y / sigma
+            self.y = y / sigma
             if start is not None:
-                sigma, self._y = min(start.sigma, 1e6 * sigma), start.y
+                sigma, self.y = min(start.sigma, 1e6 * sigma), start.y
             self._search(float(np.log(sigma)))
 
     def solution(self) -> SDPSolution:
         """Return the best answer with the status and history of the whole search."""
         if self.best is None:
             raise KeyboardInterrupt
-        return replace(
-            self.best,
-            status=self.monitor.status or "stalled",
-            history=tuple(self.monitor.history),
-            n_iter=self.monitor.n_steps,
-            solver="solve_norm_bounded",
+        X, y, sigma, certificate = self.best
+        Z, ray = dual_slack(replace(self.problem, sigma=sigma), X, y), self.ray
+        status, solver = self.monitor.status or "stalled", "solve_norm_bounded"
+        history, n_iter = tuple(self.monitor.history), self.monitor.n_steps
+        return SDPSolution(
+            status, X, y, Z, certificate, ray, sigma, history, n_iter, self.problem, (), solver
         )
 
-    def _check_size(self, X: Symmetric, y: Vector) -> None:
+    def _check_size(self, y: Vector) -> None:
         """End the search if y proves that every X that meets the rows is too large."""
         b_y = float(targets(self.problem) @ y)
-        split = self.problem.cone.split(self.problem.constraints.adjoint(y))
+        norm2 = self.problem.cone.split(self.problem.constraints.adjoint(y)).positive_norm2
         # |X| |(A*(y))_+| >= <A*(y), X> >= b.y
-        if b_y > 0 and b_y**2 > self.delta * (1 + self.tol) * split.positive_norm2:
-            error = float(np.sqrt(split.positive_norm2)) / b_y
-            ray = Ray("primal_infeasible", y / b_y, error)
-            self.best = replace(self._answer(X, y, np.inf), ray=ray)
-            self.monitor.status = ray.kind
+        if b_y > 0 and b_y**2 > self.delta * (1 + self.tol) * norm2:
+            self.ray = Ray("primal_infeasible", y / b_y, float(np.sqrt(norm2)) / b_y)
+            self.monitor.status = self.ray.kind
 
     def _search(self, s: float) -> None:
         """Search from log sigma = s for the sigma where |X|^2 is delta."""
-        is_small = self._excess(s) < 0
+        excess = cache(self._excess)
+        is_small = excess(s) < 0
         for count in range(1, MOST_STEPS):
             if is_small and count == PATIENCE:
-                self._excess(np.inf)
+                excess(np.inf)
             before, s = s, s + (STEP if is_small else -STEP)
-            if self.monitor.status or (self._excess(s) < 0) != is_small:
+            if self.monitor.status or (excess(s) < 0) != is_small:
                 break
-        if not self.monitor.status and (self._excess(s) < 0) != is_small:
-            brentq(self._excess, before, s, xtol=1e-13, disp=False)
+        if not self.monitor.status and (excess(s) < 0) != is_small:
+            brentq(excess, before, s, xtol=1e-13, disp=False)
 
     def _excess(self, s: float) -> float:
         """Return log(|X|^2 / delta) of the answer at log sigma = s; 0 where the search is over."""
-        if not self.monitor.status and s not in self._known:
-            sigma = float(np.exp(s))
-            is_plain = np.isinf(sigma)
-            tol, most = (self.tol, TRIAL) if is_plain else (FINER * self.tol, None)
-            X, y = self._solve(replace(self.problem, sigma=sigma), tol, most).answer()
-            self._record(X, y, sigma)
-            self._y = self._y if is_plain else y
-            self._known[s] = float(np.log(max(float(np.vdot(X, X)) / self.delta, 1e-300)))
-        return 0.0 if self.monitor.status else self._known[s]
+        if self.monitor.status:
+            return 0.0
+        sigma = float(np.exp(s))
+        is_plain = np.isinf(sigma)
+        tol, most = (self.tol, TRIAL) if is_plain else (FINER * self.tol, None)
+        X, y = self._solve(replace(self.problem, sigma=sigma), tol, most).answer()
+        self._record(X, y, sigma)
+        self.y = self.y if is_plain else y
+        size = float(np.vdot(X, X)) / self.delta
+        return 0.0 if self.monitor.status else float(np.log(max(size, 1e-300)))
 
     def _solve(self, problem: FrobeniusSDP, tol: float, max_iter: int | None = None) -> SDPRun:
         """Solve the problem of one sigma, within what is left of the limits."""
         run = make_run(problem, tol, self.monitor.phase(0.0, max_iter))
-        run.go(State(u=self._y))
+        run.go(State(u=self.y))
         return run
 
     def _record(self, X: Symmetric, y: Vector, sigma: float) -> None:
-        """Keep an answer if it is the best so far; end the search if it is good enough."""
-        answer = self._answer(X, y, sigma)
-        if self.best is None or answer.certificate.error < self.best.certificate.error:
-            self.best = answer
-        if answer.certificate.error <= self.tol:
-            self.monitor.status = "optimal"
-
-    def _answer(self, X: Symmetric, y: Vector, sigma: float) -> SDPSolution:
-        """Return (X, y) of the problem of one sigma as an answer of the bounded problem."""
-        penalised = replace(self.problem, sigma=sigma)
-        return SDPSolution(
-            status="",
-            X=X,
-            y=y,
-            Z=dual_slack(penalised, X, y),
-            certificate=_certify(penalised, self.delta, X, y),
-            ray=None,
-            sigma=sigma,
-            history=(),
-            n_iter=0,
-            problem=self.problem,
+        """Certify an answer; keep the best so far, and end the search if it is good enough."""
+        problem, delta = self.problem, self.delta
+        # tr X = <I, X> <= |I| |X|
+        trace_bound = float(np.linalg.norm(problem.cone.identity()) * np.sqrt(delta))
+        certificate = certify_sdp(replace(problem, sigma=sigma), X, y, trace_bound)
+        primal = float(np.vdot(problem.cost, X)) + problem.offset
+        excess, price = float(np.vdot(X, X)) / delta - 1, delta / (2 * sigma)
+        dual = certificate.dual - price
+        certificate = replace(
+            certificate,
+            primal=primal,
+            dual=dual,
+            gap=abs(primal - dual),
+            relative_gap=abs(primal - dual) / (1 + abs(primal) + abs(dual)),
+            violation=max(certificate.violation, excess),
+            eta_p=max(certificate.eta_p, excess),
+            bound=certificate.bound - price,
         )
-
-
-def _certify(problem: FrobeniusSDP, delta: float, X: Symmetric, y: Vector) -> SDPCertificate:
-    """Certify (X, y, sigma) for the problem with the bound; sigma is that of `problem`."""
-    # tr X = <I, X> <= |I| |X|
-    trace_bound = float(np.linalg.norm(problem.cone.identity()) * np.sqrt(delta))
-    certificate = certify_sdp(problem, X, y, trace_bound)
-    price = delta / (2 * problem.sigma)
-    primal = float(np.vdot(problem.cost, X)) + problem.offset
-    dual, excess = certificate.dual - price, float(np.vdot(X, X)) / delta - 1
-    return replace(
-        certificate,
-        primal=primal,
-        dual=dual,
-        gap=abs(primal - dual),
-        relative_gap=abs(primal - dual) / (1 + abs(primal) + abs(dual)),
-        violation=max(certificate.violation, excess),
-        eta_p=max(certificate.eta_p, excess),
-        bound=certificate.bound - price,
-    )
+        if self.best is None or certificate.error < self.best[-1].error:
+            self.best = X, y, sigma, certificate
+        if certificate.error <= self.tol:
+            self.monitor.status = "optimal"

@@ -1,4 +1,4 @@
-"""Simplification of a plain SDP before it is solved: rows, equations, blocks and scaling.
+"""Simplification of a plain SDP before it is solved: rows, equations, blocks, scaling and faces.
 
 Each step returns a simpler problem and a `Lift`, which turns an answer of that problem into one of
 the problem before. Every step is exact.
@@ -18,10 +18,23 @@ from ..core import PSD, Beside, Equal, FrobeniusSDP, Nonnegative, Product, Spars
 from ..core.cones import Cone
 from ..core.matrices import Scaled
 from ..core.types import Array, Index, Symmetric, Vector
-from ..solvers.plain import Units, senses, targets
+from ..solvers import Monitor
+from ..solvers.plain import GramSolver, Units, senses, targets
 
 #: Relative difference up to which two rows, or two right-hand sides, are the same number.
 SAME = 1e-14
+#: Rounds of the search for W; it ends early when W vanishes or is found.
+ROUNDS = 300
+#: Distance of W from both sets, relative to its norm, at which it is accepted, and exact.
+FOUND, EXACT = 1e-9, 1e-14
+#: Rounds that must halve that distance, before and after W is accepted.
+SLOW, QUICK = 50, 8
+#: Weight of the term that makes W large, in each round.
+GROWTH = 0.1
+
+
+def _same(value: Array) -> Array:
+    return value
 
 
 @dataclass(frozen=True)
@@ -31,10 +44,10 @@ class Lift:
     `lower_x` and `lower_y` are the opposite maps, for a start that the user gives.
     """
 
-    X: Callable[[Symmetric], Symmetric]
-    y: Callable[[Vector], Vector]
-    lower_x: Callable[[Symmetric], Symmetric]
-    lower_y: Callable[[Vector], Vector]
+    X: Callable[[Symmetric], Symmetric] = _same
+    y: Callable[[Vector], Vector] = _same
+    lower_x: Callable[[Symmetric], Symmetric] = _same
+    lower_y: Callable[[Vector], Vector] = _same
 
     def after(self, later: Lift) -> Lift:
         """Return the way back over both steps, `later` being the one that came after this."""
@@ -46,12 +59,11 @@ class Lift:
         )
 
 
-def _same(value: Array) -> Array:
-    return value
-
-
-#: The way back from a problem that was not changed.
-SAME_PROBLEM = Lift(_same, _same, _same, _same)
+def _scatter(values: Array, places: Index, shape: tuple[int, ...]) -> Array:
+    """Return an array that is zero except at these places."""
+    whole = np.zeros(shape)
+    whole.flat[places] = values
+    return whole
 
 
 def simplify(problem: FrobeniusSDP) -> tuple[FrobeniusSDP, Units, Lift, Fewer]:
@@ -69,11 +81,9 @@ def simplify(problem: FrobeniusSDP) -> tuple[FrobeniusSDP, Units, Lift, Fewer]:
 
 
 class Fewer(NamedTuple):
-    """A problem without redundant rows.
+    """A problem without redundant rows; `contradiction` is a y with b.y > 0 and A*(y) = 0, if any.
 
-    `weights` has for each remaining row the norm of it together with the rows that it implies,
-    relative to its own norm. `contradiction` is a y with b.y > 0 and A*(y) = 0, None if there is
-    none.
+    `weights` are the norms of each remaining row with those that it implies, relative to its own.
     """
 
     problem: FrobeniusSDP
@@ -97,15 +107,9 @@ def drop_rows(problem: FrobeniusSDP) -> Fewer:
             audit.check_multiples(rows, factors)
     kept, notes = np.flatnonzero(audit.weights2), tuple(audit.notes)
     if audit.contradiction is not None or len(kept) == A.shape[0]:
-        return Fewer(problem, SAME_PROBLEM, notes, np.ones(A.shape[0]), audit.contradiction)
-
-    def up(y: Vector) -> Vector:
-        whole = np.zeros(A.shape[0])
-        whole[kept] = y
-        return whole
-
+        return Fewer(problem, Lift(), notes, np.ones(A.shape[0]), audit.contradiction)
     fewer = replace(problem, constraints=A.restrict(kept), loss=problem.loss.restrict(kept))
-    lift = Lift(_same, up, _same, lambda y: y[kept])
+    lift = Lift(y=lambda y: _scatter(y, kept, (A.shape[0],)), lower_y=lambda y: y[kept])
     return Fewer(fewer, lift, notes, np.sqrt(audit.weights2[kept]), None)
 
 
@@ -175,7 +179,7 @@ def with_slacks(problem: FrobeniusSDP) -> tuple[FrobeniusSDP, Lift]:
     sense = senses(problem)
     rows = np.flatnonzero(sense)
     if not len(rows):
-        return problem, SAME_PROBLEM
+        return problem, Lift()
     size, shape = int(np.prod(problem.cone.shape)), problem.cone.shape
     entries = (-sense[rows], (rows, np.arange(len(rows))))
     slack = Sparse(sp.csr_array(entries, shape=(len(sense), len(rows))), Nonnegative(len(rows)))
@@ -183,20 +187,14 @@ def with_slacks(problem: FrobeniusSDP) -> tuple[FrobeniusSDP, Lift]:
     beside = Beside([inside, slack], (problem.cone, slack.cone))
     sparse = beside.as_sparse()
     cone = Product((problem.cone, slack.cone)) if sparse is None else sparse.cone
-    equations = replace(
-        problem,
-        constraints=sparse or beside,
-        loss=Equal(b),
-        cost=np.concatenate([problem.cost.ravel(), np.zeros(len(rows))]),
-        prior=np.zeros(cone.shape),
-        cone=cone,
-    )
+    cost, A = np.concatenate([problem.cost.ravel(), np.zeros(len(rows))]), sparse or beside
+    equations = replace(problem, constraints=A, loss=Equal(b), cost=cost, prior=0 * cost, cone=cone)
 
     def lower_x(X: Symmetric) -> Symmetric:
         room = sense * (inside.forward(X) - b)
         return np.concatenate([X.ravel(), np.maximum(0, room[rows])])
 
-    return equations, Lift(lambda X: X[:size].reshape(shape), _same, lower_x, _same)
+    return equations, Lift(lambda X: X[:size].reshape(shape), lower_x=lower_x)
 
 
 def split_blocks(problem: FrobeniusSDP) -> tuple[FrobeniusSDP, Lift]:
@@ -207,7 +205,7 @@ def split_blocks(problem: FrobeniusSDP) -> tuple[FrobeniusSDP, Lift]:
     """
     A = problem.constraints.as_sparse()
     if A is None or not problem.cone.is_solid:
-        return problem, SAME_PROBLEM
+        return problem, Lift()
     touched = np.abs(problem.cost.ravel())
     touched[np.unique(A.rows.indices)] = 1.0
     groups, singles = _components(problem.cone, touched)
@@ -215,23 +213,13 @@ def split_blocks(problem: FrobeniusSDP) -> tuple[FrobeniusSDP, Lift]:
     if singles:
         parts.append(Nonnegative(len(singles)))
     if problem.cone.blocks() == tuple(parts):
-        return problem, SAME_PROBLEM
+        return problem, Lift()
     places = np.concatenate([group.ravel() for group in groups] + [np.array(singles, dtype=int)])
-    cone, shape, size = Product(tuple(parts)), problem.cone.shape, touched.size
-    smaller = replace(
-        problem,
-        constraints=Sparse(A.rows[:, places], cone),
-        cost=problem.cost.ravel()[places],
-        prior=np.zeros(cone.shape),
-        cone=cone,
-    )
-
-    def up(X: Symmetric) -> Symmetric:
-        whole = np.zeros(size)
-        whole[places] = X
-        return whole.reshape(shape)
-
-    return smaller, Lift(up, _same, lambda X: X.ravel()[places], _same)
+    cone, shape = Product(tuple(parts)), problem.cone.shape
+    rows, cost = Sparse(A.rows[:, places], cone), problem.cost.ravel()[places]
+    smaller = replace(problem, constraints=rows, cost=cost, prior=0 * cost, cone=cone)
+    lift = Lift(lambda X: _scatter(X, places, shape), lower_x=lambda X: X.ravel()[places])
+    return smaller, lift
 
 
 def _components(cone: Cone, touched: Vector) -> tuple[list[Index], list[int]]:
@@ -263,17 +251,89 @@ def scale(problem: FrobeniusSDP) -> tuple[FrobeniusSDP, Units, Lift]:
     b = targets(problem) / norms
     primal = max(1.0, float(np.linalg.norm(b)))
     dual = max(1.0, float(np.linalg.norm(problem.cost)))
-    rows = Scaled(problem.constraints, 1 / norms)
-    scaled = replace(
-        problem,
-        constraints=rows.as_sparse() or rows,
-        loss=Equal(b / primal),
-        cost=problem.cost / dual,
-    )
+    divided = Scaled(problem.constraints, 1 / norms)
+    rows, cost = divided.as_sparse() or divided, problem.cost / dual
+    scaled = replace(problem, constraints=rows, loss=Equal(b / primal), cost=cost)
     lift = Lift(
-        lambda X: primal * X,
-        lambda y: dual * y / norms,
-        lambda X: X / primal,
-        lambda y: y * norms / dual,
+        X=lambda X: primal * X,
+        y=lambda y: dual * y / norms,
+        lower_x=lambda X: X / primal,
+        lower_y=lambda y: y * norms / dual,
     )
     return scaled, Units(norms, primal, dual, 0.0, 0.0), lift
+
+
+class Exposure(NamedTuple):
+    """y with b.y = 0 and W = A*(y) in the cone, and the problem on the face that it exposes."""
+
+    y: Vector
+    problem: FrobeniusSDP
+
+
+def reduce_to_face(problem: FrobeniusSDP, gram: GramSolver, monitor: Monitor) -> Exposure | None:
+    """Return the problem on the face of its feasible set, None if that is the whole cone.
+
+    If no feasible X has full rank, some y with b.y = 0 has W = A*(y) positive semidefinite and not
+    zero, and <W, X> = b.y = 0 confines every feasible X to the null space of W. On such a
+    problem the dual optimum is out of reach and every method slows down; on the face it is an
+    ordinary problem.
+    """
+    y = _exposing_vector(problem, gram, monitor)
+    if y is None:
+        return None
+    face = problem.cone.face(problem.constraints.adjoint(y), np.sqrt(FOUND))
+    return None if face is problem.cone else Exposure(y, replace(problem, cone=face))
+
+
+def lift_dual_from_face(problem: FrobeniusSDP, exposure: Exposure, y: Vector) -> Vector:
+    """Return a y for the whole cone: C - A*(y) stays the same on the face, and W is added outside.
+
+    A large multiple of W makes C - A*(y) + t W positive up to a part of size 1 / t. b.y would be
+    the same but for rounding, which grows with t; the best t has the smallest sum of both errors.
+    """
+    A, cone, b = problem.constraints, problem.cone, targets(problem)
+    Z, W = problem.cost - A.adjoint(y), A.adjoint(exposure.y)
+    size, value = 1 + float(np.linalg.norm(problem.cost)), float(b @ y)
+    best, least = y, np.inf
+    for t in 10.0 ** np.arange(-2, 13):
+        moved = y - t * exposure.y
+        outside = float(np.sqrt(cone.split(Z + t * W).negative_norm2))
+        error = outside / size + abs(float(b @ moved) - value) / (1 + abs(value))
+        if error < least:
+            best, least = moved, error
+        elif error > 10 * least:
+            break
+    return best
+
+
+def _exposing_vector(problem: FrobeniusSDP, gram: GramSolver, monitor: Monitor) -> Vector | None:
+    """Look for the largest W with eigenvalues in [0, 1], by Douglas-Rachford splitting.
+
+    On regular problems it arrives at zero within a few rounds.
+    """
+    A, cone, identity = problem.constraints, problem.cone, problem.cone.identity()
+    b = targets(problem)
+    along = gram(b)
+    length = float(b @ along)
+
+    def nearest(V: Symmetric) -> Vector:
+        """Return the y with b.y = 0 whose A*(y) is nearest to V."""
+        y = gram(A.forward(V))
+        return y - (float(b @ y) / length) * along if length > 0 else y
+
+    V, best, least, seen = identity, None, np.inf, [np.inf]
+    for _ in range(ROUNDS):
+        inside = cone.split(V).clipped(1.0)
+        size = float(np.linalg.norm(inside))
+        if size <= FOUND or monitor.count():
+            return None
+        y = nearest(2 * inside - V + GROWTH * identity)
+        reached = A.adjoint(y)
+        seen.append(float(np.linalg.norm(reached - inside)) / size)
+        if seen[-1] < least:
+            best, least = y, seen[-1]
+        patience = QUICK if least <= FOUND else SLOW
+        if least <= EXACT or min(seen[-patience:]) > seen[-patience:][0] / 2:
+            break  # exact, or as near as it gets
+        V = V + reached - inside
+    return best if least <= FOUND else None

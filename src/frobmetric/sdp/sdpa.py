@@ -26,25 +26,20 @@ from typing import Any, TypeAlias
 import numpy as np
 import scipy.sparse as sp
 
-from .._atomic import replacing
+from .._checks import refuse_where
+from .._environment import replacing
 from ..core import PSD, Equal, FrobeniusSDP, Nonnegative, Product, Sparse
 from ..core.types import Symmetric, Vector
 from ..solvers.plain import SDPStep, targets
-from .certificate import SDPCertificate
 from .presolve import with_slacks
 from .sdpa_reader import Entries, Layout, SDPAError, parse_sdpa
-from .solution import SDPSolution
+from .solution import SDPCertificate, SDPSolution
 
 __all__ = ["SDPAAnswer", "SDPAError", "read_sdpa", "sdpa_objectives", "sdpa_status", "write_sdpa"]
 
 PathLike: TypeAlias = str | os.PathLike[str]
 #: Largest difference between a matrix and its transpose, relative to the largest entry.
 ROUNDING = 1e-13
-_STATUSES = {
-    "optimal": "optimal",
-    "primal_infeasible": "dual_infeasible",
-    "dual_infeasible": "primal_infeasible",
-}
 
 
 def read_sdpa(path: PathLike) -> FrobeniusSDP:
@@ -75,8 +70,8 @@ def read_sdpa(path: PathLike) -> FrobeniusSDP:
     ...     path = Path(folder, "eigenvalue.dat-s")
     ...     _ = path.write_text(text + "0 1 1 2 3.0\n1 1 1 1 1.0\n1 1 2 2 1.0\n")
     ...     problem = read_sdpa(path)
-    >>> problem.cone, problem.loss, problem.cost.tolist()
-    (PSD(n=2), Equal(target=array([1.])), [[0.0, -3.0], [-3.0, 0.0]])
+    >>> problem.cone, problem.loss.target.tolist(), problem.cost.tolist()
+    (PSD(n=2), [1.0], [[0.0, -3.0], [-3.0, 0.0]])
     """
     c, layout, entries = parse_sdpa(_content(path), os.fspath(path))
     matrix, block, row, column, value = (part[entries.value != 0] for part in entries)
@@ -167,13 +162,13 @@ def write_sdpa(problem: FrobeniusSDP, path: PathLike, *, comment: str = "") -> N
 def _plain_rows(problem: FrobeniusSDP) -> Any:
     """Return the rows as a sparse array; raise an error if an SDPA file cannot hold the problem."""
     A, loss = problem.constraints.as_sparse(), problem.loss
-    sigma, offset = problem.sigma, problem.offset
+    sigma, offset, kind = problem.sigma, problem.offset, type(loss).__name__
     if A is None:
         raise TypeError(
             f"the constraints are {type(problem.constraints).__name__}; an SDPA file holds every "
             "row as a sparse matrix: give them as Sparse(rows, cone)"
         )
-    if Layout.of(problem.cone) != Layout.of(A.cone):
+    if Layout.of(problem.cone).sizes != Layout.of(A.cone).sizes:
         raise ValueError(f"rows on {A.cone}, cone {problem.cone}; they must be the same")
     if A.shape[0] == 0:
         raise ValueError("the problem has no rows; an SDPA file needs one at least")
@@ -184,18 +179,12 @@ def _plain_rows(problem: FrobeniusSDP) -> Any:
     if offset != 0:
         raise ValueError(f"offset={offset!r}; an SDPA file has none: set it to 0, and add it later")
     is_hard = loss.is_hard & (np.isinf(loss.lower) | np.isinf(loss.upper)) & (loss.curvature == 0)
-    if not is_hard.all():
-        raise ValueError(
-            f"row {np.argmin(is_hard)} of the loss {type(loss).__name__} is soft; an SDPA file "
-            "has rows that must hold: use Equal, AtLeast or AtMost"
-        )
+    advice = "an SDPA file has rows that must hold: use Equal, AtLeast or AtMost"
+    refuse_where(~is_hard, lambda row: f"row {row} of the loss {kind} is soft; {advice}")
     with np.errstate(invalid="ignore"):  # 0 * inf, where a target is infinite
-        is_finite = np.isfinite(targets(problem))
-    if not is_finite.all():
-        raise ValueError(
-            f"row {np.argmin(is_finite)} has no finite target; an SDPA file needs one: leave out "
-            "rows that always hold"
-        )
+        b = targets(problem)
+    advice = "an SDPA file needs one: leave out rows that always hold"
+    refuse_where(~np.isfinite(b), lambda row: f"row {row} has no finite target; {advice}")
     return A.rows
 
 
@@ -204,16 +193,14 @@ def _upper_triangles(cost: Symmetric, rows: Any, layout: Layout) -> Entries:
     matrices = sp.vstack([-sp.csr_array(cost.reshape(1, -1)), rows], format="csr")
     if not np.isfinite(matrices.data).all():
         raise ValueError("cost or rows hold NaN or infinity; an SDPA file needs finite numbers")
-    block, row, column = layout.entry(np.arange(layout.size))
+    block, row, column = layout.entries()
     difference = matrices[:, layout.position(block, column, row)] - matrices
     error, size = (abs(A).max(axis=1).toarray().ravel() for A in (difference, matrices))
-    is_off = error > ROUNDING * size
-    if is_off.any():
-        k = int(np.argmax(is_off))
-        raise ValueError(
-            f"{f'row {k - 1} of the constraints' if k else 'the cost'} is not a symmetric "
-            "matrix; an SDPA file holds one triangle: give (A + A.T) / 2"
-        )
+    wrong = "is not a symmetric matrix; an SDPA file holds one triangle: give (A + A.T) / 2"
+    refuse_where(
+        error > ROUNDING * size,
+        lambda k: f"{f'row {k - 1} of the constraints' if k else 'the cost'} {wrong}",
+    )
     symmetric = matrices + difference / 2  # exactly A where A is exactly symmetric
     symmetric.sum_duplicates()
     flat = symmetric.tocoo()
@@ -238,7 +225,10 @@ def sdpa_status(status: str) -> str:
 
     The statuses of a run that misses its tolerance are all "not_converged".
     """
-    return _STATUSES.get(status, "not_converged")
+    if status == "optimal":
+        return status
+    swapped = {"primal_infeasible": "dual_infeasible", "dual_infeasible": "primal_infeasible"}
+    return swapped.get(status, "not_converged")
 
 
 @dataclass(frozen=True)
@@ -276,19 +266,16 @@ class SDPAAnswer:
         status = sdpa_status(self.solution.status)
         # of a problem without a solution the last iterate means nothing
         known = _number if ray is None else lambda value: None
+        errors = {name: known(getattr(certificate, name)) for name in ("eta_p", "eta_d", "eta_g")}
+        X, Z = known(certificate.min_eigenvalue), known(certificate.min_eigenvalue_dual)
         return {
             "status": status,
             "ended": self.solution.status if status == "not_converged" else status,
             "primal": known(primal),
             "dual": known(dual),
             "bound": known(0.0 - certificate.bound),
-            "errors": {
-                name: known(getattr(certificate, name)) for name in ("eta_p", "eta_d", "eta_g")
-            },
-            "min_eigenvalue": {
-                "X": known(certificate.min_eigenvalue),
-                "Z": known(certificate.min_eigenvalue_dual),
-            },
+            "errors": errors,
+            "min_eigenvalue": {"X": X, "Z": Z},
             "ray_error": None if ray is None else _number(ray.error),
             "n_iter": self.solution.n_iter,
             "sigma": _number(self.solution.problem.sigma),

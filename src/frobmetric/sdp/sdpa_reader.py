@@ -1,16 +1,14 @@
 """Parser of SDPA sparse files.
 
 A file holds m, the number of blocks, the block sizes, the vector c, and one line
-`matrix block row column value` for each entry of F0, ..., Fm. The entries are parsed and checked
-in bulk; only if that fails are the lines searched for the mistake.
+`matrix block row column value` for each entry of F0, ..., Fm.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,17 +30,17 @@ class SDPAError(ValueError):
     """A file is not an SDPA sparse file; the message names the line and the reason."""
 
 
-@dataclass(frozen=True)
 class Layout:
     """Positions of matrix entries among the flattened blocks; all indices count from 0.
 
-    Parameters
-    ----------
-    sizes : tuple of int
-        The order of each block, negative for a diagonal block, of which the diagonal is stored.
+    `sizes` are the orders of the blocks, negative for a diagonal one, whose diagonal is stored.
     """
 
-    sizes: tuple[int, ...]
+    def __init__(self, sizes: Sequence[int]) -> None:
+        self.sizes = tuple(sizes)
+        lengths = [max(size, 1) * abs(size) for size in sizes]
+        self.size, self._offsets = sum(lengths), np.cumsum([0, *lengths])
+        self._strides = np.maximum(self.sizes, 0)  # from one row of a block to the next
 
     @classmethod
     def of(cls, cone: Cone) -> Layout:
@@ -50,30 +48,16 @@ class Layout:
         for block in cone.blocks():
             if not block.is_solid or block.shape[0] == 0:
                 raise ValueError(f"the block {block}; SDPA has PSD(n) and Nonnegative(n), n > 0")
-        return cls(tuple((-1) ** block.is_diagonal * block.shape[0] for block in cone.blocks()))
-
-    @cached_property
-    def strides(self) -> Index:
-        """Distance from one row of each block to the next; 0 for diagonal blocks."""
-        return np.maximum(np.array(self.sizes, dtype=np.intp), 0)
-
-    @cached_property
-    def offsets(self) -> Index:
-        """Position of the first entry of each block, and after the last the total size."""
-        return np.cumsum([0, *(max(size, 1) * abs(size) for size in self.sizes)], dtype=np.intp)
-
-    @property
-    def size(self) -> int:
-        return int(self.offsets[-1])
+        return cls([(-1) ** block.is_diagonal * block.shape[0] for block in cone.blocks()])
 
     def position(self, block: Index, row: Index, column: Index) -> Index:
-        return self.offsets[block] + row * self.strides[block] + column
+        return self._offsets[block] + row * self._strides[block] + column
 
-    def entry(self, position: Index) -> tuple[Index, Index, Index]:
-        """Return the block, row and column of a position."""
-        block = np.searchsorted(self.offsets, position, side="right") - 1
-        stride = self.strides[block]
-        row, column = np.divmod(position - self.offsets[block], np.maximum(stride, 1))
+    def entries(self) -> tuple[Index, Index, Index]:
+        """Return the block, row and column of each position."""
+        block = np.repeat(np.arange(len(self.sizes)), np.diff(self._offsets))
+        stride, place = self._strides[block], np.arange(self.size) - self._offsets[block]
+        row, column = np.divmod(place, np.maximum(stride, 1))
         return block, row, np.where(stride > 0, column, row)
 
 
@@ -98,39 +82,12 @@ def parse_sdpa(content: bytes, name: str) -> tuple[Vector, Layout, Entries]:
         given = f"m={m} matrices with blocks of up to {max(map(abs, sizes))} rows are given"
         raise text.error(given, "sizes that an index of 64 bits can count; correct them")
     c = np.array(text.numbers(m, "value of c", _NUMBER, "a finite number"))
-    layout = Layout(sizes)
-    entries = _valid_entries(text.table(), m, layout)
-    if entries is None:
-        raise text.first_mistake(m, sizes)
-    return c, layout, entries
-
-
-def _valid_entries(table: Array | None, m: int, layout: Layout) -> Entries | None:
-    """Return the entries of a table; None if one is not valid, or is given twice."""
-    if table is None or table.shape[1] != 5:
-        return None
-    matrix, block, row, column, value = table.T
-    in_range = _in_range(matrix, 0, m) & _in_range(block, 1, len(layout.sizes))
-    if not (in_range & np.isfinite(value)).all():
-        return None
-    size = np.array(layout.sizes)[block.astype(np.intp) - 1]
-    in_range = _in_range(row, 1, abs(size)) & _in_range(column, 1, abs(size))
-    if not (in_range & ((size > 0) | (row == column))).all():
-        return None
-    matrix, block, row, column = table[:, :4].T.astype(np.intp)
-    entries = Entries(matrix, block - 1, row - 1, column - 1, value.copy())
-    low, high = np.minimum(entries.row, entries.column), np.maximum(entries.row, entries.column)
-    key = entries.matrix * layout.size + layout.position(entries.block, low, high)
-    return entries if (np.diff(np.sort(key)) > 0).all() else None
+    return c, Layout(sizes), text.entries(m, Layout(sizes))
 
 
 def _in_range(index: Any, low: int, high: Any) -> Any:
-    """Return whether an index, or each of an array, is an integer in [low, high]."""
+    """Return for each index whether it is an integer in [low, high]."""
     return (index >= low) & (index <= high) & (index == np.floor(index))
-
-
-def _float(word: str) -> float:
-    return float(word.lower().replace("d", "e"))  # Fortran writes 1.0D+03
 
 
 class _Text:
@@ -140,11 +97,10 @@ class _Text:
         self.name = name
         if match := _NOT_TEXT.search(content):
             self.n_read = content.count(b"\n", 0, match.start()) + 1
-            raise self.error(
-                f"the byte {match[0]!r} is found",
-                "text; give an SDPA sparse file, and let its name end in .gz or .xz if it is "
-                "compressed",
+            hint = (
+                "give an SDPA sparse file, and let its name end in .gz or .xz if it is compressed"
             )
+            raise self.error(f"the byte {match[0]!r} is found", f"text; {hint}")
         text = content.decode("utf-8-sig", "replace")
         self.lines = text.replace("\r\n", "\n").replace("\r", "\n").rstrip().split("\n")
         heads = enumerate(line.lstrip()[:1] for line in self.lines)
@@ -154,16 +110,31 @@ class _Text:
         """Return the error of the line that was read last."""
         return SDPAError(f"{self.name}, line {self.n_read}: {given}; expected {expected}")
 
+    def next_words(self, blanks: dict[int, int]) -> list[str]:
+        """Return the words of the next line that is not blank, none at the end of the file."""
+        while self.n_read < len(self.lines):
+            self.n_read += 1
+            if words := self.lines[self.n_read - 1].translate(blanks).split():
+                return words
+        return []
+
     def numbers(
         self, count: int, what: str, pattern: re.Pattern[str], expected: str
     ) -> list[float]:
         """Return the next numbers, which may span lines; text may follow the last."""
         values: list[float] = []
         while len(values) < count:
-            words = self._next_words(f"{len(values)} of {count} numbers ({what})")
-            n_due = count - len(values)
+            words, n_due = self.next_words(_HEADER_BLANKS), count - len(values)
+            if not words:
+                raise self.error(
+                    f"the file ends here, with {len(values)} of {count} numbers ({what})",
+                    "m, the number of blocks, the block sizes, c and the entries; if it was cut "
+                    "short, get it again",
+                )
             for word in words[:n_due]:
-                values.append(_float(word) if pattern.fullmatch(word) else math.nan)
+                # Fortran writes 1.0D+03
+                is_number = pattern.fullmatch(word) is not None
+                values.append(float(word.lower().replace("d", "e")) if is_number else math.nan)
                 if not math.isfinite(values[-1]):
                     raise self.error(f"{word!r} is given as {what}", f"{expected}; correct it")
         if words[n_due:] and _NUMBER.fullmatch(words[n_due]):
@@ -171,69 +142,66 @@ class _Text:
             raise self.error(given, f"{count} in all; correct the count, or begin a new line")
         return values
 
-    def _next_words(self, so_far: str) -> list[str]:
-        """Return the words of the next line that is not blank."""
-        while self.n_read < len(self.lines):
-            self.n_read += 1
-            if words := self.lines[self.n_read - 1].translate(_HEADER_BLANKS).split():
-                return words
-        raise self.error(
-            f"the file ends here, with {so_far}",
-            "m, the number of blocks, the block sizes, c and the entries; if it was cut short, "
-            "get it again",
+    def entries(self, m: int, layout: Layout) -> Entries:
+        """Return the entries of the remaining lines."""
+        start, table = self.n_read, self._table()
+        matrix, block, row, column, value = table.T
+        is_block, n_blocks = _in_range(block, 1, len(layout.sizes)), len(layout.sizes)
+        size = np.array(layout.sizes)[np.where(is_block, block, 1).astype(np.intp) - 1]
+        in_block = "one of 1 to {size}, the size of the block"
+        checks = (
+            ("value", np.isfinite(value), "a finite number"),
+            ("matrix", _in_range(matrix, 0, m), f"one of 0 (for F0) to m={m}"),
+            ("block", is_block, f"one of 1 to {n_blocks}"),
+            ("row", _in_range(row, 1, abs(size)), in_block),
+            ("column", _in_range(column, 1, abs(size)), in_block),
+            ("column", (size > 0) | (row == column), "{row:.0f}, its row: the block is diagonal"),
         )
+        is_valid = np.all([check[1] for check in checks], axis=0)
+        if not is_valid.all():
+            k = int(np.argmin(is_valid))
+            name, _, expected = next(check for check in checks if not check[1][k])
+            words, _ = self._entry(start, k)
+            given = f"the entry ({' '.join(words)}) has {name} {words[Entries._fields.index(name)]}"
+            expected = expected.format(size=abs(size[k]), row=row[k])
+            raise self.error(given, f"{expected}; correct the line")
+        matrix, block, row, column = table[:, :4].T.astype(np.intp)
+        entries = Entries(matrix, block - 1, row - 1, column - 1, value.copy())
+        upper = np.minimum(row, column) - 1, np.maximum(row, column) - 1
+        key = matrix * layout.size + layout.position(entries.block, *upper)
+        if not np.diff(np.sort(key)).all():
+            order = np.argsort(key, kind="stable")
+            repeated = int(order[1:][np.diff(key[order]) == 0].min())
+            _, first = self._entry(start, int(np.argmax(key == key[repeated])))
+            words, _ = self._entry(start, repeated)
+            given = f"the entry ({' '.join(words)}) is given on line {first} already"
+            expected = "each entry once, in one of the two triangles; remove one of the lines"
+            raise self.error(given, expected)
+        return entries
 
-    def table(self) -> Array | None:
-        """Return the numbers of the remaining lines; None if they are not all numbers."""
+    def _entry(self, start: int, k: int) -> tuple[list[str], int]:
+        """Go to entry k after line `start`; return its words and its line."""
+        self.n_read = start
+        return [self.next_words(_BLANKS) for _ in range(k + 1)][k], self.n_read
+
+    def _table(self) -> Array:
+        """Return the five numbers of each remaining line."""
         body = "\n".join(self.lines[self.n_read :]).translate(_BLANKS)
         if not body.strip():
             return np.empty((0, 5))
         try:
             body = body.replace("D", "e").replace("d", "e")
-            return np.loadtxt(body.split("\n"), comments=None, ndmin=2)
+            table = np.loadtxt(body.split("\n"), comments=None, ndmin=2)
+            if table.shape[1] == 5:
+                return table
         except ValueError:
-            return None
-
-    def first_mistake(self, m: int, sizes: tuple[int, ...]) -> SDPAError:
-        """Return the error of the first remaining line that is not valid."""
-        line_of: dict[tuple[float, ...], int] = {}
-        while self.n_read < len(self.lines):
-            self.n_read += 1
-            words = self.lines[self.n_read - 1].translate(_BLANKS).split()
-            mistake = _mistake(words, m, sizes) if words else None
-            if mistake is not None:
-                return self.error(*mistake)
-            if words:
-                matrix, block, *place = map(_float, words[:4])
-                first = line_of.setdefault((matrix, block, *sorted(place)), self.n_read)
-                if first < self.n_read:
-                    return self.error(
-                        f"the entry ({' '.join(words)}) is given on line {first} already",
-                        "each entry once, in one of the two triangles; remove one of the lines",
-                    )
-        return self.error("the entries end here", "numbers; correct a line before")
-
-
-def _mistake(words: list[str], m: int, sizes: tuple[int, ...]) -> tuple[str, str] | None:
-    """Return what is given and what is expected if a line is not a valid entry."""
-    entry, bad = " ".join(words), [word for word in words if not _NUMBER.fullmatch(word)]
-    if bad or len(words) != 5:
-        numbers = f"{len(words)} numbers are given ({entry})"
-        given = f"{bad[0]!r} is given where a number is due" if bad else numbers
-        return given, "five numbers `matrix block row column value`; correct or complete the line"
-    matrix, block, row, column, value = map(_float, words)
-    is_block = _in_range(block, 1, len(sizes))
-    size = sizes[int(block) - 1] if is_block else 0
-    in_block = f"one of 1 to {abs(size)}, the size of the block"
-    for name, is_valid, expected in (
-        ("value", math.isfinite(value), "a finite number"),
-        ("matrix", _in_range(matrix, 0, m), f"one of 0 (for F0) to m={m}"),
-        ("block", is_block, f"one of 1 to {len(sizes)}"),
-        ("row", _in_range(row, 1, abs(size)), in_block),
-        ("column", _in_range(column, 1, abs(size)), in_block),
-        ("column", size > 0 or row == column, f"{row:.0f}, its row: the block is diagonal"),
-    ):
-        if not is_valid:
-            word = words[Entries._fields.index(name)]
-            return f"the entry ({entry}) has {name} {word}", f"{expected}; correct the line"
-    return None
+            pass  # the line is found below
+        while words := self.next_words(_BLANKS):
+            bad = [word for word in words if not _NUMBER.fullmatch(word)]
+            if bad or len(words) != 5:
+                numbers = f"{len(words)} numbers are given ({' '.join(words)})"
+                raise self.error(
+                    f"{bad[0]!r} is given where a number is due" if bad else numbers,
+                    "five numbers `matrix block row column value`; correct or complete the line",
+                )
+        raise self.error("the entries end here", "numbers; correct a line before")

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .._checks import check_limits
 from ..core import Evaluation, FrobeniusSDP
 from ..core.points import as_dense
 from ..core.types import Symmetric, Vector
@@ -17,11 +18,9 @@ from ..solvers.interior import interior, is_quick, work_of_step
 from ..solvers.newton import newton
 from ..solvers.plain import GramSolver, PlainIterate, SDPStep, gram_solver, targets
 from ..solvers.proximal import proximal
-from .certificate import certify_sdp, dual_slack, primal_residual
-from .facial_reduction import Exposure, lift_dual_from_face, reduce_to_face
 from .infeasibility import Ray, find_ray, verify_ray
-from .presolve import simplify
-from .solution import SDPSolution
+from .presolve import Exposure, lift_dual_from_face, reduce_to_face, simplify
+from .solution import SDPSolution, certify_sdp, dual_slack, primal_residual
 
 #: Error that the first phase is to reach, and its largest number of rounds.
 ROUGH, ROUNDS = 1e-2, 150
@@ -90,12 +89,15 @@ def solve_sdp(
     >>> solution.status, round(-solution.certificate.primal, 4)
     ('optimal', 3.0)
     """
-    _check(problem, tol, max_iter)
+    check_limits(tol, max_iter)
+    _check(problem)
     # with a Frobenius term the certificate decides when the run ends
     monitor = Monitor(0.0, max_iter, callback, time_limit, describe_by(problem))
     run = make_run(problem, tol, monitor)
+    if isinstance(start, SDPSolution):
+        start = State(start.y, start.X, start.sigma)
     with monitor.running():
-        run.go(_as_state(start))
+        run.go(start or State())
     solution = run.solution(trace_bound)
     conclude(solution, tol)
     return solution
@@ -109,16 +111,9 @@ def describe_by(problem: FrobeniusSDP) -> Callable[[Any, float], SDPStep]:
         if isinstance(iterate, PlainIterate):
             return iterate.step(seconds)
         primal, dual = iterate.primal, iterate.dual
-        return SDPStep(
-            phase="newton",
-            primal=primal,
-            dual=dual,
-            eta_p=float(np.linalg.norm(primal_residual(problem, iterate.margins))) / (1 + norm_b),
-            eta_d=0.0,
-            eta_g=abs(iterate.gap) / (1 + abs(primal) + abs(dual)),
-            sigma=iterate.sigma,
-            seconds=seconds,
-        )
+        eta_p = float(np.linalg.norm(primal_residual(problem, iterate.margins))) / (1 + norm_b)
+        eta_g = abs(iterate.gap) / (1 + abs(primal) + abs(dual))
+        return SDPStep("newton", primal, dual, eta_p, 0.0, eta_g, iterate.sigma, seconds)
 
     return describe
 
@@ -126,12 +121,6 @@ def describe_by(problem: FrobeniusSDP) -> Callable[[Any, float], SDPStep]:
 def make_run(problem: FrobeniusSDP, tol: float, monitor: Monitor) -> SDPRun:
     """Return the run for a problem with or without a Frobenius term."""
     return (_PlainRun if np.isinf(problem.sigma) else _RegularisedRun)(problem, tol, monitor)
-
-
-def _as_state(start: SDPSolution | State | None) -> State:
-    if isinstance(start, SDPSolution):
-        return State(start.y, start.X, start.sigma)
-    return start or State()
 
 
 class SDPRun:
@@ -154,30 +143,18 @@ class SDPRun:
     def solution(self, trace_bound: float | None) -> SDPSolution:
         """Certify the best iterate."""
         X, y = self.answer()
-        certificate = certify_sdp(self.given, X, y, trace_bound)
+        Z, certificate = dual_slack(self.given, X, y), certify_sdp(self.given, X, y, trace_bound)
+        history, n_iter = tuple(self.monitor.history), self.monitor.n_steps
+        sigma, status, ray = self.monitor.best.sigma, self.monitor.status, self.ray
+        if status != "interrupted" and ray is not None:
+            status = ray.kind
+        elif status != "interrupted" and certificate.error <= self.tol:
+            status = "optimal"
+        elif status in ("", "optimal"):
+            status = "stalled"
         return SDPSolution(
-            status=self._status(certificate.error <= self.tol),
-            X=X,
-            y=y,
-            Z=dual_slack(self.given, X, y),
-            certificate=certificate,
-            ray=self.ray,
-            sigma=self.monitor.best.sigma,
-            history=tuple(self.monitor.history),
-            n_iter=self.monitor.n_steps,
-            problem=self.given,
-            notes=self.notes,
+            status, X, y, Z, certificate, ray, sigma, history, n_iter, self.given, self.notes
         )
-
-    def _status(self, is_certified: bool) -> str:
-        status = self.monitor.status
-        if status == "interrupted":
-            return status
-        if self.ray is not None:
-            return self.ray.kind
-        if is_certified:
-            return "optimal"
-        return "stalled" if status in ("", "optimal") else status
 
 
 class _PlainRun(SDPRun):
@@ -202,19 +179,18 @@ class _PlainRun(SDPRun):
         problem = self.exposure.problem if self.exposure else self.simple
         work = work_of_step(problem)
         if start.is_empty and is_quick(problem, work):
-            self._follow_central_path(problem)
+            interior(problem, start, monitor.phase(self.tol), units=self.units)
         if monitor.error > ROUGH and not monitor.status:
-            last = self._admm(problem, gram, self._lowered(start), ROUGH)
+            u = None if start.u is None else self.lift.lower_y(start.u)
+            X = None if start.point is None else self.lift.lower_x(as_dense(start.point))
+            last = self._admm(problem, gram, State(u, X, start.sigma), ROUGH)
             if monitor.error > HOPELESS and not monitor.status:
-                self._look_for_ray(gram, last, thorough=False)
+                self.look_for_ray(gram, last, thorough=False)
             if monitor.error > ROUGH and np.isfinite(work) and not monitor.status:
-                self._follow_central_path(problem)
+                interior(problem, State(), monitor.phase(self.tol), units=self.units)
         self._refine(problem, gram)
         if monitor.best is None:
             self._record_zero()
-
-    def _follow_central_path(self, problem: FrobeniusSDP) -> None:
-        interior(problem, State(), self.monitor.phase(self.tol), units=self.units)
 
     def _admm(self, problem: FrobeniusSDP, gram: GramSolver, state: State, tol: float) -> State:
         return admm(problem, state, self.monitor.phase(tol, ROUNDS), gram=gram, units=self.units)
@@ -229,7 +205,7 @@ class _PlainRun(SDPRun):
                 self._admm(problem, gram, monitor.state, monitor.error / 10)
             idle = 0 if monitor.error < 0.7 * before else idle + 1
             if idle == PATIENCE and not monitor.status:
-                self._look_for_ray(gram, monitor.state, thorough=True)
+                self.look_for_ray(gram, monitor.state, thorough=True)
                 monitor.status = monitor.status or "stalled"
 
     def _record_zero(self) -> None:
@@ -237,34 +213,24 @@ class _PlainRun(SDPRun):
         simple = self.simple
         X, y = np.zeros(simple.cone.shape), np.zeros(simple.constraints.shape[0])
         outside = float(np.sqrt(simple.cone.split(simple.cost).negative_norm2))
-        iterate = self.units.measure("presolve", simple, (X, y, 1.0), targets(simple), outside, 0)
+        residuals = targets(simple), outside
+        iterate = self.units.measure("presolve", simple, (X, y, 1.0), residuals, 0)
         self.monitor.record(iterate)
 
-    def _lowered(self, start: State) -> State:
-        """Return a start of the problem as given as one of the simple problem."""
-        return State(
-            None if start.u is None else self.lift.lower_y(start.u),
-            None if start.point is None else self.lift.lower_x(as_dense(start.point)),
-            start.sigma,
-        )
-
-    def _look_for_ray(self, gram: GramSolver, state: State, thorough: bool) -> None:
+    def look_for_ray(self, gram: GramSolver, state: State, thorough: bool) -> None:
+        """Look for a proof of infeasibility near a state of the simple problem."""
         proof = find_ray(self.simple, gram, state, self.monitor, thorough)
-        if proof is None:
-            return
-        kind, vector = proof
-        back = self.lift.y if kind == "primal_infeasible" else self.lift.X
-        self.ray = verify_ray(self.given, kind, back(vector))
+        if proof is not None:
+            back = self.lift.y if proof.kind == "primal_infeasible" else self.lift.X
+            self.ray = verify_ray(self.given, proof.kind, back(proof.vector))
         if self.ray is not None:
             self.monitor.status = self.ray.kind
 
     def answer(self) -> tuple[Symmetric, Vector]:
-        best = self.monitor.best
-        y = best.u
+        y, loss = self.monitor.best.u, self.given.loss
         if self.exposure is not None:
             y = lift_dual_from_face(self.simple, self.exposure, y)
-        y = np.clip(self.lift.y(y), self.given.loss.lower, self.given.loss.upper)
-        return self.lift.X(best.point), y
+        return self.lift.X(self.monitor.best.point), np.clip(self.lift.y(y), loss.lower, loss.upper)
 
 
 class _RegularisedRun(SDPRun):
@@ -296,22 +262,17 @@ class _RegularisedRun(SDPRun):
         """Look for a proof that the rows alone cannot be met, whatever the Frobenius term."""
         zero = np.zeros(self.given.cone.shape)
         rows = replace(self.given, cost=zero, prior=zero, sigma=np.inf)
-        simple, _, lift, _ = simplify(rows)
-        state = State(lift.lower_y(self.monitor.best.u))
-        gram = gram_solver(simple.constraints)
-        proof = find_ray(simple, gram, state, self.monitor.inner(0.0), thorough=True)
-        if proof is not None and proof[0] == "primal_infeasible":
-            self.ray = verify_ray(rows, proof[0], lift.y(proof[1]))
+        run = _PlainRun(rows, self.tol, self.monitor.inner(0.0))
+        if run.ray is None:
+            state = State(run.lift.lower_y(self.monitor.best.u))
+            run.look_for_ray(gram_solver(run.simple.constraints), state, thorough=True)
+        self.ray = run.ray
 
     def answer(self) -> tuple[Symmetric, Vector]:
         return self.monitor.best.point.dense(), self.monitor.best.u
 
 
-def _check(problem: FrobeniusSDP, tol: float, max_iter: int) -> None:
-    if not tol > 0:
-        raise ValueError(f"tol={tol!r} must be positive")
-    if max_iter < 1:
-        raise ValueError(f"max_iter={max_iter!r} must be at least 1")
+def _check(problem: FrobeniusSDP) -> None:
     open_ended = np.isinf(problem.loss.lower) | np.isinf(problem.loss.upper)
     if problem.loss.curvature.any() or not open_ended.all():
         raise ValueError(

@@ -13,7 +13,7 @@ from .active_set import active_set
 from .admm import admm
 from .interior import interior
 from .lbfgsb import lbfgsb
-from .monitor import Callback, Interrupted, Monitor, State, conclude, warn_unless_converged
+from .monitor import Callback, Interrupted, Monitor, State, conclude
 from .newton import newton
 from .proximal import proximal
 from .quasi_newton import quasi_newton
@@ -44,7 +44,6 @@ __all__ = [
     "State",
     "conclude",
     "solve",
-    "warn_unless_converged",
 ]
 
 

@@ -58,7 +58,8 @@ def _start(problem: FrobeniusSDP, state: State, monitor: Monitor) -> Vector:
     n_rows = problem.constraints.shape[0]
     if state.u is not None or state.point is not None or n_rows < 2 * SAMPLE:
         return state.dual(problem)
-    rows = _sample_rows(n_rows)
+    # runs of rows at equal distances: neighbouring rows share points, so cost less
+    rows = np.flatnonzero(np.arange(n_rows) // RUN % (n_rows // SAMPLE) == 0)
     sample, rough = problem.sample(rows), monitor.inner(ROUGH, ROUGH_STEPS)
     try:
         quasi_newton(sample, State(), rough)
@@ -75,11 +76,6 @@ def _extended(problem: FrobeniusSDP, rows: Rows, state: State) -> Vector:
     if state.u is not None:
         u[rows] = state.u
     return u
-
-
-def _sample_rows(n_rows: int) -> Rows:
-    """Return runs of rows at equal distances: neighbouring rows share points, so cost less."""
-    return np.flatnonzero(np.arange(n_rows) // RUN % (n_rows // SAMPLE) == 0)
 
 
 def _working_rows(problem: FrobeniusSDP, evaluation: Evaluation, width: Vector) -> Rows:

@@ -45,10 +45,8 @@ def admm(
         part = split.clipped()
         inside, Z = sigma * part, part - V
         X = X + STEP * (inside - X)
-        primal_residual, dual_residual = b - A.forward(inside), float(np.linalg.norm(slack - Z))
-        iterate = units.measure(
-            "admm", problem, (inside, y, sigma), primal_residual, dual_residual, split.n_positive
-        )
+        residuals = b - A.forward(inside), float(np.linalg.norm(slack - Z))
+        iterate = units.measure("admm", problem, (inside, y, sigma), residuals, split.n_positive)
         ended = monitor.record(iterate)
         balance += np.log(max(iterate.eta_d, 1e-300) / max(iterate.eta_p, 1e-300))
         if n_rounds % PATIENCE == 0 and not ended:

@@ -90,9 +90,8 @@ def _follow(problem: FrobeniusSDP, blocks: list[_Block], monitor: Monitor, units
             return  # on the boundary up to rounding
         dual_residual = float(np.linalg.norm(problem.cost - A.adjoint(y) - Z))
         sigma = float(np.linalg.norm(X) / max(np.linalg.norm(Z), np.finfo(float).tiny))
-        iterate = units.measure(
-            "interior", problem, (X, y, sigma), b - A.forward(X), dual_residual, order
-        )
+        residuals = b - A.forward(X), dual_residual
+        iterate = units.measure("interior", problem, (X, y, sigma), residuals, order)
         monitor.record(iterate)
         # the relative gap can stay large while the path is followed as it should be
         reached = np.array([iterate.error, float(np.vdot(X, Z)) + negligible])
@@ -193,13 +192,9 @@ class _Block:
         return X if self.is_whole else X[self.place].reshape(self.cone.shape)
 
     @property
-    def is_diagonal(self) -> bool:
-        return self.cone.is_diagonal
-
-    @property
     def work(self) -> float:
         """Estimate of the floating-point operations of `schur`."""
-        if self.is_diagonal:
+        if self.cone.is_diagonal:
             return 10.0 * self.rows.nnz
         return min(self._work_by_entries, self._work_by_rows)
 
@@ -225,17 +220,16 @@ class _Block:
 
     def inverse(self, Z: Symmetric) -> Symmetric:
         Z = self.of(Z)
-        if self.is_diagonal:
+        if self.cone.is_diagonal:
             return 1 / Z
-        inverse = scipy.linalg.cho_solve(
-            (np.linalg.cholesky(Z), True), np.eye(len(Z)), overwrite_b=True
-        )
+        factor = np.linalg.cholesky(Z), True
+        inverse = scipy.linalg.cho_solve(factor, np.eye(len(Z)), overwrite_b=True)
         return (inverse + inverse.T) / 2
 
     def between(self, X: Symmetric, S: Symmetric, inverse: Symmetric) -> Symmetric:
         """Return the symmetric part of X S Z^-1."""
         X, S, inverse = self.of(X), self.of(S), self.of(inverse)
-        if self.is_diagonal:
+        if self.cone.is_diagonal:
             return X * S * inverse
         product = X @ S @ inverse
         return (product + product.T) / 2
@@ -243,12 +237,12 @@ class _Block:
     def root(self, X: Symmetric) -> Array:
         """Return L with X = L L.T; X itself for a diagonal block."""
         X = self.of(X)
-        return X if self.is_diagonal else np.asarray(np.linalg.cholesky(X), dtype=float)
+        return X if self.cone.is_diagonal else np.asarray(np.linalg.cholesky(X), dtype=float)
 
     def steepest(self, root: Array, dX: Symmetric) -> float:
         """Return the largest eigenvalue of -X^-1 dX."""
         dX = self.of(dX)
-        if self.is_diagonal:
+        if self.cone.is_diagonal:
             return float((-dX / root).max(initial=0.0))
         if len(root) < LARGE:
             half = scipy.linalg.solve_triangular(root, dX, lower=True)
@@ -260,7 +254,7 @@ class _Block:
     def schur(self, X: Symmetric, inverse: Symmetric) -> Array:
         """Return the matrix of <A_i, X A_j Z^-1>."""
         X, inverse = self.of(X), self.of(inverse)
-        if self.is_diagonal:
+        if self.cone.is_diagonal:
             return (self.rows @ sp.diags_array(X * inverse) @ self.rows.T).toarray()
         if self._work_by_entries <= self._work_by_rows:
             return self._schur_by_entries(X, inverse)
@@ -315,11 +309,8 @@ def _lowest_eigenvalue(root: Array, S: Symmetric) -> float:
     inner = scipy.sparse.linalg.LinearOperator(root.shape, product, dtype=float)
     start = np.random.default_rng(0).normal(size=len(root))
     try:
-        return float(
-            scipy.sparse.linalg.eigsh(
-                inner, 1, which="SA", tol=1e-2, v0=start, return_eigenvectors=False
-            )[0]
-        )
+        options = {"which": "SA", "tol": 1e-2, "v0": start, "return_eigenvectors": False}
+        return float(scipy.sparse.linalg.eigsh(inner, 1, **options)[0])
     except scipy.sparse.linalg.ArpackNoConvergence as error:
         raise np.linalg.LinAlgError("no step length was found") from error
 

@@ -8,9 +8,7 @@ from scipy.optimize import Bounds, minimize
 from ..core.problem import FrobeniusSDP
 from ..core.types import Vector
 from .monitor import Monitor, State
-
-#: Number of pairs of steps and gradient changes in the quasi-Newton matrix.
-MEMORY = 10
+from .quasi_newton import MEMORY, UnitBoxDual
 
 
 class _Finished(Exception):  # noqa: N818 - it ends SciPy's loop from inside an evaluation
@@ -23,29 +21,21 @@ def lbfgsb(problem: FrobeniusSDP, state: State, monitor: Monitor) -> State:
     SciPy's own tests are switched off: `gtol` compares a projected gradient, which cannot exceed
     the width of the box, so that on a narrow box it is satisfied by u = 0.
     """
-    scale = np.where(problem.loss.scale > 0, problem.loss.scale, 1.0)
-    bounds = Bounds(problem.loss.lower / scale, problem.loss.upper / scale)
-    size = 0.0
+    dual, size = UnitBoxDual(problem, monitor), 0.0
+    bounds = Bounds(dual.lower, dual.upper)
 
     def descend(v: Vector) -> tuple[float, Vector]:
         nonlocal size
-        u = np.clip(v * scale, problem.loss.lower, problem.loss.upper)
-        evaluation = problem.evaluate(u)
-        if monitor.record(evaluation):
+        trial = dual.evaluate(v)
+        if monitor.status:
             raise _Finished
         # the first step is as long as the gradient, so its unit matters
-        size = size or abs(evaluation.gap) or 1.0
-        return -evaluation.dual / size, -evaluation.gradient * scale / size
+        size = size or abs(dual.gap) or 1.0
+        return trial.value / size, trial.gradient / size
 
-    v = state.dual(problem) / scale
-    options = {
-        "ftol": 0.0,
-        "gtol": 0.0,
-        "maxcor": MEMORY,
-        "maxls": 30,
-        "maxfun": np.inf,
-        "maxiter": monitor.max_iter,
-    }
+    v = state.dual(problem) / dual.scale
+    limits = {"maxcor": MEMORY, "maxls": 30, "maxfun": np.inf, "maxiter": monitor.max_iter}
+    options = {"ftol": 0.0, "gtol": 0.0} | limits
     try:
         while True:
             before = monitor.error

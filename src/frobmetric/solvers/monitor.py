@@ -56,21 +56,13 @@ class State:
 
 
 class Iterate(Protocol):
-    """One iterate of a solver: objectives, and the error that a tolerance is compared with."""
+    """One iterate of a solver, with the error that a tolerance is compared with."""
 
-    @property
-    def primal(self) -> float: ...
-    @property
-    def dual(self) -> float: ...
-    @property
-    def gap(self) -> float: ...
     @property
     def error(self) -> float: ...
-    @property
-    def rank(self) -> int: ...
 
 
-def describe(iterate: Iterate, seconds: float) -> Step:
+def describe(iterate: Any, seconds: float) -> Step:
     """Return the entry of the history for an iterate."""
     return Step(iterate.primal, iterate.dual, iterate.gap, iterate.rank, seconds)
 
@@ -209,21 +201,14 @@ class Interrupted(KeyboardInterrupt):
         self.solution = solution
 
 
-def conclude(solution: Any, tol: float, *, advice: str = "", stacklevel: int = 3) -> None:
-    """Raise `Interrupted` after Ctrl-C, and warn of an answer that misses the tolerance."""
-    if solution.status == "interrupted":
-        raise Interrupted(solution)
-    warn_unless_converged(solution, tol, advice=advice, stacklevel=stacklevel + 1)
-
-
-def warn_unless_converged(
-    solution: Any, tol: float, *, advice: str = "", stacklevel: int = 3
-) -> None:
-    """Warn if a run ended above its tolerance, unless its user stopped it.
+def conclude(solution: Any, tol: float, *, advice: str = "") -> None:
+    """Raise `Interrupted` after Ctrl-C; warn of a run that ended above its tolerance by itself.
 
     `solution` has `certificate`, `status`, `solver` and `n_iter`; `advice` tells what to do, by
-    default to raise the limit that ended the run.
+    default to raise the limit that ended the run. The warning points to the caller's caller.
     """
+    if solution.status == "interrupted":
+        raise Interrupted(solution)
     if solution.status not in ("max_iter", "time_limit", "stalled"):
         return
     usual = "raise tol" if solution.status == "stalled" else f"raise {solution.status} or tol"
@@ -231,7 +216,7 @@ def warn_unless_converged(
         f"{solution.solver} ended ({solution.status}) after {solution.n_iter} steps with "
         f"{solution.certificate.describe_error()} > tol={tol:g}; {advice or usual}",
         ConvergenceWarning,
-        stacklevel=stacklevel,
+        stacklevel=3,
     )
 
 

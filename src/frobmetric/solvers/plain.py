@@ -27,6 +27,10 @@ RIDGE = 1e-13
 
 #: The map v -> (A A*)^-1 v.
 GramSolver = Callable[[Vector], Vector]
+#: X, y and sigma.
+Triple = tuple[Symmetric, Vector, float]
+#: b - A X, and |C - A*(y) - Z|.
+Residuals = tuple[Vector, float]
 
 
 class SDPStep(NamedTuple):
@@ -102,29 +106,16 @@ class Units:
         return cls(np.ones(len(b)), 1.0, 1.0, *norms)
 
     def measure(
-        self,
-        phase: str,
-        problem: FrobeniusSDP,
-        state: tuple[Symmetric, Vector, float],
-        primal_residual: Vector,
-        dual_residual: float,
-        rank: int,
+        self, phase: str, problem: FrobeniusSDP, state: Triple, residuals: Residuals, rank: int
     ) -> PlainIterate:
-        """Measure (X, y, sigma) with the residuals b - A X and |C - A*(y) - Z|."""
+        """Return the iterate (X, y, sigma) with these residuals."""
         X, y, sigma = state
         volume = self.primal * self.dual
-        eta_p = self.primal * float(np.linalg.norm(self.rows * primal_residual))
-        return PlainIterate(
-            phase=phase,
-            point=X,
-            u=y,
-            sigma=sigma,
-            rank=rank,
-            primal=volume * float(np.vdot(problem.cost, X)) + problem.offset,
-            dual=volume * float(targets(problem) @ y) + problem.offset,
-            eta_p=eta_p / (1 + self.norm_b),
-            eta_d=self.dual * dual_residual / (1 + self.norm_c),
-        )
+        primal = volume * float(np.vdot(problem.cost, X)) + problem.offset
+        dual = volume * float(targets(problem) @ y) + problem.offset
+        eta_p = self.primal * float(np.linalg.norm(self.rows * residuals[0])) / (1 + self.norm_b)
+        eta_d = self.dual * residuals[1] / (1 + self.norm_c)
+        return PlainIterate(phase, X, y, sigma, rank, primal, dual, eta_p, eta_d)
 
 
 def targets(problem: FrobeniusSDP) -> Vector:
@@ -163,13 +154,8 @@ def gram_solver(constraints: Constraints) -> GramSolver:
 def _factored(rows: sp.csr_array) -> GramSolver:
     gram = sp.csc_array(rows @ rows.T)
     gram = gram + sp.diags_array(RIDGE * gram.diagonal() + np.finfo(float).tiny)
-    factor = scipy.sparse.linalg.splu(
-        gram.tocsc(),
-        permc_spec="MMD_AT_PLUS_A",
-        diag_pivot_thresh=0.0,
-        options={"SymmetricMode": True},
-    )
-    return factor.solve
+    options = {"permc_spec": "MMD_AT_PLUS_A", "options": {"SymmetricMode": True}}
+    return scipy.sparse.linalg.splu(gram.tocsc(), diag_pivot_thresh=0.0, **options).solve
 
 
 def _iterated(constraints: Constraints) -> GramSolver:

@@ -11,9 +11,8 @@ from dataclasses import replace
 import numpy as np
 
 from ..core.problem import Evaluation, FrobeniusSDP
-from ..core.types import Symmetric, Vector
 from .monitor import Monitor, State
-from .newton import leave_flat_region, newton_ascent
+from .newton import Ascent
 from .plain import PlainIterate, Units, begin
 
 #: The inner problem is solved until its primal error is this share of the dual one.
@@ -38,12 +37,12 @@ def proximal(
     idle = 0
     while not monitor.status and idle < PATIENCE:
         before = monitor.error
-        inner = _Inner(replace(problem, prior=X, sigma=sigma), X, monitor, units)
-        evaluation = leave_flat_region(inner.problem, inner.first(y), norms2, inner.record)
-        evaluation = newton_ascent(
-            inner.problem, evaluation, norms2, inner.record, lambda _: ACCURACY, monitor.should_stop
-        )
-        iterate = inner.measure(evaluation)
+        inner = _Inner(replace(problem, prior=X, sigma=sigma), monitor, units)
+        stop = monitor.should_stop
+        ascent = Ascent(inner.problem, norms2, inner.record, lambda _: ACCURACY, stop)
+        monitor.count()
+        start = inner.problem.evaluate(y)
+        iterate = inner.measure(ascent.climb(ascent.leave_flat_region(start)))
         X, y, sigma = iterate.point, iterate.u, _next_sigma(sigma, iterate, inner.n_steps)
         idle = 0 if monitor.error < 0.9 * before else idle + 1
     monitor.status = monitor.status or "stalled"
@@ -51,15 +50,10 @@ def proximal(
 
 
 class _Inner:
-    """The problem around X, and when it is solved well enough."""
+    """The problem around its prior X, and when it is solved well enough."""
 
-    def __init__(self, problem: FrobeniusSDP, X: Symmetric, monitor: Monitor, units: Units) -> None:
-        self.problem, self.X, self.monitor, self.units = problem, X, monitor, units
-        self.n_steps = 0
-
-    def first(self, y: Vector) -> Evaluation:
-        self.monitor.count()
-        return self.problem.evaluate(y)
+    def __init__(self, problem: FrobeniusSDP, monitor: Monitor, units: Units) -> None:
+        self.problem, self.monitor, self.units, self.n_steps = problem, monitor, units, 0
 
     def record(self, evaluation: Evaluation) -> bool:
         self.n_steps += 1
@@ -69,10 +63,9 @@ class _Inner:
 
     def measure(self, evaluation: Evaluation) -> PlainIterate:
         X, sigma = evaluation.point.dense(), self.problem.sigma
-        state, dual_residual = (X, evaluation.u, sigma), float(np.linalg.norm(self.X - X)) / sigma
-        return self.units.measure(
-            "proximal", self.problem, state, evaluation.gradient, dual_residual, evaluation.rank
-        )
+        moved = float(np.linalg.norm(self.problem.prior - X))
+        state, residuals = (X, evaluation.u, sigma), (evaluation.gradient, moved / sigma)
+        return self.units.measure("proximal", self.problem, state, residuals, evaluation.rank)
 
 
 def _next_sigma(sigma: float, iterate: PlainIterate, n_steps: int) -> float:

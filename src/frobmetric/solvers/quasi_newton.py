@@ -32,31 +32,7 @@ MOST_TRIALS = 25
 Memory = deque[tuple[Vector, Vector]]
 
 
-class _Dual:
-    """The function to minimise: minus the dual, on the box rescaled to the unit box."""
-
-    def __init__(self, problem: FrobeniusSDP, monitor: Monitor) -> None:
-        self.problem, self.monitor = problem, monitor
-        self.scale = np.where(problem.loss.scale > 0, problem.loss.scale, 1.0)
-        self.lower = problem.loss.lower / self.scale
-        self.upper = problem.loss.upper / self.scale
-        self.noise = 0.0
-
-    def evaluate(self, v: Vector) -> tuple[float, Vector]:
-        loss = self.problem.loss
-        u = np.clip(v * self.scale, loss.lower, loss.upper)
-        evaluation = self.problem.evaluate(u)
-        self.noise = NOISE * evaluation.rounding
-        self.monitor.record(evaluation)
-        return -evaluation.dual, -evaluation.gradient * self.scale
-
-    def free(self, v: Vector, gradient: Vector) -> Vector:
-        """Return 1.0 where a descent step can move the variable, 0.0 where its bound holds it."""
-        held = ((v <= self.lower) & (gradient > 0)) | ((v >= self.upper) & (gradient < 0))
-        return np.where(held, 0.0, 1.0)
-
-
-class _Trial(NamedTuple):
+class Trial(NamedTuple):
     """A point of the unit box, with value and gradient there."""
 
     v: Vector
@@ -64,24 +40,52 @@ class _Trial(NamedTuple):
     gradient: Vector
 
 
+class UnitBoxDual:
+    """The function to minimise: minus the dual, on the box rescaled to the unit box.
+
+    `gap` and `rounding` are those of the last evaluation.
+    """
+
+    def __init__(self, problem: FrobeniusSDP, monitor: Monitor) -> None:
+        self.problem, self.monitor = problem, monitor
+        self.scale = np.where(problem.loss.scale > 0, problem.loss.scale, 1.0)
+        self.lower = problem.loss.lower / self.scale
+        self.upper = problem.loss.upper / self.scale
+        self.gap = self.rounding = 0.0
+
+    def evaluate(self, v: Vector) -> Trial:
+        """Record the evaluation at v, and return value and gradient."""
+        loss = self.problem.loss
+        u = np.clip(v * self.scale, loss.lower, loss.upper)
+        evaluation = self.problem.evaluate(u)
+        self.gap, self.rounding = evaluation.gap, evaluation.rounding
+        self.monitor.record(evaluation)
+        return Trial(v, -evaluation.dual, -evaluation.gradient * self.scale)
+
+    def free(self, trial: Trial) -> Vector:
+        """Return 1.0 where a descent step can move the variable, 0.0 where its bound holds it."""
+        v, gradient = trial.v, trial.gradient
+        held = ((v <= self.lower) & (gradient > 0)) | ((v >= self.upper) & (gradient < 0))
+        return np.where(held, 0.0, 1.0)
+
+
 def quasi_newton(problem: FrobeniusSDP, state: State, monitor: Monitor) -> State:
     """Maximise the dual over its box."""
-    dual, memory = _Dual(problem, monitor), Memory(maxlen=MEMORY)
-    v = state.dual(problem) / dual.scale
-    value, gradient = dual.evaluate(v)
+    dual, memory = UnitBoxDual(problem, monitor), Memory(maxlen=MEMORY)
+    start = dual.evaluate(state.dual(problem) / dual.scale)
     while not monitor.status:
-        direction = _direction(gradient, dual.free(v, gradient), memory)
-        trial = _search(dual, v, value, gradient, direction)
+        direction = _direction(start.gradient, dual.free(start), memory)
+        trial = _search(dual, start, direction)
         if trial is None:
             if not memory and not monitor.status:
                 monitor.status = "stalled"
             memory.clear()
             continue
-        step, change = trial.v - v, trial.gradient - gradient
+        step, change = trial.v - start.v, trial.gradient - start.gradient
         lengths = sqrt(float(step @ step) * float(change @ change))
         if step @ change > 1e-10 * lengths:
             memory.append((step, change))
-        v, value, gradient = trial
+        start = trial
     return monitor.state
 
 
@@ -105,39 +109,38 @@ def _direction(gradient: Vector, free: Vector, memory: Memory) -> Vector:
     return -q * free
 
 
-def _search(
-    dual: _Dual, v: Vector, value: float, gradient: Vector, direction: Vector
-) -> _Trial | None:
+def _search(dual: UnitBoxDual, start: Trial, direction: Vector) -> Trial | None:
     """Return a point on the projected line with sufficient descent, None if there is none."""
     length = 1.0
     for _ in range(MOST_TRIALS):
-        there = np.clip(v + length * direction, dual.lower, dual.upper)
-        predicted = float(gradient @ (there - v))
+        v = np.clip(start.v + length * direction, dual.lower, dual.upper)
+        predicted = float(start.gradient @ (v - start.v))
         if predicted >= 0:
             return None
-        trial = _Trial(there, *dual.evaluate(there))
-        if dual.monitor.status or trial.value <= value + SUFFICIENT * predicted + dual.noise:
-            return _lengthen(dual, v, gradient, direction, trial) if length == 1 else trial
-        # the minimum of the parabola through both values and the slope at v
-        length *= min(max(-predicted / (2 * (trial.value - value - predicted)), 0.1), 0.5)
+        trial = dual.evaluate(v)
+        enough = start.value + SUFFICIENT * predicted + NOISE * dual.rounding
+        if dual.monitor.status or trial.value <= enough:
+            return _lengthen(dual, start, direction, trial) if length == 1 else trial
+        # the minimum of the parabola through both values and the slope at the start
+        length *= min(max(-predicted / (2 * (trial.value - start.value - predicted)), 0.1), 0.5)
     return None
 
 
-def _lengthen(dual: _Dual, v: Vector, gradient: Vector, direction: Vector, trial: _Trial) -> _Trial:
+def _lengthen(dual: UnitBoxDual, start: Trial, direction: Vector, trial: Trial) -> Trial:
     """Lengthen the step while the slope along it hardly changes: the memory has no curvature there.
 
     Without this a valley with a flat floor is walked in steps as short as its walls are steep.
     """
     length = 1.0
     while not dual.monitor.status:
-        step = trial.v - v
-        if trial.gradient @ step > STEEP * (gradient @ step):
+        step = trial.v - start.v
+        if trial.gradient @ step > STEEP * (start.gradient @ step):
             break
         length *= LONGER
-        further = np.clip(v + length * direction, dual.lower, dual.upper)
-        if np.array_equal(further, trial.v):
+        v = np.clip(start.v + length * direction, dual.lower, dual.upper)
+        if np.array_equal(v, trial.v):
             break
-        longer = _Trial(further, *dual.evaluate(further))
+        longer = dual.evaluate(v)
         if longer.value >= trial.value:
             break
         trial = longer

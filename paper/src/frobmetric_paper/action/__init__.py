@@ -18,7 +18,7 @@ from ..harness.formatting import percent
 from ..harness.page import escape, table
 from ..harness.task import NOT_RUN, Store
 from .bottleneck import InformationBottleneck
-from .histograms import Codebook, merged_words, square_roots, trajectories
+from .histograms import Codebook, Merged, merged_words, square_roots, trajectories
 
 #: Number of runs of the paper, and of the small version.
 RUNS, QUICK_RUNS = 10, 2
@@ -45,21 +45,7 @@ QUICK = Size(every=3, n_words=400, n_bins=60, document_bins=(200, 50), n_documen
 
 
 def experiment(*, quick=False, runs=None, data=None):
-    """Return the table, of the paper's size or small.
-
-    Parameters
-    ----------
-    quick : bool
-        Whether to take few sequences, words and runs.
-    runs : int, optional
-        By default 10, or 2 if quick.
-    data : path, optional
-        Folder of the data files; by default the environment variable ``FROBMETRIC_DATA``.
-
-    Returns
-    -------
-    ActionExperiment
-    """
+    """Return the table, of the paper's size or small; see `uci.experiment`."""
     n_runs, size = runs or (QUICK_RUNS if quick else RUNS), QUICK if quick else Size()
     columns = tuple(
         Column(name, label, n_runs, partial(read, folder=data, size=size), refits=True)
@@ -80,7 +66,7 @@ def skeleton_parts(run, folder=None, size=Size()):
     rows = split_subjects(data.subject[chosen], run)
     # merging uses labels: with the validation part in it, the error there is far too small
     X = word_histograms(frames, y, rows[0], size, run)
-    return as_split("msr_action3d", X, y, rows), None
+    return Split("msr_action3d", *(array[part] for part in rows for array in (X, y))), None
 
 
 def split_subjects(subject, seed):
@@ -94,14 +80,7 @@ def split_subjects(subject, seed):
 def word_histograms(frames, y, learns, size, seed):
     """Return the square roots of histograms of merged words, of shape (n_sequences, n_bins).
 
-    Parameters
-    ----------
-    frames : list of ndarray of shape (n_frames, n_joints, 3)
-    y : ndarray of shape (n_sequences,)
-    learns : ndarray of int
-        The sequences from which words, and merges of them, are learned.
-    size : Size
-    seed : int
+    `learns` are the sequences from which words, and merges of them, are learned.
     """
     sequences = [trajectories(each) for each in frames]
     codebook = Codebook.learn([sequences[row] for row in learns], size.n_words, seed)
@@ -117,15 +96,10 @@ def feature_parts(run, folder=None, size=Size()):
     y = np.concatenate([data.y_train, data.y_validation, data.y_test])
     n_train = len(data.y_train)  # 70 %: the other two parts are the test part
     n_learn = n_train - round(VALIDATION_SHARE * n_train)
-    rows = np.split(np.arange(len(y)), [n_learn, n_train])
     spread = X[:n_train].std(axis=0)
     X = X / np.where(spread > 0, spread, 1.0)
-    return as_split("utd_mhad", X, y, [part[:: size.every] for part in rows]), None
-
-
-def as_split(name, X, y, rows):
-    """Return the Split whose parts are these rows."""
-    return Split(name, *(array[part] for part in rows for array in (X, y)))
+    rows = [part[:: size.every] for part in np.split(np.arange(len(y)), [n_learn, n_train])]
+    return Split("utd_mhad", *(array[part] for part in rows for array in (X, y))), None
 
 
 #: Data set -> label, and (run, folder, size) -> Split after PCA and None.
@@ -187,15 +161,8 @@ class ActionResults(TableResults):
     def _words_table(self):
         if not self.words:
             return escape(f"Left out: {self.reason}")
-        rows = [
-            [
-                each["way"],
-                f"{each['n_bins']:,}",
-                f"{each['information']:.1%}",
-                percent(each["error"]),
-            ]
-            for each in self.words
-        ]
+        shown = [Merged(**each) for each in self.words]
+        rows = [[m.way, f"{m.n_bins:,}", f"{m.information:.1%}", percent(m.error)] for m in shown]
         return table(["bins", "number", "information left", "3-NN error, %"], rows)
 
 
@@ -214,17 +181,17 @@ class ActionExperiment(TableExperiment):
     def conduct(self, runner, *, only=(), **more):
         results = super().conduct(runner, only=only, **more)
         size = QUICK if self.quick else Size()
-        merging = WordsTask(
-            method="bottleneck",
-            threads=1,
-            data="r8",
-            document_bins=", ".join(map(str, size.document_bins)),
-            n_documents=size.n_documents,
-        )
+        bins = ", ".join(map(str, size.document_bins))
+        what = {"document_bins": bins, "n_documents": size.n_documents}
+        merging = WordsTask(method="bottleneck", threads=1, data="r8", **what)
         work = replace(runner, store=Store(runner.store.folder, WordsCell), n_cells=1, _met=set())
-        is_wanted = WORDS in (only or self.parts)
-        measure = partial(_merge, size, self.data)
+
+        def measure():
+            known = {"n_documents": size.n_documents, "folder": self.data}
+            return {"rows": [asdict(each) for each in merged_words(size.document_bins, **known)]}
+
         try:
+            is_wanted = WORDS in (only or self.parts)
             cell = work.cell(merging, "information bottleneck", measure, is_wanted=is_wanted)
         except (OSError, ValueError) as error:
             return replace(results, reason=str(error))
@@ -234,8 +201,3 @@ class ActionExperiment(TableExperiment):
     def load(self, data):
         words = {"words": data["words"], "reason": data["words_left_out"]}
         return replace(super().load(data), **words)
-
-
-def _merge(size, folder):
-    merged = merged_words(size.document_bins, n_documents=size.n_documents, folder=folder)
-    return {"rows": [asdict(each) for each in merged]}

@@ -48,16 +48,12 @@ class InformationBottleneck(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
     information_full_ : float
         I(bin; class) before any merge.
     classes_ : ndarray of shape (n_classes,)
-    n_features_in_ : int
-    feature_names_in_ : ndarray of str
-        Only if X has feature names.
 
     Notes
     -----
     The answer is that of trying all pairs before each merge, in time about (number of bins)^2 times
-    the number of classes. A chain of nearest neighbours would be wrong: merged bins can be nearer
-    to a third than both of their parts. Losses that differ by less than 6e-14 nats count as equal.
-    A bin without counts is merged with the first bin, at no loss.
+    the number of classes. Losses that differ by less than 6e-14 nats count as equal. A bin without
+    counts is merged with the first bin, at no loss.
 
     References
     ----------
@@ -84,28 +80,21 @@ class InformationBottleneck(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         self.n_bins = n_bins
 
     def fit(self, X, y):
-        """Choose the merges.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Counts, or other weights that are not negative.
-        y : array-like of shape (n_samples,)
-            Classes.
-
-        Returns
-        -------
-        InformationBottleneck
-        """
+        """Choose the merges from counts X, not negative, possibly sparse, and classes y."""
         check_parameters(self, self._rules)
         X, y = validate_data(self, X, y, **_FORM)
-        self._check(X)
+        check_non_negative(X, "InformationBottleneck.fit")
+        if self.n_bins > X.shape[1]:
+            raise ValueError(
+                f"n_bins={self.n_bins} is more than n_features={X.shape[1]} of X: merging only "
+                f"makes fewer bins. Choose n_bins of at most {X.shape[1]}."
+            )
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
-        joint = joint_distribution(X, codes, len(self.classes_))
+        joint = joint_distribution(X, codes)
         self.labels_, self.merges_, self.losses_ = merge(joint, self.n_bins)
         self.information_full_ = mutual_information(joint)
-        self.information_ = mutual_information(self._indicator(np.float64).T @ joint)
+        self.information_ = mutual_information(indicator(self.labels_).T @ joint)
         return self
 
     def transform(self, X):
@@ -113,23 +102,7 @@ class InformationBottleneck(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, **_FORM)
         check_non_negative(X, "InformationBottleneck.transform")
-        return X @ self._indicator(X.dtype)
-
-    def _check(self, X):
-        check_non_negative(X, "InformationBottleneck.fit")
-        if self.n_bins > X.shape[1]:
-            raise ValueError(
-                f"n_bins={self.n_bins} is more than n_features={X.shape[1]} of X: merging only "
-                f"makes fewer bins. Choose n_bins of at most {X.shape[1]}."
-            )
-
-    def _indicator(self, dtype):
-        """Return 1 where a bin (row) belongs to a merged bin (column)."""
-        n = len(self.labels_)
-        ones = np.ones(n, dtype=dtype)
-        return scipy.sparse.csr_array(
-            (ones, self.labels_, np.arange(n + 1)), shape=(n, self._n_features_out)
-        )
+        return X @ indicator(self.labels_, X.dtype)
 
     @property
     def _n_features_out(self):
@@ -147,16 +120,20 @@ class InformationBottleneck(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
 _FORM = {"accept_sparse": ("csr", "csc"), "dtype": [np.float64, np.float32]}
 
 
-def joint_distribution(X, codes, n_classes):
+def indicator(labels, dtype=np.float64):
+    """Return 1 where a bin (row) belongs to the merged bin (column) of its label."""
+    n = len(labels)
+    entries = np.ones(n, dtype), labels, np.arange(n + 1)
+    return scipy.sparse.csr_array(entries, shape=(n, int(labels.max()) + 1))
+
+
+def joint_distribution(X, codes):
     """Return p(bin, class) of one draw from all counts, of shape (n_features, n_classes)."""
-    if n_classes < 2:
+    if codes.max() == 0:
         raise ValueError(
             "y holds 1 class only, about which bins say nothing; give samples of at least 2 classes"
         )
-    of_class = scipy.sparse.csr_array(
-        (np.ones(len(codes)), (codes, np.arange(len(codes)))), shape=(n_classes, len(codes))
-    )
-    counts = of_class @ X.astype(np.float64)
+    counts = indicator(codes).T @ X.astype(np.float64)
     counts = counts.toarray() if scipy.sparse.issparse(counts) else counts
     largest = counts.max()
     if not 0 < largest < np.inf:
@@ -181,18 +158,7 @@ def _x_log_x(x):
 
 
 def merge(joint, n_bins):
-    """Merge rows of a joint distribution greedily until n_bins are left.
-
-    Parameters
-    ----------
-    joint : ndarray of shape (n_features, n_classes)
-    n_bins : int
-
-    Returns
-    -------
-    labels, merges, losses : ndarrays
-        Attributes of `InformationBottleneck`.
-    """
+    """Merge rows of a joint distribution until n_bins are left; return labels, merges, losses."""
     n = len(joint)
     clusters = _Clusters(joint)
     firsts, nodes = np.arange(n), np.arange(n)
@@ -210,7 +176,8 @@ class _Clusters:
 
     `bound` is the loss with `partner`; where partner is -1, because that one is gone or has
     changed, it is a lower bound of the loss with the best. A loss with a merged cluster can be
-    smaller than those with its parts, so each merged cluster is tried with all others.
+    smaller than those with its parts, so each merged cluster is tried with all others: a chain of
+    nearest neighbours would be wrong.
     """
 
     def __init__(self, joint):
@@ -276,8 +243,6 @@ class _Clusters:
         """Remove the places of clusters that are gone."""
         stays = ~self.is_gone
         places = np.append(np.cumsum(stays) - 1, -1)  # the last is for partner = -1
-        self.partner = places[self.partner[stays]]
-        self.firsts, self.bound, self.is_gone = (
-            each[stays] for each in (self.firsts, self.bound, self.is_gone)
-        )
+        self.partner, self.firsts = places[self.partner[stays]], self.firsts[stays]
+        self.bound, self.is_gone = self.bound[stays], self.is_gone[stays]
         self.weights, self.terms = self.weights[:, stays], self.terms[:, stays]

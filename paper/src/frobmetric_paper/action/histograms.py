@@ -19,7 +19,7 @@ from frobmetric.core.threads import one_thread
 from frobmetric.neighbors import knn_error
 
 from ..data.raw import load_word_counts
-from .bottleneck import InformationBottleneck, joint_distribution, mutual_information
+from .bottleneck import InformationBottleneck, indicator, joint_distribution, mutual_information
 
 #: Joints of the skeleton: the root of each limb, and the joints along it.
 LIMBS = {
@@ -48,16 +48,7 @@ def trajectories(frames):
     """Return the descriptors of one sequence: for each limb an array with a row per trajectory.
 
     A trajectory is the position of the limb's joints relative to its root, and their four
-    movements before and after it, in body sizes.
-
-    Parameters
-    ----------
-    frames : ndarray of shape (n_frames, n_joints, 3)
-        Frames of zeros are ignored.
-
-    Returns
-    -------
-    list of ndarray of shape (n_kept, 45)
+    movements before and after it, in body sizes: 45 numbers. Frames of zeros are ignored.
     """
     frames = frames[np.abs(frames).sum(axis=(1, 2)) > 0]
     if not len(frames):
@@ -93,55 +84,32 @@ class Codebook:
 
     @classmethod
     def learn(cls, sequences, n_words, seed):
-        """Return the codebook of training sequences.
+        """Return the codebook of training sequences, each from `trajectories`.
 
-        Parameters
-        ----------
-        sequences : list of list of ndarray
-            From `trajectories`.
-        n_words : int
-            Number of words of all limbs together; fewer where there are few trajectories.
-        seed : int
+        All limbs together have `n_words` words; fewer where there are few trajectories.
         """
+        limbs = [np.concatenate(limb) for limb in zip(*sequences, strict=True)]
         with one_thread():
-            return cls(
-                [
-                    _cluster(np.concatenate(limb), n_words // len(LIMBS), seed)
-                    for limb in zip(*sequences, strict=True)
-                ]
-            )
+            return cls([_cluster(rows, n_words // len(LIMBS), seed) for rows in limbs])
 
     def histograms(self, sequences):
         """Return the counts of the words in each sequence, of shape (n_sequences, n_words)."""
         with one_thread():
-            return np.array([self._histogram(limbs) for limbs in sequences])
-
-    def _histogram(self, limbs):
-        return np.concatenate(
-            [_count(model, rows) for model, rows in zip(self.models, limbs, strict=True)]
-        )
+            return np.array([np.concatenate(list(map(_count, self.models, s))) for s in sequences])
 
 
 def _cluster(rows, n_words, seed):
     if not len(rows):
         return None
     n_words = max(1, min(n_words, len(rows) // PER_WORD))
-    return MiniBatchKMeans(
-        n_words,
-        init="random",
-        n_init=1,
-        max_iter=20,
-        batch_size=4096,
-        reassignment_ratio=0,
-        random_state=seed,
-    ).fit(rows)
+    start = {"init": "random", "n_init": 1, "random_state": seed}
+    steps = {"max_iter": 20, "batch_size": 4096, "reassignment_ratio": 0}
+    return MiniBatchKMeans(n_words, **start, **steps).fit(rows)
 
 
 def _count(model, rows):
-    if model is None:
-        return np.empty(0, dtype=int)
-    words = model.predict(rows) if len(rows) else np.empty(0, dtype=int)
-    return np.bincount(words, minlength=model.n_clusters)
+    words = model.predict(rows) if model and len(rows) else np.empty(0, dtype=int)
+    return np.bincount(words, minlength=model.n_clusters if model else 0)
 
 
 def square_roots(counts):
@@ -159,8 +127,8 @@ class Merged:
 
     way: str  # name of the way
     n_bins: int
-    # remaining share of the mutual information of words and classes in the training part;
-    # words that were not chosen count as one more bin
+    # remaining share of the mutual information of words and classes in the training part; words
+    # that were not chosen count as one more bin
     information: float
     error: float  # error of 3-NN on the test part, in percent
 
@@ -169,29 +137,14 @@ def merged_words(n_bins=(500, 200, 100), *, n_documents=None, folder=None, seed=
     """Evaluate bins of the words of R8 that are merged, chosen or joined at random.
 
     3-NN compares square roots of shares; on held-out training documents this has 4.4 % of errors
-    with all words, tf-idf 8.7 %.
-
-    Parameters
-    ----------
-    n_bins : sequence of int
-    n_documents : int, optional
-        Number of documents to take of each part; all by default.
-    folder : path, optional
-        Folder of the data files; by default the environment variable ``FROBMETRIC_DATA``.
-    seed : int
-        Seed of random merging.
-
-    Returns
-    -------
-    list of Merged
-        The first one has all words.
+    with all words, tf-idf 8.7 %. Of each part `n_documents` are taken, all by default. Return a
+    list of Merged, the first one with all words.
     """
     data = load_word_counts("r8", folder=folder)
     train = data.X_train[:n_documents], data.y_train[:n_documents]
     test = data.X_test[:n_documents], data.y_test[:n_documents]
-    n_words = data.X_train.shape[1]
     made = {way: make(*train, n_bins, seed) for way, make in WAYS.items()}
-    ways = [("all words", np.arange(n_words))]
+    ways = [("all words", np.arange(data.X_train.shape[1]))]
     ways += [(way, labels[place]) for place in range(len(n_bins)) for way, labels in made.items()]
     return [_evaluate(way, labels, train, test) for way, labels in ways]
 
@@ -231,25 +184,10 @@ WAYS = {
 
 def _evaluate(way, labels, train, test):
     (X, y), (X_test, y_test) = train, test
-    bins = _indicator(labels)[:, : labels.max() + 1]
-    Z, Z_test = (square_roots(part @ bins).toarray() for part in (X, X_test))
+    n_bins = int(labels.max()) + 1
+    bins = indicator(np.where(labels < 0, n_bins, labels))  # the last column is for no bin
+    Z, Z_test = (square_roots(part @ bins[:, :n_bins]).toarray() for part in (X, X_test))
     error = 100 * knn_error(Z, y, Z_test, y_test)
-    return Merged(way, bins.shape[1], _information_kept(X, y, labels), error)
-
-
-def _information_kept(X, y, labels):
-    joint = joint_distribution(X, *_codes(y))
-    return mutual_information(_indicator(labels).T @ joint) / mutual_information(joint)
-
-
-def _codes(y):
-    classes, codes = np.unique(y, return_inverse=True)
-    return codes, len(classes)
-
-
-def _indicator(labels):
-    """Return 1 where a word (row) belongs to a bin (column); the last column is for no bin."""
-    n_bins = labels.max() + 1
-    ones = np.ones(len(labels))
-    places = np.arange(len(labels)), np.where(labels < 0, n_bins, labels)
-    return scipy.sparse.csr_array((ones, places), shape=(len(labels), n_bins + 1))
+    joint = joint_distribution(X, np.unique(y, return_inverse=True)[1])
+    information = mutual_information(bins.T @ joint) / mutual_information(joint)
+    return Merged(way, n_bins, information, error)

@@ -9,7 +9,7 @@
 
 All work in worker processes (`harness.worker`) and raise ProgramMissingError, TimeLimitError or
 ProgramFailedError. Each has `name`, `label`, `paper_name`, `missing()`, `is_available()` and
-`install()`; `python -m frobmetric_paper.baselines.setup [name ...]` installs what is missing.
+`install()`; `frobmetric reproduce baselines [NAME ...]` installs what is missing.
 
 A module of this package lists what it offers in `BASELINES`; to add a baseline is to add a file.
 A classifier has `answers == "classes"`: give `fit` the samples to classify, e.g.
@@ -19,13 +19,14 @@ A classifier has `answers == "classes"`: give `fit` the samples to classify, e.g
 from importlib import import_module
 from pkgutil import iter_modules
 
+from frobmetric._parameters import InvalidParameterError
+
 from ..harness.worker import ProgramFailedError, ProgramMissingError, TimeLimitError
 from .base import Baseline, Fitted, MetricBaseline
 from .embedding import Embedded, EmbeddingBaseline
 from .sdp import SDPAnswer, SDPBaseline
 
-_NAMES = [info.name for info in iter_modules(__path__) if info.name != "setup"]
-_MODULES = [import_module(f"{__name__}.{name}") for name in _NAMES]
+_MODULES = [import_module(f"{__name__}.{info.name}") for info in iter_modules(__path__)]
 
 #: Every baseline, in the order of the modules' names.
 BASELINES = tuple(each for module in _MODULES for each in getattr(module, "BASELINES", ()))
@@ -38,24 +39,27 @@ def _by_name(kind):
 #: Baselines of each kind, by name.
 METRIC, SDP, EMBEDDING = map(_by_name, (MetricBaseline, SDPBaseline, EmbeddingBaseline))
 
+
+def set_up(names=()):
+    """Install what the baselines of these names need, or all; yield name and reason if absent."""
+    known = list(dict.fromkeys(baseline.name for baseline in BASELINES))
+    unknown = sorted(set(names) - set(known))
+    if unknown:
+        raise InvalidParameterError(f"unknown baselines {unknown}; the known ones are {known}")
+    for baseline in BASELINES:
+        if not names or baseline.name in names:
+            try:
+                baseline.install()
+                yield baseline.name, baseline.missing()
+            except (ProgramFailedError, OSError) as error:
+                yield baseline.name, str(error)
+
+
 #: Names of the rows of the paper's table, in its order.
 TABLE = ("euclid", "pca", "lda", "svm", "rca", "nca", "lmnn", "lmnn_matrix", "itml", "boost")
 TABLE += ("frob", "frob_tuned")
 
-__all__ = [
-    "BASELINES",
-    "EMBEDDING",
-    "METRIC",
-    "SDP",
-    "TABLE",
-    "Baseline",
-    "Embedded",
-    "EmbeddingBaseline",
-    "Fitted",
-    "MetricBaseline",
-    "ProgramFailedError",
-    "ProgramMissingError",
-    "SDPAnswer",
-    "SDPBaseline",
-    "TimeLimitError",
-]
+__all__ = ["BASELINES", "EMBEDDING", "METRIC", "SDP", "TABLE", "set_up"]
+__all__ += ["Baseline", "Embedded", "EmbeddingBaseline", "Fitted", "MetricBaseline"]
+__all__ += ["ProgramFailedError", "ProgramMissingError", "SDPAnswer", "SDPBaseline"]
+__all__ += ["TimeLimitError"]

@@ -14,7 +14,8 @@ from frobmetric.metric.triplets import mine_triplets
 
 from ..harness.worker import ProgramFailedError, ProgramMissingError, Target
 
-SETUP = "python -m frobmetric_paper.baselines.setup"
+#: Command that installs what baselines need.
+SETUP = "frobmetric reproduce baselines"
 
 
 def cache_folder():
@@ -36,27 +37,13 @@ def nothing_missing():
 
 @dataclass(frozen=True, kw_only=True)
 class Baseline:
-    """A method or program to compare with.
+    """A method or program to compare with."""
 
-    Attributes
-    ----------
-    name : str
-        Key in the registry of its kind.
-    label : str
-        Name in tables and figures; `name` if empty.
-    paper_name : str
-        Name in the paper; empty if the paper does not have it.
-    missing : callable
-        () -> reason why it cannot run here; empty if it can.
-    install : callable
-        () -> None; `python -m frobmetric_paper.baselines.setup` calls it.
-    """
-
-    name: str
-    label: str = ""
-    paper_name: str = ""
-    missing: Callable[[], str] = nothing_missing
-    install: Callable[[], object] = nothing_missing
+    name: str  # key in the registry of its kind
+    label: str = ""  # name in tables and figures; `name` if empty
+    paper_name: str = ""  # name in the paper; empty if the paper does not have it
+    missing: Callable[[], str] = nothing_missing  # reason why it cannot run here; empty if it can
+    install: Callable[[], object] = nothing_missing  # called by `SETUP`
 
     def __post_init__(self):
         object.__setattr__(self, "label", self.label or self.name)
@@ -82,25 +69,14 @@ class Baseline:
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """Answer of a baseline: a linear map, M = L L.T, or predicted labels.
+    """Answer of a baseline: a linear map, M = L L.T, or predicted labels."""
 
-    Attributes
-    ----------
-    L : ndarray of shape (n_features, rank), or None
-        None if the baseline is a classifier.
-    seconds : float
-        Time of learning alone: no compilation, no imports, no files.
-    detail : dict
-        Further results: "remark" if it did not converge, "versions", "threads", "stderr"; those
-        of frobmetric have the numbers of their certificate.
-    predictions : dict of str to ndarray
-        Labels of the queries, by the names of the queries, if the baseline is a classifier.
-    """
-
-    L: np.ndarray | None
-    seconds: float
+    L: np.ndarray | None  # of shape (n_features, rank); None if the baseline is a classifier
+    seconds: float  # time of learning alone: no compilation, no imports, no files
+    # further results: "remark" if it did not converge, "versions", "threads", "stderr"; those of
+    # frobmetric have the numbers of their certificate
     detail: dict = field(default_factory=dict)
-    predictions: dict = field(default_factory=dict)
+    predictions: dict = field(default_factory=dict)  # name of queries -> labels, by a classifier
 
     def transform(self, X):
         """Return the mapped samples."""
@@ -109,34 +85,19 @@ class Fitted:
 
 @dataclass(frozen=True, kw_only=True)
 class MetricBaseline(Baseline):
-    """A program that learns a metric or a classifier.
+    """A program that learns a metric or a classifier."""
 
-    Attributes
-    ----------
-    target : Target
-        Called with X, what the baseline learns from (`y`, `triplets`, or `pairs` and `y`),
-        `parameters` and `seed`; returns {"L": ...}, or the labels of each query by its name.
-    learns_from : {"labels", "triplets", "pairs"}
-    search : mapping
-        Parameters to choose on held-out data: name -> values, the first of which is tried first.
-        Several names with spaces between them are chosen together: their values are tuples.
-    required : tuple of str
-        Parameters that have no default.
-    answers : {"map", "classes"}
-        Whether `fit` returns a map or the labels of queries.
-    features : {"reduced", "all"}
-        Whether its row in the paper's table is of the features after PCA or before.
-    missing : callable
-        () -> reason why it cannot run here; by default the packages that are not installed.
-    """
-
+    # called with X, what the baseline learns from (`y`, `triplets`, or `pairs` and `y`),
+    # `parameters` and `seed`; returns {"L": ...}, or the labels of each query by its name
     target: Target
-    learns_from: str = "labels"
+    learns_from: str = "labels"  # one of "labels", "triplets", "pairs"
+    # parameters to choose on held-out data: name -> values, the first of which is tried first.
+    # Several names with spaces between them are chosen together: their values are tuples
     search: Mapping[str, tuple] = field(default_factory=dict)
-    required: tuple[str, ...] = ()
-    answers: str = "map"
-    features: str = "reduced"
-    missing: Callable[[], str] | None = None
+    required: tuple[str, ...] = ()  # parameters that have no default
+    answers: str = "map"  # or "classes": `fit` returns the labels of queries
+    features: str = "reduced"  # or "all": its row in the paper's table is of those before PCA
+    missing: Callable[[], str] | None = None  # by default the packages that are not installed
 
     def __post_init__(self):
         super().__post_init__()

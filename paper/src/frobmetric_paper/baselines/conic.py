@@ -95,30 +95,18 @@ class Triangles:
 
     Off-diagonal entries are multiplied by sqrt(2), which keeps inner products: T has orthonormal
     rows, `T @ M.ravel()` is the vector of M and `T.T @ v` the flattened M of a vector.
-
-    Attributes
-    ----------
-    T : CSR array of shape (length of the vectors, size of the cone's elements)
-    n_linear : int
-        Number of entries of diagonal blocks.
-    orders : tuple of int
-        Orders of the matrices.
     """
 
-    T: sp.csr_array
-    n_linear: int
-    orders: tuple[int, ...]
+    T: sp.csr_array  # of shape (length of the vectors, size of the cone's elements)
+    n_linear: int  # number of entries of diagonal blocks
+    orders: tuple[int, ...]  # orders of the matrices
 
 
 def triangles(cone, half):
     """Return the map for a cone and one order of a triangle's entries.
 
-    Parameters
-    ----------
-    cone : PSD, Nonnegative or a Product of those
-    half : callable
-        `np.triu_indices` for lower triangles column by column (SCS), `np.tril_indices` for upper
-        ones column by column (Clarabel): the matrices are symmetric, and NumPy goes by rows.
+    `half` is `np.triu_indices` for lower triangles column by column (SCS), `np.tril_indices` for
+    upper ones column by column (Clarabel): the matrices are symmetric, and NumPy goes by rows.
     """
     layout = Layout.of(cone)
     diagonal = [k for k, size in enumerate(layout.sizes) if size < 0]
@@ -156,9 +144,8 @@ def _baseline(name, half, *packages):
         return T.T @ answer["z"], -answer["x"], T.T @ answer["s"]
 
     target = Target(f"{__name__}:solve_by_{name}", packages)
-    return SDPBaseline(
-        name=name, target=target, write=write, read=read, missing=target.missing, grace=GRACE
-    )
+    how = {"write": write, "read": read, "missing": target.missing, "grace": GRACE}
+    return SDPBaseline(name=name, target=target, **how)
 
 
 BASELINES = (

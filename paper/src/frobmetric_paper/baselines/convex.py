@@ -20,12 +20,7 @@ OPTIONS = {"CLARABEL": {}, "SCS": {"eps_abs": 1e-7, "eps_rel": 1e-7}}
 
 
 def dense_rows(X, triplets):
-    """Return A_r = f f.T - g g.T, flattened, with f = anchor - far and g = anchor - near.
-
-    Returns
-    -------
-    ndarray of shape (n_triplets, n_features ** 2)
-    """
+    """Return A_r = f f.T - g g.T, flattened, with f = anchor - far and g = anchor - near."""
     m, D = len(triplets), X.shape[1]
     size = 8 * m * D * D
     if size > MAX_BYTES:
@@ -95,14 +90,9 @@ def learn_by_paper_recipe(task):
         return np.vdot(M, M) / 2 - u.sum(), rows @ M.ravel() - 1
 
     # gtol=0: it compares a projected step, which on a narrow box is small at u = 0 already
-    result = minimize(
-        objective,
-        np.zeros(m),
-        jac=True,
-        method="L-BFGS-B",
-        bounds=Bounds(0, task["parameters"]["C"] / m),
-        options={"gtol": 0.0},
-    )
+    how = {"jac": True, "method": "L-BFGS-B", "options": {"gtol": 0.0}}
+    box = Bounds(0, task["parameters"]["C"] / m)
+    result = minimize(objective, np.zeros(m), bounds=box, **how)
     detail = {"objective": -float(result.fun), "steps": int(result.nfev), "status": result.message}
     return {"L": psd_factor(positive_part(result.x))}, detail
 

@@ -118,33 +118,17 @@ def _call(*command, folder=None):
 CSDP = DebianProgram("csdp", "coinor-csdp")
 #: Statuses by CSDP's exit codes; from 3, reduced accuracy, to 10 it gave up. It calls
 #: max tr(C X), A(X) = a the primal: the SDPA format's (D).
-CSDP_STATUS = {0: "optimal", 1: "dual_infeasible", 2: "primal_infeasible"} | dict.fromkeys(
-    range(3, 11), "not_converged"
-)
+CSDP_STATUS = dict.fromkeys(range(3, 11), "not_converged")
+CSDP_STATUS |= {0: "optimal", 1: "dual_infeasible", 2: "primal_infeasible"}
 #: CSDP's defaults but for the three tolerances.
-CSDP_PARAMETERS = """axtol={tol!r}
-atytol={tol!r}
-objtol={tol!r}
-pinftol=1.0e8
-dinftol=1.0e8
-maxiter=100
-minstepfrac=0.90
-maxstepfrac=0.97
-minstepp=1.0e-8
-minstepd=1.0e-8
-usexzgap=1
-tweakgap=0
-affine=0
-printlevel=1
-perturbobj=1
-fastmode=0
-"""
+CSDP_PARAMETERS = Path(__file__).with_name("csdp.param")
 
 
 def solve_by_csdp(task):
     """Run CSDP and return the numbers of its solution file."""
     folder = Path(task["folder"])
-    (folder / "param.csdp").write_text(CSDP_PARAMETERS.format(tol=float(task["tol"])))
+    parameters = CSDP_PARAMETERS.read_text().format(tol=float(task["tol"]))
+    (folder / "param.csdp").write_text(parameters)
     command = CSDP.command(task["file"], "solution")
     code, seconds, output = time_csdp(command, folder)
     return {"solution": np.fromfile(folder / "solution", sep=" ")}, {
@@ -163,13 +147,8 @@ def time_csdp(command, folder):
     """Run CSDP and measure its time, which Debian's does not print.
 
     CSDP first prints when it has read the problem and begins, and opens the solution file, the
-    last word of the command, when it has ended: reading and writing are not counted.
-
-    Returns
-    -------
-    code : int
-    seconds : float
-    output : str
+    last word of the command, when it has ended: reading and writing are not counted. Return exit
+    code, seconds and output.
     """
     printed, solution = folder / "stdout", folder / command[-1]
     with printed.open("wb") as output:
@@ -195,9 +174,8 @@ def read_csdp(problem, answer):
     """Return X, y, Z of CSDP's file: y, then `matrix block i j value`, Z being 1 and X 2."""
     numbers, m = answer["solution"], len(problem.loss.target)
     if len(numbers) < m or (len(numbers) - m) % 5:
-        raise ProgramFailedError(
-            f"csdp: {len(numbers)} numbers are no solution with {m} multipliers"
-        )
+        given = f"{len(numbers)} numbers"
+        raise ProgramFailedError(f"csdp: {given} are no solution with {m} multipliers")
     table = numbers[m:].reshape(-1, 5)
     layout, values = Layout.of(problem.cone), np.zeros((2, problem.cost.size))
     matrix, block, i, j = table[:, :4].astype(np.intp).T - 1
@@ -221,27 +199,13 @@ SDPA_STATUS = {
     "pUNBD": "dual_infeasible",
 }
 #: SDPA's defaults but for the two tolerances and the digits of its output.
-SDPA_PARAMETERS = """100 unsigned int maxIteration;
-{tol!r} double 0.0 < epsilonStar;
-1.0E2 double 0.0 < lambdaStar;
-2.0 double 1.0 < omegaStar;
--1.0E5 double lowerBound;
-1.0E5 double upperBound;
-0.1 double 0.0 <= betaStar < 1.0;
-0.2 double 0.0 <= betaBar < 1.0, betaStar <= betaBar;
-0.9 double 0.0 < gammaStar < 1.0;
-{tol!r} double 0.0 < epsilonDash;
-%+.16e char* xPrint
-%+.16e char* XPrint
-%+.16e char* YPrint
-%+.16e char* infPrint
-"""
+SDPA_PARAMETERS = Path(__file__).with_name("sdpa.param")
 
 
 def solve_by_sdpa(task):
     """Run SDPA and return the vectors of its output file."""
     parameters, result = Path(task["folder"], "param.sdpa"), Path(task["folder"], "result")
-    parameters.write_text(SDPA_PARAMETERS.format(tol=float(task["tol"])))
+    parameters.write_text(SDPA_PARAMETERS.read_text().format(tol=float(task["tol"])))
     files = "-ds", task["file"], "-o", str(result), "-p", str(parameters)
     subprocess.run(SDPA.command(*files, "-numThreads", str(task["threads"])), check=True)
     head, x, Z, X, tail = _parts(result.read_bytes())

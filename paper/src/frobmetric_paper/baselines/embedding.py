@@ -50,29 +50,14 @@ CSDP = next(each for each in debian.BASELINES if each.name == "csdp")
 
 @dataclass(frozen=True, eq=False)
 class Embedded:
-    """Points in a space of few dimensions.
+    """Points in a space of few dimensions; methods that maximise the variance say more."""
 
-    Attributes
-    ----------
-    embedding : ndarray of shape (n_samples, n_components)
-    seconds : float
-        Time of the method alone: no imports, no files.
-    objective : float, optional
-        The variance sum_i |y_i - mean|^2 in all dimensions, of methods that maximise it.
-    certificate : dict, optional
-        "primal", "dual", "relative_gap" and "violation", as in `UnfoldingCertificate`.
-    spectrum : list of float, optional
-        The variance along each principal axis, descending; its sum is the objective.
-    remark : str
-        Warnings of the method; empty if there were none.
-    """
-
-    embedding: np.ndarray
-    seconds: float
-    objective: float | None = None
-    certificate: dict | None = None
-    spectrum: list | None = None
-    remark: str = ""
+    embedding: np.ndarray  # of shape (n_samples, n_components)
+    seconds: float  # time of the method alone: no imports, no files
+    objective: float | None = None  # the variance sum_i |y_i - mean|^2 in all dimensions
+    certificate: dict | None = None  # "primal", "dual", "relative_gap" and "violation"
+    spectrum: list | None = None  # variance along each principal axis, descending
+    remark: str = ""  # warnings of the method
 
 
 def as_dict(certificate):
@@ -83,36 +68,14 @@ def as_dict(certificate):
 
 @dataclass(frozen=True, kw_only=True)
 class EmbeddingBaseline(Baseline):
-    """A method that embeds points.
+    """A method that embeds points."""
 
-    Attributes
-    ----------
-    method : callable
-        (X, n_neighbors, n_components, limit, threads) -> Embedded.
-    """
-
-    method: Callable[..., Embedded]
+    method: Callable[..., Embedded]  # called with the arguments of `embed`
 
     def embed(self, X, n_neighbors, n_components=2, limit=600.0, threads=1):
-        """Embed the points.
+        """Embed points of shape (n_samples, n_features) by a method, ended after `limit` seconds.
 
-        Parameters
-        ----------
-        X : ndarray of shape (n_samples, n_features)
-        n_neighbors : int
-        n_components : int
-        limit : float
-            Seconds after which the method is ended.
-        threads : int
-            Threads of numerical libraries.
-
-        Returns
-        -------
-        Embedded
-
-        Raises
-        ------
-        ProgramMissingError, TimeLimitError, ProgramFailedError
+        Raise ProgramMissingError, TimeLimitError or ProgramFailedError without an answer.
         """
         self.require()
         X = np.ascontiguousarray(X, dtype=np.float64)
@@ -127,18 +90,10 @@ class EmbeddingBaseline(Baseline):
 
 @dataclass(frozen=True)
 class InWorker:
-    """A method that a worker runs.
+    """A method that a worker runs."""
 
-    Attributes
-    ----------
-    name : str
-        "module:name" of a function that takes a task and returns the array Y and a detail.
-    parameters : dict
-        Values of the task beside `n_neighbors` and `n_components`.
-    """
-
-    name: str
-    parameters: dict = field(default_factory=dict)
+    name: str  # "module:name" of a function that takes a task and returns the array Y and a detail
+    parameters: dict = field(default_factory=dict)  # further values of the task
 
     def __call__(self, X, n_neighbors, n_components, limit, threads):
         values = {"n_neighbors": n_neighbors, "n_components": n_components} | self.parameters
@@ -201,20 +156,11 @@ def power(number):
 
 @dataclass(frozen=True)
 class Formulation:
-    """Maximum variance unfolding by CSDP in one formulation.
-
-    Attributes
-    ----------
-    name : str
-    state : callable
-        NeighborGraph -> FrobeniusSDP, whose value is minus the variance.
-    prove : callable
-        (program, coordinates Y, multipliers w of the edges) -> UnfoldingCertificate.
-    """
+    """Maximum variance unfolding by CSDP in one formulation."""
 
     name: str
-    state: Callable
-    prove: Callable
+    state: Callable  # NeighborGraph -> FrobeniusSDP, whose value is minus the variance
+    prove: Callable  # (program, coordinates Y, multipliers w of edges) -> UnfoldingCertificate
 
     def __call__(self, X, n_neighbors, n_components, limit, threads):
         graph = neighbor_graph(X, n_neighbors)
@@ -223,9 +169,8 @@ class Formulation:
             write_sdpa(self.state(graph), file)
             answer = CSDP.solve(file, tol=CSDP_TOL, limit=limit, threads=threads)
         if answer.X is None or answer.y is None:
-            raise ProgramFailedError(
-                f"csdp gave no answer: {answer.detail['word'] or answer.status}"
-            )
+            word = answer.detail["word"] or answer.status
+            raise ProgramFailedError(f"csdp gave no answer: {word}")
         program = UnfoldingProgram(graph)
         Y = coordinates(program, answer.X.ravel()[: graph.n_points**2])  # without the slacks
         spectrum = np.diag(program.scatter(Y))
@@ -267,15 +212,7 @@ def prove_equalities(program, Y, w):
 def coordinates(program, X):
     """Return the points on their principal axes, without their mean, from their Gram matrix.
 
-    Parameters
-    ----------
-    program : UnfoldingProgram
-    X : ndarray of n_points**2 numbers
-        Gram matrix with row and column i times the root of mass i.
-
-    Returns
-    -------
-    ndarray of shape (n_points, n_points)
+    X has its n_points**2 numbers, with row and column i times the root of mass i.
     """
     n, root = program.n_points, np.sqrt(program.masses)[:, None]
     values, vectors = np.linalg.eigh(X.reshape(n, n))
@@ -288,14 +225,9 @@ def _in_worker(name, label, function, paper_name="", **parameters):
 
 
 def _by_csdp(name, label, method, paper_name=""):
-    return EmbeddingBaseline(
-        name=name,
-        label=label,
-        paper_name=paper_name,
-        method=method,
-        missing=CSDP.missing,
-        install=CSDP.install,
-    )
+    names = {"name": name, "label": label, "paper_name": paper_name}
+    needs = {"missing": CSDP.missing, "install": CSDP.install}
+    return EmbeddingBaseline(**names, method=method, **needs)
 
 
 ORIGINAL = Formulation("original", original, prove_equalities)

@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from frobmetric.core import Pairs
 
-from ..data.covariance import whitening
+from ..data.labelled import whitening
 from ..harness.worker import Target
 from . import ours
 from .base import MetricBaseline
@@ -36,25 +36,11 @@ def learn(task):
 
 
 def learn_from_pairs(X, pairs, y, *, tol=1e-4, max_iter=5000):
-    """Return the metric and the bias of largest likelihood.
+    """Return the factor L of the metric and the bias of largest likelihood, and a detail.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-    pairs : integer ndarray of shape (n_pairs, 2)
-        Row numbers of X.
-    y : ndarray of shape (n_pairs,)
-        +1 for pairs of one class, -1 for the others.
-    tol : float
-        Estimated difference of the mean log-likelihood from its largest value to stop at.
-    max_iter : int
-
-    Returns
-    -------
-    L : ndarray of shape (n_features, rank)
-    bias : float
-        Pairs with d^2 below it are more likely of one class than not.
-    detail : dict
+    The pairs are row numbers of X, with y = +1 for pairs of one class and -1 for the others; pairs
+    with d^2 below the bias are more likely of one class than not. `tol` is the estimated difference
+    of the mean log-likelihood from its largest value to stop at.
     """
     if len(np.unique(y)) < 2:
         raise ValueError("all pairs are of one kind; give pairs of one class and of two")
@@ -124,9 +110,7 @@ class LogisticLoss:
 def minimise(loss, tol, max_iter):
     """Minimise by accelerated projected gradient steps, restarted when the value grows.
 
-    Returns
-    -------
-    point, n_steps, gap
+    Return the point, the number of steps and the gap.
     """
     point = ahead = loss.start()
     value, momentum, curvature = np.inf, 1.0, 1.0

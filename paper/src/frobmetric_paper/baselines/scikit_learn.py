@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.svm import SVC
 
-from ..data.covariance import whitening, within_covariance
+from ..data.labelled import whitening, within_covariance
 from ..harness.worker import Target
 from .base import MetricBaseline
 

@@ -64,25 +64,16 @@ def no_arrays(problem):
 
 @dataclass(frozen=True, kw_only=True)
 class SDPBaseline(Baseline):
-    """A program that solves SDPA files.
+    """A program that solves SDPA files."""
 
-    Attributes
-    ----------
-    target : Target
-        Called with `file`, `tol`, `limit`, `threads` and what `write` returns; its detail has
-        "status" as in `SDPAnswer`.
-    write : callable
-        FrobeniusSDP -> (arrays, values) for the target.
-    read : callable
-        (FrobeniusSDP, arrays of the target) -> X, y, Z, each of any shape.
-    grace : float
-        Seconds to start and to write that the worker has beside the limit, if the program itself
-        keeps to the limit.
-    """
-
+    # called with `file`, `tol`, `limit`, `threads` and what `write` returns; its detail has
+    # "status" as in `SDPAnswer`
     target: Target
-    write: Callable[[FrobeniusSDP], tuple] = no_arrays
+    write: Callable[[FrobeniusSDP], tuple] = no_arrays  # returns (arrays, values) for the target
+    # (FrobeniusSDP, arrays of the target) -> X, y, Z, each of any shape
     read: Callable[[FrobeniusSDP, dict], tuple]
+    # seconds to start and to write that the worker has beside the limit, if the program itself
+    # keeps to the limit
     grace: float = 0.0
 
     def solve(self, path, *, tol=1e-6, limit=60.0, threads=2):

@@ -3,9 +3,10 @@
     python -m frobmetric_paper.bench NAME [options]
     python -m frobmetric_paper.bench --list
 
-A module of this package lists its benchmarks in `BENCHMARKS`; to add one is to add a file. A
-benchmark has parts, which are measured and stored one at a time, and a page of all stored parts.
-`versions` is a script of its own, which compares two checkouts.
+A module of this package lists its benchmarks in `BENCHMARKS`. A benchmark has parts, which are
+measured and stored one at a time, and a page of all stored parts, whose text is in `pages`. To add
+one is to add a module and the text of its page. `versions` is a script of its own, which compares
+two checkouts.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
 
-from frobmetric._atomic import replacing
+from frobmetric._environment import replacing
 
 from ..harness import page
 from ..harness.machine import record_as_markdown
@@ -26,6 +27,8 @@ from ..harness.worker import ProgramFailedError, ProgramMissingError, TimeLimitE
 
 #: Folder of the committed results.
 RESULTS = Path(__file__).parents[3] / "results"
+#: Folder of the texts of the pages.
+PAGES = Path(__file__).with_name("pages")
 #: Seconds of a run that is not repeated to get a best of several.
 LONG = 120.0
 
@@ -73,11 +76,10 @@ class Benchmark:
     ----------
     name : str
         Name of the command and of the files.
-    title : str
     parts : mapping of str to callable
         Options -> plain data, by the name of the part.
     page : callable
-        Data by part, any of which may be absent -> text and tables in Markdown.
+        Data by part, any of which may be absent -> what fills the placeholders of the page.
     draw : callable, optional
         (data by part, path) -> None: writes the figure of the page.
     options : Options
@@ -85,11 +87,20 @@ class Benchmark:
     """
 
     name: str
-    title: str
     parts: Mapping[str, Callable[[Options], object]]
-    page: Callable[[dict], str]
+    page: Callable[[dict], dict[str, str]]
     draw: Callable[[dict, Path], None] | None = None
     options: Options = Options()
+
+    @property
+    def text(self):
+        """Text of the page with its placeholders."""
+        return (PAGES / f"{self.name}.md").read_text(encoding="utf-8")
+
+    @property
+    def title(self):
+        """Title of the page."""
+        return self.text.partition("\n")[0].removeprefix("# ")
 
 
 def find_benchmarks():
@@ -126,9 +137,12 @@ class Results:
             benchmark.draw(plain.parts, folder / f"{benchmark.name}.png")
 
     def as_markdown(self, benchmark):
-        """Return the page: title, tables, figure, notes, and how each part was measured."""
+        """Return the page, with the figure, the notes, and how each part was measured."""
         ordered = {name: self.parts[name] for name in benchmark.parts if name in self.parts}
-        blocks = [f"# {benchmark.title}", benchmark.page(ordered)]
+        blocks = [page.fill(benchmark.text, benchmark.page(ordered)).rstrip()]
+        records = [record for name in ordered for record in self.runs[name]]
+        if any(record.get("is_quick") for record in records):
+            blocks.append(page.SMALL)
         if benchmark.draw:
             blocks.append(f"![{benchmark.title}]({benchmark.name}.png)")
         return "\n\n".join([*blocks, *self.notes, *self._records(ordered)]) + "\n"
@@ -162,7 +176,7 @@ def _as_plain(value):
 
 
 def table(rows, header, cells, texts=()):
-    """Return a table in Markdown.
+    """Return a table in Markdown; empty if there are no rows.
 
     Parameters
     ----------
@@ -176,7 +190,7 @@ def table(rows, header, cells, texts=()):
     """
     formats = cells.split(" | ")
     filled = [[each.format(**row) for each in formats] for row in rows]
-    return page.table(header.split(" | "), filled, texts=texts)
+    return page.table(header.split(" | "), filled, texts=texts) if filled else ""
 
 
 def show(form, value):

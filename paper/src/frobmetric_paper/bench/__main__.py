@@ -70,7 +70,8 @@ def measure(benchmark, part, options, output, *, command="", resume=False):
 
 def _record(command, options):
     settings = {name: getattr(options, name) for name in ("repeat", "threads", "limit")}
-    return run_record() | {"command": command, "settings": settings}
+    made = {"command": command, "settings": settings, "is_quick": options.is_quick}
+    return run_record() | made
 
 
 def main(arguments=None):

@@ -125,16 +125,11 @@ def growth_page(parts):
         "{n:,} | {D} | {m:,} | {solver} | {steps} | {cpu_seconds:.3f} | {wall_seconds:.3f} | "
         "{relative_gap:.1e} | {rank} | {active_share:.0%}"
     )
-    return (
-        f"Ten overlapping Gaussian classes, {INFORMATIVE} informative features, C = {C:g}, "
-        f"relative gap {TOL:g}, 3 + 3 neighbours; CPU seconds of the solve alone, best of some "
-        f"runs (solves over {LONG:g} s once). Exponents: least squares on the upper half of the "
-        "sizes. Rank and share of active triplets change with the size too, and other data may "
-        "differ. The paper expects 20 to 30 steps.\n\n"
-        + table(summaries, exponents, exponents_cells)
-        + "\n\n"
-        + table([row for rows in parts.values() for row in rows], header, header_cells)
-    )
+    rows = [row for rows in parts.values() for row in rows]
+    return {
+        "exponents": table(summaries, exponents, exponents_cells),
+        "rows": table(rows, header, header_cells),
+    }
 
 
 def draw(parts, path):
@@ -174,7 +169,6 @@ def _draw_slope(axes, sizes, seconds, size):
 BENCHMARKS = (
     Benchmark(
         name="growth",
-        title="Growth of a solve with D and m",
         parts={"D": grow_dimension, "m": grow_triplets},
         page=growth_page,
         draw=draw,

@@ -11,33 +11,20 @@ DEFAULT_C = 1e4
 STRATEGIES = ("threshold", "triplets")
 GROUP = ("set", "classes", "manner", "size")
 OTHERS = ("LDML", "ITML")
-INTRODUCTION = """\
-Area under the ROC curve (AUC) and accuracy, in %, of test pairs. "Chosen" is C by the AUC of \
-validation pairs; seen or unseen says whether classes of the training pairs are in the test, \
-balanced or random how the pairs of either part were drawn. The threshold is the one most often \
-right on the training pairs. A run that could not learn (no triplet can be formed) counts as \
-Euclid, and is counted. Differences are paired: the same pairs, mean over runs of a set, and \
-95 % intervals over the lines that they are a mean of. Lines of one set are not independent, so \
-these intervals are too narrow as a statement on other data; "over sets" takes the mean of a set \
-as one number. How many triplets the pairs give was looked at after the results. Of the faces, \
-View 1 is one test; its runs differ in which quarter of the training pairs C is chosen by. The \
-variants have a shorter grid of C, and are compared with the threshold on the same one. The best \
-fixed C is read off these test pairs. Seconds are of a machine that others used; compare steps."""
 
 
 def pair_page(parts):
     """Return the tables of all cells."""
     cells = sorted((cell for part in parts.values() for cell in part), key=_group)
-    sections = {
-        "The two strategies": strategy_table,
-        "Threshold minus triplets, in points": difference_table,
-        "One C for all": grid_table,
-        "How the runs ended": ending_table,
-        "Variants of the threshold": variant_table,
-        "Other learners": other_table,
+    tables = {
+        "strategies": strategy_table,
+        "differences": difference_table,
+        "grid": grid_table,
+        "endings": ending_table,
+        "variants": variant_table,
+        "others": other_table,
     }
-    texts = [f"## {title}\n\n{make(cells)}" for title, make in sections.items()]
-    return "\n\n".join([INTRODUCTION, *texts])
+    return {name: make(cells) for name, make in tables.items()}
 
 
 def _group(cell):
@@ -220,7 +207,7 @@ def variant_table(cells):
             fixed = differences(lines, method, "threshold", grid, ("auc",))
             free = differences(lines, method, "threshold", [None], grid=grid)
             rows.append([method, ", ".join(protocol), len(lines), *fixed, *free])
-    heads = [f"C = {C:.0e}" for C in (1e1, 1e2, 1e3, 1e4)]
+    heads = [f"C = {C:.0e}" for C in grid_of(cells, "threshold, prior identity")]
     return table(["", "classes, pairs", "lines", *heads, "chosen", "accuracy, chosen"], rows)
 
 

@@ -124,12 +124,12 @@ def call_statsmodels(task):
     return {"X": corr_nearest(task["G"], **task["given"])}, {}
 
 
-def run_statsmodels(G, limit, **given):
+def run_statsmodels(G, limit, threads, **given):
     """Return X and seconds of statsmodels in a worker."""
     target = Target(f"{__name__}:call_statsmodels", ("statsmodels",))
     if target.missing():
         raise ProgramMissingError(target.missing())
-    answer, detail = target.run({"G": G}, {"given": given}, limit, 1)
+    answer, detail = target.run({"G": G}, {"given": given}, limit, threads)
     return SimpleNamespace(X=answer["X"], seconds=detail["seconds"])
 
 
@@ -151,12 +151,13 @@ def nearest(options):
     )
     work = f"nearest correlation matrix, n = {n:,} random"
     limit = min(120.0, options.limit)
-    as_called = best_answer(partial(run_statsmodels, G, limit), 1)
+    as_called = best_answer(partial(run_statsmodels, G, limit, options.threads), 1)
     ended = ", ended at the limit: >" if as_called.limit else ""
     rival = f"statsmodels corr_nearest as called{ended}"
     rows = [compare(work, ours, rival, as_called, accuracy)]
     for n_fact in (0.1, 0.125, 0.15, 0.175, 0.2, 0.25, 0.3):
-        theirs = best_answer(partial(run_statsmodels, G, options.limit, n_fact=n_fact), 1)
+        call = partial(run_statsmodels, G, options.limit, options.threads, n_fact=n_fact)
+        theirs = best_answer(call, 1)
         if not theirs.runs:
             return rows
         X = theirs.result.X
@@ -209,13 +210,10 @@ def speed_page(parts):
     matrix_header += "diagonal 1.0 | smallest eigenvalue"
     matrix_cells = "{name} | {n} | {seconds:.3g} | {n_iter} | {status} | {distance:.8g} | "
     matrix_cells += "{unit} | {min_eigenvalue:.1e}"
-    return (
-        "Best of some runs (SCS and statsmodels once), the same number of BLAS threads for both. "
-        "The ratio is the rival's time over ours.\n\n"
-        f"{table(rows, header, cells, texts=('rival', 'accuracy'))}\n\n"
-        "Invalid correlation matrices from the literature:\n\n"
-        + table(matrices, matrix_header, matrix_cells)
-    )
+    return {
+        "comparisons": table(rows, header, cells, texts=("rival", "accuracy")),
+        "invalid": table(matrices, matrix_header, matrix_cells),
+    }
 
 
 # SDPLIB
@@ -333,27 +331,18 @@ def library_page(parts):
     ]
     heads = ["problem", "m", "n", "reference", "status", "η_p / η_d / η_g", "objective"]
     heads += ["from reference", "s", *PROGRAMS[1:]]
-    return (
-        "Objectives are those of (P) min c'x in the SDPA format. All errors, also the others', are "
-        "measured by `certify_sdp` from the X and y that a program gave; of the others the largest "
-        'of the three and the seconds are shown. "from reference" is relative to 1 + |reference|; '
-        "for infeasible problems it is the error of the proof. References are SDPA-GMP's and "
-        "SDPA-DD's; on gpp, hinf and qap these themselves are good to 4 to 8 digits. Tolerance "
-        f"{TOL:g}. An empty cell was not run.\n\n{page.table(heads, rows)}"
-    )
+    return {"rows": page.table(heads, rows)}
 
 
 BENCHMARKS = (
     Benchmark(
         name="sdp_speed",
-        title="General SDPs: speed",
         parts={"theta6": theta6, "random": random, "nearest": nearest, "invalid": invalid},
         page=speed_page,
         options=Options(limit=300.0),
     ),
     Benchmark(
         name="sdplib",
-        title="SDPLIB",
         parts={name: partial(run_library, name) for name in PROGRAMS},
         page=library_page,
         options=Options(limit=60.0),

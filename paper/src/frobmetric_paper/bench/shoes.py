@@ -194,66 +194,43 @@ def _percents(values):
     return ", ".join(f"{100 * value:.1f}" for value in values)
 
 
-def unseen_text(data):
-    """Return the accuracies on new shoes."""
-    rows = [
-        {"name": name, "right": found["text"], "gain": data["gains"].get(name, {}).get("text", "")}
-        for name, found in data["accuracies"].items()
-    ]
-    head = "Shoes never seen, five folds over shoes, intervals of 95 % over shoes:\n\n"
-    return head + table(rows, " | right | better than Euclid by", "{name} | {right} | {gain}")
-
-
-def seeds_text(data):
-    """Return the gains with other divisions into folds."""
-    return (
-        f"Other divisions into folds (seeds {', '.join(map(str, data['seeds']))}): the gain of the "
-        f"learned metric with rows of unit length over Euclid is {_percents(data['gain'])} points; "
-        f"without that, {_percents(data['plain_gain'])}."
-    )
-
-
-def curve_text(data):
-    """Return the learning curve."""
+def shoes_page(parts):
+    """Return the tables of all parts."""
+    values = dict.fromkeys((*PARTS, "euclid"), "")
+    if unseen := parts.get("unseen"):
+        gains = unseen["gains"]
+        rows = [
+            {"name": name, "right": found["text"], "gain": gains.get(name, {}).get("text", "")}
+            for name, found in unseen["accuracies"].items()
+        ]
+        header, cells = " | right | better than Euclid by", "{name} | {right} | {gain}"
+        values["unseen"] = table(rows, header, cells)
+    if seeds := parts.get("seeds"):
+        values["seeds"] = (
+            f"with the seeds {', '.join(map(str, seeds['seeds']))} the gain of the learned metric "
+            f"with rows of unit length over Euclid is {_percents(seeds['gain'])} points; without "
+            f"that, {_percents(seeds['plain_gain'])}"
+        )
     rows = [
         {"n": row["n"], "right": np.mean(row["accuracy"]), "seconds": np.median(row["seconds"])}
-        for row in data
+        for row in parts.get("curve", [])
     ]
-    head = "Learning curve (same folds, C = 1e3, no prior, rows of unit length):\n\n"
-    return head + table(rows, "comparisons | right | fit", "{n:,} | {right:.1%} | {seconds:.2f} s")
+    header, cells = "comparisons | right | fit", "{n:,} | {right:.1%} | {seconds:.2f} s"
+    values["curve"] = table(rows, header, cells)
+    if seen := parts.get("by_comparison"):
+        header = "comparisons | learned metric | ordinal embedding"
+        cells = "{n:,} | {metric:.1%} | {embedding:.1%}"
+        values["by_comparison"] = table(seen["rows"], header, cells)
+        values["euclid"] = f"{seen['euclid']:.1%}"
+    return values
 
 
-def by_comparison_text(data):
-    """Return the accuracies on new comparisons of known shoes."""
-    header = "comparisons | learned metric | ordinal embedding"
-    cells = "{n:,} | {metric:.1%} | {embedding:.1%}"
-    return (
-        f"Split by comparison, all shoes seen (Euclid {data['euclid']:.1%}; rows of unit length "
-        f"for the metric):\n\n{table(data['rows'], header, cells)}"
-    )
-
-
-#: Measurement and text of each part.
 PARTS = {
-    "unseen": (measure_unseen, unseen_text),
-    "seeds": (measure_seeds, seeds_text),
-    "curve": (measure_curve, curve_text),
-    "by_comparison": (measure_by_comparison, by_comparison_text),
+    "unseen": measure_unseen,
+    "seeds": measure_seeds,
+    "curve": measure_curve,
+    "by_comparison": measure_by_comparison,
 }
-
-
-def shoes_page(parts):
-    """Return the text of all parts."""
-    return "\n\n".join(PARTS[name][1](data) for name, data in parts.items())
-
-
 BENCHMARKS = (
-    Benchmark(
-        name="shoes",
-        title="Comparisons of shoes by people",
-        parts={name: measure for name, (measure, _) in PARTS.items()},
-        page=shoes_page,
-        draw=draw,
-        options=Options(repeat=5),
-    ),
+    Benchmark(name="shoes", parts=PARTS, page=shoes_page, draw=draw, options=Options(repeat=5)),
 )

@@ -59,7 +59,7 @@ def solve_by_csdp(n, tol, options):
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "mvu.dat-s")
         write_sdpa(gram_problem(program), file)
-        given = {"tol": tol, "limit": options.limit, "threads": 2}
+        given = {"tol": tol, "limit": options.limit, "threads": options.threads}
         repeat = options.repeat if n < 800 else 1
         timing = best_answer(partial(SDP["csdp"].solve, file, **given), repeat)
     if not timing.runs:
@@ -300,63 +300,49 @@ def large_rows(parts):
     return [row | {"gap": show(".1e", row["gap"])} for row in rows]
 
 
-#: Introduction, rows, header and cells of each table.
-TABLES = (
-    (
-        "Swiss roll, exact, beside CSDP (its seconds are those of its iterations, in units of ours "
-        "in the next column):",
+#: Rows, header and cells of each table.
+TABLES = {
+    "csdp": (
         csdp_rows,
         "n | ours, s | interval | relative width | CSDP 1e-8, s | in ours | CSDP 1e-6, s | "
         "in units of ours | CSDP's objective against ours",
         "{n} | {seconds:.3g} | [{primal:.2f}, {dual:.2f}] | {gap:.1e} | {s08} | {r08} | {s06} | "
         "{r06} | {off}",
     ),
-    (
-        "Larger and other problems, in units of CSDP's seconds (1e-6) at n = 800:",
+    "other": (
         other_rows,
         "work | seconds | in units | relative width | rank | note",
         "{name} | {seconds:.3g} | {units} | {gap:.1e} | {rank} | {note}",
     ),
-    (
-        f"Swiss roll, n = 20,000, 6 neighbours (area of R_NX from {N_ROWS:,} points):",
+    "large": (
         large_rows,
         "method | seconds | peak memory | relative width | area of R_NX",
         "{method} | {seconds:.3g} | {gigabytes:.2f} GB | {gap} | {area:.4f}",
     ),
-    (
-        "`transform`: 10 % of the roll of 1,000 held out and placed, against the embedding of all "
-        "samples (root mean square distance relative to the radius, after alignment on the common "
-        "samples, which by themselves differ by the last column):",
+    "held_out": (
         lambda parts: parts.get("held_out", []),
         "split | placed samples | common samples",
         "{seed} | {placed:.4f} | {common:.4f}",
     ),
-    (
-        "What each method reached on the roll of 200 points (limit 60 s):",
+    "methods": (
         lambda parts: parts.get("methods", []),
         "σ | method | seconds | steps | proven gap",
         "{sigma:g} | {method} | {seconds:.3g} | {steps} | {gap:.1e}",
     ),
-)
+}
 
 
 def unfolding_page(parts):
     """Return all tables that have rows."""
-    blocks = []
-    for introduction, select, header, cells in TABLES:
-        if rows := select(parts):
-            blocks += [introduction, table(rows, header, cells, texts=("note", "method"))]
-    note = (
-        "Best of several runs (CSDP at n = 800, the 20,000 and the methods once). CSDP has two "
-        "BLAS threads; ours uses one."
-    )
-    return "\n\n".join([*blocks, note])
+    return {
+        name: table(select(parts), header, cells, texts=("note", "method"))
+        for name, (select, header, cells) in TABLES.items()
+    }
 
 
 BENCHMARKS = (
     Benchmark(
         name="unfolding",
-        title="Maximum variance unfolding",
         parts={
             "csdp": csdp,
             "large": large,

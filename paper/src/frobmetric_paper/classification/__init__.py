@@ -1,12 +1,7 @@
-"""Experiments that fill a table of methods × data sets × runs: `uci` and `action`.
-
-`TableExperiment` says what belongs to a table and runs it; `measure` does one cell; `report` turns
-cells into the tables and figures of the page.
-"""
+"""Experiments that fill a table of methods × data sets × runs: `uci` and `action`."""
 
 from __future__ import annotations
 
-import csv
 import difflib
 import re
 from collections.abc import Callable, Mapping
@@ -18,6 +13,7 @@ from typing import ClassVar
 from frobmetric._parameters import InvalidParameterError
 
 from ..baselines import METRIC, TABLE
+from ..harness.page import read_rows
 from ..harness.run import first_values
 from ..harness.task import grouped
 from .measure import Cell, Run, make_task, measure_run
@@ -31,9 +27,7 @@ class Column:
     name: str  # name for ``--only``
     label: str  # name for people
     n_runs: int
-    # number of the run, from 0 -> (Split after PCA, Split before it or None). Raises
-    # DatasetNotFoundError where a file is absent
-    load: Callable
+    load: Callable  # number of the run, from 0 -> (Split after PCA, Split before it or None)
     # whether methods learn once more from the training and the validation part together, with
     # the parameters chosen on the validation part
     refits: bool = False
@@ -57,9 +51,8 @@ class ColumnResult:
 class Published:
     """Entry of a table of the paper."""
 
-    # error, std: in percent; std is None for a single run
-    error: float | None = None
-    std: float | None = None
+    error: float | None = None  # in percent
+    std: float | None = None  # in percent; None for a single run
     seconds: float | None = None
     is_bound: bool = False  # whether it took less than these seconds
 
@@ -70,23 +63,20 @@ def published(folder):
     The folder has it in two files, both with a row for each method: errors.csv with a mean in
     percent, and the standard deviation in brackets, and seconds.csv.
     """
-    errors, seconds = (_read_table(folder / name) for name in ("errors.csv", "seconds.csv"))
+    seconds = {row["method"]: row for row in read_rows(folder / "seconds.csv")}
     table = {}
-    for row, entries in errors.items():
+    for errors in read_rows(folder / "errors.csv"):
+        row = errors.pop("method")
         table[row] = {}
-        for column, text in entries.items():
+        for column, text in errors.items():
             time = seconds.get(row, {}).get(column, "")
             numbers = [float(number) for number in re.findall(r"[\d.]+", text)]
-            mean, std = (*numbers, None, None)[:2]
             if text or time:
                 limit = float(time.lstrip("< ")) if time else None
-                table[row][column] = Published(mean, std, limit, time.startswith("<"))
+                table[row][column] = Published(
+                    *(*numbers, None, None)[:2], limit, time.startswith("<")
+                )
     return table
-
-
-def _read_table(path):
-    with open(path, newline="", encoding="utf-8") as file:
-        return {row.pop("method"): row for row in csv.DictReader(file)}
 
 
 @dataclass(frozen=True)
@@ -101,8 +91,7 @@ class TableExperiment:
     template: Path  # its page.md
     columns: tuple[Column, ...]  # in the order of the page
     work: tuple[str, ...]  # names of the columns in the order of work, the cheap ones first
-    # row -> column -> Published. A row is a method's `paper_name`, or its `name` where that
-    # is empty
+    # row -> column -> Published. A row is a method's `paper_name`, or `name` where that is empty
     paper: Mapping[str, Mapping[str, Published]] = field(default_factory=dict)
     # known causes of differences from the paper: (method, column), method or column -> text
     explanations: Mapping = field(default_factory=dict)
@@ -133,22 +122,10 @@ class TableExperiment:
     def conduct(self, runner, *, only=(), methods=(), budget):
         """Run what is chosen: column by column, method by method, run by run.
 
-        Parameters
-        ----------
-        runner : Runner
-            Its limit also ends a method on a data set: one whose first run gives no answer in time
-            is not tried in further runs.
-        only : sequence of str
-            Names of columns; all if empty. Of others only what is stored is shown.
-        methods : sequence of str
-            Names of methods; all if empty.
-        budget : float
-            Seconds for all fits of a method on a data set: no further run begins after them, nor a
-            further fit of a search that took more by itself.
-
-        Returns
-        -------
-        TableResults
+        `only` has names of columns and `methods` names of methods, all if empty; of others only
+        what is stored is shown. A method whose first run gives no answer in time is not tried in
+        further runs. `budget` is in seconds for all fits of a method on a data set: no further run
+        begins after them, nor a further fit of a search that took more by itself.
         """
         chosen = [column for column in self.columns if column.name in (only or self.parts)]
         wanted = [name for name in TABLE if name in (methods or TABLE)]
@@ -161,10 +138,10 @@ class TableExperiment:
         return self._show(results, {column.name for column in chosen}, set(wanted))
 
     def _fill(self, runner, column, wanted, budget):
-        numbers = range(column.n_runs)
-        runs, reason = runner.read(
-            column.name, lambda: [Run.from_splits(*column.load(number)) for number in numbers]
-        )
+        def load():
+            return [Run.from_splits(*column.load(number)) for number in range(column.n_runs)]
+
+        runs, reason = runner.read(column.name, load)
         if reason:
             return ColumnResult(column, reason=reason)
         cells = []
@@ -178,24 +155,19 @@ class TableExperiment:
         columns = chosen | {task.column for task in tasks}
         methods = wanted | {task.method for task in tasks}
         shown = [results[name] for name in self.parts if name in results and name in columns]
-        return self.results_type(
-            self, shown, [each for each in self.methods if each.name in methods]
-        )
+        rows = [each for each in self.methods if each.name in methods]
+        return self.results_type(self, shown, rows)
 
     def load(self, data):
         """Return the results that results.json holds."""
         self = replace(self, quick=data["is_small"])
         columns = {column.name: column for column in self.columns}
         cells = grouped(map(Cell.from_dict, data["cells"]), "column")
-        results = [
-            ColumnResult(
-                replace(columns[each["name"]], n_runs=each["runs"]),
-                cells.get(each["name"], []),
-                each["sizes"],
-                each["left_out"],
-            )
-            for each in data["sets"]
-        ]
+        results = []
+        for each in data["sets"]:
+            column = replace(columns[each["name"]], n_runs=each["runs"])
+            known = each["sizes"], each["left_out"]
+            results.append(ColumnResult(column, cells.get(column.name, []), *known))
         names = {row["method"] for row in data["rows"]}
         methods = [method for method in self.methods if method.name in names]
         return self.results_type(self, results, methods, data["compared"])

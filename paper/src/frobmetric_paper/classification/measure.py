@@ -22,7 +22,8 @@ from frobmetric.neighbors import NearestClass, knn_predict
 from ..data.labelled import Split
 from ..harness import formatting, task
 from ..harness.run import coordinate_search
-from ..harness.task import OUTCOMES, as_json, checksum, outcome_of
+from ..harness.task import as_json, checksum, outcome_of
+from ..harness.worker import ProgramError, ProgramMissingError
 
 #: Classifier of the paper's tables.
 MAIN = "3-NN"
@@ -75,16 +76,14 @@ class Cell(task.Cell):
     parameters: dict = field(default_factory=dict)  # the chosen parameters
     # every fit of the search: parameters, outcome, seconds, validation_error, remark
     tries: list = field(default_factory=list)
-    # validation_error, test_error: by 3-NN if the answer is a map, else by the method's own
-    # prediction
+    # by 3-NN if the answer is a map, else by the method's own prediction
     validation_error: float | None = None
     test_error: float | None = None
     # name of a rule -> its errors "validation" and "test"; empty for a classifier
     rules: dict = field(default_factory=dict)
     best_rule: str = ""  # rule with the smallest validation error; empty for a classifier
-    # measures, before: result of `measure_map` with the map and without
-    measures: dict = field(default_factory=dict)
-    before: dict = field(default_factory=dict)
+    measures: dict = field(default_factory=dict)  # result of `measure_map` with the map
+    before: dict = field(default_factory=dict)  # and without
     total_seconds: float = 0.0  # time of all fits; the limit for those that it ended
     wrong: str = ""  # a digit for each test sample, 1 if it is classified wrongly
     n_triplets: int | None = None  # number of triplets that the method learned from
@@ -109,9 +108,7 @@ class Cell(task.Cell):
 class Run:
     """One run of a data set as the methods get it: at unit scale, with its triplets."""
 
-    # training, validation and test part after PCA, divided by one number so that the training
-    # part has unit mean squared norm around its mean
-    reduced: Split
+    reduced: Split  # after PCA, at unit scale
     full: Split | None  # the same before PCA; None where there is no PCA
     data: str  # checksum of the data before PCA, whose rounding differs between machines
 
@@ -159,7 +156,7 @@ class Run:
 
 
 def at_unit_scale(split):
-    """Return the split divided by one number: the training part gets unit mean squared norm."""
+    """Divide a split by one number: the training part gets unit mean squared norm."""
     scale = unit_mean_square(split.X_train)[1]
     names = ("X_train", "X_validation", "X_test")
     return replace(split, **{name: getattr(split, name) / scale for name in names})
@@ -175,16 +172,10 @@ def _join(split):
 
 def make_task(method, column, number, run, threads):
     """Return the task of a method in a run of this number."""
-    return Task(
-        column=column.name,
-        n=len(run.reduced.y_train),
-        run=number,
-        method=method.name,
-        search=json.dumps({name: list(values) for name, values in method.search.items()}),
-        refits=column.refits,
-        threads=threads,
-        data=run.data,
-    )
+    what = {"column": column.name, "run": number, "refits": column.refits, "data": run.data}
+    search = json.dumps({name: list(values) for name, values in method.search.items()})
+    n = len(run.reduced.y_train)
+    return Task(method=method.name, n=n, search=search, threads=threads, **what)
 
 
 def measure_run(method, task, run, limit, budget=inf):
@@ -194,7 +185,7 @@ def measure_run(method, task, run, limit, budget=inf):
     after it.
     """
     search = Search(method, run, task, limit, budget)
-    best = search.run_all()
+    best = coordinate_search(method.search, search.evaluate)
     result = {
         "tries": search.tries,
         "total_seconds": search.seconds,
@@ -212,11 +203,11 @@ def measure_run(method, task, run, limit, budget=inf):
     if task.refits:
         try:
             fitted = Fit(method, run.joined, best, task, limit)
-        except tuple(OUTCOMES) as error:
-            outcome, remark = outcome_of(error)
-            remark = f"{remark} when it learned from the validation part too"
-            result["total_seconds"] += limit if outcome == "limit" else 0.0
-            return result | {"outcome": outcome, "remark": remark}
+        except ProgramError as error:
+            result |= outcome_of(error)
+            result["remark"] += " when it learned from the validation part too"
+            result["total_seconds"] += limit if error.outcome == "limit" else 0.0
+            return result
         result["total_seconds"] += fitted.seconds
     return result | evaluate(fitted, chosen)
 
@@ -226,18 +217,15 @@ class Fit:
 
     def __init__(self, method, run, parameters, task, limit):
         self.run, self.split, self.is_map = run, run.split(method), method.answers == "map"
-        self.answer = method.fit(
-            self.split.X_train,
-            self.split.y_train,
-            triplets=run.triplets if method.learns_from == "triplets" else None,
-            queries={"validation": self.split.X_validation, "test": self.split.X_test},
-            parameters=parameters,
-            limit=limit,
-            seed=task.run,
-            threads=task.threads,
-        )
+        given = {
+            "triplets": run.triplets if method.learns_from == "triplets" else None,
+            "queries": {"validation": self.split.X_validation, "test": self.split.X_test},
+            "parameters": parameters,
+        }
+        how = {"limit": limit, "seed": task.run, "threads": task.threads}
+        self.answer = method.fit(self.split.X_train, self.split.y_train, **given, **how)
         self.seconds = float(self.answer.seconds)
-        self._mapped = {}
+        self._mapped, self._wrong = {}, {}
 
     def mapped(self, part):
         """Return the samples of a part, "train", "validation" or "test", in the learned space."""
@@ -253,7 +241,10 @@ class Fit:
 
     def wrong(self, part, rule=MAIN):
         """Return whether each sample of a part is classified wrongly."""
-        return np.asarray(self.labels(part, rule)) != getattr(self.split, f"y_{part}")
+        if (part, rule) not in self._wrong:
+            labels = np.asarray(self.labels(part, rule))
+            self._wrong[part, rule] = labels != getattr(self.split, f"y_{part}")
+        return self._wrong[part, rule]
 
 
 class Search:
@@ -278,11 +269,8 @@ class Search:
         slow = f"over the limit: {', '.join(over)}" if over else ""
         return "; ".join(filter(None, (slow, self.cut)))
 
-    def run_all(self):
-        """Return the best parameters; None without an answer."""
-        return coordinate_search(self.method.search, self._evaluate)
-
-    def _evaluate(self, parameters):
+    def evaluate(self, parameters):
+        """Return the validation error, None without one, and whether the search goes on."""
         if self.seconds > self.budget:
             spent = f"{len(self.tries)} fits, which took more than {self.budget:g} s"
             self.cut = f"the search ended after {spent}"
@@ -292,11 +280,11 @@ class Search:
         self.tries.append(attempt)
         try:
             fitted = Fit(self.method, self.run, parameters, self.task, self.limit)
-        except tuple(OUTCOMES) as error:
-            attempt["outcome"], attempt["remark"] = outcome_of(error)
-            if attempt["outcome"] == "missing":
-                raise
-            is_slow = attempt["outcome"] == "limit"
+        except ProgramMissingError:
+            raise
+        except ProgramError as error:
+            attempt |= outcome_of(error)
+            is_slow = error.outcome == "limit"
             attempt["seconds"] = self.limit if is_slow else 0.0
             return None, not (is_slow and self.fitted is None)
         error = float(fitted.wrong("validation").mean())
@@ -313,12 +301,9 @@ def evaluate(fitted, chosen):
     """
     result = {"seconds": fitted.seconds, "detail": as_json(fitted.answer.detail)}
     if fitted.is_map:
-        wrong = {rule: fitted.wrong("test", rule) for rule in RULES}
+        parts = {"validation": chosen, "test": fitted}
         rules = {
-            rule: {
-                "validation": float(chosen.wrong("validation", rule).mean()),
-                "test": float(wrong[rule].mean()),
-            }
+            rule: {part: float(fit.wrong(part, rule).mean()) for part, fit in parts.items()}
             for rule in RULES
         }
         train, test = (fitted.mapped(part) for part in ("train", "test"))
@@ -328,19 +313,16 @@ def evaluate(fitted, chosen):
             "measures": measure_map(train, fitted.split.y_train, test, fitted.split.y_test),
             "before": fitted.run.before,
         }
-    by_main = wrong[MAIN] if fitted.is_map else fitted.wrong("test")
-    digits = "".join("01"[int(each)] for each in by_main)
-    return result | {"test_error": float(by_main.mean()), "wrong": digits}
+    wrong = fitted.wrong("test")
+    digits = "".join("01"[int(each)] for each in wrong)
+    return result | {"test_error": float(wrong.mean()), "wrong": digits}
 
 
 def measure_map(Z_train, y_train, Z_test, y_test):
     """Measure a map by retrieval and by clustering.
 
-    Returns
-    -------
-    dict
-        "recall_at_10": share of test points with one of their class among the 10 nearest training
-        points; "ari": adjusted Rand index of k-means on the test points.
+    Return "recall_at_10", the share of test points with one of their class among the 10 nearest
+    training points, and "ari", the adjusted Rand index of k-means on the test points.
     """
     k = min(N_NEAREST, len(Z_train))
     search = NearestNeighbors(n_neighbors=k, algorithm="brute").fit(Z_train)

@@ -5,24 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import asdict, dataclass
 from functools import cached_property
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 
-from frobmetric._extras import require
 from frobmetric.plotting.style import COLOURS, lighten
 
 from ..harness import formatting
 from ..harness.formatting import NOTHING, percent, seconds
-from ..harness.page import escape, figure, fill, table
-from ..harness.summary import (
-    Difference,
-    Mean,
-    binomial_std,
-    difference_over_runs,
-    difference_over_samples,
-    mean_of_known,
-)
+from ..harness.page import escape, fill, panels, table
+from ..harness.summary import Difference, Mean, binomial_std, mean_of_known, paired_difference
 from ..harness.task import Results, done
 
 #: Ours, with which the other methods are compared.
@@ -33,6 +26,11 @@ MARK = "†"
 #: Fields of a Summary that table.csv leaves out.
 NOT_IN_CSV = ("asked", "parameters", "parameters_runs")
 TEMPLATE = Path(__file__).with_name("table.md")
+#: Ends of captions that speak of the paper's numbers.
+HOLLOW = {
+    "hollow_errors": " The paper's errors are hollow.",
+    "hollow_times": " The paper's times are hollow; a triangle to the left means less than that.",
+}
 
 
 # Numbers
@@ -42,24 +40,19 @@ TEMPLATE = Path(__file__).with_name("table.md")
 class Summary:
     """A method on a data set, over its finished runs; errors are in percent."""
 
-    # runs, asked: number of finished runs, and of all
-    runs: int
-    asked: int
-    # outcome, remark: those of the first cell without an answer; "done" and a remark of a run
-    # if there is none
-    outcome: str = "done"
-    remark: str = ""
+    runs: int  # number of finished runs
+    asked: int  # number of all runs
+    outcome: str = "done"  # that of the first cell without an answer, if there is one
+    remark: str = ""  # that of the same cell, else the first remark of a run
     total_seconds: float = 0.0  # time of all fits of all runs, searches included
-    # error, std: mean test error and standard deviation over runs; std is None below two
-    error: float | None = None
-    std: float | None = None
+    error: float | None = None  # mean test error
+    std: float | None = None  # its standard deviation over runs; None below two
     validation_error: float | None = None
     best_rule: str = ""  # the rule chosen most often on validation parts
     best_rule_error: float | None = None  # mean test error, each run by the rule chosen in it
-    # means of the measures, with the map and without (before)
-    recall_at_10: float | None = None
+    recall_at_10: float | None = None  # mean with the map, as is `ari`
     ari: float | None = None
-    recall_at_10_before: float | None = None
+    recall_at_10_before: float | None = None  # mean without the map, as is `ari_before`
     ari_before: float | None = None
     seconds: float | None = None  # mean time of the measured fits
     parameters: dict | None = None  # the parameters chosen most often, in `parameters_runs` runs
@@ -88,20 +81,20 @@ def _numbers(cells):
     mean = Mean.of([100 * cell.test_error for cell in cells])
     chosen, runs = Counter(tuple(cell.parameters.items()) for cell in cells).most_common(1)[0]
     by_rule = [100 * cell.best_rule_error for cell in cells if cell.best_rule]
-    return {
+    numbers = {
         "error": mean.mean,
         "std": mean.std,
         "validation_error": 100 * mean_of_known([cell.validation_error for cell in cells]),
         "best_rule": Counter(cell.best_rule for cell in cells).most_common(1)[0][0],
         "best_rule_error": mean_of_known(by_rule),
-        "recall_at_10": mean_of_known([cell.measures.get("recall_at_10") for cell in cells]),
-        "ari": mean_of_known([cell.measures.get("ari") for cell in cells]),
-        "recall_at_10_before": mean_of_known([cell.before.get("recall_at_10") for cell in cells]),
-        "ari_before": mean_of_known([cell.before.get("ari") for cell in cells]),
         "seconds": mean_of_known([cell.seconds for cell in cells]),
         "parameters": dict(chosen),
         "parameters_runs": runs,
     }
+    for name in ("recall_at_10", "ari"):
+        numbers[name] = mean_of_known([cell.measures.get(name) for cell in cells])
+        numbers[f"{name}_before"] = mean_of_known([cell.before.get(name) for cell in cells])
+    return numbers
 
 
 def is_far(summary, published, n_test):
@@ -111,8 +104,8 @@ def is_far(summary, published, n_test):
     """
     if summary.error is None or published is None or published.error is None:
         return False
-    theirs = published.std
-    theirs = binomial_std(published.error, n_test) if theirs is None else theirs
+    std = published.std
+    theirs = binomial_std(published.error, n_test) if std is None else std
     return abs(summary.error - published.error) > LARGE * max(summary.spread(n_test), theirs)
 
 
@@ -129,9 +122,9 @@ def compare(cells, base):
     if len(pairs) > 1:
         first = pairs[0][0]
         errors = [100 * (mine.test_error - theirs.test_error) for mine, theirs in pairs]
-        return difference_over_runs(errors, len(first.wrong) / first.task.n)
+        return paired_difference(errors, len(first.wrong) / first.task.n)
     mine, theirs = (np.array(list(cell.wrong)) == "1" for cell in pairs[0])
-    return difference_over_samples(100.0 * (mine.astype(int) - theirs))
+    return paired_difference(100.0 * (mine.astype(int) - theirs))
 
 
 def _key(cell):
@@ -153,7 +146,7 @@ class TableResults(Results):
 
     @property
     def filled(self):
-        """The columns that have cells."""
+        """Columns that have cells."""
         return [result for result in self.columns if not result.reason]
 
     @property
@@ -193,16 +186,12 @@ class TableResults(Results):
                 (each["set"], each["method"], each["with"]): Difference(*(each[n] for n in names))
                 for each in self.stored_differences
             }
-        pairs = {
-            (result.column.name, method.name, base): compare(
-                result.of(method.name), result.of(base)
-            )
-            for result in self.filled
-            for base in BASES
-            for method in self.methods
-            if method.name != base
-        }
-        return {key: difference for key, difference in pairs.items() if difference}
+        found = {}
+        for result, base, method in product(self.filled, BASES, self.methods):
+            difference = compare(result.of(method.name), result.of(base))
+            if difference and method.name != base:
+                found[result.column.name, method.name, base] = difference
+        return found
 
     # Files
 
@@ -225,7 +214,7 @@ class TableResults(Results):
         }
 
     def to_dict(self):
-        """Return the entries of results.json."""
+        """Return the entries of results.json, with the cells of methods that are not shown."""
         sets = [
             {
                 "name": result.column.name,
@@ -240,13 +229,8 @@ class TableResults(Results):
             {"set": column, "method": method, "with": base, **asdict(difference)}
             for (column, method, base), difference in self.differences.items()
         ]
-        cells = [cell for result in self.filled for cell in result.cells]
-        return {
-            "sets": sets,
-            "rows": self.rows(),
-            "compared": compared,
-            "cells": [cell.to_dict(cell.unsaved) for cell in cells],
-        }
+        cells = [c.to_dict(c.unsaved) for result in self.filled for c in result.cells]
+        return {"sets": sets, "rows": self.rows(), "compared": compared, "cells": cells}
 
     # Page
 
@@ -254,27 +238,21 @@ class TableResults(Results):
         """Return the placeholders of the page: the common part, and a table for each data set."""
         sets = {f"set_{column.name}": "" for column in self.experiment.columns}
         for result in self.columns:
-            text = (
-                escape(f"Left out: {result.reason}") if result.reason else self._set_table(result)
-            )
-            sets[f"set_{result.column.name}"] = text
-        return sets | {"table": fill(TEMPLATE.read_text("utf-8"), self._common(folder)).strip()}
+            left_out = result.reason and escape(f"Left out: {result.reason}")
+            sets[f"set_{result.column.name}"] = left_out or self._set_table(result)
+        template = TEMPLATE.read_text("utf-8")
+        return sets | {"table": fill(template, self._common(), folder).strip()}
 
-    def _common(self, folder):
-        has_paper = bool(self.experiment.paper)
-        figures = [
-            figure(folder, file, " ".join(captions[: 1 + has_paper]))
-            for file, (_, *captions) in FIGURES.items()
-        ]
-        tables = ("data", "errors", "times") if self.filled else ()
-        texts = {f"compared_{base}": self._compared_table(base) for base in BASES}
-        texts |= dict.fromkeys(("data", "errors", "times", "total", "far", "mark"), "")
-        texts |= {name: getattr(self, f"_{name}_table")() for name in tables}
+    def _common(self):
+        texts = dict.fromkeys(("data", "errors", "times", "total", "far", "mark"), "")
+        texts |= {f"compared_{base}": self._compared_table(base) for base in BASES}
+        texts |= {"hollow_errors": "", "hollow_times": ""}
         if self.filled:
-            texts["total"] = self._total_time()
-        if self.filled and has_paper:
-            texts |= {"mark": MARK, "far": self._far_table()}
-        return texts | {"figures": "\n\n".join(filter(None, figures))}
+            texts |= {"data": self._data_table(), "errors": self._errors_table()}
+            texts |= {"times": self._times_table(), "total": self._total_time()}
+        if self.filled and self.experiment.paper:
+            texts |= {"mark": MARK, "far": self._far_table()} | HOLLOW
+        return texts
 
     def _table(self, rows, first="method", **more):
         return table([first, *(result.column.label for result in self.filled)], rows, **more)
@@ -338,19 +316,11 @@ class TableResults(Results):
     def _compared_table(self, base):
         if base not in (method.name for method in self.methods):
             return ""
-        rows = [
-            [
-                method.label,
-                *(
-                    formatting.difference(
-                        self.differences.get((result.column.name, method.name, base))
-                    )
-                    for result in self.filled
-                ),
-            ]
-            for method in self.methods
-            if method.name != base
-        ]
+        rows = []
+        for method in (each for each in self.methods if each.name != base):
+            keys = [(result.column.name, method.name, base) for result in self.filled]
+            texts = [formatting.difference(self.differences.get(key)) for key in keys]
+            rows.append([method.label, *texts])
         return self._table(rows) if any(set(row[1:]) != {NOTHING} for row in rows) else ""
 
     def _set_table(self, result):
@@ -365,7 +335,7 @@ class TableResults(Results):
         """Draw the errors and the times beside the paper's."""
         if not done(self.cells):
             return
-        for file, (plot, *_) in FIGURES.items():
+        for file, plot in FIGURES.items():
             _panels(self, plot).savefig(folder / file, dpi=110)
 
 
@@ -379,17 +349,11 @@ def _set_row(summary):
     chosen = formatting.parameters(summary.parameters)
     often = f" ({summary.parameters_runs} of {summary.runs})" if chosen != NOTHING else ""
     rule = f"{summary.best_rule}: {percent(summary.best_rule_error)}"
-    return [
-        formatting.count(summary.runs, summary.asked),
-        percent(summary.validation_error),
-        _error(summary),
-        rule if summary.best_rule else NOTHING,
-        formatting.change(summary.recall_at_10_before, summary.recall_at_10),
-        formatting.change(summary.ari_before, summary.ari),
-        f"{chosen}{often}",
-        seconds(summary.total_seconds or None),
-        summary.remark,
-    ]
+    row = [formatting.count(summary.runs, summary.asked), percent(summary.validation_error)]
+    row += [_error(summary), rule if summary.best_rule else NOTHING]
+    row += [formatting.change(summary.recall_at_10_before, summary.recall_at_10)]
+    row += [formatting.change(summary.ari_before, summary.ari), f"{chosen}{often}"]
+    return [*row, seconds(summary.total_seconds or None), summary.remark]
 
 
 # Figures
@@ -402,14 +366,9 @@ OURS, PAPER = COLOURS[0], COLOURS[5]
 def _panels(results, plot):
     """Return a figure with a panel for each data set, in it a line for each method."""
     shown, methods = results.filled, results.methods
-    n_columns = min(COLUMNS, len(shown))
-    n_rows = -(-len(shown) // n_columns)
-    size = (2.2 + 2.6 * n_columns, 0.9 + (0.7 + 0.27 * len(methods)) * n_rows)
-    drawing = require("matplotlib.figure", "plot").Figure(figsize=size, layout="constrained")
-    axes = drawing.subplots(n_rows, n_columns, squeeze=False, sharey=True).ravel()
-    for ax in axes[len(shown) :]:
-        ax.remove()
-    for ax, result in zip(axes, shown, strict=False):
+    size = 2.6, 0.7 + 0.27 * len(methods)
+    drawing, axes = panels(len(shown), COLUMNS, size, margin=(2.2, 0.9), sharey=True)
+    for ax, result in zip(axes, shown, strict=True):
         for line, method in enumerate(methods):
             plot(ax, line, results, result, method)
         ax.set_title(result.column.label)
@@ -417,11 +376,9 @@ def _panels(results, plot):
     axes[0].set_yticks(range(len(methods)), [method.label for method in methods])
     axes[0].set_ylim(len(methods) - 0.5, -0.5)
     if results.experiment.paper:
-        handles = [
-            axes[0].plot([], [], "o", color=OURS, label="ours")[0],
-            axes[0].plot([], [], "o", color=PAPER, fillstyle="none", label="the paper's")[0],
-        ]
-        drawing.legend(handles=handles, loc="outside upper left", ncols=2, frameon=False)
+        axes[0].plot([], [], "o", color=OURS, label="ours")
+        axes[0].plot([], [], "o", color=PAPER, fillstyle="none", label="the paper's")
+        drawing.legend(loc="outside upper left", ncols=2, frameon=False)
     return drawing
 
 
@@ -453,18 +410,5 @@ def _dot(ax, x, y, bar=None, **style):
     ax.errorbar(x, y, xerr=bar, **{"marker": "o", "markersize": 5, "elinewidth": 1, **style})
 
 
-#: File -> what draws a method in a panel, caption, and caption on the paper's numbers.
-FIGURES = {
-    "errors.png": (
-        _plot_error,
-        "Test error of each method on each data set. Bars are standard deviations over runs, or "
-        "for a single run the standard deviation of a binomial distribution.",
-        "The paper's errors are hollow.",
-    ),
-    "times.png": (
-        _plot_time,
-        "Time of the fit with the chosen parameters, on logarithmic axes. A hollow triangle to the "
-        "right is the limit that ended a fit.",
-        "The paper's times are hollow; a triangle to the left means less than that.",
-    ),
-}
+#: File -> what draws a method in a panel; the captions are in table.md.
+FIGURES = {"errors.png": _plot_error, "times.png": _plot_time}

@@ -14,8 +14,6 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["DatasetNotFoundError", "NpzFile", "as_folder", "check_values", "find"]
-
 
 class DatasetNotFoundError(FileNotFoundError):
     """The file of a data set is absent, and no download was asked for or exists."""
@@ -40,21 +38,13 @@ def as_folder(folder) -> Path | None:
 class NpzFile:
     """An npz file and the arrays that it must contain.
 
-    Attributes
-    ----------
-    name : str
-    shapes : dict of str to tuple of int
-        Shape of each array. The array "names" has strings, vectors have integers, others numbers.
-    hint : str
-        Another way to get the data.
-    note : str
-        Remark about the arrays.
+    The array "names" has strings, vectors have integers, all others numbers.
     """
 
     name: str
     shapes: dict[str, tuple[int, ...]]
-    hint: str = "no download exists for this set"
-    note: str = ""
+    hint: str = "no download exists for this set"  # another way to get the data
+    note: str = ""  # remark about the arrays
 
     def is_present(self, folder: Path | None) -> bool:
         """Return whether the file is in the folder."""

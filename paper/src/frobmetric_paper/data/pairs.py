@@ -10,103 +10,54 @@ from numpy.typing import NDArray
 
 from . import NpzFile, as_folder, check_values, find
 
-__all__ = [
-    "COMPARISON_NAMES",
-    "FACE_NAMES",
-    "Comparisons",
-    "FacePairs",
-    "Faces",
-    "load_comparisons",
-    "load_face_pictures",
-    "load_faces",
-]
-
 N_FOLDS = 10
 
 
 @dataclass(frozen=True, eq=False)
 class FacePairs:
-    """Pairs of images, and for each whether both show one person.
+    """Pairs of images, and for each whether both show one person."""
 
-    Attributes
-    ----------
-    index : ndarray of shape (n_pairs, 2)
-        Row numbers of the images, intp.
-    same : ndarray of shape (n_pairs,)
-        True where both images show one person.
-    """
-
-    index: NDArray
-    same: NDArray
+    index: NDArray  # row numbers of the images, intp (n_pairs, 2)
+    same: NDArray  # bool (n_pairs,)
 
 
 @dataclass(frozen=True, eq=False)
 class Faces:
     """Faces as SIFT descriptors, with the pairs of the Labeled Faces in the Wild.
 
-    Attributes
-    ----------
-    name : str
-    X : ndarray of shape (n_images, n_landmarks * n_scales * 128)
-        Descriptors, uint8: all scales of the first landmark, then of the second, and so on.
-    person : ndarray of shape (n_images,)
-        Person of each image, int64: a row of `names`.
-    names : ndarray of shape (n_people,)
-        Strings.
-    number : ndarray of shape (n_images,)
-        Number of each image among the images of its person, from 1, int64.
-    landmarks : ndarray of shape (n_images, n_landmarks, 2)
-        Column and row of each landmark in the picture of 250 x 250 pixels, float64. The file does
-        not name them; by their positions they are the corners of the eyes (4), points of the nose
-        (3) and corners of the mouth (2), each from left to right on the picture.
-    view1_train, view1_test : FacePairs
-        Pairs to choose a model by.
-    view2 : FacePairs
-        Pairs to evaluate it by. Each fold is tested with what was learned from the other nine.
-    view2_fold : ndarray of shape (n_pairs,)
-        Fold of each pair of `view2`, from 0 to 9, int64.
+    The pairs of view 1 are there to choose a model by, those of view 2 to evaluate it: each fold is
+    tested with what was learned from the other nine.
     """
 
     name: str
+    # uint8 (n_images, n_landmarks * n_scales * 128): all scales of the first landmark, then of the
+    # second, and so on
     X: NDArray
-    person: NDArray
-    names: NDArray
-    number: NDArray
+    person: NDArray  # person of each image, int64: a row of `names`
+    names: NDArray  # strings (n_people,)
+    number: NDArray  # number of each image among the images of its person, from 1, int64
+    # column and row of each landmark in the picture of 250 x 250 pixels, float64 (n_images,
+    # n_landmarks, 2). The file does not name them; by their positions they are the corners of the
+    # eyes (4), points of the nose (3) and corners of the mouth (2), each from left to right
     landmarks: NDArray
     view1_train: FacePairs
     view1_test: FacePairs
     view2: FacePairs
-    view2_fold: NDArray
+    view2_fold: NDArray  # fold of each pair of `view2`, from 0 to 9, int64
 
 
 @dataclass(frozen=True, eq=False)
 class Comparisons:
-    """Objects, and triplets of them that people judged.
-
-    Attributes
-    ----------
-    name : str
-    X : ndarray of shape (n_objects, n_features)
-        float64.
-    triplets : ndarray of shape (n_triplets, 3)
-        Rows (anchor, near, far) of row numbers of X, intp: the anchor is more like the near one.
-    """
+    """Objects, and triplets of them that people judged."""
 
     name: str
-    X: NDArray
+    X: NDArray  # float64 (n_objects, n_features)
+    # (anchor, near, far) as row numbers of X, intp: the anchor is more like the near one
     triplets: NDArray
 
 
 def load_faces(name, *, folder=None) -> Faces:
-    """Load the descriptors of faces and the pairs on which methods are compared.
-
-    Parameters
-    ----------
-    name : str
-        One of `FACE_NAMES`.
-    folder : path, optional
-        Folder of the npz files; by default the environment variable ``FROBMETRIC_DATA``.
-    """
+    """Load descriptors of faces, of `FACE_NAMES`, and the pairs on which methods are compared."""
     files = find(name, _FACES)
     path, meta = files.meta.read(as_folder(folder))
     features_path, features = files.features.read(as_folder(folder))
@@ -131,35 +82,14 @@ def load_faces(name, *, folder=None) -> Faces:
 
 
 def load_face_pictures(name, *, folder=None) -> NDArray:
-    """Load the pictures of the faces, in the order of the rows of `load_faces`.
-
-    Parameters
-    ----------
-    name : str
-        One of `FACE_NAMES`.
-    folder : path, optional
-        Folder of the npz files; by default the environment variable ``FROBMETRIC_DATA``.
-
-    Returns
-    -------
-    ndarray of shape (n_images, height, width)
-        Grey from 0 to 255, uint8.
-    """
+    """Load pictures of faces, uint8 (n_images, height, width), in the order of the faces."""
     files = find(name, _FACES)
     path, arrays = files.pictures.read(as_folder(folder))
     return _bytes(arrays["X"], path).reshape(-1, *files.picture_shape)
 
 
 def load_comparisons(name, *, folder=None) -> Comparisons:
-    """Load objects and the triplets of them that people judged.
-
-    Parameters
-    ----------
-    name : str
-        One of `COMPARISON_NAMES`.
-    folder : path, optional
-        Folder of the npz files; by default the environment variable ``FROBMETRIC_DATA``.
-    """
+    """Load objects, of `COMPARISON_NAMES`, and the triplets of them that people judged."""
     path, arrays = find(name, _COMPARISONS).read(as_folder(folder))
     X = _finite(arrays["X"], "X", path)
     return Comparisons(name, X, _rows(arrays["triplets"], len(X), "triplets", path))
@@ -208,12 +138,12 @@ PAIR_KEYS = ("pairs_dev_train", "pairs_dev_test", "pairs_view2")
 class _FaceFiles:
     """Files with one row an image; n_pairs of view 1 (training, test) and view 2."""
 
-    n_images: int
-    n_people: int
-    n_landmarks: int
-    n_scales: int
-    picture_shape: tuple[int, int]
-    n_pairs: tuple[int, int, int]
+    n_images: int = 13_233
+    n_people: int = 5_749
+    n_landmarks: int = 9
+    n_scales: int = 3
+    picture_shape: tuple[int, int] = (62, 47)
+    n_pairs: tuple[int, int, int] = (2_200, 1_000, 6_000)
 
     @property
     def features(self) -> NpzFile:
@@ -233,16 +163,7 @@ class _FaceFiles:
         return NpzFile("lfw_funneled_62x47.npz", {"X": (self.n_images, height * width)})
 
 
-_FACES = {
-    "lfw": _FaceFiles(
-        n_images=13_233,
-        n_people=5_749,
-        n_landmarks=9,
-        n_scales=3,
-        picture_shape=(62, 47),
-        n_pairs=(2_200, 1_000, 6_000),
-    )
-}
+_FACES = {"lfw": _FaceFiles()}
 _COMPARISONS = {
     # Shoes: the features of a neural network, and which of two a person finds more like a third
     "zappos": NpzFile("zappos_triplets.npz", {"X": (85, 4_096), "triplets": (283_770, 3)})

@@ -10,35 +10,17 @@ from numpy.typing import NDArray
 
 from . import NpzFile, as_folder, find
 
-__all__ = [
-    "COUNT_NAMES",
-    "SEQUENCE_NAMES",
-    "Sequences",
-    "WordCounts",
-    "load_sequences",
-    "load_word_counts",
-]
-
 
 @dataclass(frozen=True, eq=False)
 class Sequences:
-    """Sequences of skeletons, each one action of one person.
-
-    Attributes
-    ----------
-    name : str
-    frames : list of ndarray of shape (n_frames, n_joints, 3)
-        float64, in metres in the coordinates of the camera; zeros if no skeleton was found.
-    y : ndarray of shape (n_sequences,)
-        Action of each, int64.
-    subject : ndarray of shape (n_sequences,)
-        Person of each, int64.
-    """
+    """Sequences of skeletons, each one action of one person."""
 
     name: str
+    # each (n_frames, n_joints, 3), float64, in metres in the coordinates of the camera; zeros if no
+    # skeleton was found
     frames: list[NDArray]
-    y: NDArray
-    subject: NDArray
+    y: NDArray  # action of each, int64
+    subject: NDArray  # person of each, int64
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,15 +35,7 @@ class WordCounts:
 
 
 def load_sequences(name, *, folder=None) -> Sequences:
-    """Load sequences of skeletons, all of them and in the order of the file.
-
-    Parameters
-    ----------
-    name : str
-        One of `SEQUENCE_NAMES`.
-    folder : path, optional
-        Folder of the npz files; by default the environment variable ``FROBMETRIC_DATA``.
-    """
+    """Load sequences of skeletons, of `SEQUENCE_NAMES`, all in the order of the file."""
     _, arrays = find(name, _SEQUENCES).read(as_folder(folder))
     frames = np.split(arrays["frames"].astype(np.float64), arrays["offset"][1:-1])
     labels = (arrays[key].astype(np.int64) for key in ("action", "subject"))
@@ -69,15 +43,7 @@ def load_sequences(name, *, folder=None) -> Sequences:
 
 
 def load_word_counts(name, *, folder=None) -> WordCounts:
-    """Load the word counts of documents, in the training and test part that were published.
-
-    Parameters
-    ----------
-    name : str
-        One of `COUNT_NAMES`.
-    folder : path, optional
-        Folder of the npz files; by default the environment variable ``FROBMETRIC_DATA``.
-    """
+    """Load word counts of documents, of `COUNT_NAMES`, in the published training and test part."""
     file, n_words = find(name, _COUNTS)
     _, arrays = file.read(as_folder(folder))
     values = arrays["data"].astype(np.float64), arrays["indices"].astype(np.int32)

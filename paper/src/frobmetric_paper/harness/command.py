@@ -6,9 +6,7 @@ An experiment is an object with
 * `conduct(runner, **choices)` -> results, which runs what is chosen and not stored yet;
 * `load(dict)` -> results, from results.json.
 
-Its results have `cells`, `own_cells` (those of frobmetric, which have to be certified), `left_out`
-(name of a part -> reason), `has_answer`, `to_dict()` (the part of results.json that is its own),
-`rows()` (table.csv), `draw(folder)` and `blocks(folder)` (the placeholders of the template).
+Its results are a `task.Results`.
 """
 
 from __future__ import annotations
@@ -18,12 +16,11 @@ import io
 import json
 import shlex
 
-from frobmetric._atomic import replacing
-from frobmetric._extras import MissingExtraError
+from frobmetric._environment import MissingExtraError
 from frobmetric.cli.terminal import ExitCode, Report, live_line, say
 
 from . import formatting
-from .page import SMALL, colophon, fill, write_page
+from .page import SMALL, colophon, fill, write_files, write_page
 from .run import ProgressListener, Runner
 from .task import Store, done
 
@@ -32,29 +29,16 @@ DETAILS = ("detail", "machine", "rules", "tries")
 
 
 def reproduce(experiment, output, *, limit, threads, options, page_only=False, **choices):
-    """Run an experiment and write its page; Ctrl-C writes what is finished.
+    """Run an experiment and write its page to a folder; Ctrl-C writes what is finished.
 
-    Parameters
-    ----------
-    experiment : object
-        See the module.
-    output : Path
-        Folder, created if it does not exist.
-    limit : float
-        Seconds for each fit.
-    threads : int
-    options : dict
-        Options of the command that makes the same page again, beside output, limit and threads.
-    page_only : bool
-        Write the page again from results.json; run nothing.
-    **choices
-        Arguments of the experiment's `conduct`.
-
-    Returns
-    -------
-    Report
+    `limit` is in seconds for each fit; `options` are those of the command that makes the same page
+    again, beside output, limit and threads; `choices` are arguments of the experiment's `conduct`.
+    With `page_only` nothing is run. Return a Report.
     """
-    make_folder(output)
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        raise ValueError(f"{output} is not a folder; give --output another name") from None
     if page_only:
         record, results = read_results(experiment, output)
         page = write_page(output, page_text(experiment, results, record, output))
@@ -68,7 +52,7 @@ def reproduce(experiment, output, *, limit, threads, options, page_only=False, *
     record = _record(experiment, results, output, options)
     with live_line("drawing"):
         _draw(experiment, results, output)
-        write_files(output, record | results.to_dict(), results.rows())
+        _write_results(output, record | results.to_dict(), results.rows())
         page = write_page(output, page_text(experiment, results, record, output))
     return _report(page, results, runner.interrupted, record["command"])
 
@@ -89,14 +73,6 @@ class TerminalListener(ProgressListener):
         say(f"{cell.task.where}: {cell.label}   {text}{remark}")
 
 
-def make_folder(output):
-    """Create the folder of a page, unless it exists."""
-    try:
-        output.mkdir(parents=True, exist_ok=True)
-    except (FileExistsError, NotADirectoryError):
-        raise ValueError(f"{output} is not a folder; give --output another name") from None
-
-
 def read_results(experiment, folder):
     """Return the record and the results of an experiment from results.json."""
     path = folder / "results.json"
@@ -112,28 +88,11 @@ def page_text(experiment, results, record, folder):
         "small": SMALL if record["is_small"] else "",
         "colophon": colophon(record["command"], record["settings"], record["machines"]),
     }
-    return fill(experiment.template.read_text(encoding="utf-8"), blocks)
-
-
-def write_files(folder, data, rows):
-    """Write results.json, and table.csv if there are rows."""
-    contents = {"results.json": json.dumps(data, indent=1, allow_nan=False)}
-    if rows:
-        text = io.StringIO()
-        writer = csv.DictWriter(text, rows[0], lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-        contents["table.csv"] = text.getvalue()
-    for name, content in contents.items():
-        with replacing(folder / name) as file:
-            file.write(content.encode())
+    return fill(experiment.template.read_text(encoding="utf-8"), blocks, folder)
 
 
 def command_line(name, output, options):
-    """Return the command that makes a page again.
-
-    Options that are None, False or empty are left out; a list is given one by one.
-    """
+    """Return the command that makes a page again, without options that are None, False or empty."""
     words = ["frobmetric", "reproduce", name, "-o", output]
     for option, value in options.items():
         if isinstance(value, list):
@@ -145,22 +104,30 @@ def command_line(name, output, options):
     return shlex.join(map(str, words))
 
 
+def _write_results(folder, data, rows):
+    """Write results.json, and table.csv if there are rows."""
+    contents = {"results.json": json.dumps(data, indent=1, allow_nan=False)}
+    if rows:
+        text = io.StringIO()
+        writer = csv.DictWriter(text, rows[0], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+        contents["table.csv"] = text.getvalue()
+    write_files(folder, contents)
+
+
 def _record(experiment, results, output, options):
     """Return what results.json says of the run."""
     settings = {"limit": f"{options['limit']:g} s for each fit", "threads": str(options["threads"])}
     if "budget" in options:
         settings["budget"] = f"{options['budget']:g} s for each method on each data set"
-    machines = {
-        f"{', '.join(f'{name}: {value}' for name, value in cell.machine.items())}."
-        for cell in results.cells
-        if cell.machine
-    }
+    machines = [", ".join(map(": ".join, cell.machine.items())) for cell in results.cells]
     return {
         "experiment": experiment.name,
         "command": command_line(experiment.name, output, options),
         "settings": settings,
         "is_small": experiment.quick,
-        "machines": sorted(machines),
+        "machines": sorted({f"{machine}." for machine in machines if machine}),
     }
 
 
@@ -178,15 +145,9 @@ def _report(page, results, interrupted, command):
         say(f"warning: {name} was left out: {reason}")
     if interrupted:
         say(f"interrupted; what is finished was kept. To continue: {command}")
-    cells = results.cells
-    leave_out = (*DETAILS, *type(cells[0]).unsaved) if cells else ()
-    data = {
-        "page": str(page),
-        "command": command,
-        "cells": [cell.to_dict(leave_out) for cell in cells],
-        "left_out": results.left_out,
-    }
-    text = f"{page}: {len(done(cells))} of {len(cells)} results are there"
+    cells = [cell.to_dict((*DETAILS, *cell.unsaved)) for cell in results.cells]
+    data = {"page": str(page), "command": command, "cells": cells, "left_out": results.left_out}
+    text = f"{page}: {len(done(results.cells))} of {len(cells)} results are there"
     return Report(_exit_code(results, interrupted), text, data)
 
 

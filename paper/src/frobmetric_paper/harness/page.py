@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
+import csv
 import re
 from html import escape as escape_html
+from pathlib import Path
 from string import Template
 
-from frobmetric._atomic import replacing
-from frobmetric._extras import require
+from frobmetric._environment import replacing, require
 
-STYLE = """
-body { max-width: 62rem; margin: 2rem auto; padding: 0 1rem; font: 1rem/1.5 sans-serif; }
-table { border-collapse: collapse; margin: 1rem 0; }
-th, td { padding: 0.25rem 0.7rem; border-bottom: 1px solid #ccc; text-align: left; }
-img { max-width: 100%; height: auto; }
-pre { background: #f3f3f3; padding: 0.7rem; overflow-x: auto; }
-"""
+#: A figure in a template: caption, file.
+FIGURE = re.compile(r"!\[(.*)\]\((.*)\)")
+#: Frame of index.html.
+HTML = Path(__file__).with_name("page.html")
 SMALL = (
     "This is the small version, which shows in minutes whether everything works: few samples, and "
     "no parameter is chosen. None of its numbers can be compared with the paper's."
@@ -28,16 +26,9 @@ def escape(text):
 
 
 def table(header, rows, caption="", texts=()):
-    """Return a table in Markdown.
+    """Return a table in Markdown, with a paragraph above it if there is a caption.
 
-    Parameters
-    ----------
-    header : list of str
-    rows : list of lists of str
-    caption : str
-        Paragraph above the table.
-    texts : tuple of str
-        Columns of text; the first one is text, all others hold numbers.
+    Columns hold numbers, except for the first one and those named in `texts`.
     """
     edge = ["---" if name in (header[0], *texts) else "--:" for name in header]
     lines = [_line(map(escape, header)), _line(edge)]
@@ -49,50 +40,46 @@ def _line(cells):
     return f"| {' | '.join(cells)} |"
 
 
-def figure(folder, file, caption):
-    """Return a figure with its caption in Markdown; empty if the folder does not have the file."""
-    if not (folder / file).is_file():
-        return ""
-    return f"![{escape(caption)}]({file})\n\n{escape(caption)}"
-
-
 def colophon(command, settings, machines):
     """Return how a page was made: command, settings, machines of its cells."""
     texts = [f"{', '.join(f'{name}: {value}' for name, value in settings.items())}.", *machines]
     return "\n\n".join([f"    {command}", *map(escape, texts)])
 
 
-def fill(template, values):
+def fill(template, values, folder):
     r"""Fill a template in Markdown in which `$name` stands for one of the values.
 
     A paragraph whose placeholders are all empty is left out, and so is a whole section, from its
-    heading to the next one of its level.
-
-    Parameters
-    ----------
-    template : str
-    values : dict of str
-
-    Returns
-    -------
-    str
+    heading to the next one of its level. A figure, `![caption](file)`, is a placeholder too: empty
+    if the folder does not have the file, else shown with its caption below it.
 
     Examples
     --------
-    >>> fill("# Title\n\n$first\n\n## Part\n\nA table:\n\n$second", {"first": "1", "second": ""})
+    >>> values = {"first": "1", "second": ""}
+    >>> fill("# Title\n\n$first\n\n## Part\n\nA table:\n\n$second", values, Path())
     '# Title\n\n1\n'
     """
     blocks = re.split(r"\n\s*\n", template.strip())
+    contents = [_contents(block, values, folder) for block in blocks]
     kept, place = [], 0
     while place < len(blocks):
         end = _section_end(blocks, place)
-        names = re.findall(r"\$(\w+)", "\n".join(blocks[place:end]))
-        if names and not any(values[name] for name in names):
+        shown = [text for texts in contents[place:end] for text in texts]
+        if shown and not any(shown):
             place = end
             continue
-        kept.append(Template(blocks[place]).substitute(values))
+        text = Template(blocks[place]).substitute(values)
+        caption = FIGURE.fullmatch(text)
+        kept += [text, caption[1]] if caption else [text]
         place += 1
     return "\n\n".join(kept) + "\n"
+
+
+def _contents(block, values, folder):
+    """Return the values of the placeholders of a block; of a figure the file if it is there."""
+    if figure := FIGURE.fullmatch(block):
+        return [figure[2] if (folder / figure[2]).is_file() else ""]
+    return [values[name] for name in re.findall(r"\$(\w+)", block)]
 
 
 def _section_end(blocks, place):
@@ -109,21 +96,38 @@ def _level(block):
     return len(re.match("#*", block)[0])
 
 
-def write_page(folder, markdown):
-    """Write index.md and index.html; return the path of the latter."""
-    contents = {"index.md": markdown, "index.html": _html(markdown)}
+def panels(n, columns=1, size=(6, 5), margin=(0, 0), **subplots):
+    """Return a figure and the axes of n panels of this size, some columns side by side."""
+    n_rows, n_columns = -(-n // columns), min(columns, n)
+    figsize = margin[0] + size[0] * n_columns, margin[1] + size[1] * n_rows
+    drawing = require("matplotlib.figure", "plot").Figure(figsize=figsize, layout="constrained")
+    axes = drawing.subplots(n_rows, n_columns, squeeze=False, **subplots).ravel()
+    for ax in axes[n:]:
+        ax.remove()
+    return drawing, axes[:n]
+
+
+def read_rows(path):
+    """Return the rows of a csv file, such as a table of the paper, as dictionaries of text."""
+    with open(path, newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def write_files(folder, contents):
+    """Write texts by the names of their files; none of them half."""
     for name, content in contents.items():
         with replacing(folder / name) as file:
             file.write(content.encode())
+
+
+def write_page(folder, markdown):
+    """Write index.md and index.html; return the path of the latter."""
+    write_files(folder, {"index.md": markdown, "index.html": _html(markdown)})
     return folder / "index.html"
 
 
 def _html(markdown):
     parser = require("markdown_it", "cli").MarkdownIt("commonmark", {"html": False})
     title = re.sub(r"\\(.)", r"\1", markdown.partition("\n")[0].lstrip("# "))
-    return (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape_html(title)}</title>\n<style>{STYLE}</style>\n</head>\n"
-        f"<body>\n{parser.enable('table').render(markdown)}</body>\n</html>\n"
-    )
+    body = parser.enable("table").render(markdown)
+    return Template(HTML.read_text("utf-8")).substitute(title=escape_html(title), body=body)

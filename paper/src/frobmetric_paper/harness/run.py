@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from math import inf
 
 from .machine import describe_machine
-from .task import NOT_RUN, OUTCOMES, Store, outcome_of
+from .task import NOT_RUN, Store, outcome_of
+from .worker import ProgramError
 
 
 class ProgressListener:
@@ -34,20 +35,8 @@ class Runner:
     def cell(self, task, label, measure, *, is_wanted=True, reason=""):
         """Return the cell of a task: the stored one, or a new one if that is wanted.
 
-        Parameters
-        ----------
-        task : Task
-        label : str
-            Name of the method for people.
-        measure : callable
-            () -> dict of the fields of the cell; may raise an error of `OUTCOMES`.
-        is_wanted : bool
-        reason : str
-            Reason not to compute the task; empty if there is none.
-
-        Returns
-        -------
-        Cell
+        `label` is the name of the method for people; `measure` returns the fields of the cell that
+        are its own, or raises a ProgramError; `reason` says why not to compute the task, if so.
         """
         cell = self.store.find(task, self.limit)
         if cell is None and is_wanted and not reason and not self.interrupted:
@@ -76,24 +65,17 @@ class Runner:
 
     def skipped(self, task, label, remark, outcome="skipped"):
         """Return the cell of a task that is not computed."""
-        return self.store.cell_type(
-            task=task, label=label, outcome=outcome, limit=self.limit, remark=remark
-        )
+        known = {"task": task, "label": label, "limit": self.limit}
+        return self.store.cell_type(**known, outcome=outcome, remark=remark)
 
     def _compute(self, task, label, measure):
         self.listener.begin(task, label, len(self._met), self.n_cells)
-        fields = {
-            "task": task,
-            "label": label,
-            "outcome": "done",
-            "limit": self.limit,
-            "machine": describe_machine(),
-        }
+        fields = {"outcome": "done", "machine": describe_machine()}
         try:
             fields |= measure()
-        except tuple(OUTCOMES) as error:
-            fields["outcome"], fields["remark"] = outcome_of(error)
-        cell = self.store.cell_type(**fields)
+        except ProgramError as error:
+            fields |= outcome_of(error)
+        cell = self.store.cell_type(task=task, label=label, limit=self.limit, **fields)
         self.store.save(cell)
         self.listener.end(cell)
         return cell
@@ -124,17 +106,10 @@ def n_tries(search):
 def coordinate_search(search, evaluate):
     """Try the values of one parameter after the other, the others being the best so far.
 
-    Parameters
-    ----------
-    search : mapping
-        Name, or several with spaces between them -> values; the search begins with the first ones.
-    evaluate : callable
-        dict of parameters -> (loss or None without an answer, whether the search goes on).
-
-    Returns
-    -------
-    dict or None
-        The parameters with the smallest loss, the earliest ones in a tie; None without an answer.
+    `search` maps a name, or several with spaces between them, to values, and begins with the first
+    ones; `evaluate` maps a dict of parameters to (loss or None without an answer, whether the
+    search goes on). Return the parameters with the smallest loss, the earliest ones in a tie; None
+    without an answer.
     """
     first, best, least, tried = first_parameters(search), None, inf, []
     steps = [[named(names, value) for value in values] for names, values in search.items()]

@@ -22,7 +22,9 @@ class Mean:
 
     @classmethod
     def of(cls, values):
-        """Return the Mean of at least one value."""
+        """Return the Mean of some values; None of none."""
+        if not len(values):
+            return None
         std = float(np.std(values, ddof=1)) if len(values) > 1 else None
         return cls(len(values), float(np.mean(values)), std)
 
@@ -59,29 +61,18 @@ class Difference:
         return (self.low > 0 or self.high < 0) and self.low < self.high
 
 
-def difference_over_runs(differences, test_share):
-    """Return Student's t interval with the variance of Nadeau and Bengio (2003).
+def paired_difference(differences, test_share=None):
+    """Return the Difference of pairs of samples, or of runs if a share is given.
 
-    Runs are splits of the same samples: the more they share, the less a further one says.
-
-    Parameters
-    ----------
-    differences : sequence of float
-        One for each run, at least two.
-    test_share : float
-        Size of a test part relative to its training part.
+    Of samples it has the normal interval, as in McNemar's table. Of at least two runs it has
+    Student's t interval with the variance of Nadeau and Bengio (2003), where `test_share` is the
+    size of a test part relative to its training part: runs are splits of the same samples, and the
+    more they share, the less a further one says.
     """
-    quantile = stats.t(len(differences) - 1).ppf
-    return _interval(differences, "runs", quantile, test_share)
-
-
-def difference_over_samples(differences):
-    """Return the normal interval of the differences by sample, as in McNemar's table."""
-    return _interval(differences, "samples", stats.norm.ppf)
-
-
-def _interval(differences, over, quantile, test_share=0.0):
-    mean, n = float(np.mean(differences)), len(differences)
+    n, over = len(differences), "samples" if test_share is None else "runs"
+    mean = float(np.mean(differences))
     std = float(np.std(differences, ddof=1)) if n > 1 else 0.0
-    half = float(quantile((1 + CONFIDENCE) / 2)) * std * sqrt(1 / n + test_share)
+    distribution = stats.norm if test_share is None else stats.t(n - 1)
+    quantile = float(distribution.ppf((1 + CONFIDENCE) / 2))
+    half = quantile * std * sqrt(1 / n + (test_share or 0.0))
     return Difference(mean, mean - half, mean + half, n, over)

@@ -11,12 +11,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from frobmetric._atomic import replacing
+from frobmetric._environment import replacing
 
-from .worker import ProgramFailedError, ProgramMissingError, TimeLimitError
-
-#: Outcome of a method that stopped without an answer, by its exception.
-OUTCOMES = {TimeLimitError: "limit", ProgramMissingError: "missing", ProgramFailedError: "failed"}
 #: Remark of a cell that has not been computed.
 NOT_RUN = "not run yet"
 
@@ -64,8 +60,7 @@ class Cell:
     limit: float  # seconds that each fit was given
     remark: str = ""  # reason why there is no answer, or a note on the answer
     seconds: float | None = None  # time of the fit that was measured
-    # report of the method on that fit; the certificate of ours
-    detail: dict = field(default_factory=dict)
+    detail: dict = field(default_factory=dict)  # report of the method; the certificate of ours
     machine: dict = field(default_factory=dict)  # machine and versions of the run
 
     @property
@@ -114,9 +109,13 @@ def grouped(cells, name):
 
 
 class Results:
-    """Results of an experiment as its page and files need them; see `command`."""
+    """Results of an experiment as its page and files need them.
+
+    An experiment adds `draw(folder)` and `blocks(folder)`, the placeholders of its template.
+    """
 
     cells: list  # of Cell
+    left_out: dict  # name of a part -> reason
 
     @property
     def own_cells(self):
@@ -130,6 +129,10 @@ class Results:
     def rows(self):
         """Return the rows of table.csv as dictionaries."""
         return []
+
+    def to_dict(self):
+        """Return the entries of results.json that the experiment makes."""
+        return {"cells": [cell.to_dict(cell.unsaved) for cell in self.cells]}
 
 
 @dataclass(frozen=True)
@@ -169,10 +172,10 @@ def checksum(*arrays):
 
 
 def outcome_of(error):
-    """Return outcome and remark of a method that stopped with one of the errors of `OUTCOMES`."""
-    outcome = next(word for kind, word in OUTCOMES.items() if isinstance(error, kind))
+    """Return outcome and remark of a method that stopped with a `ProgramError`, by name."""
     lines = str(error).strip().splitlines() or [type(error).__name__]
-    return outcome, lines[-1] if outcome == "failed" else str(error)
+    remark = lines[-1] if error.outcome == "failed" else str(error)
+    return {"outcome": error.outcome, "remark": remark}
 
 
 def as_json(detail):

@@ -46,16 +46,26 @@ THREAD_VARIABLES = (
 )
 
 
-class ProgramMissingError(RuntimeError):
+class ProgramError(RuntimeError):
+    """A program gave no answer; `outcome` says why, in a word."""
+
+    outcome = "failed"
+
+
+class ProgramMissingError(ProgramError):
     """The program is not installed; the message says what to do."""
 
+    outcome = "missing"
 
-class ProgramFailedError(RuntimeError):
+
+class ProgramFailedError(ProgramError):
     """The program ended without an answer."""
 
 
-class TimeLimitError(RuntimeError):
+class TimeLimitError(ProgramError):
     """The program was ended at its time limit; a table shows the message, e.g. "> 60 s"."""
+
+    outcome = "limit"
 
     def __init__(self, limit):
         super().__init__(f"> {limit:g} s")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import product
 from pathlib import Path
 from typing import ClassVar
 
@@ -34,9 +33,8 @@ class Task(task.Task):
 
     split: str
     variant: str
-    # recipe, parameters: those of the setup, as JSON
-    recipe: str
-    parameters: str
+    recipe: str  # that of the setup, as JSON
+    parameters: str  # those of the setup, as JSON
     neighbors: str  # numbers of neighbours of marginalised k-NN, as JSON
     n_parts: int  # number of parts of the training pairs, for thresholds
 
@@ -63,11 +61,15 @@ class Cell(task.Cell):
     unsaved: ClassVar = ("machine", "same", "scores")
 
     rules: dict = field(default_factory=dict)  # name of a rule -> result of `decide`
-    # n_held_out, n_test: number of pairs that thresholds are from, and of test pairs
-    n_held_out: int = 0
-    n_test: int = 0
+    n_held_out: int = 0  # number of pairs that thresholds are from
+    n_test: int = 0  # number of test pairs
     same: str = ""  # a digit for each test pair, 1 if it shows one person
     scores: dict = field(default_factory=dict)  # name of a rule -> scores of the test pairs
+
+    @property
+    def is_try(self):
+        """Return whether the cell is of View 1, where setups are chosen."""
+        return self.task.split == "view1"
 
     @property
     def summary(self):
@@ -107,19 +109,14 @@ def measure(method, setup, task, images, split, limit):
         same.append(part.test.same)
     same = np.concatenate(same)
     together = {rule: np.concatenate([each[rule] for each in held_out]) for rule in scores}
+    rules = {rule: decide(scores[rule], split.test.same, together[rule], same) for rule in scores}
     return {
         "remark": fitted.detail.get("remark", ""),
-        "rules": {
-            rule: decide(values, split.test.same, together[rule], same)
-            for rule, values in scores.items()
-        },
+        "rules": rules,
         "n_held_out": len(same),
         "n_test": len(split.test.same),
         "same": "".join("01"[int(each)] for each in split.test.same),
-        "scores": {
-            rule: [float(f"{value:.{DIGITS}g}") for value in values]
-            for rule, values in scores.items()
-        },
+        "scores": {rule: [float(f"{v:.{DIGITS}g}") for v in scores[rule]] for rule in scores},
         "seconds": float(fitted.seconds),
         "detail": as_json(fitted.detail),
     }
@@ -135,22 +132,19 @@ class FaceExperiment:
     name: ClassVar = "lfw"
     template: ClassVar = Path(__file__).with_name("page.md")
     cell_type: ClassVar = Cell
-    figures: ClassVar = tuple(FIGURES)
+    figures: ClassVar = FIGURES
 
     recipe: Recipe = field(default_factory=Recipe)  # the recipe with which every choice begins
-    methods: tuple[Method, ...] = tuple(METHODS.values())  # frobMetric is the last one
+    methods: tuple[Method, ...] = tuple(METHODS.values())  # FrobMetric is the last one
     folds: tuple[int, ...] = tuple(range(10))  # folds of View 2
     variants: tuple[str, ...] = tuple(VARIANTS)
-    # dimensions, n_triplets: columns and rows of the table
-    dimensions: tuple[int, ...] = DIMENSIONS
-    n_triplets: tuple[int, ...] = N_TRIPLETS
-    # numbers of neighbours of marginalised k-NN to choose from
-    neighbors: tuple[int, ...] = NEIGHBORS
+    dimensions: tuple[int, ...] = DIMENSIONS  # columns of the table
+    n_triplets: tuple[int, ...] = N_TRIPLETS  # rows of the table
+    neighbors: tuple[int, ...] = NEIGHBORS  # of marginalised k-NN, to choose from
     n_parts: int = 5  # number of parts of the training pairs, for thresholds
     quick: bool = False
     pictures: bool = False  # whether to draw some triplets
-    # folder of the data files; by default the environment variable ``FROBMETRIC_DATA``
-    data: Path | None = None
+    data: Path | None = None  # folder of the data files; by default ``FROBMETRIC_DATA``
 
     def methods_of(self, variant):
         """Return the methods that are run in a variant: only FrobMetric in the second one."""
@@ -167,24 +161,18 @@ class FaceExperiment:
         tries = {method.name: n_tries(method.search) for method in self.methods}
         first = sum(tries.values()) if needs_all_choices(parts) else tries[FROB.name]
         count = first + len(others) * tries[FROB.name]
-        rows = set()  # of cells in the main variant: those of the table may be the chosen ones
-        if "table" in parts:
-            rows |= {(FROB.name, *place) for place in product(self.n_triplets, self.dimensions)}
+        # those of the table may be the chosen ones
+        own = set(self.places) if "table" in parts else set()
         if "folds" in parts or "methods" in parts:
-            rows.add((FROB.name, self.recipe.n_triplets, self.recipe.n_dimensions))
-        if "methods" in parts:
-            rows |= {(name,) for name in tries if name != FROB.name}
-        return count + len(self.folds) * (len(rows) + len(others) * ("folds" in parts))
+            own.add((self.recipe.n_triplets, self.recipe.n_dimensions))
+        n_rows = len(own) + len(others) * ("folds" in parts)
+        return count + len(self.folds) * (n_rows + (len(tries) - 1) * ("methods" in parts))
 
     def conduct(self, runner, *, only=()):
         """Run some parts, all if `only` is empty; of others what is stored is found.
 
         A method that gives no answer within the limit on View 1 or in a fold is not tried in
         further ones.
-
-        Returns
-        -------
-        FaceResults
         """
         parts = only or PARTS
         runner.n_cells = self.n_cells(parts)
@@ -213,18 +201,10 @@ def experiment(*, quick=False, pictures=False, data=None):
     """Return the experiment, of the paper's size or small; see `FaceExperiment`."""
     if not quick:
         return FaceExperiment(pictures=pictures, data=data)
-    return FaceExperiment(
-        replace(Recipe(), n_dimensions=100, n_triplets=3_000),
-        tuple(replace(METHODS[name], search={}) for name in QUICK_METHODS),
-        folds=(0, 1),
-        variants=(MAIN,),
-        dimensions=(100,),
-        n_triplets=(3_000,),
-        n_parts=3,
-        quick=True,
-        pictures=pictures,
-        data=data,
-    )
+    methods = tuple(replace(METHODS[name], search={}) for name in QUICK_METHODS)
+    known = {"dimensions": (100,), "n_triplets": (3_000,), "pictures": pictures, "data": data}
+    few = {"folds": (0, 1), "variants": (MAIN,), "n_parts": 3, "quick": True}
+    return FaceExperiment(Recipe(n_dimensions=100, n_triplets=3_000), methods, **known, **few)
 
 
 class _Work:
@@ -238,19 +218,15 @@ class _Work:
         self.data = checksum(faces.X, faces.person, faces.view2_fold, *arrays)
 
     def run(self, parts):
-        for variant in self.plan.variants:
-            for method in self.plan.methods_of(variant):
-                is_wanted = method.name == FROB.name or needs_all_choices(parts)
-                self._choose(method, variant, is_wanted)
-        for variant in self.plan.variants:
-            self._fill([self._row(FROB, variant)], "folds" in parts)
-        row = self._row(FROB, MAIN)
-        places = [
-            replace(row, setup=row.setup.changed({"n_triplets": count, "n_dimensions": d}))
-            for count, d in self.plan.places
-        ]
-        self._fill(places, "table" in parts)
-        self._fill([self._row(each, MAIN) for each in self.plan.methods], "methods" in parts)
+        plan, own = self.plan, self.plan.methods[-1]
+        for variant in plan.variants:
+            for method in plan.methods_of(variant):
+                self._choose(method, variant, method is own or needs_all_choices(parts))
+        for variant in plan.variants:
+            self._fill([(own, variant, {})], "folds" in parts)
+        places = [{"n_triplets": count, "n_dimensions": d} for count, d in plan.places]
+        self._fill([(own, MAIN, place) for place in places], "table" in parts)
+        self._fill([(method, MAIN, {}) for method in plan.methods], "methods" in parts)
         return self.results
 
     @property
@@ -291,40 +267,37 @@ class _Work:
 
         coordinate_search(method.search, evaluate)
 
-    def _row(self, method, variant):
-        method = next(each for each in self.plan.methods if each.name == method.name)
-        choice = self.results.choice(method.name, variant)
-        row = _Row(method, variant, choice.setup, choice.neighbors)
-        if choice.best is None:
-            first = choice.tries[0]
-            return replace(row, outcome=first.outcome, remark=first.remark)
-        return row if choice.is_complete else replace(row, outcome="skipped", remark=NOT_RUN)
-
     def _fill(self, rows, is_wanted):
-        """Fill rows fold by fold, since what PCA finds in one is used by all rows."""
-        over = {}
+        """Fill rows (method, variant, changes of the chosen setup) with cells.
+
+        They are filled fold by fold, since what PCA finds in one is used by all rows.
+        """
+        results, over = self.results, {}
+        choices = [results.choice(method.name, variant) for method, variant, _ in rows]
         for number in self.plan.folds:
-            for place, row in enumerate(rows):
-                cell = self._fold_cell(row, number, is_wanted, over.get(place, ""))
+            for place, (method, variant, changes) in enumerate(rows):
+                choice, split = choices[place], self._split(number, variant)
+                known = method, choice.setup.changed(changes), split, choice.neighbors
+                if choice.best is None or not choice.is_complete:
+                    cell = self._skip(choice, *known)
+                else:
+                    cell = self._cell(*known, is_wanted, over.get(place, ""))
                 if cell.outcome in ("limit", "missing"):
                     over.setdefault(place, f"{cell.remark} in {cell.task.split}")
 
-    def _fold_cell(self, row, number, is_wanted, reason):
-        split = self._split(number, row.variant)
-        if row.outcome:
-            job = self._task(row.method, row.setup, split, row.neighbors)
-            skipped = self.runner.skipped(job, row.method.label, row.remark, row.outcome)
-            return self.cells.setdefault(job, skipped)
-        return self._cell(row.method, row.setup, split, row.neighbors, is_wanted, reason)
+    def _skip(self, choice, method, *more):
+        """Return the cell of a row for which nothing is chosen."""
+        job, first = self._task(method, *more), choice.tries[0]
+        why = ("skipped", NOT_RUN) if choice.best else (first.outcome, first.remark)
+        skipped = self.runner.skipped(job, method.label, why[1], why[0])
+        return self.cells.setdefault(job, skipped)
 
     def _cell(self, method, setup, split, neighbors, is_wanted, reason=""):
         job = self._task(method, setup, split, neighbors)
-        if job in self.cells and self.cells[job].remark != NOT_RUN:
-            return self.cells[job]
-        work = partial(measure, method, setup, job, self.images, split, self.runner.limit)
-        self.cells[job] = self.runner.cell(
-            job, method.label, work, is_wanted=is_wanted, reason=reason
-        )
+        if job not in self.cells or self.cells[job].remark == NOT_RUN:
+            work = partial(measure, method, setup, job, self.images, split, self.runner.limit)
+            wanted = {"is_wanted": is_wanted, "reason": reason}
+            self.cells[job] = self.runner.cell(job, method.label, work, **wanted)
         return self.cells[job]
 
     def _task(self, method, setup, split, neighbors):
@@ -338,15 +311,3 @@ class _Work:
             threads=self.runner.threads,
             data=self.data,
         )
-
-
-@dataclass(frozen=True)
-class _Row:
-    """A method with a setup, fold after fold; `outcome` and `remark` if it cannot run."""
-
-    method: Method
-    variant: str
-    setup: Setup
-    neighbors: list[int]
-    outcome: str = ""
-    remark: str = ""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -14,7 +13,7 @@ from sklearn.preprocessing import normalize
 
 from frobmetric.metric.triplets import complete_pairs
 
-from ..data.covariance import whitening, within_covariance
+from ..data.labelled import whitening, within_covariance
 from ..data.pairs import FacePairs
 
 #: Images that a method may know.
@@ -38,14 +37,11 @@ class PairSplit:
     """Training and test pairs, with no person in both."""
 
     name: str  # unique for each split of a data set
-    # identity of the person on each image, of shape (n_images,)
-    person: np.ndarray = field(repr=False)
-    # train, test: no person of `test` is in `train`: else a ValueError names one
-    train: FacePairs = field(repr=False)
-    test: FacePairs = field(repr=False)
+    person: np.ndarray  # identity of the person on each image, of shape (n_images,)
+    train: FacePairs
+    test: FacePairs  # if one of its people is in `train`, a ValueError names one
     variant: str = "pairs"  # one of `VARIANTS`
-    # the split whose training pairs are divided here
-    whole: PairSplit | None = field(default=None, repr=False)
+    whole: PairSplit | None = None  # the split whose training pairs are divided here
 
     def __post_init__(self):
         both = np.intersect1d(self.person[self.train.index], self.person[self.test.index])
@@ -94,17 +90,12 @@ class PairSplit:
         every training pair by what was learned from other people.
         """
         part = divide(self.person[self.train.index], n_parts)
-        return [
-            PairSplit(
-                f"{self.name}, part {i} of {n_parts}",
-                self.person,
-                take(self.train, part != i),
-                take(self.train, part == i),
-                self.variant,
-                self,
-            )
-            for i in range(n_parts)
-        ]
+        splits = []
+        for i in range(n_parts):
+            name, train = f"{self.name}, part {i} of {n_parts}", take(self.train, part != i)
+            known = self.person, train, take(self.train, part == i)
+            splits.append(PairSplit(name, *known, self.variant, self))
+        return splits
 
 
 def take(pairs, rows):
@@ -125,24 +116,13 @@ def view2(faces, number, variant="pairs"):
 
 
 def divide(people, n_parts):
-    """Divide pairs of people so that no person is in two parts.
+    """Divide pairs of people so that no person is in two parts; return the part of each pair.
 
     Pairs that share a person stay together; the largest such groups go first, each to the part
     that has the fewest pairs.
 
-    Parameters
-    ----------
-    people : integer ndarray of shape (n_pairs, 2)
-    n_parts : int
-
-    Returns
-    -------
-    ndarray of shape (n_pairs,)
-        The part of each pair, from 0.
-
     Examples
     --------
-    >>> import numpy as np
     >>> divide(np.array([[0, 0], [0, 1], [2, 3], [4, 4], [5, 4]]), 2)
     array([0, 0, 0, 1, 1])
     """
@@ -151,10 +131,11 @@ def divide(people, n_parts):
     links = coo_array((np.ones(len(i)), (i, j)), shape=(len(names), len(names)))
     group = connected_components(links, directed=False)[1][i]
     sizes = np.bincount(group)
-    if np.count_nonzero(sizes) < n_parts:
+    n_groups = np.count_nonzero(sizes)
+    if n_groups < n_parts:
         raise ValueError(
-            f"the pairs link their people to {np.count_nonzero(sizes)} groups; {n_parts} parts "
-            "without a person in two need as many"
+            f"the pairs link their people to {n_groups} groups; {n_parts} parts without a person "
+            "in two need as many"
         )
     part, filled = np.zeros(len(sizes), dtype=int), np.zeros(n_parts, dtype=int)
     for each in np.argsort(-sizes, kind="stable"):
@@ -172,36 +153,18 @@ class Recipe:
 
     root: bool = True  # whether to take square roots of the descriptors first
     n_dimensions: int = 400  # number of dimensions of PCA; at most `MAX_DIMENSIONS`
-    # covariance that whitening makes the identity: "identity" for none, "covariance" of all images,
-    # "within" people
-    space: str = "within"
-    # share of that covariance that is replaced by a multiple of the identity, equal in trace
-    shrink: float = 0.1
-    # whether to divide each vector by its length, after centring by the known images
-    unit: bool = True
+    space: str = "within"  # what is made white: one of `SPACES`
+    shrink: float = 0.1  # share of its covariance that a multiple of the identity replaces
+    unit: bool = True  # whether to divide each vector by its length, after centring
     prior: str | None = None  # prior of `FrobMetric` in this space: None or "identity"
     C: float = 300.0
     loss: str = "hinge"
     n_neighbors: int = 20  # number of third examples of each pair
     n_triplets: int = 18_000  # largest number of triplets; they are drawn from all
 
-    def to_text(self):
-        """Return one line of JSON, the same for equal recipes."""
-        return json.dumps(asdict(self), sort_keys=True)
-
-    @classmethod
-    def from_text(cls, text):
-        return cls(**json.loads(text))
-
 
 class Images:
-    """Descriptors of all images, and their vectors by recipe; the last results are kept.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_images, n_features)
-        Not negative.
-    """
+    """Descriptors X of all images, not negative, and vectors by recipe; the last are kept."""
 
     def __init__(self, X):
         self.X = X
@@ -210,32 +173,23 @@ class Images:
     def vectors(self, split, recipe):
         """Return all images as vectors, by a recipe and what is known in a split.
 
-        Returns
-        -------
-        ndarray of shape (n_images, n_dimensions)
-            The mean of the known images is zero, before vectors are brought to unit length.
+        The mean of the known images is zero, before vectors are brought to unit length.
         """
         key = _key(split, recipe)
         return self._cached("vectors", key, lambda: self._whiten(split, *key[2:]))
 
     def triplets(self, split, recipe):
         """Return triplets of the training pairs of a split, as places among its known images."""
-        pairs, Z = split.known_pairs, self.vectors(split, recipe)[split.known]
         key = (*_key(split, recipe), recipe.n_neighbors)
-        everything, signs = np.arange(len(Z)), np.where(pairs.same, 1, -1)
-        completed = self._cached(
-            "triplets",
-            key,
-            lambda: complete_pairs(
-                Z,
-                pairs.index,
-                signs,
-                identity=split.identity,
-                n_neighbors=recipe.n_neighbors,
-                pool=everything,
-            ),
-        )
+        completed = self._cached("triplets", key, lambda: self._complete(split, recipe))
         return completed.draw(recipe.n_triplets, random_state=0)
+
+    def _complete(self, split, recipe):
+        """Complete the training pairs of a split by third examples among its known images."""
+        pairs, Z = split.known_pairs, self.vectors(split, recipe)[split.known]
+        signs, pool = np.where(pairs.same, 1, -1), np.arange(len(Z))
+        how = {"identity": split.identity, "n_neighbors": recipe.n_neighbors, "pool": pool}
+        return complete_pairs(Z, pairs.index, signs, **how)
 
     def _cached(self, name, key, compute):
         cache = self._caches[name]
@@ -273,11 +227,11 @@ def _key(split, recipe):
 
 
 def _within_people(Z, split):
-    rows = split.has_another
-    return within_covariance(Z[rows], split.identity[rows])
+    return within_covariance(Z[split.has_another], split.identity[split.has_another])
 
 
-#: (centred vectors of the known images, split) -> the covariance that becomes the identity.
+#: (centred vectors of the known images, split) -> the covariance that becomes the identity; None
+#: for no whitening.
 SPACES = {
     "identity": lambda Z, split: None,
     "covariance": lambda Z, split: Z.T @ Z / len(Z),
@@ -290,7 +244,6 @@ def shrunk(covariance, share):
 
     Examples
     --------
-    >>> import numpy as np
     >>> shrunk(np.diag([1.0, 3.0]), 0.5)
     array([[1.5, 0. ],
            [0. , 2.5]])
@@ -300,15 +253,7 @@ def shrunk(covariance, share):
 
 
 def principal_axes(X, most):
-    """Return the directions of largest variance of centred rows, as columns.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> abs(principal_axes(np.array([[3.0, 4.0], [-3.0, -4.0]]), 2)).round(3)
-    array([[0.6],
-           [0.8]])
-    """
+    """Return the directions of largest variance of centred rows, as columns."""
     n = min(X.shape)
     few = min(most, X.shape[1], len(X) - 1)  # centred rows are linearly dependent
     gram = X @ X.T if len(X) < X.shape[1] else X.T @ X

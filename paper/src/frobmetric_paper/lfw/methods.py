@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 
 import numpy as np
 from sklearn.metrics import roc_auc_score
@@ -13,7 +13,7 @@ from sklearn.preprocessing import normalize
 from frobmetric.metric.triplets import mine_triplets
 from frobmetric.neighbors import MarginalizedKNN, best_threshold
 
-from ..baselines import METRIC, Fitted, MetricBaseline
+from ..baselines import METRIC, Fitted
 from .faces import Recipe
 
 #: Parameters that a recipe has; all others belong to the program.
@@ -31,25 +31,22 @@ class Setup:
     """Parameters of a method."""
 
     recipe: Recipe
-    # parameters of the program beside those of the recipe
-    parameters: Mapping = field(default_factory=dict)
+    parameters: Mapping = field(default_factory=dict)  # of the program beside the recipe
 
     def changed(self, values):
         """Return the setup with other values of fields of the recipe and of parameters."""
-        recipe = {name: value for name, value in values.items() if name in IN_RECIPE}
-        others = {name: value for name, value in values.items() if name not in IN_RECIPE}
+        recipe = {name: values[name] for name in values if name in IN_RECIPE}
+        others = {name: values[name] for name in values if name not in IN_RECIPE}
         return Setup(replace(self.recipe, **recipe), {**self.parameters, **others})
 
     def to_texts(self):
-        """Return recipe and parameters as JSON."""
-        return {
-            "recipe": self.recipe.to_text(),
-            "parameters": json.dumps(dict(self.parameters), sort_keys=True),
-        }
+        """Return recipe and parameters as JSON, the same for equal setups."""
+        values = {"recipe": asdict(self.recipe), "parameters": dict(self.parameters)}
+        return {name: json.dumps(value, sort_keys=True) for name, value in values.items()}
 
     @classmethod
     def from_texts(cls, recipe, parameters):
-        return cls(Recipe.from_text(recipe), json.loads(parameters))
+        return cls(Recipe(**json.loads(recipe)), json.loads(parameters))
 
 
 @dataclass(frozen=True)
@@ -58,14 +55,10 @@ class Method:
 
     name: str
     label: str
-    # (images, split, setup, limit, threads) -> Fitted, a map of the images' vectors
-    learn: Callable
-    # fields of its recipe that differ from the common one
-    changes: Mapping = field(default_factory=dict)
+    learn: Callable  # (images, split, setup, limit, threads) -> Fitted of the images' vectors
+    changes: Mapping = field(default_factory=dict)  # fields of its recipe that are not as usual
     given: Mapping = field(default_factory=dict)  # fixed parameters of its program
-    # parameters to choose on View 1: name -> values, the first one to begin with. Several
-    # names with spaces between them are chosen together
-    search: Mapping = field(default_factory=dict)
+    search: Mapping = field(default_factory=dict)  # as in `MetricBaseline`, chosen on View 1
 
     def setup(self, recipe, values):
         """Return the setup with these values of its search."""
@@ -82,89 +75,64 @@ def _nothing(images, split, setup, limit, threads):
     return Fitted(np.eye(images.vectors(split, setup.recipe).shape[1]), 0.0)
 
 
-def _from_triplets(baseline, names):
-    """Learn from triplets; `names` are the fields of the recipe that the program takes."""
+def _by(name, select):
+    """Learn by a baseline from what `select` returns for (images, split, setup).
+
+    That are arguments of `fit`, and "examples" for the detail.
+    """
 
     def learn(images, split, setup, limit, threads):
-        values = {name: getattr(setup.recipe, name) for name in names} | dict(setup.parameters)
+        given = {"parameters": {}, "examples": {}} | select(images, split, setup)
+        given["parameters"] |= dict(setup.parameters)
+        examples = given.pop("examples")
+        fitted = METRIC[name].fit(**given, limit=limit, threads=threads)
+        return replace(fitted, detail=fitted.detail | examples)
+
+    return learn
+
+
+def _triplets(*names):
+    """Select triplets; `names` are the fields of the recipe that the program takes."""
+
+    def select(images, split, setup):
         triplets = images.triplets(split, setup.recipe)
-        Z = images.vectors(split, setup.recipe)
-        fitted = baseline.fit(
-            Z[split.known], triplets=triplets, parameters=values, limit=limit, threads=threads
-        )
         rows = np.linspace(0, len(triplets) - 1, N_EXAMPLES).astype(int)
-        shown = split.known[triplets[rows]].tolist()
-        return replace(fitted, detail=fitted.detail | {"examples": shown})
+        return {
+            "X": images.vectors(split, setup.recipe)[split.known],
+            "triplets": triplets,
+            "parameters": {name: getattr(setup.recipe, name) for name in names},
+            "examples": {"examples": split.known[triplets[rows]].tolist()},
+        }
 
-    return learn
-
-
-def _from_pairs(baseline: MetricBaseline):
-    def learn(images, split, setup, limit, threads):
-        pairs, Z = split.known_pairs, images.vectors(split, setup.recipe)
-        return baseline.fit(
-            Z[split.known],
-            pairs=(pairs.index, np.where(pairs.same, 1, -1)),
-            parameters=dict(setup.parameters),
-            limit=limit,
-            threads=threads,
-        )
-
-    return learn
+    return select
 
 
-def _from_labels(baseline: MetricBaseline):
-    """Learn from the images of people who have several."""
-
-    def learn(images, split, setup, limit, threads):
-        rows, Z = split.has_another, images.vectors(split, setup.recipe)
-        return baseline.fit(
-            Z[split.known][rows],
-            split.identity[rows],
-            parameters=dict(setup.parameters),
-            limit=limit,
-            threads=threads,
-        )
-
-    return learn
+def _pairs(images, split, setup):
+    pairs, Z = split.known_pairs, images.vectors(split, setup.recipe)
+    return {"X": Z[split.known], "pairs": (pairs.index, np.where(pairs.same, 1, -1))}
 
 
-def _matrix_from_labels(baseline: MetricBaseline):
-    """Learn from triplets of the images of people who have several."""
+def _labels(images, split, setup):
+    """Select the images of people who have several."""
+    rows, Z = split.has_another, images.vectors(split, setup.recipe)
+    return {"X": Z[split.known][rows], "y": split.identity[rows]}
 
-    def learn(images, split, setup, limit, threads):
-        rows, Z = split.has_another, images.vectors(split, setup.recipe)
-        X, y = Z[split.known][rows], split.identity[rows]
-        triplets = mine_triplets(X, y, n_neighbors=1, n_impostors=3, warn_small=False)
-        values = {"C": setup.recipe.C} | dict(setup.parameters)
-        return baseline.fit(X, triplets=triplets, parameters=values, limit=limit, threads=threads)
 
-    return learn
+def _mined_triplets(images, split, setup):
+    """Select triplets of the images of people who have several."""
+    given = _labels(images, split, setup)
+    triplets = mine_triplets(*given.values(), n_neighbors=1, n_impostors=3, warn_small=False)
+    return {"X": given["X"], "triplets": triplets, "parameters": {"C": setup.recipe.C}}
 
 
 PLAIN = {"unit": False, "prior": None}
 SIZES = {"n_dimensions": (400, 200, 100), "unit": (False, True)}
-EUCLID = Method("euclid", "Euclid", _nothing, PLAIN | {"space": "identity"}, search=SIZES)
-WHITENED = Method(
-    "whitened",
-    "PCA, whitened",
-    _nothing,
-    PLAIN | {"space": "covariance", "shrink": 0.0},
-    search=SIZES,
-)
-WITHIN = Method(
-    "within",
-    "PCA, whitened within people",
-    _nothing,
-    PLAIN | {"space": "within"},
-    search=SIZES | {"shrink": (0.1, 0.3, 0.03)},
-)
-# a value of C means something else in each space, so each begins with its own
 FROB = Method(
     "frob",
     "FrobMetric",
-    _from_triplets(METRIC["frob"], ("C", "prior", "loss")),
+    _by("frob", _triplets("C", "prior", "loss")),
     search={
+        # a value of C means something else in each space, so each begins with its own
         "space shrink unit C": (
             ("within", 0.1, True, 300.0),
             ("within", 0.1, False, 300.0),
@@ -178,87 +146,76 @@ FROB = Method(
         "prior": (None, "identity"),
     },
 )
-# as the paper says: descriptors as they are, PCA and nothing else
-PAPER = Method(
-    "frob_paper",
-    "FrobMetric, the paper's recipe",
-    _from_triplets(METRIC["frob"], ("C",)),
-    PLAIN | {"root": False, "space": "identity", "shrink": 0.0},
-    search={"C": (1e4, 1e3, 1e5), "n_neighbors": (5, 30)},
-)
-# above 200 dimensions a fit takes minutes
-BOOST = Method(
-    "boost",
-    "BoostMetric",
-    _from_triplets(METRIC["boost"], ("C",)),
-    search={"C": (1e3, 1e2, 1e4), "n_dimensions": (100, 200)},
-)
-LDML_PAIRS = Method(
-    "ldml", "LDML", _from_pairs(METRIC["ldml"]), search={"n_dimensions": (100, 50, 200)}
-)
-ITML_PAIRS = Method(
-    "itml",
-    "ITML",
-    _from_pairs(METRIC["itml_pairs"]),
-    given={"max_iter": 100},
-    search={"gamma": (1.0, 0.1, 10.0), "n_dimensions": (100, 200, 400)},
-)
-LMNN = Method(
-    "lmnn",
-    "LMNN",
-    _from_labels(METRIC["lmnn"]),
-    given={"n_neighbors": 1, "learn_rate": 1e-3},
-    search={"n_dimensions": (50, 100), "scale": (3.0, 10.0)},
-)
-LMNN_MATRIX = Method(
-    "lmnn_matrix",
-    "LMNN, solved for M",
-    _matrix_from_labels(METRIC["lmnn_matrix"]),
-    given={"pull": 1 / 3, "max_iter": 10_000},
-    search={"C": (1e3, 1e2, 1e4), "n_dimensions": (200, 100, 400)},
+_ALL = (
+    Method("euclid", "Euclid", _nothing, PLAIN | {"space": "identity"}, search=SIZES),
+    Method(
+        "whitened",
+        "PCA, whitened",
+        _nothing,
+        PLAIN | {"space": "covariance", "shrink": 0.0},
+        search=SIZES,
+    ),
+    Method(
+        "within",
+        "PCA, whitened within people",
+        _nothing,
+        PLAIN | {"space": "within"},
+        search=SIZES | {"shrink": (0.1, 0.3, 0.03)},
+    ),
+    Method("ldml", "LDML", _by("ldml", _pairs), search={"n_dimensions": (100, 50, 200)}),
+    Method(
+        "itml",
+        "ITML",
+        _by("itml_pairs", _pairs),
+        given={"max_iter": 100},
+        search={"gamma": (1.0, 0.1, 10.0), "n_dimensions": (100, 200, 400)},
+    ),
+    Method(
+        "lmnn",
+        "LMNN",
+        _by("lmnn", _labels),
+        given={"n_neighbors": 1, "learn_rate": 1e-3},
+        search={"n_dimensions": (50, 100), "scale": (3.0, 10.0)},
+    ),
+    Method(
+        "lmnn_matrix",
+        "LMNN, solved for M",
+        _by("lmnn_matrix", _mined_triplets),
+        given={"pull": 1 / 3, "max_iter": 10_000},
+        search={"C": (1e3, 1e2, 1e4), "n_dimensions": (200, 100, 400)},
+    ),
+    # above 200 dimensions a fit takes minutes
+    Method(
+        "boost",
+        "BoostMetric",
+        _by("boost", _triplets("C")),
+        search={"C": (1e3, 1e2, 1e4), "n_dimensions": (100, 200)},
+    ),
+    # as the paper says: descriptors as they are, PCA and nothing else
+    Method(
+        "frob_paper",
+        "FrobMetric, the paper's recipe",
+        _by("frob", _triplets("C")),
+        PLAIN | {"root": False, "space": "identity", "shrink": 0.0},
+        search={"C": (1e4, 1e3, 1e5), "n_neighbors": (5, 30)},
+    ),
+    FROB,
 )
 #: All methods by name, in the order of the page.
-METHODS = {
-    method.name: method
-    for method in (
-        EUCLID,
-        WHITENED,
-        WITHIN,
-        LDML_PAIRS,
-        ITML_PAIRS,
-        LMNN,
-        LMNN_MATRIX,
-        BOOST,
-        PAPER,
-        FROB,
-    )
-}
+METHODS = {method.name: method for method in _ALL}
 
 
 # Rules
 
 
 def score(W, split, pairs, neighbors=NEIGHBORS):
-    """Return scores of pairs by each rule: the higher, the more alike.
+    """Return scores of pairs by each rule, from images W in the learned space.
 
-    Marginalised k-NN counts neighbours among the known images. The more images are known, the
-    rarer do neighbours of two images show one person: the probability is multiplied by their
-    number, or a threshold from fewer images would be too high.
-
-    Parameters
-    ----------
-    W : ndarray of shape (n_images, n_dimensions)
-        Images in the learned space.
-    split : PairSplit
-        Its known images are the reference of marginalised k-NN; their mean is the origin of
-        cosines, and their mean squared distance from it the unit of distances.
-    pairs : FacePairs
-        Pairs of people that are not known.
-    neighbors : tuple of int
-
-    Returns
-    -------
-    dict of ndarrays of shape (n_pairs,)
+    The higher, the more alike. The mean of the known images of the split is the origin of cosines,
+    and their mean squared distance from it the unit of distances. Marginalised k-NN counts
+    neighbours among the known images. The more images are known, the rarer do neighbours of two
+    images show one person: the probability is multiplied by their number, or a threshold from fewer
+    images would be too high.
     """
     W = W - W[split.known].mean(axis=0)
     size = np.sqrt(np.square(W[split.known]).sum(axis=1).mean())
@@ -277,17 +234,9 @@ def score(W, split, pairs, neighbors=NEIGHBORS):
 def decide(scores, same, held_out, held_out_same):
     """Evaluate a rule with the best threshold for pairs that were not learned from.
 
-    Parameters
-    ----------
-    scores, held_out : ndarrays
-        Scores of the test pairs, and of held-out training pairs.
-    same, held_out_same : bool ndarrays
-
-    Returns
-    -------
-    dict
-        "accuracy": share of test pairs decided right; "area" below their ROC; "threshold": scores
-        from here on are called one person; "held_out": share of held-out pairs decided right.
+    Return the "accuracy", the share of test pairs decided right; the "area" below their ROC; the
+    "threshold", from which on scores are called one person; and "held_out", the share of held-out
+    training pairs decided right.
     """
     threshold, _ = best_threshold(held_out, np.where(held_out_same, 1, -1))
     return {

@@ -54,8 +54,7 @@ class Cell(task.Cell):
     task_type: ClassVar = Task
     unsaved: ClassVar = ("machine", "embedding")
 
-    # objective, certificate: those of `Embedded`
-    objective: float | None = None
+    objective: float | None = None  # that of `Embedded`, as is the certificate
     certificate: dict | None = None
     embedding: list | None = None  # a row for each point
     # result of `measure`; "perturbation" too if the problem is perturbed
@@ -76,26 +75,15 @@ class Cell(task.Cell):
 
 
 def measure(X, Y, n_neighbors):
-    """Measure the quality of an embedding.
+    """Measure the quality of an embedding Y of the points X.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n, n_features)
-    Y : ndarray of shape (n, n_components)
-    n_neighbors : int
-
-    Returns
-    -------
-    dict
-        "alstd", "aled", "alcd" and "gscd" of Y at unit scale; "area" under R_NX; "mean_b_nx", the
-        mean of B_NX over all sizes of neighbourhoods.
+    Return the measures of `EVENNESS` of Y at unit scale, the area under R_NX, and the mean of B_NX
+    over all sizes of neighbourhoods, by name.
     """
     spread = local_spread(at_unit_scale(Y), n_neighbors)
     quality = neighborhood_quality(X, Y)
-    return {name: float(getattr(spread, name)) for name in EVENNESS} | {
-        "area": quality.area,
-        "mean_b_nx": float(quality.b_nx.mean()),
-    }
+    measures = {"area": quality.area, "mean_b_nx": float(quality.b_nx.mean())}
+    return {name: getattr(spread, name) for name in EVENNESS} | measures
 
 
 def perturbation(spectrum, sigma):
@@ -111,8 +99,7 @@ class Points:
     """Points to embed, with what a figure of them needs."""
 
     X: np.ndarray  # of shape (n, n_features)
-    # position of each point on the manifold, as far as it is known: an angle, or its number
-    color: np.ndarray
+    color: np.ndarray  # position of each point on the manifold: an angle, or its number
     color_name: str  # meaning of the colour
     picture_shape: tuple[int, int] | None = None  # height and width, if rows of X are pictures
     is_path: bool = False  # whether consecutive points are neighbours on a curve
@@ -134,13 +121,8 @@ class Scale:
         """Return the Scale of points, whose neighbour graph has to be connected."""
         graph = neighbor_graph(X, n_neighbors)
         require_connected(graph, X, n_neighbors)
-        return cls(
-            *X.shape,
-            len(graph.edges),
-            float(pdist(X).max()),
-            float(graph.squared.mean()),
-            float(np.square(X - X.mean(axis=0)).sum()),
-        )
+        lengths = pdist(X).max(), graph.squared.mean(), np.square(X - X.mean(axis=0)).sum()
+        return cls(*X.shape, len(graph.edges), *map(float, lengths))
 
 
 def rolls(*sizes):
@@ -164,19 +146,11 @@ class Part:
     """Part of the experiment: some methods, each on some sets of points."""
 
     name: str
-    title: str
     n_neighbors: int
     sigma: float  # parameter of the perturbed problem
+    embedders: tuple
     points: Callable[[], list[Points]]  # () -> list of Points, the smallest set first
     n_sets: int = 1  # number of these sets
-    embedders: tuple = ()  # by default those of the figures of embeddings
-
-    def __post_init__(self):
-        exact = (EMBEDDING[name] for name in ("ours_exact", "csdp_original", "csdp_well_posed"))
-        unfolding = perturbed(self.sigma), *exact
-        if not self.embedders:
-            others = () if self.name == "time" else (EMBEDDING["isomap"], EMBEDDING["lle"])
-            object.__setattr__(self, "embedders", (*others, *unfolding))
 
     @property
     def paper_names(self):
@@ -191,12 +165,17 @@ def plan(*, quick=False, data=None):
     faces = partial(pictures, "frey_faces", every_face, data)
     roll = partial(rolls, 80 if quick else 500)
     sizes = (30, 60) if quick else SIZES
+    exact = [EMBEDDING[name] for name in ("ours_exact", "csdp_original", "csdp_well_posed")]
+
+    def methods(sigma):
+        return EMBEDDING["isomap"], EMBEDDING["lle"], perturbed(sigma), *exact
+
     return (
-        Part("swiss_roll", "Swiss roll", 6, 1e5, roll),
-        Part("teapots", "Teapots", 6, 1e10, views),
-        Part("teapots_3", "Teapots with three neighbours", 3, 1e10, views),
-        Part("faces", "Frey faces", 5, 1e10, faces),
-        Part("time", "Time against n", 6, 1e2, partial(rolls, *sizes), len(sizes)),
+        Part("swiss_roll", 6, 1e5, methods(1e5), roll),
+        Part("teapots", 6, 1e10, methods(1e10), views),
+        Part("teapots_3", 3, 1e10, methods(1e10), views),
+        Part("faces", 5, 1e10, methods(1e10), faces),
+        Part("time", 6, 1e2, methods(1e2)[2:], partial(rolls, *sizes), len(sizes)),
     )
 
 
@@ -218,7 +197,7 @@ class UnfoldingExperiment:
     name: ClassVar = "mvu"
     template: ClassVar = Path(__file__).with_name("page.md")
     cell_type: ClassVar = Cell
-    figures: ClassVar = tuple(f"{part}_{kind}.png" for part, kind in FIGURES)
+    figures: ClassVar = tuple(f"{part}_{kind}.png" for part in FIGURES for kind in FIGURES[part])
 
     parts: tuple[Part, ...]
     quick: bool = False
@@ -227,19 +206,12 @@ class UnfoldingExperiment:
         """Run the chosen parts, all if `only` is empty; find what is stored of the others.
 
         A method that needs more than the limit on some points is not tried on more points.
-
-        Returns
-        -------
-        UnfoldingResults
         """
-        names = only or [part.name for part in self.parts]
-        wanted = [part.name for part in self.parts if part.name in names]
-        runner.n_cells = sum(
-            part.n_sets * len(part.embedders) for part in self.parts if part.name in wanted
-        )
+        wanted = [part for part in self.parts if not only or part.name in only]
+        runner.n_cells = sum(part.n_sets * len(part.embedders) for part in wanted)
         results = []
         for part in self.parts:
-            is_wanted = part.name in wanted
+            is_wanted = part in wanted
             if is_wanted or runner.store.has_some(part.name):
                 result = _run_part(runner, part, is_wanted)
                 results += [result] if is_wanted or done(result.cells) else []
@@ -249,15 +221,11 @@ class UnfoldingExperiment:
         """Return the results that results.json holds, without points."""
         parts = {part.name: part for part in self.parts}
         cells = grouped(map(Cell.from_dict, data["cells"]), "part")
-        results = [
-            PartResult(
-                parts[each["name"]],
-                scales=[Scale(**scale) for scale in each["scales"]],
-                cells=cells.get(each["name"], []),
-                reason=each["left_out"],
-            )
-            for each in data["parts"]
-        ]
+        results = []
+        for each in data["parts"]:
+            name, scales = each["name"], [Scale(**scale) for scale in each["scales"]]
+            known = [], scales, cells.get(name, []), each["left_out"]
+            results.append(PartResult(parts[name], *known))
         return UnfoldingResults(results, self.parts)
 
 
@@ -285,15 +253,8 @@ def _run_part(runner, part, is_wanted):
 
 def _run_method(runner, part, embedder, X, is_wanted, over):
     """Return the cell of a method; `over` has the methods over the limit, with the size."""
-    job = Task(
-        part=part.name,
-        method=embedder.name,
-        n=len(X),
-        n_neighbors=part.n_neighbors,
-        threads=runner.threads,
-        data=checksum(X),
-    )
-    name = embedder.name
+    name, known = embedder.name, {"threads": runner.threads, "data": checksum(X)}
+    job = Task(part=part.name, method=name, n=len(X), n_neighbors=part.n_neighbors, **known)
     reason = f"> {runner.limit:g} s at n = {over[name]}" if name in over else ""
     work = partial(_embed, part, embedder, X, runner.limit, runner.threads)
     cell = runner.cell(job, embedder.label, work, is_wanted=is_wanted, reason=reason)
@@ -309,7 +270,5 @@ def _embed(part, embedder, X, limit, threads):
     if embedder.paper_name == "FrobMetric":
         measures["perturbation"] = perturbation(answer.spectrum, part.sigma)
     names = ("seconds", "objective", "certificate", "remark")
-    return {name: getattr(answer, name) for name in names} | {
-        "embedding": answer.embedding.tolist(),
-        "measures": measures,
-    }
+    fields = {"embedding": answer.embedding.tolist(), "measures": measures}
+    return fields | {name: getattr(answer, name) for name in names}

@@ -3,41 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from pathlib import Path
 
 import numpy as np
 
-from frobmetric._extras import require
+from frobmetric._environment import require
 from frobmetric.plotting import EmbeddingDisplay, QualityDisplay
 from frobmetric.plotting.style import COLOURS, lighten
 
 from ..baselines.embedding import CSDP_TOL, OUR_TOL, power
 from ..harness import formatting
 from ..harness.formatting import NOTHING, number
-from ..harness.page import escape, figure, table
-from ..harness.task import Results, done
+from ..harness.page import escape, panels, read_rows, table
+from ..harness.task import Results, done, grouped
 from .spread import EVENNESS, at_unit_scale, local_spread
 
-# The paper's numbers; "FrobMetric" is the perturbed problem, "MVU" the original one by CSDP
-
-#: Evenness in the paper's first two tables: data set -> measure -> method -> value.
-PAPER_SPREAD = {
-    "swiss_roll": {
-        "alstd": {"FrobMetric": 0.113, "MVU": 0.038, "Isomap": 0.245, "LLE": 0.328},
-        "aled": {"FrobMetric": 0.311, "MVU": 0.102, "Isomap": 0.668, "LLE": 0.886},
-        "alcd": {"FrobMetric": 0.983, "MVU": 0.964, "Isomap": 0.969, "LLE": 0.994},
-        "gscd": {"FrobMetric": 0.1163, "MVU": 0.0404, "Isomap": 0.2572, "LLE": 0.3317},
-    },
-    "teapots": {
-        "alstd": {"FrobMetric": 0.377, "MVU": 0.481, "Isomap": 0.0611, "LLE": 0.0805},
-        "aled": {"FrobMetric": 1.0, "MVU": 1.28, "Isomap": 0.173, "LLE": 0.232},
-        "alcd": {"FrobMetric": 0.995, "MVU": 0.942, "Isomap": 0.997, "LLE": 0.995},
-        "gscd": {"FrobMetric": 0.3792, "MVU": 0.5105, "Isomap": 0.0613, "LLE": 0.0808},
-    },
-}
-#: Seconds that its text gives: data set -> method -> value.
-PAPER_SECONDS = {
-    "teapots": {"FrobMetric": 4.0, "MVU": 85.0},
-    "faces": {"FrobMetric": 131.0, "MVU": 4732.0},
+#: Numbers of the paper's tables and text, by (part, method): evenness and seconds, as text.
+#: "FrobMetric" is the perturbed problem, "MVU" the original one by CSDP.
+PAPER = {
+    (row["part"], row["method"]): row for row in read_rows(Path(__file__).with_name("paper.csv"))
 }
 
 
@@ -61,22 +45,17 @@ class UnfoldingResults(Results):
         return {each.part.name: each.reason for each in self.results if each.reason}
 
     def to_dict(self):
-        """Return the entries of results.json."""
-        parts = [
-            {
-                "name": result.part.name,
-                "scales": [asdict(scale) for scale in result.scales],
-                "left_out": result.reason,
-            }
-            for result in self.results
-        ]
-        return {"parts": parts, "cells": [cell.to_dict(cell.unsaved) for cell in self.cells]}
+        parts = []
+        for result in self.results:
+            scales = [asdict(scale) for scale in result.scales]
+            parts += [{"name": result.part.name, "scales": scales, "left_out": result.reason}]
+        return {"parts": parts} | super().to_dict()
 
     def blocks(self, folder):
-        """Return the placeholders of the page: tables and figures of each part."""
+        """Return the placeholders of the page: tables of each part."""
         blocks = {"our_tol": f"{OUR_TOL:g}", "csdp_tol": f"{CSDP_TOL:g}"}
         for part in self.plan:
-            blocks |= {part.name: "", f"{part.name}_scale": "", f"{part.name}_figures": ""}
+            blocks |= {part.name: "", f"{part.name}_scale": "", f"{part.name}_n": ""}
         for result in self.results:
             name = result.part.name
             if result.reason:
@@ -85,20 +64,14 @@ class UnfoldingResults(Results):
             tables = _time_tables if name == "time" else _embedding_tables
             blocks[name] = "\n\n".join(tables(result))
             blocks[f"{name}_scale"] = _scale_table(result)
-            texts = [
-                figure(folder, f"{part}_{kind}.png", caption.format(n=result.scales[0].n_samples))
-                for (part, kind), (_, caption) in FIGURES.items()
-                if part == name
-            ]
-            blocks[f"{name}_figures"] = "\n\n".join(filter(None, texts))
+            blocks[f"{name}_n"] = f"{result.scales[0].n_samples:,}"
         return blocks
 
     def draw(self, folder):
         """Draw all figures of the parts that have an answer."""
-        for result in self.results:
-            for (part, kind), (make, _) in FIGURES.items():
-                if part == result.part.name and done(result.cells):
-                    make(result).savefig(folder / f"{part}_{kind}.png", dpi=110)
+        for result in (each for each in self.results if done(each.cells)):
+            for kind, make in FIGURES[result.part.name].items():
+                make(result).savefig(folder / f"{result.part.name}_{kind}.png", dpi=110)
 
 
 # Tables
@@ -115,29 +88,21 @@ def _scale_table(result):
     ]
     header = ["points", "dimensions", "pairs of neighbours", "diameter"]
     header += ["mean squared distance of neighbours", "total variance Σ|x_i − mean|²"]
-    caption = (
-        f"Scale of the data, without which σ means nothing: σ = {power(part.sigma)}; k = "
-        f"{part.n_neighbors} neighbours."
-    )
+    values = f"σ = {power(part.sigma)}; k = {part.n_neighbors} neighbours"
+    caption = f"Scale of the data, without which σ means nothing: {values}."
     return table(header, rows, caption)
 
 
 def _embedding_tables(result):
-    times = PAPER_SECONDS.get(result.part.name, {})
-    rows = [
-        [
-            cell.label,
-            _seconds(cell),
-            _paper(times, result, cell, " s"),
-            number(cell.objective),
-            _gap(cell),
-            _power(cell.measures.get("perturbation")),
-            number(cell.measures.get("area")),
-            number(cell.measures.get("mean_b_nx")),
-            cell.remark,
-        ]
-        for cell in result.cells
-    ]
+    rows = []
+    for cell in result.cells:
+        measures = {name: number(value) for name, value in cell.measures.items()}
+        if "perturbation" in measures:
+            measures["perturbation"] = f"{cell.measures['perturbation']:.1e}"
+        row = [cell.label, _seconds(cell), _paper(result, cell, "seconds", " s")]
+        row += [number(cell.objective), _gap(cell)]
+        row += [measures.get(name, NOTHING) for name in ("perturbation", "area", "mean_b_nx")]
+        rows.append([*row, cell.remark])
     header = ["method", "time", "paper's time", "variance", "relative gap", "‖X‖²/(2σ tr X)"]
     header += ["area under R_NX", "mean B_NX", "remark"]
     yield table(header, rows, "Results of each method.", texts=("remark",))
@@ -145,13 +110,11 @@ def _embedding_tables(result):
 
 
 def _spread_table(result):
-    published = PAPER_SPREAD.get(result.part.name, {})
     rows = []
     for cell in result.cells:
         rows.append([cell.label])
-        for measure in EVENNESS:
-            rows[-1].append(number(cell.measures.get(measure)))
-            rows[-1].append(_paper(published.get(measure, {}), result, cell))
+        for name in EVENNESS:
+            rows[-1] += [number(cell.measures.get(name)), _paper(result, cell, name)]
     header = ["method", *(text for measure in EVENNESS for text in (measure.upper(), "paper"))]
     caption = "Evenness of the embedding: our reconstruction of the measures, and the paper's."
     return table(header, rows, caption)
@@ -159,13 +122,10 @@ def _spread_table(result):
 
 def _time_tables(result):
     methods = [embedder.label for embedder in result.part.embedders]
-    by_size = {}
-    for cell in result.cells:
-        by_size.setdefault(cell.task.n, []).append(cell)
-    for text, caption in (
-        (_seconds, "Time of each method."),
-        (_gap, "Relative gap that the answer is proven to have."),
-    ):
+    by_size = grouped(result.cells, "n")
+    captions = {_seconds: "Time of each method."}
+    captions[_gap] = "Relative gap that the answer is proven to have."
+    for text, caption in captions.items():
         rows = [[f"{n:,}", *map(text, cells)] for n, cells in by_size.items()]
         yield table(["n", *methods], rows, caption)
     remarks = [[f"{c.task.n:,}", c.label, c.remark] for c in result.cells if c.remark]
@@ -186,13 +146,10 @@ def _gap(cell):
     return f"{cell.certificate['relative_gap']:.0e}{error}"
 
 
-def _power(value):
-    return NOTHING if value is None else f"{value:.1e}"
-
-
-def _paper(published, result, cell, unit=""):
-    value = published.get(result.part.paper_names[cell.task.method])
-    return NOTHING if value is None else f"{value:,g}{unit}"
+def _paper(result, cell, name, unit=""):
+    method = result.part.paper_names[cell.task.method]
+    value = PAPER.get((result.part.name, method), {}).get(name)
+    return f"{float(value):,g}{unit}" if value else NOTHING
 
 
 # Figures
@@ -201,8 +158,7 @@ def _paper(published, result, cell, unit=""):
 def _data_figure(result):
     """Draw points of three dimensions as they are."""
     (points,) = result.points
-    drawing = _new_figure(6, 5)
-    ax = drawing.add_subplot(projection="3d")
+    drawing, (ax,) = panels(1, subplot_kw={"projection": "3d"})
     shown = ax.scatter(*points.X.T, c=points.color, s=8)
     drawing.colorbar(shown, ax=ax, label=points.color_name, shrink=0.7)
     ax.view_init(elev=8, azim=-75)
@@ -214,25 +170,19 @@ def _embeddings_figure(result):
     """Draw a panel for each method."""
     (points,), cells = result.points, done(result.cells)
     images = points.picture_shape and points.X.reshape(-1, *points.picture_shape)
-    drawing, panels = _grid(len(cells))
-    for ax, cell in zip(panels, cells, strict=True):
-        EmbeddingDisplay.from_embedding(
-            cell.points,
-            color=points.color,
-            color_name=points.color_name,
-            images=images,
-            ax=ax,
-            path=points.is_path,
-            title=cell.label,
-        )
+    drawing, axes = panels(len(cells), 3, (5, 4.4))
+    style = {"color": points.color, "color_name": points.color_name, "path": points.is_path}
+    for ax, cell in zip(axes, cells, strict=True):
+        how = {"images": images, "ax": ax, "title": cell.label} | style
+        EmbeddingDisplay.from_embedding(cell.points, **how)
     return drawing
 
 
 def _spread_figure(result):
     """Draw both principal spread directions at each point, a panel for each method."""
     cells = done(result.cells)
-    drawing, panels = _grid(len(cells))
-    for ax, cell in zip(panels, cells, strict=True):
+    drawing, axes = panels(len(cells), 3, (5, 4.4))
+    for ax, cell in zip(axes, cells, strict=True):
         spread = local_spread(at_unit_scale(cell.points), cell.task.n_neighbors)
         draw_spread(ax, spread)
         numbers = [f"{name.upper()} {getattr(spread, name):#.3g}" for name in EVENNESS]
@@ -256,16 +206,15 @@ def draw_spread(ax, spread):
 def _quality_figure(result):
     """Draw Q_NX and B_NX, a line for each method."""
     (points,) = result.points
-    drawing = _new_figure(12, 4.8)
+    drawing, axes = panels(2, 2, (6, 4.8))
     embeddings = {cell.label: cell.points for cell in done(result.cells)}
-    QualityDisplay.from_embeddings(points.X, embeddings, axes=drawing.subplots(1, 2))
+    QualityDisplay.from_embeddings(points.X, embeddings, axes=axes)
     return drawing
 
 
 def _time_figure(result):
     """Draw seconds against n, a line for each method and a triangle at the limit."""
-    drawing = _new_figure(7, 4.8)
-    ax = drawing.add_subplot()
+    drawing, (ax,) = panels(1, size=(7, 4.8))
     for embedder, colour in zip(result.part.embedders, COLOURS, strict=False):
         cells = [cell for cell in result.cells if cell.task.method == embedder.name]
         times = [(cell.task.n, cell.seconds) for cell in done(cells)]
@@ -273,58 +222,18 @@ def _time_figure(result):
         if times or over:
             ax.plot(*np.reshape(times, (-1, 2)).T, "o-", color=colour, label=embedder.label)
             ax.plot(*np.reshape(over, (-1, 2)).T, "^", color=colour, fillstyle="none", markersize=9)
-    ax.set_yscale("log")
-    ax.set_xlabel("number of points n")
-    ax.set_ylabel("seconds")
+    ax.set(yscale="log", xlabel="number of points n", ylabel="seconds")
     ax.legend(frameon=False)
     lighten(ax)
     return drawing
 
 
-def _new_figure(width, height):
-    kind = require("matplotlib.figure", "plot").Figure
-    return kind(figsize=(width, height), layout="constrained")
-
-
-def _grid(n_panels, columns=3):
-    """Return a figure and this many axes."""
-    n_rows, n_columns = -(-n_panels // columns), min(columns, n_panels)
-    drawing = _new_figure(5 * n_columns, 4.4 * n_rows)
-    axes = drawing.subplots(n_rows, n_columns, squeeze=False).ravel()
-    for ax in axes[n_panels:]:
-        ax.remove()
-    return drawing, axes[:n_panels]
-
-
-def _pictures(part, title, remark=""):
-    """Return the figures of embedded pictures."""
-    embeddings = f"{title}: the embeddings in two dimensions.{remark}"
-    quality = (
-        f"{title}: the share Q_NX of the K nearest that are kept; distant points come between "
-        "neighbours where B_NX > 0, and neighbours are torn apart where B_NX < 0."
-    )
-    return {
-        (part, "embeddings"): (_embeddings_figure, embeddings),
-        (part, "quality"): (_quality_figure, quality),
-    }
-
-
-ORDER = " The line joins the pictures in their order."
-#: (part, kind) -> what draws a PartResult, caption; the file is part_kind.png.
+_EMBEDDED = {"embeddings": _embeddings_figure, "quality": _quality_figure}
+#: Part -> kind -> what draws a PartResult; the file is part_kind.png, its caption is on the page.
 FIGURES = {
-    ("swiss_roll", "data"): (_data_figure, "Swiss roll: the data, {n:,} points."),
-    **_pictures("swiss_roll", "Swiss roll"),
-    ("swiss_roll", "spread"): (
-        _spread_figure,
-        "Swiss roll: both principal spread directions at each point of the embeddings, which are "
-        "brought to one scale.",
-    ),
-    **_pictures("teapots", "Teapots", ORDER),
-    **_pictures("teapots_3", "Teapots with three neighbours", ORDER),
-    **_pictures("faces", "Frey faces"),
-    ("time", "seconds"): (
-        _time_figure,
-        "Swiss roll: time against the number of points, on a logarithmic axis. An open triangle "
-        "is the limit of a method that did not end.",
-    ),
+    "swiss_roll": {"data": _data_figure, **_EMBEDDED, "spread": _spread_figure},
+    "teapots": _EMBEDDED,
+    "teapots_3": _EMBEDDED,
+    "faces": _EMBEDDED,
+    "time": {"seconds": _time_figure},
 }

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from numbers import Integral
 
 import numpy as np
-from sklearn.utils.validation import check_array
 
 from frobmetric._neighbors import nearest
 from frobmetric.manifold.quality import Space
@@ -36,24 +35,12 @@ class LocalSpread:
     ALCD is 1 where all directions agree. As j = i counts, CD_i ≥ 1/(k + 1): nothing is divided
     by zero.
 
-    Attributes
-    ----------
-    points : ndarray of shape (n_samples, n_components)
-        The embedding.
-    directions : ndarray of shape (n_samples, n_directions, n_components)
-        ``directions[i, 0]`` is p_i, the others are orthogonal to it, by falling scale; the
-        largest entry of each is positive. n_directions is the smaller of n_components and
-        k + 1. Where points coincide, or spread equally to all sides, directions are orthonormal
-        but otherwise arbitrary.
-    scales : ndarray of shape (n_samples, n_directions)
-        Roots of the eigenvalues. Zero where a point and its k nearest coincide.
-    std, extent, consistency : ndarray of shape (n_samples,)
-        STD_i, ED_i and CD_i.
+    ``directions[i, 0]`` is p_i, the others are orthogonal to it, by falling scale; the largest
+    entry of each is positive. n_directions is the smaller of n_components and k + 1. Where points
+    coincide, or spread equally to all sides, directions are orthonormal but otherwise arbitrary.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from frobmetric_paper.mvu.spread import local_spread
     >>> line = np.array([[0.0, 0.0], [1.0, 0.0], [2.0, 0.0], [3.0, 0.0]])
     >>> spread = local_spread(line, n_neighbors=2)
     >>> spread.lengths
@@ -62,12 +49,12 @@ class LocalSpread:
     (0.0, 0.0, 1.0, 0.0)
     """
 
-    points: np.ndarray
-    directions: np.ndarray
-    scales: np.ndarray
-    std: np.ndarray
-    extent: np.ndarray
-    consistency: np.ndarray
+    points: np.ndarray  # the embedding, of shape (n_samples, n_components)
+    directions: np.ndarray  # of shape (n_samples, n_directions, n_components)
+    scales: np.ndarray  # roots of the eigenvalues, of shape (n_samples, n_directions)
+    std: np.ndarray  # STD_i
+    extent: np.ndarray  # ED_i
+    consistency: np.ndarray  # CD_i
 
     @property
     def lengths(self):
@@ -96,27 +83,12 @@ class LocalSpread:
 
 
 def local_spread(Y, n_neighbors=6):
-    """Return the local spread directions of an embedding and how evenly they vary.
+    """Return the LocalSpread of an embedding Y of shape (n_samples, n_components).
 
-    Parameters
-    ----------
-    Y : array-like of shape (n_samples, n_components)
-    n_neighbors : int
-        The k nearest points that make a neighbourhood with the point itself. Ties go to the
-        smaller index, as in `neighborhood_quality`; duplicates of a point can be its neighbours.
-
-    Returns
-    -------
-    LocalSpread
+    The `n_neighbors` nearest points make a neighbourhood with the point itself. Ties go to the
+    smaller index, as in `neighborhood_quality`; duplicates of a point can be its neighbours.
     """
-    points = check_array(
-        Y,
-        dtype=np.float64,
-        copy=True,
-        ensure_all_finite=False,
-        ensure_min_samples=0,
-        input_name="Y",
-    )
+    points = np.array(Y, dtype=np.float64)
     embedding = Space.of(points, name="Y")
     n = embedding.n_points
     if not isinstance(n_neighbors, Integral) or not 1 <= n_neighbors < n:
@@ -145,12 +117,7 @@ def at_unit_scale(Y):
 
 
 def nearest_neighbors(space, n_neighbors):
-    """Return the nearest other points of each, by distance and then by index.
-
-    Returns
-    -------
-    ndarray of shape (n_points, n_neighbors)
-    """
+    """Return the nearest other points of each, by distance and then by index."""
     numbers = np.arange(space.n_points)
     return nearest(space.points, space.points, n_neighbors, labels=(numbers, numbers), tie=TIE)
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..._parameters import InvalidParameterError
+from ...core.solution import Step
 from ...core.threads import one_thread
 from ...solvers.monitor import Monitor
 from ..certificate import UnfoldingCertificate, certify_unfolding, make_certificate
@@ -20,22 +21,13 @@ from .equal import equal
 from .lowrank import lowrank
 from .program import UnfoldingProgram, principal_axes
 
-__all__ = ["CONSTRAINTS", "SOLVERS", "Unfolding", "solve_unfolding", "stack"]
-
-#: Ways to keep the distances between neighbours.
-CONSTRAINTS = ("at_most", "equal")
-#: Number of columns of the start.
-START_RANK = 4
-#: Rank from which on, with a Frobenius term, the whole Gram matrix is cheaper.
-HIGH_RANK = 12
-#: Number of steps in the coordinates after which "auto" changes to the Gram matrix.
-MAX_LOWRANK_STEPS = 200
-#: Noise in the start, relative to a typical distance: no column may be exactly zero.
-NOISE = 1e-2
-#: Share of the variance below which an axis is rounding.
-NEGLIGIBLE = 1e-12
-#: Space between components, relative to the widest one.
-SPACE = 0.1
+CONSTRAINTS = ("at_most", "equal")  #: ways to keep the distances between neighbours
+START_RANK = 4  #: number of columns of the start
+NOISE = 1e-2  #: noise in the start, relative to a typical distance: no column may be exactly zero
+HIGH_RANK = 12  #: rank from which on, with a Frobenius term, the whole Gram matrix is cheaper
+MAX_LOWRANK_STEPS = 200  #: number of steps after which "auto" changes to the Gram matrix
+NEGLIGIBLE = 1e-12  #: share of the variance below which an axis is rounding
+SPACE = 0.1  #: space between components, relative to the widest one
 #: Statuses of several components together: the first of these that one of them has.
 STATUSES = ("interrupted", "stopped", "stalled", "max_iter", "optimal")
 
@@ -44,19 +36,15 @@ def _auto(program, start, monitor):
     """Solve in the coordinates, unless a Frobenius term calls for many of them."""
     if np.isinf(program.sigma):
         return lowrank(program, start, monitor)
-    if not _has_high_rank(program):
+    # no eigenvalue of the Gram matrix exceeds sigma, and n_edges / second bounds their sum
+    second = smallest_eigenpairs(program, 1 / program.squared, 1, tol=1e-3)[0][0]
+    if HIGH_RANK * program.sigma >= program.n_edges / second:
         limits = {"max_rank": HIGH_RANK, "max_steps": MAX_LOWRANK_STEPS}
         result = lowrank(program, start, monitor, **limits)
         if monitor.status != "stalled":
             return result
         monitor.status = ""
     return dual(program, start, monitor)
-
-
-def _has_high_rank(program):
-    """Return whether sigma, which no eigenvalue exceeds, is small beside a bound of their sum."""
-    second = smallest_eigenpairs(program, 1 / program.squared, 1, tol=1e-3)[0][0]
-    return HIGH_RANK * program.sigma < program.n_edges / second
 
 
 #: Every method for constraints="at_most" by name.
@@ -92,42 +80,28 @@ def solve_unfolding(
     max_iter=1000,
     callback=None,
 ):
-    """Unfold a connected graph.
-
-    Parameters
-    ----------
-    graph : NeighborGraph
-    sigma : float
-        Weight of the Frobenius term; infinity leaves it out.
-    constraints : {"at_most", "equal"}
-    solver : str
-        Name in `SOLVERS`.
-    tol : float
-        Relative gap at which the run ends.
-    max_iter : int
-        Largest number of steps.
-    callback : callable, optional
-        Called with each `Step`; a true return value ends the run.
-
-    Returns
-    -------
-    Unfolding
-    """
+    """Unfold a connected graph, with the parameters of `MaximumVarianceUnfolding`."""
     method = _method(sigma, constraints, solver)
     if graph.n_points == 1:
-        return _single_point(solver)
+        none, proof = np.zeros(0), make_certificate(0.0, 0.0, 0.0)
+        return Unfolding(np.zeros((1, 0)), none, none, proof, "optimal", solver, [], 0)
     largest = graph.squared.max()
     unit = largest * (graph.squared / largest).mean()  # the sum may overflow
     with np.errstate(over="ignore"):  # a sigma that overflows has no effect
         relative_sigma = sigma / unit
     program = UnfoldingProgram(replace(graph, squared=graph.squared / unit), relative_sigma)
-    report = None if callback is None else lambda step: callback(_in_units(step, unit))
-    monitor = Monitor(tol, max_iter, report)
+
+    def describe(bounds, seconds):
+        scaled = _scaled(unit, bounds.primal, bounds.dual, bounds.gap)
+        return Step(*scaled, bounds.rank, seconds)
+
+    monitor = Monitor(tol, max_iter, callback, describe=describe)
     with one_thread():
         Y, w = method(program, _start(program), monitor)
         Y, variance = _main_axes(program, Y)
         proof = _certify(program, Y, w, constraints, monitor)
-    if np.isinf(_times(proof.primal, unit)):
+    primal, bound = _scaled(unit, proof.primal, proof.dual)
+    if np.isinf(primal):
         raise ValueError(
             "the variance of the embedding overflows in float64; divide X by a constant so that "
             "distances are near 1"
@@ -136,23 +110,12 @@ def solve_unfolding(
         Y=Y * np.sqrt(unit),
         w=w,
         eigenvalues=variance * unit,
-        certificate=make_certificate(
-            proof.primal * unit, _times(proof.dual, unit), proof.violation, sigma
-        ),
+        certificate=make_certificate(primal, bound, proof.violation, sigma),
         status=monitor.status,
         solver=solver,
-        history=[_in_units(step, unit) for step in monitor.history],
+        history=monitor.history,
         n_iter=len(monitor.history),
     )
-
-
-def _certify(program, Y, w, constraints, monitor):
-    """Certify, without an upper bound if Ctrl-C interrupts it: the embedding must not be lost."""
-    try:
-        return certify_unfolding(program, Y, w, constraints)
-    except KeyboardInterrupt:
-        monitor.status = "interrupted"
-        return certify_unfolding(program, Y, None, constraints)
 
 
 def _method(sigma, constraints, solver):
@@ -165,10 +128,13 @@ def _method(sigma, constraints, solver):
     return equal if constraints == "equal" else SOLVERS[solver]
 
 
-def _single_point(solver):
-    """Return the unfolding of a point without neighbours."""
-    proof = make_certificate(0.0, 0.0, 0.0)
-    return Unfolding(np.zeros((1, 0)), np.zeros(0), np.zeros(0), proof, "optimal", solver, [], 0)
+def _certify(program, Y, w, constraints, monitor):
+    """Certify, without an upper bound if Ctrl-C interrupts it: the embedding must not be lost."""
+    try:
+        return certify_unfolding(program, Y, w, constraints)
+    except KeyboardInterrupt:
+        monitor.status = "interrupted"
+        return certify_unfolding(program, Y, None, constraints)
 
 
 def _start(program):
@@ -185,36 +151,24 @@ def _start(program):
 
 
 def _main_axes(program, Y):
-    """Return the principal axes of Y that have a variance, largest first, and the variances.
-
-    The farthest point of each axis is positive.
-    """
+    """Return the axes of Y that have a variance, largest first, and the variances."""
     Y = principal_axes(program, Y)
     variance = np.diag(program.scatter(Y))
     order = np.argsort(-variance, kind="stable")  # equal ones are sorted up to rounding only
     order = order[variance[order] > NEGLIGIBLE * variance.sum()]
     Y, variance = Y[:, order], variance[order]
-    farthest = np.abs(Y).argmax(axis=0)
+    farthest = np.abs(Y).argmax(axis=0)  # its coordinate becomes positive
     return Y * np.sign(Y[farthest, np.arange(Y.shape[1])]), variance
 
 
-def _in_units(step, unit):
-    return step._replace(
-        primal=_times(step.primal, unit), dual=_times(step.dual, unit), gap=_times(step.gap, unit)
-    )
-
-
-def _times(number, unit):
-    """Return the product, infinity where it overflows."""
+def _scaled(unit, *numbers):
+    """Return the products of a unit with numbers, infinity where they overflow."""
     with np.errstate(over="ignore"):
-        return np.float64(number) * unit
+        return np.array(numbers) * unit
 
 
 def stack(graph, labels, parts, sigma=np.inf):
-    """Join the unfoldings of all components to one, side by side along the first axis.
-
-    `labels` has the component of each point, and `parts` the unfolding of each component.
-    """
+    """Join the unfoldings of all components to one, side by side along the first axis."""
     if len(parts) == 1:
         return parts[0]
     rank = max(1, *(part.Y.shape[1] for part in parts))
@@ -231,16 +185,13 @@ def stack(graph, labels, parts, sigma=np.inf):
         if part.w is not None:
             w[edge_label == label] = part.w
     proofs = [part.certificate for part in parts]
+    primal, bound = (sum(getattr(proof, side) for proof in proofs) for side in ("primal", "dual"))
+    violation = max(proof.violation for proof in proofs)
     return Unfolding(
         Y=Y,
         w=w if all(part.w is not None for part in parts) else None,
         eigenvalues=eigenvalues,
-        certificate=make_certificate(
-            sum(proof.primal for proof in proofs),
-            sum(proof.dual for proof in proofs),
-            max(proof.violation for proof in proofs),
-            sigma,
-        ),
+        certificate=make_certificate(primal, bound, violation, sigma),
         status=min((part.status for part in parts), key=STATUSES.index),
         solver=parts[0].solver,
         history=[step for part in parts for step in part.history],

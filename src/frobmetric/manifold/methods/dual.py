@@ -15,8 +15,6 @@ that keeps many eigenvalues. The weaker the term, the more steps it takes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from scipy.optimize import minimize_scalar
 
@@ -24,40 +22,23 @@ from ...core.cg import conjugate_gradients
 from ..sparse.spectrum import proven_bound
 from .program import NO_PROOF, Bounds, feasible, squares
 
-#: Gap due to the first barrier, relative to the first bound.
-FIRST_GAP = 0.1
-#: Factor of the barrier parameter after a full step and after a shorter one.
-FULL_FACTOR, SHORT_FACTOR = 0.1, 0.2
-#: Length of a step after which the barrier parameter may decrease.
-LONG_STEP = 0.3
-#: Predicted gain of such a step, per edge and in units of the barrier parameter, at most.
-CENTRAL_GAIN = 1.0
-#: Gap due to the last barrier, in units of tol.
-LAST_GAP = 0.3
-#: Share of a multiplier that a step leaves to it.
-MIN_SHARE = 0.02
-#: Largest factor between c and mu / w.
-MAX_FACTOR = 1e3
-#: Relative accuracy of a step.
-ACCURACY = 0.02
-#: Largest number of products for one step.
-MAX_PRODUCTS = 500
-#: Share of the predicted descent that a step must reach.
-SUFFICIENT = 1e-4
-#: Step length below which a step counts as none.
-MIN_STEP = 1e-6
-#: Number of steps without a better bound from above or below after which the run ends.
-PATIENCE = 30
-#: Number of points from which products are in single precision: six digits, in half the time.
-SINGLE = 150
+FIRST_GAP = 0.1  #: gap due to the first barrier, relative to the first bound
+FULL_FACTOR, SHORT_FACTOR = 0.1, 0.2  #: factors of mu after a full and after a shorter step
+LONG_STEP = 0.3  #: length of a step after which mu, the barrier parameter, may decrease
+CENTRAL_GAIN = 1.0  #: largest predicted gain of such a step, per edge and in units of mu
+LAST_GAP = 0.3  #: gap due to the last barrier, in units of tol
+MIN_SHARE = 0.02  #: share of a multiplier that a step leaves to it
+MAX_FACTOR = 1e3  #: largest factor between c and mu / w
+ACCURACY = 0.02  #: relative accuracy of a step
+MAX_PRODUCTS = 500  #: largest number of products for one step
+SUFFICIENT = 1e-4  #: share of the predicted descent that a step must reach
+MIN_STEP = 1e-6  #: step length below which a step counts as none
+PATIENCE = 30  #: number of steps without a better bound on either side after which the run ends
+SINGLE = 150  #: number of points from which products have single precision, in half the time
 
 
 def dual(program, start, monitor):
-    """Maximise a program with a finite sigma through its dual.
-
-    Parameters and return values are those of `frobmetric.manifold.methods.lowrank.lowrank`; the
-    start is ignored.
-    """
+    """Maximise a program with a finite sigma through its dual; the start is ignored."""
     run = _Run(program, monitor)
     with monitor.running():
         while not monitor.status:
@@ -65,25 +46,14 @@ def dual(program, start, monitor):
     return run.best_Y, run.best_w
 
 
-def _is_proven(program, Y, w, tol):
-    """Return whether w proves that a feasible Y is optimal."""
-    bound = proven_bound(program, w)
-    return bound - program.objective(Y) <= tol * bound < np.inf
-
-
-@dataclass
 class _Run:
     """State of a run: the iterate (w, c), the barrier parameter mu, the best of both sides."""
 
-    program: object
-    monitor: object
-    lower: float = -np.inf
-    upper: float = np.inf
-    n_idle: int = 0
-
-    def __post_init__(self):
-        self.w = _start(self.program)
-        self.here = GramPoint(self.program, self.w)
+    def __init__(self, program, monitor):
+        self.program, self.monitor = program, monitor
+        self.lower, self.upper, self.n_idle = -np.inf, np.inf, 0
+        self.w = _start(program)
+        self.here = GramPoint(program, self.w)
         self._compare()
         self.mu = FIRST_GAP * self.upper / len(self.w)
         self.c = self.mu / self.w
@@ -131,10 +101,10 @@ class _Run:
 
     def _record(self):
         """Record the step; a small gap counts only if counted eigenvalues prove it."""
-        tol = self.monitor.tol
-        is_small = self.upper - self.lower <= tol * self.upper
-        is_unproven = is_small and not _is_proven(self.program, self.best_Y, self.best_w, tol)
-        violation = NO_PROOF if is_unproven else 0.0
+        tol, violation = self.monitor.tol, 0.0
+        if self.upper - self.lower <= tol * self.upper:
+            bound = proven_bound(self.program, self.best_w)
+            violation = 0.0 if bound - self.lower <= tol * bound < np.inf else NO_PROOF
         self.monitor.record(Bounds(self.lower, self.upper, self.here.rank, violation))
         if self.n_idle >= PATIENCE:
             self.monitor.status = self.monitor.status or "stalled"
@@ -151,8 +121,7 @@ class GramPoint:
     def __init__(self, program, w):
         self.w, root = w, np.sqrt(program.masses)
         constant = root / np.linalg.norm(root)
-        flow = w[:, None] * program.differences(np.diag(1 / root))
-        laplacian = program.divergence(flow) / root[:, None]
+        laplacian = program.dense_laplacian(w)
         beyond = 1 + 2 * laplacian.diagonal().max()  # all eigenvalues
         S = np.eye(len(root)) - laplacian - beyond * np.outer(constant, constant)
         values, vectors = np.linalg.eigh(S)

@@ -17,27 +17,19 @@ from ..sparse.spectrum import proven_bound, smallest_eigenpairs
 from .lowrank import lowrank
 from .program import Bounds, NewtonSystem, principal_axes
 
-#: Tolerance of the unfolding with inequalities that is the start.
-START_TOL = 1e-3
-#: First penalty of the equations, relative to a typical multiplier.
-FIRST_PENALTY = 100.0
-#: Factor of the penalty after a round in which the equations came too little closer.
-PENALTY_FACTOR = 10.0
-#: Factor by which the error of the equations should decrease in a round.
-PROGRESS = 0.5
-#: Growth of the penalty after which the run ends as "stalled".
-MAX_GROWTH = 1e10
-#: Largest number of Newton steps in one round.
-MAX_STEPS = 30
-#: Number of columns added to the start: equations need more dimensions.
-EXTRA_COLUMNS = 3
+START_TOL = 1e-3  #: tolerance of the unfolding with inequalities that is the start
+FIRST_PENALTY = 100.0  #: first penalty of the equations, relative to a typical multiplier
+PENALTY_FACTOR = 10.0  #: factor of the penalty after a round that made too little progress
+PROGRESS = 0.5  #: factor by which the error of the equations should decrease in a round
+MAX_GROWTH = 1e10  #: growth of the penalty after which the run ends as "stalled"
+MAX_STEPS = 30  #: largest number of Newton steps in one round
+EXTRA_COLUMNS = 3  #: number of columns added to the start: equations need more dimensions
 
 
 def equal(program, start, monitor):
     """Maximise the program with |y_i - y_j|² = b_ij in place of the inequalities.
 
-    Parameters and return values are those of `frobmetric.manifold.methods.lowrank.lowrank`; w may
-    be negative. The status is "optimal" if the equations hold, and the bound is met, up to `tol`.
+    The status is "optimal" if equations and bound hold up to `tol`; w may be negative.
     """
     rough = Monitor(START_TOL, monitor.max_iter)
     run = _Run(program, *lowrank(program, start, rough), monitor)

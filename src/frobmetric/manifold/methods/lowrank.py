@@ -8,70 +8,39 @@ below 1, its vector becomes a new column along which the variance grows.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from ..sparse.spectrum import proven_bound, smallest_eigenpairs
 from .program import Bounds, NewtonSystem, dots, feasible, principal_axes, squares
 
-#: First barrier parameter, relative to the one for which the start would be stationary.
-FIRST_BARRIER = 0.1
-#: Length of the start, relative to the longest that the edges allow.
-START_LENGTH = 0.8
-#: Factor of the barrier parameter once the barrier problem is nearly solved.
-BARRIER_FACTOR = 0.2
-#: Relative gradient below which a barrier problem counts as nearly solved.
-CENTRAL_GRADIENT = 0.1
-#: Largest product w c, in units of the barrier parameter, of a problem that is nearly solved.
-CENTRAL_PRODUCT = 10.0
-#: Possible gain of a step, per edge and in units of the barrier parameter, of such a problem.
-CENTRAL_GAIN = 0.1
-#: Share of its slack that a step leaves to each edge.
-MIN_SLACK = 0.005
-#: Step length below which a step counts as none.
-MIN_STEP = 1e-12
-#: Smallest tolerance that the barrier parameter follows; below it there is only rounding.
-ROUNDING = 1e-11
-#: Number of steps without a narrower interval after which the run ends.
-PATIENCE = 100
-#: Share of the variance, in units of tol, below which a column is dropped.
-NEGLIGIBLE = 1e-4
-#: Smallest and largest distance below 1 at which an eigenvalue calls for a new column.
-MIN_MARGIN, MAX_MARGIN = 1e-4, 2e-3
-#: Gap due to the barrier, relative to the variance, from which on optimality is checked.
-FIRST_CHECK = 0.1
+FIRST_BARRIER = 0.1  #: first barrier parameter, relative to one that makes the start stationary
+START_LENGTH = 0.8  #: length of the start, relative to the longest that the edges allow
+BARRIER_FACTOR = 0.2  #: factor of the barrier parameter once the barrier problem is nearly solved
+CENTRAL_GRADIENT = 0.1  #: largest relative gradient of a problem that is nearly solved
+CENTRAL_PRODUCT = 10.0  #: largest product w c of such a problem, in units of the barrier parameter
+CENTRAL_GAIN = 0.1  #: largest gain of a step there, per edge and in units of the parameter
+MIN_SLACK = 0.005  #: share of its slack that a step leaves to each edge
+MIN_STEP = 1e-12  #: step length below which a step counts as none
+ROUNDING = 1e-11  #: smallest tolerance that the barrier parameter follows
+PATIENCE = 100  #: number of steps without a narrower interval after which the run ends
+NEGLIGIBLE = 1e-4  #: share of the variance, in units of tol, below which a column is dropped
+MIN_MARGIN, MAX_MARGIN = 1e-4, 2e-3  #: limits of 1 - eigenvalue that calls for a new column
+FIRST_CHECK = 0.1  #: barrier gap, relative to the variance, from which on optimality is checked
 
 
-def lowrank(program, start, monitor, *, max_rank=None, max_steps=None):
-    """Maximise the program from a start.
+def lowrank(program, start, monitor, *, max_rank=np.inf, max_steps=np.inf):
+    """Maximise the program from a start of full column rank, which is shrunk until feasible.
 
-    Parameters
-    ----------
-    program : UnfoldingProgram
-    start : ndarray of shape (n_points, r)
-        Coordinates of full column rank; they are shrunk until they are feasible.
-    monitor : Monitor
-        Receives the steps and the status of the run.
-    max_rank : int, optional
-        Number of columns above which the run ends as "stalled"; by default there is no limit.
-    max_steps : int, optional
-        Number of steps after which the run ends as "stalled"; by default there is no limit.
-
-    Returns
-    -------
-    Y : ndarray of shape (n_points, rank)
-        Feasible coordinates along their principal axes.
-    w : ndarray of shape (n_edges,)
-        Multipliers with the best bound.
+    Above `max_rank` columns or after `max_steps` steps the run ends as "stalled". Return feasible
+    coordinates along their principal axes, and the multipliers with the best bound.
     """
     run = _Run(program, start, monitor)
-    max_rank, max_steps = max_rank or np.inf, max_steps or np.inf
     with monitor.running():
         try:
             while not monitor.status:
                 run.advance()
-                if run.is_stuck or run.n_steps >= max_steps or run.Y.shape[1] > max_rank:
+                is_stuck = run.n_failed >= 3 or monitor.n_steps > run.best_step + PATIENCE
+                if is_stuck or monitor.n_steps >= max_steps or run.Y.shape[1] > max_rank:
                     monitor.status = monitor.status or "stalled"
         except np.linalg.LinAlgError:  # on the boundary, up to rounding
             monitor.status = "stalled"
@@ -79,44 +48,29 @@ def lowrank(program, start, monitor, *, max_rank=None, max_steps=None):
     return Y, run.w if run.best_w is None else run.best_w
 
 
-@dataclass
 class _Run:
     """State of a run: the iterate (Y, w), the barrier parameter mu, the best multipliers."""
 
-    program: object
-    Y: np.ndarray
-    monitor: object
-    upper: float = np.inf
-    best_w: np.ndarray | None = None
-    n_steps: int = 0
-    n_failed: int = 0
-    best_gap: float = np.inf
-    best_step: int = 0
-
-    def __post_init__(self):
-        program = self.program
-        Y = program.centred(np.asarray(self.Y, dtype=float))
-        self.Y = START_LENGTH * feasible(program, Y)
+    def __init__(self, program, start, monitor):
+        self.program, self.monitor, self.n_failed = program, monitor, 0
+        self.upper, self.best_w, self.best_gap, self.best_step = np.inf, None, np.inf, 0
+        self.Y = START_LENGTH * feasible(program, program.centred(np.asarray(start, dtype=float)))
         self.d, self.c = _edges(program, self.Y)
         second = smallest_eigenpairs(program, 1 / self.c, 1, tol=1e-3)[0][0]
         self.mu = FIRST_BARRIER / second
         self.w = self.mu / self.c
 
-    @property
-    def tol(self):
-        return self.monitor.tol
-
-    @property
-    def is_stuck(self):
-        return self.n_failed >= 3 or self.n_steps > self.best_step + PATIENCE
-
     def advance(self):
         """Take one Newton step along an arc, check optimality, record the step."""
         is_central = self._step() and self._residual() < CENTRAL_GRADIENT
         is_growing = is_central and self._check_optimality()
-        self._record()
+        primal = self.program.objective(feasible(self.program, self.Y))
+        gap = max(0.0, self.upper - primal)
+        self.monitor.record(Bounds(primal, self.upper, self.Y.shape[1]))
+        if not gap >= 0.9 * self.best_gap or np.isinf(gap):
+            self.best_gap, self.best_step = gap, self.monitor.n_steps
         if is_central and not is_growing:
-            least = max(self.tol, ROUNDING) * self._variance() / (40 * len(self.c))
+            least = max(self.monitor.tol, ROUNDING) * self._variance() / (40 * len(self.c))
             self.mu = max(BARRIER_FACTOR * self.mu, least)
 
     def _variance(self):
@@ -154,8 +108,14 @@ class _Run:
 
     def _move(self, dY, bend, gain):
         """Follow Y + t dY + t² bend as far as edges and barrier objective allow; return t."""
-        program, t = self.program, 1.0
-        slack = _arc(self.c, self.d, program.differences(dY), program.differences(bend))
+        program, t, d = self.program, 1.0, self.d
+        dd, bend_d = program.differences(dY), program.differences(bend)
+        first, second = dots(d, dd), squares(dd) / 2 + dots(d, bend_d)
+        third, fourth = dots(dd, bend_d), squares(bend_d) / 2
+
+        def slack(t):
+            return self.c - t * (first + t * (second + t * (third + t * fourth)))
+
         while (slack(t) < MIN_SLACK * self.c).any() and t > MIN_STEP:
             t *= 0.8
         before = self._barrier_objective(self.Y, self.c)
@@ -191,9 +151,12 @@ class _Run:
             return False
         level = 1 - np.clip(10 * self._residual(), MIN_MARGIN, MAX_MARGIN)
         self._drop_columns()
-        if self._is_growing(level) or self._add_columns(values, vectors, level):
+        # a column grows if the objective stretches it more than the edges hold it
+        stretch = np.einsum("ij,ij->j", self.Y, program.half_gradient(self.Y))
+        is_growing = (self.w @ self.d**2 < level * stretch).any()
+        if is_growing or self._add_columns(values, vectors, level):
             return True
-        is_near = barrier < 3 * max(self.tol, ROUNDING)
+        is_near = barrier < 3 * max(self.monitor.tol, ROUNDING)
         upper = proven_bound(program, self.w) if is_near else np.inf
         if upper < self.upper:
             self.upper, self.best_w = upper, self.w.copy()
@@ -203,34 +166,26 @@ class _Run:
         """Rotate Y to its principal axes, and drop those of negligible variance."""
         Y = principal_axes(self.program, self.Y)
         variance = np.diag(self.program.scatter(Y))
-        self.Y = Y[:, variance > NEGLIGIBLE * self.tol * variance.sum()]
+        self.Y = Y[:, variance > NEGLIGIBLE * self.monitor.tol * variance.sum()]
         self.d, self.c = _edges(self.program, self.Y)
 
-    def _is_growing(self, level):
-        """Return whether the objective stretches some column more than the edges hold it."""
-        stretch = np.einsum("ij,ij->j", self.Y, self.program.half_gradient(self.Y))
-        return bool((self.w @ self.d**2 < level * stretch).any())
-
     def _add_columns(self, values, vectors, level):
-        """Add a column along each vector whose value is below a level; return whether any is new.
-
-        A vector that the columns nearly contain is left out.
-        """
+        """Add columns along vectors with a value below a level; return whether any is new."""
         program, rank = self.program, self.Y.shape[1]
         for vector in vectors[:, values < level].T:
             axes = self.Y / np.sqrt(np.diag(program.scatter(self.Y)))
             new = vector[:, None] - axes @ (axes.T @ program.mass_centred(vector[:, None]))
             size = program.scatter(new)[0, 0]
-            if size > 0.25:
+            if size > 0.25:  # otherwise the columns nearly contain the vector
                 self._add_column(new, size)
         return self.Y.shape[1] > rank
 
     def _add_column(self, new, size):
         """Append a column of the best length for the barrier, while the others make room."""
-        program, d = self.program, self.d
+        program, stiffness = self.program, self.w / self.c
         taken = squares(program.differences(new)) / 2
-        newton = NewtonSystem(program, self.Y, self.w, self.w / self.c, d)
-        force = program.divergence((self.w * taken / self.c)[:, None] * d)
+        newton = NewtonSystem(program, self.Y, self.w, stiffness, self.d)
+        force = program.divergence((self.w * taken / self.c)[:, None] * self.d)
         bend, is_convex = newton.solve(-force, 1e-2)
         length = self._best_length(taken, size)
         best = self._with_column(new, length, 0.0 * bend)
@@ -249,10 +204,7 @@ class _Run:
         return (self._barrier_objective(Y, c) if (c > 0).all() else -np.inf), Y, d, c
 
     def _best_length(self, taken, size):
-        """Return the squared length of a new column that is best for the present barrier.
-
-        A column of length 1 takes `taken` of the slacks.
-        """
+        """Return the best squared length of a column; length 1 takes `taken` of the slacks."""
         low, high = 0.0, (self.c / np.maximum(taken, 1e-300)).min()
         for _ in range(60):
             middle = (low + high) / 2
@@ -261,23 +213,8 @@ class _Run:
             low, high = (middle, high) if is_too_short else (low, middle)
         return max(low, 1e-12 * high)
 
-    def _record(self):
-        primal = self.program.objective(feasible(self.program, self.Y))
-        gap = max(0.0, self.upper - primal)
-        self.n_steps += 1
-        if not gap >= 0.9 * self.best_gap or np.isinf(gap):
-            self.best_gap, self.best_step = gap, self.n_steps
-        self.monitor.record(Bounds(primal, self.upper, self.Y.shape[1]))
-
 
 def _edges(program, Y):
     """Return the differences and the slacks of the edges."""
     d = program.differences(Y)
     return d, program.slack(d)
-
-
-def _arc(c, d, dd, bend):
-    """Return the slacks along d + t dd + t² bend as a function of t."""
-    first, second = dots(d, dd), squares(dd) / 2 + dots(d, bend)
-    third, fourth = dots(dd, bend), squares(bend) / 2
-    return lambda t: c - t * (first + t * (second + t * (third + t * fourth)))

@@ -22,10 +22,6 @@ from ..sparse.cholesky import Elimination
 
 #: Error of an iterate that proves nothing: finite, because a monitor leaves out infinite ones.
 NO_PROOF = np.finfo(float).max
-#: Largest number of products for one Newton step.
-MAX_PRODUCTS = 60
-#: Curvature along a direction, relative to the slope, below which the system is not convex.
-MIN_CURVATURE = 1e-10
 
 
 class Bounds(NamedTuple):
@@ -52,14 +48,9 @@ class Bounds(NamedTuple):
 
 
 class UnfoldingProgram:
-    """Objective, slacks and derivatives of the program; the cost of each is linear in the edges.
+    """Objective, slacks and derivatives for a connected graph and the weight of the Frobenius term.
 
-    Parameters
-    ----------
-    graph : NeighborGraph
-        Connected graph.
-    sigma : float
-        Weight of the Frobenius term; infinity leaves it out.
+    The cost of each is linear in the number of edges; `sigma = inf` leaves the term out.
     """
 
     def __init__(self, graph, sigma=np.inf):
@@ -108,7 +99,6 @@ class UnfoldingProgram:
         return np.trace(scatter) - (scatter**2).sum() / (2 * self.sigma)
 
     def half_gradient(self, Y):
-        """Return half the gradient of the objective."""
         return self.mass_centred(Y) - self.mass_centred(Y) @ self.scatter(Y) / self.sigma
 
     def half_hessian(self, Y):
@@ -135,6 +125,12 @@ class UnfoldingProgram:
         blocks[:, each, each] += weights[:, None]
         return self._factor(blocks)
 
+    def dense_laplacian(self, weights):
+        """Return diag(m)^-1/2 L_w diag(m)^-1/2."""
+        root = np.sqrt(self.masses)
+        flow = weights[:, None] * self.differences(np.diag(1 / root))
+        return self.divergence(flow) / root[:, None]
+
     def laplacian_factor(self, weights):
         """Factor the Laplacian L_w, with one point held."""
         return self._factor(weights[:, None, None])
@@ -155,10 +151,7 @@ class UnfoldingProgram:
     def count_below(self, weights, level):
         """Count the eigenvalues of L_w v = λ diag(m) v below a level, with the constant vector's.
 
-        Raises
-        ------
-        numpy.linalg.LinAlgError
-            If an eigenvalue is too close to the level to be counted with certainty.
+        A `LinAlgError` is raised if one is too close to the level to be counted with certainty.
         """
         degree = self._sum_at_ends @ weights - level * self.masses
         return self.elimination.count_negative(degree[:, None, None], -weights[:, None, None])
@@ -178,24 +171,20 @@ class NewtonSystem:
         self.factor = program.factor(np.abs(w), stiffness, d)
 
     def apply(self, V):
-        """Return the product of the matrix with a direction V."""
         dV = self.program.differences(V)
         flow = self.w * dV + (self.stiffness * dots(self.d, dV))[:, None] * self.d
         return self.program.divergence(flow) - self.half_hessian(V)
+
+    def _precondition(self, residual):
+        return self.program.centred(self.factor.solve(residual))
 
     def solve(self, right, accuracy):
         """Solve for a right-hand side, and return whether the system looked convex on the way.
 
         A direction along which it is not convex ends the iteration, and the solution follows it.
         """
-        result = conjugate_gradients(
-            self.apply,
-            right,
-            lambda residual: self.program.centred(self.factor.solve(residual)),
-            accuracy=accuracy,
-            max_products=MAX_PRODUCTS,
-            min_curvature=MIN_CURVATURE,
-        )
+        options = {"accuracy": accuracy, "max_products": 60, "min_curvature": 1e-10}
+        result = conjugate_gradients(self.apply, right, self._precondition, **options)
         if result.direction is None:
             return result.x, True
         bend = max(abs(result.curvature), 1e-3 * result.slope)
@@ -213,18 +202,13 @@ def gram_problem(program):
     root = np.sqrt(program.masses)
     q = root / np.linalg.norm(root)
     cost = np.outer(q, q) - np.eye(len(q))
-    rows = Sparse(_gram_rows(program, root), PSD(len(q)))
-    return FrobeniusSDP(rows, AtMost(program.squared), cost, sigma=program.sigma)
-
-
-def _gram_rows(program, root):
-    """Return (e_i / √m_i - e_j / √m_j)(...)ᵀ of each edge, flattened."""
     i, j, n = program.first, program.second, program.n_points
-    entries = [(1, i, i), (1, j, j), (-1, i, j), (-1, j, i)]
+    entries = [(1, i, i), (1, j, j), (-1, i, j), (-1, j, i)]  # (e_i/√m_i - e_j/√m_j)(...)ᵀ
     values = np.concatenate([sign / (root[a] * root[b]) for sign, a, b in entries])
     columns = np.concatenate([a * n + b for _, a, b in entries])
     rows = np.tile(np.arange(program.n_edges), len(entries))
-    return sp.csr_array((values, (rows, columns)), shape=(program.n_edges, n * n))
+    flat = sp.csr_array((values, (rows, columns)), shape=(program.n_edges, n * n))
+    return FrobeniusSDP(Sparse(flat, PSD(n)), AtMost(program.squared), cost, sigma=program.sigma)
 
 
 def feasible(program, Y):

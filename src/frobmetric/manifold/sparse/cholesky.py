@@ -13,10 +13,8 @@ from scipy.linalg import blas, lapack
 
 from .dissection import nested_dissection
 
-#: Size of a pivot, relative to its front, below which rounding may have changed its sign.
-MIN_PIVOT = 1e-14
-#: Size of a pivot below which the rest of the elimination would lose its accuracy.
-MIN_INNER_PIVOT = 1e-9
+MIN_PIVOT = 1e-14  #: pivot, relative to its front, whose sign rounding may have changed
+MIN_INNER_PIVOT = 1e-9  #: pivot with which the rest of the elimination would lose its accuracy
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,9 +40,8 @@ class Factor:
             X[place[stop - start :]] += x[stop - start :]
             starts.append(start)
             start = stop
-        for start, place, column in zip(
-            starts[::-1], self.places[::-1], self.columns[::-1], strict=True
-        ):
+        fronts = list(zip(starts, self.places, self.columns, strict=True))
+        for start, place, column in reversed(fronts):
             X[start : start + column.shape[1] // r] = (X[place].ravel() @ column).reshape(-1, r)
         solution = np.empty_like(X)
         solution[self.order] = X
@@ -54,20 +51,8 @@ class Factor:
 class Elimination:
     """Elimination of the points of a graph, for any matrix with its sparsity.
 
-    Parameters
-    ----------
-    edges : ndarray of shape (n_edges, 2)
-        Each edge once.
-    n_points : int
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from frobmetric.manifold.sparse.cholesky import Elimination
-    >>> path = Elimination(np.array([[0, 1], [1, 2]]), 3)
-    >>> factor = path.factor(np.full((3, 1, 1), 2.0), np.full((2, 1, 1), -1.0))
-    >>> factor.solve(np.array([[1.0], [0.0], [1.0]])).ravel().round(12)
-    array([1., 1., 1.])
+    A matrix has symmetric r x r blocks: `diagonal` one for each point, `off_diagonal` one for
+    each edge.
     """
 
     def __init__(self, edges, n_points):
@@ -78,19 +63,7 @@ class Elimination:
         self.places = [turn[front.nodes] for front in self.fronts]
 
     def factor(self, diagonal, off_diagonal):
-        """Compute the Cholesky factor of a positive definite matrix.
-
-        Parameters
-        ----------
-        diagonal : ndarray of shape (n_points, r, r)
-        off_diagonal : ndarray of shape (n_edges, r, r)
-            Symmetric blocks.
-
-        Raises
-        ------
-        numpy.linalg.LinAlgError
-            If the matrix is not positive definite.
-        """
+        """Factor a matrix; raise a `LinAlgError` if it is not positive definite."""
         complements, columns = {}, []
         for number, front in enumerate(self.fronts):
             matrix = _assemble(front, diagonal, off_diagonal, complements)
@@ -101,20 +74,16 @@ class Elimination:
             inverse, below = lapack.dtrtri(triangle, lower=1)[0], matrix[size:, :size]
             if len(below):
                 below = blas.dtrsm(1.0, triangle, below, side=1, lower=1, trans_a=1)
-                complements[number] = blas.dsyrk(
-                    -1.0, below, beta=1.0, c=matrix[size:, size:], lower=1
-                )
+                corner = matrix[size:, size:]
+                complements[number] = blas.dsyrk(-1.0, below, beta=1.0, c=corner, lower=1)
                 below = blas.dtrsm(-1.0, triangle, below, side=1, lower=1)
             columns.append(np.concatenate([inverse, below]))
         return Factor(self.order, self.places, columns)
 
     def count_negative(self, diagonal, off_diagonal):
-        """Count the negative eigenvalues of a symmetric matrix, by Sylvester's law of inertia.
+        """Count the negative eigenvalues of a matrix, by Sylvester's law of inertia.
 
-        Raises
-        ------
-        numpy.linalg.LinAlgError
-            If a pivot is so small that the count would not be certain.
+        A `LinAlgError` is raised if a pivot is so small that the count would not be certain.
         """
         complements, negative = {}, 0
         for number, front in enumerate(self.fronts):

@@ -11,15 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.csgraph import (
-    breadth_first_order,
-    connected_components,
-    dijkstra,
-    maximum_bipartite_matching,
-)
+from scipy.sparse import csgraph
 
-#: Number of points up to which a part is not cut any more.
-LEAF = 50
+LEAF = 50  #: number of points up to which a part is not cut any more
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,20 +43,7 @@ class Front:
 
 
 def nested_dissection(edges, n_points, leaf=LEAF):
-    """Return the fronts of a graph, each after its children.
-
-    Parameters
-    ----------
-    edges : ndarray of shape (n_edges, 2)
-        Each edge once.
-    n_points : int
-    leaf : int
-        Number of points up to which a part is not cut any more.
-
-    Returns
-    -------
-    list of Front
-    """
+    """Return the fronts of a graph, which has each edge once; a front comes after its children."""
     i, j = edges.T
     half = sp.csr_array((np.ones(len(i)), (i, j)), shape=(n_points, n_points))
     adjacency = (half + half.T).tocsr()
@@ -74,7 +55,7 @@ def nested_dissection(edges, n_points, leaf=LEAF):
 def _dissect(adjacency, nodes, leaf, tree):
     """Append (pivots, children) of a part to the tree, children first; return the part's roots."""
     inner = adjacency[nodes][:, nodes]
-    n_parts, part = connected_components(inner, directed=False)
+    n_parts, part = csgraph.connected_components(inner, directed=False)
     if n_parts > 1 and len(nodes) > leaf:
         parts = [nodes[part == k] for k in range(n_parts)]
         return [root for piece in parts for root in _dissect(adjacency, piece, leaf, tree)]
@@ -90,8 +71,8 @@ def _dissect(adjacency, nodes, leaf, tree):
 
 def _cut(inner):
     """Halve by distance from a far end; return the smallest separator and the first half."""
-    order = breadth_first_order(inner, 0, directed=False, return_predecessors=False)
-    distance = dijkstra(inner, directed=False, indices=order[-1], unweighted=True)
+    order = csgraph.breadth_first_order(inner, 0, directed=False, return_predecessors=False)
+    distance = csgraph.dijkstra(inner, directed=False, indices=order[-1], unweighted=True)
     left = np.zeros(inner.shape[0], dtype=bool)
     left[np.argsort(distance, kind="stable")[: len(left) // 2]] = True
     rows, columns = np.flatnonzero(left), np.flatnonzero(~left)
@@ -103,7 +84,7 @@ def _cut(inner):
 
 def _vertex_cover(crossing):
     """Return the smallest vertex cover of a bipartite graph, from a largest matching (König)."""
-    column_of = maximum_bipartite_matching(crossing, perm_type="column")
+    column_of = csgraph.maximum_bipartite_matching(crossing, perm_type="column")
     matched = np.flatnonzero(column_of >= 0)
     row_of = np.full(crossing.shape[1], -1)
     row_of[column_of[matched]] = matched
@@ -122,17 +103,14 @@ def _vertex_cover(crossing):
 
 def _fronts(adjacency, edges, tree):
     """Return the fronts of an elimination tree, with the borders that fill-in gives them."""
-    turn, front_of = (
-        np.empty(adjacency.shape[0], dtype=int),
-        np.empty(adjacency.shape[0], dtype=int),
-    )
+    turn, front_of, local = (np.empty(adjacency.shape[0], dtype=int) for _ in range(3))
     turn[np.concatenate([pivots for pivots, _ in tree])] = np.arange(len(turn))
     for number, (pivots, _) in enumerate(tree):
         front_of[pivots] = number
     first = np.where(turn[edges[:, 0]] < turn[edges[:, 1]], edges[:, 0], edges[:, 1])
     by_front = np.argsort(front_of[first], kind="stable")
     starts = np.searchsorted(front_of[first][by_front], np.arange(len(tree) + 1))
-    local, fronts = np.empty(len(turn), dtype=int), []
+    fronts = []
     for number, (pivots, children) in enumerate(tree):
         borders = [fronts[child].border for child in children]
         border = np.unique(np.concatenate([adjacency[pivots].indices, *borders]))

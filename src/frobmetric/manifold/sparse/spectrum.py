@@ -11,8 +11,7 @@ import numpy as np
 import scipy.linalg
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
-#: Number of points up to which a Laplacian is decomposed as a dense matrix.
-DENSE = 120
+DENSE = 120  #: number of points up to which a Laplacian is decomposed as a dense matrix
 #: Relative distances from a computed eigenvalue at which its proof is tried, in this order.
 MARGINS = (1e-12, 1e-10, 1e-8, 1e-6, 1e-4, 1e-2)
 
@@ -20,31 +19,15 @@ MARGINS = (1e-12, 1e-10, 1e-8, 1e-6, 1e-4, 1e-2)
 def smallest_eigenpairs(program, weights, n_pairs, tol=1e-9):
     """Return the smallest eigenpairs of L_w v = λ diag(m) v after the first, whose value is 0.
 
-    Parameters
-    ----------
-    program : UnfoldingProgram
-    weights : ndarray of shape (n_edges,)
-        The weights w of the edges.
-    n_pairs : int
-    tol : float
-        Relative accuracy of the values.
-
-    Returns
-    -------
-    values : ndarray of shape (n_pairs,)
-        Eigenvalues, ascending.
-    vectors : ndarray of shape (n_points, n_pairs)
-        Eigenvectors, scaled to Σ_i m_i v_i² = 1.
-
-    Raises
-    ------
-    numpy.linalg.LinAlgError
-        If an eigenvalue is negative, or was not found.
+    Values ascend, up to the relative accuracy `tol`; vectors have Σ_i m_i v_i² = 1. A
+    `LinAlgError` is raised if an eigenvalue is negative, or was not found.
     """
     n_pairs = min(n_pairs, program.n_points - 1)
     root = np.sqrt(program.masses)
     if program.n_points <= max(DENSE, 2 * n_pairs + 2):
-        values, vectors = scipy.linalg.eigh(_dense_laplacian(program, weights))
+        laplacian = program.dense_laplacian(weights)
+        laplacian += (np.linalg.norm(laplacian) + 1) * np.outer(root, root) / (root @ root)
+        values, vectors = scipy.linalg.eigh(laplacian)  # the constant vector is moved to the end
         values, vectors = values[:n_pairs], vectors[:, :n_pairs]
     else:
         values, vectors = _lanczos(program.laplacian_factor(weights), root, n_pairs, tol)
@@ -71,24 +54,14 @@ def _lanczos(factor, root, n_pairs, tol):
     return 1 / values[::-1], vectors[:, ::-1]
 
 
-def _dense_laplacian(program, weights):
-    """Return diag(m)^-1/2 L_w diag(m)^-1/2, with the value of the constant vector made largest."""
-    root = np.sqrt(program.masses)
-    flow = weights[:, None] * program.differences(np.diag(1 / root))
-    laplacian = program.divergence(flow) / root[:, None]
-    return laplacian + (np.linalg.norm(laplacian) + 1) * np.outer(root, root) / (root @ root)
-
-
 def proven_bound(program, weights):
-    """Return an upper bound of the objective from any w, whose eigenvalues are counted.
+    """Return an upper bound of the objective from any w; infinity if w proves nothing.
 
-    The inertia of a factorisation confirms the computed eigenvalues. The bound is infinity if w
-    proves nothing.
+    The inertia of a factorisation confirms the computed eigenvalues.
     """
+    bound = _variance_bound if np.isinf(program.sigma) else _frobenius_bound
     try:
-        if np.isinf(program.sigma):
-            return _variance_bound(program, weights)
-        return _frobenius_bound(program, weights)
+        return bound(program, weights)
     except np.linalg.LinAlgError:
         return np.inf
 

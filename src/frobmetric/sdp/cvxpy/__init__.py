@@ -8,8 +8,7 @@ from __future__ import annotations
 import sys
 import time
 import warnings
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -53,20 +52,12 @@ CITATION = """@article{shen2014efficient,
   title={Efficient Dual Approach to Distance Metric Learning},
   author={Shen, Chunhua and Kim, Junae and Liu, Fayao and Wang, Lei and van den Hengel, Anton},
   journal={IEEE Transactions on Neural Networks and Learning Systems},
-  volume={25},
-  number={2},
-  pages={394--406},
-  year={2014}
+  volume={25}, number={2}, pages={394--406}, year={2014}
 }"""
 
 
-@dataclass(frozen=True)
-class Answer:
-    """Answer of a problem in cvxpy's terms.
-
-    It has x and the multipliers of its rows; or, as the proof that there is no answer, only the
-    multipliers if the problem is infeasible, only a direction x if it is unbounded.
-    """
+class Answer(NamedTuple):
+    """x and the multipliers of the rows; if there is no answer only the one that proves it."""
 
     status: str
     x: Vector | None
@@ -86,19 +77,18 @@ class FrobmetricSolver(ConicSolver):
     recognised as the Frobenius term, whatever the linear constraints are; every other quadratic
     objective becomes a second-order cone.
 
-    Options of `problem.solve(solver=FROBMETRIC, ...)`: `tol` (1e-6), `max_iter` (20 000) and
-    `time_limit` in seconds, as in `solve_sdp`. `verbose=True` writes the errors as they fall,
-    `warm_start=True` (cvxpy's default) starts where the last solve of the same problem ended.
+    Options of `problem.solve(solver=FROBMETRIC, ...)` are `tol`, `max_iter` and `time_limit`, as in
+    `solve_sdp`. `verbose=True` writes the errors as they fall, `warm_start=True` (cvxpy's default)
+    starts where the last solve of the same problem ended.
 
     The status is "optimal" if the certificate's error is within `tol`, "optimal_inaccurate" if it
     is not but within 1e-3, "infeasible" or "unbounded" with a proof, "user_limit" if the steps or
     the time ran out; else cvxpy raises `SolverError`.
 
-    `problem.solver_stats.extra_stats` is a dictionary: `certificate`, the `SDPCertificate`;
-    `solution`, the `SDPSolution`; `is_primal`, whether that SDP is the problem itself or its dual,
-    the objectives of which have the other sign (as those of a maximisation have); and `ray`, the
-    proof if there is no answer: multipliers v of cvxpy's rows with A'v = 0 and b.v < 0 if the
-    problem is infeasible, a direction of x if it is unbounded.
+    `problem.solver_stats.extra_stats` has the `SDPCertificate` as `certificate`, the `SDPSolution`
+    as `solution`, `is_primal`, false if the dual was solved, whose objectives have the other sign,
+    and `ray`, the proof if there is no answer: multipliers v of cvxpy's rows with A'v = 0 and
+    b.v < 0 if the problem is infeasible, a direction of x if it is unbounded.
 
     Examples
     --------
@@ -115,11 +105,7 @@ class FrobmetricSolver(ConicSolver):
     """
 
     MIP_CAPABLE = False
-    SUPPORTED_CONSTRAINTS: ClassVar[list[Any]] = [  # type: ignore[misc]
-        *ConicSolver.SUPPORTED_CONSTRAINTS,
-        SOC,
-        SvecPSD,
-    ]
+    SUPPORTED_CONSTRAINTS: ClassVar[list[Any]] = [*ConicSolver.SUPPORTED_CONSTRAINTS, SOC, SvecPSD]  # type: ignore[misc]
     PSD_TRIANGLE_KIND = TriangleKind.LOWER  # type: ignore[assignment]
     PSD_SQRT2_SCALING = True  # type: ignore[assignment]
 
@@ -157,18 +143,18 @@ class FrobmetricSolver(ConicSolver):
     ) -> Answer:
         """Solve the data that `apply` made of a problem."""
         options, began = _check_options(solver_opts), time.perf_counter()
-        conic = as_conic(data)
+        conic, cache = as_conic(data), {} if solver_cache is None else solver_cache
         translation = translate(conic)
-        ready = time.perf_counter()
-        solution, log = None, _Log() if verbose else None
+        ready, solution = time.perf_counter(), None
+        end = "no steps: the objective of this problem or of its dual is unbounded"
         if translation.descent is None:
-            last = (solver_cache or {}).get(self.name()) if warm_start else None
-            start = last if last is not None and _is_alike(last.problem, translation.sdp) else None
-            solution = _solve(translation.sdp, options, log, start)
-            if solver_cache is not None and solution.ray is None:
-                solver_cache[self.name()] = solution
-        if log is not None:
-            log.summarise(solution)
+            start = cache.get(self.name()) if warm_start else None
+            solution = _solve(translation.sdp, options, _Log() if verbose else None, start)
+            end = f"{solution.status} after {solution.n_iter} steps: {solution.certificate}"
+            if solution.ray is None:
+                cache[self.name()] = solution
+        if verbose:
+            sys.stdout.write(f"{end}\n")
         status, x, multipliers = _interpret(translation, solution, options)
         extra = {
             "certificate": None if solution is None else solution.certificate,
@@ -189,11 +175,9 @@ class FrobmetricSolver(ConicSolver):
         """Return the answer in terms of cvxpy's variables and constraints."""
         duals: dict[Any, Any] = {}
         if solution.multipliers is not None:
-            n_zero, extract = inverse_data[self.DIMS].zero, utilities.extract_dual_value
-            for values, rows in (
-                (solution.multipliers[:n_zero], self.EQ_CONSTR),
-                (solution.multipliers[n_zero:], self.NEQ_CONSTR),
-            ):
+            parts = np.split(solution.multipliers, [inverse_data[self.DIMS].zero])
+            for values, rows in zip(parts, (self.EQ_CONSTR, self.NEQ_CONSTR), strict=True):
+                extract = utilities.extract_dual_value
                 duals |= utilities.get_dual_values(values, extract, inverse_data[rows])
         if solution.status not in s.SOLUTION_PRESENT:
             return failure_solution(solution.status, solution.statistics, duals)
@@ -221,36 +205,29 @@ def as_conic(data: dict[str, Any]) -> Conic:
         raise ValueError(
             "a second-order or semidefinite constraint contains infinity; give finite numbers"
         )
-    conic = Conic(
-        A=sp.diags_array(is_finite.astype(float)) @ A,
-        b=np.where(is_finite, b, np.sign(b)),  # 0 <= 1 holds always, 0 <= -1 never
-        c=c,
-        P=sp.csr_array((len(c), len(c)) if P is None else P),
-        dims=Dims(dims.zero, dims.nonneg, tuple(dims.soc), tuple(dims.psd)),
-    )
-    conic.P.eliminate_zeros()
-    return conic
+    A = sp.diags_array(is_finite.astype(float)) @ A
+    b = np.where(is_finite, b, np.sign(b))  # 0 <= 1 holds always, 0 <= -1 never
+    P = sp.csr_array((len(c), len(c)) if P is None else P)
+    P.eliminate_zeros()
+    return Conic(A, b, c, P, Dims(dims.zero, dims.nonneg, tuple(dims.soc), tuple(dims.psd)))
 
 
 def _solve(
     sdp: FrobeniusSDP, options: dict[str, Any], callback: Any, start: SDPSolution | None
 ) -> SDPSolution:
-    """Solve the SDP, a second time without the start if that led to no answer."""
+    """Solve the SDP from a start, if that fits; a second time without it if it led to no answer."""
+    if start is not None:
+        now, last = (
+            (problem.cone, problem.constraints.shape, np.isinf(problem.sigma))
+            for problem in (sdp, start.problem)
+        )
+        start = start if now == last else None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # `_interpret` warns
         solution = solve_sdp(sdp, **options, callback=callback, start=start)
         if start is None or solution.status != "stalled":
             return solution
         return solve_sdp(sdp, **options, callback=callback)
-
-
-def _is_alike(last: FrobeniusSDP, now: FrobeniusSDP) -> bool:
-    """Return whether an answer of one problem can be a start for the other."""
-    return (
-        last.cone == now.cone
-        and last.constraints.shape == now.constraints.shape
-        and np.isinf(last.sigma) == np.isinf(now.sigma)
-    )
 
 
 def _interpret(
@@ -274,30 +251,20 @@ def _interpret(
 
 
 class _Log:
-    """Callback of `verbose=True`: writes a line every few steps, and at the end a summary."""
+    """Callback of `verbose=True`, which writes a line every few steps."""
 
-    def __init__(self) -> None:
-        self._n_steps = 0
-        self._write(
-            "   step  phase           primal           dual   rows    dual    gap   seconds"
-        )
+    n_steps = 0
 
     def __call__(self, step: SDPStep) -> None:
-        if self._n_steps % STEPS_PER_LINE == 0:
-            self._write(
-                f"{self._n_steps:7d}  {step.phase:8s} {step.primal:15.7g} {step.dual:15.7g}"
-                f"  {step.eta_p:.0e}  {step.eta_d:.0e}  {step.eta_g:.0e} {step.seconds:8.2f}"
+        if self.n_steps == 0:
+            head = "   step  phase           primal           dual   rows    dual    gap   seconds"
+            sys.stdout.write(f"{head}\n")
+        if self.n_steps % STEPS_PER_LINE == 0:
+            sys.stdout.write(
+                f"{self.n_steps:7d}  {step.phase:8s} {step.primal:15.7g} {step.dual:15.7g}"
+                f"  {step.eta_p:.0e}  {step.eta_d:.0e}  {step.eta_g:.0e} {step.seconds:8.2f}\n"
             )
-        self._n_steps += 1
-
-    def summarise(self, end: SDPSolution | None) -> None:
-        if end is None:
-            self._write("no steps: the objective of this problem or of its dual is unbounded")
-        else:
-            self._write(f"{end.status} after {end.n_iter} steps: {end.certificate}")
-
-    def _write(self, line: str) -> None:
-        sys.stdout.write(f"{line}\n")
+        self.n_steps += 1
 
 
 #: The solver: `problem.solve(solver=FROBMETRIC)`.

@@ -45,15 +45,7 @@ class Dims:
 
 @dataclass(frozen=True)
 class Conic:
-    """minimise x.P x / 2 + c.x with b - A x in K; matrices in K are scaled lower triangles.
-
-    Attributes
-    ----------
-    A : sparse array of shape (n_rows, n_variables)
-    b, c : ndarrays of shape (n_rows,) and (n_variables,)
-    P : sparse array of shape (n_variables, n_variables)
-    dims : Dims
-    """
+    """minimise x.P x / 2 + c.x with b - A x in K; matrices in K are scaled lower triangles."""
 
     A: sp.csr_array
     b: Vector
@@ -88,15 +80,11 @@ def epigraph(conic: Conic) -> tuple[Conic, Part]:
     size, t = B.shape[0] + 2, sp.csr_array(([-1.0, -1.0], ([0, 1], [0, 0])), (B.shape[0] + 2, 1))
     over = sp.hstack([sp.vstack([sp.csr_array((2, n)), -B]), t])
     wider = sp.hstack([conic.A, sp.csr_array((len(conic.b), 1))]).tocsr()
-    whole = Conic(
-        A=sp.vstack([wider[:at], over, wider[at:]]).tocsr(),
-        b=np.r_[conic.b[:at], 0.5, -0.5, np.zeros(size - 2), conic.b[at:]],
-        c=np.append(conic.c, 1.0),
-        P=sp.csr_array((n + 1, n + 1)),
-        dims=replace(conic.dims, soc=(size, *conic.dims.soc)),
-    )
-    rows = np.r_[:at, at + size : len(whole.b)]
-    return whole, (slice(n), rows)
+    A = sp.vstack([wider[:at], over, wider[at:]]).tocsr()
+    b = np.r_[conic.b[:at], 0.5, -0.5, np.zeros(size - 2), conic.b[at:]]
+    dims = replace(conic.dims, soc=(size, *conic.dims.soc))
+    whole = Conic(A, b, np.append(conic.c, 1.0), sp.csr_array((n + 1, n + 1)), dims)
+    return whole, (slice(n), np.r_[:at, at + size : len(b)])
 
 
 def _root(P: sp.csr_array) -> sp.csr_array:
@@ -114,15 +102,9 @@ def _root(P: sp.csr_array) -> sp.csr_array:
 class Translation:
     """A conic problem as an SDP of ours, and the way back.
 
-    Attributes
-    ----------
-    sdp : FrobeniusSDP
-        The conic problem if `is_primal`; otherwise its dual, whose objectives are minus those of
-        the conic problem.
-    is_exact : bool
-        True if the quadratic term, if any, is a multiple of the squared Frobenius norm.
-    descent : ndarray or None
-        A direction of free variables along which the objective is unbounded.
+    `sdp` is the conic problem if `is_primal`; otherwise its dual, whose objectives are minus those
+    of the conic problem. It exists only if `is_exact`: the quadratic term, if any, is a multiple
+    of the squared Frobenius norm. Along `descent`, if any, the objective is unbounded.
     """
 
     def __init__(self, conic: Conic, is_primal: bool, part: Part = ALL) -> None:
@@ -179,15 +161,13 @@ class Translation:
         sense[self._slack_rows] = -np.sign(self._slack_factors)
         cost = (image.matrix.T @ self._cost[self._others]).reshape(cone.shape)
         rows = sp.vstack([self._free.rows[:, self._others] @ image.matrix, image.links])
-        self.sdp = FrobeniusSDP(
-            Sparse(rows, cone),
-            Hard(np.r_[self._free.sides, zeros], np.r_[sense, zeros]),
-            cost=0 * cost if h else cost,
-            prior=-cost / h if h else 0 * cost,
-            sigma=1 / h if h else np.inf,
-            cone=cone,
-            offset=self._offset - (float(np.vdot(cost, cost)) / (2 * h) if h else 0.0),
-        )
+        hard = Hard(np.r_[self._free.sides, zeros], np.r_[sense, zeros])
+        prior, offset = 0 * cost, self._offset
+        if h:
+            offset -= float(np.vdot(cost, cost)) / (2 * h)
+            cost, prior = prior, -cost / h
+        sigma = 1 / h if h else np.inf
+        self.sdp = FrobeniusSDP(Sparse(rows, cone), hard, cost, prior, sigma, cone, offset)
 
     def answer(self, X: Symmetric, y: Vector) -> tuple[Vector, Vector]:
         """Return x, and the multipliers of the rows of A, from X and y of the SDP."""
@@ -198,10 +178,9 @@ class Translation:
         return x[self._part[0]], multipliers[self._part[1]]
 
     def proof(self, ray: Ray | None) -> tuple[Vector | None, Vector | None]:
-        """Return the proof that a ray of the SDP, or without one `descent`, gives.
+        """Return a direction x if the problem is unbounded, or multipliers if it is infeasible.
 
-        It is a direction x and None if the problem is unbounded, None and multipliers if it is
-        infeasible.
+        Without a ray of the SDP, `descent` is the proof.
         """
         if ray is not None and ray.kind == "primal_infeasible":
             y = ray.vector[: len(self._free.sides)]
@@ -239,11 +218,9 @@ class Image:
 
 def product(images: Sequence[Image]) -> Image:
     """Return the product of cones."""
-    return Image(
-        tuple(cone for image in images for cone in image.cones),
-        sp.block_diag([image.matrix for image in images], format="csr"),
-        sp.block_diag([image.links for image in images], format="csr"),
-    )
+    matrix = sp.block_diag([image.matrix for image in images], format="csr")
+    links = sp.block_diag([image.links for image in images], format="csr")
+    return Image(tuple(cone for image in images for cone in image.cones), matrix, links)
 
 
 def nonnegative(n: int) -> Image:
@@ -289,9 +266,7 @@ def _tree(d: int) -> Image:
     root, leaves = second_order(len(sizes) + 1), product([second_order(size) for size in sizes])
     heads = np.cumsum([0, *sizes[:-1]])
     others = np.delete(np.arange(sum(sizes)), heads)
+    matrix = sp.block_diag([root.matrix[:1], leaves.matrix[others]], format="csr")
     between = sp.hstack([root.matrix[1:], -leaves.matrix[heads]])
-    return Image(
-        (*root.cones, *leaves.cones),
-        sp.block_diag([root.matrix[:1], leaves.matrix[others]], format="csr"),
-        sp.vstack([sp.block_diag([root.links, leaves.links]), between]).tocsr(),
-    )
+    links = sp.vstack([sp.block_diag([root.links, leaves.links]), between]).tocsr()
+    return Image((*root.cones, *leaves.cones), matrix, links)

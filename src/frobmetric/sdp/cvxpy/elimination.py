@@ -37,15 +37,9 @@ class Elimination:
     """The equations F f + G p = h without f: rows @ p = sides.
 
     Gaussian elimination, in which all rows or columns with a single entry are one pass; where
-    there are none, connected parts are solved as dense blocks. `dependent` are the columns that
-    depend on others: f is zero there.
-
-    Parameters
-    ----------
-    F, G : sparse arrays of shapes (n_rows, n_free) and (n_rows, n_cone)
-    h : ndarray of shape (n_rows,)
-    preference : ndarray of shape (n_rows,)
-        If several rows could give a variable, the one with the smallest number does.
+    there are none, connected parts are solved as dense blocks. If several rows could give a
+    variable, the one with the smallest `preference` does. `dependent` are the columns that depend
+    on others: f is zero there.
     """
 
     def __init__(self, F: sp.csr_array, G: sp.csr_array, h: Vector, preference: Vector) -> None:
@@ -71,10 +65,7 @@ class Elimination:
         return self._solve(np.zeros(self._n_free), p, constant)
 
     def cost(self, cf: Vector, cp: Vector) -> tuple[Vector, Vector | None]:
-        """Return the cost of p with f following it, and a direction of f along which cf falls.
-
-        The direction leaves p as it is; None if there is none.
-        """
+        """Return the cost of p with f following it, and a direction of f alone that lowers cf."""
         cost = self._costs(cf, cp)[-1]
         direction = np.zeros(self._n_free)
         direction[self.dependent] = -cost[self.dependent]

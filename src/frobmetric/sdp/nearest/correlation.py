@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from ..._checks import as_symmetric
+from ..._checks import as_symmetric, check_limits
 from ...core import PSD, Certificate, FrobeniusSDP, Step
 from ...core.points import as_dense
 from ...core.problem import ROUNDING
 from ...core.threads import one_thread, threads_for_order
 from ...core.types import Array, Symmetric, Vector
-from ...solvers import SOLVERS, Callback, Monitor, State, solve, warn_unless_converged
+from ...solvers import SOLVERS, Callback, Monitor, State, conclude, solve
 from . import NearestMatrix, check_min_eigenvalue, residual_norm
 from .entries import (
     EntryRows,
@@ -97,6 +97,7 @@ def nearest_correlation(
     """
     if weights is not None and elementwise is not None:
         raise ValueError("give weights or elementwise, not both")
+    check_limits(tol, max_iter)
     unit = 1 - check_min_eigenvalue(min_eigenvalue, below=1)
     H = None if elementwise is None else as_entry_weights(elementwise, np.shape(G))
     G = as_symmetric(G, name="G", is_free=None if H is None else H == 0, hint=MISSING)
@@ -106,7 +107,7 @@ def nearest_correlation(
     if H is None:
         return _project(task, norm)
     nearest = _descend(task, H)
-    warn_unless_converged(nearest, tol)
+    conclude(nearest, tol)
     return nearest
 
 
@@ -121,12 +122,6 @@ class _Task:
     max_iter: int
     callback: Callback | None
 
-    def __post_init__(self) -> None:
-        if not self.tol > 0:
-            raise ValueError(f"tol={self.tol!r} must be positive")
-        if self.max_iter < 1:
-            raise ValueError(f"max_iter={self.max_iter!r} must be at least 1")
-
     @property
     def row_tol(self) -> float:
         """Tolerance of a single row, so that the norm of all residuals is below `tol`."""
@@ -135,15 +130,16 @@ class _Task:
     def wants_stop(self, step: Step) -> bool:
         return self.callback is not None and bool(self.callback(step))
 
-    def problem(self, norm: Norm, G: Symmetric) -> FrobeniusSDP:
-        """Return the projection of G in W^(1/2) M W^(1/2), where the norm is Frobenius' own."""
-        rows = ScaledEntries(self.rows.i, self.rows.j, norm.inverse)
-        return FrobeniusSDP(rows, self.rows.loss, prior=congruence(norm.root, G))
+    def problem(self, norm: Norm, G: Symmetric) -> tuple[FrobeniusSDP, float]:
+        """Return the projection of G in W^(1/2) M W^(1/2), where the norm is Frobenius' own.
 
-    def dual_limit(self, norm: Norm, problem: FrobeniusSDP) -> float:
-        """Return half a squared distance that no correlation matrix has: |M'|_F <= <W, M>."""
+        Also half a squared distance that no correlation matrix has, since |M'|_F <= <W, M>.
+        """
+        rows = ScaledEntries(self.rows.i, self.rows.j, norm.inverse)
+        problem = FrobeniusSDP(rows, self.rows.loss, prior=congruence(norm.root, G))
         # 1% above the bound itself, so that rounding proves nothing
-        return 0.505 * (float(np.linalg.norm(problem.prior)) + self.unit * norm.size) ** 2
+        limit = 0.505 * (float(np.linalg.norm(problem.prior)) + self.unit * norm.size) ** 2
+        return problem, limit
 
     def check_feasible(self, M: Symmetric, history: Any, limit: float) -> None:
         """Raise an error if a dual objective above the limit proves that no M meets the rows."""
@@ -151,38 +147,30 @@ class _Task:
             return
         (i, j, loss), words, n = self.rows, {-1: "at most", 0: "equal to", 1: "at least"}, len(M)
         worst = n + np.argsort(-self.rows.violation(M)[n:], kind="stable")[:3]
-        hardest = ", ".join(
-            f"X[{i[r]}, {j[r]}] {words[int(loss.sense[r])]} {loss.target[r]:.4g}" for r in worst
-        )
+        hardest = (f"X[{i[r]}, {j[r]}] {words[loss.sense[r]]} {loss.target[r]:.4g}" for r in worst)
         raise ValueError(
             "no correlation matrix has all these bounds and fixed entries: it would be farther "
-            f"from G than any is. Hardest to meet: {hardest}"
+            f"from G than any is. Hardest to meet: {', '.join(hardest)}"
         )
 
 
 def _project(task: _Task, norm: Norm) -> NearestMatrix:
     """Find the nearest matrix in the norm of W."""
-    problem = task.problem(norm, task.G)
+    problem, limit = task.problem(norm, task.G)
     # meets every row, if no two rows interact and no eigenvalue is negative
     residual = task.rows.loss.target - task.rows.of(task.G)
-    start = State(residual / problem.constraints.norms() ** 2)
-    limit = task.dual_limit(norm, problem)
+    start, tol = State(residual / problem.constraints.norms() ** 2), task.row_tol
 
-    def callback(step: Step) -> bool:
+    def stop(step: Step) -> bool:
         return task.wants_stop(step) or step.dual > limit
 
-    solution = solve(
-        problem,
-        solver="newton",
-        tol=task.row_tol,
-        max_iter=task.max_iter,
-        callback=callback,
-        start=start,
+    end = solve(
+        problem, solver="newton", tol=tol, max_iter=task.max_iter, callback=stop, start=start
     )
-    M = congruence(norm.inverse, solution.point.dense())
-    task.check_feasible(M, solution.history, limit)
-    end = (solution.certificate.dual, solution.status, solution.n_iter)
-    return _answer(task, M, solution.u, end, lambda D: congruence(norm.root, D))
+    M = congruence(norm.inverse, end.point.dense())
+    task.check_feasible(M, end.history, limit)
+    weigh = partial(congruence, norm.root)
+    return _answer(task, weigh, M, end.u, end.certificate.dual, end.status, end.n_iter)
 
 
 def _descend(task: _Task, H: Array) -> NearestMatrix:
@@ -199,8 +187,13 @@ def _descend(task: _Task, H: Array) -> NearestMatrix:
     while True:
         aim = Z - H2 / weight * (Z - task.G)
         inner = whole.inner(min(1e-4, max(error / 100, task.row_tol / 10)), 50)
-        M, state = _nearest(task, norm, aim, state, inner)
-        assert state.u is not None  # a solver returns all of its state
+        problem, limit = task.problem(norm, aim)
+        with one_thread():
+            state = SOLVERS["newton"](problem, state, inner)
+        assert state.point is not None  # a solver returns all of its state
+        assert state.u is not None
+        M = congruence(norm.inverse, as_dense(state.point))
+        task.check_feasible(M, inner.history, limit)
         before, X = X, _with_unit_diagonal(M, task.unit)
         value, gap = _gap(task, H2, X, state.u, weight * (M - aim))
         error = max(gap / (value + weight.max()), float(task.rows.violation(X).max()))
@@ -208,24 +201,11 @@ def _descend(task: _Task, H: Array) -> NearestMatrix:
         wants_stop, is_last = task.wants_stop(step), whole.n_steps >= task.max_iter
         if error <= task.tol or wants_stop or is_last:
             status = "stopped" if wants_stop else "max_iter"
-            end = (value - gap, "optimal" if error <= task.tol else status, whole.n_steps)
-            return _answer(task, M, state.u, end, lambda D: H * D)
+            status = "optimal" if error <= task.tol else status
+            return _answer(task, lambda D: H * D, M, state.u, value - gap, status, whole.n_steps)
         is_uphill = np.vdot(weight * (Z - X), X - before) > 0
         pace, share = (1.0, 0.0) if is_uphill else ((1 + np.sqrt(1 + 4 * pace**2)) / 2, pace - 1)
         Z = X + share / pace * (X - before)
-
-
-def _nearest(
-    task: _Task, norm: Norm, aim: Symmetric, state: State, monitor: Monitor
-) -> tuple[Symmetric, State]:
-    """Compute one projection of `_descend`, without a certificate: the whole run has its own."""
-    problem = task.problem(norm, aim)
-    with one_thread():
-        state = SOLVERS["newton"](problem, state, monitor)
-    assert state.point is not None
-    M = congruence(norm.inverse, as_dense(state.point))
-    task.check_feasible(M, monitor.history, task.dual_limit(norm, problem))
-    return M, state
 
 
 def _gap(
@@ -238,9 +218,9 @@ def _gap(
     """
     slope = H2 * (X - task.G)
     rest = slope - support
-    diagonal = float(np.trace(rest))
-    off_diagonal = float(np.abs(rest).sum() - np.abs(np.diagonal(rest)).sum())
-    least = float(task.rows.loss.target @ u) + task.unit * (diagonal - off_diagonal)
+    trace, size = float(np.trace(rest)), float(np.abs(rest).sum())
+    off_diagonal = size - float(np.abs(np.diagonal(rest)).sum())
+    least = float(task.rows.loss.target @ u) + task.unit * (trace - off_diagonal)
     value = float(np.vdot(slope, X - task.G)) / 2
     return value, min(max(0.0, float(np.vdot(slope, X)) - least), value)
 
@@ -260,49 +240,33 @@ def make_exact(M: Symmetric, rows: EntryRows, unit: float) -> Symmetric:
     is_broken = rows.violation(X) > 0
     candidate, i, j = X.copy(), rows.i[is_broken], rows.j[is_broken]
     candidate[i, j] = candidate[j, i] = rows.loss.target[is_broken]
-    if is_broken.any() and _is_positive(candidate):
-        return candidate
-    if _is_positive(X):
-        return X
+    for result in (candidate, X):
+        try:
+            with threads_for_order(len(X)):
+                np.linalg.cholesky(result + BELOW * np.eye(len(X)))
+            return result
+        except np.linalg.LinAlgError:
+            continue
     lowest = min(0.0, PSD(len(X)).min_eigenvalue(X))
     share = lowest / (lowest - unit)
     return (1 - share) * X + share * unit * np.eye(len(X))
 
 
-def _is_positive(X: Symmetric) -> bool:
-    try:
-        with threads_for_order(len(X)):
-            np.linalg.cholesky(X + BELOW * np.eye(len(X)))
-    except np.linalg.LinAlgError:
-        return False
-    return True
-
-
 def _answer(
-    task: _Task,
-    M: Symmetric,
-    u: Vector,
-    end: tuple[float, str, int],
-    weigh: Callable[[Symmetric], Symmetric],
+    task: _Task, weigh: Any, M: Symmetric, u: Vector, dual: float, status: str, n_iter: int
 ) -> NearestMatrix:
-    """Return the answer from M and u; `end` is the dual objective, the status and `n_iter`."""
-    exact, (dual, status, n_iter) = make_exact(M, task.rows, task.unit), end
+    """Return the answer from M and u; `weigh` maps X - G to its weighted form."""
+    exact = make_exact(M, task.rows, task.unit)
     distance = float(np.linalg.norm(weigh(exact - task.G)))
     primal, violation = distance**2 / 2, float(task.rows.violation(exact).max())
     size = max(primal, abs(dual))
     rounding = ROUNDING * size + (ROUNDING * float(np.linalg.norm(task.G))) ** 2
     gap = np.inf if violation > 0 else max(0.0, primal - dual)
     gap = gap if gap > rounding else 0.0
-    relative_gap, error = gap / size if size > 0 else gap, np.sqrt(2 * max(gap, rounding))
+    relative_gap, error = gap / size if size > 0 else gap, float(np.sqrt(2 * max(gap, rounding)))
     lowest = 1 - task.unit - BELOW
+    certificate = Certificate(primal, dual, gap, relative_gap, error, lowest, violation)
     X = exact + (1 - task.unit) * np.eye(len(M))
     np.fill_diagonal(X, 1.0)
-    return NearestMatrix(
-        matrix=X,
-        distance=distance,
-        certificate=Certificate(primal, dual, gap, relative_gap, float(error), lowest, violation),
-        multipliers=u[: len(X)],
-        gradient=residual_norm(task.rows.loss, task.rows.of(M)),
-        status=status,
-        n_iter=n_iter,
-    )
+    gradient = residual_norm(task.rows.loss, task.rows.of(M))
+    return NearestMatrix(X, distance, certificate, u[: len(X)], gradient, status, n_iter)

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..._checks import ASYMMETRY, as_symmetric, check_symmetric, first_true
+from ..._checks import ASYMMETRY, as_symmetric, check_symmetric, refuse_where
 from ...core import PSD, FrobeniusSDP, Hard, LowRank, Sparse, Stack
-from ...core.types import Symmetric, Vector
+from ...core.matrices import Scaled
+from ...core.types import Index, Vector
 from ...solvers import Callback, solve
 from ..construct import as_senses
 from . import NearestMatrix, check_min_eigenvalue, residual_norm
@@ -67,31 +68,32 @@ def nearest_covariance(
     [[1.75, 0.75], [0.75, 0.75]] [-0.25]
     """
     S = as_symmetric(S, name="S")
-    floor = check_min_eigenvalue(min_eigenvalue)
-    rows = [_as_row(k, row, len(S)) for k, row in enumerate(A)]
-    loss = Hard(_as_targets(b, len(rows)), as_senses(senses, len(rows)))
-    _check_variances(rows, loss, floor)
-    problem, scaled, order, sizes = _problem(S, rows, loss, floor)
+    floor, n = check_min_eigenvalue(min_eigenvalue), len(S)
+    given = [_as_row(k, row, n) for k, row in enumerate(A)]
+    order = np.array(sorted(range(len(given)), key=lambda k: given[k].ndim == 1), dtype=int)
+    rows = _as_constraints([given[k] for k in order], n)
+    target, sense = _as_targets(b, len(given))[order], as_senses(senses, len(given))[order]
+    traces = rows.forward(np.eye(n))
+    _check_variances(given, order, target, sense, floor * traces)
+    prior = S - floor * np.eye(n)
+    # `tol` is relative to the norm of each row and to the size of S
+    sizes = rows.norms() * (float(np.linalg.norm(prior)) / np.sqrt(n) or 1.0)
+    loss = Hard((target - floor * traces) / sizes, sense)
+    problem = FrobeniusSDP(Scaled(rows, 1 / sizes), loss, prior=prior)
     solution = solve(problem, solver="newton", tol=tol, max_iter=max_iter, callback=callback)
-    M, certificate = solution.point.dense(), solution.certificate
-    X = (M + M.T) / 2 + floor * np.eye(len(S))
-    multipliers = np.empty(len(rows))
-    multipliers[order] = solution.u
-    return NearestMatrix(
-        matrix=X,
-        distance=float(np.linalg.norm(X - S)),
-        certificate=replace(certificate, min_eigenvalue=certificate.min_eigenvalue + floor),
-        multipliers=multipliers / sizes,
-        gradient=residual_norm(scaled, problem.constraints.forward(M)),
-        status=solution.status,
-        n_iter=solution.n_iter,
-    )
+    M, certificate, status = solution.point.dense(), solution.certificate, solution.status
+    X = (M + M.T) / 2 + floor * np.eye(n)
+    certificate = replace(certificate, min_eigenvalue=certificate.min_eigenvalue + floor)
+    multipliers = np.empty(len(given))
+    multipliers[order] = solution.u / sizes
+    gradient = residual_norm(loss, problem.constraints.forward(M))
+    distance, n_iter = float(np.linalg.norm(X - S)), solution.n_iter
+    return NearestMatrix(X, distance, certificate, multipliers, gradient, status, n_iter)
 
 
 def _as_row(k: int, row: Any, n: int) -> Any:
     """Return a constraint as a sparse matrix, or as a vector."""
-    if not sp.issparse(row):
-        row = np.asarray(row, dtype=float)
+    row = row if sp.issparse(row) else np.asarray(row, dtype=float)
     if row.shape not in ((n,), (n, n)):
         raise ValueError(
             f"A[{k}] has shape {row.shape}; expected ({n}, {n}), or ({n},) for a portfolio"
@@ -105,49 +107,30 @@ def _as_row(k: int, row: Any, n: int) -> Any:
     return row
 
 
+def _as_constraints(rows: list[Any], n: int) -> Stack:
+    """Return the constraints of matrices, and of vectors, which come last."""
+    flat = [row.reshape((1, -1)) for row in rows if row.ndim == 2]
+    vectors = [row for row in rows if row.ndim == 1]
+    matrices = Sparse(sp.vstack([sp.csr_array((0, n * n)), *flat]), PSD(n))
+    return Stack([matrices, LowRank(vectors)] if vectors else [matrices])
+
+
 def _as_targets(b: Any, n_rows: int) -> Vector:
     b = np.asarray(b, dtype=float)
     if b.shape != (n_rows,):
         raise ValueError(f"b has shape {b.shape} for {n_rows} constraints; give one number each")
-    if not np.isfinite(b).all():
-        (k,) = first_true(~np.isfinite(b))
-        raise ValueError(f"b[{k}] is {b[k]}; leave out constraints that demand nothing")
+    advice = "leave out constraints that demand nothing"
+    refuse_where(~np.isfinite(b), lambda k: f"b[{k}] is {b[k]}; {advice}")
     return b
 
 
-def _check_variances(rows: list[Any], loss: Hard, floor: float) -> None:
+def _check_variances(
+    rows: list[Any], order: Index, target: Vector, sense: Vector, least: Vector
+) -> None:
     """Refuse a.T X a < min_eigenvalue |a|^2, which no covariance matrix has."""
-    for k, row in enumerate(rows):
-        least = floor * float(row @ row) if row.ndim == 1 else -np.inf
-        if loss.sense[k] <= 0 and loss.target[k] < least:
+    for k, b, sign, floor in zip(order, target, sense, least, strict=True):
+        if rows[k].ndim == 1 and sign <= 0 and b < floor:
             raise ValueError(
-                f"b[{k}] = {loss.target[k]:g} asks for a variance below {least:g}, which the "
-                f"portfolio A[{k}] has at least; raise b[{k}] or lower min_eigenvalue"
+                f"b[{k}] = {b:g} asks for a variance below {floor:g}, which the portfolio A[{k}] "
+                f"has at least; raise b[{k}] or lower min_eigenvalue"
             )
-
-
-def _problem(
-    S: Symmetric, rows: list[Any], loss: Hard, floor: float
-) -> tuple[FrobeniusSDP, Hard, list[int], Vector]:
-    """Return the problem in X - floor I, its loss, the order of its rows, and their divisors.
-
-    Rows are divided by their norm and the size of S, so that `tol` is relative to both.
-    """
-    n, n_matrices = len(S), sum(row.ndim == 2 for row in rows)
-    prior = S - floor * np.eye(n)
-    size = float(np.linalg.norm(prior)) / np.sqrt(n) or 1.0
-    sizes = size * np.array([_of_row(row, lambda A: np.linalg.norm(A.data)) for row in rows])
-    traces = np.array([_of_row(row, lambda A: A.diagonal().sum()) for row in rows])
-    order = sorted(range(len(rows)), key=lambda k: rows[k].ndim == 1)  # vectors last
-    flat = [(rows[k] / sizes[k]).reshape((1, -1)) for k in order[:n_matrices]]
-    parts: list[Any] = [Sparse(sp.vstack([sp.csr_array((0, n * n)), *flat]), PSD(n))]
-    if n_matrices < len(rows):
-        parts.append(LowRank([rows[k] / np.sqrt(sizes[k]) for k in order[n_matrices:]]))
-    target = (loss.target - floor * traces) / sizes
-    hard = Hard(target[order], loss.sense[order])
-    return FrobeniusSDP(Stack(parts), hard, prior=prior), hard, order, sizes
-
-
-def _of_row(row: Any, measure: Any) -> float:
-    """Return a measure of a matrix; |a|^2 for a vector a, the norm and the trace of a a.T."""
-    return float(row @ row if row.ndim == 1 else measure(row))

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..._checks import as_symmetric, first_true
+from ..._checks import as_symmetric, refuse_where
 from ...core import PSD, Constraints, Hard, Point
 from ...core.points import as_dense
 from ...core.threads import threads_for_order
@@ -78,9 +78,8 @@ def as_entry_weights(elementwise: Any, shape: tuple[int, ...]) -> Array:
     H = as_symmetric(elementwise, name="elementwise")
     if H.shape != shape:
         raise ValueError(f"elementwise has shape {H.shape} and G has {shape}; they must be equal")
-    if (H < 0).any():
-        i, j = first_true(H < 0)
-        raise ValueError(f"elementwise[{i}, {j}] = {H[i, j]:g} is negative; weights are 0 or more")
+    wrong = "is negative; weights are 0 or more"
+    refuse_where(H < 0, lambda i, j: f"elementwise[{i}, {j}] = {H[i, j]:g} {wrong}")
     return H
 
 
@@ -88,10 +87,8 @@ def as_norm(weights: Any, n: int) -> Norm:
     """Return the norm of a positive vector or a positive definite matrix; Frobenius for None."""
     w = np.ones(n) if weights is None else np.asarray(weights, dtype=float)
     if w.shape == (n,):
-        is_wrong = ~(np.isfinite(w) & (w > 0))
-        if is_wrong.any():
-            (k,) = first_true(is_wrong)
-            raise ValueError(f"weights[{k}] = {w[k]:g}; weights must be positive and finite")
+        expected, is_valid = "weights must be positive and finite", np.isfinite(w) & (w > 0)
+        refuse_where(~is_valid, lambda k: f"weights[{k}] = {w[k]:g}; {expected}")
         return Norm(np.sqrt(w), 1 / np.sqrt(w), float(w.sum()))
     if w.shape != (n, n):
         raise ValueError(f"weights has shape {w.shape}; expected ({n},) or ({n}, {n})")
@@ -134,12 +131,10 @@ def _as_bounds(name: str, value: Any, none: float, n: int) -> Array:
     if bound.ndim and bound.shape != (n, n):
         raise ValueError(f"the {name} bounds have shape {bound.shape}; give a number or ({n}, {n})")
     bound = np.broadcast_to(np.where(np.isnan(bound), none, bound), (n, n))
-    if not np.array_equal(bound, bound.T):
-        i, j = first_true(bound != bound.T)
-        raise ValueError(
-            f"the {name} bounds are not symmetric: {bound[i, j]:g} at ({i}, {j}) and "
-            f"{bound[j, i]:g} at ({j}, {i})"
-        )
+    wrong = (
+        f"the {name} bounds are not symmetric: {{:g}} at ({{}}, {{}}) and {{:g}} at ({{}}, {{}})"
+    )
+    refuse_where(bound != bound.T, lambda i, j: wrong.format(bound[i, j], i, j, bound[j, i], j, i))
     return bound
 
 
@@ -156,13 +151,9 @@ def _as_mask(fixed: Any, n: int) -> Any:
                 f"fixed has shape {given.shape} and type {given.dtype}; give a boolean mask or "
                 "pairs of integers (i, j)"
             )
-        is_wrong = (given < 0).any(axis=1) | (given >= n).any(axis=1) | (given[:, 0] == given[:, 1])
-        if is_wrong.any():
-            (k,) = first_true(is_wrong)
-            raise ValueError(
-                f"fixed[{k}] = {tuple(given[k].tolist())} must be two different numbers below {n}; "
-                "the diagonal is 1 anyway"
-            )
+        is_valid = ((given >= 0) & (given < n)).all(axis=1) & (given[:, 0] != given[:, 1])
+        expected = f"must be two different numbers below {n}; the diagonal is 1 anyway"
+        refuse_where(~is_valid, lambda k: f"fixed[{k}] = {tuple(given[k].tolist())} {expected}")
         mask[given[:, 0], given[:, 1]] = True
     return mask | mask.T
 
@@ -173,14 +164,11 @@ def _check_entries(G: Symmetric, lower: Array, upper: Array, is_fixed: Any, unit
     limit = f"{unit:g}, the most that a correlation can be here"
     for is_wrong, message in (
         (lower > upper, "the bounds cross at {0}: {2:g} > {3:g}"),
-        (
-            is_fixed & ~(np.abs(G) <= unit),
-            f"the fixed entry G{{0}} = {{1:g}} is not within {limit}",
-        ),
+        (is_fixed & ~(abs(G) <= unit), f"the fixed entry G{{0}} = {{1:g}} is not within {limit}"),
         (is_fixed & ((lower > G) | (upper < G)), "the fixed entry G{0} = {1:g} breaks its bounds"),
         (lower > unit, f"the lower bound {{2:g}} at {{0}} is above {limit}"),
         (upper < -unit, f"the upper bound {{3:g}} at {{0}} is below -{limit}"),
     ):
-        if (is_wrong & off_diagonal).any():
-            at = first_true(is_wrong & off_diagonal)
-            raise ValueError(message.format(list(at), G[at], lower[at], upper[at]))
+        if (places := np.argwhere(is_wrong & off_diagonal)).size:
+            i, j = places[0].tolist()
+            raise ValueError(message.format([i, j], G[i, j], lower[i, j], upper[i, j]))

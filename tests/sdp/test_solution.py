@@ -7,7 +7,7 @@ import pytest
 
 from frobmetric.core import PSD, CertificateError, Equal, LowRank, MatrixFree
 from frobmetric.sdp import certify_sdp, make_sdp, solve_sdp
-from frobmetric.sdp.certificate import dual_slack, find_trace_bound
+from frobmetric.sdp.solution import dual_slack, find_trace_bound
 from random_problems import psd, symmetric
 
 
