@@ -23,7 +23,7 @@ class Tuples:
     index: np.ndarray
 
     def take(self, rows):
-        """Return some of the tuples, by a mask, and the points that they have."""
+        """Return the tuples that a mask selects, with only the points that they use."""
         if rows.all():
             return self
         used, index = np.unique(self.index[rows], return_inverse=True)

@@ -28,7 +28,7 @@ class NumericalError(ArithmeticError):
 
 
 class Split(Protocol):
-    """A symmetric matrix as positive part plus negative part, whose squared norms are here."""
+    """A symmetric matrix as positive part plus negative part, with their squared norms."""
 
     @property
     def positive_norm2(self) -> float: ...
@@ -44,7 +44,7 @@ class Split(Protocol):
 
     def positive(self, scale: float = 1.0) -> Point: ...
     def derivative(self, H: Symmetric, rough: bool = False) -> Symmetric:
-        """Return the derivative of the positive part in direction H (one of them, if several).
+        """Return a generalised derivative of the positive part in direction H.
 
         `rough` allows single precision: six digits, in half the time.
         """
@@ -54,7 +54,7 @@ class Split(Protocol):
 
 
 class Cone(Protocol):
-    """A closed convex cone with a projection in closed form; of one block, unless overridden."""
+    """A closed convex cone with a projection in closed form, and by default one block."""
 
     @property
     def shape(self) -> tuple[int, ...]: ...

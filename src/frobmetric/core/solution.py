@@ -102,7 +102,7 @@ class Step(NamedTuple):
 class Solution:
     """The best certified iterate of a run, and why the run ended.
 
-    `n_iter` counts the eigen-decompositions; `history` has those that evaluated the whole problem.
+    `n_iter` counts the eigen-decompositions; `history` has those of the whole problem.
     `status` is a key of `STATUSES`.
     """
 

@@ -1,4 +1,4 @@
-"""Names of the arrays that the mathematics is written in."""
+"""Types of the arrays in the signatures of the mathematics."""
 
 from __future__ import annotations
 

@@ -203,7 +203,7 @@ class PairFrobMetric(MetricEstimator):
         return np.where(self.pair_distance(pairs) <= self.threshold_, 1, -1)
 
     def score(self, pairs, y, sample_weight=None):
-        """Return the area under the ROC curve: how often similar pairs are the nearer ones."""
+        """Return the area under the ROC curve: how often a similar pair is the nearer one."""
         score = self.decision_function(pairs)
         y, weight = _check_labels(y, sample_weight, len(score))
         return float(roc_auc_score(y > 0, score, sample_weight=weight))

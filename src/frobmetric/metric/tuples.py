@@ -48,7 +48,7 @@ class LabelledTuples:
 
     @classmethod
     def of(cls, tuples, y, weight):
-        """Return the tuples that have a positive weight, and the points that these have."""
+        """Return the tuples of positive weight, with only the points that they use."""
         counts = weight > 0
         tuples = tuples.take(counts)
         return cls(tuples.points, tuples.index, y[counts], weight[counts])

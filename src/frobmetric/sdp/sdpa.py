@@ -221,7 +221,7 @@ def sdpa_objectives(ours: SDPCertificate | SDPStep) -> tuple[float, float]:
 
 
 def sdpa_status(status: str) -> str:
-    """Translate a status of ours to the format, where primal and dual have changed places.
+    """Translate a status of ours to the format, where primal and dual are exchanged.
 
     The statuses of a run that misses its tolerance are all "not_converged".
     """

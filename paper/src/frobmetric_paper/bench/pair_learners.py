@@ -162,7 +162,7 @@ def by_triplets(task, C):
 
 
 def by_known_triplets(task, C):
-    """Complete with identities, which pairs alone do not tell."""
+    """Complete the pairs to triplets by known identities."""
     rows, index = np.unique(task.train.index, return_inverse=True)
     triplets = triplets_from_pairs(
         task.X[rows], index.reshape(-1, 2), task.train.y, identity=task.identity[rows]

@@ -100,7 +100,7 @@ class Cell(task.Cell):
 
     @property
     def best_rule_error(self):
-        """Test error by the best rule; None of a classifier."""
+        """Test error by the best rule; None for a classifier."""
         return self.rules[self.best_rule]["test"] if self.best_rule else None
 
 
@@ -134,7 +134,7 @@ class Run:
         }
 
     def split(self, method):
-        """Return the parts with the features that the method's row in the paper is of."""
+        """Return the parts with the features that the paper uses for this method."""
         return self.full if method.features == "all" and self.full else self.reduced
 
     @cached_property

@@ -22,7 +22,7 @@ class Mean:
 
     @classmethod
     def of(cls, values):
-        """Return the Mean of some values; None of none."""
+        """Return the Mean of some values; None if there are no values."""
         if not len(values):
             return None
         std = float(np.std(values, ddof=1)) if len(values) > 1 else None
@@ -30,7 +30,7 @@ class Mean:
 
     @property
     def error(self):
-        """Standard error of the mean; None of a single measurement."""
+        """Standard error of the mean; None for a single measurement."""
         return None if self.std is None else self.std / sqrt(self.n)
 
 

@@ -217,7 +217,7 @@ def _reason_of_zero(problem, C):
 
 
 def _in_span(coordinates, L):
-    """Return L in these coordinates, if they can express it."""
+    """Return L in these coordinates; raise `CertificateError` if they cannot express it."""
     if coordinates.basis is None:
         return Factored(L)
     inside = coordinates.basis.T @ L

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -37,10 +37,10 @@ class NearestMatrix:
     solver : str
     """
 
-    matrix: Symmetric
+    matrix: Symmetric = field(repr=False)
     distance: float
     certificate: Certificate
-    multipliers: Vector
+    multipliers: Vector = field(repr=False)
     gradient: float
     status: str
     n_iter: int
