@@ -133,6 +133,13 @@ class Solution:
 def certify(problem: FrobeniusSDP, point: Point | Symmetric, u: Vector) -> Certificate:
     """Prove from scratch how good (M, u) is, without trusting any number of a solver.
 
+    Parameters
+    ----------
+    problem : FrobeniusSDP
+    point : Point or ndarray
+        M, as a factor or as a matrix.
+    u : ndarray of shape (n_constraints,)
+
     Raises
     ------
     CertificateError

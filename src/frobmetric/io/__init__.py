@@ -94,9 +94,7 @@ def save(estimator, path):
     """
     name = type(estimator).__name__
     if name not in CLASSES or type(estimator) is not getattr(metric, name):
-        raise TypeError(
-            f"an object of type {name} cannot be saved; expected one of {sorted(CLASSES)}"
-        )
+        raise TypeError(f"type {name} cannot be saved; expected one of {sorted(CLASSES)}")
     check_is_fitted(estimator, "components_")
     if sp.issparse(getattr(estimator, "X_fit_", None)):
         raise TypeError(

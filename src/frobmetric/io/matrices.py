@@ -60,7 +60,7 @@ class LabelledMatrix:
         return [names.index(name) for name in self.names]
 
     def in_order_of(self, other):
-        """Return the matrix with its rows and columns in the order of the names of another matrix."""
+        """Return the matrix with rows and columns in the order of the names of another matrix."""
         n, expected = len(self.values), len(other.values)
         if n != expected:
             reason = f"{self.path} has {n} rows and {other.path} {expected}"

@@ -52,7 +52,7 @@ class UnfoldingCertificate(Certificate):
         return f"maximum in [{self.primal:.6g}, {self.dual:.6g}], gap {self.relative_gap:.1e}"
 
 
-def certify_unfolding(program, Y, w, constraints="at_most"):
+def certify_unfolding(program, Y, w, *, constraints="at_most"):
     """Certify (Y, w) from scratch, without any number that a method computed.
 
     Parameters

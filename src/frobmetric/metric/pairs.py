@@ -157,7 +157,7 @@ class PairFrobMetric(MetricEstimator):
 
     fit_transform = refuse_fit_transform
 
-    def fit(self, pairs, y, sample_weight=None, calibration_params=None):
+    def fit(self, pairs, y, sample_weight=None, *, calibration_params=None):
         """Learn the metric, and the threshold on the same pairs.
 
         Parameters
@@ -180,7 +180,7 @@ class PairFrobMetric(MetricEstimator):
         return self._fit(pairs, y, sample_weight, calibration_params)
 
     @if_linear
-    def partial_fit(self, pairs, y, sample_weight=None, calibration_params=None):
+    def partial_fit(self, pairs, y, sample_weight=None, *, calibration_params=None):
         """Update the metric with new pairs: the metric learned before is the prior of this fit.
 
         So is the learned threshold, if there is one: b stays close to its old value, not to zero.
@@ -188,7 +188,7 @@ class PairFrobMetric(MetricEstimator):
         The parameters are those of `fit`.
         """
         if not hasattr(self, "components_"):
-            return self.fit(pairs, y, sample_weight, calibration_params)
+            return self.fit(pairs, y, sample_weight, calibration_params=calibration_params)
         check_parameters(self, self._rules)
         before = learned_before(self)
         return self._fit(pairs, y, sample_weight, calibration_params, before)

@@ -47,7 +47,17 @@ def knn_predict(X_train, y_train, X_test, *, n_neighbors=3, n_jobs=None):
 
 
 def knn_error(X_train, y_train, X_test, y_test, *, n_neighbors=3, n_jobs=None):
-    """Return the share of test samples that `knn_predict` gets wrong."""
+    """Return the share of test samples that `knn_predict` gets wrong.
+
+    Parameters
+    ----------
+    X_train : {array-like, sparse matrix} of shape (n_train, n_features)
+    y_train : array-like of shape (n_train,)
+    X_test : {array-like, sparse matrix} of shape (n_test, n_features)
+    y_test : array-like of shape (n_test,)
+    n_neighbors : int, default=3
+    n_jobs : int, default=None
+    """
     predicted = knn_predict(X_train, y_train, X_test, n_neighbors=n_neighbors, n_jobs=n_jobs)
     return float(np.mean(predicted != np.asarray(y_test)))
 

@@ -126,7 +126,7 @@ class SDPSolution:
 
 
 def certify_sdp(
-    problem: FrobeniusSDP, X: Symmetric, y: Vector, trace_bound: float | None = None
+    problem: FrobeniusSDP, X: Symmetric, y: Vector, *, trace_bound: float | None = None
 ) -> SDPCertificate:
     """Compute the certificate of (X, y) from scratch.
 

@@ -131,10 +131,10 @@ def _method(sigma, constraints, solver):
 def _certify(program, Y, w, constraints, monitor):
     """Certify, without an upper bound if Ctrl-C interrupts it: the embedding must not be lost."""
     try:
-        return certify_unfolding(program, Y, w, constraints)
+        return certify_unfolding(program, Y, w, constraints=constraints)
     except KeyboardInterrupt:
         monitor.status = "interrupted"
-        return certify_unfolding(program, Y, None, constraints)
+        return certify_unfolding(program, Y, None, constraints=constraints)
 
 
 def _start(program):
