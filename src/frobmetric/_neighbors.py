@@ -202,8 +202,8 @@ def _values_of_all(queries, points, metric):
 def neighbor_order(distances, rows):
     """Return for each point of `rows` the numbers of all other points, from near to far.
 
-    `distances` has shape (n_rows, n_points) and is overwritten; those that agree to 32 bits are
-    ties, decided by number.
+    `distances` has shape (n_rows, n_points) and is overwritten; distances that agree to 32 bits
+    are ties, decided by number.
     """
     n_points = distances.shape[1]
     bits = max(TIE_BITS, (n_points - 1).bit_length())

@@ -386,7 +386,7 @@ def test_demo_without_matplotlib(monkeypatch):
         ("fit iris.csv -t species --triplets iris.csv", "is text"),
         ("fit iris.xls -t species", "expected one of .csv"),
         ("certify no.safetensors iris.csv", "no.safetensors does not exist"),
-        ("certify iris.csv iris.csv", "is damaged, or no model saved by frobmetric"),
+        ("certify iris.csv iris.csv", "is damaged, or not a model saved by frobmetric"),
         ("transform no.safetensors iris.csv -o a.csv", "no.safetensors does not exist"),
         ("transform no.safetensors iris.csv -o a.txt", "cannot write a.txt"),
         ("evaluate iris.csv -t sepal_length", "is text"),

@@ -182,7 +182,7 @@ def test_quality_is_measured_on_the_result(fitted):
 def test_quality_of_many_samples_is_that_of_some(monkeypatch):
     monkeypatch.setattr(unfold_module, "MANY", 20)
     text = run("roll.csv", "-o", "flat.csv", "-t", "angle", "--quality").stdout
-    assert "at K = 6 neighbours (20 samples judged)" in text
+    assert "at K = 6 neighbours (on 20 samples)" in text
 
 
 # Options

@@ -230,13 +230,13 @@ def test_missing_file(tmp_path):
 def test_other_content(tmp_path, content):
     path = tmp_path / "m"
     path.write_bytes(content)
-    with pytest.raises(ValueError, match="is damaged, or no model saved by frobmetric"):
+    with pytest.raises(ValueError, match="is damaged, or not a model saved by frobmetric"):
         load(path)
 
 
 def test_truncated_file(saved):
     saved.write_bytes(saved.read_bytes()[:-8])
-    with pytest.raises(ValueError, match="is damaged, or no model saved by frobmetric"):
+    with pytest.raises(ValueError, match="is damaged, or not a model saved by frobmetric"):
         load(saved)
 
 

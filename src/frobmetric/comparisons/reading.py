@@ -15,8 +15,8 @@ from .._neighbors import distinct_points
 class Tuples:
     """Distinct points, dense or CSR, and the tuples as row numbers of them.
 
-    Formed tuples, and indices of the same points, give the same: the order of the points depends
-    on their values, not on where they were.
+    Formed tuples, and indices of the same points, give the same result: the order of the points
+    depends on their values, not on where they were.
     """
 
     points: np.ndarray

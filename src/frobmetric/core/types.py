@@ -1,4 +1,4 @@
-"""Types of the arrays in the signatures of the mathematics."""
+"""Names of the arrays that the mathematics is written in."""
 
 from __future__ import annotations
 

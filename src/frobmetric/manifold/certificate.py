@@ -23,7 +23,7 @@ class UnfoldingCertificate(Certificate):
     dual : float
         Upper bound of the maximum.
     gap, relative_gap : float
-        |dual - primal|, and that divided by |dual|.
+        |dual - primal|, and the same divided by |dual|.
     distance_bound : float
         Upper bound on the distance of the Gram matrix to the optimal one, in Frobenius norm;
         infinity without a sigma.

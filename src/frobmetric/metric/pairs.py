@@ -60,7 +60,7 @@ class PairFrobMetric(MetricEstimator):
     C : float, default=1e4
         Weight of the pairs against the regulariser.
     n_components : int or "rank", default=None
-        Number of leading directions in `components_`: all if None; "rank" is that of the metric.
+        Number of leading directions in `components_`: all if None, the metric's rank if "rank".
     loss : {"hinge", "smoothed_hinge", "squared_hinge"}, default="hinge"
         Loss of a pair as a function of its margin.
     prior : {"covariance", "identity"} or ndarray, default=None
@@ -68,7 +68,7 @@ class PairFrobMetric(MetricEstimator):
     kernel : {"linear", "rbf", "polynomial"}, default="linear"
         Kernel whose feature space the metric is learned in.
     gamma : float, default=None
-        Parameter of both kernels; None is one over the number of features and the variance.
+        Parameter of both kernels, as in `FrobMetric`; None is 1 / (n_features * variance).
     degree : int, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
@@ -183,7 +183,7 @@ class PairFrobMetric(MetricEstimator):
     def partial_fit(self, pairs, y, sample_weight=None, *, calibration_params=None):
         """Update the metric with new pairs: the metric learned before is the prior of this fit.
 
-        So is the learned threshold, if there is one: b stays close to its old value, not to zero.
+        A learned threshold belongs to the prior: b stays close to its old value, not to zero.
         Without an earlier fit this is `fit`. Only metrics with `kernel="linear"` can be updated.
         The parameters are those of `fit`.
         """

@@ -134,13 +134,13 @@ class FrobMetricCV(FrobMetric):
     n_neighbors : int, default=3
         Number of nearest samples of the same class that each sample is compared with.
     n_impostors : int, default=None
-        As `n_neighbors`, which is the default, for samples of other classes.
+        The same number for samples of other classes; None is `n_neighbors`.
     Cs : sequence of float, default=(10, 100, 1e3, 1e4, 1e5)
         Values to choose from, in any order.
     cv : int, splitter or iterable, default=3
         Folds as in scikit-learn; they are stratified for an int.
     n_components : int or "rank", default=None
-        Number of leading directions in `components_`: all if None; "rank" is that of the metric.
+        Number of leading directions in `components_`: all if None, the metric's rank if "rank".
     loss : {"hinge", "smoothed_hinge", "squared_hinge"}, default="hinge"
         Loss of a triplet as a function of its margin.
     prior : {"within", "discriminant", "covariance", "identity"} or ndarray, default=None

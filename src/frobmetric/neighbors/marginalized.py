@@ -49,8 +49,7 @@ class MarginalizedKNN(BaseEstimator):
     n_neighbors : int, default=50
         k, unless `calibrate_threshold` chooses another.
     preprocessor : array-like, sparse matrix or callable, default=None
-        With an array of points, pairs may be of its row numbers; with a function, of anything that
-        it turns, a whole list at a time, into points.
+        Array whose row numbers pairs may hold, or a function from a list of indices to points.
     n_jobs : int, default=None
 
     Attributes
@@ -133,8 +132,8 @@ class MarginalizedKNN(BaseEstimator):
             Formed of points, or of indices of the preprocessor.
         exclude : array-like of identities, optional
             Identities whose reference points are not to be used, for example those of the test
-            fold. Each must be in `classes_`, so that a misspelt name does not leak quietly; those
-            of a fold that are there: `np.intersect1d(names, model.classes_)`.
+            fold. Each must be in `classes_`, so that a misspelt name does not leak quietly; the
+            known names of a fold are `np.intersect1d(names, model.classes_)`.
 
         Returns
         -------

@@ -20,7 +20,7 @@ def best_threshold(score, y, *, strategy="accuracy", beta=1.0, min_rate=None, sa
     Parameters
     ----------
     score : array-like of shape (n_pairs,)
-        Similarities: larger for pairs more likely to be similar. Minus a distance is one.
+        Similarities: larger for pairs more likely to be similar. An example is minus a distance.
     y : array-like of shape (n_pairs,)
         +1 for similar, -1 for dissimilar pairs.
     strategy : {"accuracy", "f_beta", "max_tpr", "max_tnr"}, default="accuracy"

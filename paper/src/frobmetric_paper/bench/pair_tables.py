@@ -51,7 +51,7 @@ def at(cell, method, C):
 
 
 def chosen(cell, method, grid=None):
-    """Return the fit with the largest validation area; in a tie the smallest C."""
+    """Return the fit with the largest validation area, of equal ones that with the smallest C."""
     values = [fit["parameter"] for fit in cell["methods"][method]]
     fits = [at(cell, method, value) for value in values if grid is None or value in grid]
     return max(fits, key=lambda fit: fit["validation"])

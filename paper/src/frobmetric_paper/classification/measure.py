@@ -83,7 +83,7 @@ class Cell(task.Cell):
     rules: dict = field(default_factory=dict)
     best_rule: str = ""  # rule with the smallest validation error; empty for a classifier
     measures: dict = field(default_factory=dict)  # result of `measure_map` with the map
-    before: dict = field(default_factory=dict)  # and without
+    before: dict = field(default_factory=dict)  # the same measures without the map
     total_seconds: float = 0.0  # time of all fits; the limit for those that it ended
     wrong: str = ""  # a digit for each test sample, 1 if it is classified wrongly
     n_triplets: int | None = None  # number of triplets that the method learned from

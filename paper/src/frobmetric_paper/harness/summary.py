@@ -18,7 +18,7 @@ class Mean:
 
     n: int
     mean: float
-    std: float | None  # standard deviation of one measurement; None of a single one
+    std: float | None  # standard deviation of one measurement; None if there is only one
 
     @classmethod
     def of(cls, values):
@@ -53,7 +53,7 @@ class Difference:
     low: float
     high: float
     n: int  # number of pairs
-    over: str  # what a pair is. one of "runs", "samples"
+    over: str  # kind of the pairs: one of "runs", "samples"
 
     @property
     def is_clear(self):
