@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from frobmetric import mine_triplets
-from frobmetric.cli.app import app
+from frobmetric.cli import app
 from frobmetric.metric.sets import GivenTriplets
 from frobmetric.neighbors import knn_error
 from frobmetric_paper.baselines import (

@@ -46,7 +46,7 @@ def colophon(command, settings, machines):
     return "\n\n".join([f"    {command}", *map(escape, texts)])
 
 
-def fill(template, values, folder):
+def fill(template, values, folder=Path()):
     r"""Fill a template in Markdown in which `$name` stands for one of the values.
 
     A paragraph whose placeholders are all empty is left out, and so is a whole section, from its
@@ -56,7 +56,7 @@ def fill(template, values, folder):
     Examples
     --------
     >>> values = {"first": "1", "second": ""}
-    >>> fill("# Title\n\n$first\n\n## Part\n\nA table:\n\n$second", values, Path())
+    >>> fill("# Title\n\n$first\n\n## Part\n\nA table:\n\n$second", values)
     '# Title\n\n1\n'
     """
     blocks = re.split(r"\n\s*\n", template.strip())
