@@ -48,12 +48,9 @@ class NoiseCeiling:
         The ceiling lies between them, up to sampling error.
     agreement : float
         Frequency with which two answers to the same question agree.
-    n_questions : int
-        Number of distinct questions.
-    n_repeated : int
-        Number of questions with two or more answers; only they count.
-    n_answers : int
-        Number of answers to these.
+    n_questions, n_repeated, n_answers : int
+        Numbers of distinct questions, of those with two or more answers, which alone count, and of
+        the answers to these.
     low_error, high_error : float
         Standard errors of low and high if questions are independent.
     """
@@ -291,10 +288,8 @@ def _resampled_means(score, weight, objects, n_resamples, random_state):
     """Return the mean score in each resample of the objects that contains a comparison."""
     objects = as_index(objects, (2, 3, 4), name="objects")
     if len(objects) != len(score):
-        raise ValueError(
-            f"objects has {len(objects)} rows; there are {len(score)} comparisons, so expected as "
-            "many"
-        )
+        sizes = f"{len(objects)} rows; there are {len(score)} comparisons"
+        raise ValueError(f"objects has {sizes}, so expected as many")
     check_count(n_resamples, name="n_resamples")
     names, number = np.unique(objects, return_inverse=True)
     number = _distinct(number.reshape(objects.shape), len(names))

@@ -69,21 +69,10 @@ class ObjectSplit(BaseCrossValidator):
         return self.n_splits
 
     def parts(self, tuples, groups=None):
-        """Return the objects of each part, in the order of the splits.
+        """Return the objects of each part, in the order of the splits; parameters as of `split`.
 
-        They are the parts of `split` if `random_state` is an integer or `shuffle` is False.
-
-        Parameters
-        ----------
-        tuples : array-like of shape (n_tuples, 2), (n_tuples, 3) or (n_tuples, 4)
-            Object numbers.
-        groups : array-like of shape (n_objects,), optional
-            As in the constructor, and instead of it.
-
-        Returns
-        -------
-        list of ndarray
-            Every object that is in a tuple, once.
+        They are the parts of `split` if `random_state` is an integer or `shuffle` is False. Every
+        object that is in a tuple is in one part.
         """
         objects, part = self._deal(as_index(tuples, (2, 3, 4)), groups)
         return [objects[part == i] for i in range(self.n_splits)]

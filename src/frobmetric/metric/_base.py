@@ -209,10 +209,7 @@ class Samples:
 
     @classmethod
     def check(cls, metric, X, y, triplets=None, triplet_weight=None, *, reset=True):
-        """Return the checked arguments of `fit`, and leave the estimator as it is.
-
-        With `reset` the features may be others than those of the last fit.
-        """
+        """Return the checked arguments of `fit`; with `reset` the features may be new ones."""
         if triplets is None and triplet_weight is not None:
             raise ValueError("triplet_weight was given without triplets; it weighs their rows")
         seen = copy(metric)  # scikit-learn stores number and names of the features
@@ -250,12 +247,12 @@ class LearnedMetric:
     rank: int
 
     @classmethod
-    def of(cls, solution, coordinates, comparisons, *, n_components, dtype):
+    def of(cls, metric, solution, coordinates, comparisons, dtype):
         """Return the metric of a solution, with as many components as the parameter asks for."""
         factor = coordinates.to_features(solution.point.factor())
         rank = factor.shape[1]
         sizes = {None: coordinates.n_rows, "rank": max(1, rank)}
-        components = as_components(factor, sizes.get(n_components, n_components))
+        components = as_components(factor, sizes.get(metric.n_components, metric.n_components))
         return cls(solution, coordinates, comparisons, components.astype(dtype, copy=False), rank)
 
 
@@ -271,8 +268,7 @@ def learn_in_passes(metric, samples, coordinates, solve):
         point = solution.point
         if samples.y is None or solution.status == "interrupted" or not point.rank:
             break  # nothing to search neighbours for, or with
-    options = {"n_components": metric.n_components, "dtype": samples.X.dtype}
-    return LearnedMetric.of(solution, coordinates, triplets, **options)
+    return LearnedMetric.of(metric, solution, coordinates, triplets, samples.X.dtype)
 
 
 def check_n_components(n_components, coordinates):

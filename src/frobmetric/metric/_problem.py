@@ -10,7 +10,7 @@ from sklearn.utils.metaestimators import available_if
 from .._parameters import MATRIX, NONE, NOT_NEGATIVE, POSITIVE, Rule, choice, integer
 from ..core import CertificateError, FrobeniusSDP, Hinge, SmoothedHinge, SquaredHinge, certify
 from ..solvers import FROBENIUS_SOLVERS, Interrupted, State, solve
-from ._base import SHARED_RULES
+from ._base import SHARED_RULES, check_n_components
 from .coordinates import as_components, coordinates_of
 from .feature_maps import KERNELS
 from .priors import PRIORS, scaled_identity
@@ -69,8 +69,13 @@ def solve_frobenius(metric, problem, point=None):
         return interruption.solution
 
 
-def warn_of_lost_variance(metric, coordinates):
-    """Warn if the default number of directions leaves out a part of the data worth noting."""
+def learning_coordinates(metric, X, y=None, **before):
+    """Return the coordinates to learn in, checked; `before` is that of an update.
+
+    Warn if the default number of directions leaves out a part of the data worth noting.
+    """
+    coordinates = coordinates_of(metric, X, y, **before)
+    check_n_components(metric.n_components, coordinates)
     if metric.n_directions is None and coordinates.kept_variance < 1 - NOTEWORTHY:
         n_directions = coordinates.fitted_attributes()["n_directions_"]
         warnings.warn(
@@ -80,6 +85,7 @@ def warn_of_lost_variance(metric, coordinates):
             UserWarning,
             stacklevel=4,
         )
+    return coordinates
 
 
 def _has_linear_kernel(metric):

@@ -5,14 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from .._parameters import Rule, check_parameters
-from ._base import (
-    LABEL_RULES,
-    MetricEstimator,
-    Samples,
-    check_n_components,
-    learn_in_passes,
-    limit_threads,
-)
+from ._base import LABEL_RULES, MetricEstimator, Samples, learn_in_passes, limit_threads
 from ._problem import (
     KERNEL_RULES,
     PROBLEM_RULES,
@@ -20,11 +13,10 @@ from ._problem import (
     if_linear,
     last_coordinates,
     learned_before,
+    learning_coordinates,
     prove,
     solve_frobenius,
-    warn_of_lost_variance,
 )
-from .coordinates import coordinates_of
 from .sets import as_triplets
 
 #: Reason of a metric that is zero.
@@ -57,8 +49,7 @@ class FrobMetric(MetricEstimator):
     n_neighbors : int, default=3
         With labels: number of nearest samples of the same class that each sample is compared with.
     n_impostors : int, default=None
-        With labels: number of nearest samples of other classes that it is compared with; None is
-        `n_neighbors`.
+        With labels: as `n_neighbors`, which is the default, for samples of other classes.
     C : float, default=1e4
         Weight of the triplets against the regulariser.
     n_components : int or "rank", default=None
@@ -66,17 +57,14 @@ class FrobMetric(MetricEstimator):
     loss : {"hinge", "smoothed_hinge", "squared_hinge"}, default="hinge"
         Loss of a triplet as a function of its margin far_r - near_r.
     prior : {"within", "discriminant", "covariance", "identity"} or ndarray, default=None
-        Metric to stay close to; zero if None. A matrix of shape (n_features, n_features) is
-        positive semidefinite and in the units of X. A name is a metric computed from the data:
-        "within" is the inverse covariance within classes (relevant component analysis),
-        "discriminant" the same in the directions in which class means differ (linear discriminant
-        analysis), "covariance" the inverse covariance of all samples, "identity" the Euclidean
-        one, all of them in the span of the data. The data are first mapped to the space in which
-        it is Euclidean; neighbours are searched there, and the prior there is the multiple of the
-        identity for which the triplets that it satisfies have a mean margin of one.
+        Metric to stay close to; zero if None. A matrix, (n_features, n_features), is positive
+        semidefinite and in the units of X. "within" is the inverse covariance within classes (as in
+        RCA), "discriminant" the same where class means differ (as in LDA), "covariance" the inverse
+        covariance of all samples, "identity" the Euclidean metric. The data are first mapped to the
+        space in which a prior by name is Euclidean, and neighbours are searched there; its multiple
+        is that for which the triplets that it satisfies have a mean margin of one.
     pull : float, default=0
-        Weight of the distances of near pairs themselves. With a large `C` and
-        1 / `n_impostors` this is the objective of large-margin nearest neighbours (LMNN).
+        Weight of the distances of near pairs; 1 / `n_impostors` with a large `C` is LMNN.
     kernel : {"linear", "rbf", "polynomial", "precomputed"}, default="linear"
         Kernel whose feature space the metric is learned in. `transform` maps new samples; with
         "precomputed" it and `fit` take the kernel's values with the training samples for X.
@@ -89,11 +77,9 @@ class FrobMetric(MetricEstimator):
         Constant of the polynomial kernel.
     n_directions : int, default=None
         Number of leading directions of the data to work in, besides those of a prior matrix. None
-        is all of them, so that nothing is lost; with sparse X or a kernel, which may have many, at
-        most 500, and a warning gives their share of the variance.
+        is all; with sparse X or a kernel at most 500, and a warning if that loses variance.
     n_passes : int, default=1
-        With labels: number of searches for neighbours, each but the first one under the metric
-        learned before, and each followed by a solve.
+        With labels: number of searches for neighbours, each under the metric learned before.
     tol : float, default=1e-3
         Relative duality gap at which a solve ends.
     max_iter : int, default=1000
@@ -129,8 +115,7 @@ class FrobMetric(MetricEstimator):
     scale_ : float
         Number that the centred data were divided by, before and after the map of a prior by name.
     prior_factor_ : ndarray of shape (n_coordinates, rank)
-        Map to the space in which a prior by name is Euclidean, except for "identity"; coordinates
-        are the features, or the directions of sparse X or of a kernel.
+        Map of the features, or directions, to the space in which a prior by name is Euclidean.
     unit_ : float
         Number that samples are divided by in an update: that of the first fit.
     prior_components_ : ndarray of shape (rank, n_features)
@@ -146,8 +131,7 @@ class FrobMetric(MetricEstimator):
     dual_coef_ : ndarray of shape (n_triplets,)
         Dual variables in the order of `triplets_`; only with `keep_dual`.
     triplets_ : set of triplets
-        Triplets learned from, as rows (anchor, near, far) by `triplets_.to_array()`; only with
-        `keep_dual`.
+        Triplets learned from, rows by `triplets_.to_array()`; only with `keep_dual`.
     n_features_in_, feature_names_in_ : int and ndarray of str
         Number of the features of X, and their names if they have names.
 
@@ -236,21 +220,9 @@ class FrobMetric(MetricEstimator):
         return self._fit(samples, self.C, learned_before(self))
 
     def certify(self, X):
-        """Prove again how good the metric is, from the training data and the kept dual variables.
+        """Prove again how good the metric is, from the training data X and the kept dual variables.
 
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Data that the metric was learned from.
-
-        Returns
-        -------
-        Certificate
-
-        Raises
-        ------
-        CertificateError
-            If the metric or the dual variables do not belong to these data.
+        Return the `Certificate`; raise `CertificateError` if these are other data.
         """
         self._require_dual()
         X = self._check_samples(X)
@@ -262,9 +234,7 @@ class FrobMetric(MetricEstimator):
         """Learn from checked samples, as an update of what was learned before if that is given."""
         before = before or {}
         with limit_threads(self.n_jobs):
-            coordinates = coordinates_of(self, samples.X, samples.y, **before)
-            check_n_components(self.n_components, coordinates)
-            warn_of_lost_variance(self, coordinates)
+            coordinates = learning_coordinates(self, samples.X, samples.y, **before)
 
             def solve(triplets, point):
                 return solve_frobenius(self, self._problem(coordinates, triplets, C), point)

@@ -52,8 +52,7 @@ class PairFrobMetric(MetricEstimator):
     Parameters
     ----------
     preprocessor : array-like, sparse matrix or callable, default=None
-        Array whose row numbers pairs may hold in place of points; or a function from a list of
-        indices to points.
+        Array whose row numbers pairs may hold, or a function from indices to points.
     strategy : {"threshold", "triplets"}, default="threshold"
         Problem that the pairs become, as above.
     n_neighbors : int, default=5
@@ -222,16 +221,8 @@ class PairFrobMetric(MetricEstimator):
     ):
         """Set `threshold_` to the best value for these pairs, and return the estimator.
 
-        Parameters
-        ----------
-        pairs, y
-            As in `fit`; pairs that the metric was not learned from are best.
-        strategy : {"accuracy", "f_beta", "max_tpr", "max_tnr"}, default="accuracy"
-            As in `frobmetric.neighbors.thresholds.best_threshold`.
-        beta, min_rate
-            Parameters of the strategies that use them.
-        sample_weight : array-like of shape (n_pairs,), optional
-            As in `fit`.
+        Pairs that the metric was not learned from are best. The other parameters are those of
+        `frobmetric.neighbors.best_threshold`.
         """
         options = {"strategy": strategy, "beta": beta, "min_rate": min_rate}
         self.threshold_ = _best_distance(self.pair_distance(pairs), y, sample_weight, **options)
@@ -240,14 +231,7 @@ class PairFrobMetric(MetricEstimator):
     def certify(self, pairs, y=None, sample_weight=None):
         """Prove again how good the metric is, from the pairs and the dual of the last fit.
 
-        Returns
-        -------
-        Certificate
-
-        Raises
-        ------
-        CertificateError
-            If the metric or the dual variables do not belong to these pairs and labels.
+        Return the `Certificate`; raise `CertificateError` if these are other pairs or labels.
         """
         self._require_dual()
         labelled = self._read(pairs, y, sample_weight, self.n_features_in_)

@@ -131,7 +131,7 @@ class FrobMetricCV(FrobMetric):
     n_neighbors : int, default=3
         Number of nearest samples of the same class that each sample is compared with.
     n_impostors : int, default=None
-        Number of nearest samples of other classes that it is compared with; None is `n_neighbors`.
+        As `n_neighbors`, which is the default, for samples of other classes.
     Cs : sequence of float, default=(10, 100, 1e3, 1e4, 1e5)
         Values to choose from, in any order.
     cv : int, splitter or iterable, default=3
@@ -310,18 +310,11 @@ def _screen(problem, last, ratio, u):
 
 
 def _path_point(C, coordinates, solution, n_screened, seconds):
-    rank = solution.point.rank
-    return PathPoint(
-        C=float(C),
-        components=as_components(coordinates.to_features(solution.point.factor()), max(1, rank)),
-        certificate=solution.certificate,
-        status=solution.status,
-        rank=rank,
-        n_active=int(np.count_nonzero(solution.u)),
-        n_screened=n_screened,
-        n_iter=solution.n_iter,
-        seconds=seconds,
-    )
+    rank, n_active = solution.point.rank, int(np.count_nonzero(solution.u))
+    components = as_components(coordinates.to_features(solution.point.factor()), max(1, rank))
+    result = {name: getattr(solution, name) for name in ("certificate", "status", "n_iter")}
+    work = {"n_active": n_active, "n_screened": n_screened, "seconds": seconds}
+    return PathPoint(C=float(C), components=components, rank=rank, **result, **work)
 
 
 def _check_grid(values):

@@ -108,11 +108,8 @@ class MinedTriplets(_WeightedSet):
 
     def to_arrays(self):
         """Return the arrays that a file has to hold: see `triplets_from_arrays`."""
-        return {
-            f"{name}.{i}": getattr(block, name)
-            for i, block in enumerate(self.blocks)
-            for name in ("anchors", "near", "far")
-        }
+        blocks = enumerate(self.blocks)
+        return {f"{name}.{i}": array for i, block in blocks for name, array in vars(block).items()}
 
 
 @dataclass(frozen=True)

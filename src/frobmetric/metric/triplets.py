@@ -167,14 +167,8 @@ def complete_pairs(X, pairs, y, *, identity=None, n_neighbors=5, pool=None):
         pool = as_index(pool, (), name="pool", n_points=len(X), points="rows of X")
     pool = np.unique(pairs if pool is None else pool)
     groups = _known_groups(identity, pairs, is_similar, len(X))
-<<<<<<< HEAD
     search = NeighborSearch(X)
     triplets, is_similar = _complete(search, pairs, is_similar, *groups, pool, n_neighbors)
-=======
-    triplets, is_similar = _complete(
-        NeighborSearch(X), pairs, is_similar, groups, pool, n_neighbors
-    )
->>>>>>> trimpaper
     if not len(triplets):
         raise ValueError(_explain_no_triplet(y, identity))
     first, _ = distinct_rows(triplets)

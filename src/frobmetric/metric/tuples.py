@@ -13,7 +13,7 @@ from .._parameters import CALLABLE, MATRIX, NONE, Rule, check_parameters, choice
 from ..comparisons.merging import is_contradicted, near_first
 from ..comparisons.reading import column_names, read_tuples
 from ..core import CertificateError
-from ._base import LearnedMetric, MetricEstimator, check_n_components, index_distance, limit_threads
+from ._base import LearnedMetric, MetricEstimator, index_distance, limit_threads
 from ._problem import (
     KERNEL_RULES,
     PROBLEM_RULES,
@@ -21,11 +21,10 @@ from ._problem import (
     if_linear,
     last_coordinates,
     learned_before,
+    learning_coordinates,
     prove,
     solve_frobenius,
-    warn_of_lost_variance,
 )
-from .coordinates import coordinates_of
 from .frob import NO_DIRECTION
 from .sets import GivenQuadruplets, GivenTriplets, is_same_set
 
@@ -68,13 +67,9 @@ def learn_from_tuples(metric, labelled, before, arrange, **options):
             "all points of the tuples are equal; there is no distance to learn from them"
         )
     with limit_threads(metric.n_jobs):
-        coordinates = coordinates_of(metric, points, **before)
-        warn_of_lost_variance(metric, coordinates)
-        coordinates, rows = arrange(coordinates, labelled)
-        check_n_components(metric.n_components, coordinates)
+        coordinates, rows = arrange(learning_coordinates(metric, points, **before), labelled)
         solution = solve_frobenius(metric, _problem(metric, coordinates, rows, options))
-        sizes = {"n_components": metric.n_components, "dtype": points.dtype}
-        learned = LearnedMetric.of(solution, coordinates, rows, **sizes)
+        learned = LearnedMetric.of(metric, solution, coordinates, rows, points.dtype)
     n_contradictions = int(is_contradicted(labelled.index, labelled.y, labelled.weight).sum())
     return learned, coordinates.fitted_attributes() | {
         "n_features_in_": points.shape[1],
@@ -118,8 +113,7 @@ class TripletFrobMetric(MetricEstimator):
     Parameters
     ----------
     preprocessor : array-like, sparse matrix or callable, default=None
-        Array whose row numbers triplets may hold in place of points; or a function from a list
-        of indices to points.
+        Array whose row numbers triplets may hold, or a function from indices to points.
     C : float, default=1e4
         Weight of the triplets against the regulariser.
     n_components : int or "rank", default=None
@@ -270,14 +264,7 @@ class TripletFrobMetric(MetricEstimator):
     def certify(self, tuples, y=None, sample_weight=None):
         """Prove again how good the metric is, from the tuples and the dual of the last fit.
 
-        Returns
-        -------
-        Certificate
-
-        Raises
-        ------
-        CertificateError
-            If the metric or the dual variables do not belong to these tuples and labels.
+        Return the `Certificate`; raise `CertificateError` if these are other tuples or labels.
         """
         self._require_dual()
         labelled = self._read(tuples, y, sample_weight, self.n_features_in_)
@@ -311,8 +298,7 @@ class QuadrupletFrobMetric(TripletFrobMetric):
     Parameters
     ----------
     preprocessor : array-like, sparse matrix or callable, default=None
-        Array whose row numbers quadruplets may hold in place of points; or a function from a list
-        of indices to points.
+        Array whose row numbers quadruplets may hold, or a function from indices to points.
     C : float, default=1e4
         Weight of the quadruplets against the regulariser.
     n_components : int or "rank", default=None

@@ -102,17 +102,7 @@ class NearestClass(ClassifierMixin, BaseEstimator):
         self.n_jobs = n_jobs
 
     def fit(self, X, y):
-        """Remember the samples of each class.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-
-        Returns
-        -------
-        self
-        """
+        """Remember the samples of each class, and return the estimator."""
         check_parameters(self, self._rules)
         X, y = validate_data(self, X, y, dtype=[np.float64, np.float32])
         check_classification_targets(y)
@@ -126,24 +116,15 @@ class NearestClass(ClassifierMixin, BaseEstimator):
         return self
 
     def energies(self, X):
-        """Return the energy of each sample in each class.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-        """
+        """Return the energy of each sample in each class, an array (n_samples, n_classes)."""
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, dtype=[np.float64, np.float32])
         return np.column_stack([self._energy(X, search) for search in self._searches])
 
     def predict(self, X):
         """Return the class with the smallest energy; of equal ones the first in `classes_`."""
-        energies = self.energies(X)
-        return self.classes_[energies.argmin(axis=1)]
+        nearest_class = self.energies(X).argmin(axis=1)  # raises if not fitted
+        return self.classes_[nearest_class]
 
     def _energy(self, X, search):
         k = min(self.n_neighbors, len(search.points))

@@ -167,10 +167,8 @@ class MarginalizedKNN(BaseEstimator):
         n_neighbors : int or sequence of int, optional
             The k to try. Default: those of 10, 20, 50, 100, 200 for which there are enough
             reference points, and if there are none, the largest k for which there are.
-        strategy, beta, min_rate, sample_weight
-            As in `best_threshold`.
-        exclude : array-like of identities, optional
-            As in `pair_score`.
+        strategy, beta, min_rate, sample_weight, exclude
+            As in `best_threshold` and in `pair_score`.
 
         Returns
         -------
@@ -213,15 +211,7 @@ class MarginalizedKNN(BaseEstimator):
     def predict(self, pairs, *, exclude=None):
         """Return +1 for pairs whose score reaches the threshold, -1 for the others.
 
-        Parameters
-        ----------
-        pairs : array-like of shape (n_pairs, 2, n_features) or (n_pairs, 2)
-        exclude : array-like of identities, optional
-            As in `pair_score`.
-
-        Returns
-        -------
-        ndarray of int of shape (n_pairs,)
+        The parameters are those of `pair_score`.
         """
         return np.where(self.decision_function(pairs, exclude=exclude) >= 0, 1, -1)
 
@@ -317,8 +307,7 @@ class _Query:
 
 def _frame_class(X):
     """Return the class of data frames that X is an instance of, None for anything else."""
-    classes = (kind for kind in type(X).__mro__ if _library(kind) in COLUMN_NAMES)
-    return next(classes, None)
+    return next((kind for kind in type(X).__mro__ if _library(kind) in COLUMN_NAMES), None)
 
 
 def _library(kind):

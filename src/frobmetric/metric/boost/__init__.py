@@ -65,8 +65,7 @@ class BoostMetric(MetricEstimator):
     n_neighbors : int, default=3
         With labels: number of nearest samples of the same class that each sample is compared with.
     n_impostors : int, default=None
-        With labels: number of nearest samples of other classes that it is compared with; None is
-        `n_neighbors`.
+        With labels: as `n_neighbors`, which is the default, for samples of other classes.
     C : float, default=1e4
         Weight of the triplets against the trace. Below some value, which a warning names, the
         metric is zero.
@@ -166,16 +165,8 @@ class BoostMetric(MetricEstimator):
         """Prove the metric as it stands, from the training data and the kept dual variables.
 
         The metric is that of `components_`: if `n_components` truncated it, the gap is that of the
-        truncated metric. X is the data that it was learned from.
-
-        Returns
-        -------
-        Certificate
-
-        Raises
-        ------
-        CertificateError
-            If the dual variables or the metric do not belong to these data.
+        truncated metric. X is the data that it was learned from; other data raise
+        `CertificateError`.
         """
         self._require_dual()
         X = self._check_samples(X)
