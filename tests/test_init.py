@@ -87,3 +87,12 @@ def test_reprs_hold_no_arrays():
     assert repr(path) == "FrobPath(Cs=[1.0, 10.0], n_triplets=270)"
     assert repr(triplets) == "MinedTriplets(n_triplets=270)"
     assert not any("array(" in repr(value) for value in (path.points[0], nearest))
+    assert (
+        repr(frobmetric.manifold.neighbor_graph(X[:3], 2)) == "NeighborGraph(n_points=3, n_edges=3)"
+    )
+    assert repr(frobmetric.neighborhood_quality(X, X)) == (
+        "NeighborhoodQuality(n_samples=30, area=1.000)"
+    )
+    assert repr(frobmetric.read_comparisons([[0, 1, 2]])) == (
+        "Comparisons(n_comparisons=1, n_objects=3, n_undecided=0)"
+    )

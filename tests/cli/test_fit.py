@@ -273,8 +273,9 @@ def test_evaluate_holds_out():
         assert low <= answer[name]["error"] <= high
     assert answer == run_json("evaluate", "noisy.npz")
     assert answer != run_json("evaluate", "noisy.npz", "--seed", "1")
-    text = run("evaluate", "noisy.npz", "--k", "5").stdout
+    text = run("evaluate", "noisy.npz", "--n-votes", "5").stdout
     assert "Euclidean 5-NN error" in text
+    assert "Euclidean 3-NN error" in run("evaluate", "noisy.npz", "-k", "5").stdout
     assert "The learned metric helped" in text
 
 

@@ -90,7 +90,9 @@ def transform(model, data, *, output, target=None, header=True):
 
 
 @command(app, FrobMetric, without=("keep_dual",))
-def evaluate(files, parameters, *, target=None, train=None, cv=None, k=3, header=True, seed=0):
+def evaluate(
+    files, parameters, *, target=None, train=None, cv=None, n_votes=3, header=True, seed=0
+):
     """Compare the k-NN errors of the Euclidean and the learned metric on held-out data.
 
     Parameters
@@ -123,7 +125,7 @@ def evaluate(files, parameters, *, target=None, train=None, cv=None, k=3, header
         train, test = map(table.take, train_test_split(rows, test_size=HELD_OUT, **options))
         if fit_visibly(estimator, _describe, train.dataframe(), y=train.y):
             raise KeyboardInterrupt
-    comparison = compare(estimator, train, test, k)
+    comparison = compare(estimator, train, test, n_votes)
     is_certified = bool(estimator.certificate_.error <= estimator.tol)
     doubt = "\nThe metric is NOT certified to its tol; see `frobmetric fit`." * (not is_certified)
     text = f"{len(test.X)} test samples, neighbours from {len(train.X)} others\n{comparison}{doubt}"

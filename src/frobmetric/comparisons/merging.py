@@ -40,6 +40,12 @@ class Comparisons:
     def __len__(self):
         return len(self.index)
 
+    def __repr__(self):
+        return (
+            f"Comparisons(n_comparisons={len(self)}, n_objects={self.n_objects}, "
+            f"n_undecided={self.n_undecided})"
+        )
+
     @property
     def near_first(self):
         """Index with the nearer pair first in each row, so that each answer is y = +1."""

@@ -45,6 +45,9 @@ class NeighborGraph:
     def n_points(self):
         return len(self.masses)
 
+    def __repr__(self):
+        return f"NeighborGraph(n_points={self.n_points}, n_edges={len(self.edges)})"
+
     def components(self):
         """Return the number of connected components, and the component of each point."""
         return components(self.edges, self.n_points)
