@@ -33,18 +33,8 @@ PLAIN_SOLVERS: dict[str, Solver] = {"admm": admm, "interior": interior, "proxima
 #: Every solver by name.
 SOLVERS = FROBENIUS_SOLVERS | PLAIN_SOLVERS
 
-__all__ = [
-    "FROBENIUS_SOLVERS",
-    "PLAIN_SOLVERS",
-    "SOLVERS",
-    "Callback",
-    "Interrupted",
-    "Monitor",
-    "Solver",
-    "State",
-    "conclude",
-    "solve",
-]
+__all__ = ["FROBENIUS_SOLVERS", "PLAIN_SOLVERS", "SOLVERS"]
+__all__ += ["Callback", "Interrupted", "Monitor", "Solver", "State", "conclude", "solve"]
 
 
 def solve(
