@@ -15,9 +15,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from .points import Blocks, Diagonal, Factored, Point
+from .points import Array, Blocks, Diagonal, Factored, Point, Symmetric, Vector
 from .threads import threads_for_order
-from .types import Array, Symmetric, Vector
 
 #: Order from which single precision is faster, where it is allowed.
 ROUGH_ORDER = 150

@@ -18,8 +18,7 @@ from .cones import Cone, Product
 from .kernels import image, laplacian_product, pair_products
 from .losses import split_rows
 from .matrices import LowRank, MatrixFree, Sparse
-from .points import Blocks, Point, as_dense
-from .types import Data, Index, Rows, Symmetric, Vector
+from .points import Blocks, Data, Index, Point, Rows, Symmetric, Vector, as_dense
 
 
 class Constraints(Protocol):

@@ -10,8 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .cones import PSD, Cone
-from .points import Point, as_dense
-from .types import Array, Rows, Symmetric, Vector
+from .points import Array, Point, Rows, Symmetric, Vector, as_dense
 
 
 class Sparse:

@@ -9,8 +9,7 @@ import numpy as np
 from .cones import PSD, Cone, Split
 from .constraints import Constraints
 from .losses import Loss
-from .points import Point, as_dense
-from .types import Rows, Symmetric, Vector
+from .points import Point, Rows, Symmetric, Vector, as_dense
 
 #: Rounding of the two objectives, relative to the terms that they sum.
 ROUNDING = 1e-13

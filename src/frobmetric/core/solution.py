@@ -7,9 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .points import Point, as_dense
+from .points import Point, Symmetric, Vector, as_dense
 from .problem import FrobeniusSDP, relative_error
-from .types import Symmetric, Vector
 
 #: Every `status` of a solution, and its meaning.
 STATUSES = {

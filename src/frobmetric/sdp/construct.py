@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from .._checks import ASYMMETRY, check_symmetric, refuse_where
 from ..core import PSD, Constraints, Equal, FrobeniusSDP, Hard, Loss, Nonnegative, Product, Sparse
 from ..core.cones import Cone
-from ..core.types import Vector
+from ..core.points import Vector
 
 __all__ = ["make_sdp"]
 

@@ -14,8 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..core import Beside, Constraints, Equal, FrobeniusSDP, Nonnegative, Product, Sparse, Stack
-from ..core.points import as_dense
-from ..core.types import Symmetric, Vector
+from ..core.points import Symmetric, Vector, as_dense
 from ..solvers import Monitor, State
 from ..solvers.interior import interior, work_of_step
 from ..solvers.plain import GramSolver, PlainIterate, senses, targets

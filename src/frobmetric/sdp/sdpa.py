@@ -33,7 +33,7 @@ from .._checks import refuse_where
 from .._environment import replacing
 from ..core import PSD, Equal, FrobeniusSDP, Nonnegative, Product, Sparse
 from ..core.cones import Cone
-from ..core.types import Array, Index, Symmetric, Vector
+from ..core.points import Array, Index, Symmetric, Vector
 from ..solvers.plain import SDPStep, targets
 from .presolve import with_slacks
 from .solution import SDPCertificate, SDPSolution

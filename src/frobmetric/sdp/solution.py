@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..core import Certificate, CertificateError, FrobeniusSDP
+from ..core.points import Symmetric, Vector
 from ..core.solution import STATUSES
-from ..core.types import Symmetric, Vector
 from ..solvers.plain import SDPStep, gram_solver, senses, targets
 from .infeasibility import Ray
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 import numpy as np
 
 from ..core.losses import Loss
+from ..core.points import Rows, Symmetric, Vector
 from ..core.problem import Evaluation, FrobeniusSDP
 from ..core.solution import Solution
-from ..core.types import Rows, Symmetric, Vector
 from .monitor import Monitor, State
 from .newton import newton
 from .quasi_newton import quasi_newton

@@ -19,9 +19,9 @@ import scipy.sparse.linalg
 
 from ..core.cones import Cone
 from ..core.matrices import Sparse
+from ..core.points import Array, Symmetric, Vector
 from ..core.problem import FrobeniusSDP
 from ..core.threads import threads_for_order
-from ..core.types import Array, Symmetric, Vector
 from .monitor import Monitor, State
 from .plain import Units, begin, targets
 

@@ -16,11 +16,10 @@ from typing import Any, Protocol
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from ..core.points import Point
+from ..core.points import Point, Symmetric, Vector
 from ..core.problem import FrobeniusSDP
 from ..core.solution import Step
 from ..core.threads import one_thread
-from ..core.types import Symmetric, Vector
 
 #: Called with each entry of the history; a true answer stops the run.
 Callback = Callable[[Any], object]

@@ -17,9 +17,8 @@ import scipy.sparse.linalg
 
 from ..core.cg import conjugate_gradients
 from ..core.constraints import Constraints
-from ..core.points import as_dense
+from ..core.points import Symmetric, Vector, as_dense
 from ..core.problem import FrobeniusSDP
-from ..core.types import Symmetric, Vector
 from .monitor import State
 
 #: Added to the diagonal of A A*, relative to it: dependent rows make the matrix singular.

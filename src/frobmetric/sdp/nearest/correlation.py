@@ -10,10 +10,9 @@ import numpy as np
 
 from ..._checks import as_symmetric, check_limits
 from ...core import PSD, Certificate, FrobeniusSDP, Step
-from ...core.points import as_dense
+from ...core.points import Array, Symmetric, Vector, as_dense
 from ...core.problem import ROUNDING
 from ...core.threads import one_thread, threads_for_order
-from ...core.types import Array, Symmetric, Vector
 from ...solvers import SOLVERS, Callback, Monitor, State, conclude, solve
 from . import NearestMatrix, check_min_eigenvalue, residual_norm
 from .entries import (

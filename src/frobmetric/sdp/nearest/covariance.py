@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from ..._checks import ASYMMETRY, as_symmetric, check_symmetric, refuse_where
 from ...core import PSD, FrobeniusSDP, Hard, LowRank, Sparse, Stack
 from ...core.matrices import Scaled
-from ...core.types import Index, Vector
+from ...core.points import Index, Vector
 from ...solvers import Callback, solve
 from ..construct import as_senses
 from . import NearestMatrix, check_min_eigenvalue, residual_norm

@@ -8,9 +8,8 @@ import numpy as np
 
 from ..._checks import as_symmetric, refuse_where
 from ...core import PSD, Constraints, Hard, Point
-from ...core.points import as_dense
+from ...core.points import Array, Index, Rows, Symmetric, Vector, as_dense
 from ...core.threads import threads_for_order
-from ...core.types import Array, Index, Rows, Symmetric, Vector
 
 
 class EntryRows(NamedTuple):
