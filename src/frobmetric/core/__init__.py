@@ -1,9 +1,9 @@
 """The mathematics: cones, constraints, losses, the problem, and the proof of an answer."""
 
 from .cones import PSD, Cone, Face, Nonnegative, NumericalError, Product
-from .constraints import Beside, Constraints, NeighborTriplets, Pairs, Quadruplets, Stack, Triplets
+from .constraints import Beside, NeighborTriplets, Pairs, Quadruplets, Stack, Triplets
 from .losses import AtLeast, AtMost, Equal, Hard, Hinge, Loss, Mixed, SmoothedHinge, SquaredHinge
-from .matrices import LowRank, MatrixFree, Sparse
+from .matrices import Constraints, LowRank, MatrixFree, Sparse
 from .points import Factored, Point
 from .problem import Evaluation, FrobeniusSDP
 from .solution import Certificate, CertificateError, Solution, Step, certify

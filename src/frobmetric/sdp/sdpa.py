@@ -192,9 +192,7 @@ class _Text:
         self.name = name
         if match := _NOT_TEXT.search(content):
             self.n_read = content.count(b"\n", 0, match.start()) + 1
-            hint = (
-                "give an SDPA sparse file, and let its name end in .gz or .xz if it is compressed"
-            )
+            hint = "give an SDPA sparse file; let its name end in .gz or .xz if it is compressed"
             raise self.error(f"the byte {match[0]!r} is found", f"text; {hint}")
         text = content.decode("utf-8-sig", "replace")
         self.lines = text.replace("\r\n", "\n").replace("\r", "\n").rstrip().split("\n")
@@ -413,14 +411,9 @@ def sdpa_objectives(ours: SDPCertificate | SDPStep) -> tuple[float, float]:
 
 
 def sdpa_status(status: str) -> str:
-    """Translate a status of ours to the format, where primal and dual have changed places.
-
-    The statuses of a run that misses its tolerance are all "not_converged".
-    """
-    if status == "optimal":
-        return status
+    """Translate a status of ours; a run that misses its tolerance is "not_converged"."""
     swapped = {"primal_infeasible": "dual_infeasible", "dual_infeasible": "primal_infeasible"}
-    return swapped.get(status, "not_converged")
+    return (swapped | {"optimal": "optimal"}).get(status, "not_converged")
 
 
 @dataclass(frozen=True)

@@ -163,9 +163,8 @@ def certify_sdp(
         # the terms of b.y and of C - A*(y) may cancel, so rounding counts too
         size = norm_c + float(np.abs(y) @ problem.constraints.norms())
         short = min(0.0, lowest - ROUNDING * size)
-        bound = (
-            dual - ROUNDING * float(np.abs(y) @ np.abs(b)) + (trace_bound * short if short else 0.0)
-        )
+        rounding = ROUNDING * float(np.abs(y) @ np.abs(b))
+        bound = dual - rounding + (trace_bound * short if short else 0.0)
     return SDPCertificate(
         primal=primal,
         dual=dual,

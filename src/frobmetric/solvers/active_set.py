@@ -101,16 +101,10 @@ def _round(
 
 
 def settled(loss: Loss, margins: Vector, radius: Vector) -> tuple[Vector, Vector]:
-    """Find the rows whose u is the same at all margins within `radius`.
+    """Return which rows have the same u at all margins within `radius`, and that u.
 
     With `radius = rho * |A_r|` and a ball of radius rho around M that contains the optimal matrix
     (`gap_radius`), such a row has this u at the optimum: it can be left out for good.
-
-    Returns
-    -------
-    is_settled : ndarray of bool, shape (n_rows,)
-    u : ndarray of shape (n_rows,)
-        Meaningful where `is_settled`.
     """
     below, above = loss.multiplier(margins - radius), loss.multiplier(margins + radius)
     return below == above, above
@@ -124,15 +118,11 @@ def gap_radius(sigma: float, gap: float) -> float:
 def previous_optimum_ball(
     problem: FrobeniusSDP, last: Solution, ratio: float
 ) -> tuple[Symmetric, float]:
-    """Return a ball around the optimum, from a solution with all weights `ratio` times smaller.
+    """Return centre and radius of a ball that contains the optimum.
 
-    Both optima are the nearest points to the origin M0 = prior - sigma cost of two sets that
-    differ by the factor; the segment between them is a diameter of the ball.
-
-    Returns
-    -------
-    centre : ndarray of the cone's shape
-    radius : float
+    All weights of `last` are `ratio` times smaller. Both optima are the nearest points to the
+    origin M0 = prior - sigma cost of two sets that differ by the factor; the segment between them
+    is a diameter of the ball.
     """
     origin = problem.prior - problem.sigma * problem.cost
     moved = last.point.dense() - origin

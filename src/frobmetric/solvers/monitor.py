@@ -40,17 +40,15 @@ class State:
 
     def dual(self, problem: FrobeniusSDP) -> Vector:
         """Return a u inside the box: the given one, else one that belongs to the point, else 0."""
+        m = problem.constraints.shape[0]
         if self.u is not None:
             u = np.asarray(self.u, dtype=float)
         elif self.point is not None:
             u = problem.loss.multiplier(problem.constraints.forward(self.point))
         else:
-            u = np.zeros(problem.constraints.shape[0])
-        if u.shape != (problem.constraints.shape[0],):
-            raise ValueError(
-                f"start has u of shape {u.shape}; this problem has "
-                f"{problem.constraints.shape[0]} constraints"
-            )
+            u = np.zeros(m)
+        if u.shape != (m,):
+            raise ValueError(f"start has u of shape {u.shape}; this problem has {m} constraints")
         return np.clip(u, problem.loss.lower, problem.loss.upper)
 
 
