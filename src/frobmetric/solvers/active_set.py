@@ -38,7 +38,10 @@ def active_set(problem: FrobeniusSDP, state: State, monitor: Monitor) -> State:
     norms, band = problem.constraints.norms(), BAND
     evaluation = problem.evaluate(_start(problem, state, monitor))
     while not monitor.record(evaluation):
-        rows = _working_rows(problem, evaluation, band * norms)
+        # the rows inside the band, and those whose u does not belong to their side of it
+        radius = gap_radius(problem.sigma, evaluation.gap) * (band * norms)
+        is_settled, value = settled(problem.loss, evaluation.margins, radius)
+        rows = np.flatnonzero(~(is_settled & (value == evaluation.u)))
         before, everything = evaluation.gap, band == 1
         evaluation = _round(problem, evaluation, rows, monitor)
         if evaluation.gap > before / 2:  # rows outside of the band moved: widen it
@@ -76,13 +79,6 @@ def _extended(problem: FrobeniusSDP, rows: Rows, state: State) -> Vector:
     if state.u is not None:
         u[rows] = state.u
     return u
-
-
-def _working_rows(problem: FrobeniusSDP, evaluation: Evaluation, width: Vector) -> Rows:
-    """Return the rows inside the band, and those whose u does not belong to their side of it."""
-    radius = gap_radius(problem.sigma, evaluation.gap) * width
-    is_settled, value = settled(problem.loss, evaluation.margins, radius)
-    return np.flatnonzero(~(is_settled & (value == evaluation.u)))
 
 
 def _round(

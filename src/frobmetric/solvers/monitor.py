@@ -153,8 +153,7 @@ class Monitor:
 
     def phase(self, tol: float, max_iter: int | None = None) -> Monitor:
         """Return a monitor for a part of this run; its iterates are recorded here."""
-        most = self._left(max_iter)
-        return Monitor(max(tol, self.tol), most, _outer=self, _is_phase=True)
+        return Monitor(max(tol, self.tol), self._left(max_iter), _outer=self, _is_phase=True)
 
     @contextmanager
     def running(self) -> Iterator[None]:
@@ -192,9 +191,8 @@ class Interrupted(KeyboardInterrupt):
     """Ctrl-C during a run; `solution` is the best certified answer so far."""
 
     def __init__(self, solution: Any, message: str = "") -> None:
-        super().__init__(
-            message or f"interrupted after {solution.n_iter} steps; {solution.certificate}"
-        )
+        usual = f"interrupted after {solution.n_iter} steps; {solution.certificate}"
+        super().__init__(message or usual)
         self.solution = solution
 
 
