@@ -21,7 +21,7 @@ from frobmetric.neighbors import knn_predict
 
 from ..data import labelled
 from ..data.raw import load_word_counts
-from . import Benchmark, Options, table
+from . import Benchmark, Options
 from .labelled_sets import percent_wrong
 
 GRID = (1e0, 1e2, 1e4)
@@ -32,6 +32,12 @@ KERNELS = {
     "linear": [{"C": C} for C in (1e-2, 1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6)],
     "rbf": [{"C": C, "gamma": gamma} for C, gamma in product(GRID, GAMMAS)],
     "polynomial": [{"C": C, "degree": degree} for C, degree in product(GRID, (2, 3))],
+}
+#: Tables of the page, by the titles of the comparisons.
+TABLES = {
+    "rings: one direction, nearest class mean": "rings",
+    "rings in 2 of 10 features: 3-NN": "noisy_rings",
+    "balance: 3-NN": "balance",
 }
 RING_SIZES = {"train": 60, "validation": 100, "test": 1000}
 #: Kinds of tf-idf for Euclid's error.
@@ -50,27 +56,25 @@ def nearest_mean(Z, y, T):
 
 def fit_best_setting(kernel, settings, parts, classify, options):
     """Return validation and test error of the setting that is best on the validation part."""
-    (X, y), (V, y_validation), (T, y_test) = parts
+    X, y = parts[0]
     unit, tried = 1 / (X.shape[1] * X.var()), []
     for setting in settings:
         given = setting | ({"gamma": setting["gamma"] * unit} if "gamma" in setting else {})
         metric = FrobMetric(kernel=kernel, **given, **options).fit(X, y)
-        wrong = percent_wrong(classify(metric.transform(X), y, metric.transform(V)), y_validation)
-        tried.append((wrong, setting, metric))
-    validation, setting, metric = min(tried, key=lambda each: each[0])
-    test = percent_wrong(classify(metric.transform(X), y, metric.transform(T)), y_test)
-    return {"validation": validation, "test": test, **setting}
+        tried.append(errors_of(metric.transform, parts, classify) | setting)
+    return min(tried, key=lambda errors: errors["validation"])
+
+
+def errors_of(transform, parts, classify):
+    """Return validation and test error of mapped samples."""
+    (Z, y), *others = ((transform(X), y) for X, y in parts)
+    validation, test = (percent_wrong(classify(Z, y, T), expected) for T, expected in others)
+    return {"validation": validation, "test": test}
 
 
 def compare_kernels(parts, classify, is_quick, **options):
     """Return the errors of every kernel on one split, and of the features as they are."""
-    (X, y), (V, y_validation), (T, y_test) = parts
-    errors = {
-        "features as they are": {
-            "validation": percent_wrong(classify(X, y, V), y_validation),
-            "test": percent_wrong(classify(X, y, T), y_test),
-        }
-    }
+    errors = {"features as they are": errors_of(np.asarray, parts, classify)}
     for kernel, settings in KERNELS.items():
         some = settings[:1] if is_quick else settings
         errors[kernel] = fit_best_setting(kernel, some, parts, classify, options)
@@ -89,14 +93,9 @@ def make_rings(seed, n_noise=0):
 def measure_rings(options):
     """Return the errors of two ways to classify points on rings."""
     quick, seeds = options.is_quick, range(options.choose(options.repeat, 2))
-    return {
-        "rings: one direction, nearest class mean": [
-            compare_kernels(make_rings(seed), nearest_mean, quick, n_components=1) for seed in seeds
-        ],
-        "rings in 2 of 10 features: 3-NN": [
-            compare_kernels(make_rings(seed, n_noise=8), knn_predict, quick) for seed in seeds
-        ],
-    }
+    by_mean = [compare_kernels(make_rings(s), nearest_mean, quick, n_components=1) for s in seeds]
+    by_knn = [compare_kernels(make_rings(s, n_noise=8), knn_predict, quick) for s in seeds]
+    return dict(zip(TABLES, (by_mean, by_knn), strict=False))
 
 
 def measure_balance(options):
@@ -175,17 +174,17 @@ def fit_text(train, test, sublinear_tf, rank, C, is_traced=False):
 # The page
 
 
-def comparison_table(runs):
+def comparison_rows(runs):
     """Return a row for each kernel: mean errors, and the difference from linear, run by run."""
-    base = np.array([run["linear"]["test"] for run in runs])
-    rows = []
-    for name in runs[0]:
-        test = np.array([run[name]["test"] for run in runs])
-        validation = np.mean([run[name]["validation"] for run in runs])
-        rows.append({"name": name, "validation": validation, "test": test.mean()})
-        rows[-1]["difference"] = difference_text(test - base)
-    header = " | validation | test | test less linear's"
-    return table(rows, header, "{name} | {validation:.2f} | {test:.2f} | {difference}")
+    test, validation = (
+        {name: np.array([run[name][part] for run in runs]) for name in runs[0]}
+        for part in ("test", "validation")
+    )
+    return [
+        {"name": name, "validation": validation[name].mean(), "test": errors.mean()}
+        | {"difference": difference_text(errors - test["linear"])}
+        for name, errors in test.items()
+    ]
 
 
 def difference_text(differences):
@@ -197,39 +196,21 @@ def difference_text(differences):
     return f"{mean:+.2f} ({mean - half:+.2f} to {mean + half:+.2f})"
 
 
-def text_table(data):
-    """Return the rows of r8."""
-    tf = {True: "1 + log", False: "count"}
-    rows = [row | {"tf": tf[row["sublinear_tf"]]} for row in data["rows"]]
-    header = (
-        "directions | variance in them | tf | C | validation | test | rank of M | gap | "
-        "fit (s, CPU) | peak memory (MB)"
-    )
-    header_cells = (
-        "{n_directions} | {kept:.1%} | {tf} | {C:g} | {validation:.2f} | {error:.2f} | "
-        "{rank} | {relative_gap:.1e} | {cpu:.1f} | {peak_megabytes:.0f}"
-    )
-    return table(rows, header, header_cells)
-
-
 def kernels_page(parts):
     """Return the tables of all parts, and the size of r8."""
-    values = dict.fromkeys(("rings", "balance", "r8", "size", "euclid"), "")
-    for name in ("rings", "balance"):
-        tables = [
-            f"**{title}**\n\n{comparison_table(runs)}"
-            for title, runs in parts.get(name, {}).items()
-        ]
-        values[name] = "\n\n".join(tables)
+    comparisons = parts.get("rings", {}) | parts.get("balance", {})
+    values = {TABLES[title]: comparison_rows(runs) for title, runs in comparisons.items()}
     if data := parts.get("r8"):
-        n, D = data["shape"]
-        values["r8"] = text_table(data)
-        values["size"] = (
-            f"{n:,} documents of {D:,} words, {data['stored']:,} stored numbers; dense it would be "
-            f"{data['dense_megabytes']:.0f} MB"
-        )
+        tf = {True: "1 + log", False: "count"}
         euclid = (f"{error:.2f} % ({name})" for name, error in data["euclid"].items())
-        values["euclid"] = ", ".join(euclid)
+        values |= {
+            "r8": [row | {"tf": tf[row["sublinear_tf"]]} for row in data["rows"]],
+            "documents": f"{data['shape'][0]:,}",
+            "words": f"{data['shape'][1]:,}",
+            "stored": f"{data['stored']:,}",
+            "megabytes": f"{data['dense_megabytes']:.0f}",
+            "euclid": ", ".join(euclid),
+        }
     return values
 
 

@@ -7,7 +7,6 @@ own. All answers are measured by `certify_sdp`, whatever a program says of itsel
 """
 
 import csv
-import time
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -20,9 +19,8 @@ from frobmetric.sdp import certify_sdp, nearest_correlation, read_sdpa, solve_sd
 from frobmetric.sdp.sdpa import sdpa_objectives, sdpa_status
 
 from ..baselines import SDP, ProgramFailedError, ProgramMissingError, TimeLimitError
-from ..harness import page
 from ..harness.worker import Target
-from . import Benchmark, Options, best_answer, best_of, show, table
+from . import Benchmark, Options, best_answer, best_of, timed
 
 TOL = 1e-6
 
@@ -107,11 +105,8 @@ def random(options):
         error = certify_sdp(problem, problem.cone.split(X).clipped(), y).error
         if error <= TOL:
             break
-    found = ours.result
-    accuracy = (
-        f"largest error {found.certificate.error:.0e} against {error:.0e}; {found.n_iter} "
-        "eigen-decompositions"
-    )
+    accuracy = f"largest error {ours.result.certificate.error:.0e} against {error:.0e}"
+    accuracy += f"; {ours.result.n_iter} eigen-decompositions"
     work = f"random Frobenius SDP, n = {n}, m = {m:,} rows of ten non-zeros, σ = 1, 1e-6"
     rival = f"SCS ({info['status']}, eps {eps:.1e}, {info['iter']} iterations)"
     return [compare(work, ours, rival, theirs, accuracy)]
@@ -145,10 +140,8 @@ def nearest(options):
     G = G + G.T + np.eye(n)
     ours = best_of(lambda: nearest_correlation(G), options.repeat)
     found = ours.result
-    accuracy = (
-        f"{found.n_iter} eigen-decompositions, gradient {found.gradient:.0e}, distance "
-        f"{found.distance:.10g}"
-    )
+    accuracy = f"{found.n_iter} eigen-decompositions, gradient {found.gradient:.0e}"
+    accuracy += f", distance {found.distance:.10g}"
     work = f"nearest correlation matrix, n = {n:,} random"
     limit = min(120.0, options.limit)
     as_called = best_answer(partial(run_statsmodels, G, limit, options.threads), 1)
@@ -178,20 +171,11 @@ def invalid(options):
     for name, G in sorted(matrices.items(), key=lambda item: len(item[1])):
         if len(G) > options.choose(np.inf, 100):
             continue
-        run = best_of(partial(nearest_correlation, G), 1)
-        found, X = run.result, run.result.matrix
-        rows.append(
-            {
-                "name": name,
-                "n": len(G),
-                "seconds": run.seconds,
-                "n_iter": found.n_iter,
-                "status": found.status,
-                "distance": found.distance,
-                "unit_diagonal": bool((np.diagonal(X) == 1).all()),
-                "min_eigenvalue": float(np.linalg.eigvalsh(X)[0]),
-            }
-        )
+        seconds, answer = timed(partial(nearest_correlation, G))
+        row = {key: getattr(answer, key) for key in ("n_iter", "status", "distance")}
+        row["unit_diagonal"] = bool((np.diagonal(answer.matrix) == 1).all())
+        row["min_eigenvalue"] = np.linalg.eigvalsh(answer.matrix)[0]
+        rows.append({"name": name, "n": len(G), "seconds": seconds} | row)
     return rows
 
 
@@ -199,21 +183,13 @@ def speed_page(parts):
     """Return the comparisons, then the invalid matrices."""
     rows = []
     for row in (row for name, part in parts.items() if name != "invalid" for row in part):
-        ratio = row["theirs"] and row["theirs"] / row["ours"]
-        rival = row["rival"] + (f" {row['theirs']:.3g} s" if row["theirs"] else "")
-        rows.append(row | {"rival": rival, "ratio": show(".3g", ratio)})
-    header = "work | frobmetric | rival | ratio | accuracy"
-    cells = "{work} | {ours:.3g} s | {rival} | {ratio} | {accuracy}"
-    is_unit = {True: "yes", False: "no"}
-    matrices = [row | {"unit": is_unit[row["unit_diagonal"]]} for row in parts.get("invalid", [])]
-    matrix_header = "matrix | n | seconds | eigen-decompositions | status | distance | "
-    matrix_header += "diagonal 1.0 | smallest eigenvalue"
-    matrix_cells = "{name} | {n} | {seconds:.3g} | {n_iter} | {status} | {distance:.8g} | "
-    matrix_cells += "{unit} | {min_eigenvalue:.1e}"
-    return {
-        "comparisons": table(rows, header, cells, texts=("rival", "accuracy")),
-        "invalid": table(matrices, matrix_header, matrix_cells),
-    }
+        theirs = row["theirs"]
+        rival = row["rival"] + (f" {theirs:.3g} s" if theirs else "")
+        rows.append(row | {"rival": rival, "ratio": theirs and theirs / row["ours"]})
+    matrices = [
+        row | {"unit": "yes" if row["unit_diagonal"] else "no"} for row in parts.get("invalid", [])
+    ]
+    return {"comparisons": rows, "invalid": matrices}
 
 
 # SDPLIB
@@ -227,9 +203,8 @@ ERRORS = ("eta_p", "eta_d", "eta_g")
 
 def solve_file(task):
     """Solve a file in a worker; reading it and certifying the answer do not count."""
-    problem, began = read_sdpa(task["file"]), time.perf_counter()
-    found = solve_sdp(problem, tol=TOL, time_limit=task["limit"])
-    seconds = time.perf_counter() - began
+    problem = read_sdpa(task["file"])
+    seconds, found = timed(partial(solve_sdp, problem, tol=TOL, time_limit=task["limit"]))
     detail = {
         "iterations": found.n_iter,
         "ray_error": None if found.ray is None else found.ray.error,
@@ -291,24 +266,16 @@ def reference(problem):
     return float(problem["sdpa_gmp_primal"] or problem["sdpa_dd_primal"] or published)
 
 
-def worst_error(run):
-    """Return the largest of the three errors."""
-    return max(run[key] for key in ERRORS)
-
-
-def own_cells(name, run):
-    """Return the cells of a problem by frobmetric."""
+def distance_cells(run):
+    """Return reference and objective of a run by frobmetric, and how far they are apart."""
     known = run["reference"]
     if isinstance(known, str):
-        shown, objective = known, "–"
-        apart = run["detail"]["ray_error"]
+        shown, objective, apart = known, "–", run["detail"]["ray_error"]
     else:
         shown, objective = f"{known:.8g}", f"{run['primal']:.8g}"
         apart = abs(run["primal"] - known) / (1 + abs(known))
-    errors = " / ".join(f"{run[key]:.0e}" for key in ERRORS)
     apart = "–" if apart is None else f"{apart:.0e}"
-    own = [errors, objective, apart, f"{run['seconds']:.2f}"]
-    return [name, run["m"], run["n"], shown, run["status"], *own]
+    return {"shown": shown, "objective": objective, "apart": apart}
 
 
 def other_cell(run):
@@ -319,19 +286,17 @@ def other_cell(run):
         is_known = run["seconds"] is not None and not run["status"].startswith(">")
         return run["status"] + (f", {run['seconds']:.2f}" if is_known else "")
     word = "" if run["status"] == "optimal" else f"{run['status']}, "
-    return f"{word}{worst_error(run):.0e}, {run['seconds']:.2f}"
+    return f"{word}{max(run[key] for key in ERRORS):.0e}, {run['seconds']:.2f}"
 
 
 def library_page(parts):
     """Return a row for each problem that frobmetric has an answer to."""
-    rows = [
-        own_cells(name, run) + [other_cell(parts.get(p, {}).get(name)) for p in PROGRAMS[1:]]
-        for name, run in parts.get("frobmetric", {}).items()
-        if "eta_p" in run
-    ]
-    heads = ["problem", "m", "n", "reference", "status", "η_p / η_d / η_g", "objective"]
-    heads += ["from reference", "s", *PROGRAMS[1:]]
-    return {"rows": page.table(heads, rows)}
+    rows = []
+    for name, run in parts.get("frobmetric", {}).items():
+        if "eta_p" in run:
+            others = {other: other_cell(parts.get(other, {}).get(name)) for other in PROGRAMS[1:]}
+            rows.append({"name": name} | run | distance_cells(run) | others)
+    return {"rows": rows}
 
 
 BENCHMARKS = (
