@@ -24,15 +24,8 @@ from string import Formatter
 
 from frobmetric._environment import replacing
 
-from ..harness import page
+from ..harness import page, worker
 from ..harness.machine import record_as_markdown
-from ..harness.worker import (
-    ProgramFailedError,
-    ProgramMissingError,
-    Target,
-    TimeLimitError,
-    WorkerPool,
-)
 
 #: Folder of the committed results.
 RESULTS = Path(__file__).parents[3] / "results"
@@ -198,12 +191,11 @@ def fill(text, values):
 
     def fill_table(match):
         name, header, cells = match.groups()
-        rows = [
-            [page.escape(_Cells().format(cell, **row)) for cell in cells.split(" | ")]
-            for row in values[name]
-        ]
-        lines = [header, *(f"| {' | '.join(row)} |" for row in rows)]
-        values[name] = "\n".join(lines) if rows else ""
+        lines = []
+        for row in values[name]:
+            filled = [page.escape(_Cells().format(cell, **row)) for cell in cells.split(" | ")]
+            lines.append(f"| {' | '.join(filled)} |")
+        values[name] = "\n".join([header, *lines]) if lines else ""
         return f"${name}"
 
     return f"{title}\n\n{page.fill(TABLE.sub(fill_table, body), values)}".rstrip() + "\n"
@@ -261,10 +253,10 @@ def best_answer(call, repeat):
     try:
         while len(answers) < repeat and (not answers or answers[-1].seconds < LONG):
             answers.append(call())
-    except TimeLimitError as error:
+    except worker.TimeLimitError as error:
         if not answers:
             return Timing(reason=str(error), limit=error.limit)
-    except (ProgramMissingError, ProgramFailedError) as error:
+    except (worker.ProgramMissingError, worker.ProgramFailedError) as error:
         return Timing(reason=f"not available: {(str(error).splitlines() or [''])[-1][:300]}")
     fastest = min(answers, key=lambda answer: answer.seconds)
     return Timing(tuple(answer.seconds for answer in answers), fastest)
@@ -272,9 +264,9 @@ def best_answer(call, repeat):
 
 def in_new_process(target, values, options):
     """Return the detail of a function, "module:name", that a new worker calls."""
-    pool = WorkerPool()
+    pool = worker.WorkerPool()
     try:
-        return Target(target).run({}, values, 3600.0, options.threads, pool)[1]
+        return worker.Target(target).run({}, values, 3600.0, options.threads, pool)[1]
     finally:
         pool.end()
 

@@ -21,7 +21,7 @@ from frobmetric.neighbors import knn_predict
 
 from ..data import labelled
 from ..data.raw import load_word_counts
-from . import Benchmark, Options
+from . import Benchmark, Options, timed
 from .labelled_sets import percent_wrong
 
 GRID = (1e0, 1e2, 1e4)
@@ -54,17 +54,6 @@ def nearest_mean(Z, y, T):
     return NearestCentroid().fit(Z, y).predict(T)
 
 
-def fit_best_setting(kernel, settings, parts, classify, options):
-    """Return validation and test error of the setting that is best on the validation part."""
-    X, y = parts[0]
-    unit, tried = 1 / (X.shape[1] * X.var()), []
-    for setting in settings:
-        given = setting | ({"gamma": setting["gamma"] * unit} if "gamma" in setting else {})
-        metric = FrobMetric(kernel=kernel, **given, **options).fit(X, y)
-        tried.append(errors_of(metric.transform, parts, classify) | setting)
-    return min(tried, key=lambda errors: errors["validation"])
-
-
 def errors_of(transform, parts, classify):
     """Return validation and test error of mapped samples."""
     (Z, y), *others = ((transform(X), y) for X, y in parts)
@@ -73,11 +62,17 @@ def errors_of(transform, parts, classify):
 
 
 def compare_kernels(parts, classify, is_quick, **options):
-    """Return the errors of every kernel on one split, and of the features as they are."""
-    errors = {"features as they are": errors_of(np.asarray, parts, classify)}
+    """Return the errors of the features as they are, and of every kernel with its best setting."""
+    X, y = parts[0]
+    unit, errors = 1 / (X.shape[1] * X.var()), {}
+    errors["features as they are"] = errors_of(np.asarray, parts, classify)
     for kernel, settings in KERNELS.items():
-        some = settings[:1] if is_quick else settings
-        errors[kernel] = fit_best_setting(kernel, some, parts, classify, options)
+        tried = []
+        for setting in settings[:1] if is_quick else settings:
+            scaled = {"gamma": setting["gamma"] * unit} if "gamma" in setting else {}
+            metric = FrobMetric(kernel=kernel, **setting | scaled, **options).fit(X, y)
+            tried.append(errors_of(metric.transform, parts, classify) | setting)
+        errors[kernel] = min(tried, key=lambda each: each["validation"])
     return errors
 
 
@@ -110,13 +105,11 @@ def measure_balance(options):
 
 def measure_r8(options):
     """Return a row for each number of directions, and the Euclidean errors."""
-    data = load_word_counts("r8", folder=options.folder)
-    n = options.choose(None, 600)
+    data, n = load_word_counts("r8", folder=options.folder), options.choose(None, 600)
     train, test = (data.X_train[:n], data.y_train[:n]), (data.X_test[:n], data.y_test[:n])
-    inner, held = train_test_split(
-        np.arange(len(train[1])), test_size=0.25, stratify=train[1], random_state=0
-    )
-    inner, held = ([array[rows] for array in train] for rows in (inner, held))
+    every = np.arange(len(train[1]))
+    parts = train_test_split(every, test_size=0.25, stratify=train[1], random_state=0)
+    inner, held = ([array[rows] for array in train] for rows in parts)
     ranks = options.choose((100, 200, 300), (20,))
     grid = product((False, True), ranks, options.choose((1e2, 1e4, 1e6, 1e8), (1e4,)))
     tried = [
@@ -128,39 +121,34 @@ def measure_r8(options):
     for rank in ranks:
         some = [each for each in tried if each["n_directions"] == rank]
         best = min(some, key=lambda each: each["validation"])
-        fitted = fit_text(train, test, best["sublinear_tf"], rank, best["C"], is_traced=True)
-        rows.append(best | fitted)
-    shape = train[0].shape
-    return {
-        "shape": shape,
-        "stored": train[0].nnz,
-        "tried": tried,
-        "dense_megabytes": 8e-6 * np.prod(shape),
-        "rows": rows,
-        "euclid": {name: euclid_text(train, test, **given) for name, given in TFIDF.items()},
-    }
-
-
-def euclid_text(train, test, **given):
-    """Return the Euclidean error on tf-idf."""
-    tfidf = TfidfTransformer(**given).fit(train[0])
-    return percent_wrong(
-        knn_predict(tfidf.transform(train[0]), train[1], tfidf.transform(test[0])), test[1]
-    )
-
-
-def fit_text(train, test, sublinear_tf, rank, C, is_traced=False):
-    """Return the error on other documents, with time and memory of the fit."""
-    tfidf, y = TfidfTransformer(sublinear_tf=sublinear_tf).fit(train[0]), train[1]
-    X, T = tfidf.transform(train[0]), tfidf.transform(test[0])
-    if is_traced:
         tracemalloc.start()
-    wall, cpu = time.perf_counter(), time.process_time()
-    metric = FrobMetric(n_directions=rank, n_components="rank", C=C).fit(X, y)
-    cost = {"seconds": time.perf_counter() - wall, "cpu": time.process_time() - cpu}
-    if is_traced:
-        cost["peak_megabytes"] = tracemalloc.get_traced_memory()[1] / 1e6
+        rows.append(best | fit_text(train, test, best["sublinear_tf"], rank, best["C"]))
         tracemalloc.stop()
+    euclid = {}
+    for name, given in TFIDF.items():
+        X, T = tfidf(train, test, **given)
+        euclid[name] = percent_wrong(knn_predict(X, train[1], T), test[1])
+    size = {"shape": train[0].shape, "stored": train[0].nnz}
+    size["dense_megabytes"] = 8e-6 * np.prod(train[0].shape)
+    return size | {"tried": tried, "rows": rows, "euclid": euclid}
+
+
+def tfidf(train, test, **given):
+    """Return tf-idf of both parts, with the frequencies of the first."""
+    model = TfidfTransformer(**given).fit(train[0])
+    return model.transform(train[0]), model.transform(test[0])
+
+
+def fit_text(train, test, sublinear_tf, rank, C):
+    """Return the error on other documents, with time and, if it is traced, memory of the fit."""
+    (X, T), y = tfidf(train, test, sublinear_tf=sublinear_tf), train[1]
+    if tracemalloc.is_tracing():
+        tracemalloc.clear_traces()
+    cpu, metric = time.process_time(), FrobMetric(n_directions=rank, n_components="rank", C=C)
+    seconds, _ = timed(lambda: metric.fit(X, y))
+    cost = {"seconds": seconds, "cpu": time.process_time() - cpu}
+    if tracemalloc.is_tracing():
+        cost["peak_megabytes"] = tracemalloc.get_traced_memory()[1] / 1e6
     predicted = knn_predict(metric.transform(X), y, metric.transform(T))
     return cost | {
         "error": percent_wrong(predicted, test[1]),

@@ -14,6 +14,7 @@ import os
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -28,7 +29,30 @@ SETS = {
 }
 
 
-def _load(name, folder):
+#: Set and options of `FrobMetric` of the works that fit it.
+FITS = {
+    "usps": ("usps", {}),
+    "usps_tight": ("usps", {"tol": 1e-8}),
+    "letters": ("letters", {}),
+    "yale": ("yale", {"C": 1e5}),
+    "mnist": ("mnist", {"C": 1e5}),
+}
+WORKS = {
+    "usps": "USPS 7,700 x 60, C = 1e4, gap 1e-3: whole fit",
+    "usps_tight": "USPS, gap 1e-8: whole fit",
+    "letters": "letters 10,500 x 16, C = 1e4: whole fit",
+    "yale": "Yale 1,690 x 300, C = 1e5: whole fit",
+    "mnist": "MNIST 50,000 x 164, C = 1e5: whole fit",
+    "path": "USPS, path of 10 values of C",
+    "boost": "BoostMetric, 600 digits",
+    "theta6": "theta6 of SDPLIB, 1e-6",
+    "unfolding": "unfolding, swiss roll of 800, 1e-5",
+    "correlation": "nearest correlation matrix, n = 500",
+}
+
+
+def load(name, folder):
+    """Return samples and labels of a set."""
     from sklearn.decomposition import PCA
 
     file, samples, labels, n, n_axes = SETS[name]
@@ -40,81 +64,39 @@ def _load(name, folder):
     return X[:n], data[labels][:n]
 
 
-# Works: each returns a function without arguments, whose result may be the seconds of a solve
+def prepare(name, folder):
+    """Return a function that does a work; data are loaded here."""
+    from sklearn.datasets import load_digits, make_swiss_roll
 
+    from frobmetric import BoostMetric, FrobMetric, frob_path, manifold, sdp
 
-def _fit(name, **options):
-    def prepare(folder):
-        from frobmetric import FrobMetric
-
-        X, y = _load(name, folder)
-        return lambda: FrobMetric(**options).fit(X, y).history_[-1].seconds
-
-    return prepare
-
-
-def _path(folder):
-    from frobmetric import frob_path
-
-    X, y = _load("usps", folder)
-    return lambda: frob_path(X, y, Cs=np.geomspace(1e2, 1e6, 10), tol=1e-3) and None
-
-
-def _boost(folder):
-    from sklearn.datasets import load_digits
-
-    from frobmetric import BoostMetric
-
-    X, y = (part[:600] for part in load_digits(return_X_y=True))
-    return lambda: BoostMetric(C=1e3).fit(X, y) and None
-
-
-def _theta6(folder):
-    from frobmetric.sdp import read_sdpa, solve_sdp
-
-    problem = read_sdpa(folder / "sdplib" / "theta6.dat-s.xz")
-    return lambda: solve_sdp(problem, tol=1e-6) and None
-
-
-def _unfolding(folder):
-    from sklearn.datasets import make_swiss_roll
-
-    from frobmetric.manifold import MaximumVarianceUnfolding
-
-    X = make_swiss_roll(800, random_state=0)[0]
-    return lambda: MaximumVarianceUnfolding(tol=1e-5).fit(X) and None
-
-
-def _correlation(folder):
-    from frobmetric.sdp import nearest_correlation
-
+    if name in FITS:
+        return partial(FrobMetric(**FITS[name][1]).fit, *load(FITS[name][0], folder))
+    if name == "path":
+        Cs = np.geomspace(1e2, 1e6, 10)
+        return partial(frob_path, *load("usps", folder), Cs=Cs, tol=1e-3)
+    if name == "boost":
+        X, y = load_digits(return_X_y=True)
+        return partial(BoostMetric(C=1e3).fit, X[:600], y[:600])
+    if name == "theta6":
+        problem = sdp.read_sdpa(folder / "sdplib" / "theta6.dat-s.xz")
+        return partial(sdp.solve_sdp, problem, tol=1e-6)
+    if name == "unfolding":
+        X = make_swiss_roll(800, random_state=0)[0]
+        return partial(manifold.MaximumVarianceUnfolding(tol=1e-5).fit, X)
     G = np.triu(np.random.default_rng(0).uniform(-1, 1, (500, 500)), 1)
-    G = G + G.T + np.eye(500)
-    return lambda: nearest_correlation(G) and None
-
-
-WORKS = {
-    "usps": ("USPS 7,700 x 60, C = 1e4, gap 1e-3: whole fit", _fit("usps")),
-    "usps_tight": ("USPS, gap 1e-8: whole fit", _fit("usps", tol=1e-8)),
-    "letters": ("letters 10,500 x 16, C = 1e4: whole fit", _fit("letters")),
-    "yale": ("Yale 1,690 x 300, C = 1e5: whole fit", _fit("yale", C=1e5)),
-    "mnist": ("MNIST 50,000 x 164, C = 1e5: whole fit", _fit("mnist", C=1e5)),
-    "path": ("USPS, path of 10 values of C", _path),
-    "boost": ("BoostMetric, 600 digits", _boost),
-    "theta6": ("theta6 of SDPLIB, 1e-6", _theta6),
-    "unfolding": ("unfolding, swiss roll of 800, 1e-5", _unfolding),
-    "correlation": ("nearest correlation matrix, n = 500", _correlation),
-}
+    return partial(sdp.nearest_correlation, G + G.T + np.eye(500))
 
 
 def child(name, folder):
     """Measure one work in this process; print the seconds of runs and of their solves as JSON."""
-    work, runs = WORKS[name][1](Path(folder)), []
+    work, runs = prepare(name, Path(folder)), []
     work()  # compiles
     for _ in range(1 if name == "mnist" else REPEAT):
         began = time.perf_counter()
-        solving = work()
-        runs.append((time.perf_counter() - began, solving))
+        result = work()
+        seconds = time.perf_counter() - began
+        runs.append((seconds, result.history_[-1].seconds if name in FITS else None))
     print(json.dumps(runs))
 
 
@@ -134,7 +116,7 @@ def rows(name, old, new):
     for place, part in enumerate(("whole fit", "solve alone")):
         before, after = ([run[place] for run in runs] for runs in (old, new))
         if before[0] is not None:
-            text, a, b = WORKS[name][0].replace("whole fit", part), min(before), min(after)
+            text, a, b = WORKS[name].replace("whole fit", part), min(before), min(after)
             lines.append(f"| {text} | {a:.3f} s | {b:.3f} s | {b / a:.2f} |")
     return lines
 
