@@ -56,6 +56,10 @@ class Options:
     #: Stores the data of a part that is not finished.
     store: Callable[[object], None] = field(default=lambda data: None, compare=False)
 
+    def path(self, *names):
+        """Return the path of a file of the data sets."""
+        return Path(self.folder or "data", *names)
+
     def choose(self, full, quick):
         """Return the value for this size of the measurement."""
         return quick if self.is_quick else full

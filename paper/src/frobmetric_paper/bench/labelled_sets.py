@@ -84,18 +84,14 @@ def default_c_page(parts):
         rows.append([name, str(data["n_runs"]), *cells])
     errors = np.array([data["errors"][1:] for data in parts.values()])
     best = errors.min(axis=1, keepdims=True)
-    summary = {
-        "mean rank": rankdata(errors, axis=1),
-        "mean excess over the set's best (points)": errors - best,
-        "mean ratio to the set's best": (errors + 0.1) / (best + 0.1),
-    }
+    summary = {"mean rank": rankdata(errors, axis=1)}
+    summary["mean excess over the set's best (points)"] = errors - best
+    summary["mean ratio to the set's best"] = (errors + 0.1) / (best + 0.1)
     for name, values in summary.items():
         rows.append([name, "", "", *(f"{value:.2f}" for value in values.mean(axis=0))])
     gaps = [data["relative_gap"] for data in parts.values() if data["relative_gap"] is not None]
-    return {
-        "errors": page.table(["set", "runs", "Euclid", *names], rows),
-        "gap": f"{max(gaps):.1e}" if gaps else "",
-    }
+    errors = page.table(["set", "runs", "Euclid", *names], rows)
+    return {"errors": errors, "gap": f"{max(gaps):.1e}" if gaps else ""}
 
 
 # Options of FrobMetric, one at a time

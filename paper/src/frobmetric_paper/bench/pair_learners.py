@@ -85,11 +85,9 @@ def load_samples(name, folder, seed):
 
 def split_rows(y, classes, rng):
     """Return rows to learn from and rows to test on."""
-    if classes == "seen":
-        half = len(y) // 2
-        return np.arange(half)[:N_SAMPLES], np.arange(half, len(y))[:N_SAMPLES]
-    known = rng.permutation(np.unique(y))[: len(np.unique(y)) // 2]
-    is_known = np.isin(y, known)
+    is_known = np.arange(len(y)) < len(y) // 2
+    if classes == "unseen":
+        is_known = np.isin(y, rng.permutation(np.unique(y))[: len(np.unique(y)) // 2])
     return np.flatnonzero(is_known)[:N_SAMPLES], np.flatnonzero(~is_known)[:N_SAMPLES]
 
 
@@ -159,21 +157,15 @@ def by_pairs(task, C, *, is_balanced=False, **others):
 def by_known_triplets(task, C):
     """Complete with identities, which pairs alone do not tell."""
     rows, index = np.unique(task.train.index, return_inverse=True)
-    triplets = triplets_from_pairs(
-        task.X[rows], index.reshape(-1, 2), task.train.y, identity=task.identity[rows]
-    )
-    model = TripletFrobMetric(preprocessor=task.X[rows], C=C, keep_dual=True)
-    return describe(model.fit(triplets))
+    X, pairs, identity = task.X[rows], index.reshape(-1, 2), task.identity[rows]
+    triplets = triplets_from_pairs(X, pairs, task.train.y, identity=identity)
+    return describe(TripletFrobMetric(preprocessor=X, C=C, keep_dual=True).fit(triplets))
 
 
 def describe(model):
     """Return the map, the gap and the size of a fit."""
-    return {
-        "L": model.components_.T,
-        "gap": model.certificate_.relative_gap,
-        "n_iter": model.n_iter_,
-        "n_rows": model.triplets_.n_triplets,
-    }
+    numbers = {"gap": model.certificate_.relative_gap, "n_iter": model.n_iter_}
+    return {"L": model.components_.T, "n_rows": model.triplets_.n_triplets} | numbers
 
 
 def by_baseline(task, parameter, *, name, **others):
@@ -237,20 +229,14 @@ def measure_cell(cell, options):
     if size <= MOST_FOR_OTHERS and seed == 0:
         others = {key: how for key, how in OTHERS.items() if METRIC[how[0]].is_available()}
         methods |= {key: how[1:] for key, how in others.items()}
+    fits = {}
+    for key, (learn, values) in methods.items():
+        some = [each for each in values if not options.is_quick or each in (None, 1.0, 1e4)]
+        fits[key] = [measure_fit(task, learn, value) for value in some]
     counts = {part: len(getattr(task, part).y) for part in ("train", "validation", "test")}
-    return dict(zip(CELL, cell, strict=True)) | {
-        "n_pairs": counts,
-        "similar": float(np.mean(task.train.y > 0)),
-        "n_features": task.X.shape[1],
-        "methods": {
-            key: [
-                measure_fit(task, learn, value)
-                for value in values
-                if not options.is_quick or value in (None, 1.0, 1e4)
-            ]
-            for key, (learn, values) in methods.items()
-        },
-    }
+    share, n_features = float(np.mean(task.train.y > 0)), task.X.shape[1]
+    row = dict(zip(CELL, cell, strict=True)) | {"n_pairs": counts, "similar": share}
+    return row | {"n_features": n_features, "methods": fits}
 
 
 def plan(name, options):

@@ -8,7 +8,6 @@ own. All answers are measured by `certify_sdp`, whatever a program says of itsel
 
 import csv
 from functools import partial
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -25,11 +24,6 @@ from . import Benchmark, Options, best_answer, best_of, timed
 TOL = 1e-6
 
 
-def data_folder(options):
-    """Return the folder of the data sets."""
-    return Path(options.folder or "data")
-
-
 # Speed
 
 
@@ -43,7 +37,7 @@ def compare(work, ours, rival, theirs, accuracy):
 def theta6(options):
     """Solve a problem with many rows, beside CSDP."""
     name = options.choose("theta6", "theta1")
-    path = data_folder(options) / "sdplib" / f"{name}.dat-s.xz"
+    path = options.path("sdplib", f"{name}.dat-s.xz")
     problem = read_sdpa(path)
     ours = best_of(lambda: solve_sdp(problem, tol=TOL), options.repeat)
     csdp = partial(SDP["csdp"].solve, path, tol=TOL, limit=options.limit, threads=options.threads)
@@ -131,22 +125,21 @@ def run_statsmodels(G, limit, threads, **given):
 def nearest(options):
     """Find the nearest correlation matrix, beside statsmodels.
 
-    That one has no tolerance: it goes on until no eigenvalue is negative, or for n_fact n rounds.
-    So it runs twice: as one calls it, and with the fewest rounds, found by trial, that have our
-    distance to eight digits.
+    statsmodels has no tolerance but a number of rounds, n_fact n. It runs as one calls it, and
+    with the fewest rounds, found by trial, that have our distance to eight digits.
     """
     n = options.choose(1000, 40)
     G = np.triu(np.random.default_rng(0).uniform(-1, 1, (n, n)), 1)
     G = G + G.T + np.eye(n)
-    ours = best_of(lambda: nearest_correlation(G), options.repeat)
+    ours = best_of(partial(nearest_correlation, G), options.repeat)
     found = ours.result
     accuracy = f"{found.n_iter} eigen-decompositions, gradient {found.gradient:.0e}"
     accuracy += f", distance {found.distance:.10g}"
     work = f"nearest correlation matrix, n = {n:,} random"
     limit = min(120.0, options.limit)
     as_called = best_answer(partial(run_statsmodels, G, limit, options.threads), 1)
-    ended = ", ended at the limit: >" if as_called.limit else ""
-    rival = f"statsmodels corr_nearest as called{ended}"
+    rival = "statsmodels corr_nearest as called"
+    rival += ", ended at the limit: >" if as_called.limit else ""
     rows = [compare(work, ours, rival, as_called, accuracy)]
     for n_fact in (0.1, 0.125, 0.15, 0.175, 0.2, 0.25, 0.3):
         call = partial(run_statsmodels, G, options.limit, options.threads, n_fact=n_fact)
@@ -165,9 +158,7 @@ def nearest(options):
 
 def invalid(options):
     """Repair invalid correlation matrices from the literature."""
-    rows = []
-    with np.load(data_folder(options) / "correlation_invalid.npz") as data:
-        matrices = dict(data)
+    rows, matrices = [], dict(np.load(options.path("correlation_invalid.npz")))
     for name, G in sorted(matrices.items(), key=lambda item: len(item[1])):
         if len(G) > options.choose(np.inf, 100):
             continue
@@ -208,8 +199,8 @@ def solve_file(task):
     detail = {
         "iterations": found.n_iter,
         "ray_error": None if found.ray is None else found.ray.error,
-        "phases": sorted({step.phase for step in found.history}),
     }
+    detail["phases"] = sorted({step.phase for step in found.history})
     run = measured(found.certificate, sdpa_status(found.status), seconds)
     return {}, {"run": run | {"detail": detail}}
 
@@ -239,7 +230,7 @@ def run_program(name, path, options):
 
 def run_library(name, options):
     """Return the answers of a program to all problems, with what is known of the problems."""
-    folder = data_folder(options) / "sdplib"
+    folder = options.path("sdplib")
     with open(folder / "problems.csv", newline="") as file:
         problems = [row for row in csv.DictReader(file) if int(row["n"]) <= LARGEST]
     data = dict(options.stored or {})

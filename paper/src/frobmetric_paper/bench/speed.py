@@ -69,10 +69,8 @@ def fit_dlib(name, C, build, options):
     """Return the Timing of a build of dlib with one thread or with all, whichever is faster."""
     Z, _, triplets = training(name, options)
     given = {"triplets": triplets, "parameters": {"C": C}}
-    timings = [
-        fit_baseline(build, options, Z, threads=count, **given)
-        for count in sorted({1, options.threads})
-    ]
+    counts = sorted({1, options.threads})
+    timings = [fit_baseline(build, options, Z, threads=count, **given) for count in counts]
     return min(timings, key=lambda timing: timing.seconds or np.inf)
 
 
@@ -90,11 +88,9 @@ def compare(work, ours, rival, name, ratio="speedup", **others):
     if ours.seconds and rival.seconds:
         faster = rival.seconds / ours.seconds
         others[ratio] = faster if ratio == "speedup" else 1 / faster
-    runs = {"runs": ours.runs, "rival_runs": rival.runs}
-    detail = {"rival_detail": getattr(rival.result, "detail", None)}
-    return line(
-        work, str(ours), f"{name} {rival}", is_bound=not rival.runs, **others, **runs | detail
-    )
+    others |= {"is_bound": not rival.runs, "runs": ours.runs, "rival_runs": rival.runs}
+    others["rival_detail"] = getattr(rival.result, "detail", None)
+    return line(work, str(ours), f"{name} {rival}", **others)
 
 
 def gap_of(timing):
@@ -207,8 +203,7 @@ def generic(options):
 def faces(options):
     """Solve the face sets at the sizes of the paper."""
     Z, _, triplets = training("yale", options)
-    sets = {"Yale": (Z, triplets), "LFW": _lfw(options)}
-    lines = []
+    sets, lines = {"Yale": (Z, triplets), "LFW": _lfw(options)}, []
     for name, data in sets.items():
         ours = best_of(partial(solve_p3, *data, 1e5, 1e-3), options.repeat)
         n, D = data[0].shape
@@ -222,10 +217,9 @@ def faces(options):
 def _lfw(options):
     """Return 2,000 faces with another of the same person, in 400 principal components."""
     n, D = options.choose((2000, 400), (300, 40))
-    folder = Path(options.folder)
-    person = np.load(folder / "lfw_meta.npz")["person"]
+    person = np.load(options.path("lfw_meta.npz"))["person"]
     rows = np.flatnonzero(np.bincount(person)[person] >= 4)[:n]
-    X = np.sqrt(np.load(folder / "lfw_sift3456.npz")["X"][rows].astype(float))
+    X = np.sqrt(np.load(options.path("lfw_sift3456.npz"))["X"][rows].astype(float))
     Z, _ = unit_mean_square(PCA(D, svd_solver="covariance_eigh").fit_transform(X))
     return Z, mine_triplets(Z, person[rows], warn_small=False)
 

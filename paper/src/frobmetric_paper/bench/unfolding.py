@@ -28,9 +28,6 @@ from frobmetric.sdp import solve_sdp, write_sdpa
 from ..baselines import SDP
 from . import Benchmark, Options, best_answer, best_of, in_new_process, peak_memory, timed
 
-#: Reference points of the quality of large embeddings.
-N_ROWS = 2000
-
 
 def roll(n):
     """Return points of the Swiss roll."""
@@ -99,13 +96,13 @@ def _dual_gradient(model, sigma):
 
 def faces(options):
     """Unfold Frey's faces."""
-    X = np.load(Path(options.folder) / "frey_faces.npz")["X"][: options.choose(None, 200)] / 255
+    X = np.load(options.path("frey_faces.npz"))["X"][: options.choose(None, 200)] / 255
     return [fit(X, options, n_neighbors=5, tol=1e-5)[1]]
 
 
 def teapots(options):
     """Count the views that follow their neighbour in angle around the mean."""
-    X = np.load(Path(options.folder) / "teapots_100_38x50.npz")["X_rgbsum"].reshape(100, -1) / 765
+    X = np.load(options.path("teapots_100_38x50.npz"))["X_rgbsum"].reshape(100, -1) / 765
     rows = []
     for k, sigma in ((6, None), (6, 1e10), (3, None), (3, 1e10)):
         model, row = fit(X, options, n_neighbors=k, sigma=sigma, tol=1e-6)
@@ -136,7 +133,7 @@ def embed_large(task):
     seconds, Y = timed(lambda: model.fit_transform(X))
     row = {"method": method, "seconds": seconds, "gigabytes": peak_memory() / 2**30}
     row["gap"] = None if method == "isomap" else model.certificate_.relative_gap
-    quality = neighborhood_quality(X, Y, n_rows=min(N_ROWS, len(X)), random_state=0)
+    quality = neighborhood_quality(X, Y, n_rows=min(2000, len(X)), random_state=0)
     return {}, {"row": row | {"area": float(quality.area)}}
 
 
