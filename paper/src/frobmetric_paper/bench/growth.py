@@ -134,12 +134,7 @@ def draw(parts, path):
     figure.savefig(path, dpi=110)
 
 
+PARTS = {size: partial(grow, size) for size in ("D", "m")}
 BENCHMARKS = (
-    Benchmark(
-        name="growth",
-        parts={size: partial(grow, size) for size in ("D", "m")},
-        page=growth_page,
-        draw=draw,
-        options=Options(repeat=2),
-    ),
+    Benchmark(name="growth", parts=PARTS, page=growth_page, draw=draw, options=Options(repeat=2)),
 )

@@ -202,11 +202,7 @@ def kernels_page(parts):
     return values
 
 
+PARTS = {"rings": measure_rings, "balance": measure_balance, "r8": measure_r8}
 BENCHMARKS = (
-    Benchmark(
-        name="kernels",
-        parts={"rings": measure_rings, "balance": measure_balance, "r8": measure_r8},
-        page=kernels_page,
-        options=Options(repeat=10),
-    ),
+    Benchmark(name="kernels", parts=PARTS, page=kernels_page, options=Options(repeat=10)),
 )

@@ -210,22 +210,13 @@ def paper_rows_page(parts):
     return {"rows": rows}
 
 
-def _parts(measure, names):
-    return {name: partial(measure, name) for name in names}
+def _benchmark(name, measure, sets, fill_page, **options):
+    parts = {each: partial(measure, each) for each in sets}
+    return Benchmark(name=name, parts=parts, page=fill_page, options=Options(**options))
 
 
 BENCHMARKS = (
-    Benchmark(
-        name="default_c",
-        parts=_parts(measure_default_c, DEFAULT_C_SETS),
-        page=default_c_page,
-        options=Options(repeat=5, threads=2),
-    ),
-    Benchmark(name="levers", parts=_parts(measure_levers, LEVER_SETS), page=levers_page),
-    Benchmark(
-        name="paper_rows",
-        parts=_parts(measure_paper_rows, PAPER),
-        page=paper_rows_page,
-        options=Options(threads=2),
-    ),
+    _benchmark("default_c", measure_default_c, DEFAULT_C_SETS, default_c_page, repeat=5, threads=2),
+    _benchmark("levers", measure_levers, LEVER_SETS, levers_page),
+    _benchmark("paper_rows", measure_paper_rows, PAPER, paper_rows_page, threads=2),
 )

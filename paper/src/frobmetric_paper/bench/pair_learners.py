@@ -260,11 +260,7 @@ def measure_set(name, options):
     return cells
 
 
+PARTS = {name: partial(measure_set, name) for name in (*SMALL, *LARGE, "lfw")}
 BENCHMARKS = (
-    Benchmark(
-        name="pair_learners",
-        parts={name: partial(measure_set, name) for name in (*SMALL, *LARGE, "lfw")},
-        page=pair_page,
-        options=Options(repeat=5),
-    ),
+    Benchmark(name="pair_learners", parts=PARTS, page=pair_page, options=Options(repeat=5)),
 )

@@ -290,17 +290,9 @@ def library_page(parts):
     return {"rows": rows}
 
 
+SPEED = {"theta6": theta6, "random": random, "nearest": nearest, "invalid": invalid}
+LIBRARY = {name: partial(run_library, name) for name in PROGRAMS}
 BENCHMARKS = (
-    Benchmark(
-        name="sdp_speed",
-        parts={"theta6": theta6, "random": random, "nearest": nearest, "invalid": invalid},
-        page=speed_page,
-        options=Options(limit=300.0),
-    ),
-    Benchmark(
-        name="sdplib",
-        parts={name: partial(run_library, name) for name in PROGRAMS},
-        page=library_page,
-        options=Options(limit=60.0),
-    ),
+    Benchmark(name="sdp_speed", parts=SPEED, page=speed_page, options=Options(limit=300.0)),
+    Benchmark(name="sdplib", parts=LIBRARY, page=library_page, options=Options(limit=60.0)),
 )
