@@ -6,7 +6,6 @@ SCS, the nearest correlation matrix with statsmodels; and repairs invalid correl
 own. All answers are measured by `certify_sdp`, whatever a program says of itself.
 """
 
-import csv
 from functools import partial
 from types import SimpleNamespace
 
@@ -18,6 +17,7 @@ from frobmetric.sdp import certify_sdp, nearest_correlation, read_sdpa, solve_sd
 from frobmetric.sdp.sdpa import sdpa_objectives, sdpa_status
 
 from ..baselines import SDP, ProgramFailedError, ProgramMissingError, TimeLimitError
+from ..harness.page import read_rows
 from ..harness.worker import Target
 from . import Benchmark, Options, best_answer, best_of, timed
 
@@ -196,20 +196,16 @@ def solve_file(task):
     """Solve a file in a worker; reading it and certifying the answer do not count."""
     problem = read_sdpa(task["file"])
     seconds, found = timed(partial(solve_sdp, problem, tol=TOL, time_limit=task["limit"]))
-    detail = {
-        "iterations": found.n_iter,
-        "ray_error": None if found.ray is None else found.ray.error,
-    }
-    detail["phases"] = sorted({step.phase for step in found.history})
+    detail = {"iterations": found.n_iter, "phases": sorted({step.phase for step in found.history})}
+    detail["ray_error"] = None if found.ray is None else found.ray.error
     run = measured(found.certificate, sdpa_status(found.status), seconds)
     return {}, {"run": run | {"detail": detail}}
 
 
 def measured(certificate, status, seconds):
     """Return the errors and objectives of an answer in the signs of the SDPA format."""
-    names = (*ERRORS, "min_eigenvalue")
     primal, dual = sdpa_objectives(certificate)
-    numbers = {name: float(getattr(certificate, name)) for name in names}
+    numbers = {name: float(getattr(certificate, name)) for name in (*ERRORS, "min_eigenvalue")}
     return {"status": status, "seconds": seconds, **numbers, "primal": primal, "dual": dual}
 
 
@@ -231,12 +227,10 @@ def run_program(name, path, options):
 def run_library(name, options):
     """Return the answers of a program to all problems, with what is known of the problems."""
     folder = options.path("sdplib")
-    with open(folder / "problems.csv", newline="") as file:
-        problems = [row for row in csv.DictReader(file) if int(row["n"]) <= LARGEST]
     data = dict(options.stored or {})
-    for problem in problems:
-        key = problem["problem"]
-        if key in data or (options.is_quick and key not in SMALL_PROBLEMS):
+    for problem in read_rows(folder / "problems.csv"):
+        key, is_large = problem["problem"], int(problem["n"]) > LARGEST
+        if key in data or is_large or (options.is_quick and key not in SMALL_PROBLEMS):
             continue
         try:
             run = run_program(name, folder / f"{key}.dat-s.xz", options)

@@ -81,17 +81,12 @@ def perturbed(options):
     X, rows = roll(options.choose(500, 100)), []
     for tol in (1e-5, 1e-7):
         model, row = fit(X, options, sigma=1e5, tol=tol)
-        rows.append({"tol": tol, "gradient": _dual_gradient(model, 1e5)} | row)
+        w, size = model.dual_coef_, np.linalg.norm(model.dual_coef_)
+        g = gram_problem(UnfoldingProgram(model.graph_, 1e5)).evaluate(-w).gradient
+        step = size / np.linalg.norm(model.graph_.squared) * g
+        gradient = np.linalg.norm(w - np.maximum(0, w - step)) / size
+        rows.append({"tol": tol, "gradient": gradient} | row)
     return rows
-
-
-def _dual_gradient(model, sigma):
-    """Return |w - max(0, w - t g)| / |w|, g the gradient of the paper's dual, t = |w| / |b|."""
-    problem = gram_problem(UnfoldingProgram(model.graph_, sigma))
-    w, b = model.dual_coef_, model.graph_.squared
-    g = problem.evaluate(-w).gradient
-    scale = np.linalg.norm(w) / np.linalg.norm(b)
-    return float(np.linalg.norm(w - np.maximum(0, w - scale * g)) / np.linalg.norm(w))
 
 
 def faces(options):
