@@ -162,7 +162,7 @@ def _describe(record):
 
 
 def _as_plain(value):
-    """Return an array or a number of NumPy as what JSON can hold."""
+    """Return an array or a number of NumPy as a value that JSON can hold."""
     return value.tolist() if hasattr(value, "tolist") else str(value)
 
 

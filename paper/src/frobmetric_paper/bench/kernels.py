@@ -1,4 +1,4 @@
-"""Kernels and sparse data, where a linear metric of dense features cannot serve.
+"""Kernels and sparse data, where a linear metric of dense features is not enough.
 
 Rings and Balance compare kernels with the linear metric; r8 learns from sparse tf-idf of 6,224
 words in the span of a few leading directions. All settings (C, gamma, degree, the kind of tf-idf)

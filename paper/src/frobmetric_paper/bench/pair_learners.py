@@ -155,7 +155,7 @@ def by_pairs(task, C, *, is_balanced=False, **others):
 
 
 def by_known_triplets(task, C):
-    """Complete with identities, which pairs alone do not tell."""
+    """Complete the pairs to triplets by known identities."""
     rows, index = np.unique(task.train.index, return_inverse=True)
     X, pairs, identity = task.X[rows], index.reshape(-1, 2), task.identity[rows]
     triplets = triplets_from_pairs(X, pairs, task.train.y, identity=identity)
