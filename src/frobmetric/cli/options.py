@@ -58,20 +58,11 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and no
 
 
 def command(app, source=None, *, names=None, without=(), defaults=None, codes=EXIT_CODES):
-    """Add a function to an app as a command, with the parameters of a source as options.
+    """Add a function to an app as a command.
 
-    Parameters
-    ----------
-    app : typer.Typer
-    source : estimator class or function, optional
-        Its parameters become options too; the command gets them as the dictionary `parameters`.
-    names, without : sequence of str, optional
-        Parameters of the source to take over, all that a command line can express if None; and
-        parameters to leave out.
-    defaults : dict, optional
-        Defaults that differ from those of the source.
-    codes : str
-        Help on the exit codes.
+    The parameters of a `source`, an estimator or a function, become options too: those in `names`,
+    or all that a command line can express, but those in `without`. `defaults` are defaults that
+    differ from those of the source; `codes` is the help on the exit codes.
     """
 
     def register(function):
@@ -99,13 +90,7 @@ def command(app, source=None, *, names=None, without=(), defaults=None, codes=EX
 
 
 def parse_parameters(docstring):
-    r"""Read the section "Parameters" of a numpydoc docstring: type and description by name.
-
-    Examples
-    --------
-    >>> parse_parameters("Do it.\n\nParameters\n----------\na, b : int\n    Two numbers.")
-    {'a': ('int', 'Two numbers.'), 'b': ('int', 'Two numbers.')}
-    """
+    """Read the section "Parameters" of a numpydoc docstring: type and description by name."""
     text = "\n" + inspect.cleandoc(docstring or "")
     section = text.partition("\nParameters\n----------\n")[2]
     section = re.split(r"\n.*\n---", section)[0]  # up to the title of the next section

@@ -73,7 +73,12 @@ def unfold(
         Draw them in this png, pdf or svg file instead.
     """
     figure = plot_file or (output.with_suffix(".png") if plot and output.name else None)
-    _check_paths(data, output, figure)
+    check_output(output)  # before a long fit
+    if output.resolve() == data.resolve():
+        raise wrong_usage("--output", f"{output} holds the data; give the embedding another name")
+    if figure is not None:
+        check_output(figure, FIGURES)
+        require("matplotlib", "plot")
     samples = _read(data, target, header, parameters["metric"])
     estimator, began = MaximumVarianceUnfolding(**parameters), perf_counter()
     with errors_about(data):
@@ -91,17 +96,12 @@ def unfold(
             facts["figure"] = str(figure)
     except KeyboardInterrupt:  # the files that are written stay
         is_interrupted = True
-    return _report(estimator, facts, is_interrupted)
-
-
-def _check_paths(path, output, figure):
-    """Check before a long fit that all files can be written."""
-    check_output(output)
-    if output.resolve() == path.resolve():
-        raise wrong_usage("--output", f"{output} holds the data; give the embedding another name")
-    if figure is not None:
-        check_output(figure, FIGURES)
-        require("matplotlib", "plot")
+    code = ExitCode.of(facts["certified"])
+    if is_interrupted:
+        moment = " of that moment" if facts["status"] == "interrupted" else ""
+        say(f"interrupted; the embedding{moment} is in {facts['output']}")
+        code = ExitCode.INTERRUPTED
+    return Report(code, "\n".join(_lines(facts, estimator.sigma)), facts)
 
 
 def _read(path, target, header, metric):
@@ -182,15 +182,6 @@ def _facts(estimator):
         "shares": (eigenvalues / eigenvalues.sum()).tolist(),
         "n_iter": estimator.n_iter_,
     }
-
-
-def _report(estimator, facts, is_interrupted):
-    code = ExitCode.of(facts["certified"])
-    if is_interrupted:
-        moment = " of that moment" if facts["status"] == "interrupted" else ""
-        say(f"interrupted; the embedding{moment} is in {facts['output']}")
-        code = ExitCode.INTERRUPTED
-    return Report(code, "\n".join(_lines(facts, estimator.sigma)), facts)
 
 
 def _lines(facts, sigma):

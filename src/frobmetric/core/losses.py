@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from .types import Rows, Vector
+from .points import Rows, Vector
 
 
 class Loss(Protocol):

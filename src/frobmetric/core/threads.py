@@ -50,10 +50,7 @@ def threads_for_order(n: int) -> AbstractContextManager[Any]:
 def map_blocks(
     work: Callable[[slice], Result], n_rows: int, block: int, flops: float
 ) -> list[Result]:
-    """Call `work` for each block of rows and return the results in order.
-
-    Large work runs in several threads.
-    """
+    """Call `work` for each block of rows, in threads if it is large; return results in order."""
     blocks = [slice(start, min(start + block, n_rows)) for start in range(0, n_rows, block)]
     with one_thread():
         n_threads = min(_n_threads(), len(blocks))

@@ -17,18 +17,10 @@ SUFFIXES = (*DELIMITERS, ".npy")
 
 @dataclass(frozen=True)
 class LabelledMatrix:
-    """A square matrix from a file.
+    """A square matrix from a file, NaN where the file has no number.
 
-    Attributes
-    ----------
-    values : ndarray of shape (n, n)
-        NaN where the file has no number.
-    path : Path
-    names : list of str or None
-    corner : str or None
-        The cell above the row names; None if only columns, or only rows, have names.
-    has_header : bool
-        Whether the columns have names; if not, but `names` is given, the rows have.
+    `corner` is the cell above the row names, None if only columns, or only rows, have `names`;
+    `has_header` tells whether the columns have names.
     """
 
     values: np.ndarray
@@ -94,16 +86,9 @@ class LabelledMatrix:
 
 
 def read_matrix(path):
-    """Read a square matrix from a csv, tsv or npy file; one triangle is enough.
+    """Read a `LabelledMatrix` from a csv, tsv or npy file; one triangle is enough.
 
-    Returns
-    -------
-    LabelledMatrix
-
-    Raises
-    ------
-    FileNotFoundError, ValueError
-        The message names the file and the place of the first mistake.
+    The message of an error names the file and the place of the first mistake.
     """
     if path.suffix.lower() == ".npy":
         matrix = LabelledMatrix(read_array(path), path)

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from ..core import FrobeniusSDP
-from ..core.types import Symmetric, Vector
+from ..core.points import Symmetric, Vector
 from ..solvers import Callback, Monitor, State, conclude
 from ..solvers.plain import targets
 from .infeasibility import Ray

@@ -17,7 +17,7 @@ from scipy.sparse.csgraph import connected_components
 from ..core import PSD, Beside, Equal, FrobeniusSDP, Nonnegative, Product, Sparse
 from ..core.cones import Cone
 from ..core.matrices import Scaled
-from ..core.types import Array, Index, Symmetric, Vector
+from ..core.points import Array, Index, Symmetric, Vector
 from ..solvers import Monitor
 from ..solvers.plain import GramSolver, Units, senses, targets
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..core import Certificate, CertificateError, FrobeniusSDP
+from ..core.points import Symmetric, Vector
 from ..core.solution import STATUSES
-from ..core.types import Symmetric, Vector
 from ..solvers.plain import SDPStep, gram_solver, senses, targets
 from .infeasibility import Ray
 
@@ -163,9 +163,8 @@ def certify_sdp(
         # the terms of b.y and of C - A*(y) may cancel, so rounding counts too
         size = norm_c + float(np.abs(y) @ problem.constraints.norms())
         short = min(0.0, lowest - ROUNDING * size)
-        bound = (
-            dual - ROUNDING * float(np.abs(y) @ np.abs(b)) + (trace_bound * short if short else 0.0)
-        )
+        rounding = ROUNDING * float(np.abs(y) @ np.abs(b))
+        bound = dual - rounding + (trace_bound * short if short else 0.0)
     return SDPCertificate(
         primal=primal,
         dual=dual,

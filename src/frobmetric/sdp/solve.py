@@ -10,8 +10,7 @@ import numpy as np
 
 from .._checks import check_limits
 from ..core import Evaluation, FrobeniusSDP
-from ..core.points import as_dense
-from ..core.types import Symmetric, Vector
+from ..core.points import Symmetric, Vector, as_dense
 from ..solvers import Callback, Monitor, State, conclude
 from ..solvers.admm import admm
 from ..solvers.interior import interior, is_quick, work_of_step

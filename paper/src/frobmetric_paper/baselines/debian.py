@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from frobmetric.sdp.sdpa_reader import Layout
+from frobmetric.sdp.sdpa import Layout
 
 from ..harness.worker import ProgramFailedError, Target
 from .base import SETUP, cache_folder

@@ -30,7 +30,7 @@ except ImportError as error:
     ) from error
 
 from ...core import FrobeniusSDP
-from ...core.types import Vector
+from ...core.points import Vector
 from ...solvers.plain import SDPStep
 from ..solution import SDPSolution
 from ..solve import solve_sdp

@@ -21,7 +21,7 @@ import scipy.sparse as sp
 
 from ...core import PSD, FrobeniusSDP, Hard, Nonnegative, Product, Sparse
 from ...core.cones import Cone
-from ...core.types import Index, Symmetric, Vector
+from ...core.points import Index, Symmetric, Vector
 from ..infeasibility import Ray
 from .elimination import DEPENDENT, EQUAL, Elimination
 

@@ -9,7 +9,7 @@ import scipy.linalg
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
-from ...core.types import Array, Index, Vector
+from ...core.points import Array, Index, Vector
 
 #: Rounding of a difference, relative to its terms.
 ROUNDING = 1e-13

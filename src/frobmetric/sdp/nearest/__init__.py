@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...core import Certificate, Hard
-from ...core.types import Array, Symmetric, Vector
+from ...core.points import Array, Symmetric, Vector
 
 __all__ = ["NearestMatrix"]
 
