@@ -24,7 +24,7 @@ typer = require("typer", "cli")
 FLAGS = {"output": "-o", "target": "-t", "n_components": "-d", "n_neighbors": "-k"}
 FLAGS["random_state"] = "--seed"
 #: Least values of numbers; estimators check the others themselves.
-LEAST = {"max_iter": 1, "k": 1, "cv": 2, "seed": 0, "random_state": 0, "min_eigenvalue": 0}
+LEAST = {"max_iter": 1, "n_votes": 1, "cv": 2, "seed": 0, "random_state": 0, "min_eigenvalue": 0}
 #: Numbers that must be positive.
 POSITIVE = ("tol", "sigma", "time_limit")
 #: Parameters of estimators that are no options of any command.
@@ -51,7 +51,7 @@ header : bool
     Whether a csv file begins with a line of names.
 seed : int
     Seed of the random split.
-k : int
+n_votes : int
     Number of neighbours that vote in the k-NN error.
 """
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]

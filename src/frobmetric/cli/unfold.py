@@ -139,7 +139,7 @@ def _measure_quality(estimator, X):
     options = {"metric": estimator.metric, "random_state": estimator.random_state}
     result = neighborhood_quality(X, estimator.embedding_, n_rows=rows, **options)
     share = float(result.q_nx[k - 1])
-    return {"r_nx_area": result.area, "q_nx": share, "K": k, "n_judged": rows or n}
+    return {"r_nx_area": result.area, "q_nx": share, "K": k, "n_evaluated": rows or n}
 
 
 def _draw(estimator, samples, path, name):
@@ -195,8 +195,8 @@ def _lines(facts, sigma):
     more = ", ..." if facts["rank"] > N_AXES else ""
     yield f"rank     {facts['rank']}; of the variance each axis has {shares}{more}"
     if quality := facts["quality"]:
-        n_judged = quality["n_judged"]
-        drawn = "" if n_judged == facts["n_samples"] else f" ({n_judged} samples judged)"
+        n_evaluated = quality["n_evaluated"]
+        drawn = "" if n_evaluated == facts["n_samples"] else f" (on {n_evaluated} samples)"
         share = f"Q_NX {quality['q_nx']:.3f} at K = {quality['K']} neighbours{drawn}"
         yield f"quality  R_NX area {quality['r_nx_area']:.3f}, {share}"
     yield f"written  {' and '.join(filter(None, (facts['output'], facts['figure'])))}"

@@ -27,7 +27,7 @@ class NumericalError(ArithmeticError):
 
 
 class Cone(Protocol):
-    """A closed convex cone with a projection in closed form; of one block, unless overridden."""
+    """A closed convex cone with a projection in closed form, and by default one block."""
 
     @property
     def shape(self) -> tuple[int, ...]: ...

@@ -227,7 +227,7 @@ class Stack(Constraints):
 
 
 def _sparse_rows(parts: Sequence[Constraints]) -> list[sp.csr_array]:
-    """Return the rows of each part as a sparse matrix; nothing if one is not available so."""
+    """Return the rows of each part as a sparse matrix; none if a part has no sparse form."""
     sparse = [part.as_sparse() for part in parts]
     return [] if None in sparse else [part.rows for part in sparse if part is not None]
 

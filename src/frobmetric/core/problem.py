@@ -240,7 +240,7 @@ class FrobeniusSDP:
 
 
 def relative_error(gap: float, size: float, violation: float) -> float:
-    """Return the relative gap; with violated hard rows the larger of the gap's and their error."""
+    """Return the relative gap, or the violation of hard rows if that is larger."""
     if violation > 0:
         return max(violation, abs(gap) / (1 + size))
     return gap / size if gap else 0.0

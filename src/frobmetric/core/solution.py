@@ -101,7 +101,7 @@ class Step(NamedTuple):
 class Solution:
     """The best certified iterate of a run, and why the run ended.
 
-    `n_iter` counts the eigen-decompositions; `history` has those that evaluated the whole problem.
+    `n_iter` counts the eigen-decompositions; `history` has those of the whole problem.
     `status` is a key of `STATUSES`.
     """
 
@@ -131,6 +131,13 @@ class Solution:
 
 def certify(problem: FrobeniusSDP, point: Point | Symmetric, u: Vector) -> Certificate:
     """Prove from scratch how good (M, u) is, without trusting any number of a solver.
+
+    Parameters
+    ----------
+    problem : FrobeniusSDP
+    point : Point or ndarray
+        M, as a factor or as a matrix.
+    u : ndarray of shape (n_constraints,)
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Threads: one for BLAS, ours for large work.
+"""Threads: one for BLAS, and a pool of our own for large work.
 
 BLAS threads wait for each other by spinning, which on a busy machine costs a hundredfold. A solver
 therefore runs with one BLAS thread (`one_thread`), and large work is cut into blocks that a few
@@ -70,5 +70,5 @@ def _blas_threads() -> int:
 
 @cache
 def _blas() -> ThreadpoolController:
-    """Return the BLAS libraries of this process, looked up once: that costs milliseconds."""
+    """Return the BLAS libraries of this process, looked up once, because it takes milliseconds."""
     return ThreadpoolController().select(user_api="blas")

@@ -144,7 +144,7 @@ def write_csv(file, rows, delimiter=","):
 
 
 def load_arrays(path):
-    """Load the arrays of a npz file, or that of a npy file as X; Python objects are refused."""
+    """Load the arrays of an npz file, or an npy file as X; Python objects are refused."""
     try:
         loaded = np.load(path, allow_pickle=False)
         if isinstance(loaded, np.ndarray):
@@ -303,7 +303,7 @@ def _bad_cell(place, text):
 
 
 def _choose_columns(path, names, shape, target, features):
-    """Return the numbers of the feature columns, and that of the target or None."""
+    """Return the numbers of the feature columns, and of the target column or None."""
     n_rows, width = shape
     label = None if target is None else _find_column(path, names, width, target)
     if features is not None and names is not None:

@@ -23,7 +23,7 @@ class UnfoldingCertificate(Certificate):
     dual : float
         Upper bound of the maximum.
     gap, relative_gap : float
-        |dual - primal|, and that divided by |dual|.
+        |dual - primal|, and the same divided by |dual|.
     distance_bound : float
         Upper bound on the distance of the Gram matrix to the optimal one, in Frobenius norm;
         infinity without a sigma.
@@ -52,7 +52,7 @@ class UnfoldingCertificate(Certificate):
         return f"maximum in [{self.primal:.6g}, {self.dual:.6g}], gap {self.relative_gap:.1e}"
 
 
-def certify_unfolding(program, Y, w, constraints="at_most"):
+def certify_unfolding(program, Y, w, *, constraints="at_most"):
     """Certify (Y, w) from scratch, without any number that a method computed.
 
     Parameters

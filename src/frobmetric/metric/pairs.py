@@ -60,7 +60,7 @@ class PairFrobMetric(MetricEstimator):
     C : float, default=1e4
         Weight of the pairs against the regulariser.
     n_components : int or "rank", default=None
-        Number of leading directions in `components_`: all if None; "rank" is that of the metric.
+        Number of leading directions in `components_`: all if None, the metric's rank if "rank".
     loss : {"hinge", "smoothed_hinge", "squared_hinge"}, default="hinge"
         Loss of a pair as a function of its margin.
     prior : {"covariance", "identity"} or ndarray, default=None
@@ -68,7 +68,7 @@ class PairFrobMetric(MetricEstimator):
     kernel : {"linear", "rbf", "polynomial"}, default="linear"
         Kernel whose feature space the metric is learned in.
     gamma : float, default=None
-        Parameter of both kernels; None is one over the number of features and the variance.
+        Parameter of both kernels, as in `FrobMetric`; None is 1 / (n_features * variance).
     degree : int, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
@@ -157,7 +157,7 @@ class PairFrobMetric(MetricEstimator):
 
     fit_transform = refuse_fit_transform
 
-    def fit(self, pairs, y, sample_weight=None, calibration_params=None):
+    def fit(self, pairs, y, sample_weight=None, *, calibration_params=None):
         """Learn the metric, and the threshold on the same pairs.
 
         Parameters
@@ -180,15 +180,15 @@ class PairFrobMetric(MetricEstimator):
         return self._fit(pairs, y, sample_weight, calibration_params)
 
     @if_linear
-    def partial_fit(self, pairs, y, sample_weight=None, calibration_params=None):
+    def partial_fit(self, pairs, y, sample_weight=None, *, calibration_params=None):
         """Update the metric with new pairs: the metric learned before is the prior of this fit.
 
-        So is the learned threshold, if there is one: b stays close to its old value, not to zero.
+        A learned threshold belongs to the prior: b stays close to its old value, not to zero.
         Without an earlier fit this is `fit`. Only metrics with `kernel="linear"` can be updated.
         The parameters are those of `fit`.
         """
         if not hasattr(self, "components_"):
-            return self.fit(pairs, y, sample_weight, calibration_params)
+            return self.fit(pairs, y, sample_weight, calibration_params=calibration_params)
         check_parameters(self, self._rules)
         before = learned_before(self)
         return self._fit(pairs, y, sample_weight, calibration_params, before)
@@ -203,7 +203,7 @@ class PairFrobMetric(MetricEstimator):
         return np.where(self.pair_distance(pairs) <= self.threshold_, 1, -1)
 
     def score(self, pairs, y, sample_weight=None):
-        """Return the area under the ROC curve: how often similar pairs are the nearer ones."""
+        """Return the area under the ROC curve: how often a similar pair is the nearer one."""
         score = self.decision_function(pairs)
         y, weight = _check_labels(y, sample_weight, len(score))
         return float(roc_auc_score(y > 0, score, sample_weight=weight))

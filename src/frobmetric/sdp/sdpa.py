@@ -411,7 +411,7 @@ def sdpa_objectives(ours: SDPCertificate | SDPStep) -> tuple[float, float]:
 
 
 def sdpa_status(status: str) -> str:
-    """Translate a status of ours; a run that misses its tolerance is "not_converged"."""
+    """Translate a status; primal and dual are exchanged, and all misses are "not_converged"."""
     swapped = {"primal_infeasible": "dual_infeasible", "dual_infeasible": "primal_infeasible"}
     return (swapped | {"optimal": "optimal"}).get(status, "not_converged")
 

@@ -25,7 +25,7 @@ class SDPCertificate(Certificate):
     primal, dual : float
         <C, X> and b.y, with the share of the Frobenius term if the problem has one.
     gap, relative_gap : float
-        |primal - dual|, and that divided by 1 + |primal| + |dual|. Unless both errors below are
+        |primal - dual|, and the same divided by 1 + |primal| + |dual|. Unless both errors below are
         zero only `bound` is proven.
     eta_p, eta_d : float
         Relative errors: of the rows, |A X - b| / (1 + |b|); and of the dual, the distance of
@@ -126,7 +126,7 @@ class SDPSolution:
 
 
 def certify_sdp(
-    problem: FrobeniusSDP, X: Symmetric, y: Vector, trace_bound: float | None = None
+    problem: FrobeniusSDP, X: Symmetric, y: Vector, *, trace_bound: float | None = None
 ) -> SDPCertificate:
     """Compute the certificate of (X, y) from scratch.
 

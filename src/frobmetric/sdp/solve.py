@@ -142,7 +142,10 @@ class SDPRun:
     def solution(self, trace_bound: float | None) -> SDPSolution:
         """Certify the best iterate."""
         X, y = self.answer()
-        Z, certificate = dual_slack(self.given, X, y), certify_sdp(self.given, X, y, trace_bound)
+        Z, certificate = (
+            dual_slack(self.given, X, y),
+            certify_sdp(self.given, X, y, trace_bound=trace_bound),
+        )
         history, n_iter = tuple(self.monitor.history), self.monitor.n_steps
         sigma, status, ray = self.monitor.best.sigma, self.monitor.status, self.ray
         if status != "interrupted" and ray is not None:

@@ -1,4 +1,4 @@
-"""`solve` a problem with a solver given by name; the certificate judges the answer."""
+"""`solve` a problem with a solver given by name; the certificate states how good the answer is."""
 
 from __future__ import annotations
 

@@ -285,7 +285,7 @@ class _Block:
 
     @cached_property
     def _touched(self) -> tuple[Array, sp.csr_array]:
-        """Entries that are not zero in some row, and the rows that are not zero, on these."""
+        """Entries that are not zero in some row, and the nonzero rows restricted to them."""
         places, index = np.unique(self.rows.indices, return_inverse=True)
         ends = np.unique(self.rows.indptr)
         shape = (len(ends) - 1, len(places))

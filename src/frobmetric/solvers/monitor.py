@@ -217,7 +217,7 @@ def conclude(solution: Any, tol: float, *, advice: str = "") -> None:
 
 
 class Reporter:
-    """Callback that prints a line every so many steps, and passes each step on."""
+    """Callback that prints a line every few steps, and passes each step on."""
 
     def __init__(self, every: int, callback: Callback | None) -> None:
         self.every, self.callback, self.count = every, callback, 0

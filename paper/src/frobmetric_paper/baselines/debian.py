@@ -103,7 +103,7 @@ def _is_openblas(path):
 
 
 def _not_installed(*packages):
-    """Return those of the packages, and of their dependencies, that are not installed."""
+    """Return the packages and dependencies that are not installed."""
     plan = _call("apt-get", "install", "--simulate", "--no-install-recommends", *packages)
     return re.findall(r"^Inst (\S+)", plan, re.MULTILINE)
 

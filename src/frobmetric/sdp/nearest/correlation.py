@@ -49,8 +49,8 @@ def nearest_correlation(
         Minimise |H o (X - G)|_F, entry by entry, for these H >= 0 instead. Where H is 0 the entry
         is free, and that of G may be NaN. Slower: it solves many nearest-matrix problems in turn.
     bounds : (lower, upper), optional
-        Of the entries off the diagonal: numbers or symmetric arrays. None, NaN and infinity are
-        no bound.
+        Bounds on the entries off the diagonal: numbers or symmetric arrays. None, NaN and infinity
+        are no bound.
     fixed : boolean array of shape (n, n) or pairs (i, j), optional
         Entries that keep their value of G. Values of 1 or -1 leave X no interior, and Newton's
         method is then slow.

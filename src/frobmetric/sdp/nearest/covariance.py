@@ -46,6 +46,7 @@ def nearest_covariance(
     b : array-like of shape (n_constraints,)
     senses : "=", "<=" or ">=", one for all or one each
     min_eigenvalue : float >= 0
+        Lower bound on the eigenvalues of X.
     tol : float
         Largest error of a constraint, relative to the sizes of A_i, S and b_i.
     max_iter : int
