@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .._checks import as_comparisons, compared_pairs
 from .._neighbors import distinct_rows
@@ -41,7 +43,7 @@ class Comparisons:
         return len(self.index)
 
     @property
-    def near_first(self):
+    def near_first(self) -> np.ndarray:
         """Index with the smaller distance first in each row, which every y = +1 would say."""
         return near_first(self.index, self.y)
 
@@ -65,7 +67,7 @@ class Contradictions:
     cancelled: float
 
 
-def merge_comparisons(index, y=None, sample_weight=None):
+def merge_comparisons(index: ArrayLike, y: Any = None, sample_weight: Any = None) -> Comparisons:
     """Merge the answers to each question into one comparison with their net weight.
 
     (a, b, c) with y = -1 answers the same question as (a, c, b) with y = +1, and so do quadruplets
@@ -107,7 +109,7 @@ def merge_comparisons(index, y=None, sample_weight=None):
     )
 
 
-def count_contradictions(index, y=None, sample_weight=None):
+def count_contradictions(index: Any, y: Any = None, sample_weight: Any = None) -> Contradictions:
     """Count the comparisons whose question was also answered the other way.
 
     Parameters

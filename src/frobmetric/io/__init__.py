@@ -15,6 +15,7 @@ from dataclasses import asdict
 from math import isfinite, sqrt
 from operator import index
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -68,7 +69,7 @@ NOT_SAVED = ("callback", "preprocessor")
 AGREEMENT = 1e-6
 
 
-def save(estimator, path):
+def save(estimator: Any, path: str | Path) -> None:
     """Write a fitted estimator to a safetensors file, whole or not at all.
 
     The dual variables are written if the fit kept them (`keep_dual=True`), so that `certify` can
@@ -116,7 +117,7 @@ def save(estimator, path):
         file.write(safetensors.save(content, header))
 
 
-def load(path):
+def load(path: str | Path) -> Any:
     """Read an estimator that `save` wrote.
 
     Parameters
@@ -145,7 +146,7 @@ def load(path):
         raise ValueError(f"{path} is damaged: {error}") from error
 
 
-def disagreements(claimed, recomputed):
+def disagreements(claimed: Certificate, recomputed: Certificate) -> list[str]:
     """Return the fields in which two certificates differ by more than rounding."""
     size = max(abs(recomputed.primal), abs(recomputed.dual))
     units = dict.fromkeys(("primal", "dual", "gap"), size) | {"relative_gap": 1.0, "violation": 1.0}

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from contextlib import nullcontext
 from copy import copy
 from dataclasses import dataclass
 from functools import partial
 from numbers import Integral
+from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -73,7 +76,7 @@ class MetricEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     coef0 = 1.0
     n_directions = None
 
-    def transform(self, X):
+    def transform(self, X: Any) -> np.ndarray:
         """Map samples to the space where the learned metric is Euclidean: X @ components_.T.
 
         Parameters
@@ -90,7 +93,7 @@ class MetricEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         mapped = features @ self.components_.T.astype(features.dtype, copy=False)
         return mapped.astype(X.dtype, copy=False)
 
-    def pair_distance(self, pairs):
+    def pair_distance(self, pairs: ArrayLike) -> np.ndarray:
         """Return the learned distance of each pair.
 
         Parameters
@@ -111,18 +114,18 @@ class MetricEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         pairs = read_tuples(pairs, 2, preprocessor, self.n_features_in_)
         return index_distance(self.components_, self._feature_map(pairs.points), pairs.index)
 
-    def pair_score(self, pairs):
+    def pair_score(self, pairs: ArrayLike) -> np.ndarray:
         """Return the similarity of each pair: minus its learned distance."""
         return -self.pair_distance(pairs)
 
-    def get_metric(self):
+    def get_metric(self) -> Callable[..., Any]:
         """Return the learned distance as a function of two points."""
         check_is_fitted(self)
         if self.kernel == "linear":
             return partial(_distance, self.components_)
         return partial(_kernel_distance, self._feature_map, self.components_)
 
-    def get_mahalanobis_matrix(self):
+    def get_mahalanobis_matrix(self) -> np.ndarray:
         """Return M = components_.T @ components_, also when truncated."""
         check_is_fitted(self)
         return self.components_.T @ self.components_

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.model_selection import check_cv
 
 from .._parameters import FOLDS, NUMBERS, Rule, check_parameters
@@ -56,22 +58,22 @@ class FrobPath:
 
 
 def frob_path(
-    X,
-    y=None,
+    X: Any,
+    y: ArrayLike | None = None,
     *,
-    Cs=DEFAULT_CS,
-    triplets=None,
-    n_neighbors=3,
-    n_impostors=None,
-    loss="hinge",
-    prior=None,
-    pull=0.0,
-    tol=1e-3,
-    max_iter=1000,
-    solver="auto",
-    n_jobs=None,
-    callback=None,
-):
+    Cs: ArrayLike = DEFAULT_CS,
+    triplets: Any = None,
+    n_neighbors: int = 3,
+    n_impostors: int | None = None,
+    loss: str = "hinge",
+    prior: Any = None,
+    pull: float = 0.0,
+    tol: float = 1e-3,
+    max_iter: int = 1000,
+    solver: str = "auto",
+    n_jobs: int | None = None,
+    callback: Callable[..., Any] | None = None,
+) -> FrobPath:
     """Fit `FrobMetric` at each value of C, every fit starting from the one before.
 
     Neighbours are searched once. A triplet whose dual variable is known at the new C, because the
@@ -191,23 +193,23 @@ class FrobMetricCV(FrobMetric):
     def __init__(
         self,
         *,
-        n_neighbors=3,
-        n_impostors=None,
-        Cs=DEFAULT_CS,
-        cv=3,
-        n_components=None,
-        loss="hinge",
-        prior=None,
-        pull=0.0,
-        n_passes=1,
-        tol=1e-3,
-        max_iter=1000,
-        solver="auto",
-        keep_dual=False,
-        n_jobs=None,
-        verbose=0,
-        callback=None,
-    ):
+        n_neighbors: int = 3,
+        n_impostors: int | None = None,
+        Cs: ArrayLike = DEFAULT_CS,
+        cv: Any = 3,
+        n_components: int | str | None = None,
+        loss: str = "hinge",
+        prior: Any = None,
+        pull: float = 0.0,
+        n_passes: int = 1,
+        tol: float = 1e-3,
+        max_iter: int = 1000,
+        solver: str = "auto",
+        keep_dual: bool = False,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        callback: Callable[..., Any] | None = None,
+    ) -> None:
         self.n_neighbors, self.n_impostors, self.n_passes = n_neighbors, n_impostors, n_passes
         self.Cs, self.cv, self.n_components = Cs, cv, n_components
         self.loss, self.prior, self.pull = loss, prior, pull
@@ -216,11 +218,11 @@ class FrobMetricCV(FrobMetric):
         self.verbose, self.callback = verbose, callback
 
     @property
-    def C(self):  # noqa: N802 - the name of the parameter
+    def C(self) -> float:  # noqa: N802 - the name of the parameter
         """Chosen value, under the name that updates and `certify` use."""
         return self.C_
 
-    def fit(self, X, y=None):
+    def fit(self, X: Any, y: ArrayLike | None = None) -> Self:
         """Choose C on held-out parts of X, then learn the metric from all of it.
 
         Parameters
