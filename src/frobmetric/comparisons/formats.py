@@ -74,7 +74,7 @@ def read_comparisons(
 
 
 def write_comparisons(
-    index: ArrayLike, y: Any = None, sample_weight: Any = None, *, format: str = "list-order"
+    index: Any, y: Any = None, sample_weight: Any = None, *, format: str = "list-order"
 ) -> Any:
     """Write comparisons in one of the formats of `read_comparisons`.
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from .._checks import as_comparisons, compared_pairs
 from .._neighbors import distinct_rows
@@ -67,7 +66,7 @@ class Contradictions:
     cancelled: float
 
 
-def merge_comparisons(index: ArrayLike, y: Any = None, sample_weight: Any = None) -> Comparisons:
+def merge_comparisons(index: Any, y: Any = None, sample_weight: Any = None) -> Comparisons:
     """Merge the answers to each question into one comparison with their net weight.
 
     (a, b, c) with y = -1 answers the same question as (a, c, b) with y = +1, and so do quadruplets

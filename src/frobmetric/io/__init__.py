@@ -49,7 +49,7 @@ SIZES = {"QuadrupletFrobMetric": (4,), "PairFrobMetric": (3, 4)}
 ARRAYS = ("components_", "dual_coef_", "prior_factor_", "prior_components_", "X_fit_", "cv_errors_")
 TENSORS = {name: name.removesuffix("_") for name in ARRAYS} | {"Cs_": "grid"}
 #: Fitted attributes that are single values, and how to convert them from JSON.
-SCALARS = dict.fromkeys(("n_features_in_", "rank_", "n_iter_", "n_triplets_"), index)
+SCALARS: dict = dict.fromkeys(("n_features_in_", "rank_", "n_iter_", "n_triplets_"), index)
 SCALARS |= dict.fromkeys(("n_directions_", "n_contradictions_"), index)
 SCALARS |= dict.fromkeys(("scale_", "unit_", "C_", "kept_variance_", "gamma_"), float)
 SCALARS |= dict.fromkeys(("threshold_", "learned_threshold_", "prior_threshold_"), float)

@@ -185,7 +185,7 @@ def neighborhood_quality(
     n = data.n_points
     chosen = np.arange(n)
     if n_rows is not None:
-        if not isinstance(n_rows, Integral) or not 1 <= n_rows <= n:
+        if not isinstance(n_rows, Integral) or not 1 <= n_rows <= n:  # type: ignore[operator]
             raise ValueError(
                 f"n_rows = {n_rows}; expected an integer from 1 to {n} (samples), or None"
             )

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
-from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -67,14 +66,14 @@ class MetricEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
 
     _takes_sparse = True
     _requires_y = True
-    _size = None  # number of points of a tuple, if the estimator learns from tuples
-    prior = None
+    _size: int | None = None  # number of points of a tuple, if the estimator learns from tuples
+    prior: Any = None
     pull = 0.0
     kernel = "linear"
-    gamma = None
+    gamma: float | None = None
     degree = 3
     coef0 = 1.0
-    n_directions = None
+    n_directions: int | None = None
 
     def transform(self, X: Any) -> np.ndarray:
         """Map samples to the space where the learned metric is Euclidean: X @ components_.T.
@@ -93,7 +92,7 @@ class MetricEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         mapped = features @ self.components_.T.astype(features.dtype, copy=False)
         return mapped.astype(X.dtype, copy=False)
 
-    def pair_distance(self, pairs: ArrayLike) -> np.ndarray:
+    def pair_distance(self, pairs: Any) -> np.ndarray:
         """Return the learned distance of each pair.
 
         Parameters
@@ -114,7 +113,7 @@ class MetricEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         pairs = read_tuples(pairs, 2, preprocessor, self.n_features_in_)
         return index_distance(self.components_, self._feature_map(pairs.points), pairs.index)
 
-    def pair_score(self, pairs: ArrayLike) -> np.ndarray:
+    def pair_score(self, pairs: Any) -> np.ndarray:
         """Return the similarity of each pair: minus its learned distance."""
         return -self.pair_distance(pairs)
 

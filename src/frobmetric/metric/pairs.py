@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.metrics import roc_auc_score
 from sklearn.utils.validation import check_is_fitted
 
@@ -204,12 +204,12 @@ class PairFrobMetric(MetricEstimator):
         """Return the similarity of each pair: minus its learned distance."""
         return -self.pair_distance(pairs)
 
-    def predict(self, pairs: ArrayLike) -> NDArray[Any]:
+    def predict(self, pairs: ArrayLike) -> np.ndarray:
         """Return +1 for pairs at `threshold_` or nearer, -1 for others."""
         check_is_fitted(self, "threshold_")
         return np.where(self.pair_distance(pairs) <= self.threshold_, 1, -1)
 
-    def score(self, pairs: ArrayLike, y: ArrayLike, sample_weight: Any = None) -> float:
+    def score(self, pairs: ArrayLike, y: Any, sample_weight: Any = None) -> float:
         """Return the area under the ROC curve: how often similar pairs are the nearer ones."""
         score = self.decision_function(pairs)
         y, weight = _check_labels(y, sample_weight, len(score))

@@ -218,11 +218,11 @@ class FrobMetricCV(FrobMetric):
         self.verbose, self.callback = verbose, callback
 
     @property
-    def C(self) -> float:  # noqa: N802 - the name of the parameter
+    def C(self) -> float:  # type: ignore[override]  # noqa: N802 - the name of the parameter
         """Chosen value, under the name that updates and `certify` use."""
         return self.C_
 
-    def fit(self, X: Any, y: ArrayLike | None = None) -> Self:
+    def fit(self, X: Any, y: Any = None) -> Self:  # type: ignore[override]
         """Choose C on held-out parts of X, then learn the metric from all of it.
 
         Parameters
@@ -239,8 +239,8 @@ class FrobMetricCV(FrobMetric):
         grid = _check_grid(self.Cs)
         samples = Samples.check(self, X, y)
         folds = check_cv(self.cv, samples.y, classifier=True).split(samples.X, samples.y)
-        errors = [self._held_out_errors(samples, grid, *fold) for fold in folds]
-        errors = np.array(errors).T
+        of_folds = [self._held_out_errors(samples, grid, *fold) for fold in folds]
+        errors = np.array(of_folds).T
         C = float(grid[errors.mean(axis=1).argmin()])
         return self._fit(samples, C, C_=C, Cs_=grid, cv_errors_=errors)
 

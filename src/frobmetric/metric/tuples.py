@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from .._checks import as_signs, as_weights, check_comparisons, check_distances_differ
@@ -252,7 +252,7 @@ class TripletFrobMetric(MetricEstimator):
         far = index_distance(self.components_, features, read.index[:, self._far])
         return far - index_distance(self.components_, features, read.index[:, self._near])
 
-    def predict(self, tuples: ArrayLike) -> NDArray[Any]:
+    def predict(self, tuples: ArrayLike) -> np.ndarray:
         """Return +1 for tuples whose near distance is smaller under the metric, -1 for others."""
         return np.where(self.decision_function(tuples) > 0, 1, -1)
 

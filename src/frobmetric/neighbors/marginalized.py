@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import roc_auc_score
@@ -185,7 +185,7 @@ class MarginalizedKNN(BaseEstimator):
         """
         counts = None if n_neighbors is None else _as_counts(n_neighbors)
         query = self._query(pairs, exclude)
-        goal = {"strategy": strategy, "beta": beta, "min_rate": min_rate}
+        goal: dict[str, Any] = {"strategy": strategy, "beta": beta, "min_rate": min_rate}
         goal["sample_weight"] = sample_weight
         best_threshold(np.zeros(len(query.index)), y, **goal)  # a mistake costs no search
         counts = query.possible(COUNTS) if counts is None else counts
@@ -216,7 +216,7 @@ class MarginalizedKNN(BaseEstimator):
             )
         return self.pair_score(pairs, exclude=exclude) - self.threshold_
 
-    def predict(self, pairs: ArrayLike, *, exclude: ArrayLike | None = None) -> NDArray[Any]:
+    def predict(self, pairs: ArrayLike, *, exclude: ArrayLike | None = None) -> np.ndarray:
         """Return +1 for pairs whose score reaches the threshold, -1 for the others.
 
         The parameters are those of `pair_score`.

@@ -85,7 +85,7 @@ def _max_tnr(tp, fp, *, min_rate, **_):
 
 
 #: Value of each cut, from its numbers of true and of false positives.
-STRATEGIES = {"accuracy": _accuracy, "f_beta": _f_beta, "max_tpr": _max_tpr, "max_tnr": _max_tnr}
+STRATEGIES = {"accuracy": _accuracy, "f_beta": _f_beta, "max_tpr": _max_tpr, "max_tnr": _max_tnr}  # type: ignore[dict-item]
 
 
 def _is_real(value):

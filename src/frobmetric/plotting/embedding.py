@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from . import style
@@ -50,7 +49,7 @@ class EmbeddingDisplay:
     """
 
     def __init__(
-        self, *, embedding: ArrayLike, color: Any = None, color_name: Any = None, images: Any = None
+        self, *, embedding: Any, color: Any = None, color_name: Any = None, images: Any = None
     ) -> None:
         self.embedding = embedding
         self.color = color
@@ -66,11 +65,11 @@ class EmbeddingDisplay:
     @classmethod
     def from_embedding(
         cls,
-        embedding: ArrayLike,
+        embedding: Any,
         *,
-        color: ArrayLike | None = None,
+        color: Any = None,
         color_name: str | None = None,
-        images: ArrayLike | None = None,
+        images: Any = None,
         **options: Any,
     ) -> Self:
         """Draw points; the parameters are those of the class and of `plot`."""
@@ -189,7 +188,7 @@ class SpectrumDisplay:
     '90.0% of the variance in 2 dimensions'
     """
 
-    def __init__(self, *, shares: ArrayLike, n_components: int | str | None = None) -> None:
+    def __init__(self, *, shares: np.ndarray, n_components: int | None = None) -> None:
         self.shares = shares
         self.n_components = n_components
 
@@ -215,7 +214,7 @@ class SpectrumDisplay:
 
     @classmethod
     def from_eigenvalues(
-        cls, eigenvalues: ArrayLike, *, n_components: Any = None, total: Any = None, **options: Any
+        cls, eigenvalues: Any, *, n_components: Any = None, total: Any = None, **options: Any
     ) -> Self:
         """Draw eigenvalues in any order; the parameters are those of `from_estimator`."""
         values = np.asarray(eigenvalues, dtype=np.float64)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.decomposition import PCA
 from sklearn.utils.validation import check_is_fitted
 
@@ -54,12 +53,12 @@ class MetricDisplay:
         self,
         *,
         spectrum: np.ndarray,
-        gaps: Any,
+        gaps: np.ndarray,
         proven_gap: float,
         tol: float,
-        before: np.ndarray,
-        after: np.ndarray,
-        y: ArrayLike | None = None,
+        before: tuple[np.ndarray, float],
+        after: tuple[np.ndarray, float],
+        y: np.ndarray | None = None,
     ) -> None:
         self.spectrum = spectrum
         self.gaps = gaps

@@ -46,12 +46,12 @@ class PathDisplay:
     def __init__(
         self,
         *,
-        Cs: ArrayLike,
-        errors: Any,
+        Cs: np.ndarray,
+        errors: np.ndarray,
         euclidean_error: float,
-        ranks: Any,
-        active_shares: Any,
-        relative_gaps: Any,
+        ranks: np.ndarray,
+        active_shares: np.ndarray,
+        relative_gaps: np.ndarray,
         k: int = 3,
         tol: float | None = None,
     ) -> None:
