@@ -1,29 +1,90 @@
 """The face of the package: what is there, and what is imported only when it is used."""
 
 import inspect
+import re
 import types
 from functools import cached_property
 from importlib import import_module
 from typing import get_type_hints
 
+import numpy as np
 import pytest
 
 import frobmetric
+import frobmetric.comparisons
+import frobmetric.neighbors
+import frobmetric.sdp
 from frobmetric.manifold import MaximumVarianceUnfolding
 from frobmetric.plotting import SpectrumDisplay
 from frobmetric.sdp import nearest_correlation, solve_sdp
 
-ROOMS = [
-    "core",
-    "solvers",
-    "comparisons",
-    "neighbors",
-    "metric",
-    "sdp",
-    "manifold",
-    "io",
-    "plotting",
-]
+
+@pytest.mark.parametrize("name", frobmetric.__all__)
+def test_every_public_name_exists(name):
+    value = getattr(frobmetric, name)
+    assert isinstance(value, types.ModuleType) or value.__module__.startswith("frobmetric.")
+
+
+def test_only_public_names_are_listed():
+    assert sorted(dir(frobmetric)) == sorted([*frobmetric.__all__, "__version__"])
+    assert frobmetric.__all__ == sorted(frobmetric.__all__)
+
+
+def test_names_of_rooms_that_are_imported_on_first_use():
+    assert frobmetric.MaximumVarianceUnfolding is MaximumVarianceUnfolding
+    assert frobmetric.manifold.MaximumVarianceUnfolding is MaximumVarianceUnfolding
+    assert frobmetric.plotting.SpectrumDisplay is SpectrumDisplay
+    assert frobmetric.solve_sdp is frobmetric.sdp.solve_sdp is solve_sdp
+    assert frobmetric.nearest_correlation is nearest_correlation
+
+
+def test_a_name_that_does_not_exist():
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        _ = frobmetric.nothing
+
+
+#: Parameters with a default that may be given by position: data, and as in scikit-learn the
+#: number of neighbours and the estimator inside another one.
+DATA = {"y", "sample_weight", "A", "b", "senses", "response", "n_neighbors", "metric"}
+
+
+def public_callables():
+    rooms = (frobmetric, *(getattr(frobmetric, n) for n in ("sdp", "manifold", "comparisons")))
+    for room in (*rooms, frobmetric.neighbors, frobmetric.metric):
+        for name in room.__all__:
+            value = getattr(room, name)
+            if inspect.isfunction(value) or hasattr(value, "get_params"):
+                yield value
+
+
+CALLABLES = sorted(set(public_callables()), key=lambda value: value.__name__)
+
+
+def public_methods(kind):
+    for name, method in inspect.getmembers(kind, inspect.isfunction):
+        if not name.startswith("_") and method.__module__.startswith("frobmetric."):
+            yield method
+
+
+@pytest.mark.parametrize("value", CALLABLES)
+def test_parameters_after_the_data_are_keywords(value):
+    methods = public_methods(value) if inspect.isclass(value) else ()
+    for function in (value, *methods):
+        for parameter in inspect.signature(function).parameters.values():
+            if parameter.default is not parameter.empty and parameter.name not in DATA:
+                assert parameter.kind is parameter.KEYWORD_ONLY, (function, parameter)
+
+
+@pytest.mark.parametrize("value", CALLABLES)
+def test_every_parameter_is_in_the_table_of_the_docstring(value):
+    table = re.search(r"Parameters\n-+\n(.*?)(\n\n|$)", inspect.getdoc(value), re.DOTALL)[1]
+    lines = re.findall(r"^(\w[\w, ]*?)(?: : .*)?$", table, re.MULTILINE)
+    names = [name for line in lines for name in line.split(", ")]
+    assert names == list(inspect.signature(value).parameters)
+
+
+ROOMS = ["core", "solvers", "comparisons", "neighbors", "metric", "sdp", "manifold", "io"]
+ROOMS += ["plotting"]
 
 
 def public_functions(module):
@@ -61,25 +122,19 @@ def test_every_public_parameter_and_result_is_annotated(room):
     assert not bare
 
 
-@pytest.mark.parametrize("name", frobmetric.__all__)
-def test_every_public_name_exists(name):
-    value = getattr(frobmetric, name)
-    assert isinstance(value, types.ModuleType) or value.__module__.startswith("frobmetric.")
-
-
-def test_only_public_names_are_listed():
-    assert sorted(dir(frobmetric)) == sorted([*frobmetric.__all__, "__version__"])
-    assert frobmetric.__all__ == sorted(frobmetric.__all__)
-
-
-def test_names_of_rooms_that_are_imported_on_first_use():
-    assert frobmetric.MaximumVarianceUnfolding is MaximumVarianceUnfolding
-    assert frobmetric.manifold.MaximumVarianceUnfolding is MaximumVarianceUnfolding
-    assert frobmetric.plotting.SpectrumDisplay is SpectrumDisplay
-    assert frobmetric.solve_sdp is frobmetric.sdp.solve_sdp is solve_sdp
-    assert frobmetric.nearest_correlation is nearest_correlation
-
-
-def test_a_name_that_does_not_exist():
-    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
-        _ = frobmetric.nothing
+def test_reprs_hold_no_arrays():
+    X, y = np.random.default_rng(0).normal(size=(30, 3)), np.arange(30) % 2
+    path, triplets = frobmetric.frob_path(X, y, Cs=[1.0, 10.0]), frobmetric.mine_triplets(X, y)
+    nearest = frobmetric.nearest_correlation(np.eye(3))
+    assert repr(path) == "FrobPath(Cs=[1.0, 10.0], n_triplets=270)"
+    assert repr(triplets) == "MinedTriplets(n_triplets=270)"
+    assert not any("array(" in repr(value) for value in (path.points[0], nearest))
+    assert (
+        repr(frobmetric.manifold.neighbor_graph(X[:3], 2)) == "NeighborGraph(n_points=3, n_edges=3)"
+    )
+    assert repr(frobmetric.neighborhood_quality(X, X)) == (
+        "NeighborhoodQuality(n_samples=30, area=1.000)"
+    )
+    assert repr(frobmetric.read_comparisons([[0, 1, 2]])) == (
+        "Comparisons(n_comparisons=1, n_objects=3, n_undecided=0)"
+    )

@@ -26,7 +26,7 @@ def as_index(values, sizes, *, name="tuples", n_points=None, points="objects"):
     if index.ndim == 3:
         raise ValueError(
             f"{name} has shape {index.shape}, that of formed tuples; give indices of shape "
-            "(n_rows, size), because points are told apart by them"
+            "(n_rows, size), because they identify the points"
         )
     _check_shape(index, sizes, name)
     if not np.issubdtype(index.dtype, np.integer):
@@ -103,7 +103,7 @@ def as_column(values, n, *, name, of="comparisons"):
 
 
 def as_identities(name, values, n_samples):
-    """Return the distinct identities, strings or numbers, and for each row which of them it has."""
+    """Return the distinct identities (strings or numbers), and the number of each row's."""
     values = as_column(values, n_samples, name=name, of="rows of X")
     missing = []
     if values.dtype.kind not in "iu":

@@ -13,7 +13,7 @@ from sklearn.metrics import pairwise_distances
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.extmath import row_norms
 
-#: Neighbours found beyond those asked for: ties among this many cost no second look.
+#: Number of additional neighbours: ties among this many need no second search.
 SPARE = 8
 #: Numbers held at a time where distances are computed.
 BLOCK = 1 << 22
@@ -122,7 +122,7 @@ class NeighborSearch:
         return center if center @ center > FAR * spread else None
 
     def _moved(self, points):
-        """Return points as the fast search takes them."""
+        """Return points as float64 without the mean, as the fast search needs them."""
         if self.metric != "euclidean":
             return points
         points = points.astype(np.float64, copy=False)
@@ -139,7 +139,7 @@ class NeighborSearch:
         return row_norms(self._moved_points, squared=True).max()
 
     def _among(self, queries, number, value, n_neighbors, tie):
-        """Return the nearest among candidates, those with a finite value, compared again."""
+        """Return the nearest candidates (entries of finite value) by their exact distances."""
         row, column = np.nonzero(value < np.inf)
         points = number[row, column]
         points = points if self._pool is None else self._pool[points]
@@ -200,10 +200,10 @@ def _values_of_all(queries, points, metric):
 
 
 def neighbor_order(distances, rows):
-    """Return all other points from near to far, around the points with the numbers `rows`.
+    """Return for each point of `rows` the numbers of all other points, from near to far.
 
-    `distances` has shape (n_rows, n_points) and is overwritten; those that agree to 32 bits are
-    ties, decided by number.
+    `distances` has shape (n_rows, n_points) and is overwritten; distances that agree to 32 bits
+    are ties, decided by number.
     """
     n_points = distances.shape[1]
     bits = max(TIE_BITS, (n_points - 1).bit_length())
@@ -266,7 +266,7 @@ def _sparse_keys(rows):
 
 
 def _ordered_bytes(values):
-    """Return numbers whose bytes, the large end first, are ordered as they are if not negative."""
+    """Return big-endian numbers: if they are not negative, their bytes have the same order."""
     return (values + 0).astype(values.dtype.newbyteorder(">"))  # + 0 makes 0.0 of -0.0
 
 
@@ -322,5 +322,5 @@ def _select(value, number, n_neighbors, tie):
 
 
 def _place_in_row(row):
-    """Return the place of each entry among those of its row; rows are in order."""
+    """Return the position of each entry within its row; rows are in order."""
     return np.arange(len(row)) - np.searchsorted(row, row)

@@ -37,6 +37,7 @@ def test_help_names_the_exit_codes():
 
 def test_version():
     assert run("--version").stdout == f"frobmetric {__version__}\n"
+    assert "--no-version" not in run("--help").stdout
 
 
 def test_a_command_that_does_not_exist():

@@ -273,8 +273,9 @@ def test_evaluate_holds_out():
         assert low <= answer[name]["error"] <= high
     assert answer == run_json("evaluate", "noisy.npz")
     assert answer != run_json("evaluate", "noisy.npz", "--seed", "1")
-    text = run("evaluate", "noisy.npz", "--k", "5").stdout
+    text = run("evaluate", "noisy.npz", "--n-votes", "5").stdout
     assert "Euclidean 5-NN error" in text
+    assert "Euclidean 3-NN error" in run("evaluate", "noisy.npz", "-k", "5").stdout
     assert "The learned metric helped" in text
 
 
@@ -386,7 +387,7 @@ def test_demo_without_matplotlib(monkeypatch):
         ("fit iris.csv -t species --triplets iris.csv", "is text"),
         ("fit iris.xls -t species", "expected one of .csv"),
         ("certify no.safetensors iris.csv", "no.safetensors does not exist"),
-        ("certify iris.csv iris.csv", "not a whole safetensors file"),
+        ("certify iris.csv iris.csv", "is damaged, or not a model saved by frobmetric"),
         ("transform no.safetensors iris.csv -o a.csv", "no.safetensors does not exist"),
         ("transform no.safetensors iris.csv -o a.txt", "cannot write a.txt"),
         ("evaluate iris.csv -t sepal_length", "is text"),

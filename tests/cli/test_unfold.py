@@ -172,7 +172,7 @@ def test_quality_is_measured_on_the_result(fitted):
     words = ("roll.csv", "-o", "flat.csv", "-t", "angle", "--quality")
     found = neighborhood_quality(X, fitted.embedding_)
     answer = run_json(*words)["quality"]
-    assert answer == {"r_nx_area": found.area, "q_nx": found.q_nx[5], "K": 6, "n_judged": N}
+    assert answer == {"r_nx_area": found.area, "q_nx": found.q_nx[5], "K": 6, "n_evaluated": N}
     text = run(*words).stdout
     assert (
         f"quality  R_NX area {found.area:.3f}, Q_NX {found.q_nx[5]:.3f} at K = 6 neighbours\n"
@@ -182,7 +182,7 @@ def test_quality_is_measured_on_the_result(fitted):
 def test_quality_of_many_samples_is_that_of_some(monkeypatch):
     monkeypatch.setattr(unfold_module, "MANY", 20)
     text = run("roll.csv", "-o", "flat.csv", "-t", "angle", "--quality").stdout
-    assert "at K = 6 neighbours (20 samples judged)" in text
+    assert "at K = 6 neighbours (on 20 samples)" in text
 
 
 # Options

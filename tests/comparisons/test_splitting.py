@@ -94,7 +94,7 @@ def test_scikit_learn_takes_it(rng):
 
 
 def test_bad_tuples_are_said(rng):
-    with pytest.raises(ValueError, match=r"formed tuples; give indices .* told apart by them"):
+    with pytest.raises(ValueError, match=r"formed tuples; give indices .* identify the points"):
         next(ObjectSplit().split(rng.normal(size=(10, 3, 2))))
     with pytest.raises(TypeError, match="dtype float64; expected integers"):
         next(ObjectSplit().split(rng.normal(size=(10, 3))))

@@ -91,14 +91,14 @@ def test_an_infeasible_embedding_is_noticed():
 
 def test_equations_are_missed_by_shorter_edges_too():
     assert certify_unfolding(triangle(), 0.9 * CORNERS, np.ones(3)).violation == 0
-    proof = certify_unfolding(triangle(), 0.9 * CORNERS, np.ones(3), "equal")
+    proof = certify_unfolding(triangle(), 0.9 * CORNERS, np.ones(3), constraints="equal")
     assert proof.violation == pytest.approx(1 - 0.81)
 
 
 def test_multipliers_of_both_signs_prove_something_of_equations_only():
     w = np.array([1.0, 1.0, -0.1])
     assert certify_unfolding(triangle(), CORNERS, w).dual == np.inf
-    proof = certify_unfolding(triangle(), CORNERS, w, "equal")
+    proof = certify_unfolding(triangle(), CORNERS, w, constraints="equal")
     assert proof.dual == pytest.approx(1.9 / eigenvalues(triangle(), w)[0])
     assert 1 <= proof.dual < np.inf
 
@@ -109,7 +109,7 @@ def test_multipliers_of_both_signs_prove_something_of_equations_only():
 )
 @pytest.mark.parametrize("constraints", ["at_most", "equal"])
 def test_multipliers_that_prove_nothing(w, constraints):
-    proof = certify_unfolding(triangle(), CORNERS, np.array(w), constraints)
+    proof = certify_unfolding(triangle(), CORNERS, np.array(w), constraints=constraints)
     assert proof.dual == proof.relative_gap == np.inf
 
 
@@ -117,7 +117,7 @@ def test_multipliers_that_prove_nothing(w, constraints):
 def test_what_is_not_a_number_is_not_feasible(constraints):
     Y = CORNERS.copy()
     Y[1, 1] = np.nan
-    proof = certify_unfolding(triangle(), Y, np.ones(3), constraints)
+    proof = certify_unfolding(triangle(), Y, np.ones(3), constraints=constraints)
     assert not proof.violation <= 1
     assert not proof.relative_gap <= 1
     assert "misses" in str(proof)

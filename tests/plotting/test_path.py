@@ -39,7 +39,7 @@ def test_shows_what_the_points_hold(plt, path):
 
 def test_errors_are_those_of_the_learned_and_the_euclidean_distance(plt, path):
     """By another route: a fit at one C, and scikit-learn's vote with k = 1, which has no ties."""
-    display = PathDisplay.from_path(path, *PARTS, k=1)
+    display = PathDisplay.from_path(path, *PARTS, n_neighbors=1)
 
     def error(A, B):
         return 1 - KNeighborsClassifier(1).fit(A, PARTS[1]).score(B, PARTS[3])

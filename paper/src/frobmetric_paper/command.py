@@ -27,6 +27,7 @@ app = typer.Typer(
     help="Reproduce the paper's figures and tables, beside its own numbers.",
     epilog=TEXTS["codes"],
     no_args_is_help=True,
+    add_completion=False,
     rich_markup_mode=None,
 )
 

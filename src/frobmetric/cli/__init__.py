@@ -38,7 +38,9 @@ def _print_version(is_wanted: bool):
         raise typer.Exit
 
 
-VERSION = typer.Option(callback=_print_version, is_eager=True, help="Print the version.")
+VERSION = typer.Option(
+    "--version", callback=_print_version, is_eager=True, help="Print the version."
+)
 
 
 @app.callback()

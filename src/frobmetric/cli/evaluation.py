@@ -114,10 +114,8 @@ def knn_mistakes(X_train, y_train, X_test, y_test, k=3):
 def _mistakes(model, train, test, k):
     """Return the mistakes of the Euclidean and of the learned metric."""
     learned = [np.asarray(model.transform(part.dataframe())) for part in (train, test)]
-    return (
-        knn_mistakes(train.X, train.y, test.X, test.y, k),
-        knn_mistakes(learned[0], train.y, learned[1], test.y, k),
-    )
+    euclidean = knn_mistakes(train.X, train.y, test.X, test.y, k)
+    return euclidean, knn_mistakes(learned[0], train.y, learned[1], test.y, k)
 
 
 def _count(before, after, k, X):

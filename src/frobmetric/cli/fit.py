@@ -74,7 +74,7 @@ def fit(
 
 @command(app)
 def transform(model, data, *, output, target=None, header=True):
-    """Map samples to where the metric is Euclidean.
+    """Map samples to the space in which the learned metric is Euclidean.
 
     The column of --target is copied, so that the labels stay with their rows.
     """
@@ -90,8 +90,10 @@ def transform(model, data, *, output, target=None, header=True):
 
 
 @command(app, FrobMetric, without=("keep_dual",))
-def evaluate(files, parameters, *, target=None, train=None, cv=None, k=3, header=True, seed=0):
-    """Compare k-NN errors before and after, on held-out data.
+def evaluate(
+    files, parameters, *, target=None, train=None, cv=None, n_votes=3, header=True, seed=0
+):
+    """Compare the k-NN errors of the Euclidean and the learned metric on held-out data.
 
     Parameters
     ----------
@@ -123,7 +125,7 @@ def evaluate(files, parameters, *, target=None, train=None, cv=None, k=3, header
         train, test = map(table.take, train_test_split(rows, test_size=HELD_OUT, **options))
         if fit_visibly(estimator, _describe, train.dataframe(), y=train.y):
             raise KeyboardInterrupt
-    comparison = compare(estimator, train, test, k)
+    comparison = compare(estimator, train, test, n_votes)
     is_certified = bool(estimator.certificate_.error <= estimator.tol)
     doubt = "\nThe metric is NOT certified to its tol; see `frobmetric fit`." * (not is_certified)
     text = f"{len(test.X)} test samples, neighbours from {len(train.X)} others\n{comparison}{doubt}"
@@ -133,7 +135,7 @@ def evaluate(files, parameters, *, target=None, train=None, cv=None, k=3, header
 
 @command(app)
 def certify(model, data, *, target=None, tol=None, header=True):
-    """Prove a model again from the data it was learned from.
+    """Recompute the certificate of a model from its training data.
 
     Recomputes the certificate from the dual variables in the model, and compares it with the one
     that the file claims.
@@ -171,7 +173,7 @@ def certify(model, data, *, target=None, tol=None, header=True):
 
 @command(app)
 def demo(*, output=Path("frobmetric-demo"), seed=0):
-    """Learn a metric on scikit-learn's digits, and show what it does.
+    """Learn a metric on scikit-learn's digits, and compare k-NN errors.
 
     Parameters
     ----------
@@ -196,7 +198,7 @@ def demo(*, output=Path("frobmetric-demo"), seed=0):
         figure = None
     names = "model.safetensors" + (f" and {figure.name} are" if figure else " is")
     text = (
-        f"{report.text}\n\nEach digit judged by a metric that was learned without it (5 folds):\n"
+        f"{report.text}\n\nEach digit classified by a metric learned without it (5 folds):\n"
         f"{comparison}\n\n{names} in {output.resolve()}"
     )
     files = {"figure": figure and str(figure), "folder": str(output)}

@@ -24,7 +24,7 @@ typer = require("typer", "cli")
 FLAGS = {"output": "-o", "target": "-t", "n_components": "-d", "n_neighbors": "-k"}
 FLAGS["random_state"] = "--seed"
 #: Least values of numbers; estimators check the others themselves.
-LEAST = {"max_iter": 1, "k": 1, "cv": 2, "seed": 0, "random_state": 0, "min_eigenvalue": 0}
+LEAST = {"max_iter": 1, "n_votes": 1, "cv": 2, "seed": 0, "random_state": 0, "min_eigenvalue": 0}
 #: Numbers that must be positive.
 POSITIVE = ("tol", "sigma", "time_limit")
 #: Parameters of estimators that are no options of any command.
@@ -51,27 +51,18 @@ header : bool
     Whether a csv file begins with a line of names.
 seed : int
     Seed of the random split.
-k : int
+n_votes : int
     Number of neighbours that vote in the k-NN error.
 """
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 
 
 def command(app, source=None, *, names=None, without=(), defaults=None, codes=EXIT_CODES):
-    """Add a function to an app as a command, with the parameters of a source as options.
+    """Add a function to an app as a command.
 
-    Parameters
-    ----------
-    app : typer.Typer
-    source : estimator class or function, optional
-        Its parameters become options too; the command gets them as the dictionary `parameters`.
-    names, without : sequence of str, optional
-        Parameters of the source to take over, all that a command line can express if None; and
-        parameters to leave out.
-    defaults : dict, optional
-        Defaults that differ from those of the source.
-    codes : str
-        Help on the exit codes.
+    The parameters of a `source`, an estimator or a function, become options too: those in `names`,
+    or all that a command line can express, but those in `without`. `defaults` are defaults that
+    differ from those of the source; `codes` is the help on the exit codes.
     """
 
     def register(function):
@@ -99,13 +90,7 @@ def command(app, source=None, *, names=None, without=(), defaults=None, codes=EX
 
 
 def parse_parameters(docstring):
-    r"""Read the section "Parameters" of a numpydoc docstring: type and description by name.
-
-    Examples
-    --------
-    >>> parse_parameters("Do it.\n\nParameters\n----------\na, b : int\n    Two numbers.")
-    {'a': ('int', 'Two numbers.'), 'b': ('int', 'Two numbers.')}
-    """
+    """Read the section "Parameters" of a numpydoc docstring: type and description by name."""
     text = "\n" + inspect.cleandoc(docstring or "")
     section = text.partition("\nParameters\n----------\n")[2]
     section = re.split(r"\n.*\n---", section)[0]  # up to the title of the next section

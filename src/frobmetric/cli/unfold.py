@@ -73,7 +73,12 @@ def unfold(
         Draw them in this png, pdf or svg file instead.
     """
     figure = plot_file or (output.with_suffix(".png") if plot and output.name else None)
-    _check_paths(data, output, figure)
+    check_output(output)  # before a long fit
+    if output.resolve() == data.resolve():
+        raise wrong_usage("--output", f"{output} holds the data; give the embedding another name")
+    if figure is not None:
+        check_output(figure, FIGURES)
+        require("matplotlib", "plot")
     samples = _read(data, target, header, parameters["metric"])
     estimator, began = MaximumVarianceUnfolding(**parameters), perf_counter()
     with errors_about(data):
@@ -91,17 +96,12 @@ def unfold(
             facts["figure"] = str(figure)
     except KeyboardInterrupt:  # the files that are written stay
         is_interrupted = True
-    return _report(estimator, facts, is_interrupted)
-
-
-def _check_paths(path, output, figure):
-    """Check before a long fit that all files can be written."""
-    check_output(output)
-    if output.resolve() == path.resolve():
-        raise wrong_usage("--output", f"{output} holds the data; give the embedding another name")
-    if figure is not None:
-        check_output(figure, FIGURES)
-        require("matplotlib", "plot")
+    code = ExitCode.of(facts["certified"])
+    if is_interrupted:
+        moment = " of that moment" if facts["status"] == "interrupted" else ""
+        say(f"interrupted; the embedding{moment} is in {facts['output']}")
+        code = ExitCode.INTERRUPTED
+    return Report(code, "\n".join(_lines(facts, estimator.sigma)), facts)
 
 
 def _read(path, target, header, metric):
@@ -139,7 +139,7 @@ def _measure_quality(estimator, X):
     options = {"metric": estimator.metric, "random_state": estimator.random_state}
     result = neighborhood_quality(X, estimator.embedding_, n_rows=rows, **options)
     share = float(result.q_nx[k - 1])
-    return {"r_nx_area": result.area, "q_nx": share, "K": k, "n_judged": rows or n}
+    return {"r_nx_area": result.area, "q_nx": share, "K": k, "n_evaluated": rows or n}
 
 
 def _draw(estimator, samples, path, name):
@@ -184,15 +184,6 @@ def _facts(estimator):
     }
 
 
-def _report(estimator, facts, is_interrupted):
-    code = ExitCode.of(facts["certified"])
-    if is_interrupted:
-        moment = " of that moment" if facts["status"] == "interrupted" else ""
-        say(f"interrupted; the embedding{moment} is in {facts['output']}")
-        code = ExitCode.INTERRUPTED
-    return Report(code, "\n".join(_lines(facts, estimator.sigma)), facts)
-
-
 def _lines(facts, sigma):
     parts = f", in {facts['n_parts']} separate parts" if facts["n_parts"] > 1 else ""
     counts = f"{facts['n_points']} distinct points, {facts['n_edges']} edges{parts}"
@@ -204,8 +195,8 @@ def _lines(facts, sigma):
     more = ", ..." if facts["rank"] > N_AXES else ""
     yield f"rank     {facts['rank']}; of the variance each axis has {shares}{more}"
     if quality := facts["quality"]:
-        n_judged = quality["n_judged"]
-        drawn = "" if n_judged == facts["n_samples"] else f" ({n_judged} samples judged)"
+        n_evaluated = quality["n_evaluated"]
+        drawn = "" if n_evaluated == facts["n_samples"] else f" (on {n_evaluated} samples)"
         share = f"Q_NX {quality['q_nx']:.3f} at K = {quality['K']} neighbours{drawn}"
         yield f"quality  R_NX area {quality['r_nx_area']:.3f}, {share}"
     yield f"written  {' and '.join(filter(None, (facts['output'], facts['figure'])))}"

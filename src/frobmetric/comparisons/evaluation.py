@@ -51,8 +51,8 @@ class NoiseCeiling:
     agreement : float
         Frequency with which two answers to the same question agree.
     n_questions, n_repeated, n_answers : int
-        Numbers of distinct questions, of those with two or more answers, which alone count, and of
-        the answers to these.
+        Numbers of distinct questions, of questions with two or more answers (only these count),
+        and of the answers to them.
     low_error, high_error : float
         Standard errors of low and high if questions are independent.
     """

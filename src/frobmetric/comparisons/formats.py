@@ -39,7 +39,7 @@ def read_comparisons(
         Detected from the response if not given. A response of zeros and ones that are not booleans
         could be of either kind, so it needs the format.
     n_objects : int, optional
-        Above all indices; default: the largest index and one.
+        Number of objects; by default the largest index plus one.
 
     Returns
     -------

@@ -41,9 +41,15 @@ class Comparisons:
     def __len__(self):
         return len(self.index)
 
+    def __repr__(self):
+        return (
+            f"Comparisons(n_comparisons={len(self)}, n_objects={self.n_objects}, "
+            f"n_undecided={self.n_undecided})"
+        )
+
     @property
     def near_first(self) -> np.ndarray:
-        """Index with the smaller distance first in each row, which every y = +1 would say."""
+        """Index with the nearer pair first in each row, so that each answer is y = +1."""
         return near_first(self.index, self.y)
 
 
@@ -139,7 +145,7 @@ def count_contradictions(index: Any, y: Any = None, sample_weight: Any = None) -
 
 
 def is_contradicted(index, y, sample_weight):
-    """Return for each comparison or pair, already checked, whether others answer it otherwise."""
+    """Return for each comparison or pair, already checked, whether another contradicts it."""
     question, yes, no = count_votes(index, y, sample_weight)
     return ((yes > 0) & (no > 0))[question]
 
@@ -162,6 +168,6 @@ def count_votes(index, y, sample_weight):
 
 
 def near_first(index, y):
-    """Return the rows that say with y = +1 what these rows say with their y."""
+    """Return the same answers as rows with y = +1: the nearer pair comes first."""
     other = [2, 3, 0, 1] if index.shape[1] == 4 else [0, 2, 1]
     return np.where((y > 0)[:, None], index, index[:, other])

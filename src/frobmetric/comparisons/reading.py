@@ -15,15 +15,15 @@ from .._neighbors import distinct_points
 class Tuples:
     """Distinct points, dense or CSR, and the tuples as row numbers of them.
 
-    Formed tuples, and indices of the same points, give the same: the order of the points depends
-    on their values, not on where they were.
+    Formed tuples, and indices of the same points, give the same result: the order of the points
+    depends on their values, not on where they were.
     """
 
     points: np.ndarray
     index: np.ndarray
 
     def take(self, rows):
-        """Return some of the tuples, by a mask, and the points that they have."""
+        """Return the tuples that a mask selects, with only the points that they use."""
         if rows.all():
             return self
         used, index = np.unique(self.index[rows], return_inverse=True)

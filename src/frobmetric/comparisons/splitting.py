@@ -77,7 +77,7 @@ class ObjectSplit(BaseCrossValidator):
         return self.n_splits
 
     def parts(self, tuples: ArrayLike, groups: ArrayLike | None = None) -> list[np.ndarray]:
-        """Return the objects of each part, in the order of the splits; parameters as of `split`.
+        """Return the objects of each part, in the order of the splits; see `split`.
 
         They are the parts of `split` if `random_state` is an integer or `shuffle` is False. Every
         object that is in a tuple is in one part.
@@ -109,7 +109,7 @@ class ObjectSplit(BaseCrossValidator):
             yield np.flatnonzero(~inside.any(axis=1)), np.flatnonzero(inside.all(axis=1))
 
     def _deal(self, tuples, groups):
-        """Return the objects in order of their numbers, and the part of each."""
+        """Return the numbers of the objects, sorted, and the part of each object."""
         check_parameters(self, self._rules)
         if self.random_state is not None and not self.shuffle:
             raise ValueError(

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .types import Array, Vector
+from .points import Array, Vector
 
 #: Linear map from an array to an array of the same shape.
 Map = Callable[[Array], Array]

@@ -11,13 +11,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
-from .points import Blocks, Diagonal, Factored, Point
+from .points import Array, Blocks, Diagonal, Factored, Point, Symmetric, Vector
 from .threads import threads_for_order
-from .types import Array, Symmetric, Vector
 
 #: Order from which single precision is faster, where it is allowed.
 ROUGH_ORDER = 150
@@ -27,34 +26,8 @@ class NumericalError(ArithmeticError):
     """A computation left the range of floating-point numbers."""
 
 
-class Split(Protocol):
-    """A symmetric matrix as positive part plus negative part, whose squared norms are here."""
-
-    @property
-    def positive_norm2(self) -> float: ...
-    @property
-    def negative_norm2(self) -> float: ...
-    @property
-    def lowest(self) -> float:
-        """Smallest eigenvalue, 0 if there is none."""
-
-    @property
-    def n_positive(self) -> int:
-        """Number of eigenvalues that are positive beyond rounding."""
-
-    def positive(self, scale: float = 1.0) -> Point: ...
-    def derivative(self, H: Symmetric, rough: bool = False) -> Symmetric:
-        """Return the derivative of the positive part in direction H (one of them, if several).
-
-        `rough` allows single precision: six digits, in half the time.
-        """
-
-    def clipped(self, upper: float = np.inf) -> Symmetric:
-        """Return the matrix with its eigenvalues moved into [0, upper]."""
-
-
 class Cone(Protocol):
-    """A closed convex cone with a projection in closed form; of one block, unless overridden."""
+    """A closed convex cone with a projection in closed form, and by default one block."""
 
     @property
     def shape(self) -> tuple[int, ...]: ...
@@ -90,7 +63,10 @@ class Cone(Protocol):
 
 @dataclass(frozen=True)
 class Signs:
-    """A vector as positive part plus negative part."""
+    """A vector as positive part plus negative part, whose squared norms are here.
+
+    The values are the eigenvalues of the diagonal matrix that the vector stands for.
+    """
 
     values: Vector
 
@@ -104,19 +80,26 @@ class Signs:
 
     @property
     def lowest(self) -> float:
+        """Smallest eigenvalue, 0 if there is none."""
         return float(self.values.min()) if len(self.values) else 0.0
 
     @property
     def n_positive(self) -> int:
+        """Number of eigenvalues that are positive beyond rounding."""
         return int(np.count_nonzero(self.values > 0))
 
     def positive(self, scale: float = 1.0) -> Point:
         return Diagonal(scale * np.maximum(self.values, 0))
 
     def clipped(self, upper: float = np.inf) -> Symmetric:
+        """Return the element with its eigenvalues moved into [0, upper]."""
         return np.clip(self.values, 0, upper)
 
     def derivative(self, H: Symmetric, rough: bool = False) -> Symmetric:
+        """Return the derivative of the positive part in direction H (one of them, if several).
+
+        `rough` allows single precision: six digits, in half the time.
+        """
         return np.where(self.values > 0, H, 0.0)
 
 
@@ -311,6 +294,10 @@ class BlockSplit:
     def derivative(self, H: Symmetric, rough: bool = False) -> Symmetric:
         pairs = zip(self.parts, self.cut(H), strict=True)
         return np.concatenate([part.derivative(block, rough).ravel() for part, block in pairs])
+
+
+#: The positive and the negative part of an element of a cone.
+Split: TypeAlias = Signs | BlockSplit
 
 
 @dataclass(frozen=True)

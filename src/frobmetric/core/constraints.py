@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,31 +17,8 @@ import scipy.sparse as sp
 from .cones import Cone, Product
 from .kernels import image, laplacian_product, pair_products
 from .losses import split_rows
-from .matrices import LowRank, MatrixFree, Sparse
-from .points import Blocks, Point, as_dense
-from .types import Data, Index, Rows, Symmetric, Vector
-
-
-class Constraints(Protocol):
-    """The map A, of shape (n_constraints, n) where M is of order n."""
-
-    shape: tuple[int, int]
-
-    def forward(self, M: Point | Symmetric) -> Vector:
-        """Return <A_r, M> of every row; M is a point (work in its rank) or a symmetric matrix."""
-
-    def adjoint(self, u: Vector) -> Symmetric:
-        """Return the sum of u_r A_r."""
-
-    def restrict(self, rows: Rows) -> Constraints:
-        """Return the constraints of these rows only; `rows` are increasing."""
-
-    def norms(self) -> Vector:
-        """Return an upper bound on |A_r|_F of every row."""
-
-    def as_sparse(self) -> Sparse | None:
-        """Return the rows as sparse matrices, None if they are not available in that form."""
-        return None
+from .matrices import Constraints, LowRank, MatrixFree, Sparse
+from .points import Blocks, Data, Index, Point, Rows, Symmetric, Vector, as_dense
 
 
 class Pairs(Constraints):
@@ -94,14 +71,7 @@ class Pairs(Constraints):
 
 
 class PairDifferences(Constraints):
-    """Row r is d^2(far pair) - d^2(near pair), each distinct pair measured once.
-
-    Parameters
-    ----------
-    pairs : Pairs
-    near, far : integer ndarrays of shape (n_rows,)
-        Row numbers of `pairs`.
-    """
+    """Row r is d^2(pair far[r]) - d^2(pair near[r]), each distinct pair measured once."""
 
     def __init__(self, pairs: Pairs, near: Index, far: Index) -> None:
         self.pairs, self.near, self.far = pairs, near, far
@@ -257,7 +227,7 @@ class Stack(Constraints):
 
 
 def _sparse_rows(parts: Sequence[Constraints]) -> list[sp.csr_array]:
-    """Return the rows of each part as a sparse matrix; nothing if one is not available so."""
+    """Return the rows of each part as a sparse matrix; none if a part has no sparse form."""
     sparse = [part.as_sparse() for part in parts]
     return [] if None in sparse else [part.rows for part in sparse if part is not None]
 

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from .points import Array, Data, Index, Symmetric, Vector
 from .threads import map_blocks
-from .types import Array, Data, Index, Symmetric, Vector
 
 #: Numbers that a block of rows may hold: it should stay in cache.
 BLOCK = 1 << 18

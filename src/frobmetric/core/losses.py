@@ -12,11 +12,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from .types import Rows, Vector
+from .points import Rows, Vector
 
 
 class Loss(Protocol):
-    """A loss, separable over the rows, with absolute weights: a mean has weight C / m in each."""
+    """A loss, separable over m rows, with absolute weights: C / m in each row is a mean."""
 
     @property
     def is_hard(self) -> bool:
@@ -157,7 +157,7 @@ class SquaredHinge(_Soft):
 
 @dataclass(frozen=True)
 class Hard(Loss):
-    """Rows that must hold: they cost nothing, and their u has an open end.
+    """Rows that must hold: they cost nothing, and at least one bound of u is infinite.
 
     `sense` is +1 where the margin must be at least the target, -1 where at most, 0 where equal:
     a vector, or one number for all rows.

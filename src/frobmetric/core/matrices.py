@@ -1,20 +1,41 @@
-"""Rows A_r given as sparse matrices, by their factors or as two functions; and scaled rows."""
+"""The protocol of constraints; rows given as matrices, by factors or as two functions."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Protocol
 
 import numpy as np
 import scipy.sparse as sp
 
 from .cones import PSD, Cone
-from .points import Point, as_dense
-from .types import Array, Rows, Symmetric, Vector
+from .points import Array, Point, Rows, Symmetric, Vector, as_dense
 
 
-class Sparse:
+class Constraints(Protocol):
+    """The map A, of shape (n_constraints, n) where M is of order n."""
+
+    shape: tuple[int, int]
+
+    def forward(self, M: Point | Symmetric) -> Vector:
+        """Return <A_r, M> of every row; M is a point (work in its rank) or a symmetric matrix."""
+
+    def adjoint(self, u: Vector) -> Symmetric:
+        """Return the sum of u_r A_r."""
+
+    def restrict(self, rows: Rows) -> Constraints:
+        """Return the constraints of these rows only; `rows` are increasing."""
+
+    def norms(self) -> Vector:
+        """Return an upper bound on |A_r|_F of every row."""
+
+    def as_sparse(self) -> Sparse | None:
+        """Return the rows as sparse matrices, None if they are not available in that form."""
+        return None
+
+
+class Sparse(Constraints):
     """Rows given as sparse symmetric matrices, on any cone.
 
     Parameters
@@ -51,10 +72,10 @@ class Sparse:
         return self
 
 
-class Scaled:
+class Scaled(Constraints):
     """The rows of other constraints, each times a factor."""
 
-    def __init__(self, inner: Any, factors: Vector) -> None:
+    def __init__(self, inner: Constraints, factors: Vector) -> None:
         self.inner, self.factors, self.shape = inner, factors, inner.shape
 
     def forward(self, M: Point | Symmetric) -> Vector:
@@ -74,7 +95,7 @@ class Scaled:
         return inner and Sparse(sp.diags_array(self.factors) @ inner.rows, inner.cone)
 
 
-class LowRank:
+class LowRank(Constraints):
     """Rows A_r = F_r diag(w_r) F_r.T given by their factors; none is ever formed.
 
     Parameters
@@ -117,11 +138,8 @@ class LowRank:
         lengths = np.sum(self._columns**2, axis=0)
         return np.bincount(self._row, np.abs(self._weights) * lengths, self.shape[0]).astype(float)
 
-    def as_sparse(self) -> None:
-        return None
 
-
-class MatrixFree:
+class MatrixFree(Constraints):
     """Rows given by two functions: M -> <A_r, M> for all rows, and u -> the sum of u_r A_r.
 
     Parameters
@@ -163,9 +181,6 @@ class MatrixFree:
     def norms(self) -> Vector:
         """Return the exact norms, by one call of `adjoint` for each row; computed once."""
         return self._norms
-
-    def as_sparse(self) -> None:
-        return None
 
     @cached_property
     def _norms(self) -> Vector:

@@ -1,16 +1,27 @@
-"""Elements of a cone, stored as factors."""
+"""Names of the arrays of the mathematics, and elements of a cone stored as factors."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 import scipy.linalg
+from numpy.typing import NDArray
 
 from .threads import threads_for_order
-from .types import Array, Symmetric, Vector
+
+Array: TypeAlias = NDArray[np.float64]
+Vector: TypeAlias = Array
+#: Element of the space of a cone: (n, n) for PSD, flat for a product of blocks.
+Symmetric: TypeAlias = Array
+#: Row numbers of the data.
+Index: TypeAlias = NDArray[np.intp]
+#: Increasing row numbers of constraints.
+Rows: TypeAlias = Index
+#: Data, one sample a row: a dense array or a CSR matrix.
+Data: TypeAlias = Any
 
 
 class Point(Protocol):

@@ -7,10 +7,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from .cones import PSD, Cone, Split
-from .constraints import Constraints
 from .losses import Loss
-from .points import Point, as_dense
-from .types import Rows, Symmetric, Vector
+from .matrices import Constraints
+from .points import Point, Rows, Symmetric, Vector, as_dense
 
 #: Rounding of the two objectives, relative to the terms that they sum.
 ROUNDING = 1e-13
@@ -135,10 +134,7 @@ class FrobeniusSDP:
         return self._evaluation(split.positive(self.sigma), u, slack, split)
 
     def extend(self, evaluation: Evaluation, u: Vector) -> Evaluation:
-        """Extend an evaluation of a restriction of this problem to all rows of u.
-
-        S(u) is the same matrix, so this only needs the margins of the other rows.
-        """
+        """Extend an evaluation of a restriction to all rows of u, by the margins of the others."""
         return self._evaluation(evaluation.point, u, evaluation.slack, evaluation.split)
 
     def compare(self, M: Point | Symmetric, u: Vector) -> Comparison:
@@ -164,15 +160,10 @@ class FrobeniusSDP:
         Instead of increasing the weights of the rows, all other terms are reduced, which is
         possible with any loss.
         """
+        constraints, loss = self.constraints.restrict(rows), self.loss.restrict(rows)
         share = len(rows) / self.constraints.shape[0]
-        return replace(
-            self,
-            constraints=self.constraints.restrict(rows),
-            loss=self.loss.restrict(rows),
-            cost=share * self.cost,
-            sigma=self.sigma / share,
-            offset=share * self.offset,
-        )
+        cost, sigma, offset = share * self.cost, self.sigma / share, share * self.offset
+        return FrobeniusSDP(constraints, loss, cost, self.prior, sigma, self.cone, offset)
 
     def __str__(self) -> str:
         n_rows, kind = self.constraints.shape[0], type(self.constraints).__name__
@@ -249,7 +240,7 @@ class FrobeniusSDP:
 
 
 def relative_error(gap: float, size: float, violation: float) -> float:
-    """Return the relative gap; with violated hard rows the larger of the gap's and their error."""
+    """Return the relative gap, or the violation of hard rows if that is larger."""
     if violation > 0:
         return max(violation, abs(gap) / (1 + size))
     return gap / size if gap else 0.0

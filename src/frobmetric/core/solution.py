@@ -7,9 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .points import Point, as_dense
+from .points import Point, Symmetric, Vector, as_dense
 from .problem import FrobeniusSDP, relative_error
-from .types import Symmetric, Vector
 
 #: Every `status` of a solution, and its meaning.
 STATUSES = {
@@ -102,7 +101,7 @@ class Step(NamedTuple):
 class Solution:
     """The best certified iterate of a run, and why the run ended.
 
-    `n_iter` counts the eigen-decompositions; `history` has those that evaluated the whole problem.
+    `n_iter` counts the eigen-decompositions; `history` has those of the whole problem.
     `status` is a key of `STATUSES`.
     """
 
@@ -133,6 +132,13 @@ class Solution:
 def certify(problem: FrobeniusSDP, point: Point | Symmetric, u: Vector) -> Certificate:
     """Prove from scratch how good (M, u) is, without trusting any number of a solver.
 
+    Parameters
+    ----------
+    problem : FrobeniusSDP
+    point : Point or ndarray
+        M, as a factor or as a matrix.
+    u : ndarray of shape (n_constraints,)
+
     Raises
     ------
     CertificateError
@@ -152,15 +158,9 @@ def certify(problem: FrobeniusSDP, point: Point | Symmetric, u: Vector) -> Certi
     size = max(abs(comparison.primal), abs(comparison.dual))
     reach = max(gap, comparison.rounding)  # a gap of zero is one below rounding
     distance2 = np.inf if np.isinf(problem.sigma) else 2 * problem.sigma * reach
-    return Certificate(
-        primal=comparison.primal,
-        dual=comparison.dual,
-        gap=gap,
-        relative_gap=gap / size if size > 0 else gap,
-        distance_bound=float(np.sqrt(distance2)),
-        min_eigenvalue=smallest,
-        violation=comparison.violation,
-    )
+    relative_gap, distance = gap / size if size > 0 else gap, float(np.sqrt(distance2))
+    objectives = comparison.primal, comparison.dual
+    return Certificate(*objectives, gap, relative_gap, distance, smallest, comparison.violation)
 
 
 def _check_point(problem: FrobeniusSDP, M: Symmetric) -> float:

@@ -1,4 +1,4 @@
-"""Threads: one for BLAS, ours for large work.
+"""Threads: one for BLAS, and a pool of our own for large work.
 
 BLAS threads wait for each other by spinning, which on a busy machine costs a hundredfold. A solver
 therefore runs with one BLAS thread (`one_thread`), and large work is cut into blocks that a few
@@ -50,10 +50,7 @@ def threads_for_order(n: int) -> AbstractContextManager[Any]:
 def map_blocks(
     work: Callable[[slice], Result], n_rows: int, block: int, flops: float
 ) -> list[Result]:
-    """Call `work` for each block of rows and return the results in order.
-
-    Large work runs in several threads.
-    """
+    """Call `work` for each block of rows, in threads if it is large; return results in order."""
     blocks = [slice(start, min(start + block, n_rows)) for start in range(0, n_rows, block)]
     with one_thread():
         n_threads = min(_n_threads(), len(blocks))
@@ -73,5 +70,5 @@ def _blas_threads() -> int:
 
 @cache
 def _blas() -> ThreadpoolController:
-    """Return the BLAS libraries of this process, looked up once: that costs milliseconds."""
+    """Return the BLAS libraries of this process, looked up once, because it takes milliseconds."""
     return ThreadpoolController().select(user_api="blas")

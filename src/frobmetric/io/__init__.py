@@ -95,7 +95,7 @@ def save(estimator: Any, path: str | Path) -> None:
     """
     name = type(estimator).__name__
     if name not in CLASSES or type(estimator) is not getattr(metric, name):
-        raise TypeError(f"a {name} cannot be saved; expected one of {sorted(CLASSES)}")
+        raise TypeError(f"type {name} cannot be saved; expected one of {sorted(CLASSES)}")
     check_is_fitted(estimator, "components_")
     if sp.issparse(getattr(estimator, "X_fit_", None)):
         raise TypeError(
@@ -173,7 +173,7 @@ def _fitted_tensors(estimator):
 
 
 def _parameters(estimator):
-    """Return the parameters as JSON values, and separately those that are arrays."""
+    """Return the parameters as JSON values, and the parameters that are arrays separately."""
     parameters, arrays, lost = {}, {}, []
     for name, value in estimator.get_params(deep=False).items():
         if name in NOT_SAVED:
@@ -225,7 +225,9 @@ def _read(path):
             keys, header = file.keys(), file.metadata() or {}
             tensors = {key: file.get_tensor(key) for key in keys}
     except (safetensors.SafetensorError, TypeError, AttributeError) as error:
-        raise ValueError(f"{path} is not a whole safetensors file ({error})") from error
+        raise ValueError(
+            f"{path} is damaged, or not a model saved by frobmetric: {error}"
+        ) from error
     if header.get("format") != FORMAT:
         raise ValueError(f"{path} is a safetensors file, but not a model saved by frobmetric")
     version = header.get("format_version", "")

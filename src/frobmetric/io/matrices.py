@@ -17,18 +17,10 @@ SUFFIXES = (*DELIMITERS, ".npy")
 
 @dataclass(frozen=True)
 class LabelledMatrix:
-    """A square matrix from a file.
+    """A square matrix from a file, NaN where the file has no number.
 
-    Attributes
-    ----------
-    values : ndarray of shape (n, n)
-        NaN where the file has no number.
-    path : Path
-    names : list of str or None
-    corner : str or None
-        The cell above the row names; None if only columns, or only rows, have names.
-    has_header : bool
-        Whether the columns have names; if not, but `names` is given, the rows have.
+    `corner` is the cell above the row names, None if only columns, or only rows, have `names`;
+    `has_header` tells whether the columns have names.
     """
 
     values: np.ndarray
@@ -44,13 +36,13 @@ class LabelledMatrix:
         return f"row {self.names[i]!r}, column {self.names[j]!r}"
 
     def index(self, word):
-        """Return the number of a variable given by name or number; None if there is none."""
+        """Return the number of a variable given by name or number; None if it is unknown."""
         if self.names is not None and word in self.names:
             return self.names.index(word)
         return int(word) if word.isdecimal() and int(word) < len(self.values) else None
 
     def order_of(self, names, path):
-        """Return the position of each name of the matrix among those of a file; all must agree."""
+        """Return the position of each name of the matrix in a file of the same names."""
         unknown = (f"{name!r} is not in {self.path}" for name in names if name not in self.names)
         counts = ((name, names.count(name)) for name in self.names)
         uneven = (f"{name!r} is there {count} times" for name, count in counts if count != 1)
@@ -60,7 +52,7 @@ class LabelledMatrix:
         return [names.index(name) for name in self.names]
 
     def in_order_of(self, other):
-        """Return the matrix with its rows and columns in the order of another one's names."""
+        """Return the matrix with rows and columns in the order of the names of another matrix."""
         n, expected = len(self.values), len(other.values)
         if n != expected:
             reason = f"{self.path} has {n} rows and {other.path} {expected}"
@@ -94,16 +86,9 @@ class LabelledMatrix:
 
 
 def read_matrix(path):
-    """Read a square matrix from a csv, tsv or npy file; one triangle is enough.
+    """Read a `LabelledMatrix` from a csv, tsv or npy file; one triangle is enough.
 
-    Returns
-    -------
-    LabelledMatrix
-
-    Raises
-    ------
-    FileNotFoundError, ValueError
-        The message names the file and the place of the first mistake.
+    The message of an error names the file and the place of the first mistake.
     """
     if path.suffix.lower() == ".npy":
         matrix = LabelledMatrix(read_array(path), path)
@@ -120,7 +105,7 @@ def read_matrix(path):
 
 
 def write_matrix(path, values, labels_of):
-    """Write a matrix with the labels of another one, if the format can hold them."""
+    """Write a matrix with the labels of another matrix, if the format holds labels."""
     with replacing(path) as file:
         if path.suffix.lower() == ".npy":
             np.save(file, values, allow_pickle=False)
@@ -156,7 +141,7 @@ def read_cells(path):
 
 
 def as_numbers(path, line, cells):
-    """Convert the cells of a line to numbers; an error names the first that is none."""
+    """Convert the cells of a line to numbers; an error names the first bad one."""
     numbers = [as_number(cell) for cell in cells]
     if None in numbers:
         k = numbers.index(None)

@@ -31,28 +31,17 @@ BLOCK = 1 << 26
 
 @dataclass(frozen=True)
 class Table:
-    """Samples from a file.
-
-    Attributes
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-    y : ndarray of shape (n_samples,) or None
-    feature_names : list of str or None
-        None for files without names.
-    """
+    """Samples X, labels y and names of the features, both None where the file has none."""
 
     X: np.ndarray
     y: np.ndarray | None = None
     feature_names: list[str] | None = None
 
     def dataframe(self):
-        """Return X for an estimator, with its column names if there are any.
-
-        scikit-learn takes names from data frames only. An arrow table is the cheapest one that it
-        understands, because pandas is no dependency.
-        """
+        """Return X for an estimator, with its column names if there are any."""
         if self.feature_names is None:
             return self.X
+        # scikit-learn takes names from data frames only; pandas is no dependency, pyarrow is
         return require("pyarrow", "cli").table(list(self.X.T), names=self.feature_names)
 
     def take(self, rows):
@@ -61,28 +50,13 @@ class Table:
 
 
 def read_table(path, target=None, *, features=None, header=True):
-    """Read samples from a csv, tsv, parquet, npy or npz file.
+    """Read samples from a csv, tsv, parquet, npy or npz file as a `Table`.
 
-    Parameters
-    ----------
-    path : str or Path
-    target : str, optional
-        Name or number (from 0, -1 is the last) of the column of labels; in an npz file also the
-        name of an array. An npz file with X and y needs none.
-    features : sequence of str, optional
-        Names of the feature columns, in this order; all but the target if None. Files without
-        names give all their columns.
-    header : bool
-        Whether the first line of a csv file holds the column names.
-
-    Returns
-    -------
-    Table
-
-    Raises
-    ------
-    FileNotFoundError, ValueError
-        The message names the file, the line and the column of the first mistake.
+    `target` is the name or number (from 0, -1 is the last) of the column of labels; in an npz file
+    also the name of an array, and not needed for X and y. `features` are the names of the feature
+    columns, in this order, all but the target if None; files without names give all their columns.
+    `header` tells whether the first line of a csv file holds the column names. The message of an
+    error names the file, the line and the column of the first mistake.
     """
     path = Path(path)
     check_input(path, READERS)
@@ -170,7 +144,7 @@ def write_csv(file, rows, delimiter=","):
 
 
 def load_arrays(path):
-    """Load the arrays of a npz file, or that of a npy file as X; Python objects are refused."""
+    """Load the arrays of an npz file, or an npy file as X; Python objects are refused."""
     try:
         loaded = np.load(path, allow_pickle=False)
         if isinstance(loaded, np.ndarray):
@@ -329,7 +303,7 @@ def _bad_cell(place, text):
 
 
 def _choose_columns(path, names, shape, target, features):
-    """Return the numbers of the feature columns, and that of the target or None."""
+    """Return the numbers of the feature columns, and of the target column or None."""
     n_rows, width = shape
     label = None if target is None else _find_column(path, names, width, target)
     if features is not None and names is not None:

@@ -24,7 +24,7 @@ class UnfoldingCertificate(Certificate):
     dual : float
         Upper bound of the maximum.
     gap, relative_gap : float
-        |dual - primal|, and that divided by |dual|.
+        |dual - primal|, and the same divided by |dual|.
     distance_bound : float
         Upper bound on the distance of the Gram matrix to the optimal one, in Frobenius norm;
         infinity without a sigma.
@@ -54,7 +54,7 @@ class UnfoldingCertificate(Certificate):
 
 
 def certify_unfolding(
-    program: Any, Y: np.ndarray, w: np.ndarray | None, constraints: str = "at_most"
+    program: Any, Y: np.ndarray, w: np.ndarray | None, *, constraints: str = "at_most"
 ) -> UnfoldingCertificate:
     """Certify (Y, w) from scratch, without any number that a method computed.
 

@@ -46,6 +46,9 @@ class NeighborGraph:
     def n_points(self) -> int:
         return len(self.masses)
 
+    def __repr__(self):
+        return f"NeighborGraph(n_points={self.n_points}, n_edges={len(self.edges)})"
+
     def components(self) -> tuple[int, np.ndarray]:
         """Return the number of connected components, and the component of each point."""
         return components(self.edges, self.n_points)
@@ -63,7 +66,7 @@ class NeighborGraph:
 def neighbor_graph(
     X: Any, n_neighbors: int = 6, *, metric: Any = "euclidean", extra_edges: bool = False
 ) -> NeighborGraph:
-    """Join each point with its nearest points, and with those that it is a nearest point of.
+    """Join two points if one of them is among the nearest points of the other.
 
     Samples at distance 0, or closer than 2**-40 of the longest edge, are first merged into one
     point; neighbours are then searched among distinct points. Ties between equal distances are

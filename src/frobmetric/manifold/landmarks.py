@@ -44,7 +44,7 @@ class Landmarks:
         return cls(_landmark_graph(graph, path_lengths), chosen, path_lengths)
 
     def place(self, Y):
-        """Return the coordinates of all points from those of the landmarks."""
+        """Return the coordinates of all points from the coordinates of the landmarks."""
         between = self.path_lengths[:, self.chosen]
         between = (between + between.T) / 2  # the two directions differ by rounding
         return Extension(between, Y, N_NEAREST, "precomputed").place(self.path_lengths.T)

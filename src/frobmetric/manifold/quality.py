@@ -68,6 +68,9 @@ class NeighborhoodQuality:
         weights = 1 / np.arange(1, len(self.r_nx) + 1)
         return float(self.r_nx @ weights / weights.sum())
 
+    def __repr__(self):
+        return f"NeighborhoodQuality(n_samples={len(self.q_nx) + 1}, area={self.area:.3f})"
+
 
 @dataclass(frozen=True)
 class Space:

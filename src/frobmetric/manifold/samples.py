@@ -1,4 +1,4 @@
-"""Samples given by features, by distances or by a graph, and their nearest."""
+"""Samples given by features, by distances or by a graph, and their nearest neighbours."""
 
 from __future__ import annotations
 
@@ -67,20 +67,20 @@ class FeatureSamples:
         return self.X.shape[0]
 
     def coincident(self):
-        """Return a number for each sample, the same for equal ones."""
+        """Return a number for each sample, the same number for equal samples."""
         return distinct_rows(self.X)[1]
 
     def take(self, index):
         return self if len(index) == self.n_samples else replace(self, X=self.X[index])
 
     def squared(self, pairs, new=None):
-        """Return squared distances of samples (or new ones) pairs[:, 0] from pairs[:, 1]."""
+        """Return squared distances of samples (or new samples) pairs[:, 0] from pairs[:, 1]."""
         values = pair_values(self.X if new is None else new, self.X, pairs, self.metric)
         with np.errstate(over="ignore"):
             return values if self.metric == "euclidean" else values**2
 
     def nearest(self, k, new=None):
-        """Return the k nearest of each sample (or new one) and their squared distances."""
+        """Return the k neighbours of each sample (or new sample) and their squared distances."""
         if new is None:
             numbers = np.arange(self.n_samples)
             number = self._search.nearest(self.X, k, labels=(numbers, numbers))
@@ -126,7 +126,7 @@ class FeatureSamples:
 
 @dataclass(frozen=True, eq=False)
 class DistanceSamples(FeatureSamples):
-    """Samples given by all their distances; new ones by theirs from these."""
+    """Samples given by all their distances; new samples by their distances from these."""
 
     metric: str = "precomputed"
 
@@ -173,7 +173,7 @@ class GraphSamples:
         return components(self.pairs[self.distance == 0], self.n_samples)[1]
 
     def edges(self, point_of, n_neighbors, extra_edges):
-        """Return the stored edges; of several between two points the shortest counts."""
+        """Return the stored edges, the shortest one where several join the same points."""
         if extra_edges:
             raise ValueError(
                 "extra_edges=True needs the distances between the neighbours of a point, and X is "
@@ -219,7 +219,7 @@ def shortest_edges(ends, lengths):
 
 
 def _union(nearest, extra_edges):
-    """Return the edges of each point with its nearest, and among these if asked for."""
+    """Return the edges of each point to its nearest, and between these if asked for."""
     n, k = nearest.shape
     star = np.column_stack([np.arange(n), nearest])
     first, second = np.triu_indices(k + 1, 1)  # the pairs with the point itself come first

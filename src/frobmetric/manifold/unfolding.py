@@ -99,7 +99,7 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
     dual_coef_ : ndarray of shape (n_edges,)
         Multipliers of the edges of `graph_`, which prove `certificate_.dual`; None with landmarks.
     graph_ : NeighborGraph
-        Distinct points and the edges between them, with those that `on_disconnected` added.
+        Distinct points and the edges between them, including those that `on_disconnected` adds.
     component_labels_ : ndarray of shape (n_samples,)
         Connected component of `graph_` that each sample belongs to.
     status_ : str

@@ -274,7 +274,7 @@ def learn_in_passes(metric, samples, coordinates, solve):
 
 
 def check_n_components(n_components, coordinates):
-    """Raise `InvalidParameterError` if a metric has not that many components."""
+    """Raise `InvalidParameterError` if a metric cannot have that many components."""
     if isinstance(n_components, Integral) and n_components > coordinates.n_rows:
         unit = "directions kept" if coordinates.is_compact else "features of X"
         raise InvalidParameterError(

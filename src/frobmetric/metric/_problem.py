@@ -70,7 +70,7 @@ def solve_frobenius(metric, problem, point=None):
 
 
 def learning_coordinates(metric, X, y=None, **before):
-    """Return the coordinates to learn in, checked; `before` is that of an update.
+    """Return the coordinates to learn in, checked; `before` comes from `learned_before`.
 
     Warn if the default number of directions leaves out a part of the data worth noting.
     """

@@ -119,7 +119,7 @@ class Coordinates:
         )
 
     def leading(self, n_directions):
-        """Return coordinates in the leading directions, all if None, and in those of the prior."""
+        """Return coordinates in some leading directions (all if None) and those of the prior."""
         if n_directions is None or n_directions >= self.Z.shape[1]:
             return self
         _, sizes, rows = np.linalg.svd(self.Z, full_matrices=False)

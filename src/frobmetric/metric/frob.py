@@ -51,11 +51,11 @@ class FrobMetric(MetricEstimator):
     n_neighbors : int, default=3
         With labels: number of nearest samples of the same class that each sample is compared with.
     n_impostors : int, default=None
-        With labels: as `n_neighbors`, which is the default, for samples of other classes.
+        With labels: the same number for samples of other classes; None is `n_neighbors`.
     C : float, default=1e4
         Weight of the triplets against the regulariser.
     n_components : int or "rank", default=None
-        Number of leading directions in `components_`: all if None; "rank" is that of the metric.
+        Number of leading directions in `components_`: all if None, the metric's rank if "rank".
     loss : {"hinge", "smoothed_hinge", "squared_hinge"}, default="hinge"
         Loss of a triplet as a function of its margin far_r - near_r.
     prior : {"within", "discriminant", "covariance", "identity"} or ndarray, default=None
@@ -66,13 +66,13 @@ class FrobMetric(MetricEstimator):
         space in which a prior by name is Euclidean, and neighbours are searched there; its multiple
         is that for which the triplets that it satisfies have a mean margin of one.
     pull : float, default=0
-        Weight of the distances of near pairs; 1 / `n_impostors` with a large `C` is LMNN.
+        Weight of the distances of near pairs; LMNN has 1 / `n_impostors` and a large `C`.
     kernel : {"linear", "rbf", "polynomial", "precomputed"}, default="linear"
-        Kernel whose feature space the metric is learned in. `transform` maps new samples; with
-        "precomputed" it and `fit` take the kernel's values with the training samples for X.
+        Kernel whose feature space the metric is learned in; with "precomputed", X in `fit` and
+        `transform` holds the kernel's values with the training samples.
     gamma : float, default=None
-        Parameter of the kernels exp(-gamma |a - b|^2) and (gamma a.b + coef0)^degree; None is one
-        over the number of features and the variance of X.
+        Parameter of the kernels exp(-gamma |a - b|^2) and (gamma a.b + coef0)^degree; None is
+        1 / (n_features * variance of X).
     degree : int, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
@@ -111,7 +111,7 @@ class FrobMetric(MetricEstimator):
     rank_ : int
         Rank of the metric before truncation.
     n_iter_ : int
-        Number of steps of the last solve, those on a part of the triplets included.
+        Number of steps of the last solve, including steps on a part of the triplets.
     n_triplets_ : int
         Number of triplets learned from.
     scale_ : float

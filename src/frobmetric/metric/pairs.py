@@ -63,7 +63,7 @@ class PairFrobMetric(MetricEstimator):
     C : float, default=1e4
         Weight of the pairs against the regulariser.
     n_components : int or "rank", default=None
-        Number of leading directions in `components_`: all if None; "rank" is that of the metric.
+        Number of leading directions in `components_`: all if None, the metric's rank if "rank".
     loss : {"hinge", "smoothed_hinge", "squared_hinge"}, default="hinge"
         Loss of a pair as a function of its margin.
     prior : {"covariance", "identity"} or ndarray, default=None
@@ -71,7 +71,7 @@ class PairFrobMetric(MetricEstimator):
     kernel : {"linear", "rbf", "polynomial"}, default="linear"
         Kernel whose feature space the metric is learned in.
     gamma : float, default=None
-        Parameter of both kernels; None is one over the number of features and the variance.
+        Parameter of both kernels, as in `FrobMetric`; None is 1 / (n_features * variance).
     degree : int, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
@@ -161,7 +161,7 @@ class PairFrobMetric(MetricEstimator):
     fit_transform = refuse_fit_transform
 
     def fit(
-        self, pairs: Any, y: Any, sample_weight: Any = None, calibration_params: Any = None
+        self, pairs: Any, y: Any, sample_weight: Any = None, *, calibration_params: Any = None
     ) -> Self:
         """Learn the metric, and the threshold on the same pairs.
 
@@ -186,16 +186,16 @@ class PairFrobMetric(MetricEstimator):
 
     @if_linear
     def partial_fit(
-        self, pairs: Any, y: Any, sample_weight: Any = None, calibration_params: Any = None
+        self, pairs: Any, y: Any, sample_weight: Any = None, *, calibration_params: Any = None
     ) -> Self:
         """Update the metric with new pairs: the metric learned before is the prior of this fit.
 
-        So is the learned threshold, if there is one: b stays close to its old value, not to zero.
+        A learned threshold belongs to the prior: b stays close to its old value, not to zero.
         Without an earlier fit this is `fit`. Only metrics with `kernel="linear"` can be updated.
         The parameters are those of `fit`.
         """
         if not hasattr(self, "components_"):
-            return self.fit(pairs, y, sample_weight, calibration_params)
+            return self.fit(pairs, y, sample_weight, calibration_params=calibration_params)
         check_parameters(self, self._rules)
         before = learned_before(self)
         return self._fit(pairs, y, sample_weight, calibration_params, before)
@@ -210,7 +210,7 @@ class PairFrobMetric(MetricEstimator):
         return np.where(self.pair_distance(pairs) <= self.threshold_, 1, -1)
 
     def score(self, pairs: ArrayLike, y: Any, sample_weight: Any = None) -> float:
-        """Return the area under the ROC curve: how often similar pairs are the nearer ones."""
+        """Return the area under the ROC curve: how often a similar pair is the nearer one."""
         score = self.decision_function(pairs)
         y, weight = _check_labels(y, sample_weight, len(score))
         return float(roc_auc_score(y > 0, score, sample_weight=weight))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -34,7 +34,7 @@ class PathPoint:
     """Metric at one value of C, with its certificate and the work that it took."""
 
     C: float
-    components: np.ndarray
+    components: np.ndarray = field(repr=False)
     certificate: Certificate
     status: str
     rank: int
@@ -55,6 +55,9 @@ class FrobPath:
     def Cs(self):  # noqa: N802 - the name of the parameter
         """Values of C, rising."""
         return np.array([point.C for point in self.points])
+
+    def __repr__(self):
+        return f"FrobPath(Cs={self.Cs.tolist()}, n_triplets={self.n_triplets})"
 
 
 def frob_path(
@@ -133,13 +136,13 @@ class FrobMetricCV(FrobMetric):
     n_neighbors : int, default=3
         Number of nearest samples of the same class that each sample is compared with.
     n_impostors : int, default=None
-        As `n_neighbors`, which is the default, for samples of other classes.
+        The same number for samples of other classes; None is `n_neighbors`.
     Cs : sequence of float, default=(10, 100, 1e3, 1e4, 1e5)
         Values to choose from, in any order.
     cv : int, splitter or iterable, default=3
         Folds as in scikit-learn; they are stratified for an int.
     n_components : int or "rank", default=None
-        Number of leading directions in `components_`: all if None; "rank" is that of the metric.
+        Number of leading directions in `components_`: all if None, the metric's rank if "rank".
     loss : {"hinge", "smoothed_hinge", "squared_hinge"}, default="hinge"
         Loss of a triplet as a function of its margin.
     prior : {"within", "discriminant", "covariance", "identity"} or ndarray, default=None
@@ -300,7 +303,7 @@ def _solve_next(metric, problem, last, ratio):
 
 
 def _screen(problem, last, ratio, u):
-    """Return which rows have dual variables that the last optimum settles; write these to u."""
+    """Write the dual variables that the last optimum settles to u; return a mask of them."""
     if ratio > SCREENED_RATIO:
         return np.zeros(len(u), dtype=bool)
     # the cost grows with the weights: it acts as one more loss, not as a shift of the origin

@@ -23,8 +23,11 @@ class _WeightedSet:
         """Weight of each row in a mean over all."""
         return self.weight / self.weight.sum()
 
+    def __repr__(self):
+        return f"{type(self).__name__}(n_triplets={self.n_triplets})"
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class GivenTriplets(_WeightedSet):
     """Triplets (anchor, near, far) as rows of indices, with a weight each."""
 
@@ -47,7 +50,7 @@ class GivenTriplets(_WeightedSet):
         return {"index": self.index, "weight": self.weight}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class GivenQuadruplets(GivenTriplets):
     """Quadruplets (a, b, c, d): a and b are closer than c and d."""
 
@@ -80,7 +83,7 @@ class Block:
         return np.column_stack([anchors, near, np.tile(self.far, (1, n_near)).ravel()])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class MinedTriplets(_WeightedSet):
     """Triplets stored as neighbour lists, never as one row a triplet."""
 
@@ -112,7 +115,7 @@ class MinedTriplets(_WeightedSet):
         return {f"{name}.{i}": array for i, block in blocks for name, array in vars(block).items()}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class JoinedTriplets(_WeightedSet):
     """Triplets of several sources, such as labels and comparisons, one after the other."""
 

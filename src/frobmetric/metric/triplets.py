@@ -1,4 +1,4 @@
-"""Triplets from labels or from pairs: each point with near ones of its own kind and of others."""
+"""Triplets from labels or pairs: each point with near points of the same and other classes."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ class CompletedPairs:
 
 
 def complete_pairs(X, pairs, y, *, identity=None, n_neighbors=5, pool=None):
-    """Return all that `triplets_from_pairs` draws from; its parameters are explained there."""
+    """Return all triplets that `triplets_from_pairs` draws from; it explains the parameters."""
     X = check_array(X, dtype=np.float64)
     pairs = as_index(pairs, (2,), name="pairs", n_points=len(X), points="rows of X")
     check_pairs(pairs)

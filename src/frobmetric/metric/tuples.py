@@ -50,7 +50,7 @@ class LabelledTuples:
 
     @classmethod
     def of(cls, tuples, y, weight):
-        """Return the tuples that have a positive weight, and the points that these have."""
+        """Return the tuples of positive weight, with only the points that they use."""
         counts = weight > 0
         tuples = tuples.take(counts)
         return cls(tuples.points, tuples.index, y[counts], weight[counts])
@@ -119,7 +119,7 @@ class TripletFrobMetric(MetricEstimator):
     C : float, default=1e4
         Weight of the triplets against the regulariser.
     n_components : int or "rank", default=None
-        Number of leading directions in `components_`: all if None; "rank" is that of the metric.
+        Number of leading directions in `components_`: all if None, the metric's rank if "rank".
     loss : {"hinge", "smoothed_hinge", "squared_hinge"}, default="hinge"
         Loss of a triplet as a function of its margin.
     prior : {"covariance", "identity"} or ndarray, default=None
@@ -129,7 +129,7 @@ class TripletFrobMetric(MetricEstimator):
     kernel : {"linear", "rbf", "polynomial"}, default="linear"
         Kernel whose feature space the metric is learned in.
     gamma : float, default=None
-        Parameter of both kernels; None is one over the number of features and the variance.
+        Parameter of both kernels, as in `FrobMetric`; None is 1 / (n_features * variance).
     degree : int, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
@@ -304,7 +304,7 @@ class QuadrupletFrobMetric(TripletFrobMetric):
     C : float, default=1e4
         Weight of the quadruplets against the regulariser.
     n_components : int or "rank", default=None
-        Number of leading directions in `components_`: all if None; "rank" is that of the metric.
+        Number of leading directions in `components_`: all if None, the metric's rank if "rank".
     loss : {"hinge", "smoothed_hinge", "squared_hinge"}, default="hinge"
         Loss of a quadruplet as a function of its margin.
     prior : {"covariance", "identity"} or ndarray, default=None
@@ -314,7 +314,7 @@ class QuadrupletFrobMetric(TripletFrobMetric):
     kernel : {"linear", "rbf", "polynomial"}, default="linear"
         Kernel whose feature space the metric is learned in.
     gamma : float, default=None
-        Parameter of both kernels; None is one over the number of features and the variance.
+        Parameter of both kernels, as in `FrobMetric`; None is 1 / (n_features * variance).
     degree : int, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1

@@ -18,7 +18,7 @@ from .._parameters import NONE, WHOLE, Rule, check_parameters, choice, integer
 def knn_predict(
     X_train: Any, y_train: ArrayLike, X_test: Any, *, n_neighbors: int = 3, n_jobs: Any = None
 ) -> np.ndarray:
-    """Predict the majority class among the nearest; of equally many, the class of the nearest.
+    """Predict the majority class among the nearest; the nearest sample decides a tie.
 
     scikit-learn's classifier gives such ties to the smallest label, which with three neighbours and
     many classes is a noticeably worse rule.
@@ -58,13 +58,23 @@ def knn_error(
     n_neighbors: int = 3,
     n_jobs: int | None = None,
 ) -> float:
-    """Return the share of test samples that `knn_predict` gets wrong."""
+    """Return the share of test samples that `knn_predict` gets wrong.
+
+    Parameters
+    ----------
+    X_train : {array-like, sparse matrix} of shape (n_train, n_features)
+    y_train : array-like of shape (n_train,)
+    X_test : {array-like, sparse matrix} of shape (n_test, n_features)
+    y_test : array-like of shape (n_test,)
+    n_neighbors : int, default=3
+    n_jobs : int, default=None
+    """
     predicted = knn_predict(X_train, y_train, X_test, n_neighbors=n_neighbors, n_jobs=n_jobs)
     return float(np.mean(predicted != np.asarray(y_test)))
 
 
 class NearestClass(ClassifierMixin, BaseEstimator):
-    """Classifier by the class whose nearest samples are nearest as a whole.
+    """Classifier that compares a sample with its nearest samples of each class.
 
     For a sample x and each class, let z_1 ... z_k be the k training samples of that class that are
     nearest to x. The class with the smallest energy is the answer:
@@ -133,7 +143,7 @@ class NearestClass(ClassifierMixin, BaseEstimator):
         return np.column_stack([self._energy(X, search) for search in self._searches])
 
     def predict(self, X: Any) -> np.ndarray:
-        """Return the class with the smallest energy; of equal ones the first in `classes_`."""
+        """Return the class with the smallest energy; a tie goes to the first in `classes_`."""
         nearest_class = self.energies(X).argmin(axis=1)  # raises if not fitted
         return self.classes_[nearest_class]
 

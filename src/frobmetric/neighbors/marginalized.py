@@ -50,8 +50,7 @@ class MarginalizedKNN(BaseEstimator):
     n_neighbors : int, default=50
         k, unless `calibrate_threshold` chooses another.
     preprocessor : array-like, sparse matrix or callable, default=None
-        With an array of points, pairs may be of its row numbers; with a function, of anything that
-        it turns, a whole list at a time, into points.
+        Array whose row numbers pairs may hold, or a function from a list of indices to points.
     n_jobs : int, default=None
 
     Attributes
@@ -141,8 +140,8 @@ class MarginalizedKNN(BaseEstimator):
             Formed of points, or of indices of the preprocessor.
         exclude : array-like of identities, optional
             Identities whose reference points are not to be used, for example those of the test
-            fold. Each must be in `classes_`, so that a misspelt name does not leak quietly; those
-            of a fold that are there: `np.intersect1d(names, model.classes_)`.
+            fold. Each must be in `classes_`, so that a misspelt name does not leak quietly; the
+            known names of a fold are `np.intersect1d(names, model.classes_)`.
 
         Returns
         -------
@@ -198,7 +197,7 @@ class MarginalizedKNN(BaseEstimator):
         return self
 
     def set_threshold(self, threshold: float) -> Self:
-        """Set `threshold_`, from which score on pairs are called similar; return the estimator."""
+        """Set `threshold_`, the smallest score of a similar pair, and return the estimator."""
         check_is_fitted(self)
         is_number = isinstance(threshold, Real) and not isinstance(threshold, bool)
         if not is_number or not np.isfinite(threshold):
@@ -207,7 +206,7 @@ class MarginalizedKNN(BaseEstimator):
         return self
 
     def decision_function(self, pairs: ArrayLike, *, exclude: Any = None) -> np.ndarray:
-        """Return p(same) minus the threshold; arguments as in `pair_score`."""
+        """Return p(same) minus the threshold; see `pair_score` for the arguments."""
         check_is_fitted(self)
         if not hasattr(self, "threshold_"):
             raise NotFittedError(
@@ -224,7 +223,7 @@ class MarginalizedKNN(BaseEstimator):
         return np.where(self.decision_function(pairs, exclude=exclude) >= 0, 1, -1)
 
     def score(self, pairs: Any, y: Any, sample_weight: Any = None, *, exclude: Any = None) -> float:
-        """Return the area under the ROC curve of `pair_score`; arguments as there.
+        """Return the area under the ROC curve of `pair_score`, with its arguments.
 
         The whole curve is `sklearn.metrics.roc_curve(y, model.pair_score(pairs))`.
         """
@@ -309,7 +308,7 @@ class _Query:
         return len(self.rows) - int(n_equal[self.point_key].max())
 
     def possible(self, counts):
-        """Return the counts of neighbours that every point has; the largest one if none."""
+        """Return the counts that do not exceed `n_possible`; `n_possible` itself if none."""
         return [k for k in counts if k <= self.n_possible] or [max(self.n_possible, 1)]
 
 

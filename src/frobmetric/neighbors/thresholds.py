@@ -1,4 +1,4 @@
-"""Thresholds on scores of pairs, from which on pairs are called similar."""
+"""Thresholds on scores of pairs: pairs that reach the threshold are called similar."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ def best_threshold(
     """Find the threshold that best separates similar from dissimilar pairs.
 
     A pair is called similar if and only if its score is at least the threshold. All cuts between
-    distinct scores are tried, also those that call all or none similar, so the optimum on these
+    distinct scores are tried, also the cuts that call all or none similar, so the optimum on these
     pairs is exact. The threshold is midway between the two scores at the cut; beyond the largest or
     smallest score it is the next number outside.
 
     Parameters
     ----------
     score : array-like of shape (n_pairs,)
-        Similarities: larger for pairs more likely to be similar. Minus a distance is one.
+        Similarities: larger for pairs more likely to be similar. An example is minus a distance.
     y : array-like of shape (n_pairs,)
         +1 for similar, -1 for dissimilar pairs.
     strategy : {"accuracy", "f_beta", "max_tpr", "max_tnr"}, default="accuracy"

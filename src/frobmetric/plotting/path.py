@@ -20,12 +20,12 @@ class PathDisplay:
     ----------
     Cs : ndarray of shape (n_points,)
     errors : ndarray of shape (n_points,)
-        Share of the test samples that a vote of the k nearest neighbours gets wrong, at each C.
+        Share of the test samples that a vote of the nearest neighbours gets wrong, at each C.
     euclidean_error : float
         The same share under the Euclidean metric.
     ranks, active_shares, relative_gaps : ndarray of shape (n_points,)
         Rank of the metric, share of the triplets with u > 0, proven relative gap.
-    k : int
+    n_neighbors : int
         Number of neighbours that vote.
     tol : float, optional
         Relative gap that was requested.
@@ -52,7 +52,7 @@ class PathDisplay:
         ranks: np.ndarray,
         active_shares: np.ndarray,
         relative_gaps: np.ndarray,
-        k: int = 3,
+        n_neighbors: int = 3,
         tol: float | None = None,
     ) -> None:
         self.Cs = Cs
@@ -61,7 +61,7 @@ class PathDisplay:
         self.ranks = ranks
         self.active_shares = active_shares
         self.relative_gaps = relative_gaps
-        self.k = k
+        self.n_neighbors = n_neighbors
         self.tol = tol
 
     @classmethod
@@ -73,7 +73,7 @@ class PathDisplay:
         X_test: Any,
         y_test: ArrayLike,
         *,
-        k: int = 3,
+        n_neighbors: int = 3,
         tol: float | None = None,
         axes: Any = None,
     ) -> Self:
@@ -85,7 +85,7 @@ class PathDisplay:
             Result of `frob_path(X_train, y_train)`.
         X_train, X_test : array-like of shape (n_train, n_features) and (n_test, n_features)
         y_train, y_test : array-like of shape (n_train,) and (n_test,)
-        k : int
+        n_neighbors : int
             Number of neighbours that vote.
         tol : float, optional
             The `tol` of the path; drawn as a line.
@@ -100,17 +100,17 @@ class PathDisplay:
         X_train, X_test = np.asarray(X_train), np.asarray(X_test)
 
         def error(L):
-            return knn_error(X_train @ L, y_train, X_test @ L, y_test, n_neighbors=k)
+            return knn_error(X_train @ L, y_train, X_test @ L, y_test, n_neighbors=n_neighbors)
 
         points = path.points
         display = cls(
             Cs=path.Cs,
             errors=np.array([error(point.components.T) for point in points]),
-            euclidean_error=knn_error(X_train, y_train, X_test, y_test, n_neighbors=k),
+            euclidean_error=knn_error(X_train, y_train, X_test, y_test, n_neighbors=n_neighbors),
             ranks=np.array([point.rank for point in points]),
             active_shares=np.array([point.n_active / path.n_triplets for point in points]),
             relative_gaps=np.array([point.certificate.relative_gap for point in points]),
-            k=k,
+            n_neighbors=n_neighbors,
             tol=tol,
         )
         return display.plot(axes=axes)
@@ -141,7 +141,7 @@ class PathDisplay:
         ax.plot(self.Cs[best], 100 * self.errors[best], "o", **ring)
         draw_level(ax, 100 * self.euclidean_error, f"Euclidean: {self.euclidean_error:.1%}")
         highest = max(self.errors.max(), self.euclidean_error, 1e-3)
-        ax.set(ylim=(0, 115 * highest), ylabel=f"{self.k}-NN error on the test part, %")
+        ax.set(ylim=(0, 115 * highest), ylabel=f"{self.n_neighbors}-NN error on the test part, %")
 
     def _plot_gaps(self, ax):
         is_zero = self.relative_gaps <= 0  # no place on a logarithmic axis: marked below

@@ -55,7 +55,7 @@ def draw_level(ax, height, label, x=0.98, align="right"):
 
 
 def draw_points(ax, points, sizes, **style):
-    """Draw points in a fixed random order, in which no class hides another; `c` is for each."""
+    """Draw points, with colours `c`, in a fixed random order, so that no class hides another."""
     order = np.random.default_rng(0).permutation(len(points))
     if "c" in style:
         style["c"] = style["c"][order]

@@ -11,20 +11,7 @@ from .sdpa import SDPAAnswer, SDPAError, read_sdpa, write_sdpa
 from .solution import SDPCertificate, SDPSolution, certify_sdp
 from .solve import solve_sdp
 
-__all__ = [
-    "NearestMatrix",
-    "Ray",
-    "SDPAAnswer",
-    "SDPAError",
-    "SDPCertificate",
-    "SDPSolution",
-    "SDPStep",
-    "certify_sdp",
-    "make_sdp",
-    "nearest_correlation",
-    "nearest_covariance",
-    "read_sdpa",
-    "solve_norm_bounded",
-    "solve_sdp",
-    "write_sdpa",
-]
+__all__ = ["NearestMatrix", "nearest_correlation", "nearest_covariance"]
+__all__ += ["SDPAAnswer", "SDPAError", "read_sdpa", "write_sdpa"]
+__all__ += ["Ray", "SDPCertificate", "SDPSolution", "SDPStep", "certify_sdp"]
+__all__ += ["make_sdp", "solve_norm_bounded", "solve_sdp"]

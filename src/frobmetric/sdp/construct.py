@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from .._checks import ASYMMETRY, check_symmetric, refuse_where
 from ..core import PSD, Constraints, Equal, FrobeniusSDP, Hard, Loss, Nonnegative, Product, Sparse
 from ..core.cones import Cone
-from ..core.types import Vector
+from ..core.points import Vector
 
 __all__ = ["make_sdp"]
 
@@ -165,10 +165,8 @@ def _rows(A: Any, cone: Cone) -> Constraints:
     is_given = hasattr(A, "forward") and hasattr(A, "adjoint")
     if not is_given:
         if sp.issparse(A) or not np.iterable(A) or (isinstance(A, np.ndarray) and A.ndim == 2):
-            raise ValueError(
-                f"A has shape {np.shape(A)}; expected a sequence of matrices, [A] if that is one "
-                "row"
-            )
+            form = "a sequence of matrices, [A] if that is one row"
+            raise ValueError(f"A has shape {np.shape(A)}; expected {form}")
         flat = [_flat(f"A[{i}]", M, cone) for i, M in enumerate(A)]
         A = Sparse(sp.vstack([sp.csr_array((0, int(np.prod(cone.shape)))), *flat]), cone)
     given = getattr(A, "cone", cone)

@@ -14,8 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..core import Beside, Constraints, Equal, FrobeniusSDP, Nonnegative, Product, Sparse, Stack
-from ..core.points import as_dense
-from ..core.types import Symmetric, Vector
+from ..core.points import Symmetric, Vector, as_dense
 from ..solvers import Monitor, State
 from ..solvers.interior import interior, work_of_step
 from ..solvers.plain import GramSolver, PlainIterate, senses, targets
@@ -59,21 +58,18 @@ def find_ray(
 
     A thorough search also solves auxiliary problems by the interior-point method.
     """
-    attempts = _attempts(problem, gram, state, monitor, thorough)
-    rays = (verify_ray(problem, kind, vector) for kind, vector in attempts if vector is not None)
-    return next((ray for ray in rays if ray is not None), None)
-
-
-def _attempts(
-    problem: FrobeniusSDP, gram: GramSolver, state: State, monitor: Monitor, thorough: bool
-) -> Iterator[tuple[str, Symmetric | None]]:
     y = np.zeros(problem.constraints.shape[0]) if state.u is None else state.u
     X = np.zeros(problem.cone.shape) if state.point is None else as_dense(state.point)
-    yield "primal_infeasible", _primal_ray(problem, gram, y, monitor)
-    yield "dual_infeasible", _dual_ray(problem, gram, X, monitor)
-    if thorough and np.isfinite(work_of_step(problem)):
-        yield "primal_infeasible", _primal_ray_inside(problem, monitor)
-        yield "dual_infeasible", _dual_ray_inside(problem, monitor)
+
+    def attempts() -> Iterator[tuple[str, Symmetric | None]]:
+        yield "primal_infeasible", _primal_ray(problem, gram, y, monitor)
+        yield "dual_infeasible", _dual_ray(problem, gram, X, monitor)
+        if thorough and np.isfinite(work_of_step(problem)):
+            yield "primal_infeasible", _primal_ray_inside(problem, monitor)
+            yield "dual_infeasible", _dual_ray_inside(problem, monitor)
+
+    rays = (verify_ray(problem, kind, vector) for kind, vector in attempts() if vector is not None)
+    return next((ray for ray in rays if ray is not None), None)
 
 
 def _primal_ray_inside(problem: FrobeniusSDP, monitor: Monitor) -> Vector | None:

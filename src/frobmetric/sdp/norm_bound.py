@@ -9,7 +9,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from ..core import FrobeniusSDP
-from ..core.types import Symmetric, Vector
+from ..core.points import Symmetric, Vector
 from ..solvers import Callback, Monitor, State, conclude
 from ..solvers.plain import targets
 from .infeasibility import Ray
@@ -180,7 +180,7 @@ class _Search:
         problem, delta = self.problem, self.delta
         # tr X = <I, X> <= |I| |X|
         trace_bound = float(np.linalg.norm(problem.cone.identity()) * np.sqrt(delta))
-        certificate = certify_sdp(replace(problem, sigma=sigma), X, y, trace_bound)
+        certificate = certify_sdp(replace(problem, sigma=sigma), X, y, trace_bound=trace_bound)
         primal = float(np.vdot(problem.cost, X)) + problem.offset
         excess, price = float(np.vdot(X, X)) / delta - 1, delta / (2 * sigma)
         dual = certificate.dual - price

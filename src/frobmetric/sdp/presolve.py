@@ -17,7 +17,7 @@ from scipy.sparse.csgraph import connected_components
 from ..core import PSD, Beside, Equal, FrobeniusSDP, Nonnegative, Product, Sparse
 from ..core.cones import Cone
 from ..core.matrices import Scaled
-from ..core.types import Array, Index, Symmetric, Vector
+from ..core.points import Array, Index, Symmetric, Vector
 from ..solvers import Monitor
 from ..solvers.plain import GramSolver, Units, senses, targets
 
@@ -39,7 +39,7 @@ def _same(value: Array) -> Array:
 
 @dataclass(frozen=True)
 class Lift:
-    """The way back from a simpler problem: maps of its X and y to those of the problem before.
+    """The way back from a simpler problem: maps from its X and y to X and y of the problem before.
 
     `lower_x` and `lower_y` are the opposite maps, for a start that the user gives.
     """
@@ -50,7 +50,7 @@ class Lift:
     lower_y: Callable[[Vector], Vector] = _same
 
     def after(self, later: Lift) -> Lift:
-        """Return the way back over both steps, `later` being the one that came after this."""
+        """Return the way back over two steps: first over `later`, then over this one."""
         return Lift(
             lambda X: self.X(later.X(X)),
             lambda y: self.y(later.y(y)),
@@ -83,7 +83,7 @@ def simplify(problem: FrobeniusSDP) -> tuple[FrobeniusSDP, Units, Lift, Fewer]:
 class Fewer(NamedTuple):
     """A problem without redundant rows; `contradiction` is a y with b.y > 0 and A*(y) = 0, if any.
 
-    `weights` are the norms of each remaining row with those that it implies, relative to its own.
+    `weights` are the norms of each remaining row and the rows that it implies, relative to its own.
     """
 
     problem: FrobeniusSDP

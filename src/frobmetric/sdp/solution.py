@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..core import Certificate, CertificateError, FrobeniusSDP
+from ..core.points import Symmetric, Vector
 from ..core.solution import STATUSES
-from ..core.types import Symmetric, Vector
 from ..solvers.plain import SDPStep, gram_solver, senses, targets
 from .infeasibility import Ray
 
@@ -25,7 +25,7 @@ class SDPCertificate(Certificate):
     primal, dual : float
         <C, X> and b.y, with the share of the Frobenius term if the problem has one.
     gap, relative_gap : float
-        |primal - dual|, and that divided by 1 + |primal| + |dual|. Unless both errors below are
+        |primal - dual|, and the same divided by 1 + |primal| + |dual|. Unless both errors below are
         zero only `bound` is proven.
     eta_p, eta_d : float
         Relative errors: of the rows, |A X - b| / (1 + |b|); and of the dual, the distance of
@@ -126,7 +126,7 @@ class SDPSolution:
 
 
 def certify_sdp(
-    problem: FrobeniusSDP, X: Symmetric, y: Vector, trace_bound: float | None = None
+    problem: FrobeniusSDP, X: Symmetric, y: Vector, *, trace_bound: float | None = None
 ) -> SDPCertificate:
     """Compute the certificate of (X, y) from scratch.
 
@@ -163,9 +163,8 @@ def certify_sdp(
         # the terms of b.y and of C - A*(y) may cancel, so rounding counts too
         size = norm_c + float(np.abs(y) @ problem.constraints.norms())
         short = min(0.0, lowest - ROUNDING * size)
-        bound = (
-            dual - ROUNDING * float(np.abs(y) @ np.abs(b)) + (trace_bound * short if short else 0.0)
-        )
+        rounding = ROUNDING * float(np.abs(y) @ np.abs(b))
+        bound = dual - rounding + (trace_bound * short if short else 0.0)
     return SDPCertificate(
         primal=primal,
         dual=dual,

@@ -10,8 +10,7 @@ import numpy as np
 
 from .._checks import check_limits
 from ..core import Evaluation, FrobeniusSDP
-from ..core.points import as_dense
-from ..core.types import Symmetric, Vector
+from ..core.points import Symmetric, Vector, as_dense
 from ..solvers import Callback, Monitor, State, conclude
 from ..solvers.admm import admm
 from ..solvers.interior import interior, is_quick, work_of_step
@@ -143,7 +142,10 @@ class SDPRun:
     def solution(self, trace_bound: float | None) -> SDPSolution:
         """Certify the best iterate."""
         X, y = self.answer()
-        Z, certificate = dual_slack(self.given, X, y), certify_sdp(self.given, X, y, trace_bound)
+        Z, certificate = (
+            dual_slack(self.given, X, y),
+            certify_sdp(self.given, X, y, trace_bound=trace_bound),
+        )
         history, n_iter = tuple(self.monitor.history), self.monitor.n_steps
         sigma, status, ray = self.monitor.best.sigma, self.monitor.status, self.ray
         if status != "interrupted" and ray is not None:

@@ -1,4 +1,4 @@
-"""`solve` a problem with a solver given by name; the certificate judges the answer."""
+"""`solve` a problem with a solver given by name; the certificate states how good the answer is."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from .._checks import check_limits
 from ..core.cones import NumericalError
 from ..core.problem import FrobeniusSDP
 from ..core.solution import Solution, certify
@@ -33,18 +34,8 @@ PLAIN_SOLVERS: dict[str, Solver] = {"admm": admm, "interior": interior, "proxima
 #: Every solver by name.
 SOLVERS = FROBENIUS_SOLVERS | PLAIN_SOLVERS
 
-__all__ = [
-    "FROBENIUS_SOLVERS",
-    "PLAIN_SOLVERS",
-    "SOLVERS",
-    "Callback",
-    "Interrupted",
-    "Monitor",
-    "Solver",
-    "State",
-    "conclude",
-    "solve",
-]
+__all__ = ["FROBENIUS_SOLVERS", "PLAIN_SOLVERS", "SOLVERS"]
+__all__ += ["Callback", "Interrupted", "Monitor", "Solver", "State", "conclude", "solve"]
 
 
 def solve(
@@ -99,20 +90,11 @@ def solve(
     """
     if solver not in SOLVERS:
         raise ValueError(f"solver={solver!r} is not known; choose one of {sorted(SOLVERS)}")
-    if not tol > 0:
-        raise ValueError(f"tol={tol!r} must be positive")
-    if max_iter < 1:
-        raise ValueError(f"max_iter={max_iter!r} must be at least 1")
+    check_limits(tol, max_iter)
     monitor = Monitor(tol, max_iter, callback, time_limit)
     begin = start if isinstance(start, State) else State(getattr(start, "u", None))
     with monitor.running():
         SOLVERS[solver](problem, begin, monitor)
-    solution = _certified(problem, solver, monitor)
-    conclude(solution, tol)
-    return solution
-
-
-def _certified(problem: FrobeniusSDP, solver: str, monitor: Monitor) -> Solution:
     best = monitor.best
     if best is None:
         raise NumericalError(
@@ -121,12 +103,8 @@ def _certified(problem: FrobeniusSDP, solver: str, monitor: Monitor) -> Solution
     point = best.point
     if isinstance(point, np.ndarray):
         point = problem.cone.split(point).positive()
-    return Solution(
-        point=point,
-        u=best.u,
-        certificate=certify(problem, point, best.u),
-        status=monitor.status,
-        solver=solver,
-        history=tuple(monitor.history),
-        n_iter=monitor.n_steps,
-    )
+    certificate, history = certify(problem, point, best.u), tuple(monitor.history)
+    status, n_iter = monitor.status, monitor.n_steps
+    solution = Solution(point, best.u, certificate, status, solver, history, n_iter)
+    conclude(solution, tol)
+    return solution

@@ -10,9 +10,9 @@ from __future__ import annotations
 import numpy as np
 
 from ..core.losses import Loss
+from ..core.points import Rows, Symmetric, Vector
 from ..core.problem import Evaluation, FrobeniusSDP
 from ..core.solution import Solution
-from ..core.types import Rows, Symmetric, Vector
 from .monitor import Monitor, State
 from .newton import newton
 from .quasi_newton import quasi_newton
@@ -38,7 +38,10 @@ def active_set(problem: FrobeniusSDP, state: State, monitor: Monitor) -> State:
     norms, band = problem.constraints.norms(), BAND
     evaluation = problem.evaluate(_start(problem, state, monitor))
     while not monitor.record(evaluation):
-        rows = _working_rows(problem, evaluation, band * norms)
+        # the rows inside the band, and those whose u does not belong to their side of it
+        radius = gap_radius(problem.sigma, evaluation.gap) * (band * norms)
+        is_settled, value = settled(problem.loss, evaluation.margins, radius)
+        rows = np.flatnonzero(~(is_settled & (value == evaluation.u)))
         before, everything = evaluation.gap, band == 1
         evaluation = _round(problem, evaluation, rows, monitor)
         if evaluation.gap > before / 2:  # rows outside of the band moved: widen it
@@ -78,13 +81,6 @@ def _extended(problem: FrobeniusSDP, rows: Rows, state: State) -> Vector:
     return u
 
 
-def _working_rows(problem: FrobeniusSDP, evaluation: Evaluation, width: Vector) -> Rows:
-    """Return the rows inside the band, and those whose u does not belong to their side of it."""
-    radius = gap_radius(problem.sigma, evaluation.gap) * width
-    is_settled, value = settled(problem.loss, evaluation.margins, radius)
-    return np.flatnonzero(~(is_settled & (value == evaluation.u)))
-
-
 def _round(
     problem: FrobeniusSDP, evaluation: Evaluation, rows: Rows, monitor: Monitor
 ) -> Evaluation:
@@ -101,16 +97,10 @@ def _round(
 
 
 def settled(loss: Loss, margins: Vector, radius: Vector) -> tuple[Vector, Vector]:
-    """Find the rows whose u is the same at all margins within `radius`.
+    """Return which rows have the same u at all margins within `radius`, and that u.
 
     With `radius = rho * |A_r|` and a ball of radius rho around M that contains the optimal matrix
     (`gap_radius`), such a row has this u at the optimum: it can be left out for good.
-
-    Returns
-    -------
-    is_settled : ndarray of bool, shape (n_rows,)
-    u : ndarray of shape (n_rows,)
-        Meaningful where `is_settled`.
     """
     below, above = loss.multiplier(margins - radius), loss.multiplier(margins + radius)
     return below == above, above
@@ -124,15 +114,11 @@ def gap_radius(sigma: float, gap: float) -> float:
 def previous_optimum_ball(
     problem: FrobeniusSDP, last: Solution, ratio: float
 ) -> tuple[Symmetric, float]:
-    """Return a ball around the optimum, from a solution with all weights `ratio` times smaller.
+    """Return centre and radius of a ball that contains the optimum.
 
-    Both optima are the nearest points to the origin M0 = prior - sigma cost of two sets that
-    differ by the factor; the segment between them is a diameter of the ball.
-
-    Returns
-    -------
-    centre : ndarray of the cone's shape
-    radius : float
+    All weights of `last` are `ratio` times smaller. Both optima are the nearest points to the
+    origin M0 = prior - sigma cost of two sets that differ by the factor; the segment between them
+    is a diameter of the ball.
     """
     origin = problem.prior - problem.sigma * problem.cost
     moved = last.point.dense() - origin

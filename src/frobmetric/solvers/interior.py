@@ -7,10 +7,11 @@ in the direction of Helmberg, Kojima and Monteiro.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import scipy.linalg
@@ -19,9 +20,9 @@ import scipy.sparse.linalg
 
 from ..core.cones import Cone
 from ..core.matrices import Sparse
+from ..core.points import Array, Symmetric, Vector
 from ..core.problem import FrobeniusSDP
 from ..core.threads import threads_for_order
-from ..core.types import Array, Symmetric, Vector
 from .monitor import Monitor, State
 from .plain import Units, begin, targets
 
@@ -73,7 +74,7 @@ def interior(
         )
     problem = replace(problem, constraints=A)
     with threads_for_order(max(block.shape[0] for block in problem.cone.blocks())):
-        _follow(problem, list(_blocks(A, problem.cone)), monitor, units)
+        _follow(problem, _blocks(A, problem.cone), monitor, units)
     monitor.status = monitor.status or "stalled"
     return monitor.state
 
@@ -113,15 +114,19 @@ def _advance(
     problem: FrobeniusSDP, blocks: list[_Block], b: Vector, X: Symmetric, y: Vector, Z: Symmetric
 ) -> tuple[Symmetric, Vector, Symmetric]:
     """Take one predictor and corrector step."""
-    A, order = problem.constraints, float(problem.cone.identity().sum())
+    A, cut, order = problem.constraints, problem.cone.cut, float(problem.cone.identity().sum())
     mu = float(np.vdot(X, Z)) / order
     rest = problem.cost - A.adjoint(y) - Z
-    inverse = _join(blocks, (block.inverse(Z) for block in blocks))
-    schur = sum(block.schur(X, inverse) for block in blocks)
-    factor = _factor(np.asarray(schur))
+
+    def each(method: Callable[..., Any], *elements: Symmetric) -> list[Any]:
+        """Return the results of a method for each block, called with its parts of elements."""
+        return [method(*given) for given in zip(blocks, *map(cut, elements), strict=True)]
+
+    inverse = _join(problem.cone, each(_Block.inverse, Z))
+    factor = _factor(np.asarray(sum(each(_Block.schur, X, inverse))))
 
     def between(left: Symmetric, middle: Symmetric) -> Symmetric:
-        return _join(blocks, (block.between(left, middle, inverse) for block in blocks))
+        return _join(problem.cone, each(_Block.between, left, middle, inverse))
 
     base = b + A.forward(between(X, rest))
 
@@ -133,12 +138,12 @@ def _advance(
         dZ = rest - A.adjoint(dy)
         return target * inverse - X - between(X, dZ) - bend, dy, dZ
 
-    roots = [(block.root(X), block.root(Z)) for block in blocks]
+    roots = each(_Block.root, X), each(_Block.root, Z)
 
     def reach(k: int, moved: Symmetric) -> float:
         """Return the step that the cone allows X (k = 0) or Z (k = 1), at most 1."""
-        pairs = zip(blocks, roots, strict=True)
-        steepest = max(block.steepest(root[k], moved) for block, root in pairs)
+        given = zip(blocks, roots[k], cut(moved), strict=True)
+        steepest = max(block.steepest(root, part) for block, root, part in given)
         return min(1.0, CAUTION / steepest) if steepest > 0 else 1.0
 
     dX, dy, dZ = direction(0.0, 0.0)
@@ -162,34 +167,27 @@ def _factor(schur: Array) -> tuple[Array, bool]:
     raise np.linalg.LinAlgError("the rows are dependent")
 
 
-def _join(blocks: list[_Block], parts: Iterable[Symmetric]) -> Symmetric:
-    if blocks[0].is_whole:
-        return next(iter(parts))
-    return np.concatenate([part.ravel() for part in parts])
+def _join(cone: Cone, parts: list[Symmetric]) -> Symmetric:
+    is_whole = parts[0].shape == cone.shape
+    return parts[0] if is_whole else np.concatenate([part.ravel() for part in parts])
 
 
-def _blocks(A: Sparse, cone: Cone) -> Iterator[_Block]:
-    """Yield the blocks of the cone with the rows on each."""
-    parts, columns, start = cone.blocks(), sp.csc_array(A.rows), 0
-    is_whole = parts[0] is cone
-    for part in parts:
-        place = slice(start, start + int(np.prod(part.shape)))
-        rows = A.rows if is_whole else sp.csr_array(columns[:, place])
-        yield _Block(part, place, rows, is_whole)
-        start = place.stop
+def _blocks(A: Sparse, cone: Cone) -> list[_Block]:
+    """Return the blocks of the cone with the rows on each."""
+    parts, columns = cone.blocks(), sp.csc_array(A.rows)
+    if parts[0] is cone:
+        return [_Block(cone, A.rows)]
+    ends = pairwise(np.cumsum([0, *(int(np.prod(part.shape)) for part in parts)]))
+    places = zip(parts, ends, strict=True)
+    return [_Block(part, sp.csr_array(columns[:, i:j])) for part, (i, j) in places]
 
 
 @dataclass(frozen=True)
 class _Block:
-    """One block of the cone, and the rows of A on it."""
+    """One block of the cone, and the rows of A on it; its methods take that block of elements."""
 
     cone: Cone
-    place: slice
     rows: sp.csr_array
-    is_whole: bool
-
-    def of(self, X: Symmetric) -> Symmetric:
-        return X if self.is_whole else X[self.place].reshape(self.cone.shape)
 
     @property
     def work(self) -> float:
@@ -219,7 +217,6 @@ class _Block:
         ]
 
     def inverse(self, Z: Symmetric) -> Symmetric:
-        Z = self.of(Z)
         if self.cone.is_diagonal:
             return 1 / Z
         factor = np.linalg.cholesky(Z), True
@@ -228,7 +225,6 @@ class _Block:
 
     def between(self, X: Symmetric, S: Symmetric, inverse: Symmetric) -> Symmetric:
         """Return the symmetric part of X S Z^-1."""
-        X, S, inverse = self.of(X), self.of(S), self.of(inverse)
         if self.cone.is_diagonal:
             return X * S * inverse
         product = X @ S @ inverse
@@ -236,12 +232,10 @@ class _Block:
 
     def root(self, X: Symmetric) -> Array:
         """Return L with X = L L.T; X itself for a diagonal block."""
-        X = self.of(X)
         return X if self.cone.is_diagonal else np.asarray(np.linalg.cholesky(X), dtype=float)
 
     def steepest(self, root: Array, dX: Symmetric) -> float:
         """Return the largest eigenvalue of -X^-1 dX."""
-        dX = self.of(dX)
         if self.cone.is_diagonal:
             return float((-dX / root).max(initial=0.0))
         if len(root) < LARGE:
@@ -253,7 +247,6 @@ class _Block:
 
     def schur(self, X: Symmetric, inverse: Symmetric) -> Array:
         """Return the matrix of <A_i, X A_j Z^-1>."""
-        X, inverse = self.of(X), self.of(inverse)
         if self.cone.is_diagonal:
             return (self.rows @ sp.diags_array(X * inverse) @ self.rows.T).toarray()
         if self._work_by_entries <= self._work_by_rows:
@@ -292,7 +285,7 @@ class _Block:
 
     @cached_property
     def _touched(self) -> tuple[Array, sp.csr_array]:
-        """Entries that are not zero in some row, and the rows that are not zero, on these."""
+        """Entries that are not zero in some row, and the nonzero rows restricted to them."""
         places, index = np.unique(self.rows.indices, return_inverse=True)
         ends = np.unique(self.rows.indptr)
         shape = (len(ends) - 1, len(places))

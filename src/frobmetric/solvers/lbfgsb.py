@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.optimize import Bounds, minimize
 
+from ..core.points import Vector
 from ..core.problem import FrobeniusSDP
-from ..core.types import Vector
 from .monitor import Monitor, State
 from .quasi_newton import MEMORY, UnitBoxDual
 

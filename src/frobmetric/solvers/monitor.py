@@ -16,11 +16,10 @@ from typing import Any, Protocol
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from ..core.points import Point
+from ..core.points import Point, Symmetric, Vector
 from ..core.problem import FrobeniusSDP
 from ..core.solution import Step
 from ..core.threads import one_thread
-from ..core.types import Symmetric, Vector
 
 #: Called with each entry of the history; a true answer stops the run.
 Callback = Callable[[Any], object]
@@ -41,17 +40,15 @@ class State:
 
     def dual(self, problem: FrobeniusSDP) -> Vector:
         """Return a u inside the box: the given one, else one that belongs to the point, else 0."""
+        m = problem.constraints.shape[0]
         if self.u is not None:
             u = np.asarray(self.u, dtype=float)
         elif self.point is not None:
             u = problem.loss.multiplier(problem.constraints.forward(self.point))
         else:
-            u = np.zeros(problem.constraints.shape[0])
-        if u.shape != (problem.constraints.shape[0],):
-            raise ValueError(
-                f"start has u of shape {u.shape}; this problem has "
-                f"{problem.constraints.shape[0]} constraints"
-            )
+            u = np.zeros(m)
+        if u.shape != (m,):
+            raise ValueError(f"start has u of shape {u.shape}; this problem has {m} constraints")
         return np.clip(u, problem.loss.lower, problem.loss.upper)
 
 
@@ -156,8 +153,7 @@ class Monitor:
 
     def phase(self, tol: float, max_iter: int | None = None) -> Monitor:
         """Return a monitor for a part of this run; its iterates are recorded here."""
-        most = self._left(max_iter)
-        return Monitor(max(tol, self.tol), most, _outer=self, _is_phase=True)
+        return Monitor(max(tol, self.tol), self._left(max_iter), _outer=self, _is_phase=True)
 
     @contextmanager
     def running(self) -> Iterator[None]:
@@ -195,9 +191,8 @@ class Interrupted(KeyboardInterrupt):
     """Ctrl-C during a run; `solution` is the best certified answer so far."""
 
     def __init__(self, solution: Any, message: str = "") -> None:
-        super().__init__(
-            message or f"interrupted after {solution.n_iter} steps; {solution.certificate}"
-        )
+        usual = f"interrupted after {solution.n_iter} steps; {solution.certificate}"
+        super().__init__(message or usual)
         self.solution = solution
 
 
@@ -221,7 +216,7 @@ def conclude(solution: Any, tol: float, *, advice: str = "") -> None:
 
 
 class Reporter:
-    """Callback that prints a line every so many steps, and passes each step on."""
+    """Callback that prints a line every few steps, and passes each step on."""
 
     def __init__(self, every: int, callback: Callback | None) -> None:
         self.every, self.callback, self.count = every, callback, 0

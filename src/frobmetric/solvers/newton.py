@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from ..core.cg import conjugate_gradients
+from ..core.points import Vector
 from ..core.problem import Evaluation, FrobeniusSDP
-from ..core.types import Vector
 from .monitor import Monitor, State
 from .quasi_newton import quasi_newton
 

@@ -16,10 +16,9 @@ import scipy.sparse as sp
 import scipy.sparse.linalg
 
 from ..core.cg import conjugate_gradients
-from ..core.constraints import Constraints
-from ..core.points import as_dense
+from ..core.matrices import Constraints
+from ..core.points import Symmetric, Vector, as_dense
 from ..core.problem import FrobeniusSDP
-from ..core.types import Symmetric, Vector
 from .monitor import State
 
 #: Added to the diagonal of A A*, relative to it: dependent rows make the matrix singular.
@@ -148,11 +147,9 @@ def begin(
 def gram_solver(constraints: Constraints) -> GramSolver:
     """Return the map v -> (A A*)^-1 v."""
     sparse = constraints.as_sparse()
-    return _iterated(constraints) if sparse is None else _factored(sparse.rows)
-
-
-def _factored(rows: sp.csr_array) -> GramSolver:
-    gram = sp.csc_array(rows @ rows.T)
+    if sparse is None:
+        return _iterated(constraints)
+    gram = sp.csc_array(sparse.rows @ sparse.rows.T)
     gram = gram + sp.diags_array(RIDGE * gram.diagonal() + np.finfo(float).tiny)
     options = {"permc_spec": "MMD_AT_PLUS_A", "options": {"SymmetricMode": True}}
     return scipy.sparse.linalg.splu(gram.tocsc(), diag_pivot_thresh=0.0, **options).solve

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..core.points import Vector
 from ..core.problem import FrobeniusSDP
-from ..core.types import Vector
 from .monitor import Monitor, State
 
 #: Number of pairs of steps and gradient changes in the quasi-Newton matrix.

@@ -40,7 +40,7 @@ def distances2(Y):
 
 
 def check_optimal(program, answer, optimum):
-    proof = certify_unfolding(program, answer.Y, answer.w, "equal")
+    proof = certify_unfolding(program, answer.Y, answer.w, constraints="equal")
     assert answer.status == "optimal"
     assert proof.violation <= TOL
     assert proof.relative_gap <= TOL
@@ -118,7 +118,10 @@ def test_random_graphs_against_the_oracle(seed, k):
         graph = graph.restrict(np.flatnonzero(graph.components()[1] == 0))
     program = UnfoldingProgram(graph)
     answer = unfold_equal(program, start(program), tol=TOL)
-    proof, best = certify_unfolding(program, answer.Y, answer.w, "equal"), oracle(program)
+    proof, best = (
+        certify_unfolding(program, answer.Y, answer.w, constraints="equal"),
+        oracle(program),
+    )
     assert answer.status in ("optimal", "stalled", "max_iter")
     assert proof.dual >= best * (1 - 1e-6)
     assert proof.dual == pytest.approx(best, rel=0.05)
@@ -133,7 +136,7 @@ def test_contradictory_distances_end():
     """1 + 1 < 10: the bound falls below zero, which no variance is, and the run ends."""
     program = make_program([(0, 1), (1, 2), (0, 2)], [1.0, 1.0, 10.0])
     answer = unfold_equal(program, start(program, 2))
-    proof = certify_unfolding(program, answer.Y, answer.w, "equal")
+    proof = certify_unfolding(program, answer.Y, answer.w, constraints="equal")
     assert answer.status == "stalled"
     assert np.isfinite(answer.Y).all()
     assert proof.violation > 0.1
@@ -159,7 +162,7 @@ def test_max_iter_callback_and_interruption_keep_what_there_is():
         assert answer.status == status
         assert answer.n_iter == len(answer.history)
         assert np.isfinite(answer.Y).all()
-        assert certify_unfolding(program, answer.Y, answer.w, "equal").dual < np.inf
+        assert certify_unfolding(program, answer.Y, answer.w, constraints="equal").dual < np.inf
     assert len(seen) == 2
 
 

@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from frobmetric.sdp import nearest_correlation
 from frobmetric.sdp.nearest.correlation import make_exact
-from frobmetric.sdp.nearest.entries import ScaledEntries, as_entry_rows
+from frobmetric.sdp.nearest.entries import ScaledEntries, as_rows
 from random_problems import dense_rows
 
 HIGHAM = np.array([[1.0, 1, 0], [1, 1, 1], [0, 1, 1]])
@@ -339,7 +339,7 @@ def test_entries_and_their_adjoint_belong_together(full, rng):
 
 @pytest.mark.parametrize("unit", [1.0, 0.7])
 def test_what_rounding_leaves_negative_is_shrunk_just_enough(unit):
-    rows = as_entry_rows(HIGHAM, (None, 0.9), None, unit)
+    rows = as_rows(HIGHAM, (None, 0.9), None, unit)
     M = make_exact(unit * HIGHAM, rows, unit)
     lowest = np.linalg.eigvalsh(M)[0]
     assert abs(lowest) <= 1e-15

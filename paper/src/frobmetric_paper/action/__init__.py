@@ -1,4 +1,4 @@
-"""Table of action recognition, on data that stand in for the paper's; and merged words of R8."""
+"""Table of action recognition, on substitutes for the paper's data; and merged words of R8."""
 
 from __future__ import annotations
 

@@ -172,7 +172,7 @@ def merge(joint, n_bins):
 
 
 class _Clusters:
-    """Clusters of bins in the order of their first ones, each with its best later partner.
+    """Clusters of bins in the order of their first bins, each with its best later partner.
 
     `bound` is the loss with `partner`; where partner is -1, because that one is gone or has
     changed, it is a lower bound of the loss with the best. A loss with a merged cluster can be

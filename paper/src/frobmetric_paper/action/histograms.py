@@ -1,7 +1,7 @@
 """Histograms of words: of trajectories in sequences of skeletons, and in documents.
 
 The paper describes videos by space-time interest points, learns a codebook of 4,000 words by
-k-means and merges the words to 500 bins. Here trajectories of limbs stand in for interest points;
+k-means and merges the words to 500 bins. Here trajectories of limbs replace the interest points;
 only those that move most are kept.
 """
 
@@ -78,7 +78,7 @@ def _at_step(positions, step):
 
 @dataclass(frozen=True)
 class Codebook:
-    """Words for the trajectories of each limb: clusters of those of training sequences."""
+    """Words for the trajectories of each limb: clusters of them in training sequences."""
 
     models: list  # one for each limb; None for a limb without trajectories
 

@@ -31,7 +31,7 @@ def cache_folder():
 
 
 def nothing_missing():
-    """Return the reason why a baseline cannot run if there is none."""
+    """Return the empty reason, for a baseline that can run everywhere."""
     return ""
 
 

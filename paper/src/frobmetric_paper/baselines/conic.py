@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from frobmetric.sdp.sdpa_reader import Layout
+from frobmetric.sdp.sdpa import Layout
 
 from ..harness.worker import Target
 from .sdp import SDPBaseline

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from frobmetric.sdp.sdpa_reader import Layout
+from frobmetric.sdp.sdpa import Layout
 
 from ..harness.worker import ProgramFailedError, Target
 from .base import SETUP, cache_folder
@@ -103,7 +103,7 @@ def _is_openblas(path):
 
 
 def _not_installed(*packages):
-    """Return those of the packages, and of their dependencies, that are not installed."""
+    """Return the packages and dependencies that are not installed."""
     plan = _call("apt-get", "install", "--simulate", "--no-install-recommends", *packages)
     return re.findall(r"^Inst (\S+)", plan, re.MULTILINE)
 

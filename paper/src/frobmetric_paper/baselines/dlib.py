@@ -4,7 +4,7 @@ Its `train` maximises sum_r u_r - |(S)_+|^2 / 2 over 0 <= u_r <= C / m from u = 
 box and 10 pairs, until no free component of the gradient exceeds eps = 0.1 (its default) or 5,000
 steps are made. That is the dual of P3 as frobmetric has it, on the points as they are given: unlike
 dlib's other normalisers it neither whitens nor scales, and the mean that it subtracts only shifts
-the mapped points. The prior is off, as by default. So frobmetric's objective can judge its matrix.
+the mapped points. The prior is off, as by default. So frobmetric can evaluate its matrix.
 """
 
 from __future__ import annotations

@@ -206,7 +206,7 @@ def prove_inequalities(program, Y, w):
 
 def prove_equalities(program, Y, w):
     """Return a bound and the violation of the distances, which no scaling can mend."""
-    return certify_unfolding(program, Y, w, "equal")
+    return certify_unfolding(program, Y, w, constraints="equal")
 
 
 def coordinates(program, X):

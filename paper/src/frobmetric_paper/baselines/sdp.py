@@ -84,7 +84,7 @@ class SDPBaseline(Baseline):
         path : path-like
             File in SDPA's sparse format; decompressed first if its suffix is .gz or .xz.
         tol : float
-            Tolerance of each of the errors by which the program judges itself.
+            Tolerance of the errors that the program itself measures.
         limit : float
             Seconds. A program with a limit of its own then answers "not_converged", any other is
             ended.

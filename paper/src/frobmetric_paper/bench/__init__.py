@@ -4,64 +4,61 @@
     python -m frobmetric_paper.bench --list
 
 A module of this package lists its benchmarks in `BENCHMARKS`. A benchmark has parts, which are
-measured and stored one at a time, and a page of all stored parts, whose text is in `pages`. To add
-one is to add a module and the text of its page. `versions` is a script of its own, which compares
-two checkouts.
+measured and stored one at a time, and a page of all stored parts, whose text and tables are in
+`pages`. To add one is to add a module and its page. `versions` is a script of its own, which
+compares two checkouts.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import time
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
+from string import Formatter
 
 from frobmetric._environment import replacing
 
-from ..harness import page
+from ..harness import page, worker
 from ..harness.machine import record_as_markdown
-from ..harness.worker import ProgramFailedError, ProgramMissingError, TimeLimitError
 
 #: Folder of the committed results.
 RESULTS = Path(__file__).parents[3] / "results"
 #: Folder of the texts of the pages.
 PAGES = Path(__file__).with_name("pages")
+#: Table of a page: name of its rows, header with alignments, formats of the cells of a row.
+TABLE = re.compile(r"^\$(\w+)\n(\|.*\n\|.*)\n\| (.*) \|$", re.MULTILINE)
 #: Seconds of a run that is not repeated to get a best of several.
 LONG = 120.0
 
 
 @dataclass(frozen=True)
 class Options:
-    """Settings of a measurement.
+    """Settings of a measurement."""
 
-    Attributes
-    ----------
-    folder : Path, optional
-        Folder of the data sets.
-    repeat : int
-        Number of runs of which the best counts, or of splits and seeds.
-    threads : int
-        Threads of numerical libraries.
-    limit : float
-        Seconds for one run of another program.
-    is_quick : bool
-        Whether to measure a small version, which shows that everything works.
-    stored : object
-        Earlier data of the part, to be completed; None if it begins anew.
-    store : callable
-        Stores the data of a part that is not finished.
-    """
-
+    #: Folder of the data sets.
     folder: Path | None = None
+    #: Number of runs of which the best counts, or of splits and seeds.
     repeat: int = 3
+    #: Threads of numerical libraries.
     threads: int = 1
+    #: Seconds for one run of another program.
     limit: float = 420.0
+    #: Whether to measure a small version, which shows that everything works.
     is_quick: bool = False
+    #: Earlier data of the part, to be completed; None if it begins anew.
     stored: object = field(default=None, compare=False)
+    #: Stores the data of a part that is not finished.
     store: Callable[[object], None] = field(default=lambda data: None, compare=False)
+
+    def path(self, *names):
+        """Return the path of a file of the data sets."""
+        return Path(self.folder or "data", *names)
 
     def choose(self, full, quick):
         """Return the value for this size of the measurement."""
@@ -70,27 +67,20 @@ class Options:
 
 @dataclass(frozen=True, kw_only=True)
 class Benchmark:
-    """Measurements that share a results file and a page.
+    """Measurements that share a results file and a page."""
 
-    Attributes
-    ----------
-    name : str
-        Name of the command and of the files.
-    parts : mapping of str to callable
-        Options -> plain data, by the name of the part.
-    page : callable
-        Data by part, any of which may be absent -> what fills the placeholders of the page.
-    draw : callable, optional
-        (data by part, path) -> None: writes the figure of the page.
-    options : Options
-        Default settings.
-    """
-
+    #: Name of the command and of the files.
     name: str
+    #: Options -> plain data, by the name of the part.
     parts: Mapping[str, Callable[[Options], object]]
-    page: Callable[[dict], dict[str, str]]
+    #: Data by part, any of which may be absent -> texts and rows of tables of the page, by name.
+    page: Callable[[dict], dict]
+    #: (data by part, path) -> None: writes the figure of the page.
     draw: Callable[[dict, Path], None] | None = None
+    #: Default settings.
     options: Options = Options()
+    #: Parts of stored results that are shown on the page and no longer measured.
+    retired: tuple[str, ...] = ()
 
     @property
     def text(self):
@@ -138,8 +128,9 @@ class Results:
 
     def as_markdown(self, benchmark):
         """Return the page, with the figure, the notes, and how each part was measured."""
-        ordered = {name: self.parts[name] for name in benchmark.parts if name in self.parts}
-        blocks = [page.fill(benchmark.text, benchmark.page(ordered)).rstrip()]
+        names = (*benchmark.parts, *benchmark.retired)
+        ordered = {name: self.parts[name] for name in names if name in self.parts}
+        blocks = [fill(benchmark.text, benchmark.page(ordered)).rstrip()]
         records = [record for name in ordered for record in self.runs[name]]
         if any(record.get("is_quick") for record in records):
             blocks.append(page.SMALL)
@@ -171,31 +162,47 @@ def _describe(record):
 
 
 def _as_plain(value):
-    """Return an array or a number of NumPy as what JSON can hold."""
+    """Return an array or a number of NumPy as a value that JSON can hold."""
     return value.tolist() if hasattr(value, "tolist") else str(value)
 
 
-def table(rows, header, cells, texts=()):
-    """Return a table in Markdown; empty if there are no rows.
+class _Cells(Formatter):
+    """Formats of the cells of a row; None is an empty text."""
 
-    Parameters
-    ----------
-    rows : iterable of dict
-    header : str
-        Names of the columns, with " | " between them.
-    cells : str
-        Formats of the entries of a row, one for each column, with " | " between them.
-    texts : tuple of str
-        Columns of text; the first one is text, all others hold numbers.
+    def format_field(self, value, spec):
+        return "" if value is None else format(value, spec)
+
+
+def fill(text, values):
+    r"""Fill a page: `$name` stands for a text, or for the rows of the table that follows it.
+
+    Such a table has a header and one row of formats, which is repeated for each row of the data. A
+    name without a value is empty. The first paragraph, the title, always stays.
+
+    Examples
+    --------
+    >>> text = "# Title\n\n$rows\n| name | x |\n| --- | --: |\n| {name} | {x:.1f} |"
+    >>> print(fill(text, {"rows": [{"name": "a", "x": 1}, {"name": "b", "x": None}]}))
+    # Title
+    <BLANKLINE>
+    | name | x |
+    | --- | --: |
+    | a | 1.0 |
+    | b |  |
+    <BLANKLINE>
     """
-    formats = cells.split(" | ")
-    filled = [[each.format(**row) for each in formats] for row in rows]
-    return page.table(header.split(" | "), filled, texts=texts) if filled else ""
+    (title, _, body), values = text.partition("\n\n"), defaultdict(str, values)
 
+    def fill_table(match):
+        name, header, cells = match.groups()
+        lines = []
+        for row in values[name]:
+            filled = [page.escape(_Cells().format(cell, **row)) for cell in cells.split(" | ")]
+            lines.append(f"| {' | '.join(filled)} |")
+        values[name] = "\n".join([header, *lines]) if lines else ""
+        return f"${name}"
 
-def show(form, value):
-    """Return a number in some format; empty if there is none."""
-    return "" if value is None else format(value, form)
+    return f"{title}\n\n{page.fill(TABLE.sub(fill_table, body), values)}".rstrip() + "\n"
 
 
 def mark(text, is_best):
@@ -245,25 +252,27 @@ def best_of(work, repeat):
 
 
 def best_answer(call, repeat):
-    """Return the Timing of a baseline by its own clock; a `LONG` run is not repeated.
-
-    Parameters
-    ----------
-    call : callable
-        () -> answer with `seconds`; its errors of workers become the reason.
-    repeat : int
-    """
+    """Return the Timing of a baseline, by the `seconds` of its answers; `LONG` ones run once."""
     answers = []
     try:
         while len(answers) < repeat and (not answers or answers[-1].seconds < LONG):
             answers.append(call())
-    except TimeLimitError as error:
+    except worker.TimeLimitError as error:
         if not answers:
             return Timing(reason=str(error), limit=error.limit)
-    except (ProgramMissingError, ProgramFailedError) as error:
+    except (worker.ProgramMissingError, worker.ProgramFailedError) as error:
         return Timing(reason=f"not available: {(str(error).splitlines() or [''])[-1][:300]}")
     fastest = min(answers, key=lambda answer: answer.seconds)
     return Timing(tuple(answer.seconds for answer in answers), fastest)
+
+
+def in_new_process(target, values, options):
+    """Return the detail of a function, "module:name", that a new worker calls."""
+    pool = worker.WorkerPool()
+    try:
+        return worker.Target(target).run({}, values, 3600.0, options.threads, pool)[1]
+    finally:
+        pool.end()
 
 
 def peak_memory():

@@ -7,7 +7,6 @@ import tempfile
 import traceback
 import warnings
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 from threadpoolctl import threadpool_limits
@@ -19,23 +18,20 @@ from . import RESULTS, Results, find_benchmarks, timed
 
 def parse(arguments, names):
     """Return the options of the command line."""
-    parser = argparse.ArgumentParser(
-        prog="python -m frobmetric_paper.bench", description="Run a benchmark and write its page."
-    )
+    program, description = "python -m frobmetric_paper.bench", "Run a benchmark and write its page."
+    parser = argparse.ArgumentParser(prog=program, description=description)
     parser.add_argument("name", nargs="?", choices=names, metavar="NAME")
     parser.add_argument("--list", action="store_true", help="list the benchmarks and their parts")
     parser.add_argument("--only", nargs="+", metavar="PART", help="other parts keep their results")
     parser.add_argument("--repeat", type=int, help="runs of which the best counts, or splits")
     parser.add_argument("--threads", type=int, help="threads of numerical libraries")
     parser.add_argument("--limit", type=float, help="seconds for one run of another program")
-    parser.add_argument(
-        "--folder", type=Path, default=os.environ.get("FROBMETRIC_DATA"), help="data sets"
-    )
+    folder = os.environ.get("FROBMETRIC_DATA")
+    parser.add_argument("--folder", type=Path, default=folder, help="data sets")
     parser.add_argument("--quick", action="store_true", help="small, to see that everything works")
     parser.add_argument("--resume", action="store_true", help="complete parts that were stopped")
-    parser.add_argument(
-        "-o", "--output", type=Path, help="folder of the results; --quick makes a new one"
-    )
+    output = "folder of the results; --quick makes a new one"
+    parser.add_argument("-o", "--output", type=Path, help=output)
     options = parser.parse_args(arguments)
     if options.name is None and not options.list:
         parser.error(f"give the name of a benchmark: {', '.join(names)}")
@@ -46,7 +42,9 @@ def measure(benchmark, part, options, output, *, command="", resume=False):
     """Measure a part and write the results with it; return whether it succeeded."""
     results = Results.read(output / f"{benchmark.name}.json")
     earlier = results.runs.get(part, []) if resume else []
-    results.runs[part] = [*earlier, _record(command, options)]
+    settings = {name: getattr(options, name) for name in ("repeat", "threads", "limit")}
+    record = {"command": command, "settings": settings, "is_quick": options.is_quick}
+    results.runs[part] = [*earlier, run_record() | record]
 
     def store(data):
         results.parts[part] = data
@@ -66,12 +64,6 @@ def measure(benchmark, part, options, output, *, command="", resume=False):
     store(data)
     print(f"{benchmark.name}: {part} took {seconds:.1f} s", flush=True)
     return True
-
-
-def _record(command, options):
-    settings = {name: getattr(options, name) for name in ("repeat", "threads", "limit")}
-    made = {"command": command, "settings": settings, "is_quick": options.is_quick}
-    return run_record() | made
 
 
 def main(arguments=None):
@@ -94,11 +86,10 @@ def main(arguments=None):
     output = given.output or (Path(tempfile.mkdtemp()) if given.quick else RESULTS)
     output.mkdir(parents=True, exist_ok=True)
     command = " ".join(["python -m frobmetric_paper.bench", *(arguments or sys.argv[1:])])
-    run = partial(
-        measure, benchmark, options=options, output=output, command=command, resume=given.resume
-    )
+    how = {"command": command, "resume": given.resume}
     with threadpool_limits(options.threads):
-        failed = [part for part in given.only or benchmark.parts if not run(part)]
+        names = given.only or benchmark.parts
+        failed = [part for part in names if not measure(benchmark, part, options, output, **how)]
     print(f"wrote {output / given.name}.md")
     return f"parts that failed: {', '.join(failed)}" if failed else 0
 

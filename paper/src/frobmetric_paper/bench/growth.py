@@ -5,6 +5,7 @@ overlapping Gaussian classes are solved by the paper's L-BFGS-B and by our defau
 """
 
 import time
+from functools import partial
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from frobmetric import mine_triplets, solve
 from frobmetric.core import FrobeniusSDP, Hinge
 from frobmetric.metric.coordinates import unit_mean_square
 
-from . import Benchmark, Options, table
+from . import Benchmark, Options
 
 SOLVERS = {"lbfgsb": "L-BFGS-B (the paper's)", "auto": "auto (active set)"}
 C, TOL, MAX_ITER = 1e4, 1e-3, 2000
@@ -63,18 +64,15 @@ def _solve(problem, solver, repeat):
     }
 
 
-def grow_dimension(options):
-    """Return the rows of all dimensions."""
-    sizes = options.choose(DIMENSIONS, DIMENSIONS[:3])
-    n = options.choose(SAMPLES, 300)
-    return [row for D in sizes for row in measure_size(n, D, options.repeat)]
-
-
-def grow_triplets(options):
-    """Return the rows of all numbers of triplets."""
-    sizes = options.choose(TRIPLETS, TRIPLETS[:3])
-    samples = [round(m / NEIGHBOURS**2) for m in sizes]
-    return [row for n in samples for row in measure_size(n, DIMENSION, options.repeat)]
+def grow(size, options):
+    """Return the rows of all dimensions, or of all numbers of triplets."""
+    if size == "D":
+        n = options.choose(SAMPLES, 300)
+        sizes = [(n, D) for D in options.choose(DIMENSIONS, DIMENSIONS[:3])]
+    else:
+        triplets = options.choose(TRIPLETS, TRIPLETS[:3])
+        sizes = [(round(m / NEIGHBOURS**2), DIMENSION) for m in triplets]
+    return [row for n, D in sizes for row in measure_size(n, D, options.repeat)]
 
 
 def column(rows, solver, name):
@@ -82,28 +80,21 @@ def column(rows, solver, name):
     return np.array([row[name] for row in rows if row["solver"] == solver], dtype=float)
 
 
-def exponent(sizes, values):
-    """Return the slope of log(value) over log(size)."""
-    return float(np.polyfit(np.log(sizes), np.log(values), 1)[0])
-
-
 def summarise(size, rows, solver):
     """Return the range of the steps, and the exponents on the upper half of the sizes."""
     names = (size, "steps", "cpu_seconds")
     sizes, steps, seconds = (column(rows, solver, name) for name in names)
+
     half = len(sizes) // 2
-    return {
-        "solver": solver,
-        "size": size,
-        "first": steps[0],
-        "last": steps[-1],
-        "fewest": steps.min(),
-        "most": steps.max(),
-        "time": exponent(sizes[half:], seconds[half:]),
-        "step_time": exponent(sizes[half:], (seconds / steps)[half:]),
-        "steps": exponent(sizes[half:], steps[half:]),
-        "last_time": exponent(sizes[-2:], seconds[-2:]),
-    }
+
+    def exponent(values, start=half):
+        return np.polyfit(np.log(sizes[start:]), np.log(values[start:]), 1)[0]
+
+    ends = {"first": steps[0], "last": steps[-1], "fewest": steps.min(), "most": steps.max()}
+    powers = {"time": seconds, "step_time": seconds / steps, "steps": steps}
+    exponents = {name: exponent(values) for name, values in powers.items()}
+    exponents["last_time"] = exponent(seconds, -2)
+    return {"solver": solver, "size": size} | ends | exponents
 
 
 def growth_page(parts):
@@ -111,29 +102,11 @@ def growth_page(parts):
     summaries = [
         summarise(size, rows, solver) for size, rows in parts.items() for solver in SOLVERS
     ]
-    exponents = (
-        "solver | over | steps at the smallest | at the largest | fewest | most | "
-        "time grows as | time per step | steps | time, last two sizes"
-    )
-    exponents_cells = (
-        "{solver} | {size} | {first:.0f} | {last:.0f} | {fewest:.0f} | {most:.0f} | "
-        "{size}^{time:.2f} | {size}^{step_time:.2f} | {size}^{steps:.2f} | "
-        "{size}^{last_time:.2f}"
-    )
-    header = "n | D | m | solver | steps | CPU s | wall s | gap | rank | active"
-    header_cells = (
-        "{n:,} | {D} | {m:,} | {solver} | {steps} | {cpu_seconds:.3f} | {wall_seconds:.3f} | "
-        "{relative_gap:.1e} | {rank} | {active_share:.0%}"
-    )
-    rows = [row for rows in parts.values() for row in rows]
-    return {
-        "exponents": table(summaries, exponents, exponents_cells),
-        "rows": table(rows, header, header_cells),
-    }
+    return {"exponents": summaries, "rows": [row for rows in parts.values() for row in rows]}
 
 
 def draw(parts, path):
-    """Draw steps and time over both sizes."""
+    """Draw steps and time over both sizes, with a dashed line of the expected power."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(10, 7.5), layout="constrained")
@@ -149,7 +122,10 @@ def draw(parts, path):
             bottom.plot(sizes, column(rows, solver, "cpu_seconds"), "o-", **style)
         top.axhspan(20, 30, color="0.88", zorder=0, label="the paper: 20 to 30")
         top.set(ylim=(0, 1.1 * max(row["steps"] for row in rows)), ylabel="steps")
-        _draw_slope(bottom, sizes, column(rows, "lbfgsb", "cpu_seconds"), size)
+        upper, seconds = sizes[len(sizes) // 2 :], column(rows, "lbfgsb", "cpu_seconds")
+        power, label = (3, "slope of D³") if size == "D" else (1, "slope of m")
+        slope = 2 * seconds[-1] * (upper / sizes[-1]) ** power
+        bottom.plot(upper, slope, "--", color="0.4", label=label)
         bottom.set(yscale="log", ylabel="CPU seconds, one thread")
         for axes, name in ((top, "Steps"), (bottom, "Time")):
             axes.set(xscale="log", xlabel=labels[size], title=f"{name} to a gap of {TOL:g}")
@@ -158,20 +134,7 @@ def draw(parts, path):
     figure.savefig(path, dpi=110)
 
 
-def _draw_slope(axes, sizes, seconds, size):
-    """Draw a dashed line of the expected power above the paper's solver."""
-    upper = sizes[len(sizes) // 2 :]
-    power, label = (3, "slope of D³") if size == "D" else (1, "slope of m")
-    line = 2 * seconds[-1] * (upper / sizes[-1]) ** power
-    axes.plot(upper, line, "--", color="0.4", label=label)
-
-
+PARTS = {size: partial(grow, size) for size in ("D", "m")}
 BENCHMARKS = (
-    Benchmark(
-        name="growth",
-        parts={"D": grow_dimension, "m": grow_triplets},
-        page=growth_page,
-        draw=draw,
-        options=Options(repeat=2),
-    ),
+    Benchmark(name="growth", parts=PARTS, page=growth_page, draw=draw, options=Options(repeat=2)),
 )

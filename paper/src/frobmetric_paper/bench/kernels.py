@@ -1,4 +1,4 @@
-"""Kernels and sparse data, where a linear metric of dense features cannot serve.
+"""Kernels and sparse data, where a linear metric of dense features is not enough.
 
 Rings and Balance compare kernels with the linear metric; r8 learns from sparse tf-idf of 6,224
 words in the span of a few leading directions. All settings (C, gamma, degree, the kind of tf-idf)
@@ -21,7 +21,7 @@ from frobmetric.neighbors import knn_predict
 
 from ..data import labelled
 from ..data.raw import load_word_counts
-from . import Benchmark, Options, table
+from . import Benchmark, Options, timed
 from .labelled_sets import percent_wrong
 
 GRID = (1e0, 1e2, 1e4)
@@ -32,6 +32,12 @@ KERNELS = {
     "linear": [{"C": C} for C in (1e-2, 1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6)],
     "rbf": [{"C": C, "gamma": gamma} for C, gamma in product(GRID, GAMMAS)],
     "polynomial": [{"C": C, "degree": degree} for C, degree in product(GRID, (2, 3))],
+}
+#: Tables of the page, by the titles of the comparisons.
+TABLES = {
+    "rings: one direction, nearest class mean": "rings",
+    "rings in 2 of 10 features: 3-NN": "noisy_rings",
+    "balance: 3-NN": "balance",
 }
 RING_SIZES = {"train": 60, "validation": 100, "test": 1000}
 #: Kinds of tf-idf for Euclid's error.
@@ -48,32 +54,25 @@ def nearest_mean(Z, y, T):
     return NearestCentroid().fit(Z, y).predict(T)
 
 
-def fit_best_setting(kernel, settings, parts, classify, options):
-    """Return validation and test error of the setting that is best on the validation part."""
-    (X, y), (V, y_validation), (T, y_test) = parts
-    unit, tried = 1 / (X.shape[1] * X.var()), []
-    for setting in settings:
-        given = setting | ({"gamma": setting["gamma"] * unit} if "gamma" in setting else {})
-        metric = FrobMetric(kernel=kernel, **given, **options).fit(X, y)
-        wrong = percent_wrong(classify(metric.transform(X), y, metric.transform(V)), y_validation)
-        tried.append((wrong, setting, metric))
-    validation, setting, metric = min(tried, key=lambda each: each[0])
-    test = percent_wrong(classify(metric.transform(X), y, metric.transform(T)), y_test)
-    return {"validation": validation, "test": test, **setting}
+def errors_of(transform, parts, classify):
+    """Return validation and test error of mapped samples."""
+    (Z, y), *others = ((transform(X), y) for X, y in parts)
+    validation, test = (percent_wrong(classify(Z, y, T), expected) for T, expected in others)
+    return {"validation": validation, "test": test}
 
 
 def compare_kernels(parts, classify, is_quick, **options):
-    """Return the errors of every kernel on one split, and of the features as they are."""
-    (X, y), (V, y_validation), (T, y_test) = parts
-    errors = {
-        "features as they are": {
-            "validation": percent_wrong(classify(X, y, V), y_validation),
-            "test": percent_wrong(classify(X, y, T), y_test),
-        }
-    }
+    """Return the errors of the features as they are, and of every kernel with its best setting."""
+    X, y = parts[0]
+    unit, errors = 1 / (X.shape[1] * X.var()), {}
+    errors["features as they are"] = errors_of(np.asarray, parts, classify)
     for kernel, settings in KERNELS.items():
-        some = settings[:1] if is_quick else settings
-        errors[kernel] = fit_best_setting(kernel, some, parts, classify, options)
+        tried = []
+        for setting in settings[:1] if is_quick else settings:
+            scaled = {"gamma": setting["gamma"] * unit} if "gamma" in setting else {}
+            metric = FrobMetric(kernel=kernel, **setting | scaled, **options).fit(X, y)
+            tried.append(errors_of(metric.transform, parts, classify) | setting)
+        errors[kernel] = min(tried, key=lambda each: each["validation"])
     return errors
 
 
@@ -89,14 +88,9 @@ def make_rings(seed, n_noise=0):
 def measure_rings(options):
     """Return the errors of two ways to classify points on rings."""
     quick, seeds = options.is_quick, range(options.choose(options.repeat, 2))
-    return {
-        "rings: one direction, nearest class mean": [
-            compare_kernels(make_rings(seed), nearest_mean, quick, n_components=1) for seed in seeds
-        ],
-        "rings in 2 of 10 features: 3-NN": [
-            compare_kernels(make_rings(seed, n_noise=8), knn_predict, quick) for seed in seeds
-        ],
-    }
+    by_mean = [compare_kernels(make_rings(s), nearest_mean, quick, n_components=1) for s in seeds]
+    by_knn = [compare_kernels(make_rings(s, n_noise=8), knn_predict, quick) for s in seeds]
+    return dict(zip(TABLES, (by_mean, by_knn), strict=False))
 
 
 def measure_balance(options):
@@ -111,13 +105,11 @@ def measure_balance(options):
 
 def measure_r8(options):
     """Return a row for each number of directions, and the Euclidean errors."""
-    data = load_word_counts("r8", folder=options.folder)
-    n = options.choose(None, 600)
+    data, n = load_word_counts("r8", folder=options.folder), options.choose(None, 600)
     train, test = (data.X_train[:n], data.y_train[:n]), (data.X_test[:n], data.y_test[:n])
-    inner, held = train_test_split(
-        np.arange(len(train[1])), test_size=0.25, stratify=train[1], random_state=0
-    )
-    inner, held = ([array[rows] for array in train] for rows in (inner, held))
+    every = np.arange(len(train[1]))
+    parts = train_test_split(every, test_size=0.25, stratify=train[1], random_state=0)
+    inner, held = ([array[rows] for array in train] for rows in parts)
     ranks = options.choose((100, 200, 300), (20,))
     grid = product((False, True), ranks, options.choose((1e2, 1e4, 1e6, 1e8), (1e4,)))
     tried = [
@@ -129,39 +121,34 @@ def measure_r8(options):
     for rank in ranks:
         some = [each for each in tried if each["n_directions"] == rank]
         best = min(some, key=lambda each: each["validation"])
-        fitted = fit_text(train, test, best["sublinear_tf"], rank, best["C"], is_traced=True)
-        rows.append(best | fitted)
-    shape = train[0].shape
-    return {
-        "shape": shape,
-        "stored": train[0].nnz,
-        "tried": tried,
-        "dense_megabytes": 8e-6 * np.prod(shape),
-        "rows": rows,
-        "euclid": {name: euclid_text(train, test, **given) for name, given in TFIDF.items()},
-    }
-
-
-def euclid_text(train, test, **given):
-    """Return the Euclidean error on tf-idf."""
-    tfidf = TfidfTransformer(**given).fit(train[0])
-    return percent_wrong(
-        knn_predict(tfidf.transform(train[0]), train[1], tfidf.transform(test[0])), test[1]
-    )
-
-
-def fit_text(train, test, sublinear_tf, rank, C, is_traced=False):
-    """Return the error on other documents, with time and memory of the fit."""
-    tfidf, y = TfidfTransformer(sublinear_tf=sublinear_tf).fit(train[0]), train[1]
-    X, T = tfidf.transform(train[0]), tfidf.transform(test[0])
-    if is_traced:
         tracemalloc.start()
-    wall, cpu = time.perf_counter(), time.process_time()
-    metric = FrobMetric(n_directions=rank, n_components="rank", C=C).fit(X, y)
-    cost = {"seconds": time.perf_counter() - wall, "cpu": time.process_time() - cpu}
-    if is_traced:
-        cost["peak_megabytes"] = tracemalloc.get_traced_memory()[1] / 1e6
+        rows.append(best | fit_text(train, test, best["sublinear_tf"], rank, best["C"]))
         tracemalloc.stop()
+    euclid = {}
+    for name, given in TFIDF.items():
+        X, T = tfidf(train, test, **given)
+        euclid[name] = percent_wrong(knn_predict(X, train[1], T), test[1])
+    size = {"shape": train[0].shape, "stored": train[0].nnz}
+    size["dense_megabytes"] = 8e-6 * np.prod(train[0].shape)
+    return size | {"tried": tried, "rows": rows, "euclid": euclid}
+
+
+def tfidf(train, test, **given):
+    """Return tf-idf of both parts, with the frequencies of the first."""
+    model = TfidfTransformer(**given).fit(train[0])
+    return model.transform(train[0]), model.transform(test[0])
+
+
+def fit_text(train, test, sublinear_tf, rank, C):
+    """Return the error on other documents, with time and, if it is traced, memory of the fit."""
+    (X, T), y = tfidf(train, test, sublinear_tf=sublinear_tf), train[1]
+    if tracemalloc.is_tracing():
+        tracemalloc.clear_traces()
+    cpu, metric = time.process_time(), FrobMetric(n_directions=rank, n_components="rank", C=C)
+    seconds, _ = timed(lambda: metric.fit(X, y))
+    cost = {"seconds": seconds, "cpu": time.process_time() - cpu}
+    if tracemalloc.is_tracing():
+        cost["peak_megabytes"] = tracemalloc.get_traced_memory()[1] / 1e6
     predicted = knn_predict(metric.transform(X), y, metric.transform(T))
     return cost | {
         "error": percent_wrong(predicted, test[1]),
@@ -175,17 +162,17 @@ def fit_text(train, test, sublinear_tf, rank, C, is_traced=False):
 # The page
 
 
-def comparison_table(runs):
+def comparison_rows(runs):
     """Return a row for each kernel: mean errors, and the difference from linear, run by run."""
-    base = np.array([run["linear"]["test"] for run in runs])
-    rows = []
-    for name in runs[0]:
-        test = np.array([run[name]["test"] for run in runs])
-        validation = np.mean([run[name]["validation"] for run in runs])
-        rows.append({"name": name, "validation": validation, "test": test.mean()})
-        rows[-1]["difference"] = difference_text(test - base)
-    header = " | validation | test | test less linear's"
-    return table(rows, header, "{name} | {validation:.2f} | {test:.2f} | {difference}")
+    test, validation = (
+        {name: np.array([run[name][part] for run in runs]) for name in runs[0]}
+        for part in ("test", "validation")
+    )
+    return [
+        {"name": name, "validation": validation[name].mean(), "test": errors.mean()}
+        | {"difference": difference_text(errors - test["linear"])}
+        for name, errors in test.items()
+    ]
 
 
 def difference_text(differences):
@@ -197,47 +184,25 @@ def difference_text(differences):
     return f"{mean:+.2f} ({mean - half:+.2f} to {mean + half:+.2f})"
 
 
-def text_table(data):
-    """Return the rows of r8."""
-    tf = {True: "1 + log", False: "count"}
-    rows = [row | {"tf": tf[row["sublinear_tf"]]} for row in data["rows"]]
-    header = (
-        "directions | variance in them | tf | C | validation | test | rank of M | gap | "
-        "fit (s, CPU) | peak memory (MB)"
-    )
-    header_cells = (
-        "{n_directions} | {kept:.1%} | {tf} | {C:g} | {validation:.2f} | {error:.2f} | "
-        "{rank} | {relative_gap:.1e} | {cpu:.1f} | {peak_megabytes:.0f}"
-    )
-    return table(rows, header, header_cells)
-
-
 def kernels_page(parts):
     """Return the tables of all parts, and the size of r8."""
-    values = dict.fromkeys(("rings", "balance", "r8", "size", "euclid"), "")
-    for name in ("rings", "balance"):
-        tables = [
-            f"**{title}**\n\n{comparison_table(runs)}"
-            for title, runs in parts.get(name, {}).items()
-        ]
-        values[name] = "\n\n".join(tables)
+    comparisons = parts.get("rings", {}) | parts.get("balance", {})
+    values = {TABLES[title]: comparison_rows(runs) for title, runs in comparisons.items()}
     if data := parts.get("r8"):
-        n, D = data["shape"]
-        values["r8"] = text_table(data)
-        values["size"] = (
-            f"{n:,} documents of {D:,} words, {data['stored']:,} stored numbers; dense it would be "
-            f"{data['dense_megabytes']:.0f} MB"
-        )
+        tf = {True: "1 + log", False: "count"}
         euclid = (f"{error:.2f} % ({name})" for name, error in data["euclid"].items())
-        values["euclid"] = ", ".join(euclid)
+        values |= {
+            "r8": [row | {"tf": tf[row["sublinear_tf"]]} for row in data["rows"]],
+            "documents": f"{data['shape'][0]:,}",
+            "words": f"{data['shape'][1]:,}",
+            "stored": f"{data['stored']:,}",
+            "megabytes": f"{data['dense_megabytes']:.0f}",
+            "euclid": ", ".join(euclid),
+        }
     return values
 
 
+PARTS = {"rings": measure_rings, "balance": measure_balance, "r8": measure_r8}
 BENCHMARKS = (
-    Benchmark(
-        name="kernels",
-        parts={"rings": measure_rings, "balance": measure_balance, "r8": measure_r8},
-        page=kernels_page,
-        options=Options(repeat=10),
-    ),
+    Benchmark(name="kernels", parts=PARTS, page=kernels_page, options=Options(repeat=10)),
 )

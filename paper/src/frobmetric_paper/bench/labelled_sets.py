@@ -11,15 +11,13 @@ from functools import partial
 import numpy as np
 from scipy.stats import rankdata
 
-from frobmetric import FrobMetric, NearestClass, mine_triplets, solve
-from frobmetric.core import FrobeniusSDP, Hinge
+from frobmetric import FrobMetric, NearestClass, frob_path, mine_triplets
 from frobmetric.metric.coordinates import unit_mean_square
 from frobmetric.neighbors import knn_error, knn_predict
-from frobmetric.solvers import State
 
 from ..data import labelled
 from ..harness import page
-from . import Benchmark, Options, best_of, mark, table
+from . import Benchmark, Options, best_of, mark
 
 #: Sets on which a split takes long enough: one run is measured.
 LARGE = ("mnist", "usps", "letters", "pendigits", "spam", "usps_9298")
@@ -40,6 +38,16 @@ def percent_wrong(predicted, y):
     return 100 * float(np.mean(predicted != y))
 
 
+def errors_of(transform, split, model=None):
+    """Return validation and test error in percent of mapped samples, by 3-NN or a classifier."""
+    Z, V, T = map(transform, (split.X_train, split.X_validation, split.X_test))
+    if model is None:
+        predicted = (knn_predict(Z, split.y_train, part) for part in (V, T))
+    else:
+        predicted = map(model.fit(Z, split.y_train).predict, (V, T))
+    return [*map(percent_wrong, predicted, (split.y_validation, split.y_test))]
+
+
 # The default of C
 
 GRID = 10.0 ** np.arange(0, 7)
@@ -49,19 +57,12 @@ DEFAULT_C_SETS += ("isolet", "pendigits", "spam", "coil20", "usps_9298", "utd_mh
 
 def errors_along_c(split):
     """Return the validation errors of Euclid and of each C, and the largest gap reached."""
-    Z, scale = unit_mean_square(split.X_train)
-    X, V = split.X_train / scale, split.X_validation / scale
-    triplets = mine_triplets(Z, split.y_train, warn_small=False)
-    constraints = triplets.constraints(Z)
-    errors = [knn_error(X, split.y_train, V, split.y_validation)]
-    u, largest = np.zeros(triplets.n_triplets), 0.0
-    for before, C in zip(np.r_[GRID[0], GRID[:-1]], GRID, strict=True):
-        problem = FrobeniusSDP(constraints, Hinge(C * triplets.share))
-        solution = solve(problem, start=State(u * (C / before)), max_iter=3000)
-        u, L = solution.u, solution.point.factor()
-        largest = max(largest, solution.certificate.relative_gap)
-        errors.append(knn_error(X @ L, split.y_train, V @ L, split.y_validation))
-    return errors, largest
+    points = frob_path(split.X_train, split.y_train, Cs=GRID, max_iter=3000).points
+    errors = [
+        knn_error(split.X_train @ L, split.y_train, split.X_validation @ L, split.y_validation)
+        for L in (np.eye(split.X_train.shape[1]), *(point.components.T for point in points))
+    ]
+    return errors, max(point.certificate.relative_gap for point in points)
 
 
 def measure_default_c(name, options):
@@ -83,18 +84,14 @@ def default_c_page(parts):
         rows.append([name, str(data["n_runs"]), *cells])
     errors = np.array([data["errors"][1:] for data in parts.values()])
     best = errors.min(axis=1, keepdims=True)
-    summary = {
-        "mean rank": rankdata(errors, axis=1),
-        "mean excess over the set's best (points)": errors - best,
-        "mean ratio to the set's best": (errors + 0.1) / (best + 0.1),
-    }
+    summary = {"mean rank": rankdata(errors, axis=1)}
+    summary["mean excess over the set's best (points)"] = errors - best
+    summary["mean ratio to the set's best"] = (errors + 0.1) / (best + 0.1)
     for name, values in summary.items():
         rows.append([name, "", "", *(f"{value:.2f}" for value in values.mean(axis=0))])
     gaps = [data["relative_gap"] for data in parts.values() if data["relative_gap"] is not None]
-    return {
-        "errors": page.table(["set", "runs", "Euclid", *names], rows),
-        "gap": f"{max(gaps):.1e}" if gaps else "",
-    }
+    errors = page.table(["set", "runs", "Euclid", *names], rows)
+    return {"errors": errors, "gap": f"{max(gaps):.1e}" if gaps else ""}
 
 
 # Options of FrobMetric, one at a time
@@ -120,42 +117,24 @@ VARIANTS = {
     "squared hinge": {"loss": "squared_hinge"},
 }
 #: Classifiers with the metric of the first variant: rule and number of neighbours.
-RULES = {
-    "3 distances of each class": ("distances", 3),
-    "center of 3 of each class": ("center", 3),
-    "center of 5 of each class": ("center", 5),
-    "center of 8 of each class": ("center", 8),
-    "center of 12 of each class": ("center", 12),
-}
-
-
-def fit_best_c(split, grid, variant):
-    """Return validation and test error of the C that is best on the validation part, and maps."""
-    tried = []
-    for C in grid:
-        metric = FrobMetric(C=C, n_components="rank", **variant).fit(split.X_train, split.y_train)
-        Z, V, T = map(metric.transform, (split.X_train, split.X_validation, split.X_test))
-        tried.append(
-            (percent_wrong(knn_predict(Z, split.y_train, V), split.y_validation), (Z, V, T))
-        )
-    validation, (Z, V, T) = min(tried, key=lambda each: each[0])
-    test = percent_wrong(knn_predict(Z, split.y_train, T), split.y_test)
-    return [validation, test], (Z, V, T)
+RULES = {"3 distances of each class": ("distances", 3)}
+RULES |= {f"center of {k} of each class": ("center", k) for k in (3, 5, 8, 12)}
 
 
 def lever_errors(split, grid):
-    """Return validation and test error of each variant and each rule on one split."""
+    """Return validation and test error of each variant, with its best C, and of each rule."""
     errors = {}
     for name, variant in VARIANTS.items():
-        errors[name], (Z, V, T) = fit_best_c(split, grid, variant)
-        if name != BASE:
-            continue
-        for rule_name, (rule, k) in RULES.items():
-            model = NearestClass(k, rule=rule).fit(Z, split.y_train)
-            errors[rule_name] = [
-                percent_wrong(model.predict(V), split.y_validation),
-                percent_wrong(model.predict(T), split.y_test),
-            ]
+        tried = []
+        for C in grid:
+            metric = FrobMetric(C=C, n_components="rank", **variant)
+            metric.fit(split.X_train, split.y_train)
+            tried.append((errors_of(metric.transform, split), metric))
+        errors[name], best = min(tried, key=lambda each: each[0][0])
+        if name == BASE:
+            for rule_name, (rule, k) in RULES.items():
+                model = NearestClass(k, rule=rule)
+                errors[rule_name] = errors_of(best.transform, split, model)
     return errors
 
 
@@ -176,7 +155,7 @@ def levers_page(parts):
 
     def cell(errors, key):
         validation, test = errors[key]
-        lowest = min(found[0] for found in errors.values())
+        lowest = min(pair[0] for pair in errors.values())
         return f"{mark(f'{validation:.2f}', validation == lowest)} / {test:.2f}"
 
     rows = [[name, *(cell(errors, name) for errors in means.values())] for name in names]
@@ -192,16 +171,15 @@ PAPER = {"mnist": (2.56, 280), "usps": (2.32, 9), "letters": (2.72, 13)}
 
 def measure_paper_rows(name, options):
     """Return a row for each C; the fit is timed as a whole and without the search."""
-    split = load(name, options)
+    split, repeat = load(name, options), options.choose(options.repeat, 1)
     X, y = split.X_train, split.y_train
     scaled = unit_mean_square(X)[0]
-    mining = best_of(lambda: mine_triplets(scaled, y), options.choose(options.repeat, 1))
-    euclid = 100 * knn_error(X, y, split.X_test, split.y_test)
-    rows = []
+    mining = best_of(partial(mine_triplets, scaled, y), repeat)
+    euclid, rows = 100 * knn_error(X, y, split.X_test, split.y_test), []
     for C in options.choose((1e3, 1e4, 1e5), (1e4,)):
-        fit = best_of(lambda C=C: FrobMetric(C=C).fit(X, y), options.choose(options.repeat, 1))
+        fit = best_of(partial(FrobMetric(C=C).fit, X, y), repeat)
         metric = fit.result
-        Z, V, T = map(metric.transform, (X, split.X_validation, split.X_test))
+        validation, test = errors_of(metric.transform, split)
         rows.append(
             {
                 "C": C,
@@ -212,8 +190,8 @@ def measure_paper_rows(name, options):
                 "seconds": fit.seconds,
                 "seconds_solving": metric.history_[-1].seconds,
                 "seconds_mining": mining.seconds,
-                "validation_error": 100 * knn_error(Z, y, V, split.y_validation),
-                "test_error": 100 * knn_error(Z, y, T, split.y_test),
+                "validation_error": validation,
+                "test_error": test,
                 "euclid_test_error": euclid,
             }
         )
@@ -225,39 +203,20 @@ def paper_rows_page(parts):
     rows = []
     for name, data in parts.items():
         best = min(row["validation_error"] for row in data)
-        paper_error, paper_seconds = PAPER[name]
+        paper = dict(zip(("paper_error", "paper_seconds"), PAPER[name], strict=True))
         for row in data:
             test = mark(f"{row['test_error']:.2f}", row["validation_error"] == best)
-            paper = {"paper_error": paper_error, "paper_seconds": paper_seconds}
             rows.append(row | {"set": name, "test": test} | paper)
-    header = (
-        "set | triplets | C | gap | steps | rank | mining + solving, s | validation, % | "
-        "test, % | Euclid, % | paper: test, % | paper: s"
-    )
-    header_cells = (
-        "{set} | {triplets:,} | {C:g} | {relative_gap:.1e} | {steps} | {rank} | "
-        "{seconds_mining:.1f} + {seconds_solving:.1f} | {validation_error:.2f} | {test} | "
-        "{euclid_test_error:.2f} | {paper_error} | {paper_seconds}"
-    )
-    return {"rows": table(rows, header, header_cells)}
+    return {"rows": rows}
 
 
-def _parts(measure, names):
-    return {name: partial(measure, name) for name in names}
+def _benchmark(name, measure, sets, fill_page, **options):
+    parts = {each: partial(measure, each) for each in sets}
+    return Benchmark(name=name, parts=parts, page=fill_page, options=Options(**options))
 
 
 BENCHMARKS = (
-    Benchmark(
-        name="default_c",
-        parts=_parts(measure_default_c, DEFAULT_C_SETS),
-        page=default_c_page,
-        options=Options(repeat=5, threads=2),
-    ),
-    Benchmark(name="levers", parts=_parts(measure_levers, LEVER_SETS), page=levers_page),
-    Benchmark(
-        name="paper_rows",
-        parts=_parts(measure_paper_rows, PAPER),
-        page=paper_rows_page,
-        options=Options(threads=2),
-    ),
+    _benchmark("default_c", measure_default_c, DEFAULT_C_SETS, default_c_page, repeat=5, threads=2),
+    _benchmark("levers", measure_levers, LEVER_SETS, levers_page),
+    _benchmark("paper_rows", measure_paper_rows, PAPER, paper_rows_page, threads=2),
 )

@@ -26,11 +26,12 @@ from ..baselines import METRIC, ProgramFailedError, TimeLimitError
 from ..data import labelled
 from ..data.pairs import load_faces
 from . import Benchmark, Options
-from .pair_tables import pair_page
+from .pair_tables import GRID, GROUP, MIDDLE, pair_page
 
-GRID = (1e0, 1e1, 1e2, 1e3, 1e4, 1e6)
-#: Grids of variants, and of a reference that needs more than pairs.
-MIDDLE, SHORT = (1e1, 1e2, 1e3, 1e4), (1e2, 1e4)
+#: Values of C of a reference that needs more than pairs.
+SHORT = (1e2, 1e4)
+#: What tells one task from another.
+CELL = (*GROUP, "seed")
 SIZES = (200, 1000, 5000)
 #: Sets of few samples have fewer pairs; with three classes, none can be left to the test.
 SMALL = {"iris": load_iris, "wine": load_wine}
@@ -84,11 +85,9 @@ def load_samples(name, folder, seed):
 
 def split_rows(y, classes, rng):
     """Return rows to learn from and rows to test on."""
-    if classes == "seen":
-        half = len(y) // 2
-        return np.arange(half)[:N_SAMPLES], np.arange(half, len(y))[:N_SAMPLES]
-    known = rng.permutation(np.unique(y))[: len(np.unique(y)) // 2]
-    is_known = np.isin(y, known)
+    is_known = np.arange(len(y)) < len(y) // 2
+    if classes == "unseen":
+        is_known = np.isin(y, rng.permutation(np.unique(y))[: len(np.unique(y)) // 2])
     return np.flatnonzero(is_known)[:N_SAMPLES], np.flatnonzero(~is_known)[:N_SAMPLES]
 
 
@@ -146,8 +145,8 @@ def at_unit_scale(X, known):
 # The methods: (task, parameter) -> map, and what is known of the run
 
 
-def by_threshold(task, C, *, is_balanced=False, **others):
-    """Learn a metric and a threshold; balanced, both kinds of pairs have the same weight."""
+def by_pairs(task, C, *, is_balanced=False, **others):
+    """Learn from pairs; balanced, both kinds of pairs have the same weight."""
     y, weight = task.train.y, None
     if is_balanced:
         weight = np.where(y > 0, 1 / np.sum(y > 0), 1 / np.sum(y < 0))
@@ -155,30 +154,18 @@ def by_threshold(task, C, *, is_balanced=False, **others):
     return describe(model.fit(task.train.index, y, sample_weight=weight))
 
 
-def by_triplets(task, C):
-    """Complete the pairs to triplets."""
-    model = PairFrobMetric(preprocessor=task.X, strategy="triplets", C=C, keep_dual=True)
-    return describe(model.fit(task.train.index, task.train.y))
-
-
 def by_known_triplets(task, C):
-    """Complete with identities, which pairs alone do not tell."""
+    """Complete the pairs to triplets by known identities."""
     rows, index = np.unique(task.train.index, return_inverse=True)
-    triplets = triplets_from_pairs(
-        task.X[rows], index.reshape(-1, 2), task.train.y, identity=task.identity[rows]
-    )
-    model = TripletFrobMetric(preprocessor=task.X[rows], C=C, keep_dual=True)
-    return describe(model.fit(triplets))
+    X, pairs, identity = task.X[rows], index.reshape(-1, 2), task.identity[rows]
+    triplets = triplets_from_pairs(X, pairs, task.train.y, identity=identity)
+    return describe(TripletFrobMetric(preprocessor=X, C=C, keep_dual=True).fit(triplets))
 
 
 def describe(model):
     """Return the map, the gap and the size of a fit."""
-    return {
-        "L": model.components_.T,
-        "gap": model.certificate_.relative_gap,
-        "n_iter": model.n_iter_,
-        "n_rows": model.triplets_.n_triplets,
-    }
+    numbers = {"gap": model.certificate_.relative_gap, "n_iter": model.n_iter_}
+    return {"L": model.components_.T, "n_rows": model.triplets_.n_triplets} | numbers
 
 
 def by_baseline(task, parameter, *, name, **others):
@@ -189,18 +176,13 @@ def by_baseline(task, parameter, *, name, **others):
     return {"L": found.L, "seconds": found.seconds}
 
 
-def by_euclid(task, _):
-    """Return the identity."""
-    return {"L": np.eye(task.X.shape[1])}
-
-
 #: Name -> how it learns, from which values of its parameter, and for which manner of pairs.
 METHODS = {
-    "Euclid": (by_euclid, (None,), None),
-    "threshold": (by_threshold, GRID, None),
-    "threshold, equal kinds": (partial(by_threshold, is_balanced=True), MIDDLE, "random"),
-    "threshold, prior identity": (partial(by_threshold, prior="identity"), MIDDLE, None),
-    "triplets": (by_triplets, GRID, None),
+    "Euclid": (lambda task, _: {"L": np.eye(task.X.shape[1])}, (None,), None),
+    "threshold": (by_pairs, GRID, None),
+    "threshold, equal kinds": (partial(by_pairs, is_balanced=True), MIDDLE, "random"),
+    "threshold, prior identity": (partial(by_pairs, prior="identity"), MIDDLE, None),
+    "triplets": (partial(by_pairs, strategy="triplets"), GRID, None),
     "triplets, identities known": (by_known_triplets, SHORT, None),
 }
 #: Other learners, which run once, and not with many pairs.
@@ -221,16 +203,16 @@ def measure_fit(task, learn, parameter):
             return {"parameter": parameter, "failed": str(error)[:200]}
     found.setdefault("seconds", time.perf_counter() - start)
     L = found.pop("L")
-    scores = []
-    for part in (task.train, task.validation, task.test):
-        i, j = part.index.T
-        scores.append(-np.linalg.norm((task.X[i] - task.X[j]) @ L, axis=1))
-    threshold = best_threshold(scores[0], task.train.y)[0]
+    train, validation, test = (
+        -np.linalg.norm(np.subtract(*task.X[part.index.T]) @ L, axis=1)
+        for part in (task.train, task.validation, task.test)
+    )
+    threshold = best_threshold(train, task.train.y)[0]
     return found | {
         "parameter": parameter,
-        "validation": float(roc_auc_score(task.validation.y > 0, scores[1])),
-        "auc": float(roc_auc_score(task.test.y > 0, scores[2])),
-        "accuracy": float(np.mean((scores[2] >= threshold) == (task.test.y > 0))),
+        "validation": float(roc_auc_score(task.validation.y > 0, validation)),
+        "auc": float(roc_auc_score(task.test.y > 0, test)),
+        "accuracy": float(np.mean((test >= threshold) == (task.test.y > 0))),
         "rank": int(L.shape[1] if L.any() else 0),
         "warned": sum(issubclass(each.category, ConvergenceWarning) for each in caught),
     }
@@ -247,21 +229,14 @@ def measure_cell(cell, options):
     if size <= MOST_FOR_OTHERS and seed == 0:
         others = {key: how for key, how in OTHERS.items() if METRIC[how[0]].is_available()}
         methods |= {key: how[1:] for key, how in others.items()}
+    fits = {}
+    for key, (learn, values) in methods.items():
+        some = [each for each in values if not options.is_quick or each in (None, 1.0, 1e4)]
+        fits[key] = [measure_fit(task, learn, value) for value in some]
     counts = {part: len(getattr(task, part).y) for part in ("train", "validation", "test")}
-    return dict(zip(("set", "classes", "manner", "size", "seed"), cell, strict=True)) | {
-        "n_pairs": counts,
-        "similar": float(np.mean(task.train.y > 0)),
-        "n_features": task.X.shape[1],
-        "methods": {
-            key: [measure_fit(task, learn, value) for value in _some(values, options)]
-            for key, (learn, values) in methods.items()
-        },
-    }
-
-
-def _some(values, options):
-    """Return the values to measure; few for the small version."""
-    return [value for value in values if not options.is_quick or value in (None, 1.0, 1e4)]
+    share, n_features = float(np.mean(task.train.y > 0)), task.X.shape[1]
+    row = dict(zip(CELL, cell, strict=True)) | {"n_pairs": counts, "similar": share}
+    return row | {"n_features": n_features, "methods": fits}
 
 
 def plan(name, options):
@@ -277,9 +252,7 @@ def plan(name, options):
 def measure_set(name, options):
     """Return the cells of a set; those that are stored already are not measured again."""
     cells = list(options.stored or [])
-    known = {
-        tuple(cell[key] for key in ("set", "classes", "manner", "size", "seed")) for cell in cells
-    }
+    known = {tuple(cell[key] for key in CELL) for cell in cells}
     for cell in plan(name, options):
         if cell not in known:
             cells.append(measure_cell(cell, options))
@@ -287,11 +260,7 @@ def measure_set(name, options):
     return cells
 
 
+PARTS = {name: partial(measure_set, name) for name in (*SMALL, *LARGE, "lfw")}
 BENCHMARKS = (
-    Benchmark(
-        name="pair_learners",
-        parts={name: partial(measure_set, name) for name in (*SMALL, *LARGE, "lfw")},
-        page=pair_page,
-        options=Options(repeat=5),
-    ),
+    Benchmark(name="pair_learners", parts=PARTS, page=pair_page, options=Options(repeat=5)),
 )

@@ -6,10 +6,7 @@ SCS, the nearest correlation matrix with statsmodels; and repairs invalid correl
 own. All answers are measured by `certify_sdp`, whatever a program says of itself.
 """
 
-import csv
-import time
 from functools import partial
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -20,16 +17,11 @@ from frobmetric.sdp import certify_sdp, nearest_correlation, read_sdpa, solve_sd
 from frobmetric.sdp.sdpa import sdpa_objectives, sdpa_status
 
 from ..baselines import SDP, ProgramFailedError, ProgramMissingError, TimeLimitError
-from ..harness import page
+from ..harness.page import read_rows
 from ..harness.worker import Target
-from . import Benchmark, Options, best_answer, best_of, show, table
+from . import Benchmark, Options, best_answer, best_of, timed
 
 TOL = 1e-6
-
-
-def data_folder(options):
-    """Return the folder of the data sets."""
-    return Path(options.folder or "data")
 
 
 # Speed
@@ -45,7 +37,7 @@ def compare(work, ours, rival, theirs, accuracy):
 def theta6(options):
     """Solve a problem with many rows, beside CSDP."""
     name = options.choose("theta6", "theta1")
-    path = data_folder(options) / "sdplib" / f"{name}.dat-s.xz"
+    path = options.path("sdplib", f"{name}.dat-s.xz")
     problem = read_sdpa(path)
     ours = best_of(lambda: solve_sdp(problem, tol=TOL), options.repeat)
     csdp = partial(SDP["csdp"].solve, path, tol=TOL, limit=options.limit, threads=options.threads)
@@ -107,11 +99,8 @@ def random(options):
         error = certify_sdp(problem, problem.cone.split(X).clipped(), y).error
         if error <= TOL:
             break
-    found = ours.result
-    accuracy = (
-        f"largest error {found.certificate.error:.0e} against {error:.0e}; {found.n_iter} "
-        "eigen-decompositions"
-    )
+    accuracy = f"largest error {ours.result.certificate.error:.0e} against {error:.0e}"
+    accuracy += f"; {ours.result.n_iter} eigen-decompositions"
     work = f"random Frobenius SDP, n = {n}, m = {m:,} rows of ten non-zeros, σ = 1, 1e-6"
     rival = f"SCS ({info['status']}, eps {eps:.1e}, {info['iter']} iterations)"
     return [compare(work, ours, rival, theirs, accuracy)]
@@ -136,24 +125,21 @@ def run_statsmodels(G, limit, threads, **given):
 def nearest(options):
     """Find the nearest correlation matrix, beside statsmodels.
 
-    That one has no tolerance: it goes on until no eigenvalue is negative, or for n_fact n rounds.
-    So it runs twice: as one calls it, and with the fewest rounds, found by trial, that have our
-    distance to eight digits.
+    statsmodels has no tolerance but a number of rounds, n_fact n. It runs as one calls it, and
+    with the fewest rounds, found by trial, that have our distance to eight digits.
     """
     n = options.choose(1000, 40)
     G = np.triu(np.random.default_rng(0).uniform(-1, 1, (n, n)), 1)
     G = G + G.T + np.eye(n)
-    ours = best_of(lambda: nearest_correlation(G), options.repeat)
+    ours = best_of(partial(nearest_correlation, G), options.repeat)
     found = ours.result
-    accuracy = (
-        f"{found.n_iter} eigen-decompositions, gradient {found.gradient:.0e}, distance "
-        f"{found.distance:.10g}"
-    )
+    accuracy = f"{found.n_iter} eigen-decompositions, gradient {found.gradient:.0e}"
+    accuracy += f", distance {found.distance:.10g}"
     work = f"nearest correlation matrix, n = {n:,} random"
     limit = min(120.0, options.limit)
     as_called = best_answer(partial(run_statsmodels, G, limit, options.threads), 1)
-    ended = ", ended at the limit: >" if as_called.limit else ""
-    rival = f"statsmodels corr_nearest as called{ended}"
+    rival = "statsmodels corr_nearest as called"
+    rival += ", ended at the limit: >" if as_called.limit else ""
     rows = [compare(work, ours, rival, as_called, accuracy)]
     for n_fact in (0.1, 0.125, 0.15, 0.175, 0.2, 0.25, 0.3):
         call = partial(run_statsmodels, G, options.limit, options.threads, n_fact=n_fact)
@@ -172,26 +158,15 @@ def nearest(options):
 
 def invalid(options):
     """Repair invalid correlation matrices from the literature."""
-    rows = []
-    with np.load(data_folder(options) / "correlation_invalid.npz") as data:
-        matrices = dict(data)
+    rows, matrices = [], dict(np.load(options.path("correlation_invalid.npz")))
     for name, G in sorted(matrices.items(), key=lambda item: len(item[1])):
         if len(G) > options.choose(np.inf, 100):
             continue
-        run = best_of(partial(nearest_correlation, G), 1)
-        found, X = run.result, run.result.matrix
-        rows.append(
-            {
-                "name": name,
-                "n": len(G),
-                "seconds": run.seconds,
-                "n_iter": found.n_iter,
-                "status": found.status,
-                "distance": found.distance,
-                "unit_diagonal": bool((np.diagonal(X) == 1).all()),
-                "min_eigenvalue": float(np.linalg.eigvalsh(X)[0]),
-            }
-        )
+        seconds, answer = timed(partial(nearest_correlation, G))
+        row = {key: getattr(answer, key) for key in ("n_iter", "status", "distance")}
+        row["unit_diagonal"] = bool((np.diagonal(answer.matrix) == 1).all())
+        row["min_eigenvalue"] = np.linalg.eigvalsh(answer.matrix)[0]
+        rows.append({"name": name, "n": len(G), "seconds": seconds} | row)
     return rows
 
 
@@ -199,21 +174,13 @@ def speed_page(parts):
     """Return the comparisons, then the invalid matrices."""
     rows = []
     for row in (row for name, part in parts.items() if name != "invalid" for row in part):
-        ratio = row["theirs"] and row["theirs"] / row["ours"]
-        rival = row["rival"] + (f" {row['theirs']:.3g} s" if row["theirs"] else "")
-        rows.append(row | {"rival": rival, "ratio": show(".3g", ratio)})
-    header = "work | frobmetric | rival | ratio | accuracy"
-    cells = "{work} | {ours:.3g} s | {rival} | {ratio} | {accuracy}"
-    is_unit = {True: "yes", False: "no"}
-    matrices = [row | {"unit": is_unit[row["unit_diagonal"]]} for row in parts.get("invalid", [])]
-    matrix_header = "matrix | n | seconds | eigen-decompositions | status | distance | "
-    matrix_header += "diagonal 1.0 | smallest eigenvalue"
-    matrix_cells = "{name} | {n} | {seconds:.3g} | {n_iter} | {status} | {distance:.8g} | "
-    matrix_cells += "{unit} | {min_eigenvalue:.1e}"
-    return {
-        "comparisons": table(rows, header, cells, texts=("rival", "accuracy")),
-        "invalid": table(matrices, matrix_header, matrix_cells),
-    }
+        theirs = row["theirs"]
+        rival = row["rival"] + (f" {theirs:.3g} s" if theirs else "")
+        rows.append(row | {"rival": rival, "ratio": theirs and theirs / row["ours"]})
+    matrices = [
+        row | {"unit": "yes" if row["unit_diagonal"] else "no"} for row in parts.get("invalid", [])
+    ]
+    return {"comparisons": rows, "invalid": matrices}
 
 
 # SDPLIB
@@ -227,23 +194,18 @@ ERRORS = ("eta_p", "eta_d", "eta_g")
 
 def solve_file(task):
     """Solve a file in a worker; reading it and certifying the answer do not count."""
-    problem, began = read_sdpa(task["file"]), time.perf_counter()
-    found = solve_sdp(problem, tol=TOL, time_limit=task["limit"])
-    seconds = time.perf_counter() - began
-    detail = {
-        "iterations": found.n_iter,
-        "ray_error": None if found.ray is None else found.ray.error,
-        "phases": sorted({step.phase for step in found.history}),
-    }
+    problem = read_sdpa(task["file"])
+    seconds, found = timed(partial(solve_sdp, problem, tol=TOL, time_limit=task["limit"]))
+    detail = {"iterations": found.n_iter, "phases": sorted({step.phase for step in found.history})}
+    detail["ray_error"] = None if found.ray is None else found.ray.error
     run = measured(found.certificate, sdpa_status(found.status), seconds)
     return {}, {"run": run | {"detail": detail}}
 
 
 def measured(certificate, status, seconds):
     """Return the errors and objectives of an answer in the signs of the SDPA format."""
-    names = (*ERRORS, "min_eigenvalue")
     primal, dual = sdpa_objectives(certificate)
-    numbers = {name: float(getattr(certificate, name)) for name in names}
+    numbers = {name: float(getattr(certificate, name)) for name in (*ERRORS, "min_eigenvalue")}
     return {"status": status, "seconds": seconds, **numbers, "primal": primal, "dual": dual}
 
 
@@ -264,13 +226,11 @@ def run_program(name, path, options):
 
 def run_library(name, options):
     """Return the answers of a program to all problems, with what is known of the problems."""
-    folder = data_folder(options) / "sdplib"
-    with open(folder / "problems.csv", newline="") as file:
-        problems = [row for row in csv.DictReader(file) if int(row["n"]) <= LARGEST]
+    folder = options.path("sdplib")
     data = dict(options.stored or {})
-    for problem in problems:
-        key = problem["problem"]
-        if key in data or (options.is_quick and key not in SMALL_PROBLEMS):
+    for problem in read_rows(folder / "problems.csv"):
+        key, is_large = problem["problem"], int(problem["n"]) > LARGEST
+        if key in data or is_large or (options.is_quick and key not in SMALL_PROBLEMS):
             continue
         try:
             run = run_program(name, folder / f"{key}.dat-s.xz", options)
@@ -291,24 +251,16 @@ def reference(problem):
     return float(problem["sdpa_gmp_primal"] or problem["sdpa_dd_primal"] or published)
 
 
-def worst_error(run):
-    """Return the largest of the three errors."""
-    return max(run[key] for key in ERRORS)
-
-
-def own_cells(name, run):
-    """Return the cells of a problem by frobmetric."""
+def distance_cells(run):
+    """Return reference and objective of a run by frobmetric, and how far they are apart."""
     known = run["reference"]
     if isinstance(known, str):
-        shown, objective = known, "–"
-        apart = run["detail"]["ray_error"]
+        shown, objective, apart = known, "–", run["detail"]["ray_error"]
     else:
         shown, objective = f"{known:.8g}", f"{run['primal']:.8g}"
         apart = abs(run["primal"] - known) / (1 + abs(known))
-    errors = " / ".join(f"{run[key]:.0e}" for key in ERRORS)
     apart = "–" if apart is None else f"{apart:.0e}"
-    own = [errors, objective, apart, f"{run['seconds']:.2f}"]
-    return [name, run["m"], run["n"], shown, run["status"], *own]
+    return {"shown": shown, "objective": objective, "apart": apart}
 
 
 def other_cell(run):
@@ -319,32 +271,22 @@ def other_cell(run):
         is_known = run["seconds"] is not None and not run["status"].startswith(">")
         return run["status"] + (f", {run['seconds']:.2f}" if is_known else "")
     word = "" if run["status"] == "optimal" else f"{run['status']}, "
-    return f"{word}{worst_error(run):.0e}, {run['seconds']:.2f}"
+    return f"{word}{max(run[key] for key in ERRORS):.0e}, {run['seconds']:.2f}"
 
 
 def library_page(parts):
     """Return a row for each problem that frobmetric has an answer to."""
-    rows = [
-        own_cells(name, run) + [other_cell(parts.get(p, {}).get(name)) for p in PROGRAMS[1:]]
-        for name, run in parts.get("frobmetric", {}).items()
-        if "eta_p" in run
-    ]
-    heads = ["problem", "m", "n", "reference", "status", "η_p / η_d / η_g", "objective"]
-    heads += ["from reference", "s", *PROGRAMS[1:]]
-    return {"rows": page.table(heads, rows)}
+    rows = []
+    for name, run in parts.get("frobmetric", {}).items():
+        if "eta_p" in run:
+            others = {other: other_cell(parts.get(other, {}).get(name)) for other in PROGRAMS[1:]}
+            rows.append({"name": name} | run | distance_cells(run) | others)
+    return {"rows": rows}
 
 
+SPEED = {"theta6": theta6, "random": random, "nearest": nearest, "invalid": invalid}
+LIBRARY = {name: partial(run_library, name) for name in PROGRAMS}
 BENCHMARKS = (
-    Benchmark(
-        name="sdp_speed",
-        parts={"theta6": theta6, "random": random, "nearest": nearest, "invalid": invalid},
-        page=speed_page,
-        options=Options(limit=300.0),
-    ),
-    Benchmark(
-        name="sdplib",
-        parts={name: partial(run_library, name) for name in PROGRAMS},
-        page=library_page,
-        options=Options(limit=60.0),
-    ),
+    Benchmark(name="sdp_speed", parts=SPEED, page=speed_page, options=Options(limit=300.0)),
+    Benchmark(name="sdplib", parts=LIBRARY, page=library_page, options=Options(limit=60.0)),
 )

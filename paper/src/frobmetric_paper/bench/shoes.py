@@ -12,7 +12,7 @@ from scipy.special import expit
 from frobmetric import ObjectSplit, TripletFrobMetric, accuracy_difference, comparison_accuracy
 
 from ..data.pairs import load_comparisons
-from . import Benchmark, Options, table, timed
+from . import Benchmark, Options, timed
 
 GRID = [{"C": C, "prior": prior} for prior in (None, "identity") for C in (1e2, 1e3, 1e4)]
 GRID_OF_SEEN = [*GRID, {"C": 1e5, "prior": None}]
@@ -84,18 +84,14 @@ def measure_unseen(options):
     right, tested, folds = predict_unseen(options, 0)
 
     def plain(accuracy):
-        return {name: getattr(accuracy, name) for name in ("value", "low", "high")} | {
-            "text": str(accuracy)
-        }
+        numbers = {name: getattr(accuracy, name) for name in ("value", "low", "high")}
+        return numbers | {"text": str(accuracy)}
 
-    accuracies = {
-        name: plain(comparison_accuracy(values, objects=tested)) for name, values in right.items()
-    }
-    gains = {
-        name: plain(accuracy_difference(values, right["Euclid"], objects=tested))
-        for name, values in right.items()
-        if name != "Euclid"
-    }
+    accuracies, gains = {}, {}
+    for name, values in right.items():
+        accuracies[name] = plain(comparison_accuracy(values, objects=tested))
+        if name != "Euclid":
+            gains[name] = plain(accuracy_difference(values, right["Euclid"], objects=tested))
     return {"accuracies": accuracies, "gains": gains, "folds": folds}
 
 
@@ -113,15 +109,14 @@ def measure_curve(options):
     """Return accuracies on new shoes by the number of comparisons learned from."""
     _, X, triplets = load(options)
     rng, setting = np.random.default_rng(0), {"C": 1e3, "prior": None}
-    rows = {size: [] for size in options.choose(SIZES, SIZES[:2])}
-    for train, test in ObjectSplit(5, random_state=0).split(triplets):
-        order = rng.permutation(train)
-        for size, found in rows.items():
-            answer, seconds, _ = predict(X, triplets[order[:size]], triplets[test], setting)
-            found.append((answer.mean(), seconds, len(order[:size])))
-    names = ("accuracy", "seconds", "n")
-    curve = [dict(zip(names, zip(*found, strict=True), strict=True)) for found in rows.values()]
-    return [row | {"n": int(np.mean(row["n"]))} for row in curve]
+    folds = [(rng.permutation(a), b) for a, b in ObjectSplit(5, random_state=0).split(triplets)]
+    rows = []
+    for size in options.choose(SIZES, SIZES[:2]):
+        fits = [predict(X, triplets[a[:size]], triplets[b], setting) for a, b in folds]
+        n = int(np.mean([len(train[:size]) for train, _ in folds]))
+        seconds = [fit[1] for fit in fits]
+        rows.append({"accuracy": [fit[0].mean() for fit in fits], "seconds": seconds, "n": n})
+    return rows
 
 
 def place(triplets, n, dimensions, pull, seed=0):
@@ -190,38 +185,25 @@ def draw(parts, path):
     figure.savefig(path, dpi=110)
 
 
-def _percents(values):
-    return ", ".join(f"{100 * value:.1f}" for value in values)
-
-
 def shoes_page(parts):
     """Return the tables of all parts."""
-    values = dict.fromkeys((*PARTS, "euclid"), "")
+    values = {}
     if unseen := parts.get("unseen"):
-        gains = unseen["gains"]
-        rows = [
-            {"name": name, "right": found["text"], "gain": gains.get(name, {}).get("text", "")}
-            for name, found in unseen["accuracies"].items()
+        gains = {name: gain["text"] for name, gain in unseen["gains"].items()}
+        values["unseen"] = [
+            {"name": name, "text": accuracy["text"], "gain": gains.get(name)}
+            for name, accuracy in unseen["accuracies"].items()
         ]
-        header, cells = " | right | better than Euclid by", "{name} | {right} | {gain}"
-        values["unseen"] = table(rows, header, cells)
     if seeds := parts.get("seeds"):
-        values["seeds"] = (
-            f"with the seeds {', '.join(map(str, seeds['seeds']))} the gain of the learned metric "
-            f"with rows of unit length over Euclid is {_percents(seeds['gain'])} points; without "
-            f"that, {_percents(seeds['plain_gain'])}"
-        )
-    rows = [
-        {"n": row["n"], "right": np.mean(row["accuracy"]), "seconds": np.median(row["seconds"])}
+        values["seeds"] = ", ".join(map(str, seeds["seeds"]))
+        for name in ("gain", "plain_gain"):
+            values[name] = ", ".join(f"{100 * value:.1f}" for value in seeds[name])
+    values["curve"] = [
+        row | {"right": np.mean(row["accuracy"]), "fit": np.median(row["seconds"])}
         for row in parts.get("curve", [])
     ]
-    header, cells = "comparisons | right | fit", "{n:,} | {right:.1%} | {seconds:.2f} s"
-    values["curve"] = table(rows, header, cells)
     if seen := parts.get("by_comparison"):
-        header = "comparisons | learned metric | ordinal embedding"
-        cells = "{n:,} | {metric:.1%} | {embedding:.1%}"
-        values["by_comparison"] = table(seen["rows"], header, cells)
-        values["euclid"] = f"{seen['euclid']:.1%}"
+        values |= {"by_comparison": seen["rows"], "euclid": f"{seen['euclid']:.1%}"}
     return values
 
 

@@ -26,11 +26,7 @@ from frobmetric.manifold.sparse.spectrum import proven_bound
 from frobmetric.sdp import solve_sdp, write_sdpa
 
 from ..baselines import SDP
-from ..harness.worker import Target, WorkerPool
-from . import Benchmark, Options, best_answer, best_of, peak_memory, show, table, timed
-
-#: Reference points of the quality of large embeddings.
-N_ROWS = 2000
+from . import Benchmark, Options, best_answer, best_of, in_new_process, peak_memory, timed
 
 
 def roll(n):
@@ -42,15 +38,9 @@ def fit(X, options, **parameters):
     """Return the model and a description of the fastest of several fits."""
     timing = best_of(lambda: MaximumVarianceUnfolding(**parameters).fit(X), options.repeat)
     model, proof = timing.result, timing.result.certificate_
-    return model, {
-        "seconds": timing.seconds,
-        "primal": proof.primal,
-        "dual": proof.dual,
-        "gap": proof.relative_gap,
-        "rank": model.full_embedding_.shape[1],
-        "steps": model.n_iter_,
-        "status": model.status_,
-    }
+    row = {"seconds": timing.seconds, "primal": proof.primal, "dual": proof.dual}
+    row |= {"gap": proof.relative_gap, "rank": model.full_embedding_.shape[1]}
+    return model, row | {"steps": model.n_iter_, "status": model.status_}
 
 
 def solve_by_csdp(n, tol, options):
@@ -66,11 +56,9 @@ def solve_by_csdp(n, tol, options):
         return {"status": timing.reason}
     answer, n = timing.result, program.n_points
     gram = np.ravel(answer.X)[: n * n].reshape(n, n)
-    return {
-        "seconds": timing.seconds,
-        "objective": float(np.trace(gram) - gram.sum() / n),
-        "status": answer.detail["word"] or answer.status,
-    }
+    objective = float(np.trace(gram) - gram.sum() / n)
+    status = answer.detail["word"] or answer.status
+    return {"seconds": timing.seconds, "objective": objective, "status": status}
 
 
 def csdp(options):
@@ -93,28 +81,23 @@ def perturbed(options):
     X, rows = roll(options.choose(500, 100)), []
     for tol in (1e-5, 1e-7):
         model, row = fit(X, options, sigma=1e5, tol=tol)
-        rows.append({"tol": tol, "gradient": _dual_gradient(model, 1e5)} | row)
+        w, size = model.dual_coef_, np.linalg.norm(model.dual_coef_)
+        g = gram_problem(UnfoldingProgram(model.graph_, 1e5)).evaluate(-w).gradient
+        step = size / np.linalg.norm(model.graph_.squared) * g
+        gradient = np.linalg.norm(w - np.maximum(0, w - step)) / size
+        rows.append({"tol": tol, "gradient": gradient} | row)
     return rows
-
-
-def _dual_gradient(model, sigma):
-    """Return |w - max(0, w - t g)| / |w|, g the gradient of the paper's dual, t = |w| / |b|."""
-    problem = gram_problem(UnfoldingProgram(model.graph_, sigma))
-    w, b = model.dual_coef_, model.graph_.squared
-    g = problem.evaluate(-w).gradient
-    scale = np.linalg.norm(w) / np.linalg.norm(b)
-    return float(np.linalg.norm(w - np.maximum(0, w - scale * g)) / np.linalg.norm(w))
 
 
 def faces(options):
     """Unfold Frey's faces."""
-    X = np.load(Path(options.folder) / "frey_faces.npz")["X"][: options.choose(None, 200)] / 255
+    X = np.load(options.path("frey_faces.npz"))["X"][: options.choose(None, 200)] / 255
     return [fit(X, options, n_neighbors=5, tol=1e-5)[1]]
 
 
 def teapots(options):
     """Count the views that follow their neighbour in angle around the mean."""
-    X = np.load(Path(options.folder) / "teapots_100_38x50.npz")["X_rgbsum"].reshape(100, -1) / 765
+    X = np.load(options.path("teapots_100_38x50.npz"))["X_rgbsum"].reshape(100, -1) / 765
     rows = []
     for k, sigma in ((6, None), (6, 1e10), (3, None), (3, 1e10)):
         model, row = fit(X, options, n_neighbors=k, sigma=sigma, tol=1e-6)
@@ -137,32 +120,22 @@ LARGE_RUNS = {
 
 def embed_large(task):
     """Embed a roll in a worker: seconds, peak memory, quality."""
-    X = roll(task["n"])
-    if task["method"] == "isomap":
+    X, method = roll(task["n"]), task["method"]
+    if method == "isomap":
         model = Isomap(n_neighbors=6, eigen_solver="arpack")
     else:
-        model = MaximumVarianceUnfolding(tol=1e-4, **task["given"])
+        model = MaximumVarianceUnfolding(tol=1e-4, **LARGE_RUNS[method])
     seconds, Y = timed(lambda: model.fit_transform(X))
-    memory = peak_memory() / 2**30
-    gap = model.certificate_.relative_gap if task["method"] != "isomap" else None
-    area = neighborhood_quality(X, Y, n_rows=min(N_ROWS, len(X)), random_state=0).area
-    return {}, {"row": {"seconds": seconds, "gigabytes": memory, "gap": gap, "area": float(area)}}
+    row = {"method": method, "seconds": seconds, "gigabytes": peak_memory() / 2**30}
+    row["gap"] = None if method == "isomap" else model.certificate_.relative_gap
+    quality = neighborhood_quality(X, Y, n_rows=min(2000, len(X)), random_state=0)
+    return {}, {"row": row | {"area": float(quality.area)}}
 
 
 def embed_in_workers(methods, options):
     """Embed 20,000 samples by each method in a process of its own, for its memory."""
-    target, rows = Target(f"{__name__}:embed_large"), []
-    for method in methods:
-        given = LARGE_RUNS.get(method, {})
-        n = options.choose(20_000, 1_200)
-        pool = WorkerPool()
-        try:
-            values = {"method": method, "given": given, "n": n}
-            detail = target.run({}, values, 3600.0, options.threads, pool)[1]
-        finally:
-            pool.end()
-        rows.append({"method": method} | detail["row"])
-    return rows
+    n, target = options.choose(20_000, 1_200), f"{__name__}:embed_large"
+    return [in_new_process(target, {"method": name, "n": n}, options)["row"] for name in methods]
 
 
 def held_out(options):
@@ -177,12 +150,11 @@ def held_out(options):
         model = MaximumVarianceUnfolding().fit(X[known])
         Y, Z = model.embedding_, whole[known]
         turn, _ = orthogonal_procrustes(Y - Y.mean(axis=0), Z - Z.mean(axis=0))
-        errors = {}
+        row = {"seed": seed}
         for name, placed, part in (("placed", model.transform(X[new]), new), ("common", Y, known)):
             aligned = (placed - Y.mean(axis=0)) @ turn + Z.mean(axis=0)
-            error = np.sqrt(((aligned - whole[part]) ** 2).sum(axis=1).mean())
-            errors[name] = error / radius
-        rows.append({"seed": seed} | errors)
+            row[name] = np.sqrt(((aligned - whole[part]) ** 2).sum(axis=1).mean()) / radius
+        rows.append(row)
     return rows
 
 
@@ -254,14 +226,13 @@ def csdp_rows(parts):
     """Return the numbers of the comparison with CSDP."""
     rows = []
     for row in parts.get("csdp", []):
-        ours, texts = row["ours"], {"n": row["n"]}
+        ours, numbers = row["ours"], {"n": row["n"]}
         for name in ("csdp 1e-08", "csdp 1e-06"):
             seconds = row[name].get("seconds")
-            texts[f"s{name[-2:]}"] = show(".3g", seconds)
-            texts[f"r{name[-2:]}"] = show(".3g", seconds and seconds / ours["seconds"])
+            numbers[f"s{name[-2:]}"] = seconds
+            numbers[f"r{name[-2:]}"] = seconds and seconds / ours["seconds"]
         objective = row["csdp 1e-08"].get("objective")
-        texts["off"] = show("+.1e", objective and objective / ours["primal"] - 1)
-        rows.append(ours | texts)
+        rows.append(ours | numbers | {"off": objective and objective / ours["primal"] - 1})
     return rows
 
 
@@ -281,80 +252,25 @@ OTHER_PROBLEMS = {
 }
 
 
-def other_rows(parts):
-    """Return the rows of larger and other problems."""
+def unfolding_page(parts):
+    """Return the rows of all tables; other problems in units of CSDP's seconds at n = 800."""
     known = [row["csdp 1e-06"] for row in parts.get("csdp", []) if row["n"] == 800]
     unit = known[0].get("seconds") if known else None
-    rows = []
-    for part, (name, note) in OTHER_PROBLEMS.items():
+    others = []
+    for part, texts in OTHER_PROBLEMS.items():
         for row in parts.get(part, []):
             filled = row | {"sigma": row.get("sigma") or "none"}
-            texts = {"name": name.format(**filled), "note": note.format(**filled)}
-            rows.append(row | texts | {"units": show(".3g", unit and row["seconds"] / unit)})
-    return rows
+            name, note = (text.format(**filled) for text in texts)
+            units = unit and row["seconds"] / unit
+            others.append(row | {"name": name, "note": note, "units": units})
+    large_rows = parts.get("huge", []) + parts.get("isomap", [])
+    tables = {"csdp": csdp_rows(parts), "other": others, "large": large_rows}
+    return tables | {name: parts.get(name, []) for name in ("held_out", "methods")}
 
 
-def large_rows(parts):
-    """Return the rows of 20,000 samples."""
-    rows = parts.get("huge", []) + parts.get("isomap", [])
-    return [row | {"gap": show(".1e", row["gap"])} for row in rows]
-
-
-#: Rows, header and cells of each table.
-TABLES = {
-    "csdp": (
-        csdp_rows,
-        "n | ours, s | interval | relative width | CSDP 1e-8, s | in ours | CSDP 1e-6, s | "
-        "in units of ours | CSDP's objective against ours",
-        "{n} | {seconds:.3g} | [{primal:.2f}, {dual:.2f}] | {gap:.1e} | {s08} | {r08} | {s06} | "
-        "{r06} | {off}",
-    ),
-    "other": (
-        other_rows,
-        "work | seconds | in units | relative width | rank | note",
-        "{name} | {seconds:.3g} | {units} | {gap:.1e} | {rank} | {note}",
-    ),
-    "large": (
-        large_rows,
-        "method | seconds | peak memory | relative width | area of R_NX",
-        "{method} | {seconds:.3g} | {gigabytes:.2f} GB | {gap} | {area:.4f}",
-    ),
-    "held_out": (
-        lambda parts: parts.get("held_out", []),
-        "split | placed samples | common samples",
-        "{seed} | {placed:.4f} | {common:.4f}",
-    ),
-    "methods": (
-        lambda parts: parts.get("methods", []),
-        "σ | method | seconds | steps | proven gap",
-        "{sigma:g} | {method} | {seconds:.3g} | {steps} | {gap:.1e}",
-    ),
-}
-
-
-def unfolding_page(parts):
-    """Return all tables that have rows."""
-    return {
-        name: table(select(parts), header, cells, texts=("note", "method"))
-        for name, (select, header, cells) in TABLES.items()
-    }
-
-
-BENCHMARKS = (
-    Benchmark(
-        name="unfolding",
-        parts={
-            "csdp": csdp,
-            "large": large,
-            "faces": faces,
-            "perturbed": perturbed,
-            "teapots": teapots,
-            "huge": partial(embed_in_workers, list(LARGE_RUNS)),
-            "isomap": partial(embed_in_workers, ["isomap"]),
-            "held_out": held_out,
-            "methods": methods,
-        },
-        page=unfolding_page,
-        options=Options(threads=2, limit=3600.0),
-    ),
-)
+PARTS = {each.__name__: each for each in (csdp, large, faces, perturbed, teapots)}
+PARTS["huge"] = partial(embed_in_workers, list(LARGE_RUNS))
+PARTS["isomap"] = partial(embed_in_workers, ["isomap"])
+PARTS |= {"held_out": held_out, "methods": methods}
+OPTIONS = Options(threads=2, limit=3600.0)
+BENCHMARKS = (Benchmark(name="unfolding", parts=PARTS, page=unfolding_page, options=OPTIONS),)

@@ -83,7 +83,7 @@ class Cell(task.Cell):
     rules: dict = field(default_factory=dict)
     best_rule: str = ""  # rule with the smallest validation error; empty for a classifier
     measures: dict = field(default_factory=dict)  # result of `measure_map` with the map
-    before: dict = field(default_factory=dict)  # and without
+    before: dict = field(default_factory=dict)  # the same measures without the map
     total_seconds: float = 0.0  # time of all fits; the limit for those that it ended
     wrong: str = ""  # a digit for each test sample, 1 if it is classified wrongly
     n_triplets: int | None = None  # number of triplets that the method learned from
@@ -100,7 +100,7 @@ class Cell(task.Cell):
 
     @property
     def best_rule_error(self):
-        """Test error by the best rule; None of a classifier."""
+        """Test error by the best rule; None for a classifier."""
         return self.rules[self.best_rule]["test"] if self.best_rule else None
 
 
@@ -134,7 +134,7 @@ class Run:
         }
 
     def split(self, method):
-        """Return the parts with the features that the method's row in the paper is of."""
+        """Return the parts with the features that the paper uses for this method."""
         return self.full if method.features == "all" and self.full else self.reduced
 
     @cached_property

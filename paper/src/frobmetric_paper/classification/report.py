@@ -42,8 +42,8 @@ class Summary:
 
     runs: int  # number of finished runs
     asked: int  # number of all runs
-    outcome: str = "done"  # that of the first cell without an answer, if there is one
-    remark: str = ""  # that of the same cell, else the first remark of a run
+    outcome: str = "done"  # outcome of the first cell without an answer, if there is one
+    remark: str = ""  # remark of the same cell, else the first remark of a run
     total_seconds: float = 0.0  # time of all fits of all runs, searches included
     error: float | None = None  # mean test error
     std: float | None = None  # its standard deviation over runs; None below two

@@ -117,7 +117,7 @@ def _write_results(folder, data, rows):
 
 
 def _record(experiment, results, output, options):
-    """Return what results.json says of the run."""
+    """Return the entries of results.json that describe the run."""
     settings = {"limit": f"{options['limit']:g} s for each fit", "threads": str(options["threads"])}
     if "budget" in options:
         settings["budget"] = f"{options['budget']:g} s for each method on each data set"

@@ -37,7 +37,7 @@ def change(before, after):
 
 
 def seconds(value, is_bound=False):
-    """Return a time; a bound is one that was not reached."""
+    """Return a time as text; "<" marks an upper bound."""
     if value is None:
         return NOTHING
     return f"< {value:g} s" if is_bound else f"{number(value, 3)} s"

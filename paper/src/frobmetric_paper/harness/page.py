@@ -92,7 +92,7 @@ def _section_end(blocks, place):
 
 
 def _level(block):
-    """Return the level of a heading; 0 of other blocks."""
+    """Return the level of a heading; 0 for other blocks."""
     return len(re.match("#*", block)[0])
 
 
@@ -114,7 +114,7 @@ def read_rows(path):
 
 
 def write_files(folder, contents):
-    """Write texts by the names of their files; none of them half."""
+    """Write texts to files, given by file name; no file is left half-written."""
     for name, content in contents.items():
         with replacing(folder / name) as file:
             file.write(content.encode())

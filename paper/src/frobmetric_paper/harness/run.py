@@ -82,7 +82,7 @@ class Runner:
 
 
 def named(names, value):
-    """Return a value of a search by its name, or several by theirs: `names` has spaces between."""
+    """Return a value of a search as {name: value}; `names` are several if the value is a tuple."""
     names = names.split()
     return dict(zip(names, (value,) if len(names) == 1 else value, strict=True))
 

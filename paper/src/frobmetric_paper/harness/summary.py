@@ -18,11 +18,11 @@ class Mean:
 
     n: int
     mean: float
-    std: float | None  # standard deviation of one measurement; None of a single one
+    std: float | None  # standard deviation of one measurement; None if there is only one
 
     @classmethod
     def of(cls, values):
-        """Return the Mean of some values; None of none."""
+        """Return the Mean of some values; None if there are no values."""
         if not len(values):
             return None
         std = float(np.std(values, ddof=1)) if len(values) > 1 else None
@@ -30,7 +30,7 @@ class Mean:
 
     @property
     def error(self):
-        """Standard error of the mean; None of a single measurement."""
+        """Standard error of the mean; None for a single measurement."""
         return None if self.std is None else self.std / sqrt(self.n)
 
 
@@ -53,7 +53,7 @@ class Difference:
     low: float
     high: float
     n: int  # number of pairs
-    over: str  # what a pair is. one of "runs", "samples"
+    over: str  # kind of the pairs: one of "runs", "samples"
 
     @property
     def is_clear(self):

@@ -325,7 +325,7 @@ def _limit_memory():
 
 
 def _read_folders(lines, folders):
-    """Hand on the lines of the standard input; when it ends, the parent is gone."""
+    """Pass on the lines of the standard input, which ends with the parent process."""
     for line in lines:
         folders.put(line.rstrip("\n"))
     os._exit(0)

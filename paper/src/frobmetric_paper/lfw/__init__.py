@@ -33,8 +33,8 @@ class Task(task.Task):
 
     split: str
     variant: str
-    recipe: str  # that of the setup, as JSON
-    parameters: str  # those of the setup, as JSON
+    recipe: str  # recipe of the setup, as JSON
+    parameters: str  # parameters of the setup, as JSON
     neighbors: str  # numbers of neighbours of marginalised k-NN, as JSON
     n_parts: int  # number of parts of the training pairs, for thresholds
 

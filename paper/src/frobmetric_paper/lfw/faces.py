@@ -164,7 +164,7 @@ class Recipe:
 
 
 class Images:
-    """Descriptors X of all images, not negative, and vectors by recipe; the last are kept."""
+    """Descriptors X of all images, not negative, and vectors by recipe; the latest are cached."""
 
     def __init__(self, X):
         self.X = X
@@ -221,7 +221,7 @@ class Images:
 
 
 def _key(split, recipe):
-    """Return what vectors depend on."""
+    """Return the values that the vectors depend on."""
     how = recipe.root, recipe.n_dimensions, recipe.space, recipe.shrink, recipe.unit
     return split.name, split.variant, *how
 

@@ -71,7 +71,7 @@ class Method:
 
 
 def _nothing(images, split, setup, limit, threads):
-    """Return the identity: the recipe says all."""
+    """Return the identity, for a method that consists of its recipe."""
     return Fitted(np.eye(images.vectors(split, setup.recipe).shape[1]), 0.0)
 
 

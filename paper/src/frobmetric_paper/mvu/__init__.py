@@ -54,7 +54,7 @@ class Cell(task.Cell):
     task_type: ClassVar = Task
     unsaved: ClassVar = ("machine", "embedding")
 
-    objective: float | None = None  # that of `Embedded`, as is the certificate
+    objective: float | None = None  # variance of `Embedded`, as is the certificate
     certificate: dict | None = None
     embedding: list | None = None  # a row for each point
     # result of `measure`; "perturbation" too if the problem is perturbed

@@ -131,10 +131,10 @@ def _method(sigma, constraints, solver):
 def _certify(program, Y, w, constraints, monitor):
     """Certify, without an upper bound if Ctrl-C interrupts it: the embedding must not be lost."""
     try:
-        return certify_unfolding(program, Y, w, constraints)
+        return certify_unfolding(program, Y, w, constraints=constraints)
     except KeyboardInterrupt:
         monitor.status = "interrupted"
-        return certify_unfolding(program, Y, None, constraints)
+        return certify_unfolding(program, Y, None, constraints=constraints)
 
 
 def _start(program):
@@ -154,7 +154,7 @@ def _main_axes(program, Y):
     """Return the axes of Y that have a variance, largest first, and the variances."""
     Y = principal_axes(program, Y)
     variance = np.diag(program.scatter(Y))
-    order = np.argsort(-variance, kind="stable")  # equal ones are sorted up to rounding only
+    order = np.argsort(-variance, kind="stable")  # equal variances are sorted up to rounding only
     order = order[variance[order] > NEGLIGIBLE * variance.sum()]
     Y, variance = Y[:, order], variance[order]
     farthest = np.abs(Y).argmax(axis=0)  # its coordinate becomes positive

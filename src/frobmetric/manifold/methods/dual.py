@@ -47,7 +47,7 @@ def dual(program, start, monitor):
 
 
 class _Run:
-    """State of a run: the iterate (w, c), the barrier parameter mu, the best of both sides."""
+    """State of a run: the iterate (w, c), the barrier parameter mu, the best Y and the best w."""
 
     def __init__(self, program, monitor):
         self.program, self.monitor = program, monitor

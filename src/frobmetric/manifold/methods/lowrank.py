@@ -77,7 +77,7 @@ class _Run:
         return np.trace(self.program.scatter(self.Y))
 
     def _residual(self):
-        """Return the gradient of the Lagrangian relative to that of the variance."""
+        """Return the gradient of the Lagrangian relative to the gradient of the variance."""
         program = self.program
         error = program.divergence(self.w[:, None] * self.d) - program.half_gradient(self.Y)
         return np.linalg.norm(error) / np.linalg.norm(program.mass_centred(self.Y))

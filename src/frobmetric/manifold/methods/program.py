@@ -149,7 +149,7 @@ class UnfoldingProgram:
         raise np.linalg.LinAlgError("the weighted Laplacian is not positive definite")
 
     def count_below(self, weights, level):
-        """Count the eigenvalues of L_w v = λ diag(m) v below a level, with the constant vector's.
+        """Count the eigenvalues of L_w v = λ diag(m) v below a level, including the zero.
 
         A `LinAlgError` is raised if one is too close to the level to be counted with certainty.
         """

@@ -75,7 +75,7 @@ def _variance_bound(program, weights):
 
 
 def _frobenius_bound(program, weights):
-    """Return the bound from all eigenvalues below 1; some more than these do no harm."""
+    """Return the bound from all eigenvalues below 1; additional eigenvalues do no harm."""
     counts = (_count(program, weights, 1 + margin) for margin in MARGINS)
     n_below = next((count for count in counts if count is not None), program.n_points) - 1
     values = smallest_eigenpairs(program, weights, n_below)[0] if n_below else np.ones(1)

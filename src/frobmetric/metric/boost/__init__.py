@@ -66,12 +66,12 @@ class BoostMetric(MetricEstimator):
     n_neighbors : int, default=3
         With labels: number of nearest samples of the same class that each sample is compared with.
     n_impostors : int, default=None
-        With labels: as `n_neighbors`, which is the default, for samples of other classes.
+        With labels: the same number for samples of other classes; None is `n_neighbors`.
     C : float, default=1e4
         Weight of the triplets against the trace. Below some value, which a warning names, the
         metric is zero.
     n_components : int or "rank", default=None
-        Number of leading directions in `components_`: all if None; "rank" is that of the metric.
+        Number of leading directions in `components_`: all if None, the metric's rank if "rank".
     loss : {"hinge", "logistic", "exponential"}, default="hinge"
         Loss of a triplet as a function of its margin.
     corrective : bool, default=True
@@ -220,7 +220,7 @@ def _reason_of_zero(problem, C):
 
 
 def _in_span(coordinates, L):
-    """Return L in these coordinates, if they can express it."""
+    """Return L in these coordinates; raise `CertificateError` if they cannot express it."""
     if coordinates.basis is None:
         return Factored(L)
     inside = coordinates.basis.T @ L

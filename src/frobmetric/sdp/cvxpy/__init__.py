@@ -30,7 +30,7 @@ except ImportError as error:
     ) from error
 
 from ...core import FrobeniusSDP
-from ...core.types import Vector
+from ...core.points import Vector
 from ...solvers.plain import SDPStep
 from ..solution import SDPSolution
 from ..solve import solve_sdp
@@ -57,7 +57,7 @@ CITATION = """@article{shen2014efficient,
 
 
 class Answer(NamedTuple):
-    """x and the multipliers of the rows; if there is no answer only the one that proves it."""
+    """x and the multipliers of the rows; if the problem has no solution, the one that proves it."""
 
     status: str
     x: Vector | None
@@ -233,7 +233,7 @@ def _solve(
 def _interpret(
     translation: Translation, solution: SDPSolution | None, options: dict[str, Any]
 ) -> tuple[str, Vector | None, Vector | None]:
-    """Return cvxpy's status, x and the multipliers; of a proof only what it consists of."""
+    """Return cvxpy's status, x and the multipliers; only the proof if there is no solution."""
     if solution is None or solution.ray is not None:
         x, multipliers = translation.proof(None if solution is None else solution.ray)
         return s.INFEASIBLE if x is None else s.UNBOUNDED, x, multipliers

@@ -21,7 +21,7 @@ import scipy.sparse as sp
 
 from ...core import PSD, FrobeniusSDP, Hard, Nonnegative, Product, Sparse
 from ...core.cones import Cone
-from ...core.types import Index, Symmetric, Vector
+from ...core.points import Index, Symmetric, Vector
 from ..infeasibility import Ray
 from .elimination import DEPENDENT, EQUAL, Elimination
 
@@ -59,7 +59,7 @@ class Conic:
 
 
 def translate(conic: Conic) -> Translation:
-    """Return a conic problem as an SDP, with a Frobenius term if P is one, otherwise plain."""
+    """Return a conic problem as an SDP, with a Frobenius term if P has that form."""
     if conic.P.nnz and not conic.dims.soc:
         translation = Translation(conic, is_primal=True)
         if translation.is_exact:
@@ -72,7 +72,7 @@ def translate(conic: Conic) -> Translation:
 
 
 def epigraph(conic: Conic) -> tuple[Conic, Part]:
-    """Return the problem with a linear objective, and its part that is the problem given.
+    """Return the problem with a linear objective, and which part of it is the given problem.
 
     x.P x / 2 becomes a last variable t, with |(t - 1/2, B x)| <= t + 1/2 and P = B'B.
     """
@@ -209,7 +209,7 @@ def _preference(dims: Dims) -> Vector:
 
 @dataclass(frozen=True)
 class Image:
-    """A cone as the image of ours: {matrix @ q : q in the product of `cones`, links @ q = 0}."""
+    """A cone as an image of ours: {matrix @ q : q in the product of `cones`, links @ q = 0}."""
 
     cones: tuple[Cone, ...]
     matrix: sp.csr_array

@@ -9,7 +9,7 @@ import scipy.linalg
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
-from ...core.types import Array, Index, Vector
+from ...core.points import Array, Index, Vector
 
 #: Rounding of a difference, relative to its terms.
 ROUNDING = 1e-13
@@ -65,7 +65,7 @@ class Elimination:
         return self._solve(np.zeros(self._n_free), p, constant)
 
     def cost(self, cf: Vector, cp: Vector) -> tuple[Vector, Vector | None]:
-        """Return the cost of p with f following it, and a direction of f alone that lowers cf."""
+        """Return the cost of p after f is eliminated, and a direction of f alone that lowers cf."""
         cost = self._costs(cf, cp)[-1]
         direction = np.zeros(self._n_free)
         direction[self.dependent] = -cost[self.dependent]
@@ -74,7 +74,7 @@ class Elimination:
         return cost[self._n_free : -1], descent
 
     def multipliers(self, y: Vector, cf: Vector) -> Vector:
-        """Return the multipliers Y of all equations, F'Y = cf, from those of the rows left."""
+        """Return the multipliers Y of all equations, F'Y = cf, from y of the remaining rows."""
         Y = np.zeros(self._n_rows)
         Y[self._number] = y
         costs = self._costs(cf, np.zeros(self.rows.shape[1]))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from ...core import Certificate, Hard
-from ...core.types import Array, Symmetric, Vector
+from ...core.points import Array, Symmetric, Vector
 
 __all__ = ["NearestMatrix"]
 
@@ -23,11 +23,11 @@ class NearestMatrix:
     distance : float
         |X - given matrix|_F, in the weighted norm if there are weights.
     certificate : Certificate
-        Of X, for half the squared distance: the optimum lies in [dual, primal], and
+        Certificate of X for half the squared distance: the optimum lies in [dual, primal], and
         `distance_bound` is in the norm of `distance`. `min_eigenvalue` is a lower bound.
     multipliers : ndarray of shape (n_constraints,)
         Derivative of half the squared distance by each right-hand side; for a correlation matrix
-        those of the n diagonal entries.
+        only by the n diagonal entries.
     gradient : float
         Euclidean norm of the residuals of the constraints before X was made exact.
     status : str
@@ -37,10 +37,10 @@ class NearestMatrix:
     solver : str
     """
 
-    matrix: Symmetric
+    matrix: Symmetric = field(repr=False)
     distance: float
     certificate: Certificate
-    multipliers: Vector
+    multipliers: Vector = field(repr=False)
     gradient: float
     status: str
     n_iter: int

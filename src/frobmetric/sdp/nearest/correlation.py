@@ -10,21 +10,12 @@ import numpy as np
 
 from ..._checks import as_symmetric, check_limits
 from ...core import PSD, Certificate, FrobeniusSDP, Step
-from ...core.points import as_dense
+from ...core.points import Array, Symmetric, Vector, as_dense
 from ...core.problem import ROUNDING
 from ...core.threads import one_thread, threads_for_order
-from ...core.types import Array, Symmetric, Vector
 from ...solvers import SOLVERS, Callback, Monitor, State, conclude, solve
 from . import NearestMatrix, check_min_eigenvalue, residual_norm
-from .entries import (
-    EntryRows,
-    Norm,
-    ScaledEntries,
-    as_entry_rows,
-    as_entry_weights,
-    as_norm,
-    congruence,
-)
+from .entries import EntryRows, Norm, ScaledEntries, as_elementwise, as_norm, as_rows, congruence
 
 __all__ = ["nearest_correlation"]
 
@@ -58,8 +49,8 @@ def nearest_correlation(
         Minimise |H o (X - G)|_F, entry by entry, for these H >= 0 instead. Where H is 0 the entry
         is free, and that of G may be NaN. Slower: it solves many nearest-matrix problems in turn.
     bounds : (lower, upper), optional
-        Of the entries off the diagonal: numbers or symmetric arrays. None, NaN and infinity are
-        no bound.
+        Bounds on the entries off the diagonal: numbers or symmetric arrays. None, NaN and infinity
+        are no bound.
     fixed : boolean array of shape (n, n) or pairs (i, j), optional
         Entries that keep their value of G. Values of 1 or -1 leave X no interior, and Newton's
         method is then slow.
@@ -99,9 +90,9 @@ def nearest_correlation(
         raise ValueError("give weights or elementwise, not both")
     check_limits(tol, max_iter)
     unit = 1 - check_min_eigenvalue(min_eigenvalue, below=1)
-    H = None if elementwise is None else as_entry_weights(elementwise, np.shape(G))
+    H = None if elementwise is None else as_elementwise(elementwise, np.shape(G))
     G = as_symmetric(G, name="G", is_free=None if H is None else H == 0, hint=MISSING)
-    norm, rows = as_norm(weights, len(G)), as_entry_rows(G, bounds, fixed, unit)
+    norm, rows = as_norm(weights, len(G)), as_rows(G, bounds, fixed, unit)
     prior = np.nan_to_num(G) - (1 - unit) * np.eye(len(G))
     task = _Task(prior, rows, unit, tol, max_iter, callback)
     if H is None:

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from ..._checks import ASYMMETRY, as_symmetric, check_symmetric, refuse_where
 from ...core import PSD, FrobeniusSDP, Hard, LowRank, Sparse, Stack
 from ...core.matrices import Scaled
-from ...core.types import Index, Vector
+from ...core.points import Index, Vector
 from ...solvers import Callback, solve
 from ..construct import as_senses
 from . import NearestMatrix, check_min_eigenvalue, residual_norm
@@ -46,6 +46,7 @@ def nearest_covariance(
     b : array-like of shape (n_constraints,)
     senses : "=", "<=" or ">=", one for all or one each
     min_eigenvalue : float >= 0
+        Lower bound on the eigenvalues of X.
     tol : float
         Largest error of a constraint, relative to the sizes of A_i, S and b_i.
     max_iter : int
@@ -71,7 +72,10 @@ def nearest_covariance(
     floor, n = check_min_eigenvalue(min_eigenvalue), len(S)
     given = [_as_row(k, row, n) for k, row in enumerate(A)]
     order = np.array(sorted(range(len(given)), key=lambda k: given[k].ndim == 1), dtype=int)
-    rows = _as_constraints([given[k] for k in order], n)
+    matrices = [given[k].reshape((1, -1)) for k in order if given[k].ndim == 2]
+    vectors = [given[k] for k in order if given[k].ndim == 1]
+    sparse = Sparse(sp.vstack([sp.csr_array((0, n * n)), *matrices]), PSD(n))
+    rows = Stack([sparse, LowRank(vectors)] if vectors else [sparse])
     target, sense = _as_targets(b, len(given))[order], as_senses(senses, len(given))[order]
     traces = rows.forward(np.eye(n))
     _check_variances(given, order, target, sense, floor * traces)
@@ -105,14 +109,6 @@ def _as_row(k: int, row: Any, n: int) -> Any:
     if row.ndim == 2:
         check_symmetric(row, name=f"A[{k}]", tolerance=ASYMMETRY)
     return row
-
-
-def _as_constraints(rows: list[Any], n: int) -> Stack:
-    """Return the constraints of matrices, and of vectors, which come last."""
-    flat = [row.reshape((1, -1)) for row in rows if row.ndim == 2]
-    vectors = [row for row in rows if row.ndim == 1]
-    matrices = Sparse(sp.vstack([sp.csr_array((0, n * n)), *flat]), PSD(n))
-    return Stack([matrices, LowRank(vectors)] if vectors else [matrices])
 
 
 def _as_targets(b: Any, n_rows: int) -> Vector:

@@ -8,9 +8,8 @@ import numpy as np
 
 from ..._checks import as_symmetric, refuse_where
 from ...core import PSD, Constraints, Hard, Point
-from ...core.points import as_dense
+from ...core.points import Array, Index, Rows, Symmetric, Vector, as_dense
 from ...core.threads import threads_for_order
-from ...core.types import Array, Index, Rows, Symmetric, Vector
 
 
 class EntryRows(NamedTuple):
@@ -73,7 +72,7 @@ def congruence(K: Array, A: Symmetric) -> Symmetric:
         return K @ A @ K
 
 
-def as_entry_weights(elementwise: Any, shape: tuple[int, ...]) -> Array:
+def as_elementwise(elementwise: Any, shape: tuple[int, ...]) -> Array:
     """Return the weights H of |H o (X - G)|_F."""
     H = as_symmetric(elementwise, name="elementwise")
     if H.shape != shape:
@@ -102,7 +101,7 @@ def as_norm(weights: Any, n: int) -> Norm:
     return Norm(root, inverse, float(np.abs(w).sum()))
 
 
-def as_entry_rows(G: Symmetric, bounds: Any, fixed: Any, unit: float) -> EntryRows:
+def as_rows(G: Symmetric, bounds: Any, fixed: Any, unit: float) -> EntryRows:
     """Return rows for the diagonal, the entries with one value, and bounds that some X break."""
     n = len(G)
     if bounds is not None and (not isinstance(bounds, tuple | list) or len(bounds) != 2):
