@@ -45,12 +45,12 @@ def by_name(**more):
 # The plan, and the paper's numbers
 
 
-def test_the_columns_stand_in_for_the_papers():
+def test_the_columns_replace_the_papers():
     assert set(action.WORK) == set(by_name()) == set(action.SETS)
     page = action.experiment().template.read_text(encoding="utf-8")
-    for (name, column), stands_for in zip(by_name().items(), ("KTH", "Weizmann"), strict=True):
+    for (name, column), replaced in zip(by_name().items(), ("KTH", "Weizmann"), strict=True):
         note = page.partition(f"### {column.label}\n")[2].partition(f"$set_{name}")[0]
-        assert f"Stands in for {stands_for}" in note
+        assert f"Replaces {replaced}" in note
         assert column.refits
         assert column.n_runs == 10
     assert {column.n_runs for column in by_name(quick=True).values()} == {2}

@@ -63,7 +63,7 @@ class Cone(Protocol):
 
 @dataclass(frozen=True)
 class Signs:
-    """A vector as positive part plus negative part, whose squared norms are here.
+    """A vector as positive part plus negative part, with their squared norms.
 
     The values are the eigenvalues of the diagonal matrix that the vector stands for.
     """

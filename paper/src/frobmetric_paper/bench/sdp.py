@@ -27,11 +27,11 @@ TOL = 1e-6
 # Speed
 
 
-def compare(work, ours, rival, theirs, accuracy):
+def compare(work, ours, baseline, theirs, accuracy):
     """Return a row of two Timings."""
-    rival = rival if theirs.runs or theirs.limit else f"{rival} {theirs.reason}"
+    baseline = baseline if theirs.runs or theirs.limit else f"{baseline} {theirs.reason}"
     seconds = {"ours": ours.seconds, "theirs": theirs.seconds}
-    return {"work": work, "rival": rival, "accuracy": accuracy} | seconds
+    return {"work": work, "baseline": baseline, "accuracy": accuracy} | seconds
 
 
 def theta6(options):
@@ -102,8 +102,8 @@ def random(options):
     accuracy = f"largest error {ours.result.certificate.error:.0e} against {error:.0e}"
     accuracy += f"; {ours.result.n_iter} eigen-decompositions"
     work = f"random Frobenius SDP, n = {n}, m = {m:,} rows of ten non-zeros, σ = 1, 1e-6"
-    rival = f"SCS ({info['status']}, eps {eps:.1e}, {info['iter']} iterations)"
-    return [compare(work, ours, rival, theirs, accuracy)]
+    baseline = f"SCS ({info['status']}, eps {eps:.1e}, {info['iter']} iterations)"
+    return [compare(work, ours, baseline, theirs, accuracy)]
 
 
 def call_statsmodels(task):
@@ -138,9 +138,9 @@ def nearest(options):
     work = f"nearest correlation matrix, n = {n:,} random"
     limit = min(120.0, options.limit)
     as_called = best_answer(partial(run_statsmodels, G, limit, options.threads), 1)
-    rival = "statsmodels corr_nearest as called"
-    rival += ", ended at the limit: >" if as_called.limit else ""
-    rows = [compare(work, ours, rival, as_called, accuracy)]
+    baseline = "statsmodels corr_nearest as called"
+    baseline += ", ended at the limit: >" if as_called.limit else ""
+    rows = [compare(work, ours, baseline, as_called, accuracy)]
     for n_fact in (0.1, 0.125, 0.15, 0.175, 0.2, 0.25, 0.3):
         call = partial(run_statsmodels, G, options.limit, options.threads, n_fact=n_fact)
         theirs = best_answer(call, 1)
@@ -152,8 +152,8 @@ def nearest(options):
             break
     lowest = np.linalg.eigvalsh(X)[0]
     accuracy += f" against {distance:.10g}, whose smallest eigenvalue is {lowest:.0e}"
-    rival = f"statsmodels corr_nearest, n_fact = {n_fact:g} by hindsight:"
-    return [*rows, compare(work, ours, rival, theirs, accuracy)]
+    baseline = f"statsmodels corr_nearest, n_fact = {n_fact:g} by hindsight:"
+    return [*rows, compare(work, ours, baseline, theirs, accuracy)]
 
 
 def invalid(options):
@@ -175,8 +175,8 @@ def speed_page(parts):
     rows = []
     for row in (row for name, part in parts.items() if name != "invalid" for row in part):
         theirs = row["theirs"]
-        rival = row["rival"] + (f" {theirs:.3g} s" if theirs else "")
-        rows.append(row | {"rival": rival, "ratio": theirs and theirs / row["ours"]})
+        baseline = row["baseline"] + (f" {theirs:.3g} s" if theirs else "")
+        rows.append(row | {"baseline": baseline, "ratio": theirs and theirs / row["ours"]})
     matrices = [
         row | {"unit": "yes" if row["unit_diagonal"] else "no"} for row in parts.get("invalid", [])
     ]

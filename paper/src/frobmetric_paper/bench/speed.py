@@ -77,20 +77,21 @@ def fit_dlib(name, C, build, options):
 # Lines of the table
 
 
-def line(work, ours, rival, *, speedup=None, cost=None, is_bound=False, gap=None, **detail):
-    """Return one line: `speedup` is rival's time over ours, `cost` is ours over the rival's."""
+def line(work, ours, baseline, *, speedup=None, cost=None, is_bound=False, gap=None, **detail):
+    """Return one line: `speedup` is the baseline's time over ours, `cost` the inverse."""
     ratios = {"speedup": speedup, "cost": cost, "is_bound": is_bound}
-    return {"work": work, "ours": ours, "rival": rival, **ratios, "gap": gap, "detail": detail}
+    names = {"work": work, "ours": ours, "baseline": baseline}
+    return names | ratios | {"gap": gap, "detail": detail}
 
 
-def compare(work, ours, rival, name, ratio="speedup", **others):
-    """Return the line of two Timings; a rival beyond its limit gives a bound on the ratio."""
-    if ours.seconds and rival.seconds:
-        faster = rival.seconds / ours.seconds
+def compare(work, ours, baseline, name, ratio="speedup", **others):
+    """Return the line of two Timings; a baseline beyond its limit gives a bound on the ratio."""
+    if ours.seconds and baseline.seconds:
+        faster = baseline.seconds / ours.seconds
         others[ratio] = faster if ratio == "speedup" else 1 / faster
-    others |= {"is_bound": not rival.runs, "runs": ours.runs, "rival_runs": rival.runs}
-    others["rival_detail"] = getattr(rival.result, "detail", None)
-    return line(work, str(ours), f"{name} {rival}", **others)
+    others |= {"is_bound": not baseline.runs, "runs": ours.runs, "baseline_runs": baseline.runs}
+    others["baseline_detail"] = getattr(baseline.result, "detail", None)
+    return line(work, str(ours), f"{name} {baseline}", **others)
 
 
 def gap_of(timing):
@@ -112,7 +113,7 @@ def usps_dlib(options):
         ours = best_of(call, options.repeat)
         is_reached = any(step.primal <= goal for step in ours.result.history)
         name = build if is_reached else f"not reached: {build}"
-        more = {"gap": gap_of(ours), "steps": ours.result.n_iter, "rival_objective": goal}
+        more = {"gap": gap_of(ours), "steps": ours.result.n_iter, "baseline_objective": goal}
         lines.append(compare(f"{work}, {goal:.2f}", ours, dlib, name, **more))
     return lines, partial(solve_p3, Z, triplets, 1e4, 1e-3)
 
@@ -123,8 +124,9 @@ def usps_accurate(options):
     calls = [partial(solve_p3, Z, triplets, 1e4, tol) for tol in (1e-3, 1e-8)]
     rough, ours = (best_of(call, options.repeat) for call in calls)
     work, more = "USPS, C = 1e4, gap 1e-8", {"ratio": "cost", "gap": gap_of(ours)}
-    rivals = {"gap 1e-3:": rough, "dlib": fit_dlib("usps", 1e4, "dlib", options)}
-    return [compare(work, ours, rival, name, **more) for name, rival in rivals.items()], calls[1]
+    baselines = {"gap 1e-3:": rough, "dlib": fit_dlib("usps", 1e4, "dlib", options)}
+    lines = [compare(work, ours, other, name, **more) for name, other in baselines.items()]
+    return lines, calls[1]
 
 
 def path(options):
@@ -138,8 +140,9 @@ def path(options):
     more["steps"] = [point.n_iter for point in points]
     work = "USPS, path of 10 values of C from 1e2 to 1e6, gap 1e-3 each"
     dlib = fit_dlib("usps", 1e4, "dlib", options)
-    rivals = {"C = 1e6 alone:": single, "dlib at C = 1e4:": dlib}
-    return [compare(work, ours, rival, name, **more) for name, rival in rivals.items()], call
+    baselines = {"C = 1e6 alone:": single, "dlib at C = 1e4:": dlib}
+    lines = [compare(work, ours, other, name, **more) for name, other in baselines.items()]
+    return lines, call
 
 
 def learners(name, options):
@@ -154,13 +157,13 @@ def learners(name, options):
 
     ours, lines = best_of(call, options.repeat), []
     error, gap = test_error(ours.result.components_.T), ours.result.certificate_.relative_gap
-    for rival in options.choose(("scml", "itml", "lmnn", "nca"), ("scml", "nca")):
-        timing = fit_baseline(rival, options, X, y)
+    for baseline in options.choose(("scml", "itml", "lmnn", "nca"), ("scml", "nca")):
+        timing = fit_baseline(baseline, options, X, y)
         other = test_error(timing.result.L) if timing.runs else None
         work = f"{name}, whole fit; test error {error:.2f} %"
         work += "" if other is None else f" against {other:.2f} %"
-        more = {"gap": gap, "test_error": error, "rival_error": other}
-        lines.append(compare(work, ours, timing, rival, **more))
+        more = {"gap": gap, "test_error": error, "baseline_error": other}
+        lines.append(compare(work, ours, timing, baseline, **more))
     return lines, call
 
 
@@ -192,11 +195,11 @@ def generic(options):
     call = partial(solve_p3, Z, triplets, 1e4, 1e-6)
     ours, lines = best_of(call, options.repeat), []
     for name in ("clarabel", "scs", "paper_recipe"):
-        rival = fit_baseline(name, options, Z, triplets=triplets, parameters={"C": 1e4})
-        primal = objective(Z, triplets, 1e4, rival.result.L) if rival.runs else None
-        more = {"primal": ours.result.certificate.primal, "rival_primal": primal}
+        baseline = fit_baseline(name, options, Z, triplets=triplets, parameters={"C": 1e4})
+        primal = objective(Z, triplets, 1e4, baseline.result.L) if baseline.runs else None
+        more = {"primal": ours.result.certificate.primal, "baseline_primal": primal}
         work = f"P3, D = {D}, {m:,} triplets, C = 1e4, gap 1e-6"
-        lines.append(compare(work, ours, rival, name, gap=gap_of(ours), **more))
+        lines.append(compare(work, ours, baseline, name, gap=gap_of(ours), **more))
     return lines, call
 
 
