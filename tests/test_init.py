@@ -3,6 +3,9 @@
 import inspect
 import re
 import types
+from functools import cached_property
+from importlib import import_module
+from typing import get_type_hints
 
 import numpy as np
 import pytest
@@ -78,6 +81,45 @@ def test_every_parameter_is_in_the_table_of_the_docstring(value):
     lines = re.findall(r"^(\w[\w, ]*?)(?: : .*)?$", table, re.MULTILINE)
     names = [name for line in lines for name in line.split(", ")]
     assert names == list(inspect.signature(value).parameters)
+
+
+ROOMS = ["core", "solvers", "comparisons", "neighbors", "metric", "sdp", "manifold", "io"]
+ROOMS += ["plotting"]
+
+
+def public_functions(module):
+    """Generate the public functions of a module and of its classes, with their names."""
+    for name in module.__all__:
+        value = getattr(module, name)
+        if inspect.isfunction(value):
+            yield name, value
+        elif inspect.isclass(value):
+            members = [m for m in dir(value) if m == "__init__" or not m.startswith("_")]
+            for member in members:
+                function = inspect.getattr_static(value, member)
+                if isinstance(function, property):
+                    function = function.fget
+                elif isinstance(function, cached_property):
+                    function = function.func
+                else:
+                    function = inspect.unwrap(getattr(value, member, function))
+                    function = getattr(function, "__func__", function)
+                if inspect.isfunction(function):
+                    yield f"{name}.{member}", function
+
+
+@pytest.mark.parametrize("room", ["", *ROOMS])
+def test_every_public_parameter_and_result_is_annotated(room):
+    n_checked, bare = 0, []
+    for name, function in public_functions(import_module(f"frobmetric.{room}".rstrip("."))):
+        if not function.__module__.startswith("frobmetric."):
+            continue  # inherited, or written by the standard library
+        hints = get_type_hints(function)
+        expected = {*inspect.signature(function).parameters, "return"} - {"self", "cls"}
+        bare += [f"{name}: {one}" for one in sorted(expected - set(hints))]
+        n_checked += 1
+    assert n_checked
+    assert not bare
 
 
 def test_reprs_hold_no_arrays():

@@ -1,6 +1,7 @@
 """frobmetric learns distances, and proves that its answer is optimal."""
 
 from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from .comparisons import (
     ObjectSplit,
@@ -25,6 +26,11 @@ from .metric import (
 )
 from .neighbors import MarginalizedKNN, NearestClass, knn_error
 from .solvers import solve
+
+if TYPE_CHECKING:  # names that are imported on first use
+    from . import manifold, plotting, sdp
+    from .manifold import MaximumVarianceUnfolding, neighborhood_quality
+    from .sdp import nearest_correlation, nearest_covariance, read_sdpa, solve_sdp
 
 __version__ = "0.1.0"
 
@@ -86,7 +92,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> Any:
     """Import a room, or a name of one, when it is first used."""
     if name not in _LAZY:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
@@ -94,5 +100,5 @@ def __getattr__(name):
     return getattr(room, name) if _LAZY[name] else room
 
 
-def __dir__():
+def __dir__() -> list[str]:
     return [*__all__, "__version__"]

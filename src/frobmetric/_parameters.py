@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +14,7 @@ try:
     from sklearn.utils._param_validation import InvalidParameterError
 except ImportError:
 
-    class InvalidParameterError(ValueError, TypeError):
+    class InvalidParameterError(ValueError, TypeError):  # type: ignore[no-redef]
         """A constructor argument of the wrong type or value."""
 
 
@@ -22,7 +23,7 @@ class Rule:
     """Test of a value, with a text that describes the values that pass it."""
 
     expected: str
-    is_met: Callable[[object], bool]
+    is_met: Callable[[Any], bool]
 
     def __or__(self, other):
         return Rule(

@@ -62,7 +62,7 @@ def _add_plugin(group, name, entry_point):
     else:
         text = entry_point.dist.metadata["Summary"]
 
-    def run(context: typer.Context):
+    def run(context: typer.Context):  # type: ignore[name-defined]
         if entry_point is None:
             say(f"error: `frobmetric {name}` needs {KNOWN[name]}")
             raise typer.Exit(ExitCode.USAGE)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from numbers import Real
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 from scipy.stats import norm
 from sklearn.utils import check_random_state
 
@@ -72,8 +74,14 @@ class NoiseCeiling:
 
 
 def comparison_accuracy(
-    correct, sample_weight=None, *, objects=None, confidence=0.95, n_resamples=1000, random_state=0
-):
+    correct: ArrayLike,
+    sample_weight: ArrayLike | None = None,
+    *,
+    objects: ArrayLike | None = None,
+    confidence: float = 0.95,
+    n_resamples: int = 1000,
+    random_state: Any = 0,
+) -> Accuracy:
     """Estimate the share of comparisons that are predicted correctly, with its interval.
 
     Without `objects` the comparisons are taken as independent, and the interval is Wilson's. They
@@ -112,15 +120,15 @@ def comparison_accuracy(
 
 
 def accuracy_difference(
-    correct_a,
-    correct_b,
-    sample_weight=None,
+    correct_a: ArrayLike,
+    correct_b: ArrayLike,
+    sample_weight: ArrayLike | None = None,
     *,
-    objects=None,
-    confidence=0.95,
-    n_resamples=1000,
-    random_state=0,
-):
+    objects: ArrayLike | None = None,
+    confidence: float = 0.95,
+    n_resamples: int = 1000,
+    random_state: Any = 0,
+) -> Accuracy:
     """Estimate by how much predictor a is more accurate than b on the same comparisons.
 
     The interval is paired: comparisons on which both are right or both are wrong do not widen it.
@@ -158,7 +166,7 @@ def accuracy_difference(
     return _with_interval(score - other, sample_weight, _bonett_price, *options)
 
 
-def noise_ceiling(index, y=None, sample_weight=None):
+def noise_ceiling(index: ArrayLike, y: Any = None, sample_weight: Any = None) -> NoiseCeiling:
     """Bound the accuracy of the best predictor, from questions that were answered repeatedly.
 
     If a question is answered "yes" with probability q, its best prediction is right with

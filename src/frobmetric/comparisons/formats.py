@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .._checks import (
     as_column,
@@ -17,7 +20,9 @@ from .merging import Comparisons, near_first
 FORMATS = ("list-order", "list-boolean", "list-count")
 
 
-def read_comparisons(query, response=None, *, format=None, n_objects=None):
+def read_comparisons(
+    query: ArrayLike, response: Any = None, *, format: Any = None, n_objects: Any = None
+) -> Comparisons:
     """Read comparisons in one of cblearn's list formats as index, signs and weights.
 
     A row (i, j, k) asks whether d(i, j) < d(i, k), a row (i, j, k, l) whether d(i, j) < d(k, l).
@@ -68,7 +73,9 @@ def read_comparisons(query, response=None, *, format=None, n_objects=None):
     )
 
 
-def write_comparisons(index, y=None, sample_weight=None, *, format="list-order"):
+def write_comparisons(
+    index: Any, y: Any = None, sample_weight: Any = None, *, format: str = "list-order"
+) -> Any:
     """Write comparisons in one of the formats of `read_comparisons`.
 
     Parameters

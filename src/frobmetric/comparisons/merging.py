@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -47,7 +48,7 @@ class Comparisons:
         )
 
     @property
-    def near_first(self):
+    def near_first(self) -> np.ndarray:
         """Index with the nearer pair first in each row, so that each answer is y = +1."""
         return near_first(self.index, self.y)
 
@@ -71,7 +72,7 @@ class Contradictions:
     cancelled: float
 
 
-def merge_comparisons(index, y=None, sample_weight=None):
+def merge_comparisons(index: Any, y: Any = None, sample_weight: Any = None) -> Comparisons:
     """Merge the answers to each question into one comparison with their net weight.
 
     (a, b, c) with y = -1 answers the same question as (a, c, b) with y = +1, and so do quadruplets
@@ -113,7 +114,7 @@ def merge_comparisons(index, y=None, sample_weight=None):
     )
 
 
-def count_contradictions(index, y=None, sample_weight=None):
+def count_contradictions(index: Any, y: Any = None, sample_weight: Any = None) -> Contradictions:
     """Count the comparisons whose question was also answered the other way.
 
     Parameters

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils import check_random_state
 
@@ -58,17 +59,24 @@ class ObjectSplit(BaseCrossValidator):
         "groups": LABELS | NONE,
     }
 
-    def __init__(self, n_splits=5, *, shuffle=True, random_state=None, groups=None):
+    def __init__(
+        self,
+        n_splits: int = 5,
+        *,
+        shuffle: bool = True,
+        random_state: Any = None,
+        groups: ArrayLike | None = None,
+    ) -> None:
         self.n_splits = n_splits
         self.shuffle = shuffle
         self.random_state = random_state
         self.groups = groups
 
-    def get_n_splits(self, X=None, y=None, groups=None):
+    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
         """Return the number of splits; the arguments are not used."""
         return self.n_splits
 
-    def parts(self, tuples, groups=None):
+    def parts(self, tuples: ArrayLike, groups: ArrayLike | None = None) -> list[np.ndarray]:
         """Return the objects of each part, in the order of the splits; see `split`.
 
         They are the parts of `split` if `random_state` is an integer or `shuffle` is False. Every
@@ -77,7 +85,7 @@ class ObjectSplit(BaseCrossValidator):
         objects, part = self._deal(as_index(tuples, (2, 3, 4)), groups)
         return [objects[part == i] for i in range(self.n_splits)]
 
-    def split(self, tuples, y=None, groups=None):
+    def split(self, tuples: ArrayLike, y: Any = None, groups: Any = None) -> Any:
         """Generate training and test tuples for each part of the objects.
 
         Parameters

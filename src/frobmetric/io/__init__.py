@@ -15,6 +15,7 @@ from dataclasses import asdict
 from math import isfinite, sqrt
 from operator import index
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -48,7 +49,7 @@ SIZES = {"QuadrupletFrobMetric": (4,), "PairFrobMetric": (3, 4)}
 ARRAYS = ("components_", "dual_coef_", "prior_factor_", "prior_components_", "X_fit_", "cv_errors_")
 TENSORS = {name: name.removesuffix("_") for name in ARRAYS} | {"Cs_": "grid"}
 #: Fitted attributes that are single values, and how to convert them from JSON.
-SCALARS = dict.fromkeys(("n_features_in_", "rank_", "n_iter_", "n_triplets_"), index)
+SCALARS: dict = dict.fromkeys(("n_features_in_", "rank_", "n_iter_", "n_triplets_"), index)
 SCALARS |= dict.fromkeys(("n_directions_", "n_contradictions_"), index)
 SCALARS |= dict.fromkeys(("scale_", "unit_", "C_", "kept_variance_", "gamma_"), float)
 SCALARS |= dict.fromkeys(("threshold_", "learned_threshold_", "prior_threshold_"), float)
@@ -68,7 +69,7 @@ NOT_SAVED = ("callback", "preprocessor")
 AGREEMENT = 1e-6
 
 
-def save(estimator, path):
+def save(estimator: Any, path: str | Path) -> None:
     """Write a fitted estimator to a safetensors file, whole or not at all.
 
     The dual variables are written if the fit kept them (`keep_dual=True`), so that `certify` can
@@ -116,7 +117,7 @@ def save(estimator, path):
         file.write(safetensors.save(content, header))
 
 
-def load(path):
+def load(path: str | Path) -> Any:
     """Read an estimator that `save` wrote.
 
     Parameters
@@ -145,7 +146,7 @@ def load(path):
         raise ValueError(f"{path} is damaged: {error}") from error
 
 
-def disagreements(claimed, recomputed):
+def disagreements(claimed: Certificate, recomputed: Certificate) -> list[str]:
     """Return the fields in which two certificates differ by more than rounding."""
     size = max(abs(recomputed.primal), abs(recomputed.dual))
     units = dict.fromkeys(("primal", "dual", "gap"), size) | {"relative_gap": 1.0, "violation": 1.0}

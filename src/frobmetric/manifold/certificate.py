@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -35,11 +36,11 @@ class UnfoldingCertificate(Certificate):
     """
 
     @property
-    def error(self):
+    def error(self) -> float:
         """Number that a tolerance is compared with: the relative gap, or a larger violation."""
         return float(np.maximum(self.relative_gap, self.violation))  # NaN is passed on
 
-    def describe_error(self):
+    def describe_error(self) -> str:
         violation = f" and violation {self.violation:.1e}" if self.violation != 0 else ""
         return f"relative gap {self.relative_gap:.1e}{violation}"
 
@@ -52,7 +53,9 @@ class UnfoldingCertificate(Certificate):
         return f"maximum in [{self.primal:.6g}, {self.dual:.6g}], gap {self.relative_gap:.1e}"
 
 
-def certify_unfolding(program, Y, w, *, constraints="at_most"):
+def certify_unfolding(
+    program: Any, Y: np.ndarray, w: np.ndarray | None, *, constraints: str = "at_most"
+) -> UnfoldingCertificate:
     """Certify (Y, w) from scratch, without any number that a method computed.
 
     Parameters

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 
@@ -36,23 +37,23 @@ class NeighborGraph:
     representative: np.ndarray
 
     @classmethod
-    def of(cls, edges, squared, point_of):
+    def of(cls, edges: np.ndarray, squared: np.ndarray, point_of: np.ndarray) -> Self:
         """Build the graph from its edges and the point of each sample."""
         _, first, count = np.unique(point_of, return_index=True, return_counts=True)
         return cls(edges, squared, count.astype(np.float64), point_of, first)
 
     @property
-    def n_points(self):
+    def n_points(self) -> int:
         return len(self.masses)
 
     def __repr__(self):
         return f"NeighborGraph(n_points={self.n_points}, n_edges={len(self.edges)})"
 
-    def components(self):
+    def components(self) -> tuple[int, np.ndarray]:
         """Return the number of connected components, and the component of each point."""
         return components(self.edges, self.n_points)
 
-    def restrict(self, points):
+    def restrict(self, points: np.ndarray) -> NeighborGraph:
         """Return the graph of these points and their samples, both renumbered in their order."""
         number = np.full(self.n_points, -1)
         points = np.unique(points)
@@ -62,7 +63,9 @@ class NeighborGraph:
         return NeighborGraph.of(edges[inside], self.squared[inside], point_of[point_of >= 0])
 
 
-def neighbor_graph(X, n_neighbors=6, *, metric="euclidean", extra_edges=False):
+def neighbor_graph(
+    X: Any, n_neighbors: int = 6, *, metric: Any = "euclidean", extra_edges: bool = False
+) -> NeighborGraph:
     """Join two points if one of them is among the nearest points of the other.
 
     Samples at distance 0, or closer than 2**-40 of the longest edge, are first merged into one
@@ -116,7 +119,9 @@ def neighbor_graph(X, n_neighbors=6, *, metric="euclidean", extra_edges=False):
     )
 
 
-def connect_components(graph, X, n_neighbors=6, *, metric="euclidean"):
+def connect_components(
+    graph: NeighborGraph, X: Any, n_neighbors: int = 6, *, metric: Any = "euclidean"
+) -> NeighborGraph:
     """Add short edges until a graph is connected.
 
     Each component but the largest is joined with the others by its `n_neighbors` shortest edges;

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from numbers import Integral
 from threading import Lock
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -62,7 +63,7 @@ class NeighborhoodQuality:
     r_nx: np.ndarray
 
     @property
-    def area(self):
+    def area(self) -> float:
         """Mean of R_NX over log K: Σ R_NX(K)/K ÷ Σ 1/K; 1 if all neighbours are kept."""
         weights = 1 / np.arange(1, len(self.r_nx) + 1)
         return float(self.r_nx @ weights / weights.sum())
@@ -141,7 +142,9 @@ class Space:
         )
 
 
-def neighborhood_quality(X, Y, *, metric="euclidean", n_rows=None, random_state=None):
+def neighborhood_quality(
+    X: Any, Y: Any, *, metric: Any = "euclidean", n_rows: Any = None, random_state: Any = None
+) -> NeighborhoodQuality:
     """Measure how many neighbours an embedding keeps.
 
     It takes O(N² log N) time, and O(N) memory beside blocks of bounded size: no N × N array.
@@ -185,7 +188,7 @@ def neighborhood_quality(X, Y, *, metric="euclidean", n_rows=None, random_state=
     n = data.n_points
     chosen = np.arange(n)
     if n_rows is not None:
-        if not isinstance(n_rows, Integral) or not 1 <= n_rows <= n:
+        if not isinstance(n_rows, Integral) or not 1 <= n_rows <= n:  # type: ignore[operator]
             raise ValueError(
                 f"n_rows = {n_rows}; expected an integer from 1 to {n} (samples), or None"
             )
@@ -198,7 +201,7 @@ def neighborhood_quality(X, Y, *, metric="euclidean", n_rows=None, random_state=
     return NeighborhoodQuality(q_nx, b_nx, r_nx)
 
 
-def coranking_matrix(X, Y, *, metric="euclidean"):
+def coranking_matrix(X: Any, Y: Any, *, metric: Any = "euclidean") -> np.ndarray:
     """Count how often the k-th neighbour in the data is the l-th in the embedding.
 
     Parameters

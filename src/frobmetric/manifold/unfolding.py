@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
-from typing import ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -146,21 +147,21 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
     def __init__(
         self,
         *,
-        n_components=2,
-        n_neighbors=6,
-        sigma=None,
-        constraints="at_most",
-        solver="auto",
-        tol=1e-5,
-        max_iter=1000,
-        n_landmarks=None,
-        random_state=None,
-        metric="euclidean",
-        extra_edges=False,
-        on_disconnected="connect",
-        verbose=0,
-        callback=None,
-    ):
+        n_components: int = 2,
+        n_neighbors: int = 6,
+        sigma: float | None = None,
+        constraints: str = "at_most",
+        solver: str = "auto",
+        tol: float = 1e-5,
+        max_iter: int = 1000,
+        n_landmarks: int | None = None,
+        random_state: Any = None,
+        metric: Any = "euclidean",
+        extra_edges: bool = False,
+        on_disconnected: str = "connect",
+        verbose: int = 0,
+        callback: Callable[..., Any] | None = None,
+    ) -> None:
         self.n_components = n_components
         self.n_neighbors = n_neighbors
         self.sigma = sigma
@@ -176,7 +177,7 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         self.verbose = verbose
         self.callback = callback
 
-    def fit(self, X, y=None):
+    def fit(self, X: Any, y: Any = None) -> Self:
         """Unfold X.
 
         Parameters
@@ -214,11 +215,11 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         conclude(unfolding, self.tol, advice=f"raise {limit}{other}")
         return self
 
-    def fit_transform(self, X, y=None):
+    def fit_transform(self, X: Any, y: Any = None) -> np.ndarray:
         """Unfold X, and return `embedding_`."""
         return self.fit(X).embedding_
 
-    def transform(self, X):
+    def transform(self, X: Any) -> np.ndarray:
         """Place new samples in the embedding, each by the affine map of its neighbourhood.
 
         Parameters
@@ -248,7 +249,7 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         return tags
 
     @property
-    def gram_matrix_(self):
+    def gram_matrix_(self) -> np.ndarray:
         """Gram matrix of the samples, computed on request: n_samples x n_samples numbers."""
         check_is_fitted(self)
         return self.full_embedding_ @ self.full_embedding_.T

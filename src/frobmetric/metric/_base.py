@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from contextlib import nullcontext
 from copy import copy
 from dataclasses import dataclass
 from functools import partial
 from numbers import Integral
+from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -64,16 +66,16 @@ class MetricEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
 
     _takes_sparse = True
     _requires_y = True
-    _size = None  # number of points of a tuple, if the estimator learns from tuples
-    prior = None
+    _size: int | None = None  # number of points of a tuple, if the estimator learns from tuples
+    prior: Any = None
     pull = 0.0
     kernel = "linear"
-    gamma = None
+    gamma: float | None = None
     degree = 3
     coef0 = 1.0
-    n_directions = None
+    n_directions: int | None = None
 
-    def transform(self, X):
+    def transform(self, X: Any) -> np.ndarray:
         """Map samples to the space where the learned metric is Euclidean: X @ components_.T.
 
         Parameters
@@ -90,7 +92,7 @@ class MetricEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         mapped = features @ self.components_.T.astype(features.dtype, copy=False)
         return mapped.astype(X.dtype, copy=False)
 
-    def pair_distance(self, pairs):
+    def pair_distance(self, pairs: Any) -> np.ndarray:
         """Return the learned distance of each pair.
 
         Parameters
@@ -111,18 +113,18 @@ class MetricEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         pairs = read_tuples(pairs, 2, preprocessor, self.n_features_in_)
         return index_distance(self.components_, self._feature_map(pairs.points), pairs.index)
 
-    def pair_score(self, pairs):
+    def pair_score(self, pairs: Any) -> np.ndarray:
         """Return the similarity of each pair: minus its learned distance."""
         return -self.pair_distance(pairs)
 
-    def get_metric(self):
+    def get_metric(self) -> Callable[..., Any]:
         """Return the learned distance as a function of two points."""
         check_is_fitted(self)
         if self.kernel == "linear":
             return partial(_distance, self.components_)
         return partial(_kernel_distance, self._feature_map, self.components_)
 
-    def get_mahalanobis_matrix(self):
+    def get_mahalanobis_matrix(self) -> np.ndarray:
         """Return M = components_.T @ components_, also when truncated."""
         check_is_fitted(self)
         return self.components_.T @ self.components_

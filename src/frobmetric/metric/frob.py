@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Callable
+from typing import Any, ClassVar, Self
 
 from .._parameters import Rule, check_parameters
+from ..core import Certificate
 from ._base import LABEL_RULES, MetricEstimator, Samples, learn_in_passes, limit_threads
 from ._problem import (
     KERNEL_RULES,
@@ -150,27 +152,27 @@ class FrobMetric(MetricEstimator):
     def __init__(
         self,
         *,
-        n_neighbors=3,
-        n_impostors=None,
-        C=1e4,
-        n_components=None,
-        loss="hinge",
-        prior=None,
-        pull=0.0,
-        kernel="linear",
-        gamma=None,
-        degree=3,
-        coef0=1.0,
-        n_directions=None,
-        n_passes=1,
-        tol=1e-3,
-        max_iter=1000,
-        solver="auto",
-        keep_dual=False,
-        n_jobs=None,
-        verbose=0,
-        callback=None,
-    ):
+        n_neighbors: int = 3,
+        n_impostors: int | None = None,
+        C: float = 1e4,
+        n_components: int | str | None = None,
+        loss: str = "hinge",
+        prior: Any = None,
+        pull: float = 0.0,
+        kernel: str = "linear",
+        gamma: float | None = None,
+        degree: int = 3,
+        coef0: float = 1.0,
+        n_directions: int | None = None,
+        n_passes: int = 1,
+        tol: float = 1e-3,
+        max_iter: int = 1000,
+        solver: str = "auto",
+        keep_dual: bool = False,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        callback: Callable[..., Any] | None = None,
+    ) -> None:
         self.n_neighbors, self.n_impostors, self.n_passes = n_neighbors, n_impostors, n_passes
         self.C, self.n_components, self.loss = C, n_components, loss
         self.prior, self.pull, self.n_directions = prior, pull, n_directions
@@ -179,7 +181,9 @@ class FrobMetric(MetricEstimator):
         self.keep_dual, self.n_jobs = keep_dual, n_jobs
         self.verbose, self.callback = verbose, callback
 
-    def fit(self, X, y=None, *, triplets=None, triplet_weight=None):
+    def fit(
+        self, X: Any, y: Any = None, *, triplets: Any = None, triplet_weight: Any = None
+    ) -> Self:
         """Learn the metric from class labels, from triplets, or from both together.
 
         Parameters
@@ -203,7 +207,9 @@ class FrobMetric(MetricEstimator):
         return self._fit(Samples.check(self, X, y, triplets, triplet_weight), self.C)
 
     @if_linear
-    def partial_fit(self, X, y=None, *, triplets=None, triplet_weight=None):
+    def partial_fit(
+        self, X: Any, y: Any = None, *, triplets: Any = None, triplet_weight: Any = None
+    ) -> Self:
         """Update the metric with new samples: the metric learned before is the prior of this fit.
 
         The problem is that of `fit` for the new samples alone, with the metric as it stands for
@@ -219,7 +225,7 @@ class FrobMetric(MetricEstimator):
         samples = Samples.check(self, X, y, triplets, triplet_weight, reset=False)
         return self._fit(samples, self.C, learned_before(self))
 
-    def certify(self, X):
+    def certify(self, X: Any) -> Certificate:
         """Prove again how good the metric is, from the training data X and the kept dual variables.
 
         Return the `Certificate`; raise `CertificateError` if these are other data.

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
-from typing import ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.metrics import roc_auc_score
 from sklearn.utils.validation import check_is_fitted
 
@@ -13,6 +15,7 @@ from .._checks import as_signs, as_weights, check_both_kinds, check_pairs
 from .._parameters import Rule, check_parameters, choice, integer
 from ..comparisons.merging import is_contradicted, near_first
 from ..comparisons.reading import read_tuples
+from ..core import Certificate
 from ..neighbors.thresholds import best_threshold
 from ._base import MetricEstimator, index_distance
 from ._problem import if_linear, learned_before
@@ -127,26 +130,26 @@ class PairFrobMetric(MetricEstimator):
     def __init__(
         self,
         *,
-        preprocessor=None,
-        strategy="threshold",
-        n_neighbors=5,
-        C=1e4,
-        n_components=None,
-        loss="hinge",
-        prior=None,
-        kernel="linear",
-        gamma=None,
-        degree=3,
-        coef0=1.0,
-        n_directions=None,
-        tol=1e-3,
-        max_iter=1000,
-        solver="auto",
-        keep_dual=False,
-        n_jobs=None,
-        verbose=0,
-        callback=None,
-    ):
+        preprocessor: Any = None,
+        strategy: str = "threshold",
+        n_neighbors: int = 5,
+        C: float = 1e4,
+        n_components: int | str | None = None,
+        loss: str = "hinge",
+        prior: Any = None,
+        kernel: str = "linear",
+        gamma: float | None = None,
+        degree: int = 3,
+        coef0: float = 1.0,
+        n_directions: int | None = None,
+        tol: float = 1e-3,
+        max_iter: int = 1000,
+        solver: str = "auto",
+        keep_dual: bool = False,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        callback: Callable[..., Any] | None = None,
+    ) -> None:
         self.preprocessor, self.strategy, self.n_neighbors = preprocessor, strategy, n_neighbors
         self.C, self.n_components, self.loss, self.prior = C, n_components, loss, prior
         self.kernel, self.gamma, self.degree, self.coef0 = kernel, gamma, degree, coef0
@@ -157,7 +160,9 @@ class PairFrobMetric(MetricEstimator):
 
     fit_transform = refuse_fit_transform
 
-    def fit(self, pairs, y, sample_weight=None, *, calibration_params=None):
+    def fit(
+        self, pairs: Any, y: Any, sample_weight: Any = None, *, calibration_params: Any = None
+    ) -> Self:
         """Learn the metric, and the threshold on the same pairs.
 
         Parameters
@@ -180,7 +185,9 @@ class PairFrobMetric(MetricEstimator):
         return self._fit(pairs, y, sample_weight, calibration_params)
 
     @if_linear
-    def partial_fit(self, pairs, y, sample_weight=None, *, calibration_params=None):
+    def partial_fit(
+        self, pairs: Any, y: Any, sample_weight: Any = None, *, calibration_params: Any = None
+    ) -> Self:
         """Update the metric with new pairs: the metric learned before is the prior of this fit.
 
         A learned threshold belongs to the prior: b stays close to its old value, not to zero.
@@ -193,22 +200,22 @@ class PairFrobMetric(MetricEstimator):
         before = learned_before(self)
         return self._fit(pairs, y, sample_weight, calibration_params, before)
 
-    def decision_function(self, pairs):
+    def decision_function(self, pairs: ArrayLike) -> np.ndarray:
         """Return the similarity of each pair: minus its learned distance."""
         return -self.pair_distance(pairs)
 
-    def predict(self, pairs):
+    def predict(self, pairs: ArrayLike) -> np.ndarray:
         """Return +1 for pairs at `threshold_` or nearer, -1 for others."""
         check_is_fitted(self, "threshold_")
         return np.where(self.pair_distance(pairs) <= self.threshold_, 1, -1)
 
-    def score(self, pairs, y, sample_weight=None):
+    def score(self, pairs: ArrayLike, y: Any, sample_weight: Any = None) -> float:
         """Return the area under the ROC curve: how often a similar pair is the nearer one."""
         score = self.decision_function(pairs)
         y, weight = _check_labels(y, sample_weight, len(score))
         return float(roc_auc_score(y > 0, score, sample_weight=weight))
 
-    def set_threshold(self, threshold):
+    def set_threshold(self, threshold: float) -> Self:
         """Set `threshold_`, a distance, and return the estimator."""
         check_is_fitted(self)
         if not isinstance(threshold, (int, float, np.number)) or not threshold >= 0:
@@ -217,8 +224,15 @@ class PairFrobMetric(MetricEstimator):
         return self
 
     def calibrate_threshold(
-        self, pairs, y, *, strategy="accuracy", beta=1.0, min_rate=None, sample_weight=None
-    ):
+        self,
+        pairs: ArrayLike,
+        y: ArrayLike,
+        *,
+        strategy: str = "accuracy",
+        beta: float = 1.0,
+        min_rate: float | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
         """Set `threshold_` to the best value for these pairs, and return the estimator.
 
         Pairs that the metric was not learned from are best. The other parameters are those of
@@ -228,7 +242,7 @@ class PairFrobMetric(MetricEstimator):
         self.threshold_ = _best_distance(self.pair_distance(pairs), y, sample_weight, **options)
         return self
 
-    def certify(self, pairs, y=None, sample_weight=None):
+    def certify(self, pairs: ArrayLike, y: Any = None, sample_weight: Any = None) -> Certificate:
         """Prove again how good the metric is, from the pairs and the dual of the last fit.
 
         Return the `Certificate`; raise `CertificateError` if these are other pairs or labels.

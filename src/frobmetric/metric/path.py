@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.model_selection import check_cv
 
 from .._parameters import FOLDS, NUMBERS, Rule, check_parameters
@@ -59,22 +61,22 @@ class FrobPath:
 
 
 def frob_path(
-    X,
-    y=None,
+    X: Any,
+    y: ArrayLike | None = None,
     *,
-    Cs=DEFAULT_CS,
-    triplets=None,
-    n_neighbors=3,
-    n_impostors=None,
-    loss="hinge",
-    prior=None,
-    pull=0.0,
-    tol=1e-3,
-    max_iter=1000,
-    solver="auto",
-    n_jobs=None,
-    callback=None,
-):
+    Cs: ArrayLike = DEFAULT_CS,
+    triplets: Any = None,
+    n_neighbors: int = 3,
+    n_impostors: int | None = None,
+    loss: str = "hinge",
+    prior: Any = None,
+    pull: float = 0.0,
+    tol: float = 1e-3,
+    max_iter: int = 1000,
+    solver: str = "auto",
+    n_jobs: int | None = None,
+    callback: Callable[..., Any] | None = None,
+) -> FrobPath:
     """Fit `FrobMetric` at each value of C, every fit starting from the one before.
 
     Neighbours are searched once. A triplet whose dual variable is known at the new C, because the
@@ -194,23 +196,23 @@ class FrobMetricCV(FrobMetric):
     def __init__(
         self,
         *,
-        n_neighbors=3,
-        n_impostors=None,
-        Cs=DEFAULT_CS,
-        cv=3,
-        n_components=None,
-        loss="hinge",
-        prior=None,
-        pull=0.0,
-        n_passes=1,
-        tol=1e-3,
-        max_iter=1000,
-        solver="auto",
-        keep_dual=False,
-        n_jobs=None,
-        verbose=0,
-        callback=None,
-    ):
+        n_neighbors: int = 3,
+        n_impostors: int | None = None,
+        Cs: ArrayLike = DEFAULT_CS,
+        cv: Any = 3,
+        n_components: int | str | None = None,
+        loss: str = "hinge",
+        prior: Any = None,
+        pull: float = 0.0,
+        n_passes: int = 1,
+        tol: float = 1e-3,
+        max_iter: int = 1000,
+        solver: str = "auto",
+        keep_dual: bool = False,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        callback: Callable[..., Any] | None = None,
+    ) -> None:
         self.n_neighbors, self.n_impostors, self.n_passes = n_neighbors, n_impostors, n_passes
         self.Cs, self.cv, self.n_components = Cs, cv, n_components
         self.loss, self.prior, self.pull = loss, prior, pull
@@ -219,11 +221,11 @@ class FrobMetricCV(FrobMetric):
         self.verbose, self.callback = verbose, callback
 
     @property
-    def C(self):  # noqa: N802 - the name of the parameter
+    def C(self) -> float:  # type: ignore[override]  # noqa: N802 - the name of the parameter
         """Chosen value, under the name that updates and `certify` use."""
         return self.C_
 
-    def fit(self, X, y=None):
+    def fit(self, X: Any, y: Any = None) -> Self:  # type: ignore[override]
         """Choose C on held-out parts of X, then learn the metric from all of it.
 
         Parameters
@@ -240,8 +242,8 @@ class FrobMetricCV(FrobMetric):
         grid = _check_grid(self.Cs)
         samples = Samples.check(self, X, y)
         folds = check_cv(self.cv, samples.y, classifier=True).split(samples.X, samples.y)
-        errors = [self._held_out_errors(samples, grid, *fold) for fold in folds]
-        errors = np.array(errors).T
+        of_folds = [self._held_out_errors(samples, grid, *fold) for fold in folds]
+        errors = np.array(of_folds).T
         C = float(grid[errors.mean(axis=1).argmin()])
         return self._fit(samples, C, C_=C, Cs_=grid, cv_errors_=errors)
 

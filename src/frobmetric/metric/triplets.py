@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 from scipy.sparse.csgraph import connected_components
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array, check_consistent_length, column_or_1d
@@ -23,8 +25,15 @@ TIE = 2.0**-29
 
 
 def mine_triplets(
-    X, y, *, n_neighbors=3, n_impostors=None, graph=None, n_jobs=None, warn_small=True
-):
+    X: Any,
+    y: ArrayLike,
+    *,
+    n_neighbors: int = 3,
+    n_impostors: int | None = None,
+    graph: Any = None,
+    n_jobs: int | None = None,
+    warn_small: bool = True,
+) -> MinedTriplets:
     """Combine the nearest samples of the same class with the nearest of other classes.
 
     The search is exact. Equal distances are decided by row number, so that the triplets do not
@@ -85,8 +94,16 @@ def mine_triplets(
 
 
 def triplets_from_pairs(
-    X, pairs, y, *, identity=None, n_neighbors=5, pool=None, n_triplets=None, random_state=None
-):
+    X: Any,
+    pairs: ArrayLike,
+    y: ArrayLike,
+    *,
+    identity: ArrayLike | None = None,
+    n_neighbors: int = 5,
+    pool: ArrayLike | None = None,
+    n_triplets: int | None = None,
+    random_state: Any = None,
+) -> np.ndarray:
     """Complete each pair by near third points.
 
     A similar pair (a, b) gives the triplets (a, b, z) for the k nearest z of a that are of another

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from .._checks import as_signs, as_weights, check_comparisons, check_distances_differ
 from .._parameters import CALLABLE, MATRIX, NONE, Rule, check_parameters, choice
 from ..comparisons.merging import is_contradicted, near_first
 from ..comparisons.reading import column_names, read_tuples
-from ..core import CertificateError
+from ..core import Certificate, CertificateError
 from ._base import LearnedMetric, MetricEstimator, index_distance, limit_threads
 from ._problem import (
     KERNEL_RULES,
@@ -96,7 +98,7 @@ def _problem(metric, coordinates, rows, options):
     return frobenius_problem(coordinates, rows, C=metric.C, **options)
 
 
-def refuse_fit_transform(self, *tuples, **others):
+def refuse_fit_transform(self, *tuples: Any, **others: Any) -> NoReturn:
     """Raise TypeError: `fit` takes tuples, and `transform` takes points."""
     raise TypeError(
         f"fit takes tuples and transform takes points, so {type(self).__name__} has no "
@@ -179,25 +181,25 @@ class TripletFrobMetric(MetricEstimator):
     def __init__(
         self,
         *,
-        preprocessor=None,
-        C=1e4,
-        n_components=None,
-        loss="hinge",
-        prior=None,
-        pull=0.0,
-        kernel="linear",
-        gamma=None,
-        degree=3,
-        coef0=1.0,
-        n_directions=None,
-        tol=1e-3,
-        max_iter=1000,
-        solver="auto",
-        keep_dual=False,
-        n_jobs=None,
-        verbose=0,
-        callback=None,
-    ):
+        preprocessor: Any = None,
+        C: float = 1e4,
+        n_components: int | str | None = None,
+        loss: str = "hinge",
+        prior: Any = None,
+        pull: float = 0.0,
+        kernel: str = "linear",
+        gamma: float | None = None,
+        degree: int = 3,
+        coef0: float = 1.0,
+        n_directions: int | None = None,
+        tol: float = 1e-3,
+        max_iter: int = 1000,
+        solver: str = "auto",
+        keep_dual: bool = False,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        callback: Callable[..., Any] | None = None,
+    ) -> None:
         self.preprocessor, self.C, self.n_components = preprocessor, C, n_components
         self.loss, self.prior, self.pull = loss, prior, pull
         self.kernel, self.gamma, self.degree, self.coef0 = kernel, gamma, degree, coef0
@@ -208,7 +210,7 @@ class TripletFrobMetric(MetricEstimator):
 
     fit_transform = refuse_fit_transform
 
-    def fit(self, tuples, y=None, sample_weight=None):
+    def fit(self, tuples: ArrayLike, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn the metric.
 
         Parameters
@@ -229,7 +231,7 @@ class TripletFrobMetric(MetricEstimator):
         return self._fit(self._read(tuples, y, sample_weight))
 
     @if_linear
-    def partial_fit(self, tuples, y=None, sample_weight=None):
+    def partial_fit(self, tuples: ArrayLike, y: Any = None, sample_weight: Any = None) -> Self:
         """Update the metric with new comparisons: the metric learned before is the prior.
 
         The certificate is that of the problem of the new comparisons with this prior. The larger
@@ -242,7 +244,7 @@ class TripletFrobMetric(MetricEstimator):
         labelled = self._read(tuples, y, sample_weight, self.n_features_in_)
         return self._fit(labelled, learned_before(self))
 
-    def decision_function(self, tuples):
+    def decision_function(self, tuples: ArrayLike) -> np.ndarray:
         """Return the far distance minus the near distance of each tuple, an (n_tuples,) array."""
         check_is_fitted(self)
         read = read_tuples(tuples, self._size, self.preprocessor, self.n_features_in_)
@@ -250,18 +252,18 @@ class TripletFrobMetric(MetricEstimator):
         far = index_distance(self.components_, features, read.index[:, self._far])
         return far - index_distance(self.components_, features, read.index[:, self._near])
 
-    def predict(self, tuples):
+    def predict(self, tuples: ArrayLike) -> np.ndarray:
         """Return +1 for tuples whose near distance is smaller under the metric, -1 for others."""
         return np.where(self.decision_function(tuples) > 0, 1, -1)
 
-    def score(self, tuples, y=None, sample_weight=None):
+    def score(self, tuples: ArrayLike, y: Any = None, sample_weight: Any = None) -> float:
         """Return the share of tuples that the metric predicts; equal distances count a half."""
         margin = self.decision_function(tuples)
         correct = (np.sign(margin * as_signs(y, len(margin))) + 1) / 2
         weight = as_weights(sample_weight, len(correct))
         return float(np.average(correct, weights=weight))
 
-    def certify(self, tuples, y=None, sample_weight=None):
+    def certify(self, tuples: ArrayLike, y: Any = None, sample_weight: Any = None) -> Certificate:
         """Prove again how good the metric is, from the tuples and the dual of the last fit.
 
         Return the `Certificate`; raise `CertificateError` if these are other tuples or labels.

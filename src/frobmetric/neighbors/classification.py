@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
@@ -14,7 +15,9 @@ from .._neighbors import NeighborSearch, blocks, nearest, pair_values
 from .._parameters import NONE, WHOLE, Rule, check_parameters, choice, integer
 
 
-def knn_predict(X_train, y_train, X_test, *, n_neighbors=3, n_jobs=None):
+def knn_predict(
+    X_train: Any, y_train: ArrayLike, X_test: Any, *, n_neighbors: int = 3, n_jobs: Any = None
+) -> np.ndarray:
     """Predict the majority class among the nearest; the nearest sample decides a tie.
 
     scikit-learn's classifier gives such ties to the smallest label, which with three neighbours and
@@ -46,7 +49,15 @@ def knn_predict(X_train, y_train, X_test, *, n_neighbors=3, n_jobs=None):
     return labels[np.arange(len(labels)), votes.argmax(axis=1)]
 
 
-def knn_error(X_train, y_train, X_test, y_test, *, n_neighbors=3, n_jobs=None):
+def knn_error(
+    X_train: Any,
+    y_train: ArrayLike,
+    X_test: Any,
+    y_test: ArrayLike,
+    *,
+    n_neighbors: int = 3,
+    n_jobs: int | None = None,
+) -> float:
     """Return the share of test samples that `knn_predict` gets wrong.
 
     Parameters
@@ -106,12 +117,12 @@ class NearestClass(ClassifierMixin, BaseEstimator):
         "n_jobs": WHOLE | NONE,
     }
 
-    def __init__(self, n_neighbors=8, *, rule="center", n_jobs=None):
+    def __init__(self, n_neighbors: int = 8, *, rule: str = "center", n_jobs: Any = None) -> None:
         self.n_neighbors = n_neighbors
         self.rule = rule
         self.n_jobs = n_jobs
 
-    def fit(self, X, y):
+    def fit(self, X: Any, y: ArrayLike) -> Self:
         """Remember the samples of each class, and return the estimator."""
         check_parameters(self, self._rules)
         X, y = validate_data(self, X, y, dtype=[np.float64, np.float32])
@@ -125,13 +136,13 @@ class NearestClass(ClassifierMixin, BaseEstimator):
         self._searches = [NeighborSearch(samples, n_jobs=self.n_jobs) for samples in members]
         return self
 
-    def energies(self, X):
+    def energies(self, X: Any) -> np.ndarray:
         """Return the energy of each sample in each class, an array (n_samples, n_classes)."""
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, dtype=[np.float64, np.float32])
         return np.column_stack([self._energy(X, search) for search in self._searches])
 
-    def predict(self, X):
+    def predict(self, X: Any) -> np.ndarray:
         """Return the class with the smallest energy; a tie goes to the first in `classes_`."""
         nearest_class = self.energies(X).argmin(axis=1)  # raises if not fitted
         return self.classes_[nearest_class]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from numbers import Real
-from typing import ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import roc_auc_score
@@ -88,13 +89,20 @@ class MarginalizedKNN(BaseEstimator):
         "n_jobs": WHOLE | NONE,
     }
 
-    def __init__(self, metric=None, *, n_neighbors=50, preprocessor=None, n_jobs=None):
+    def __init__(
+        self,
+        metric: Any = None,
+        *,
+        n_neighbors: int = 50,
+        preprocessor: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
         self.metric = metric
         self.n_neighbors = n_neighbors
         self.preprocessor = preprocessor
         self.n_jobs = n_jobs
 
-    def fit(self, X, y):
+    def fit(self, X: Any, y: ArrayLike) -> Self:
         """Fit the metric and remember the reference set; a threshold set before is forgotten.
 
         Parameters
@@ -123,7 +131,7 @@ class MarginalizedKNN(BaseEstimator):
         self.__dict__.pop("threshold_", None)
         return self
 
-    def pair_score(self, pairs, *, exclude=None):
+    def pair_score(self, pairs: ArrayLike, *, exclude: ArrayLike | None = None) -> np.ndarray:
         """Return p(same) of each pair; exactly symmetric in the two points.
 
         Parameters
@@ -144,16 +152,16 @@ class MarginalizedKNN(BaseEstimator):
 
     def calibrate_threshold(
         self,
-        pairs,
-        y,
+        pairs: ArrayLike,
+        y: ArrayLike,
         *,
-        n_neighbors=None,
-        strategy="accuracy",
-        beta=1.0,
-        min_rate=None,
-        sample_weight=None,
-        exclude=None,
-    ):
+        n_neighbors: Any = None,
+        strategy: str = "accuracy",
+        beta: float = 1.0,
+        min_rate: float | None = None,
+        sample_weight: ArrayLike | None = None,
+        exclude: ArrayLike | None = None,
+    ) -> Self:
         """Choose k and the threshold on pairs of a development split.
 
         Neighbours are searched once, for the largest k. Of equally good k the smallest is chosen.
@@ -176,7 +184,7 @@ class MarginalizedKNN(BaseEstimator):
         """
         counts = None if n_neighbors is None else _as_counts(n_neighbors)
         query = self._query(pairs, exclude)
-        goal = {"strategy": strategy, "beta": beta, "min_rate": min_rate}
+        goal: dict[str, Any] = {"strategy": strategy, "beta": beta, "min_rate": min_rate}
         goal["sample_weight"] = sample_weight
         best_threshold(np.zeros(len(query.index)), y, **goal)  # a mistake costs no search
         counts = query.possible(COUNTS) if counts is None else counts
@@ -188,7 +196,7 @@ class MarginalizedKNN(BaseEstimator):
                 best, self.n_neighbors_, self.threshold_ = value, k, threshold
         return self
 
-    def set_threshold(self, threshold):
+    def set_threshold(self, threshold: float) -> Self:
         """Set `threshold_`, the smallest score of a similar pair, and return the estimator."""
         check_is_fitted(self)
         is_number = isinstance(threshold, Real) and not isinstance(threshold, bool)
@@ -197,7 +205,7 @@ class MarginalizedKNN(BaseEstimator):
         self.threshold_ = float(threshold)
         return self
 
-    def decision_function(self, pairs, *, exclude=None):
+    def decision_function(self, pairs: ArrayLike, *, exclude: Any = None) -> np.ndarray:
         """Return p(same) minus the threshold; see `pair_score` for the arguments."""
         check_is_fitted(self)
         if not hasattr(self, "threshold_"):
@@ -207,14 +215,14 @@ class MarginalizedKNN(BaseEstimator):
             )
         return self.pair_score(pairs, exclude=exclude) - self.threshold_
 
-    def predict(self, pairs, *, exclude=None):
+    def predict(self, pairs: ArrayLike, *, exclude: ArrayLike | None = None) -> np.ndarray:
         """Return +1 for pairs whose score reaches the threshold, -1 for the others.
 
         The parameters are those of `pair_score`.
         """
         return np.where(self.decision_function(pairs, exclude=exclude) >= 0, 1, -1)
 
-    def score(self, pairs, y, sample_weight=None, *, exclude=None):
+    def score(self, pairs: Any, y: Any, sample_weight: Any = None, *, exclude: Any = None) -> float:
         """Return the area under the ROC curve of `pair_score`, with its arguments.
 
         The whole curve is `sklearn.metrics.roc_curve(y, model.pair_score(pairs))`.

@@ -5,11 +5,20 @@ from __future__ import annotations
 from numbers import Real
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .._checks import as_signs, as_weights, check_both_kinds
 
 
-def best_threshold(score, y, *, strategy="accuracy", beta=1.0, min_rate=None, sample_weight=None):
+def best_threshold(
+    score: ArrayLike,
+    y: ArrayLike,
+    *,
+    strategy: str = "accuracy",
+    beta: float = 1.0,
+    min_rate: float | None = None,
+    sample_weight: ArrayLike | None = None,
+) -> tuple[float, float]:
     """Find the threshold that best separates similar from dissimilar pairs.
 
     A pair is called similar if and only if its score is at least the threshold. All cuts between
@@ -76,7 +85,7 @@ def _max_tnr(tp, fp, *, min_rate, **_):
 
 
 #: Value of each cut, from its numbers of true and of false positives.
-STRATEGIES = {"accuracy": _accuracy, "f_beta": _f_beta, "max_tpr": _max_tpr, "max_tnr": _max_tnr}
+STRATEGIES = {"accuracy": _accuracy, "f_beta": _f_beta, "max_tpr": _max_tpr, "max_tnr": _max_tnr}  # type: ignore[dict-item]
 
 
 def _is_real(value):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, Self
+
 import numpy as np
 from sklearn.utils.validation import check_array, check_is_fitted
 
@@ -46,20 +48,30 @@ class EmbeddingDisplay:
     >>> display.figure_.savefig("unrolled.png")  # doctest: +SKIP
     """
 
-    def __init__(self, *, embedding, color=None, color_name=None, images=None):
+    def __init__(
+        self, *, embedding: Any, color: Any = None, color_name: Any = None, images: Any = None
+    ) -> None:
         self.embedding = embedding
         self.color = color
         self.color_name = color_name
         self.images = images
 
     @classmethod
-    def from_estimator(cls, estimator, **options):
+    def from_estimator(cls, estimator: Any, **options: Any) -> Self:
         """Draw the `embedding_` of a fitted estimator; parameters as for `from_embedding`."""
         check_is_fitted(estimator, "embedding_")
         return cls.from_embedding(estimator.embedding_, **options)
 
     @classmethod
-    def from_embedding(cls, embedding, *, color=None, color_name=None, images=None, **options):
+    def from_embedding(
+        cls,
+        embedding: Any,
+        *,
+        color: Any = None,
+        color_name: str | None = None,
+        images: Any = None,
+        **options: Any,
+    ) -> Self:
         """Draw points; the parameters are those of the class and of `plot`."""
         embedding = check_array(embedding, dtype=np.float64, input_name="embedding")
         color = None if color is None else np.asarray(color)
@@ -78,7 +90,15 @@ class EmbeddingDisplay:
         display = cls(embedding=embedding, color=color, color_name=color_name, images=images)
         return display.plot(**options)
 
-    def plot(self, ax=None, *, path=False, n_thumbnails=20, cmap="viridis", title=None):
+    def plot(
+        self,
+        ax: Any = None,
+        *,
+        path: bool = False,
+        n_thumbnails: int = 20,
+        cmap: str = "viridis",
+        title: str | None = None,
+    ) -> Self:
         """Draw on the given axes or in a new figure, and return the display.
 
         Parameters
@@ -168,12 +188,12 @@ class SpectrumDisplay:
     '90.0% of the variance in 2 dimensions'
     """
 
-    def __init__(self, *, shares, n_components=None):
+    def __init__(self, *, shares: np.ndarray, n_components: int | None = None) -> None:
         self.shares = shares
         self.n_components = n_components
 
     @classmethod
-    def from_estimator(cls, estimator, *, total=None, **options):
+    def from_estimator(cls, estimator: Any, *, total: float | None = None, **options: Any) -> Self:
         """Draw the `eigenvalues_` of a fitted estimator.
 
         Parameters
@@ -193,7 +213,9 @@ class SpectrumDisplay:
         )
 
     @classmethod
-    def from_eigenvalues(cls, eigenvalues, *, n_components=None, total=None, **options):
+    def from_eigenvalues(
+        cls, eigenvalues: Any, *, n_components: Any = None, total: Any = None, **options: Any
+    ) -> Self:
         """Draw eigenvalues in any order; the parameters are those of `from_estimator`."""
         values = np.asarray(eigenvalues, dtype=np.float64)
         if values.ndim != 1 or not len(values) or not np.isfinite(values).all():
@@ -205,7 +227,7 @@ class SpectrumDisplay:
         shares = values / total if total > 0 else values
         return cls(shares=shares, n_components=n_components).plot(**options)
 
-    def plot(self, ax=None, *, log=False, n_shown=10):
+    def plot(self, ax: Any = None, *, log: bool = False, n_shown: int = 10) -> Self:
         """Draw on the given axes or in a new figure, and return the display.
 
         Parameters

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, Self
+
 import numpy as np
 from sklearn.decomposition import PCA
 from sklearn.utils.validation import check_is_fitted
@@ -47,7 +49,17 @@ class MetricDisplay:
     >>> display.figure_.savefig("metric.png")  # doctest: +SKIP
     """
 
-    def __init__(self, *, spectrum, gaps, proven_gap, tol, before, after, y=None):
+    def __init__(
+        self,
+        *,
+        spectrum: np.ndarray,
+        gaps: np.ndarray,
+        proven_gap: float,
+        tol: float,
+        before: tuple[np.ndarray, float],
+        after: tuple[np.ndarray, float],
+        y: np.ndarray | None = None,
+    ) -> None:
         self.spectrum = spectrum
         self.gaps = gaps
         self.proven_gap = proven_gap
@@ -57,7 +69,7 @@ class MetricDisplay:
         self.y = y
 
     @classmethod
-    def from_estimator(cls, estimator, X, y=None, *, axes=None):
+    def from_estimator(cls, estimator: Any, X: Any, y: Any = None, *, axes: Any = None) -> Self:
         """Draw a fitted metric and these samples.
 
         Parameters
@@ -87,7 +99,7 @@ class MetricDisplay:
         )
         return display.plot(axes=axes)
 
-    def plot(self, *, axes=None):
+    def plot(self, *, axes: Any = None) -> Self:
         """Draw the four panels on the given axes or in a new figure."""
         self.axes_, self.figure_ = axes, _ = style.new_panels(axes, (2, 2), (10, 8.5))
         self._plot_spectrum(axes[0])

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any, Self
+
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..neighbors.classification import knn_error
 from .style import COLOURS, draw_level, lighten, new_panels
@@ -43,15 +46,15 @@ class PathDisplay:
     def __init__(
         self,
         *,
-        Cs,
-        errors,
-        euclidean_error,
-        ranks,
-        active_shares,
-        relative_gaps,
-        n_neighbors=3,
-        tol=None,
-    ):
+        Cs: np.ndarray,
+        errors: np.ndarray,
+        euclidean_error: float,
+        ranks: np.ndarray,
+        active_shares: np.ndarray,
+        relative_gaps: np.ndarray,
+        n_neighbors: int = 3,
+        tol: float | None = None,
+    ) -> None:
         self.Cs = Cs
         self.errors = errors
         self.euclidean_error = euclidean_error
@@ -63,8 +66,17 @@ class PathDisplay:
 
     @classmethod
     def from_path(
-        cls, path, X_train, y_train, X_test, y_test, *, n_neighbors=3, tol=None, axes=None
-    ):
+        cls,
+        path: Any,
+        X_train: Any,
+        y_train: ArrayLike,
+        X_test: Any,
+        y_test: ArrayLike,
+        *,
+        n_neighbors: int = 3,
+        tol: float | None = None,
+        axes: Any = None,
+    ) -> Self:
         """Evaluate each metric of a path on test samples, and draw.
 
         Parameters
@@ -103,7 +115,7 @@ class PathDisplay:
         )
         return display.plot(axes=axes)
 
-    def plot(self, *, axes=None):
+    def plot(self, *, axes: Any = None) -> Self:
         """Draw the four panels on the given axes or in a new figure."""
         self.axes_, self.figure_ = axes, _ = new_panels(axes, (2, 2), (10, 7), sharex=True)
         self._plot_errors(axes[0])

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any, Self
+
 import numpy as np
 
-from ..manifold.quality import neighborhood_quality
+from ..manifold.quality import NeighborhoodQuality, neighborhood_quality
 from .style import colours, lighten, new_panels
 
 #: Line styles, so that lines can be told apart in a print without colours.
@@ -36,13 +38,20 @@ class QualityDisplay:
     >>> display.figure_.savefig("quality.png")  # doctest: +SKIP
     """
 
-    def __init__(self, *, qualities):
+    def __init__(self, *, qualities: dict[str, NeighborhoodQuality]) -> None:
         self.qualities = qualities
 
     @classmethod
     def from_embeddings(
-        cls, X, embeddings, *, metric="euclidean", n_rows=None, random_state=None, **options
-    ):
+        cls,
+        X: Any,
+        embeddings: dict[str, Any],
+        *,
+        metric: Any = "euclidean",
+        n_rows: int | None = None,
+        random_state: Any = None,
+        **options: Any,
+    ) -> Self:
         """Evaluate embeddings of the same data, and draw.
 
         Parameters
@@ -58,13 +67,13 @@ class QualityDisplay:
         return cls.from_qualities(qualities, **options)
 
     @classmethod
-    def from_qualities(cls, qualities, **options):
+    def from_qualities(cls, qualities: dict[str, NeighborhoodQuality], **options: Any) -> Self:
         """Draw a dict of `NeighborhoodQuality`; the options are those of `plot`."""
         if not qualities:
             raise ValueError("no embeddings were given; expected at least one, by its name")
         return cls(qualities=dict(qualities)).plot(**options)
 
-    def plot(self, *, axes=None, rescaled=False, log=False):
+    def plot(self, *, axes: Any = None, rescaled: bool = False, log: bool = False) -> Self:
         """Draw both panels on the given axes or in a new figure, and return the display.
 
         Parameters

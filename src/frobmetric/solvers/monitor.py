@@ -191,8 +191,9 @@ class Interrupted(KeyboardInterrupt):
     """Ctrl-C during a run; `solution` is the best certified answer so far."""
 
     def __init__(self, solution: Any, message: str = "") -> None:
-        usual = f"interrupted after {solution.n_iter} steps; {solution.certificate}"
-        super().__init__(message or usual)
+        super().__init__(
+            message or f"interrupted after {solution.n_iter} steps; {solution.certificate}"
+        )
         self.solution = solution
 
 

@@ -74,7 +74,6 @@ class PlainIterate:
 
     @property
     def error(self) -> float:
-        """Largest of the three errors."""
         return max(self.eta_p, self.eta_d, self.eta_g)
 
     def step(self, seconds: float) -> SDPStep:

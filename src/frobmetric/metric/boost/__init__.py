@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Callable
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from ..._parameters import FLAG, InvalidParameterError, Rule, check_parameters, choice
-from ...core import CertificateError, Hinge
+from ...core import Certificate, CertificateError, Hinge
 from ...core.points import Factored
 from ...solvers import Interrupted
 from .._base import (
@@ -126,20 +127,20 @@ class BoostMetric(MetricEstimator):
     def __init__(
         self,
         *,
-        n_neighbors=3,
-        n_impostors=None,
-        C=1e4,
-        n_components=None,
-        loss="hinge",
-        corrective=True,
-        n_passes=1,
-        tol=1e-3,
-        max_iter=10_000,
-        keep_dual=False,
-        n_jobs=None,
-        verbose=0,
-        callback=None,
-    ):
+        n_neighbors: int = 3,
+        n_impostors: int | None = None,
+        C: float = 1e4,
+        n_components: int | str | None = None,
+        loss: str = "hinge",
+        corrective: bool = True,
+        n_passes: int = 1,
+        tol: float = 1e-3,
+        max_iter: int = 10_000,
+        keep_dual: bool = False,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        callback: Callable[..., Any] | None = None,
+    ) -> None:
         self.n_neighbors, self.n_impostors, self.n_passes = n_neighbors, n_impostors, n_passes
         self.C, self.n_components = C, n_components
         self.loss, self.corrective = loss, corrective
@@ -147,7 +148,9 @@ class BoostMetric(MetricEstimator):
         self.keep_dual, self.n_jobs = keep_dual, n_jobs
         self.verbose, self.callback = verbose, callback
 
-    def fit(self, X, y=None, *, triplets=None, triplet_weight=None):
+    def fit(
+        self, X: Any, y: Any = None, *, triplets: Any = None, triplet_weight: Any = None
+    ) -> Self:
         """Learn the metric from class labels, from triplets, or from both together.
 
         The parameters are those of `FrobMetric.fit`, but X must be dense.
@@ -161,7 +164,7 @@ class BoostMetric(MetricEstimator):
             )
         return self._fit(Samples.check(self, X, y, triplets, triplet_weight))
 
-    def certify(self, X):
+    def certify(self, X: Any) -> Certificate:
         """Prove the metric as it stands, from the training data and the kept dual variables.
 
         The metric is that of `components_`: if `n_components` truncated it, the gap is that of the
