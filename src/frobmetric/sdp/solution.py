@@ -115,7 +115,8 @@ class SDPSolution:
         head = f"{self.status} ({STATUSES[self.status]}): {self.n_iter} steps, {seconds:.2g} s"
         if self.ray is not None:
             return f"{head}\n  proof with an error of {self.ray.error:.1e}"
-        multipliers = f"{len(self.y)} rows, {np.count_nonzero(self.y)} of them with y != 0"
+        rows = "1 row" if len(self.y) == 1 else f"{len(self.y)} rows"
+        multipliers = f"{rows}, {np.count_nonzero(self.y)} of them with y != 0"
         return f"{head}\n  X in {self.problem.cone}, {multipliers}\n  {self.certificate}"
 
     def __repr__(self) -> str:
