@@ -17,15 +17,7 @@ from ..io.tables import READERS, Table, check_output, read_table, read_triplets,
 from ..metric import FrobMetric, FrobMetricCV, compare
 from ..plotting import MetricDisplay
 from .options import command
-from .terminal import (
-    ExitCode,
-    Report,
-    errors_about,
-    fit_visibly,
-    live_progress,
-    say,
-    wrong_usage,
-)
+from .terminal import ExitCode, Report, errors_about, fit_visibly, live_progress, say, wrong_usage
 
 typer = require("typer", "cli")
 app = typer.Typer()
@@ -214,8 +206,7 @@ def demo(*, output=Path("frobmetric-demo"), seed=0):
         figure = None
     names = "model.safetensors" + (f" and {figure.name} are" if figure else " is")
     text = (
-        f"{report.text}\n\n{comparison.to_text(command_line=True)}\n\n"
-        f"{names} in {output.resolve()}"
+        f"{report.text}\n\n{comparison.to_text(command_line=True)}\n\n{names} in {output.resolve()}"
     )
     files = {"figure": figure and str(figure), "folder": str(output)}
     return Report(report.code, text, comparison.to_dict() | report.data | files)
