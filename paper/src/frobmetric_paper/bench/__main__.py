@@ -40,18 +40,19 @@ def parse(arguments, names):
 
 def measure(benchmark, part, options, output, *, command="", resume=False):
     """Measure a part and write the results with it; return whether it succeeded."""
-    results = Results.read(output / f"{benchmark.name}.json")
-    earlier = results.runs.get(part, []) if resume else []
+    path = output / f"{benchmark.name}.json"
+    found = Results.read(path)
+    stored, earlier = (found.parts.get(part), found.runs.get(part, [])) if resume else (None, [])
     settings = {name: getattr(options, name) for name in ("repeat", "threads", "limit")}
     record = {"command": command, "settings": settings, "is_quick": options.is_quick}
-    results.runs[part] = [*earlier, run_record() | record]
+    record = run_record() | record
 
     def store(data):
+        results = Results.read(path)  # another process may measure other parts
         results.parts[part] = data
-        results.runs[part][-1]["load"] = os.getloadavg()
+        results.runs[part] = [*earlier, record | {"load": os.getloadavg()}]
         results.write(benchmark, output)
 
-    stored = results.parts.get(part) if resume else None
     options = replace(options, stored=stored, store=store)
     print(f"{benchmark.name}: {part} ...", flush=True)
     try:
