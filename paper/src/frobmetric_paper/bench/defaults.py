@@ -213,7 +213,7 @@ def append(record, rows):
     for name, result in rows.items():
         row = record["rows"].setdefault(name, {"error": [], "seconds": []})
         for key in row:
-            row[key].append(result[key])
+            row[key].append(round(result[key], 4))
 
 
 def measure_method(method, options):

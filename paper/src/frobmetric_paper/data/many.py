@@ -65,6 +65,7 @@ class LabelledSet:
         X, y = self.read(folder)
         _, y, counts = np.unique(y, return_inverse=True, return_counts=True)
         rows = np.flatnonzero(counts[y] >= SMALLEST_CLASS)
+        y = (np.cumsum(counts >= SMALLEST_CLASS) - 1)[y]  # codes without gaps
         n_train = min(self.n_train, int(TRAIN_SHARE * len(rows)))
         n_test = min(N_TEST, len(rows) - n_train)
         how = {"train_size": n_train, "test_size": n_test, "random_state": seed}
