@@ -95,6 +95,12 @@ def test_limit_holds_for_all_fits_of_a_split(baseline):
     assert len(baseline.calls) == n_calls
 
 
+def test_metric_of_rank_zero(baseline, monkeypatch):
+    monkeypatch.setattr(baseline, "fit", lambda X, y, **given: Fitted(np.empty((13, 0)), 1.0))
+    rows, _ = defaults.measure_rival("nca", load("wine"), limit=100.0)
+    assert rows["NCA"]["error"] > 50
+
+
 def test_reason_of_a_failure(baseline, monkeypatch):
     monkeypatch.setitem(defaults.CANDIDATES, "nca", [(True, {"weight": -1.0})])
     data = defaults.measure_baseline("nca", quick())

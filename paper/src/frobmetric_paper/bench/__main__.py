@@ -30,6 +30,7 @@ def parse(arguments, names):
     parser.add_argument("--folder", type=Path, default=folder, help="data sets")
     parser.add_argument("--quick", action="store_true", help="small, to see that everything works")
     parser.add_argument("--resume", action="store_true", help="complete parts that were stopped")
+    parser.add_argument("--page-only", action="store_true", help="write the page again")
     output = "folder of the results; --quick makes a new one"
     parser.add_argument("-o", "--output", type=Path, help=output)
     options = parser.parse_args(arguments)
@@ -86,6 +87,10 @@ def main(arguments=None):
         os.environ[name] = str(options.threads)
     output = given.output or (Path(tempfile.mkdtemp()) if given.quick else RESULTS)
     output.mkdir(parents=True, exist_ok=True)
+    if given.page_only:
+        Results.read(output / f"{given.name}.json").write(benchmark, output)
+        print(f"wrote {output / given.name}.md")
+        return 0
     command = " ".join(["python -m frobmetric_paper.bench", *(arguments or sys.argv[1:])])
     how = {"command": command, "resume": given.resume}
     with threadpool_limits(options.threads):

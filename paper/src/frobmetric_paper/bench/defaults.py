@@ -160,7 +160,9 @@ class Rival:
         self.seconds += fitted.seconds
         if self.seconds >= self.limit:
             raise TimeLimitError(self.limit)
-        return lambda Z: fitted.transform(Z / spread)
+        # a metric of rank zero makes all samples equal
+        L = fitted.L if fitted.L.shape[1] else np.zeros((X.shape[1], 1))
+        return lambda Z: Z / spread @ L
 
     def validation_error(self, X, y, candidate):
         """Return the share of wrong samples in held-out folds; infinity if the baseline fails."""
