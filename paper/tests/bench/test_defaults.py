@@ -123,6 +123,13 @@ def test_splits_that_are_stored_are_not_measured_again():
     assert len(stored) == 3
 
 
+def test_rows_of_settings(monkeypatch):
+    monkeypatch.setattr(defaults, "SETTINGS", ({"C": 1e3}, {"prior": "within", "C": 1e2}))
+    rows = defaults.measure_settings(load("wine"))
+    assert list(rows) == ["C=1000.0", "prior=within, C=100.0"]
+    assert rows["C=1000.0"]["error"] > 20 > 10 > rows["prior=within, C=100.0"]["error"]
+
+
 def test_settings_differ():
     assert len({repr(setting) for setting in defaults.SETTINGS}) == len(defaults.SETTINGS) == 16
 

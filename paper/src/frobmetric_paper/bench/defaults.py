@@ -276,7 +276,9 @@ def timed_samples(options):
             X, y = labelled.read(name, folder=options.folder)
             rows = np.random.default_rng(0).permutation(len(y))[:n]
             X = X[rows].astype(float)
-            yield name, PCA(n_components).fit_transform(X) if n_components else X, y[rows]
+            if n_components:
+                X = PCA(n_components, svd_solver="covariance_eigh").fit_transform(X)
+            yield name, X, y[rows]
 
 
 def measure_times(options):
