@@ -23,10 +23,10 @@ from .frob import FrobMetric
 from .path import check_grid
 from .report import SelectionReport
 from .selection import Options, Race, choose, stratified_folds
-from .units import UNITS, spread_rows
+from .units import UNITS
 
 #: Values of C to begin with; larger ones follow while they are better.
-CS = (1e2, 1e3, 1e4)
+CS = (3e2, 3e3)
 #: Priors, numbers of neighbours and of passes to choose from, the first ones first.
 PRIORS = ("identity", "shrunk", "within")
 NEIGHBORS = (3, 6)
@@ -62,7 +62,7 @@ class FrobMetricCV(FrobMetric):
         Metric to stay close to, as in `FrobMetric`; "auto" chooses of "identity", "shrunk" and
         "within".
     Cs : sequence of float, default=None
-        Values of C to choose from; None is 100, 1e3, 1e4, and larger ones while they are better.
+        Values of C to choose from; None is 300, 3000, and larger ones while they are better.
     n_neighbors : int or "auto", default="auto"
         Number of nearest samples of the same class that each sample is compared with; "auto"
         chooses of 3 and 6.
@@ -75,9 +75,9 @@ class FrobMetricCV(FrobMetric):
     cv : int, splitter or iterable, default=3
         Folds as in scikit-learn; an int divides every class evenly, and fewer than 400 samples
         several times. Every training part needs two classes.
-    max_samples : int, default=2000
-        Largest number of samples for the choice; of more, this many are used, spread evenly over
-        the classes.
+    max_samples : int, default=750
+        Largest number of samples that settings learn from in each fold of an integer `cv`; twice as
+        many are tested. They are spread evenly over the classes.
     n_components : int or "rank", default=None
         Number of leading directions in `components_`: all if None, the metric's rank if "rank".
     loss : {"hinge", "smoothed_hinge", "squared_hinge"}, default="hinge"
@@ -155,7 +155,7 @@ class FrobMetricCV(FrobMetric):
         n_passes: int | str = "auto",
         rule: Any = "auto",
         cv: Any = 3,
-        max_samples: int = 2000,
+        max_samples: int = 750,
         n_components: int | str | None = None,
         loss: str = "hinge",
         pull: float = 0.0,
@@ -168,7 +168,8 @@ class FrobMetricCV(FrobMetric):
         callback: Callable[..., Any] | None = None,
     ) -> None:
         self.units, self.prior, self.Cs = units, prior, Cs
-        self.n_neighbors, self.n_impostors, self.n_passes = n_neighbors, n_impostors, n_passes
+        self.n_neighbors, self.n_passes = n_neighbors, n_passes  # type: ignore[assignment]
+        self.n_impostors = n_impostors
         self.rule, self.cv, self.max_samples = rule, cv, max_samples
         self.n_components, self.loss, self.pull = n_components, loss, pull
         self.tol, self.max_iter, self.solver = tol, max_iter, solver
@@ -192,10 +193,8 @@ class FrobMetricCV(FrobMetric):
         options = self._options()
         samples = Samples.check(self, X, y)
         classes, labels = np.unique(samples.y, return_inverse=True)
-        rows = spread_rows(labels, self.max_samples)
         with limit_threads(self.n_jobs):
-            folds = self._folds(samples.X[rows], labels[rows])
-            race = Race(self._fixed(), samples.X[rows], labels[rows], folds)
+            race = Race(self._fixed(), samples.X, labels, self._folds(samples.X, labels))
             setting = choose(race, options)
             rule, rule_error = self._choose_rule(race, setting)
         chosen = race.parameters(setting)
@@ -239,7 +238,7 @@ class FrobMetricCV(FrobMetric):
         """Return the share of samples that `predict` gets right."""
         return float(np.mean(self.predict(X) == np.asarray(y)))
 
-    def partial_fit(self, X: Any, y: Any = None, **given: Any) -> Self:  # type: ignore[override]
+    def partial_fit(self, X: Any, y: Any = None, **given: Any) -> Self:
         """Update the metric with new samples, by the chosen options: see `FrobMetric.partial_fit`.
 
         `predict` is lost by an update, as it has no training samples in the new metric.
@@ -251,7 +250,7 @@ class FrobMetricCV(FrobMetric):
             metric.partial_fit(X, y, **given)
         finally:
             self._take(metric)
-            vars(self).pop("classifier_", None)
+            self.__dict__.pop("classifier_", None)
         return self
 
     def certify(self, X: Any) -> Certificate:
@@ -296,7 +295,7 @@ class FrobMetricCV(FrobMetric):
         """Return the folds, each of whose training parts must give triplets."""
         if isinstance(self.cv, (int, np.integer)):
             check_count(self.cv, name="cv", at_least=2)
-            folds = stratified_folds(y, self.cv)
+            folds = stratified_folds(y, self.cv, self.max_samples)
         else:
             folds = list(check_cv(self.cv, y, classifier=True).split(X, y))
         for train, _ in folds:

@@ -143,9 +143,9 @@ class NearestVote(ClassifierMixin, BaseEstimator):
 
 def _weighted_majority(labels, distance):
     """Return the label of each row whose votes, one over the distance, sum to most."""
-    # in units of the first distance: equal points count most, and nothing overflows
-    first = np.maximum(distance[:, :1], np.finfo(float).tiny)
-    weight = 1.0 / np.maximum(distance / first, 1e-9)
+    # in units of the largest distance, so that nothing overflows; equal points count most
+    largest = np.maximum(distance[:, -1:], np.finfo(float).tiny)
+    weight = 1.0 / np.maximum(distance / largest, 1e-9)
     votes = np.zeros((len(labels), labels.max(initial=0) + 1))
     for column, of_column in zip(labels.T, weight.T, strict=True):
         votes[np.arange(len(labels)), column] += of_column
