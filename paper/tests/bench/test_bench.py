@@ -75,7 +75,6 @@ def test_some_committed_numbers():
         "kernels": "| rbf | 0.60 | 1.76 | -48.76 (-50.17 to -47.35) |",
         "growth": "| 2,000 | 1024 | 18,000 | lbfgsb | 87 | 46.481 |",
         "levers": "| prior within | 5.11 / 5.59 | 0.74 \\* / 1.54 |",
-        "default_c": "| iris | 5 | 2.61 | 3.48 | 2.61 | 3.48 | 2.61 | 1.74 \\* |",
         "paper_rows": "| usps | 69,300 | 10000 | 6.6e-04 | 33 | 49 | 0.4 + 0.2 | 1.94 | 2.00 \\* |",
         "pair_learners": "| all | 36 | +0.91 ± 0.73 | +0.15 ± 0.66 | +1.09 ± 0.75 |",
     }.items():
@@ -267,8 +266,7 @@ def test_peak_memory():
 
 #: Parts to run, those of one text together.
 QUICK = {
-    "default_c": ("iris", "usps"),
-    "defaults": ("euclid lda default cv times",),
+    "defaults": ("euclid lda default cv settings times",),
     "growth": ("D", "m"),
     "kernels": ("rings", "balance", "r8"),
     "levers": ("wine", "letters"),

@@ -1,14 +1,17 @@
-"""frobmetric's own learners: FrobMetric, LMNN solved for M, BoostMetric."""
+"""frobmetric's own learners: the paper's FrobMetric and BoostMetric, and the defaults of today."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from frobmetric import BoostMetric, FrobMetric, mine_triplets
+from frobmetric import BoostMetric, FrobMetric, FrobMetricCV, mine_triplets
 from frobmetric.metric.sets import triplets_from_arrays
 
 from ..harness.worker import Target
 from .base import MetricBaseline
+
+#: Options with which FrobMetric is the paper's method; the paper chooses C.
+PAPER = {"units": "raw", "prior": None, "n_passes": 1, "C": 1e4}
 
 
 def warm_up(name):
@@ -16,12 +19,35 @@ def warm_up(name):
     X = np.random.default_rng(0).normal(size=(24, 2))
     y = np.arange(24) % 2
     for triplets in (mine_triplets(X, y), mine_triplets(X, y).to_array()):
-        FrobMetric(C=10.0).fit(X, triplets=triplets)
+        FrobMetric(**PAPER | {"C": 10.0}).fit(X, triplets=triplets)
 
 
 def learn_frob(task):
-    """Learn by FrobMetric."""
-    return _fit(FrobMetric(**task["parameters"]), task)
+    """Learn by FrobMetric, as in the paper where the parameters do not say otherwise."""
+    return _fit(FrobMetric(**PAPER | task["parameters"]), task)
+
+
+def learn_default(task):
+    """Learn by FrobMetric without arguments."""
+    model = FrobMetric()
+    answer, detail = _fit(model, task)
+    return answer, detail | {"chosen": {"units": model.units_}}
+
+
+def learn_cv(task):
+    """Learn by FrobMetricCV without arguments."""
+    model = FrobMetricCV()
+    answer, detail = _fit(model, task)
+    return answer, detail | {"chosen": model.best_params_}
+
+
+def classify_by_cv(task):
+    """Learn by FrobMetricCV without arguments, and classify the queries by its rule."""
+    model = FrobMetricCV().fit(task["X"], task["y"])
+    queries = {name: X for name, X in task.items() if name.startswith("query.")}
+    labels = {name.removeprefix("query."): model.predict(X) for name, X in queries.items()}
+    chosen = model.best_params_ | {"rule": model.report_.rule}
+    return labels, _certificate(model) | {"chosen": chosen}
 
 
 def learn_boost(task):
@@ -39,8 +65,13 @@ def _fit(model, task):
     given = {"triplets": triplets_from_arrays(lists)} if lists else {}
     model.fit(task["X"], task.get("y"), **given)
     rank = max(1, model.rank_)
+    return {"L": np.ascontiguousarray(model.components_[:rank].T)}, _certificate(model)
+
+
+def _certificate(model):
+    """Return the numbers of the certificate of an estimator."""
     certificate = model.certificate_
-    return {"L": np.ascontiguousarray(model.components_[:rank].T)}, {
+    return {
         "relative_gap": float(certificate.relative_gap),
         "primal": float(certificate.primal),
         "dual": float(certificate.dual),
@@ -109,5 +140,15 @@ BASELINES = (
             "n_passes": (2, 1, 3),
             "n_neighbors n_impostors": ((3, 3), (10, 10), (20, 10)),
         },
+    ),
+    # without arguments: nothing is chosen on the validation part
+    _baseline("frob_default", "FrobMetric, default", "learn_default", learns_from="labels"),
+    _baseline("frob_cv", "FrobMetricCV, default", "learn_cv", learns_from="labels"),
+    _baseline(
+        "frob_cv_rule",
+        "FrobMetricCV, its rule",
+        "classify_by_cv",
+        learns_from="labels",
+        answers="classes",
     ),
 )
