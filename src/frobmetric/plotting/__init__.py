@@ -2,7 +2,15 @@
 
 from .embedding import EmbeddingDisplay, SpectrumDisplay
 from .metric import MetricDisplay
+from .neighbors import NeighborsDisplay
 from .path import PathDisplay
 from .quality import QualityDisplay
 
-__all__ = ["EmbeddingDisplay", "MetricDisplay", "PathDisplay", "QualityDisplay", "SpectrumDisplay"]
+__all__ = [
+    "EmbeddingDisplay",
+    "MetricDisplay",
+    "NeighborsDisplay",
+    "PathDisplay",
+    "QualityDisplay",
+    "SpectrumDisplay",
+]
