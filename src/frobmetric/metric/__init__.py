@@ -1,6 +1,8 @@
 """Labels and comparisons become a metric."""
 
 from .boost import BoostMetric
+from .compare import compare
+from .comparison import Comparison
 from .frob import FrobMetric
 from .pairs import PairFrobMetric
 from .path import FrobMetricCV, frob_path
@@ -9,11 +11,13 @@ from .tuples import QuadrupletFrobMetric, TripletFrobMetric
 
 __all__ = [
     "BoostMetric",
+    "Comparison",
     "FrobMetric",
     "FrobMetricCV",
     "PairFrobMetric",
     "QuadrupletFrobMetric",
     "TripletFrobMetric",
+    "compare",
     "frob_path",
     "mine_triplets",
     "triplets_from_pairs",

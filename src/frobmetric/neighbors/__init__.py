@@ -2,6 +2,14 @@
 
 from .classification import NearestClass, knn_error, knn_predict
 from .marginalized import MarginalizedKNN
+from .paired import PairedErrors
 from .thresholds import best_threshold
 
-__all__ = ["MarginalizedKNN", "NearestClass", "best_threshold", "knn_error", "knn_predict"]
+__all__ = [
+    "MarginalizedKNN",
+    "NearestClass",
+    "PairedErrors",
+    "best_threshold",
+    "knn_error",
+    "knn_predict",
+]

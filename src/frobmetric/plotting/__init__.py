@@ -1,5 +1,6 @@
 """Figures of metrics, paths and embeddings, in the manner of scikit-learn's displays."""
 
+from .comparison import ComparisonDisplay
 from .embedding import EmbeddingDisplay, SpectrumDisplay
 from .metric import MetricDisplay
 from .neighbors import NeighborsDisplay
@@ -7,6 +8,7 @@ from .path import PathDisplay
 from .quality import QualityDisplay
 
 __all__ = [
+    "ComparisonDisplay",
     "EmbeddingDisplay",
     "MetricDisplay",
     "NeighborsDisplay",
