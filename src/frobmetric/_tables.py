@@ -46,7 +46,7 @@ def html_list(items: Sequence[str]) -> str:
     return f'<ul style="margin: 0.2em 0">{entries}</ul>' if entries else ""
 
 
-def _html_row(tag, cells, style):
+def _html_row(tag: str, cells: Sequence[str], style: str) -> str:
     aligns = ["left", *["right"] * (len(cells) - 1)]
     texts = (
         f'<{tag} style="{CELL.format(align=align)}">{escape(cell)}</{tag}>'

@@ -63,7 +63,7 @@ def test_intervals_at_the_edges():
     assert (low, high) == pytest.approx((-(Z**2) / (100 + Z**2), Z**2 / (100 + Z**2)))
     low, high = PairedErrors(20, 0, 20, 0).interval
     assert low == -1
-    assert -0.9 < high < -0.7
+    assert -0.9 < high < -0.6
     assert PairedErrors(20, 0, 0, 20).interval == pytest.approx((-high, 1))
 
 
@@ -98,6 +98,8 @@ def test_coverage_of_the_interval():
         (PairedErrors(100, 8, 4, 2), "unclear"),
         (PairedErrors(50, 8, 0, 0), "unclear"),
         (PairedErrors(2000, 80, 4, 5), "no difference"),
+        (PairedErrors(100, 0, 0, 3), "nothing to gain"),
+        (PairedErrors(100, 0, 0, 9), "hurt"),
     ],
 )
 def test_verdicts(errors, verdict):

@@ -15,15 +15,7 @@ from ..io import disagreements, load, save
 from ..io.tables import READERS, Table, check_output, read_table, read_triplets, write_table
 from ..metric import FrobMetric, FrobMetricCV, compare
 from .options import command
-from .terminal import (
-    ExitCode,
-    Report,
-    errors_about,
-    fit_visibly,
-    live_progress,
-    say,
-    wrong_usage,
-)
+from .terminal import ExitCode, Report, errors_about, fit_visibly, live_progress, say, wrong_usage
 
 typer = require("typer", "cli")
 app = typer.Typer()

@@ -16,6 +16,7 @@ from sklearn.base import clone
 from sklearn.decomposition import KernelPCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import StratifiedKFold, check_cv
 from sklearn.neighbors import NeighborhoodComponentsAnalysis
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -318,7 +319,8 @@ def _check_options(model, baselines, n_neighbors, is_missing):
         raise TypeError(
             f"{type(model).__name__} has no `transform`; give a metric, or a pipeline with one"
         )
-    if get_tags(model).input_tags.three_d_array and (all(is_missing) or not _is_fitted(model)):
+    can_be_used = isinstance(model, FrozenEstimator) or (_is_fitted(model) and not any(is_missing))
+    if get_tags(model).input_tags.three_d_array and not can_be_used:
         raise TypeError(
             f"{type(model).__name__} learns from tuples, not from labels, so it cannot be fitted "
             "here; fit it, and give FrozenEstimator(model), or X_test and y_test"
@@ -357,24 +359,26 @@ def _is_classifier(fitted):
     return is_kind and not tags.input_tags.three_d_array and hasattr(fitted, "predict")
 
 
+def _steps(model):
+    """Return the steps of a pipeline; those of the model that a search chose or that is frozen."""
+    for name in ("best_estimator_", "estimator"):
+        model = getattr(model, name, model)
+    return [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
+
+
 def _find_metric(model):
     """Return the last estimator of this library inside a model, and the other steps."""
-    for name in ("best_estimator_", "estimator"):  # of a search, or frozen
-        model = getattr(model, name, model)
-    steps = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
-    metrics = [step for step in steps if isinstance(step, MetricEstimator)]
-    metric = metrics[-1] if metrics else None
+    steps = _steps(model)
+    metric = next((step for step in steps[::-1] if isinstance(step, MetricEstimator)), None)
     return metric, tuple(step for step in steps if step is not metric)
 
 
 def _name(model):
     """Return the name of a model in the table, without its classifier."""
+    steps = _steps(model if hasattr(model, "transform") else model[:-1])
     metric, _ = _find_metric(model)
-    steps = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
-    if not hasattr(model, "transform"):
-        steps = steps[:-1]
     text = " + ".join(type(step).__name__ for step in steps)
-    shortest = type(model if metric is None else metric).__name__
+    shortest = type(steps[-1] if metric is None else metric).__name__
     return text if len(text) <= LONGEST_NAME else shortest[:LONGEST_NAME]
 
 

@@ -44,12 +44,12 @@ class ComparisonRow:
     @property
     def n_errors(self) -> int:
         """Number of test samples that are classified wrong."""
-        return int(np.sum(self.mistakes))
+        return 0 if self.mistakes is None else int(self.mistakes.sum())
 
     @property
     def error(self) -> float:
         """Share of the test samples that are classified wrong; NaN if left out."""
-        return float("nan") if self.mistakes is None else float(np.mean(self.mistakes))
+        return float("nan") if self.mistakes is None else float(self.mistakes.mean())
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -132,7 +132,7 @@ class Comparison:
 
     @property
     def verdict(self) -> str:
-        """One of "helped", "hurt", "no difference" and "unclear", against the better Euclid."""
+        """Verdict of `PairedErrors` against the better Euclid: "helped", "hurt", "unclear", ..."""
         return self.errors.verdict
 
     @property
@@ -238,15 +238,12 @@ class Comparison:
 
     def _verdicts(self):
         model, euclidean = self["model"], self.euclidean
-        if not euclidean.n_errors:
-            name, count = EUCLIDEAN[euclidean.key], model.n_errors
-            yield f"{name} makes no error here, so there is nothing to gain; {model.label}: {count}"
-            return
         errors = self.errors
         openings = {
             "helped": f"{model.label} helps here",
             "hurt": f"{model.label} does harm here",
             "no difference": f"{model.label} makes no difference here",
+            "nothing to gain": "There is nothing to gain here",
             "unclear": f"These samples are too few to tell whether {model.label} helps",
         }
         both = len([row for row in self.measured if row.key in EUCLIDEAN]) > 1
@@ -257,12 +254,16 @@ class Comparison:
         )
         if "rule" in [row.key for row in self.rows]:
             rule, errors = self["rule"], self.against(euclidean.key, model="rule")
-            name, verdict = f"{model.label} {rule.label}", errors.verdict
-            yield f"{name}: {rule.percent()} errors. Difference to the same Euclid {errors}: {verdict}."
+            yield (
+                f"{model.label} {rule.label}: {rule.percent()} errors. Difference to the same "
+                f"Euclid {errors}: {errors.verdict}."
+            )
 
     def _optimisation(self):
         if self.certified:
-            fits = "The fit is" if len(self.certified) == 1 else f"All {len(self.certified)} fits are"
+            fits = (
+                "The fit is" if len(self.certified) == 1 else f"All {len(self.certified)} fits are"
+            )
             if not all(self.certified):
                 n_bad = len(self.certified) - sum(self.certified)
                 fits = f"{n_bad} of {len(self.certified)} fits are NOT"

@@ -16,6 +16,8 @@ MOST_HINTS = 4
 MANY_SAMPLES = 5
 #: Number of samples of a class from which on more neighbours are worth a try.
 LARGE_CLASS = 30
+#: Number of standard errors by which the best of several methods must be better than chance.
+CLEAR = 3.0
 #: Largest number of test samples that a hint asks for.
 MOST_SAMPLES = 1_000_000
 
@@ -107,7 +109,7 @@ class Situation:
 def find_hints(situation: Situation) -> tuple[Hint, ...]:
     """Return the hints that apply, the most promising first."""
     comparison = situation.comparison
-    if not comparison.euclidean.n_errors:
+    if comparison.verdict == "nothing to gain":
         return ()
     if _labels_say_nothing(comparison):
         return (_about_labels(comparison),)
@@ -117,8 +119,8 @@ def find_hints(situation: Situation) -> tuple[Hint, ...]:
 
 def _labels_say_nothing(comparison):
     """Return whether even the best row is not clearly better than the most frequent class."""
-    best = min(comparison.measured, key=lambda row: row.n_errors)
-    return best.interval[1] >= comparison.majority_error
+    best, chance = min(row.error for row in comparison.measured), comparison.majority_error
+    return chance - best <= CLEAR * np.sqrt(chance * (1 - chance) / comparison.n_test)
 
 
 def _about_labels(comparison):

@@ -101,13 +101,16 @@ class PairedErrors:
 
     @property
     def verdict(self) -> str:
-        """One of "helped", "hurt", "no difference" and "unclear".
+        """One of "helped", "hurt", "no difference", "nothing to gain" and "unclear".
 
         "helped" and "hurt" are significant at 5 %. "no difference" means that the interval lies
-        within one percentage point of zero, "unclear" that the samples are too few to tell.
+        within one percentage point of zero, "nothing to gain" that there was no error before, and
+        "unclear" that the samples are too few to tell.
         """
         if self.pvalue <= LEVEL:
             return "helped" if self.n_fixed > self.n_broken else "hurt"
+        if not self.n_before:
+            return "nothing to gain"
         return "no difference" if np.abs(self.interval).max() <= NEGLIGIBLE else "unclear"
 
     @property

@@ -11,9 +11,9 @@ from .style import COLOURS, lighten, new_axes
 class ComparisonDisplay:
     """Errors of a `Comparison`, a dot with its 95 % interval for each method.
 
-    Create one with `from_comparison`, as with scikit-learn's displays. Intervals are those of single
-    errors: methods were tested on the same samples, so that they can differ significantly although
-    their intervals overlap. The title has the verdict, which knows that.
+    Create one with `from_comparison`, as with scikit-learn's displays. Intervals are those of
+    single errors: as all methods are tested on the same samples, two can differ significantly
+    although their intervals overlap. The verdict in the title takes that into account.
 
     Parameters
     ----------
