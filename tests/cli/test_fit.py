@@ -303,11 +303,12 @@ def test_evaluate_tests_a_third_of_many_samples(monkeypatch):
 def test_evaluate_says_when_it_did_not_help():
     rng = np.random.default_rng(0)
     labels = np.arange(200) % 2
-    features = np.column_stack([labels + rng.normal(scale=0.3, size=200), rng.normal(size=200)])
-    np.savez("units.npz", X=features * [1, 1000], y=labels)
-    text = run("evaluate", "units.npz", "--C", "1e-3").stdout
-    assert "FrobMetric does harm here" in text
-    assert "--prior within" in text
+    np.savez("hidden.npz", X=rng.normal(size=(200, 3)) + labels[:, None], y=labels)
+    text = run("evaluate", "hidden.npz", "--n-components", "1", "--C", "1e-3").stdout
+    assert "FrobMetric helps here" not in text
+    assert "What to try next:\n* --" in text
+    np.savez("noise.npz", X=rng.normal(size=(200, 3)), y=labels)
+    assert "always answering the most frequent class" in run("evaluate", "noise.npz").stdout
 
 
 def test_evaluate_warns_once_for_all_folds():

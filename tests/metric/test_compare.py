@@ -2,11 +2,13 @@
 
 import json
 import re
+from dataclasses import replace
 from importlib import import_module
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.base import BaseEstimator
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_iris, load_wine
 from sklearn.decomposition import PCA
@@ -28,6 +30,7 @@ from frobmetric import (
 )
 from frobmetric.metric import compare as function
 from frobmetric.metric.comparison import Comparison, ComparisonRow
+from frobmetric.metric.hints import Hint, Situation, find_hints
 
 X, y = load_iris(return_X_y=True)
 EUCLID = ("raw", "scaled")
@@ -110,7 +113,7 @@ def test_a_metric_that_must_help(helped):
 
 
 def test_the_verdict_is_against_the_better_euclid(wine):
-    result = compare(FrobMetric(prior="within"), *wine)
+    result = compare(PCA(whiten=True), *wine)
     assert result.against("raw").verdict == "helped"
     assert result.euclidean is result["scaled"]
     assert result.verdict == result.against("scaled").verdict != "helped"
@@ -352,32 +355,59 @@ def test_repr_and_dict(helped):
 # What is suggested
 
 
-def python(result):
-    return [hint.python for hint in result.hints]
+def hints(metric, comparison, *, steps=(), data=(X, y)):
+    """Return the hints in Python words for a metric that did as in the comparison."""
+    return [hint.python for hint in find_hints(Situation(metric, steps, *data, comparison))]
 
 
-def test_hints_know_what_was_tried(wine):
-    plain = compare(FrobMetric(), *wine)
-    assert python(plain)[:3] == [
-        "make_pipeline(StandardScaler(), FrobMetric())",
-        "FrobMetricCV()",
-        'prior="discriminant"',
-    ]
-    assert "one feature has 388 times the median standard deviation" in plain.hints[0].reason
-    scaled = compare(make_pipeline(StandardScaler(), FrobMetric(n_passes=2)), *wine)
-    assert not any("StandardScaler" in text or "n_passes" in text for text in python(scaled))
-    chosen = compare(FrobMetricCV(), *wine, baselines=EUCLID)
-    for option in ("C=", "FrobMetricCV()", "n_passes"):
-        assert not any(text.startswith(option) for text in python(chosen))
+class Units(BaseEstimator):
+    """An estimator with the parameter `units`."""
+
+    def __init__(self, units="auto"):
+        self.units = units
 
 
-def test_hints_for_few_samples():
-    rng = np.random.default_rng(0)
-    labels = np.arange(60) % 2
-    A = rng.normal(size=(60, 30)) + labels[:, None] * 0.5
-    result = compare(FrobMetric(prior="within"), A, labels, baselines=EUCLID)
-    assert 'prior="diagonal"' in python(result)
-    assert 'prior="within"' not in python(compare(FrobMetric(), A, labels, baselines=EUCLID))
+HURT, HELPED = made(20, 5), made(5, 20)
+
+
+def test_hints_know_what_was_tried():
+    plain = hints(FrobMetric(), HURT)
+    assert plain == ["FrobMetricCV()", 'prior="within"', "n_passes=3", "n_neighbors=10"]
+    assert hints(FrobMetric(), HELPED) == []
+    tried = FrobMetric(prior="within", n_passes=2, n_neighbors=10)
+    assert hints(tried, HURT) == ["FrobMetricCV()", "make_pipeline(FrobMetric(), NearestClass())"]
+    chosen = hints(FrobMetricCV(), HURT)
+    assert chosen == ["make_pipeline(FrobMetricCV(), NearestClass())", 'FrobMetric(kernel="rbf")']
+    assert hints(FrobMetric(kernel="rbf"), HURT)[0] == "n_passes=3"
+    assert hints(None, HURT) == ["FrobMetricCV()"]
+
+
+def test_hints_at_units_if_these_are_uneven_and_not_tried(wine):
+    scaler = "make_pipeline(StandardScaler(), BoostMetric())"
+    assert hints(BoostMetric(), HURT, data=wine)[0] == scaler
+    assert scaler not in hints(BoostMetric(), HURT)  # the features of iris are alike
+    assert scaler not in hints(BoostMetric(), HURT, steps=(StandardScaler(),), data=wine)
+    assert hints(Units("raw"), HURT, data=wine)[0] == 'units="auto"'
+    assert hints(Units("auto"), HURT, data=wine)[0] == "FrobMetricCV()"
+    assert hints(Units("deviation"), HURT, data=wine)[0] == "FrobMetricCV()"
+    (first, *_) = find_hints(Situation(Units("raw"), (), *wine, HURT))
+    assert first.reason == "one feature has 388 times the median standard deviation"
+    assert first.sentence(command_line=True) == f"--units auto: {first.reason}"
+
+
+def test_hints_at_priors():
+    few = np.random.default_rng(0).normal(size=(60, 30)), np.arange(60) % 2
+    assert 'prior="diagonal"' in hints(FrobMetric(prior="within"), HURT, data=few)
+    assert not any("prior" in text for text in hints(FrobMetric(), HURT, data=few))
+    rows = (*HELPED.rows, ComparisonRow("lda", "LDA", np.zeros(100, dtype=bool)))
+    beaten = Comparison(rows, n_neighbors=3, n_train=50)
+    assert (beaten.verdict, beaten.against("lda").verdict) == ("helped", "nothing to gain")
+    assert hints(FrobMetric(), beaten) == []
+    rows = (*made(10, 30).rows, rows[-1])
+    beaten = Comparison(rows, n_neighbors=3, n_train=50)
+    assert (beaten.verdict, beaten.against("lda").verdict) == ("helped", "hurt")
+    assert hints(FrobMetric(), beaten) == ['prior="discriminant"']
+    assert hints(FrobMetric(prior="discriminant"), beaten) == []
 
 
 def test_no_hint_where_there_is_nothing_to_do(helped):
@@ -396,20 +426,22 @@ def test_labels_that_carry_nothing():
     assert "with classes this uneven" in rare.hints[0].reason
 
 
-def test_hints_in_the_words_of_the_command_line(wine):
-    result = compare(FrobMetric(), *wine, baselines=EUCLID)
-    text = result.to_text(command_line=True)
-    assert "* --cv 3: chooses" in text
-    assert "* --prior within: " in text
-    assert "* in Python, make_pipeline(StandardScaler(), FrobMetric()): " in text
+def test_hints_in_the_words_of_the_command_line():
+    found = find_hints(Situation(FrobMetric(), (), X, y, HURT))
+    text = replace(HURT, hints=(*found, Hint("because", "call()"))).to_text(command_line=True)
+    for words in ("--cv 3: chooses", "--prior within: ", "--n-passes 3: ", "in Python, call(): "):
+        assert f"\n* {words}" in text
     assert "n_passes=" not in text
     assert "prior=" not in text
 
 
-def test_an_unclear_answer_says_how_many_samples_would_tell(wine):
-    result = compare(FrobMetric(prior="within"), *wine, baselines=EUCLID)
-    assert result.verdict == "unclear"
-    assert re.match(r"more samples would tell: about [\d,]+ tested", result.hints[-1].reason)
+def test_an_unclear_answer_says_how_many_samples_would_tell():
+    *_, last = find_hints(Situation(FrobMetric(), (), X, y, made(15, 19)))
+    assert (
+        last.reason == "more samples would tell: about 140 tested, if the difference stays as it is"
+    )
+    *_, last = find_hints(Situation(FrobMetric(), (), X, y, made(15, 15)))
+    assert last.reason == "more samples would tell"
 
 
 def test_the_function_has_the_name_of_its_module():
