@@ -100,6 +100,21 @@ def test_the_text_shows_the_same_numbers(shown, tmp_path, monkeypatch):
         np.testing.assert_allclose(percents, errors, atol=0.05)
 
 
+def test_the_readme_shows_the_same_numbers(shown):
+    _, answer = shown
+    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\|.*\| ([\d.]+) % \| ([\d.]+) % \| \*\*([\d.]+) %\*\* \|$", readme, re.M)
+    assert len(rows) == len(answer["tasks"])
+    for row, task in zip(rows, answer["tasks"].values(), strict=True):
+        errors = [100 * task["rows"][key]["error"] for key in ("raw", "scaled", "model")]
+        np.testing.assert_allclose([float(text) for text in row], errors, atol=1.0)
+
+
+def test_the_picture_of_the_readme_is_small():
+    picture = Path(__file__).parents[2] / "docs" / "images" / "neighbors.png"
+    assert 10_000 < picture.stat().st_size < 150_000
+
+
 def test_help_and_interruption(monkeypatch, tmp_path):
     assert "--seed" in check_help("demo")
     monkeypatch.chdir(tmp_path)

@@ -15,7 +15,7 @@ from .._environment import MissingExtraError, require
 from .._tables import paragraph, text_table
 from ..io import save
 from ..io.tables import Table, write_table
-from ..metric import FrobMetricCV, compare
+from ..metric import FrobMetric, FrobMetricCV, compare
 from ..metric.comparison import Comparison
 from ..plotting import EmbeddingDisplay, NeighborsDisplay
 from .options import command
@@ -25,7 +25,7 @@ typer = require("typer", "cli")
 app = typer.Typer()
 
 #: Number of numbers to learn from; the others are the test.
-N_TRAIN = 1000
+N_TRAIN = 500
 #: Height and width of a number of three digits, in pixels.
 SHAPE = (8, 24)
 HEADER = ("", "Euclid", "Euclid, scaled", "learned", "change, 95 % interval")
@@ -34,7 +34,11 @@ What is near depends on the question. A distance that was learned from labels
 knows the question, the Euclidean distance does not. Here both of them answer
 three questions: the 3 nearest neighbours vote for the class of a new sample.
 """
-#: Opening of the verdict on a task, and the rest by the verdict of its comparison.
+CHOICE = """
+All of this is FrobMetric() without any option. FrobMetricCV() chooses units,
+prior, C and rule by held-out samples as well, and reports; on the wines:
+"""
+#: Verdict of a comparison in words.
 VERDICTS = {
     "helped": "the learned distance helps",
     "unclear": "the samples are too few to tell whether the learned distance helps",
@@ -82,6 +86,7 @@ def demo(*, output=Path("frobmetric-demo"), seed=0):
     began = process_time()
     with live_line("loading data") as show:
         results = [_learn(task, seed, show) for task in make_tasks(seed)]
+        report = _choose_options(results[1].task, show)
     files = [*_save(results, output), *_draw(results[0], output, seed)]
     seconds = process_time() - began
     is_certified = all(_is_certified(result) for result in results)
@@ -92,12 +97,13 @@ def demo(*, output=Path("frobmetric-demo"), seed=0):
             _table(results),
             "\n".join(map(_verdict, results)),
             _certificate(results),
+            _choice(report),
             "\n".join([f"In {output}, after {seconds:.1f} s of computing:", *files]),
             _next_steps(output),
         ]
     )
     data = {"certified": is_certified, "seconds": seconds, "folder": str(output)}
-    data |= {"tasks": {r.task.name: _to_dict(r) for r in results}}
+    data |= {"report": report.to_dict(), "tasks": {r.task.name: _to_dict(r) for r in results}}
     return Report(ExitCode.of(is_certified), text, data)
 
 
@@ -135,10 +141,17 @@ def _learn(task, seed, show):
     """Learn a metric of a task without any option, and test it."""
     if show:
         show(f"{task.name}: {task.question}")
-    metric = FrobMetricCV(keep_dual=True).fit(task.X, task.y)
+    metric = FrobMetric(keep_dual=True).fit(task.X, task.y)
     given = {"baselines": ("raw", "scaled"), "random_state": seed}
     comparison = compare(metric, task.X, task.y, X_test=task.X_test, y_test=task.y_test, **given)
     return Result(task, metric, comparison)
+
+
+def _choose_options(task, show):
+    """Return the report of an estimator that chooses its options."""
+    if show:
+        show(f"{task.name}: choosing options")
+    return FrobMetricCV().fit(task.X, task.y).report_
 
 
 def _is_certified(result):
@@ -184,6 +197,11 @@ def _certificate(results):
     )
 
 
+def _choice(report):
+    lines = (paragraph(f"  {sentence}", indent="  ") for sentence in report.sentences())
+    return "\n".join([CHOICE.strip(), *lines])
+
+
 def _save(results, output):
     """Save the models, and the wines as a table; yield lines on the files."""
     for result in results:
@@ -214,7 +232,7 @@ def _draw(result, output, seed):
 
 
 def _draw_map(result):
-    """Draw the test samples by both distances, and the weight of each pixel."""
+    """Draw the test samples by both distances, and the share of each pixel."""
     plt = require("matplotlib.pyplot", "plot")
     task, metric = result.task, result.metric
     figure, axes = plt.subplots(1, 3, figsize=(13, 4), layout="constrained")
@@ -229,9 +247,9 @@ def _draw_map(result):
         EmbeddingDisplay.from_embedding(points, ax=ax, **options)
         ax.set(xticks=[], yticks=[], xlabel="", ylabel="")
     axes[0].get_legend().remove()
-    weight = np.sqrt(np.diag(metric.get_mahalanobis_matrix())).reshape(SHAPE)
-    axes[2].imshow(weight, cmap="viridis")
-    axes[2].set(title="Weight of each pixel in the learned distance", xticks=[], yticks=[])
+    share = np.diag(metric.get_mahalanobis_matrix()) * task.X.var(axis=0)
+    axes[2].imshow(share.reshape(SHAPE), cmap="viridis")
+    axes[2].set(title="Share of each pixel in the squared learned distance", xticks=[], yticks=[])
     return figure
 
 
