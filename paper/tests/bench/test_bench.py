@@ -148,6 +148,23 @@ def test_a_stopped_part_is_completed_with_resume(run, tmp_path):
     assert len(read(tmp_path)["runs"]["a"]) == 1
 
 
+def test_page_is_written_again(run, tmp_path):
+    assert run(make_benchmark(a=lambda o: {"n": 1})) == 0
+    page = (tmp_path / "toy.md").read_text()
+    (tmp_path / "toy.md").unlink()
+    assert run(make_benchmark(a=lambda o: 1 / 0), "--page-only") == 0
+    assert (tmp_path / "toy.md").read_text() == page
+
+
+def test_parts_that_another_process_measured_meanwhile_are_kept(run, tmp_path):
+    def slow(options):
+        assert run(make_benchmark(b=lambda o: {"n": 2})) == 0
+        return {"n": 1}
+
+    assert run(make_benchmark(a=slow, b=lambda o: {"n": 3}), "--only", "a") == 0
+    assert read(tmp_path)["parts"] == {"b": {"n": 2}, "a": {"n": 1}}
+
+
 def test_options_reach_the_parts(run, tmp_path):
     def part(o):
         return {"n": [o.repeat, o.threads, o.limit, str(o.folder), o.is_quick]}
@@ -251,6 +268,7 @@ def test_peak_memory():
 #: Parts to run, those of one text together.
 QUICK = {
     "default_c": ("iris", "usps"),
+    "defaults": ("euclid lda default cv times",),
     "growth": ("D", "m"),
     "kernels": ("rings", "balance", "r8"),
     "levers": ("wine", "letters"),
