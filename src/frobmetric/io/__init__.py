@@ -3,8 +3,9 @@
 A model is a safetensors file: numbers and JSON, no pickle; nothing in it is executed. It has the
 tensors `components` and `history`; `dual_coef` and `triplets.<name>` if the dual variables were
 kept; `prior_factor` with a prior by name; `prior_components` after an update; `X_fit` with a kernel
-of samples; one for each parameter that is an array, such as `prior`; `grid` and `cv_errors` for
-FrobMetricCV. Everything else is text in the header: see `_header`.
+of samples; `feature_weight` with units other than "raw"; one for each parameter that is an array,
+such as `prior`; `grid` and `cv_errors` for FrobMetricCV. Everything else is text in the header: see
+`_header`.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from .._environment import replacing, require
 from ..core import Certificate, Step
 from ..metric.feature_maps import KERNELS
 from ..metric.sets import parts_of, triplets_from_arrays
+from ..metric.units import UNITS
 
 __all__ = ["disagreements", "load", "save"]
 
@@ -47,16 +49,18 @@ REQUIRED = ("components_", "n_features_in_", "scale_", "rank_", "n_iter_", "n_tr
 SIZES = {"QuadrupletFrobMetric": (4,), "PairFrobMetric": (3, 4)}
 #: Fitted attributes that are arrays, and the names of their tensors; `Cs` is a parameter's.
 ARRAYS = ("components_", "dual_coef_", "prior_factor_", "prior_components_", "X_fit_", "cv_errors_")
+ARRAYS += ("feature_weight_",)
 TENSORS = {name: name.removesuffix("_") for name in ARRAYS} | {"Cs_": "grid"}
 #: Fitted attributes that are single values, and how to convert them from JSON.
 SCALARS: dict = dict.fromkeys(("n_features_in_", "rank_", "n_iter_", "n_triplets_"), index)
 SCALARS |= dict.fromkeys(("n_directions_", "n_contradictions_"), index)
 SCALARS |= dict.fromkeys(("scale_", "unit_", "C_", "kept_variance_", "gamma_"), float)
 SCALARS |= dict.fromkeys(("threshold_", "learned_threshold_", "prior_threshold_"), float)
-SCALARS["status_"] = str
+SCALARS |= dict.fromkeys(("status_", "units_"), str)
 #: Expected values in words, the test of a value, and the fitted attributes that must pass it.
 VALUES = [
     ("a positive number", lambda v: 0 < v < np.inf, ("scale_", "unit_", "gamma_")),
+    (f"one of {UNITS}", lambda v: v in UNITS, ("units_",)),
     ("at least 1", lambda v: v >= 1, ("n_directions_",)),
     ("a share, above 0 and at most 1", lambda v: 0 < v <= 1, ("kept_variance_",)),
     ("at least 0", lambda v: v >= 0, ("n_contradictions_",)),
@@ -309,6 +313,9 @@ def _check_model(estimator):
     _check_matrix("components", estimator.components_, n_columns)
     if hasattr(estimator, "prior_components_"):
         _check_matrix("prior_components", estimator.prior_components_, n_features)
+    weight = getattr(estimator, "feature_weight_", None)
+    if weight is not None and weight.shape != (n_features,):
+        raise ValueError(f"feature_weight has shape {weight.shape} for {n_features} features")
     names = getattr(estimator, "feature_names_in_", None)
     if names is not None and len(names) != n_features:
         raise ValueError(f"it has {len(names)} feature names for {n_features} features")
