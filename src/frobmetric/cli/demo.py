@@ -44,6 +44,7 @@ VERDICTS = {
     "unclear": "the samples are too few to tell whether the learned distance helps",
     "no difference": "the learned distance makes no difference",
     "hurt": "the learned distance does harm",
+    "nothing to gain": "Euclid makes no error, so there is nothing to gain",
 }
 EUCLIDS = {"raw": "Euclid", "scaled": "Euclid on scaled features"}
 
@@ -249,7 +250,7 @@ def _draw_map(result):
     axes[0].get_legend().remove()
     share = np.diag(metric.get_mahalanobis_matrix()) * task.X.var(axis=0)
     axes[2].imshow(share.reshape(SHAPE), cmap="viridis")
-    axes[2].set(title="Share of each pixel in the squared learned distance", xticks=[], yticks=[])
+    axes[2].set(title="What each pixel adds to the distance", xticks=[], yticks=[])
     return figure
 
 
