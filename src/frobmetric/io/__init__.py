@@ -48,8 +48,8 @@ REQUIRED = ("components_", "n_features_in_", "scale_", "rank_", "n_iter_", "n_tr
 #: Numbers of points in the comparisons of a class; 3 for classes that are not listed.
 SIZES = {"QuadrupletFrobMetric": (4,), "PairFrobMetric": (3, 4)}
 #: Fitted attributes that are arrays, and the names of their tensors; `Cs` is a parameter's.
-ARRAYS = ("components_", "dual_coef_", "prior_factor_", "prior_components_", "X_fit_", "cv_errors_")
-ARRAYS += ("feature_weight_",)
+ARRAYS = ["components_", "dual_coef_", "prior_factor_", "prior_components_", "X_fit_", "cv_errors_"]
+ARRAYS += ["feature_weight_"]
 TENSORS = {name: name.removesuffix("_") for name in ARRAYS} | {"Cs_": "grid"}
 #: Fitted attributes that are single values, and how to convert them from JSON.
 SCALARS: dict = dict.fromkeys(("n_features_in_", "rank_", "n_iter_", "n_triplets_"), index)
