@@ -201,9 +201,12 @@ def test_data_frames_in_and_out():
 
 def test_same_data_same_bits(digits):
     X, y = digits[:2]
-    first, second = (FrobMetric(n_jobs=1).fit(X, y) for _ in range(2))
-    np.testing.assert_array_equal(first.components_, second.components_)
-    assert first.certificate_ == second.certificate_
+    first, *others = (
+        FrobMetric(n_jobs=1).fit(Z, y) for Z in (X, X, np.asfortranarray(X), pd.DataFrame(X))
+    )
+    for other in others:
+        np.testing.assert_array_equal(first.components_, other.components_)
+        assert first.certificate_ == other.certificate_
 
 
 def test_nothing_of_the_data_is_kept(digits):
