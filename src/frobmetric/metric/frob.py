@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
@@ -20,13 +21,18 @@ from ._problem import (
     solve_frobenius,
 )
 from .sets import as_triplets
-from .units import UNITS
+from .units import UNITS, warn_of_uneven_units
 
 #: Reason of a metric that is zero.
 NO_DIRECTION = (
     "no direction of X serves the triplets better than it contradicts them; check y or the order "
     "(anchor, near, far)"
 )
+
+
+#: Share of satisfied triplets up to which a metric is hardly better than chance, and the number of
+#: samples from which on that tells something.
+CHANCE, ENOUGH_SAMPLES = 0.6, 50
 
 
 class FrobMetric(MetricEstimator):
@@ -53,7 +59,7 @@ class FrobMetric(MetricEstimator):
         With labels: number of nearest samples of the same class that each sample is compared with.
     n_impostors : int, default=None
         With labels: the same number for samples of other classes; None is `n_neighbors`.
-    C : float, default=3000
+    C : float, default=1000
         Weight of the triplets against the regulariser.
     units : {"auto", "raw", "deviation", "within"}, default="auto"
         Units of the features. "deviation" divides each feature by its standard deviation, "within"
@@ -65,7 +71,7 @@ class FrobMetric(MetricEstimator):
         Number of leading directions in `components_`: all if None, the metric's rank if "rank".
     loss : {"hinge", "smoothed_hinge", "squared_hinge"}, default="hinge"
         Loss of a triplet as a function of its margin far_r - near_r.
-    prior : str, ndarray or None, default="identity"
+    prior : str, ndarray or None, default=None
         Metric to stay close to; zero if None. A matrix, (n_features, n_features), is positive
         semidefinite and in the units of X. "identity" is the Euclidean metric in the chosen units,
         "diagonal" the same in units of the deviations within classes. "within" is the inverse
@@ -173,11 +179,11 @@ class FrobMetric(MetricEstimator):
         *,
         n_neighbors: int = 3,
         n_impostors: int | None = None,
-        C: float = 3000.0,
+        C: float = 1000.0,
         units: str = "auto",
         n_components: int | str | None = None,
         loss: str = "hinge",
-        prior: Any = "identity",
+        prior: Any = None,
         pull: float = 0.0,
         kernel: str = "linear",
         gamma: float | None = None,
@@ -267,6 +273,9 @@ class FrobMetric(MetricEstimator):
                 return solve_frobenius(self, self._problem(coordinates, triplets, C), point)
 
             learned = learn_in_passes(self, samples, coordinates, solve)
+            _warn_of_chance(learned)
+        if self.units == "raw" and self.kernel == "linear" and self.prior in (None, "identity"):
+            warn_of_uneven_units(samples.X, samples.attributes["feature_names_in_"])
         attributes |= samples.attributes | coordinates.fitted_attributes()
         attributes["prior_components_"] = before.get("prior_components")
         return self._store(learned, NO_DIRECTION, **attributes)
@@ -274,3 +283,21 @@ class FrobMetric(MetricEstimator):
     def _problem(self, coordinates, triplets, C):
         options = {"loss": self.loss, "prior": self.prior, "pull": self.pull}
         return frobenius_problem(coordinates, triplets, C=C, **options)
+
+
+def _warn_of_chance(learned):
+    """Warn if the metric satisfies hardly more triplets than a random order of distances would."""
+    point, comparisons = learned.solution.point, learned.comparisons
+    n_samples = len(learned.coordinates.Z)
+    if not point.rank or learned.solution.status != "optimal" or n_samples < ENOUGH_SAMPLES:
+        return
+    is_satisfied = comparisons.constraints(learned.coordinates.Z).forward(point) > 0
+    share = float(comparisons.share @ is_satisfied)
+    if share <= CHANCE:
+        warnings.warn(
+            f"the learned metric satisfies {share:.0%} of its triplets, where chance has 50%: they "
+            "contradict each other, or the features do not tell the classes apart. Check y; "
+            "compare(model, X, y) measures whether the metric helps",
+            UserWarning,
+            stacklevel=4,
+        )
