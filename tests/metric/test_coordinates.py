@@ -271,6 +271,7 @@ class TestSparse:
             Coordinates.dense(X.toarray()).scale, rel=1e-9
         )
 
+    @pytest.mark.filterwarnings("ignore:the learned metric satisfies")
     def test_fewer_independent_rows_than_directions(self, rng):
         """A rank of 4, of 20 directions asked for."""
         X = sp.csr_array(sp.csr_array(rng.random((60, 4))) @ sp.csr_array(rng.random((4, 50))))
@@ -360,6 +361,7 @@ class TestSparse:
             FrobMetric().fit(X, y)
 
 
+@pytest.mark.filterwarnings("ignore:the learned metric satisfies")
 def test_an_update_in_few_directions_keeps_what_was_known(rng):
     X, y = rng.normal(size=(60, 8)), np.arange(60) % 2
     X[:, 7] += 3 * y

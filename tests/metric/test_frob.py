@@ -54,7 +54,7 @@ def test_the_defaults_are_better_than_euclid_on_raw_and_on_scaled_features(rng):
 
 def test_defaults():
     metric = FrobMetric()
-    assert (metric.units, metric.prior, metric.C) == ("auto", "identity", 3000)
+    assert (metric.units, metric.prior, metric.C) == ("auto", None, 1000)
     assert (metric.n_neighbors, metric.n_impostors, metric.n_passes) == (3, None, 2)
 
 
@@ -336,6 +336,14 @@ def test_contradictory_triplets_give_zero_and_say_so():
         metric = FrobMetric(n_components="rank").fit(X, triplets=np.array([[0, 2, 1]]))
     assert metric.rank_ == 0
     np.testing.assert_array_equal(metric.transform(X), 0)
+
+
+@pytest.mark.parametrize("options", [{}, {"n_passes": 1}, {"loss": "squared_hinge"}], ids=str)
+def test_labels_that_are_noise_are_said(rng, options):
+    X, y = rng.normal(size=(200, 3)), rng.integers(2, size=200)
+    with pytest.warns(UserWarning, match=r"satisfies \d+% of its triplets, where chance has 50%"):
+        metric = FrobMetric(**options).fit(X, y)
+    assert metric.status_ == "optimal"  # of the optimisation
 
 
 def test_metadata_routing_is_declared():
