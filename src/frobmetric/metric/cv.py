@@ -253,6 +253,13 @@ class FrobMetricCV(ClassifierMixin, FrobMetric):
         self._require_dual()
         return self._chosen().certify(X)
 
+    def _repr_mimebundle_(self, **options):
+        """Return what a notebook shows: scikit-learn's diagram, and the report of a fit."""
+        bundle = super()._repr_mimebundle_(**options)
+        if "text/html" in bundle and hasattr(self, "report_"):
+            bundle["text/html"] += self.report_._repr_html_()
+        return bundle
+
     def _fixed(self):
         """Return a FrobMetric with the parameters that are not chosen."""
         names = set(FrobMetric._rules) & set(self._rules)
