@@ -14,6 +14,9 @@ from frobmetric import BoostMetric, FrobMetric, FrobMetricCV
 #: One setting of each class, and further ones.
 QUICK = [FrobMetric(), FrobMetricCV(Cs=[1.0, 10.0], cv=2), BoostMetric(C=100.0)]
 LONG = [
+    FrobMetricCV(),
+    FrobMetric(units="within", prior="identity", n_passes=3),
+    FrobMetric(prior="shrunk", C=10.0),
     FrobMetric(n_neighbors=1, n_impostors=5, C=10.0, n_components=1),
     FrobMetric(loss="squared_hinge", n_components="rank", tol=1e-4),
     FrobMetric(loss="smoothed_hinge", n_passes=2, keep_dual=True, n_jobs=1),
@@ -42,7 +45,9 @@ MORE_CHECKS = [
 # Tiny random problems have classes of one or two samples, and folds without some class.
 pytestmark = [
     pytest.mark.filterwarnings("ignore:classes with fewer than n_neighbors:UserWarning"),
-    pytest.mark.filterwarnings("ignore:the learned metric is zero:UserWarning"),
+    pytest.mark.filterwarnings("ignore:the learned metric (is zero|satisfies):UserWarning"),
+    pytest.mark.filterwarnings("ignore:the learned metric does not help here:UserWarning"),
+    pytest.mark.filterwarnings("ignore:the best C is .* at the end of Cs:UserWarning"),
     pytest.mark.filterwarnings("ignore:The least populated class in y:UserWarning"),
     pytest.mark.filterwarnings("ignore:X (does not have|has) (valid )?feature names:UserWarning"),
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),

@@ -250,7 +250,7 @@ class Race:
         for C, settings in groupby(family, key=lambda each: each.C):
             by_passes, mined = {each.n_passes: each for each in settings}, first
             for n_passes in range(1, max(by_passes) + 1):
-                if n_passes > 1:
+                if n_passes > 1 and point.rank:  # under a metric of zero there are no neighbours
                     mined = samples.add_mined(mined, metric, coordinates, point)
                 problem = metric._problem(coordinates, mined, C)
                 solution = solve_frobenius(metric, problem, point)
