@@ -2,7 +2,6 @@
 
 import pickle
 import re
-import sys
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -394,25 +393,6 @@ def test_certify_needs_the_dual_variables():
     assert "fit it with --keep-dual" in answer["error"]
 
 
-def test_demo(folder):
-    pytest.importorskip("matplotlib", reason="the demo draws a figure")
-    result = run("demo", "-o", "shown")
-    for words in ("Euclid, raw", "Euclid, scaled", "certified: relative gap"):
-        assert words in result.stdout
-    assert f"model.safetensors and metric.png are in {folder / 'shown'}" in result.stdout
-    assert load("shown/model.safetensors").n_features_in_ == 64
-    assert Path("shown/metric.png").read_bytes().startswith(b"\x89PNG")
-
-
-@pytest.mark.slow
-def test_demo_without_matplotlib(monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    result = run("demo")
-    assert "no figure: this needs matplotlib; install it with: pip install" in result.stderr
-    assert "model.safetensors is in" in result.stdout
-    assert [path.name for path in Path("frobmetric-demo").iterdir()] == ["model.safetensors"]
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -492,7 +472,7 @@ def test_bugs_are_not_called_bad_data(monkeypatch):
     assert isinstance(result.exception, RuntimeError)
 
 
-@pytest.mark.parametrize("command", ["fit", "transform", "evaluate", "certify", "demo"])
+@pytest.mark.parametrize("command", ["fit", "transform", "evaluate", "certify"])
 def test_help_names_the_exit_codes(command):
     check_help(command)
 

@@ -1,4 +1,4 @@
-"""The commands for metrics: fit, transform, evaluate, certify and demo."""
+"""The commands for metrics: fit, transform, evaluate and certify."""
 
 from __future__ import annotations
 
@@ -7,15 +7,13 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from time import perf_counter
 
-from sklearn.datasets import load_digits
 from sklearn.model_selection import StratifiedKFold
 
-from .._environment import MissingExtraError, require, target_file
+from .._environment import require, target_file
 from ..core import CertificateError
 from ..io import disagreements, load, save
 from ..io.tables import READERS, Table, check_output, read_table, read_triplets, write_table
 from ..metric import FrobMetric, FrobMetricCV, compare
-from ..plotting import MetricDisplay
 from .options import command
 from .terminal import ExitCode, Report, errors_about, fit_visibly, live_progress, say, wrong_usage
 
@@ -176,40 +174,6 @@ def certify(model, data, *, target=None, tol=None, header=True):
     data |= {"claimed": asdict(claimed), "recomputed": asdict(recomputed)}
     text = f"claimed:    {claimed}\nrecomputed: {recomputed}\n{verdict}"
     return Report(ExitCode.of(is_certified), text, data)
-
-
-@command(app)
-def demo(*, output=Path("frobmetric-demo"), seed=0):
-    """Learn a metric on scikit-learn's digits, and compare k-NN errors.
-
-    Parameters
-    ----------
-    output : path
-        Folder for the model and the figure.
-    seed : int
-        Seed of the folds.
-    """
-    table = Table(*load_digits(return_X_y=True))
-    output.mkdir(parents=True, exist_ok=True)
-    estimator = FrobMetric(keep_dual=True)
-    report = _fit_and_save(estimator, table, {"y": table.y}, output / "model.safetensors")
-    if report.code == ExitCode.INTERRUPTED:
-        return report
-    options = {"baselines": ("raw", "scaled"), "random_state": seed}
-    comparison = compare(estimator, table.X, table.y, **options)
-    figure = output / "metric.png"
-    try:
-        require("matplotlib", "plot").use("agg")
-        MetricDisplay.from_estimator(estimator, table.X, table.y).figure_.savefig(figure, dpi=150)
-    except MissingExtraError as error:
-        say(f"no figure: {error}")
-        figure = None
-    names = "model.safetensors" + (f" and {figure.name} are" if figure else " is")
-    text = (
-        f"{report.text}\n\n{comparison.to_text(command_line=True)}\n\n{names} in {output.resolve()}"
-    )
-    files = {"figure": figure and str(figure), "folder": str(output)}
-    return Report(report.code, text, comparison.to_dict() | report.data | files)
 
 
 def labels_name(target):

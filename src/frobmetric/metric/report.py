@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from html import escape
-from typing import Any
+from operator import index
+from typing import Any, Self
 
 from .._tables import html_table, paragraph, text_table
 from ..neighbors.paired import PairedErrors, decimals, format_interval
@@ -108,6 +109,23 @@ class SelectionReport:
             "n_folds": self.n_folds,
             "sentences": self.sentences(),
         }
+
+    def to_fields(self) -> dict[str, Any]:
+        """Return the fields as plain values, for a file."""
+        return asdict(self)
+
+    @classmethod
+    def from_fields(cls, fields: dict[str, Any]) -> Self:
+        """Return the report whose `to_fields` gave these values."""
+        kinds = tuple(
+            (Setting(**setting), float(error), float(score))
+            for setting, error, score in fields["kinds"]
+        )
+        settings = {name: Setting(**fields[name]) for name in ("setting", "euclidean")}
+        errors = PairedErrors(**{name: index(n) for name, n in fields["errors"].items()})
+        values = {name: index(fields[name]) for name in ("n_settings", "n_folds")}
+        values |= {"rule": str(fields["rule"]), "rule_error": float(fields["rule_error"])}
+        return cls(**fields | settings | values | {"errors": errors, "kinds": kinds})
 
     def __str__(self) -> str:
         lines = "\n".join(paragraph(sentence) for sentence in self.sentences())

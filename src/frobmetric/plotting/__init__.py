@@ -3,6 +3,7 @@
 from .comparison import ComparisonDisplay
 from .embedding import EmbeddingDisplay, SpectrumDisplay
 from .metric import MetricDisplay
+from .neighbors import NeighborsDisplay
 from .path import PathDisplay
 from .quality import QualityDisplay
 
@@ -10,6 +11,7 @@ __all__ = [
     "ComparisonDisplay",
     "EmbeddingDisplay",
     "MetricDisplay",
+    "NeighborsDisplay",
     "PathDisplay",
     "QualityDisplay",
     "SpectrumDisplay",
