@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
@@ -20,13 +21,18 @@ from ._problem import (
     solve_frobenius,
 )
 from .sets import as_triplets
-from .units import UNITS
+from .units import UNITS, warn_of_uneven_units
 
 #: Reason of a metric that is zero.
 NO_DIRECTION = (
     "no direction of X serves the triplets better than it contradicts them; check y or the order "
     "(anchor, near, far)"
 )
+
+
+#: Share of satisfied triplets up to which a metric is hardly better than chance, and the number of
+#: samples from which on that tells something.
+CHANCE, ENOUGH_SAMPLES = 0.6, 50
 
 
 class FrobMetric(MetricEstimator):
@@ -267,6 +273,9 @@ class FrobMetric(MetricEstimator):
                 return solve_frobenius(self, self._problem(coordinates, triplets, C), point)
 
             learned = learn_in_passes(self, samples, coordinates, solve)
+            _warn_of_chance(learned)
+        if self.units == "raw" and self.kernel == "linear" and self.prior in (None, "identity"):
+            warn_of_uneven_units(samples.X, samples.attributes["feature_names_in_"])
         attributes |= samples.attributes | coordinates.fitted_attributes()
         attributes["prior_components_"] = before.get("prior_components")
         return self._store(learned, NO_DIRECTION, **attributes)
@@ -274,3 +283,21 @@ class FrobMetric(MetricEstimator):
     def _problem(self, coordinates, triplets, C):
         options = {"loss": self.loss, "prior": self.prior, "pull": self.pull}
         return frobenius_problem(coordinates, triplets, C=C, **options)
+
+
+def _warn_of_chance(learned):
+    """Warn if the metric satisfies hardly more triplets than a random order of distances would."""
+    point, comparisons = learned.solution.point, learned.comparisons
+    n_samples = len(learned.coordinates.Z)
+    if not point.rank or learned.solution.status != "optimal" or n_samples < ENOUGH_SAMPLES:
+        return
+    is_satisfied = comparisons.constraints(learned.coordinates.Z).forward(point) > 0
+    share = float(comparisons.share @ is_satisfied)
+    if share <= CHANCE:
+        warnings.warn(
+            f"the learned metric satisfies {share:.0%} of its triplets, where chance has 50%: they "
+            "contradict each other, or the features do not tell the classes apart. Check y; "
+            "compare(model, X, y) measures whether the metric helps",
+            UserWarning,
+            stacklevel=4,
+        )

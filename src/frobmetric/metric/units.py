@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,6 +24,8 @@ CONSTANT = 8
 SMALLEST_SPREAD = 1e-3
 #: Largest numbers of samples and of triplets by which units are chosen.
 MOST_SAMPLES, MOST_TRIPLETS = 2000, 100_000
+#: Share of the variance from which on one feature of at least so many rules all distances.
+DOMINANT, MANY_FEATURES = 0.99, 3
 #: Numbers of neighbours that vote in turn: the mean error of several is less a matter of chance.
 VOTES = (1, 3, 5)
 
@@ -88,6 +91,21 @@ def _required(metric, y):
     if metric.prior == "diagonal":
         return "deviation" if y is None else "within"
     return "raw" if metric.prior in WHITENING else metric.units
+
+
+def warn_of_uneven_units(X, names=None):
+    """Warn if one of several features has nearly all of the variance."""
+    variance = _variance(X)
+    share = variance.max() / variance.sum() if variance.any() else 0.0
+    if len(variance) >= MANY_FEATURES and share > DOMINANT:
+        number = int(variance.argmax())
+        name = f"feature {number}" if names is None else f"feature {names[number]!r}"
+        warnings.warn(
+            f"{name} has {share:.1%} of the variance of {len(variance)} features, and rules all "
+            "distances; if its unit is the reason, give units='auto'",
+            UserWarning,
+            stacklevel=5,
+        )
 
 
 def _choose(X, y, triplets):
