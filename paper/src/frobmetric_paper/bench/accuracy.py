@@ -12,20 +12,17 @@ from functools import partial
 
 import numpy as np
 from sklearn.decomposition import PCA
-from sklearn.kernel_approximation import Nystroem
-from sklearn.pipeline import make_pipeline
 
 from frobmetric import FrobMetric
 from frobmetric.metric.coordinates import unit_mean_square
 
+from ..baselines.ours import kernel_model
 from ..classification.measure import MAIN, RULES
 from ..data import labelled
 from ..harness import page
 from . import Benchmark, Options, mark
 from .labelled_sets import percent_wrong
 
-#: Training samples that the kernel's features are made of, and directions of them that are kept.
-N_POINTS, N_DIRECTIONS = 2000, 300
 #: Options of the linear metric, and of the metric in the space of the kernel, by data set.
 LINEAR = {
     "letters": {"prior": "within", "C": 1e6, "n_passes": 3},
@@ -90,25 +87,12 @@ class Parts:
         self.copies = [X / scale for X in self.copies]
 
 
-def kernel_model(X, gamma, options):
-    """Return the metric learned in the space of a Gaussian kernel, not fitted yet.
-
-    gamma is for data of unit mean square, whatever the units of X are.
-    """
-    n_points = min(N_POINTS, len(X))
-    return make_pipeline(
-        Nystroem(gamma=gamma / unit_mean_square(X)[1] ** 2, n_components=n_points, random_state=0),
-        PCA(min(N_DIRECTIONS, n_points), svd_solver="covariance_eigh"),
-        FrobMetric(n_components="rank", **options),
-    )
-
-
 def learn(parts, linear, kernel, options):
     """Return the map of a candidate; `linear` is the metric that maps the samples before it."""
     gamma, is_mapped = kernel
     first = linear.transform if is_mapped else np.asarray
     X = first(parts.X["train"])
-    model = kernel_model(X, gamma, options).fit(X, parts.y["train"])
+    model = kernel_model(X, gamma, **options).fit(X, parts.y["train"])
     return lambda A: model.transform(first(A)), model[-1]
 
 

@@ -120,7 +120,9 @@ class Results:
     @property
     def own_cells(self):
         """Cells of frobmetric, whose answers have to be certified."""
-        return [cell for cell in self.cells if cell.task.method in ("frob", "frob_tuned")]
+        return [
+            cell for cell in self.cells if cell.task.method in ("frob", "frob_tuned", "frob_kernel")
+        ]
 
     @property
     def has_answer(self):
