@@ -25,7 +25,7 @@ $(VENV)/.test: $(BIN)/python pyproject.toml paper/pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable '.[test]' --editable './paper[vision]'
 	@touch $@ $(VENV)/.demo
 
-demo: $(VENV)/.demo  ## learn a metric on handwritten digits; leaves model and figure in ./frobmetric-demo
+demo: $(VENV)/.demo  ## learned distances beside Euclid, 10 s; leaves models and figures in ./frobmetric-demo
 	$(BIN)/frobmetric demo
 
 lint: $(VENV)/.test  ## formatting, ruff and mypy

@@ -32,6 +32,7 @@ X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.5, random_
 scaler = StandardScaler().fit(X_train)
 X_train, X_test = scaler.transform(X_train), scaler.transform(X_test)
 
-path = frob_path(X_train, y_train, Cs=np.geomspace(1, 1e5, 11), tol=TOL)
+paper = {"units": "raw", "prior": None}  # the paper's problem, which stays close to zero
+path = frob_path(X_train, y_train, Cs=np.geomspace(1, 1e5, 11), tol=TOL, **paper)
 PathDisplay.from_path(path, X_train, y_train, X_test, y_test, tol=TOL)
 plt.show()

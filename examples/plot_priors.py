@@ -1,11 +1,11 @@
 """Start from a metric of the data: priors by name.
 
 The wines of scikit-learn are described by 13 numbers in different units: magnesium goes up to 160,
-hue up to 1.7. Without a prior, a metric has to learn the units first, from neighbours that the
-largest column alone decides. `prior="within"` starts from the inverse covariance within classes,
-as in relevant component analysis, and `prior="discriminant"` from linear discriminant analysis;
-neither depends on units. C says how far to go from there: at the left of the figure the metric is
-the prior itself, and to the right the triplets decide more and more.
+hue up to 1.7. Without a prior and in these units, a metric has to learn the units first, from
+neighbours that the largest column alone decides. `prior="within"` starts from the inverse
+covariance within classes, as in relevant component analysis, and `prior="discriminant"` from linear
+discriminant analysis; neither depends on units. C says how far to go from there: at the left of the
+figure the metric is the prior itself, and to the right the triplets decide more and more.
 
 The figure shows the 3-nearest-neighbour error on test data, the mean over ten splits with its
 standard error. The dashed line is the Euclidean distance.
@@ -32,7 +32,7 @@ splits = list(StratifiedShuffleSplit(10, test_size=0.3, random_state=0).split(X,
 
 def errors(prior, train, test):
     """Return the errors at each C in per cent."""
-    path = frob_path(X[train], y[train], Cs=CS, prior=prior)
+    path = frob_path(X[train], y[train], Cs=CS, units="raw", prior=prior)
     maps = (X @ point.components.T for point in path.points)
     return [100 * knn_error(Z[train], y[train], Z[test], y[test]) for Z in maps]
 

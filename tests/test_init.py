@@ -128,7 +128,10 @@ def test_reprs_hold_no_arrays():
     nearest = frobmetric.nearest_correlation(np.eye(3))
     assert repr(path) == "FrobPath(Cs=[1.0, 10.0], n_triplets=270)"
     assert repr(triplets) == "MinedTriplets(n_triplets=270)"
-    assert not any("array(" in repr(value) for value in (path.points[0], nearest))
+    infeasible = frobmetric.solve_sdp(frobmetric.sdp.make_sdp(np.eye(2), [np.eye(2)], [-1.0]))
+    answer = frobmetric.sdp.SDPAAnswer.from_solution(infeasible)
+    quiet = (path.points[0], nearest, infeasible, infeasible.ray, answer)
+    assert not any("array(" in repr(value) for value in quiet)
     assert (
         repr(frobmetric.manifold.neighbor_graph(X[:3], 2)) == "NeighborGraph(n_points=3, n_edges=3)"
     )

@@ -26,6 +26,8 @@ FAR = 4.0
 SAFE = (1e-100, 1e100)
 #: Up to this many features a tree is faster than products.
 FEW_FEATURES = 6
+#: Up to this many distances it is fastest to compute all of them.
+FEW_DISTANCES = 1 << 15
 #: Last bits of a distance that `neighbor_order` rounds away: 32 of 52 remain to be compared.
 TIE_BITS = 20
 
@@ -76,7 +78,8 @@ class NeighborSearch:
         n_left_out = _most_left_out(labels)
         labels = labels if n_left_out else None
         reach = n_neighbors + SPARE + n_left_out
-        if reach >= self._moved_points.shape[0] or queries.shape[0] == 0:
+        n_distances = queries.shape[0] * self._moved_points.shape[0]
+        if reach >= self._moved_points.shape[0] or n_distances <= FEW_DISTANCES:
             return self._among_all(queries, n_neighbors, labels, tie)
         moved = self._moved(queries)
         distance, number = self._search.kneighbors(moved, reach)

@@ -2,7 +2,6 @@
 
 import pickle
 import re
-import sys
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from typer.testing import CliRunner
 from frobmetric.cli import app
 from frobmetric.io import load, save
 from frobmetric.io.tables import Table, read_table, write_table
-from frobmetric.metric import FrobMetric, FrobMetricCV, TripletFrobMetric
+from frobmetric.metric import FrobMetric, FrobMetricCV, TripletFrobMetric, compare
 from terminals import check_help, check_mistake, interrupt, run, run_json
 
 X, y = load_iris(return_X_y=True)
@@ -258,34 +257,63 @@ def test_a_model_that_was_set_to_give_data_frames():
     assert read_table("a.csv", target="species").X.shape == (150, 4)
 
 
-def test_evaluate_holds_out():
+def noisy_file(name, n=300):
+    """Write samples of which one feature of 21 tells the classes apart."""
     rng = np.random.default_rng(0)
-    labels = rng.integers(2, size=300)
-    useful, noise = labels + rng.normal(scale=0.1, size=300), 3 * rng.normal(size=(300, 5))
-    noisy = np.column_stack([useful, noise])
-    np.savez("noisy.npz", X=noisy, y=labels)
+    labels = rng.integers(2, size=n)
+    useful = 4 * labels + rng.normal(size=n)
+    np.savez(name, X=np.column_stack([useful, 2 * rng.normal(size=(n, 20))]), y=labels)
+
+
+def test_evaluate_tests_each_sample_by_a_metric_learned_without_it():
+    noisy_file("noisy.npz")
     answer = run_json("evaluate", "noisy.npz")
     assert answer["verdict"] == "helped"
-    assert answer["pvalue"] < 0.05
-    assert (answer["n_test"], answer["n_train"]) == (90, 210)
-    for name in ("euclidean", "learned"):
-        low, high = answer[name]["interval"]
-        assert low <= answer[name]["error"] <= high
-    assert answer == run_json("evaluate", "noisy.npz")
-    assert answer != run_json("evaluate", "noisy.npz", "--seed", "1")
+    assert answer["errors"]["pvalue"] < 0.05
+    assert (answer["n_test"], answer["n_train"], answer["n_folds"]) == (300, 240, 5)
+    assert list(answer["rows"]) == ["raw", "scaled", "model"]
+    for row in answer["rows"].values():
+        low, high = row["interval"]
+        assert low <= row["error"] <= high
+    with np.load("noisy.npz") as data:
+        expected = compare(FrobMetric(), data["X"], data["y"], baselines=("raw", "scaled"))
+    assert answer["errors"] == expected.errors.to_dict()
+    again = run_json("evaluate", "noisy.npz", "--seed", "1", "--folds", "3")
+    assert again["n_folds"] == 3
+    assert again["errors"] != answer["errors"]
     text = run("evaluate", "noisy.npz", "--n-votes", "5").stdout
-    assert "Euclidean 5-NN error" in text
-    assert "Euclidean 3-NN error" in run("evaluate", "noisy.npz", "-k", "5").stdout
-    assert "The learned metric helped" in text
+    assert "the 5 nearest neighbours" in text
+    assert "the 3 nearest neighbours" in run("evaluate", "noisy.npz", "-k", "5").stdout
+    assert "FrobMetric helps here" in text
+
+
+def test_evaluate_beside_other_methods():
+    options = ("--baselines", "raw, scaled,lda,nca", "--folds", "2")
+    answer = run_json("evaluate", "iris.csv", "-t", "species", *options)
+    assert list(answer["rows"]) == ["raw", "scaled", "lda", "nca", "model"]
+
+
+def test_evaluate_tests_a_third_of_many_samples(monkeypatch):
+    monkeypatch.setattr("frobmetric.cli.fit.MANY_SAMPLES", 100)
+    answer = run_json("evaluate", "iris.csv", "-t", "species")
+    assert (answer["n_test"], answer["n_train"], answer["n_folds"]) == (50, 100, 1)
+    assert run_json("evaluate", "iris.csv", "-t", "species", "--folds", "2")["n_test"] == 150
 
 
 def test_evaluate_says_when_it_did_not_help():
     rng = np.random.default_rng(0)
-    np.savez("pure_noise.npz", X=rng.normal(size=(60, 2)) * [1, 1000], y=np.arange(60) % 2)
-    seeds = (run("evaluate", "pure_noise.npz", "--seed", seed).stdout for seed in range(10))
-    text = next(text for text in seeds if "did not help" in text)
-    assert "The learned metric did not help here" in text
-    assert re.search(r"Try scaling the features, one of which has \d+ times the median", text)
+    labels = np.arange(200) % 2
+    np.savez("hidden.npz", X=rng.normal(size=(200, 3)) + labels[:, None], y=labels)
+    text = run("evaluate", "hidden.npz", "--n-components", "1", "--C", "1e-3").stdout
+    assert "FrobMetric helps here" not in text
+    assert "What to try next:\n* --" in text
+    np.savez("noise.npz", X=rng.normal(size=(200, 3)), y=labels)
+    assert "always answering the most frequent class" in run("evaluate", "noise.npz").stdout
+
+
+def test_evaluate_warns_once_for_all_folds():
+    result = run("evaluate", "iris.csv", "-t", "species", "-k", "45", "--n-impostors", "1")
+    assert result.stderr.count("warning: classes with fewer than n_neighbors + 1 = 46") == 1
 
 
 def test_evaluate_a_given_model(model):
@@ -300,7 +328,16 @@ def test_evaluate_a_given_model(model):
 
 def test_evaluate_of_what_is_not_certified():
     result = run("evaluate", "iris.csv", "-t", "species", "--max-iter", "3", code=4)
-    assert "The metric is NOT certified" in result.stdout
+    assert "5 of 5 fits are NOT certified as optimal" in result.stdout
+    assert "--max-iter 30" in result.stdout
+
+
+def test_a_fit_says_how_to_see_whether_it_helps():
+    text = run("fit", "iris.csv", "-t", "species").stdout
+    assert "This is about the optimisation. To see whether the metric helps:" in text
+    assert text.endswith("frobmetric evaluate iris.csv --target species\n")
+    np.save("t.npy", np.array([[0, 1, 60], [0, 2, 99]]))
+    assert "evaluate" not in run("fit", "iris.csv", "-t", "species", "--triplets", "t.npy").stdout
 
 
 def test_certify(model):
@@ -356,25 +393,6 @@ def test_certify_needs_the_dual_variables():
     assert "fit it with --keep-dual" in answer["error"]
 
 
-def test_demo(folder):
-    pytest.importorskip("matplotlib", reason="the demo draws a figure")
-    result = run("demo", "-o", "shown")
-    for words in ("Euclidean 3-NN error", "learned   3-NN error", "certified: relative gap"):
-        assert words in result.stdout
-    assert f"model.safetensors and metric.png are in {folder / 'shown'}" in result.stdout
-    assert load("shown/model.safetensors").n_features_in_ == 64
-    assert Path("shown/metric.png").read_bytes().startswith(b"\x89PNG")
-
-
-@pytest.mark.slow
-def test_demo_without_matplotlib(monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    result = run("demo")
-    assert "no figure: this needs matplotlib; install it with: pip install" in result.stderr
-    assert "model.safetensors is in" in result.stdout
-    assert [path.name for path in Path("frobmetric-demo").iterdir()] == ["model.safetensors"]
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -391,6 +409,11 @@ def test_demo_without_matplotlib(monkeypatch):
         ("transform no.safetensors iris.csv -o a.csv", "no.safetensors does not exist"),
         ("transform no.safetensors iris.csv -o a.txt", "cannot write a.txt"),
         ("evaluate iris.csv -t sepal_length", "is text"),
+        (
+            "evaluate iris.csv -t species --folds 51",
+            "iris.csv: cv=51, but the largest class has 50",
+        ),
+        ("evaluate iris.csv -t species --baselines svm", "with 'raw' or 'scaled'"),
     ],
 )
 def test_bad_data_are_3(arguments, message):
@@ -429,6 +452,7 @@ def test_bad_data_are_3(arguments, message):
         ("evaluate m.safetensors iris.csv", "--train TRAIN_DATA"),
         ("evaluate iris.csv --train iris.csv", "expected `evaluate DATA`"),
         ("evaluate m iris.csv --train iris.csv --C 3", "no effect on a given model"),
+        ("evaluate m iris.csv --train iris.csv --folds 3", "no effect on a given model"),
         ("transform m iris.csv", "Missing option"),
         ("certify m iris.csv --tol -1", "--tol"),
     ],
@@ -448,7 +472,7 @@ def test_bugs_are_not_called_bad_data(monkeypatch):
     assert isinstance(result.exception, RuntimeError)
 
 
-@pytest.mark.parametrize("command", ["fit", "transform", "evaluate", "certify", "demo"])
+@pytest.mark.parametrize("command", ["fit", "transform", "evaluate", "certify"])
 def test_help_names_the_exit_codes(command):
     check_help(command)
 

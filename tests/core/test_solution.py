@@ -55,6 +55,15 @@ def test_certificate_of_a_solution_is_reproduced(solved):
     assert certify(problem, solution.point.dense(), solution.u) == solution.certificate
 
 
+def test_a_certificate_says_that_it_is_about_the_optimisation(solved):
+    certificate = solved[1].certificate
+    assert repr(certificate).startswith("<Certificate of the optimisation, not of usefulness: opt")
+    assert "\n" not in repr(certificate)
+    html = certificate._repr_html_()
+    assert "It does not say how useful the answer is on new data" in html
+    assert "|M - M*| &lt;= " in html
+
+
 def test_tampered_metric_is_noticed(solved):
     problem, solution = solved
     honest = solution.certificate.relative_gap

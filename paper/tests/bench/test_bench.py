@@ -75,7 +75,6 @@ def test_some_committed_numbers():
         "kernels": "| rbf | 0.60 | 1.76 | -48.76 (-50.17 to -47.35) |",
         "growth": "| 2,000 | 1024 | 18,000 | lbfgsb | 87 | 46.481 |",
         "levers": "| prior within | 5.11 / 5.59 | 0.74 \\* / 1.54 |",
-        "default_c": "| iris | 5 | 2.61 | 3.48 | 2.61 | 3.48 | 2.61 | 1.74 \\* |",
         "paper_rows": "| usps | 69,300 | 10000 | 6.6e-04 | 33 | 49 | 0.4 + 0.2 | 1.94 | 2.00 \\* |",
         "pair_learners": "| all | 36 | +0.91 ± 0.73 | +0.15 ± 0.66 | +1.09 ± 0.75 |",
     }.items():
@@ -146,6 +145,23 @@ def test_a_stopped_part_is_completed_with_resume(run, tmp_path):
     assert run(make_benchmark(a=lambda o: {"n": o.stored})) == 0
     assert read(tmp_path)["parts"] == {"a": {"n": None}}
     assert len(read(tmp_path)["runs"]["a"]) == 1
+
+
+def test_page_is_written_again(run, tmp_path):
+    assert run(make_benchmark(a=lambda o: {"n": 1})) == 0
+    page = (tmp_path / "toy.md").read_text()
+    (tmp_path / "toy.md").unlink()
+    assert run(make_benchmark(a=lambda o: 1 / 0), "--page-only") == 0
+    assert (tmp_path / "toy.md").read_text() == page
+
+
+def test_parts_that_another_process_measured_meanwhile_are_kept(run, tmp_path):
+    def slow(options):
+        assert run(make_benchmark(b=lambda o: {"n": 2})) == 0
+        return {"n": 1}
+
+    assert run(make_benchmark(a=slow, b=lambda o: {"n": 3}), "--only", "a") == 0
+    assert read(tmp_path)["parts"] == {"b": {"n": 2}, "a": {"n": 1}}
 
 
 def test_options_reach_the_parts(run, tmp_path):
@@ -250,7 +266,7 @@ def test_peak_memory():
 
 #: Parts to run, those of one text together.
 QUICK = {
-    "default_c": ("iris", "usps"),
+    "defaults": ("euclid lda default cv settings times",),
     "growth": ("D", "m"),
     "kernels": ("rings", "balance", "r8"),
     "levers": ("wine", "letters"),

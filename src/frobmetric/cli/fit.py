@@ -1,4 +1,4 @@
-"""The commands for metrics: fit, transform, evaluate, certify and demo."""
+"""The commands for metrics: fit, transform, evaluate and certify."""
 
 from __future__ import annotations
 
@@ -7,25 +7,21 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from time import perf_counter
 
-import numpy as np
-from sklearn.datasets import load_digits
-from sklearn.model_selection import train_test_split
+from sklearn.model_selection import StratifiedKFold
 
-from .._environment import MissingExtraError, require, target_file
+from .._environment import require, target_file
 from ..core import CertificateError
 from ..io import disagreements, load, save
 from ..io.tables import READERS, Table, check_output, read_table, read_triplets, write_table
-from ..metric import FrobMetric, FrobMetricCV
-from ..plotting import MetricDisplay
-from .evaluation import compare, compare_by_folds
+from ..metric import FrobMetric, FrobMetricCV, compare
 from .options import command
-from .terminal import ExitCode, Report, errors_about, fit_visibly, say, wrong_usage
+from .terminal import ExitCode, Report, errors_about, fit_visibly, live_progress, say, wrong_usage
 
 typer = require("typer", "cli")
 app = typer.Typer()
 
-#: Share of the samples that are held out to test a metric.
-HELD_OUT = 0.3
+#: Number of folds of an evaluation, and the number of samples from which on one fold is enough.
+FOLDS, MANY_SAMPLES = 5, 5000
 
 
 @command(app, FrobMetric, defaults={"keep_dual": True})
@@ -68,8 +64,10 @@ def fit(
     answers = {"y": table.y} if triplets is None or with_labels else {}
     if triplets is not None:
         answers["triplets"] = read_triplets(triplets)
+    named = f" --target {target}" if target else ""
+    question = f"frobmetric evaluate {data}{named}" if "y" in answers else ""
     with errors_about(data):
-        return _fit_and_save(estimator, table, answers, output)
+        return _fit_and_save(estimator, table, answers, output, question)
 
 
 @command(app)
@@ -91,46 +89,53 @@ def transform(model, data, *, output, target=None, header=True):
 
 @command(app, FrobMetric, without=("keep_dual",))
 def evaluate(
-    files, parameters, *, target=None, train=None, cv=None, n_votes=3, header=True, seed=0
+    files,
+    parameters,
+    *,
+    target=None,
+    train=None,
+    cv=None,
+    folds=None,
+    baselines="raw,scaled",
+    n_votes=3,
+    header=True,
+    seed=0,
 ):
-    """Compare the k-NN errors of the Euclidean and the learned metric on held-out data.
+    """Say whether a metric helps: k-NN errors on new data, beside those of Euclid.
 
     Parameters
     ----------
     files : list of path
-        Labelled data, of which 30 % are held out to test a metric learned from the rest; or a
-        model and data to test it on, with --train.
+        Labelled data, in which each sample is tested by a metric learned without it; or a model and
+        data to test it on, with --train.
     train : path
         With a model: the data to take neighbours from.
     cv : int
-        Choose C by cross-validation with this number of folds.
+        Choose the options of the metric by cross-validation with this number of folds.
+    folds : int
+        Number of folds of the test, by default 5; of more than 5,000 samples one third is tested
+        by a single metric.
+    baselines : str
+        Methods to compare with, of raw, scaled (Euclid), lda and nca, with commas.
+    seed : int
+        Seed of the folds.
     """
     *model, data = files
     if len(model) > 1 or data.suffix == ".safetensors" or bool(model) != (train is not None):
         forms = "`evaluate DATA` or `evaluate MODEL TEST_DATA --train TRAIN_DATA`"
         raise typer.BadParameter(f"expected {forms}")
-    if model and (cv is not None or _changed(parameters)):
+    if model and (cv is not None or folds is not None or _changed(parameters)):
         raise typer.BadParameter("options of a fit have no effect on a given model; leave them out")
+    options = {"n_neighbors": n_votes, "baselines": _split_names(baselines), "random_state": seed}
     if model:
-        estimator = _load(model[0])
-        if train.resolve() == data.resolve():
-            say(f"warning: {data} is tested on itself; the errors say nothing about new data")
-        paths = (train, data)
-        parts = (_read_features(estimator, path, target, header) for path in paths)
-        train, test = map(_require_labels, parts, paths)
+        estimator, tables = _read_model_and_data(model[0], (train, data), target, header)
     else:
         estimator = _make_estimator(parameters, cv)
-        table = _require_labels(read_table(data, target, header=header), data)
-        rows, options = np.arange(len(table.X)), {"stratify": table.y, "random_state": seed}
-        train, test = map(table.take, train_test_split(rows, test_size=HELD_OUT, **options))
-        if fit_visibly(estimator, _describe, train.dataframe(), y=train.y):
-            raise KeyboardInterrupt
-    comparison = compare(estimator, train, test, n_votes)
-    is_certified = bool(estimator.certificate_.error <= estimator.tol)
-    doubt = "\nThe metric is NOT certified to its tol; see `frobmetric fit`." * (not is_certified)
-    text = f"{len(test.X)} test samples, neighbours from {len(train.X)} others\n{comparison}{doubt}"
-    data = comparison.to_dict() | {"n_train": len(train.X), "certified": is_certified}
-    return Report(ExitCode.of(is_certified), text, data)
+        tables = [_require_labels(read_table(data, target, header=header), data)]
+    with errors_about(data):
+        comparison = _compare(estimator, *tables, folds=folds, **options)
+    code = ExitCode.of(comparison.is_certified)
+    return Report(code, comparison.to_text(command_line=True), comparison.to_dict())
 
 
 @command(app)
@@ -171,40 +176,6 @@ def certify(model, data, *, target=None, tol=None, header=True):
     return Report(ExitCode.of(is_certified), text, data)
 
 
-@command(app)
-def demo(*, output=Path("frobmetric-demo"), seed=0):
-    """Learn a metric on scikit-learn's digits, and compare k-NN errors.
-
-    Parameters
-    ----------
-    output : path
-        Folder for the model and the figure.
-    seed : int
-        Seed of the folds.
-    """
-    table = Table(*load_digits(return_X_y=True))
-    output.mkdir(parents=True, exist_ok=True)
-    estimator = FrobMetric(keep_dual=True)
-    report = _fit_and_save(estimator, table, {"y": table.y}, output / "model.safetensors")
-    if report.code == ExitCode.INTERRUPTED:
-        return report
-    comparison = compare_by_folds(estimator, table, seed=seed)
-    figure = output / "metric.png"
-    try:
-        require("matplotlib", "plot").use("agg")
-        MetricDisplay.from_estimator(estimator, table.X, table.y).figure_.savefig(figure, dpi=150)
-    except MissingExtraError as error:
-        say(f"no figure: {error}")
-        figure = None
-    names = "model.safetensors" + (f" and {figure.name} are" if figure else " is")
-    text = (
-        f"{report.text}\n\nEach digit classified by a metric learned without it (5 folds):\n"
-        f"{comparison}\n\n{names} in {output.resolve()}"
-    )
-    files = {"figure": figure and str(figure), "folder": str(output)}
-    return Report(report.code, text, comparison.to_dict() | report.data | files)
-
-
 def labels_name(target):
     """Return the name of the column of labels in an output file."""
     return "label" if target is None or target.lstrip("-").isdecimal() else target
@@ -236,13 +207,43 @@ def _describe(step):
     return f"relative gap {step.relative_gap:.1e}   rank {step.rank}"
 
 
-def _fit_and_save(estimator, table, answers, path):
-    """Fit and save; Ctrl-C saves the best metric so far."""
+def _compare(estimator, table, test=None, *, folds=None, **options):
+    """Compare a fitted model on test data, or an estimator by folds of one table."""
+    if test is not None:
+        options |= {"X_test": test.dataframe(), "y_test": test.y}
+        return compare(estimator, table.dataframe(), table.y, **options)
+    options["cv"] = folds or FOLDS
+    if folds is None and len(table.X) > MANY_SAMPLES:
+        thirds = StratifiedKFold(3, shuffle=True, random_state=options["random_state"])
+        options["cv"] = [next(thirds.split(table.X, table.y))]
+    with live_progress("searching for neighbours", _describe) as callback:
+        return compare(estimator.set_params(callback=callback), table.X, table.y, **options)
+
+
+def _read_model_and_data(model, paths, target, header):
+    """Return a model, and the tables to take neighbours from and to test."""
+    train, test = paths
+    if train.resolve() == test.resolve():
+        say(f"warning: {test} is tested on itself; the errors say nothing about new data")
+    estimator = _load(model)
+    tables = (_read_features(estimator, path, target, header) for path in paths)
+    return estimator, list(map(_require_labels, tables, paths))
+
+
+def _split_names(text):
+    return [name.strip() for name in text.split(",")]
+
+
+def _fit_and_save(estimator, table, answers, path, question=""):
+    """Fit and save; Ctrl-C saves the best metric so far.
+
+    `question` is the command that tells whether the metric helps.
+    """
     began = perf_counter()
     is_interrupted = fit_visibly(estimator, _describe, table.dataframe(), **answers)
     seconds = perf_counter() - began
     save(estimator, path)
-    report = _fit_report(estimator, table, path, seconds)
+    report = _fit_report(estimator, table, path, seconds, question)
     if is_interrupted:
         say(f"interrupted; the best metric so far was saved in {path}")
         return replace(report, code=ExitCode.INTERRUPTED)
@@ -279,7 +280,14 @@ def _verdict(gap, tol):
     return f"NOT certified: relative gap {gap:.1e} > tol {tol:g}"
 
 
-def _fit_report(estimator, table, path, seconds):
+def _usefulness(question):
+    """Return the sentence that keeps a proof of the optimisation apart from use on new data."""
+    if not question:
+        return ""
+    return f"\nThis is about the optimisation. To see whether the metric helps:\n  {question}"
+
+
+def _fit_report(estimator, table, path, seconds, question):
     gap, tol = estimator.certificate_.error, estimator.tol
     n_samples, n_features = table.X.shape
     data = {
@@ -301,6 +309,6 @@ def _fit_report(estimator, table, path, seconds):
     text = (
         f"{path}: a metric of rank {estimator.rank_} on {n_features} features, learned from "
         f"{estimator.n_triplets_} triplets of {n_samples} samples with C = {estimator.C:g}\n"
-        f"certificate: {estimator.certificate_}\n{verdict}"
+        f"certificate: {estimator.certificate_}\n{verdict}{_usefulness(question)}"
     )
     return Report(ExitCode.of(data["certified"]), text, data)

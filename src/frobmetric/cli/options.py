@@ -24,7 +24,8 @@ typer = require("typer", "cli")
 FLAGS = {"output": "-o", "target": "-t", "n_components": "-d", "n_neighbors": "-k"}
 FLAGS["random_state"] = "--seed"
 #: Least values of numbers; estimators check the others themselves.
-LEAST = {"max_iter": 1, "n_votes": 1, "cv": 2, "seed": 0, "random_state": 0, "min_eigenvalue": 0}
+LEAST = {"max_iter": 1, "n_votes": 1, "cv": 2, "folds": 2, "seed": 0, "random_state": 0}
+LEAST["min_eigenvalue"] = 0
 #: Numbers that must be positive.
 POSITIVE = ("tol", "sigma", "time_limit")
 #: Parameters of estimators that are no options of any command.

@@ -80,11 +80,17 @@ def reports(command):
 
     @wraps(command)
     def run(**arguments):
+        said = set()
+
+        def say_once(message, *_, **__):
+            if str(message) not in said:  # each fold of an evaluation may raise it
+                said.add(str(message))
+                say(f"warning: {message}")  # one line, without the code that raised it
+
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("always", UserWarning)
-                # one line, without the code that raised it
-                warnings.showwarning = lambda message, *_, **__: say(f"warning: {message}")
+                warnings.showwarning = say_once
                 report = command(**arguments)
         except (Exception, KeyboardInterrupt) as error:
             code = next((CODES[kinds] for kinds in CODES if isinstance(error, kinds)), None)

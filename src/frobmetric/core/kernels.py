@@ -59,9 +59,10 @@ def laplacian_product(X: Data, indptr: Index, indices: Index, weights: Vector) -
     sparse product and one n D^2 product, however many triplets the weights stand for.
     """
     n = X.shape[0]
-    W = sp.csr_array((weights, indices, indptr), shape=(n, n))
-    degree = W.sum(axis=1) + W.sum(axis=0)
+    rows_of_pairs = np.repeat(np.arange(n), np.diff(indptr))
+    degree = np.bincount(rows_of_pairs, weights, n) + np.bincount(indices, weights, n)
     fast = None if sp.issparse(X) else compiled()
+    W: Any = None if fast else sp.csr_array((weights, indices, indptr), shape=(n, n))
 
     def multiply(rows: slice) -> Symmetric:
         if fast:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from html import escape
 from typing import NamedTuple
 
 import numpy as np
@@ -69,6 +70,16 @@ class Certificate:
         """Return the error in words, as a warning states it."""
         name = "relative gap" if np.isfinite(self.gap) else "relative error"
         return f"{name} {self.error:.1e}"
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of the optimisation, not of usefulness: {self}>"
+
+    def _repr_html_(self) -> str:
+        return (
+            f"<div><b>Certificate of the optimisation</b>: {escape(str(self))}</div>"
+            "<div><small>It bounds how far the answer can be from the best one of this problem. It "
+            "does not say how useful the answer is on new data.</small></div>"
+        )
 
     def __str__(self) -> str:
         if self.violation > 0:

@@ -2,9 +2,11 @@
 
 A model is a safetensors file: numbers and JSON, no pickle; nothing in it is executed. It has the
 tensors `components` and `history`; `dual_coef` and `triplets.<name>` if the dual variables were
-kept; `prior_factor` with a prior by name; `prior_components` after an update; `X_fit` with a kernel
-of samples; one for each parameter that is an array, such as `prior`; `grid` and `cv_errors` for
-FrobMetricCV. Everything else is text in the header: see `_header`.
+kept; `prior_factor` with a prior by name; `prior_components` after an update; `feature_weight` in
+units that are not raw; `X_fit` with a kernel of samples; one for each parameter that is an array,
+such as `prior`. Everything else is text in the header: see `_header`.
+
+Version 1 of the format had no units: its models are of raw features.
 """
 
 from __future__ import annotations
@@ -22,47 +24,25 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from .. import metric
-from .._checks import as_index, as_weights
 from .._environment import replacing, require
 from ..core import Certificate, Step
-from ..metric.feature_maps import KERNELS
-from ..metric.sets import parts_of, triplets_from_arrays
+from ..metric.report import SelectionReport
+from ..metric.sets import triplets_from_arrays
+from .validation import CLASSES, check_model, check_triplets
 
 __all__ = ["disagreements", "load", "save"]
 
 #: Name of the format, and the newest version of it that this code reads and writes.
-FORMAT, FORMAT_VERSION = "frobmetric", 1
-#: Classes that a file can name, with the fitted attributes that each has beside `REQUIRED`; no
-#: other class is ever created.
-CLASSES = {
-    "BoostMetric": (),
-    "FrobMetric": (),
-    "FrobMetricCV": ("C_", "Cs_", "cv_errors_"),
-    "PairFrobMetric": ("n_contradictions_", "threshold_"),
-    "QuadrupletFrobMetric": ("n_contradictions_",),
-    "TripletFrobMetric": ("n_contradictions_",),
-}
-REQUIRED = ("components_", "n_features_in_", "scale_", "rank_", "n_iter_", "n_triplets_", "status_")
-#: Numbers of points in the comparisons of a class; 3 for classes that are not listed.
-SIZES = {"QuadrupletFrobMetric": (4,), "PairFrobMetric": (3, 4)}
-#: Fitted attributes that are arrays, and the names of their tensors; `Cs` is a parameter's.
-ARRAYS = ("components_", "dual_coef_", "prior_factor_", "prior_components_", "X_fit_", "cv_errors_")
-TENSORS = {name: name.removesuffix("_") for name in ARRAYS} | {"Cs_": "grid"}
+FORMAT, FORMAT_VERSION = "frobmetric", 2
+#: Fitted attributes that are arrays, and the names of their tensors.
+ARRAYS = ("components_", "dual_coef_", "prior_factor_", "prior_components_", "X_fit_")
+TENSORS = {name: name.removesuffix("_") for name in (*ARRAYS, "feature_weight_")}
 #: Fitted attributes that are single values, and how to convert them from JSON.
 SCALARS: dict = dict.fromkeys(("n_features_in_", "rank_", "n_iter_", "n_triplets_"), index)
 SCALARS |= dict.fromkeys(("n_directions_", "n_contradictions_"), index)
 SCALARS |= dict.fromkeys(("scale_", "unit_", "C_", "kept_variance_", "gamma_"), float)
 SCALARS |= dict.fromkeys(("threshold_", "learned_threshold_", "prior_threshold_"), float)
-SCALARS["status_"] = str
-#: Expected values in words, the test of a value, and the fitted attributes that must pass it.
-VALUES = [
-    ("a positive number", lambda v: 0 < v < np.inf, ("scale_", "unit_", "gamma_")),
-    ("at least 1", lambda v: v >= 1, ("n_directions_",)),
-    ("a share, above 0 and at most 1", lambda v: 0 < v <= 1, ("kept_variance_",)),
-    ("at least 0", lambda v: v >= 0, ("n_contradictions_",)),
-    ("a number", lambda v: not np.isnan(v), ("threshold_",)),
-    ("a distance", lambda v: 0 <= v < np.inf, ("learned_threshold_", "prior_threshold_")),
-]
+SCALARS |= dict.fromkeys(("status_", "units_"), str)
 #: Parameters that belong to a run, not to the model.
 NOT_SAVED = ("callback", "preprocessor")
 #: Largest relative difference of certificates of one answer, computed on two machines.
@@ -76,7 +56,8 @@ def save(estimator: Any, path: str | Path) -> None:
     prove the loaded model again. With an rbf or polynomial kernel the training samples are
     written too, because `transform` needs them. The callback and the preprocessor are not written:
     they belong to a run, and load as None. Any other parameter that is neither a plain value nor
-    an array loads as its default; saving warns of it.
+    an array loads as its default; saving warns of it. Of a `FrobMetricCV` the choice and its report
+    are written, and neither `cv_results_` nor the samples that `predict` needs.
 
     Parameters
     ----------
@@ -89,7 +70,8 @@ def save(estimator: Any, path: str | Path) -> None:
     Raises
     ------
     TypeError
-        If the estimator is of another class, or has a kernel of sparse samples.
+        If the estimator is of another class, or has a kernel of sparse samples, or class labels
+        that are neither numbers nor text.
     ValueError
         If its parameters were changed after `fit` and no longer match the learned metric.
     """
@@ -103,7 +85,7 @@ def save(estimator: Any, path: str | Path) -> None:
             "cannot be written; fit to X.toarray() if that is small enough, or with kernel='linear'"
         )
     try:
-        _check_model(estimator)
+        check_model(estimator)
     except ValueError as error:
         raise ValueError(
             f"this {name} cannot be saved: {error}; parameters were changed after fit; fit again"
@@ -209,9 +191,21 @@ def _header(estimator, parameters, tensors):
         "tensors": {key: "F" if np.isfortran(value) else "C" for key, value in tensors.items()},
         "output": getattr(estimator, "_sklearn_output_config", {}).get("transform"),
     }
+    if hasattr(estimator, "report_"):
+        parts["choice"] = _choice(estimator)
     header = {"format": FORMAT, "format_version": str(FORMAT_VERSION)}
     header |= {"frobmetric_version": __version__, "class": type(estimator).__name__}
     return header | {key: json.dumps(part, allow_nan=False) for key, part in parts.items()}
+
+
+def _choice(estimator):
+    """Return what a FrobMetricCV chose, and from which classes, as JSON values."""
+    classes = estimator.classes_
+    return {
+        "best_params": _to_json(estimator.best_params_),
+        "classes": {"dtype": classes.dtype.str, "values": _to_json(classes.tolist())},
+        "report": _to_json(estimator.report_.to_fields()),
+    }
 
 
 def _read(path):
@@ -239,6 +233,11 @@ def _read(path):
             f"{header.get('frobmetric_version', '?')}); this frobmetric reads versions up to "
             f"{FORMAT_VERSION}: upgrade it"
         )
+    if int(version) < 2 and header.get("class") == "FrobMetricCV":
+        raise ValueError(
+            f"{path} holds a FrobMetricCV of format version {version}, which chose nothing but C; "
+            "fit it again"
+        )
     return tensors, header
 
 
@@ -252,9 +251,12 @@ def _rebuild(tensors, header):
 
     if header["class"] not in CLASSES:
         raise ValueError(f"class {header['class']!r} is not known; expected {sorted(CLASSES)}")
-    estimator = getattr(metric, header["class"])(**part("parameters"))
+    parameters, fitted = part("parameters"), part("fitted")
+    if int(header["format_version"]) < 2:
+        _add_raw_units(header["class"], parameters, fitted)
+    estimator = getattr(metric, header["class"])(**parameters)
     estimator.certificate_ = Certificate(**{k: float(v) for k, v in part("certificate").items()})
-    for name, value in part("fitted").items():
+    for name, value in fitted.items():
         if name in SCALARS:
             setattr(estimator, name, SCALARS[name](value))
     if names := part("feature_names"):
@@ -269,10 +271,27 @@ def _rebuild(tensors, header):
     prefix = "triplets."
     arrays = {key.removeprefix(prefix): t for key, t in tensors.items() if key.startswith(prefix)}
     if arrays:
-        _check_triplets(arrays)
+        check_triplets(arrays)
         estimator.triplets_ = triplets_from_arrays(arrays)
-    _check_model(estimator)
+    if "choice" in header:
+        _set_choice(estimator, part("choice"))
+    check_model(estimator)
     return estimator if part("output") is None else estimator.set_output(transform=part("output"))
+
+
+def _add_raw_units(name, parameters, fitted):
+    """Add what a file of version 1 does not say: features are in raw units."""
+    if name == "FrobMetric":
+        parameters["units"] = "raw"
+    if name != "BoostMetric":
+        fitted["units_"] = "raw"
+
+
+def _set_choice(estimator, choice):
+    classes = choice["classes"]
+    estimator.best_params_ = choice["best_params"]
+    estimator.classes_ = np.array(classes["values"], dtype=classes["dtype"])
+    estimator.report_ = SelectionReport.from_fields(choice["report"])
 
 
 def _to_json(value):
@@ -294,90 +313,3 @@ def _from_json(value, tensors):
     if set(value) == {"float"}:
         return float(value["float"])
     return tensors[value["tensor"]] if set(value) == {"tensor"} else value
-
-
-def _check_model(estimator):
-    """Raise ValueError unless the fitted attributes of a model match each other."""
-    for name in (*REQUIRED, *CLASSES[type(estimator).__name__]):
-        if not hasattr(estimator, name):
-            raise ValueError(f"it lacks {name}")
-    if hasattr(estimator, "partial_fit") and not hasattr(estimator, "unit_"):
-        raise ValueError("it lacks unit_, which updates need")
-    n_features = estimator.n_features_in_
-    _check_kernel(estimator)
-    n_columns = len(estimator.X_fit_) if hasattr(estimator, "X_fit_") else n_features
-    _check_matrix("components", estimator.components_, n_columns)
-    if hasattr(estimator, "prior_components_"):
-        _check_matrix("prior_components", estimator.prior_components_, n_features)
-    names = getattr(estimator, "feature_names_in_", None)
-    if names is not None and len(names) != n_features:
-        raise ValueError(f"it has {len(names)} feature names for {n_features} features")
-    for expected, is_right, attributes in VALUES:
-        for name in attributes:
-            value = getattr(estimator, name, None)
-            if value is not None and not is_right(value):
-                raise ValueError(f"{name} = {value} is not {expected}")
-    if hasattr(estimator, "dual_coef_") != hasattr(estimator, "triplets_"):
-        raise ValueError("it has only one of dual variables and triplets; they belong together")
-    if hasattr(estimator, "dual_coef_"):
-        _check_dual(estimator)
-
-
-def _check_kernel(estimator):
-    """Check that the samples of a kernel are present if and only if it needs them."""
-    kernel = getattr(estimator, "kernel", "linear")
-    if kernel not in KERNELS:
-        raise ValueError(f"kernel={kernel!r} is not known; expected one of {KERNELS}")
-    needs_samples = kernel not in ("linear", "precomputed")
-    for name in ("X_fit_", "gamma_"):
-        if hasattr(estimator, name) != needs_samples:
-            what = "lacks" if needs_samples else "has"
-            raise ValueError(f"it {what} {name} with kernel={kernel!r}")
-    if needs_samples:
-        _check_matrix("X_fit", estimator.X_fit_, estimator.n_features_in_)
-
-
-def _check_matrix(name, matrix, n_columns):
-    if matrix.ndim != 2 or matrix.shape[1] != n_columns:
-        raise ValueError(f"{name} has shape {matrix.shape}; expected (n_rows, {n_columns})")
-    if matrix.dtype not in (np.float32, np.float64) or not np.isfinite(matrix).all():
-        raise ValueError(f"{name} must hold finite numbers in single or double precision")
-
-
-def _check_dual(estimator):
-    shape, n_triplets = estimator.dual_coef_.shape, estimator.triplets_.n_triplets
-    if shape != (n_triplets,) or n_triplets != estimator.n_triplets_:
-        raise ValueError(
-            f"it says {estimator.n_triplets_} triplets, but has {n_triplets}, and dual variables "
-            f"of shape {shape}"
-        )
-    name, size = type(estimator).__name__, estimator.triplets_.to_array().shape[1]
-    sizes = SIZES.get(name, (3,))
-    if size not in sizes:
-        expected = " or ".join(map(str, sizes))
-        raise ValueError(f"it has comparisons of {size} points; those of a {name} have {expected}")
-
-
-def _check_triplets(arrays):
-    """Raise an error unless `triplets_from_arrays` can rebuild the triplets."""
-    if parts := parts_of(arrays):
-        for part in parts:
-            _check_triplets(part)
-    elif "index" in arrays:
-        as_index(arrays["index"], (3, 4), name="triplets.index")
-        n_triplets = len(arrays["index"])
-        as_weights(arrays["weight"], n_triplets, name="triplets.weight", of="triplets")
-    else:
-        _check_mined(arrays)
-
-
-def _check_mined(arrays):
-    for i in range(len(arrays) // 3):
-        anchors, near, far = (arrays[f"{name}.{i}"] for name in ("anchors", "near", "far"))
-        lengths = {len(anchors), len(near), len(far)}
-        if (anchors.ndim, near.ndim, far.ndim) != (1, 2, 2) or len(lengths) != 1:
-            shapes = f"{anchors.shape}, {near.shape} and {far.shape}"
-            expected = "(n,), (n, n_near) and (n, n_far)"
-            raise ValueError(f"block {i} of the triplets has shapes {shapes}; expected {expected}")
-    for name, array in arrays.items():
-        as_index(array.ravel(), (), name=f"triplets.{name}", points="rows of X")

@@ -11,7 +11,7 @@ from ..core import Certificate
 from .sparse.spectrum import proven_bound
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class UnfoldingCertificate(Certificate):
     """Interval that contains the maximum, in the squared units of the data.
 

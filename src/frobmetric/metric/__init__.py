@@ -1,19 +1,24 @@
 """Labels and comparisons become a metric."""
 
 from .boost import BoostMetric
+from .compare import compare
+from .comparison import Comparison
+from .cv import FrobMetricCV
 from .frob import FrobMetric
 from .pairs import PairFrobMetric
-from .path import FrobMetricCV, frob_path
+from .path import frob_path
 from .triplets import mine_triplets, triplets_from_pairs
 from .tuples import QuadrupletFrobMetric, TripletFrobMetric
 
 __all__ = [
     "BoostMetric",
+    "Comparison",
     "FrobMetric",
     "FrobMetricCV",
     "PairFrobMetric",
     "QuadrupletFrobMetric",
     "TripletFrobMetric",
+    "compare",
     "frob_path",
     "mine_triplets",
     "triplets_from_pairs",

@@ -67,6 +67,7 @@ class MetricEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     _takes_sparse = True
     _requires_y = True
     _size: int | None = None  # number of points of a tuple, if the estimator learns from tuples
+    units = "raw"
     prior: Any = None
     pull = 0.0
     kernel = "linear"
@@ -225,17 +226,17 @@ class Samples:
         names = ("n_features_in_", "feature_names_in_")
         return cls(X, y, triplets, {name: getattr(seen, name, None) for name in names})
 
-    def comparisons(self, metric, coordinates, point=None):
-        """Return the given triplets together with those of the labels.
+    def add_mined(self, triplets, metric, coordinates, point=None):
+        """Return triplets, None for none, together with those of the labels.
 
         Neighbours are searched in the coordinates, or under the metric `point` of an earlier pass.
         """
         if self.y is None:
-            return self.triplets
+            return triplets
         Z = coordinates.Z if point is None else coordinates.Z @ point.factor()
         options = {name: getattr(metric, name) for name in ("n_neighbors", "n_impostors", "n_jobs")}
         mined = mine_triplets(Z, self.y, warn_small=point is None, **options)
-        return concatenate(mined, self.triplets)
+        return concatenate(mined, triplets)
 
 
 @dataclass(frozen=True, eq=False)
@@ -258,14 +259,18 @@ class LearnedMetric:
         return cls(solution, coordinates, comparisons, components.astype(dtype, copy=False), rank)
 
 
-def learn_in_passes(metric, samples, coordinates, solve):
+def learn_in_passes(metric, samples, coordinates, solve, mined=None, point=None):
     """Return the metric learned in `n_passes` passes, each with its own search for neighbours.
 
-    `solve` is a function (triplets, point of the last pass or None) -> Solution.
+    Every pass adds its triplets to those of the passes before. `solve` is a function (triplets,
+    point to start from or None) -> Solution. `mined` are the triplets of the first pass, and
+    `point` its start, if they are known.
     """
-    point = None
-    for _ in range(metric.n_passes):
-        triplets = samples.comparisons(metric, coordinates, point)
+    for number in range(metric.n_passes):
+        if number or mined is None:
+            before = point if number else None
+            mined = samples.add_mined(mined or samples.triplets, metric, coordinates, before)
+        triplets = mined
         solution = solve(triplets, point)
         point = solution.point
         if samples.y is None or solution.status == "interrupted" or not point.rank:

@@ -14,6 +14,7 @@ from ._base import SHARED_RULES, check_n_components
 from .coordinates import as_components, coordinates_of
 from .feature_maps import KERNELS
 from .priors import PRIORS, scaled_identity
+from .units import Units
 
 #: Losses that a metric can be learned with.
 LOSSES = {"hinge": Hinge, "smoothed_hinge": SmoothedHinge, "squared_hinge": SquaredHinge}
@@ -104,7 +105,12 @@ if_linear = available_if(_has_linear_kernel)
 def learned_before(metric):
     """Return the arguments of `coordinates_of` that make a fit an update of a fitted metric."""
     components = metric.components_[metric.components_.any(axis=1)].astype(np.float64)
-    return {"unit": metric.unit_, "prior_components": components}
+    return {"unit": metric.unit_, "prior_components": components, "units": _last_units(metric)}
+
+
+def _last_units(metric):
+    """Return the units of the features in the last fit."""
+    return Units(metric.units_, getattr(metric, "feature_weight_", None))
 
 
 def last_coordinates(metric, X):
@@ -117,6 +123,7 @@ def last_coordinates(metric, X):
         )
     names = ("prior_components", "prior_factor", "gamma")
     known = {name: getattr(metric, f"{name}_", None) for name in names}
+    known["units"] = _last_units(metric)
     unit = None if known["prior_components"] is None else metric.unit_
     return coordinates_of(metric, X, unit=unit, **known)
 

@@ -11,6 +11,7 @@ from scipy.sparse.linalg import LinearOperator, svds
 
 from .feature_maps import FeatureMap
 from .priors import named_prior_factor, prior_matrix_factor
+from .units import WHITENING, Units
 
 #: Differences below this, relative to the root mean squared norm of the data, are rounding.
 GRID = 2.0**-32
@@ -48,6 +49,7 @@ class Coordinates:
     n_extra: int = 0
     feature_map: FeatureMap = field(default_factory=FeatureMap)
     prior_factor: np.ndarray | None = None  # (n_directions, n_coordinates)
+    units: Units = field(default_factory=Units)
     _unmapped_scale: float | None = None
 
     @classmethod
@@ -158,7 +160,8 @@ class Coordinates:
     def to_features(self, factor):
         """Return a factor in coordinates as a factor in the features of X, in their units."""
         if not self.n_extra:
-            return (factor if self.basis is None else self.basis @ factor) / self.scale
+            factor = factor if self.basis is None else self.basis @ factor
+            return self.units.to_raw(factor / self.scale)
         # no constraint mixes the extra coordinates with the others, so the metric of the features
         # is what is left of the factor; its columns are made orthogonal again
         inner = replace(self, n_extra=0).to_features(factor[: len(factor) - self.n_extra])
@@ -174,27 +177,41 @@ class Coordinates:
             "kept_variance_": float(self.kept_variance),
             "unit_": self.scale if self._unmapped_scale is None else self._unmapped_scale,
             "prior_factor_": self.prior_factor,
+            "units_": self.units.name,
+            "feature_weight_": self.units.weight,
             "X_fit_": self.feature_map.X_fit,
             "gamma_": self.feature_map.gamma,
         }
 
 
 def coordinates_of(
-    metric, X, y=None, *, unit=None, prior_components=None, prior_factor=None, gamma=None
+    metric,
+    X,
+    y=None,
+    *,
+    triplets=None,
+    unit=None,
+    prior_components=None,
+    units=None,
+    prior_factor=None,
+    gamma=None,
 ):
     """Return the coordinates in which an estimator learns from samples, dense or CSR.
 
-    Some priors need the class labels y. In an update, `unit` is the divisor of the samples and
-    `prior_components` the metric to stay close to in place of `metric.prior`. `prior_factor` and
-    `gamma` are values of an earlier fit; they are computed if not given.
+    Units and some priors depend on the class labels y, or on the triplets. In an update, `unit` is
+    the divisor of the samples and `prior_components` the metric to stay close to in place of
+    `metric.prior`. `units`, `prior_factor` and `gamma` are values of an earlier fit; they are
+    computed if not given.
     """
+    units = Units.of(metric, X, y, triplets) if units is None else units
+    X = units.scaled(X)
     gamma = metric.gamma if gamma is None else gamma
     feature_map = FeatureMap.fit(X, metric.kernel, gamma, metric.degree, metric.coef0)
     root, is_mapped = None, False
     if prior_components is not None:
-        root = prior_components.T
+        root = units.from_raw(prior_components.T)
     elif isinstance(metric.prior, str):
-        is_mapped = metric.prior != "identity"
+        is_mapped = metric.prior in WHITENING
     elif metric.prior is not None:
         root = prior_matrix_factor(metric.prior, X.shape[1], metric.kernel)
     options = {"rounded": not is_mapped}  # coordinates that are mapped are rounded after that
@@ -206,7 +223,7 @@ def coordinates_of(
     else:
         options |= {"root": root, "unit": unit, "keep_features": is_mapped}
         coordinates = Coordinates.dense(X, **options).leading(metric.n_directions)
-    coordinates = replace(coordinates, feature_map=feature_map)
+    coordinates = replace(coordinates, feature_map=feature_map, units=units)
     if is_mapped and prior_factor is None:
         prior_factor = named_prior_factor(metric.prior, coordinates.Z, y)
     return coordinates.mapped(prior_factor) if is_mapped else coordinates

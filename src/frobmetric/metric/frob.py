@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
-from .._parameters import Rule, check_parameters
+from .._parameters import Rule, check_parameters, choice
 from ..core import Certificate
 from ._base import LABEL_RULES, MetricEstimator, Samples, learn_in_passes, limit_threads
 from ._problem import (
@@ -20,12 +21,18 @@ from ._problem import (
     solve_frobenius,
 )
 from .sets import as_triplets
+from .units import UNITS, warn_of_uneven_units
 
 #: Reason of a metric that is zero.
 NO_DIRECTION = (
     "no direction of X serves the triplets better than it contradicts them; check y or the order "
     "(anchor, near, far)"
 )
+
+
+#: Share of satisfied triplets up to which a metric is hardly better than chance, and the number of
+#: samples from which on that tells something.
+CHANCE, ENOUGH_SAMPLES = 0.6, 50
 
 
 class FrobMetric(MetricEstimator):
@@ -52,19 +59,27 @@ class FrobMetric(MetricEstimator):
         With labels: number of nearest samples of the same class that each sample is compared with.
     n_impostors : int, default=None
         With labels: the same number for samples of other classes; None is `n_neighbors`.
-    C : float, default=1e4
+    C : float, default=3000
         Weight of the triplets against the regulariser.
+    units : {"auto", "raw", "deviation", "within"}, default="auto"
+        Units of the features. "deviation" divides each feature by its standard deviation, "within"
+        by its standard deviation within classes, and "raw" leaves them as they are. "auto" takes
+        those in which the fewest training samples are misclassified by their nearest others (at
+        most 2,000 are tried). A prior by name other than "identity" sets the units itself; a prior
+        matrix and a kernel take raw features.
     n_components : int or "rank", default=None
         Number of leading directions in `components_`: all if None, the metric's rank if "rank".
     loss : {"hinge", "smoothed_hinge", "squared_hinge"}, default="hinge"
         Loss of a triplet as a function of its margin far_r - near_r.
-    prior : {"within", "discriminant", "covariance", "identity"} or ndarray, default=None
+    prior : str, ndarray or None, default="identity"
         Metric to stay close to; zero if None. A matrix, (n_features, n_features), is positive
-        semidefinite and in the units of X. "within" is the inverse covariance within classes (as in
-        RCA), "discriminant" the same where class means differ (as in LDA), "covariance" the inverse
-        covariance of all samples, "identity" the Euclidean metric. The data are first mapped to the
-        space in which a prior by name is Euclidean, and neighbours are searched there; its multiple
-        is that for which the triplets that it satisfies have a mean margin of one.
+        semidefinite and in the units of X. "identity" is the Euclidean metric in the chosen units,
+        "diagonal" the same in units of the deviations within classes. "within" is the inverse
+        covariance within classes (as in RCA), "shrunk" the same of a covariance half way to its
+        diagonal, "discriminant" that of "within" where class means differ (as in LDA),
+        "covariance" the inverse covariance of all samples. The data are first mapped to the space
+        in which a prior by name is Euclidean, and neighbours are searched there; its multiple is
+        that for which the triplets that it satisfies have a mean margin of one.
     pull : float, default=0
         Weight of the distances of near pairs; LMNN has 1 / `n_impostors` and a large `C`.
     kernel : {"linear", "rbf", "polynomial", "precomputed"}, default="linear"
@@ -80,8 +95,9 @@ class FrobMetric(MetricEstimator):
     n_directions : int, default=None
         Number of leading directions of the data to work in, besides those of a prior matrix. None
         is all; with sparse X or a kernel at most 500, and a warning if that loses variance.
-    n_passes : int, default=1
-        With labels: number of searches for neighbours, each under the metric learned before.
+    n_passes : int, default=2
+        With labels: number of searches for neighbours, each under the metric learned before; the
+        triplets of all of them count.
     tol : float, default=1e-3
         Relative duality gap at which a solve ends.
     max_iter : int, default=1000
@@ -116,6 +132,10 @@ class FrobMetric(MetricEstimator):
         Number of triplets learned from.
     scale_ : float
         Number that the centred data were divided by, before and after the map of a prior by name.
+    units_ : str
+        Units of the features that were used: "raw", "deviation" or "within".
+    feature_weight_ : ndarray of shape (n_features,)
+        Number that each feature was multiplied by; only if `units_` is not "raw".
     prior_factor_ : ndarray of shape (n_coordinates, rank)
         Map of the features, or directions, to the space in which a prior by name is Euclidean.
     unit_ : float
@@ -147,24 +167,30 @@ class FrobMetric(MetricEstimator):
     True
     """
 
-    _rules: ClassVar[dict[str, Rule]] = LABEL_RULES | PROBLEM_RULES | KERNEL_RULES
+    _rules: ClassVar[dict[str, Rule]] = {
+        **LABEL_RULES,
+        **PROBLEM_RULES,
+        **KERNEL_RULES,
+        "units": choice(["auto", *UNITS]),
+    }
 
     def __init__(
         self,
         *,
         n_neighbors: int = 3,
         n_impostors: int | None = None,
-        C: float = 1e4,
+        C: float = 3000.0,
+        units: str = "auto",
         n_components: int | str | None = None,
         loss: str = "hinge",
-        prior: Any = None,
+        prior: Any = "identity",
         pull: float = 0.0,
         kernel: str = "linear",
         gamma: float | None = None,
         degree: int = 3,
         coef0: float = 1.0,
         n_directions: int | None = None,
-        n_passes: int = 1,
+        n_passes: int = 2,
         tol: float = 1e-3,
         max_iter: int = 1000,
         solver: str = "auto",
@@ -174,7 +200,7 @@ class FrobMetric(MetricEstimator):
         callback: Callable[..., Any] | None = None,
     ) -> None:
         self.n_neighbors, self.n_impostors, self.n_passes = n_neighbors, n_impostors, n_passes
-        self.C, self.n_components, self.loss = C, n_components, loss
+        self.C, self.units, self.n_components, self.loss = C, units, n_components, loss
         self.prior, self.pull, self.n_directions = prior, pull, n_directions
         self.kernel, self.gamma, self.degree, self.coef0 = kernel, gamma, degree, coef0
         self.tol, self.max_iter, self.solver = tol, max_iter, solver
@@ -240,12 +266,16 @@ class FrobMetric(MetricEstimator):
         """Learn from checked samples, as an update of what was learned before if that is given."""
         before = before or {}
         with limit_threads(self.n_jobs):
-            coordinates = learning_coordinates(self, samples.X, samples.y, **before)
+            options = {"triplets": samples.triplets} | before
+            coordinates = learning_coordinates(self, samples.X, samples.y, **options)
 
             def solve(triplets, point):
                 return solve_frobenius(self, self._problem(coordinates, triplets, C), point)
 
             learned = learn_in_passes(self, samples, coordinates, solve)
+            _warn_of_chance(learned)
+        if self.units == "raw" and self.kernel == "linear" and self.prior in (None, "identity"):
+            warn_of_uneven_units(samples.X, samples.attributes["feature_names_in_"])
         attributes |= samples.attributes | coordinates.fitted_attributes()
         attributes["prior_components_"] = before.get("prior_components")
         return self._store(learned, NO_DIRECTION, **attributes)
@@ -253,3 +283,21 @@ class FrobMetric(MetricEstimator):
     def _problem(self, coordinates, triplets, C):
         options = {"loss": self.loss, "prior": self.prior, "pull": self.pull}
         return frobenius_problem(coordinates, triplets, C=C, **options)
+
+
+def _warn_of_chance(learned):
+    """Warn if the metric satisfies hardly more triplets than a random order of distances would."""
+    point, comparisons = learned.solution.point, learned.comparisons
+    n_samples = len(learned.coordinates.Z)
+    if not point.rank or learned.solution.status != "optimal" or n_samples < ENOUGH_SAMPLES:
+        return
+    is_satisfied = comparisons.constraints(learned.coordinates.Z).forward(point) > 0
+    share = float(comparisons.share @ is_satisfied)
+    if share <= CHANCE:
+        warnings.warn(
+            f"the learned metric satisfies {share:.0%} of its triplets, where chance has 50%: they "
+            "contradict each other, or the features do not tell the classes apart. Check y; "
+            "compare(model, X, y) measures whether the metric helps",
+            UserWarning,
+            stacklevel=4,
+        )

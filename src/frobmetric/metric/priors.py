@@ -7,10 +7,8 @@ from sklearn.covariance import ledoit_wolf_shrinkage
 
 from .._checks import check_psd
 from .._parameters import InvalidParameterError
+from .units import SMALLEST_SPREAD
 
-#: Lower bound on the deviations of a feature within classes, relative to those of all samples:
-#: a single feature that separates the classes must not take all the weight.
-SMALLEST_SPREAD = 1e-3
 #: Directions in which the data vary less than this, relative to the largest, are rounding.
 RANK = 1e-10
 #: Number of samples per coordinate from which on the shrinkage decreases.
@@ -84,6 +82,11 @@ def _within(Z, y):
     return _whitening(Z - _class_means(Z, y)[0], Z)
 
 
+def _shrunk(Z, y):
+    """Return the factor of "within" with a covariance half way to its diagonal."""
+    return _whitening(Z - _class_means(Z, y)[0], Z, shrinkage=0.5)
+
+
 def _discriminant(Z, y):
     """Return the factor of linear discriminant analysis: "within", where class means differ."""
     B = _within(Z, y)
@@ -100,20 +103,21 @@ def _class_means(Z, y):
     return (sums / sizes[:, None])[labels], len(sizes)
 
 
-def _whitening(deviations, Z):
+def _whitening(deviations, Z, shrinkage=None):
     """Return a factor of the inverse covariance of these deviations, in the span of the samples.
 
     Features are first divided by their deviations, so that their units do not matter. Then the
-    covariance is shrunk towards the identity by the rule of Ledoit and Wolf. Their rule minimises
-    the error of the covariance, not of its inverse, for which less shrinkage is better when there
-    are many samples: hence `FEW`.
+    covariance is shrunk towards the identity, by default as the rule of Ledoit and Wolf says. Their
+    rule minimises the error of the covariance, not of its inverse, for which less shrinkage is
+    better when there are many samples: hence `FEW`.
     """
     weight = _unit_weights(deviations, Z)
     _, sizes, basis = np.linalg.svd(Z * weight, full_matrices=False)
     basis = basis[sizes > RANK * sizes[0]].T
     rows = (deviations * weight) @ basis
     n, D = rows.shape
-    shrinkage = ledoit_wolf_shrinkage(rows, assume_centered=True) * min(1.0, FEW * D / n) ** 3
+    if shrinkage is None:
+        shrinkage = ledoit_wolf_shrinkage(rows, assume_centered=True) * min(1.0, FEW * D / n) ** 3
     covariance = rows.T @ rows / n
     target = np.trace(covariance) / D
     values, vectors = np.linalg.eigh((1 - shrinkage) * covariance + shrinkage * target * np.eye(D))
@@ -132,7 +136,9 @@ def _unit_weights(deviations, Z):
 #: Priors by name: a function (Z, y) -> factor, and whether it needs y.
 PRIORS = {
     "identity": (_identity, False),
+    "diagonal": (_identity, False),  # in units of the deviations within classes: see `units`
     "covariance": (_covariance, False),
+    "shrunk": (_shrunk, True),
     "within": (_within, True),
     "discriminant": (_discriminant, True),
 }

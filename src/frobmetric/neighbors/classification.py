@@ -44,7 +44,11 @@ def knn_predict(
             f"n_neighbors={n_neighbors}, but there are {X_train.shape[0]} training samples; choose "
             "a smaller n_neighbors"
         )
-    labels = np.asarray(y_train)[nearest(X_test, X_train, n_neighbors, n_jobs=n_jobs)]
+    return majority(np.asarray(y_train)[nearest(X_test, X_train, n_neighbors, n_jobs=n_jobs)])
+
+
+def majority(labels):
+    """Return the most frequent label of each row; the first of equally frequent ones."""
     votes = (labels[:, :, None] == labels[:, None, :]).sum(axis=2)
     return labels[np.arange(len(labels)), votes.argmax(axis=1)]
 
@@ -71,6 +75,81 @@ def knn_error(
     """
     predicted = knn_predict(X_train, y_train, X_test, n_neighbors=n_neighbors, n_jobs=n_jobs)
     return float(np.mean(predicted != np.asarray(y_test)))
+
+
+class NearestVote(ClassifierMixin, BaseEstimator):
+    """Classifier by a vote of the nearest samples; the nearest of them decides a tie.
+
+    Parameters
+    ----------
+    n_neighbors : int, default=3
+        Number of samples that vote; all if there are fewer.
+    weights : {"uniform", "distance"}, default="uniform"
+        Weight of a vote: one, or one over the distance.
+    n_jobs : int, default=None
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Only if X had feature names.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from frobmetric.neighbors import NearestVote
+    >>> X, y = load_iris(return_X_y=True)
+    >>> bool(NearestVote(9, weights="distance").fit(X[::2], y[::2]).score(X[1::2], y[1::2]) > 0.9)
+    True
+    """
+
+    _rules: ClassVar[dict[str, Rule]] = {
+        "n_neighbors": integer(1),
+        "weights": choice(["uniform", "distance"]),
+        "n_jobs": WHOLE | NONE,
+    }
+
+    def __init__(
+        self, n_neighbors: int = 3, *, weights: str = "uniform", n_jobs: Any = None
+    ) -> None:
+        self.n_neighbors = n_neighbors
+        self.weights = weights
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: ArrayLike) -> Self:
+        """Remember the samples, and return the estimator."""
+        check_parameters(self, self._rules)
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
+        check_classification_targets(y)
+        self.classes_, self._labels = np.unique(y, return_inverse=True)
+        self._samples, self._search = X, NeighborSearch(X, n_jobs=self.n_jobs)
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the class of each sample."""
+        check_is_fitted(self)
+        options = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
+        X = validate_data(self, X, reset=False, **options)
+        k = min(self.n_neighbors, len(self._labels))
+        number = self._search.nearest(X, k)
+        labels = self._labels[number]
+        if self.weights == "uniform":
+            return self.classes_[majority(labels)]
+        pairs = np.column_stack([np.repeat(np.arange(len(labels)), k), number.ravel()])
+        distance = np.sqrt(pair_values(X, self._samples, pairs)).reshape(-1, k)
+        return self.classes_[_weighted_majority(labels, distance)]
+
+
+def _weighted_majority(labels, distance):
+    """Return the label of each row whose votes, one over the distance, sum to most."""
+    # in units of the largest distance, so that nothing overflows; equal points count most
+    largest = np.maximum(distance[:, -1:], np.finfo(float).tiny)
+    weight = 1.0 / np.maximum(distance / largest, 1e-9)
+    votes = np.zeros((len(labels), labels.max(initial=0) + 1))
+    for column, of_column in zip(labels.T, weight.T, strict=True):
+        votes[np.arange(len(labels)), column] += of_column
+    return votes.argmax(axis=1)
 
 
 class NearestClass(ClassifierMixin, BaseEstimator):

@@ -1,8 +1,18 @@
 """Figures of metrics, paths and embeddings, in the manner of scikit-learn's displays."""
 
+from .comparison import ComparisonDisplay
 from .embedding import EmbeddingDisplay, SpectrumDisplay
 from .metric import MetricDisplay
+from .neighbors import NeighborsDisplay
 from .path import PathDisplay
 from .quality import QualityDisplay
 
-__all__ = ["EmbeddingDisplay", "MetricDisplay", "PathDisplay", "QualityDisplay", "SpectrumDisplay"]
+__all__ = [
+    "ComparisonDisplay",
+    "EmbeddingDisplay",
+    "MetricDisplay",
+    "NeighborsDisplay",
+    "PathDisplay",
+    "QualityDisplay",
+    "SpectrumDisplay",
+]

@@ -8,7 +8,7 @@ objective falls without limit along it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import scipy.sparse as sp
@@ -47,7 +47,7 @@ class Ray:
     """
 
     kind: str
-    vector: Symmetric
+    vector: Symmetric = field(repr=False)
     error: float
 
 

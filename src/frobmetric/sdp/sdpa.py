@@ -22,7 +22,7 @@ import re
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
@@ -430,9 +430,9 @@ class SDPAAnswer:
     """
 
     solution: SDPSolution
-    x: Vector
-    X: list[Symmetric]
-    Z: list[Symmetric]
+    x: Vector = field(repr=False)
+    X: list[Symmetric] = field(repr=False)
+    Z: list[Symmetric] = field(repr=False)
 
     @classmethod
     def from_solution(cls, solution: SDPSolution) -> SDPAAnswer:

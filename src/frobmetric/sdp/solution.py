@@ -16,7 +16,7 @@ from .infeasibility import Ray
 ROUNDING = 1e-15
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class SDPCertificate(Certificate):
     """Errors of an answer (X, y) of an SDP, and a proven lower bound.
 

@@ -57,7 +57,7 @@ def set_up(names=()):
 
 #: Names of the rows of the paper's table, in its order.
 TABLE = ("euclid", "pca", "lda", "svm", "rca", "nca", "lmnn", "lmnn_matrix", "itml", "boost")
-TABLE += ("frob", "frob_tuned", "frob_kernel")
+TABLE += ("frob", "frob_tuned", "frob_kernel", "frob_default", "frob_cv", "frob_cv_rule")
 
 __all__ = ["BASELINES", "EMBEDDING", "METRIC", "SDP", "TABLE", "set_up"]
 __all__ += ["Baseline", "Embedded", "EmbeddingBaseline", "Fitted", "MetricBaseline"]

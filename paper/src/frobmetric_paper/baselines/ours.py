@@ -1,4 +1,4 @@
-"""frobmetric's own learners: FrobMetric, LMNN solved for M, BoostMetric."""
+"""frobmetric's own learners: the paper's FrobMetric and BoostMetric, and the defaults of today."""
 
 from __future__ import annotations
 
@@ -7,12 +7,15 @@ from sklearn.decomposition import PCA
 from sklearn.kernel_approximation import Nystroem
 from sklearn.pipeline import make_pipeline
 
-from frobmetric import BoostMetric, FrobMetric, mine_triplets
+from frobmetric import BoostMetric, FrobMetric, FrobMetricCV, mine_triplets
 from frobmetric.metric.coordinates import unit_mean_square
 from frobmetric.metric.sets import triplets_from_arrays
 
 from ..harness.worker import Target
 from .base import MetricBaseline
+
+#: Options with which FrobMetric is the paper's method; the paper chooses C.
+PAPER = {"units": "raw", "prior": None, "n_passes": 1, "C": 1e4}
 
 
 def warm_up(name):
@@ -20,12 +23,35 @@ def warm_up(name):
     X = np.random.default_rng(0).normal(size=(24, 2))
     y = np.arange(24) % 2
     for triplets in (mine_triplets(X, y), mine_triplets(X, y).to_array()):
-        FrobMetric(C=10.0).fit(X, triplets=triplets)
+        FrobMetric(**PAPER | {"C": 10.0}).fit(X, triplets=triplets)
 
 
 def learn_frob(task):
-    """Learn by FrobMetric."""
-    return _fit(FrobMetric(**task["parameters"]), task)
+    """Learn by FrobMetric, as in the paper where the parameters do not say otherwise."""
+    return _fit(FrobMetric(**PAPER | task["parameters"]), task)
+
+
+def learn_default(task):
+    """Learn by FrobMetric without arguments."""
+    model = FrobMetric()
+    answer, detail = _fit(model, task)
+    return answer, detail | {"chosen": {"units": model.units_}}
+
+
+def learn_cv(task):
+    """Learn by FrobMetricCV without arguments."""
+    model = FrobMetricCV()
+    answer, detail = _fit(model, task)
+    return answer, detail | {"chosen": model.best_params_}
+
+
+def classify_by_cv(task):
+    """Learn by FrobMetricCV without arguments, and classify the queries by its rule."""
+    model = FrobMetricCV().fit(task["X"], task["y"])
+    queries = {name: X for name, X in task.items() if name.startswith("query.")}
+    labels = {name.removeprefix("query."): model.predict(X) for name, X in queries.items()}
+    chosen = model.best_params_ | {"rule": model.report_.rule}
+    return labels, _certificate(model) | {"chosen": chosen}
 
 
 def learn_boost(task):
@@ -39,7 +65,7 @@ def learn_frob_kernel(task):
     X, y, first = task["X"], task["y"], options.pop("first")
     L = np.eye(X.shape[1])
     if first != "none":
-        L = FrobMetric(n_components="rank", **FIRST[first]).fit(X, y).components_.T
+        L = FrobMetric(n_components="rank", **PAPER | FIRST[first]).fit(X, y).components_.T
     model = kernel_model(X @ L, options.pop("gamma"), seed=task["seed"], **options)
     nystroem, pca, metric = (step for _, step in model.fit(X @ L, y).steps)
     unit = np.sqrt(nystroem.gamma)
@@ -59,7 +85,7 @@ def kernel_model(X, gamma, *, n_points=2000, n_directions=300, seed=0, **options
     return make_pipeline(
         Nystroem(gamma=gamma, n_components=n_points, random_state=seed),
         PCA(min(n_directions, n_points), svd_solver="covariance_eigh"),
-        FrobMetric(n_components="rank", **options),
+        FrobMetric(**PAPER | {"n_components": "rank"} | options),
     )
 
 
@@ -168,5 +194,15 @@ BASELINES = (
             "n_neighbors": (10, 3),
             "n_passes": (2,),
         },
+    ),
+    # without arguments: nothing is chosen on the validation part
+    _baseline("frob_default", "FrobMetric, default", "learn_default", learns_from="labels"),
+    _baseline("frob_cv", "FrobMetricCV, default", "learn_cv", learns_from="labels"),
+    _baseline(
+        "frob_cv_rule",
+        "FrobMetricCV, its rule",
+        "classify_by_cv",
+        learns_from="labels",
+        answers="classes",
     ),
 )

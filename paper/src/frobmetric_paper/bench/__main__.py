@@ -30,6 +30,7 @@ def parse(arguments, names):
     parser.add_argument("--folder", type=Path, default=folder, help="data sets")
     parser.add_argument("--quick", action="store_true", help="small, to see that everything works")
     parser.add_argument("--resume", action="store_true", help="complete parts that were stopped")
+    parser.add_argument("--page-only", action="store_true", help="write the page again")
     output = "folder of the results; --quick makes a new one"
     parser.add_argument("-o", "--output", type=Path, help=output)
     options = parser.parse_args(arguments)
@@ -40,18 +41,19 @@ def parse(arguments, names):
 
 def measure(benchmark, part, options, output, *, command="", resume=False):
     """Measure a part and write the results with it; return whether it succeeded."""
-    results = Results.read(output / f"{benchmark.name}.json")
-    earlier = results.runs.get(part, []) if resume else []
+    path = output / f"{benchmark.name}.json"
+    found = Results.read(path)
+    stored, earlier = (found.parts.get(part), found.runs.get(part, [])) if resume else (None, [])
     settings = {name: getattr(options, name) for name in ("repeat", "threads", "limit")}
     record = {"command": command, "settings": settings, "is_quick": options.is_quick}
-    results.runs[part] = [*earlier, run_record() | record]
+    record = run_record() | record
 
     def store(data):
+        results = Results.read(path)  # another process may measure other parts
         results.parts[part] = data
-        results.runs[part][-1]["load"] = os.getloadavg()
+        results.runs[part] = [*earlier, record | {"load": os.getloadavg()}]
         results.write(benchmark, output)
 
-    stored = results.parts.get(part) if resume else None
     options = replace(options, stored=stored, store=store)
     print(f"{benchmark.name}: {part} ...", flush=True)
     try:
@@ -85,6 +87,10 @@ def main(arguments=None):
         os.environ[name] = str(options.threads)
     output = given.output or (Path(tempfile.mkdtemp()) if given.quick else RESULTS)
     output.mkdir(parents=True, exist_ok=True)
+    if given.page_only:
+        Results.read(output / f"{given.name}.json").write(benchmark, output)
+        print(f"wrote {output / given.name}.md")
+        return 0
     command = " ".join(["python -m frobmetric_paper.bench", *(arguments or sys.argv[1:])])
     how = {"command": command, "resume": given.resume}
     with threadpool_limits(options.threads):

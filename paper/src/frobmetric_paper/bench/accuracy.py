@@ -16,7 +16,7 @@ from sklearn.decomposition import PCA
 from frobmetric import FrobMetric
 from frobmetric.metric.coordinates import unit_mean_square
 
-from ..baselines.ours import kernel_model
+from ..baselines.ours import PAPER, kernel_model
 from ..classification.measure import MAIN, RULES
 from ..data import labelled
 from ..harness import page
@@ -119,7 +119,7 @@ def measure_run(name, options, seed):
     for title in MAPS[name]:
         start = time.perf_counter()
         if linear is None:
-            metric = linear = FrobMetric(n_components="rank", **LINEAR[name])
+            metric = linear = FrobMetric(n_components="rank", **PAPER | LINEAR[name])
             transform = linear.fit(parts.X["train"], parts.y["train"]).transform
         else:
             transform, metric = learn(parts, linear, KERNELS[title], KERNEL[name])

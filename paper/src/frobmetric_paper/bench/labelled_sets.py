@@ -1,6 +1,5 @@
-"""FrobMetric on labelled sets: the paper's large rows, the choice of C, and the other options.
+"""FrobMetric on labelled sets: the paper's large rows, and options that change its method.
 
-`default_c` compares values of C by the validation error, without looking at the test parts.
 `levers` changes one option of FrobMetric at a time, each time with the C that is best on the
 validation part. `paper_rows` has error, seconds and gap of the large rows of the paper's table.
 """
@@ -9,18 +8,15 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
-from scipy.stats import rankdata
 
-from frobmetric import FrobMetric, NearestClass, frob_path, mine_triplets
+from frobmetric import FrobMetric, NearestClass, mine_triplets
 from frobmetric.metric.coordinates import unit_mean_square
 from frobmetric.neighbors import knn_error, knn_predict
 
+from ..baselines.ours import PAPER
 from ..data import labelled
 from ..harness import page
 from . import Benchmark, Options, best_of, mark
-
-#: Sets on which a split takes long enough: one run is measured.
-LARGE = ("mnist", "usps", "letters", "pendigits", "spam", "usps_9298")
 
 
 def load(name, options, seed=0):
@@ -46,52 +42,6 @@ def errors_of(transform, split, model=None):
     else:
         predicted = map(model.fit(Z, split.y_train).predict, (V, T))
     return [*map(percent_wrong, predicted, (split.y_validation, split.y_test))]
-
-
-# The default of C
-
-GRID = 10.0 ** np.arange(0, 7)
-DEFAULT_C_SETS = ("usps", "letters", "yale", "balance", "wine", "iris", "digits", "breast_cancer")
-DEFAULT_C_SETS += ("isolet", "pendigits", "spam", "coil20", "usps_9298", "utd_mhad")
-
-
-def errors_along_c(split):
-    """Return the validation errors of Euclid and of each C, and the largest gap reached."""
-    points = frob_path(split.X_train, split.y_train, Cs=GRID, max_iter=3000).points
-    errors = [
-        knn_error(split.X_train @ L, split.y_train, split.X_validation @ L, split.y_validation)
-        for L in (np.eye(split.X_train.shape[1]), *(point.components.T for point in points))
-    ]
-    return errors, max(point.certificate.relative_gap for point in points)
-
-
-def measure_default_c(name, options):
-    """Return the mean errors over splits."""
-    n_runs = options.choose(1 if name in LARGE else options.repeat, 1)
-    runs = [errors_along_c(load(name, options, seed)) for seed in range(n_runs)]
-    errors, gaps = zip(*runs, strict=True)
-    mean = 100 * np.mean(errors, axis=0)
-    return {"n_runs": n_runs, "errors": mean.tolist(), "relative_gap": max(gaps)}
-
-
-def default_c_page(parts):
-    """Return the errors of each set, and three summaries over the sets."""
-    names = [f"C = {C:g}" for C in GRID]
-    rows = []
-    for name, data in parts.items():
-        best = min(data["errors"][1:])
-        cells = [mark(f"{error:.2f}", error == best) for error in data["errors"]]
-        rows.append([name, str(data["n_runs"]), *cells])
-    errors = np.array([data["errors"][1:] for data in parts.values()])
-    best = errors.min(axis=1, keepdims=True)
-    summary = {"mean rank": rankdata(errors, axis=1)}
-    summary["mean excess over the set's best (points)"] = errors - best
-    summary["mean ratio to the set's best"] = (errors + 0.1) / (best + 0.1)
-    for name, values in summary.items():
-        rows.append([name, "", "", *(f"{value:.2f}" for value in values.mean(axis=0))])
-    gaps = [data["relative_gap"] for data in parts.values() if data["relative_gap"] is not None]
-    errors = page.table(["set", "runs", "Euclid", *names], rows)
-    return {"errors": errors, "gap": f"{max(gaps):.1e}" if gaps else ""}
 
 
 # Options of FrobMetric, one at a time
@@ -127,7 +77,7 @@ def lever_errors(split, grid):
     for name, variant in VARIANTS.items():
         tried = []
         for C in grid:
-            metric = FrobMetric(C=C, n_components="rank", **variant)
+            metric = FrobMetric(**PAPER | {"C": C, "n_components": "rank"} | variant)
             metric.fit(split.X_train, split.y_train)
             tried.append((errors_of(metric.transform, split), metric))
         errors[name], best = min(tried, key=lambda each: each[0][0])
@@ -166,7 +116,7 @@ def levers_page(parts):
 # Large rows of the paper's table
 
 #: Test error in % and seconds of the paper's FrobMetric.
-PAPER = {"mnist": (2.56, 280), "usps": (2.32, 9), "letters": (2.72, 13)}
+PUBLISHED = {"mnist": (2.56, 280), "usps": (2.32, 9), "letters": (2.72, 13)}
 
 
 def measure_paper_rows(name, options):
@@ -177,7 +127,7 @@ def measure_paper_rows(name, options):
     mining = best_of(partial(mine_triplets, scaled, y), repeat)
     euclid, rows = 100 * knn_error(X, y, split.X_test, split.y_test), []
     for C in options.choose((1e3, 1e4, 1e5), (1e4,)):
-        fit = best_of(partial(FrobMetric(C=C).fit, X, y), repeat)
+        fit = best_of(partial(FrobMetric(**PAPER | {"C": C}).fit, X, y), repeat)
         metric = fit.result
         validation, test = errors_of(metric.transform, split)
         rows.append(
@@ -203,7 +153,7 @@ def paper_rows_page(parts):
     rows = []
     for name, data in parts.items():
         best = min(row["validation_error"] for row in data)
-        paper = dict(zip(("paper_error", "paper_seconds"), PAPER[name], strict=True))
+        paper = dict(zip(("paper_error", "paper_seconds"), PUBLISHED[name], strict=True))
         for row in data:
             test = mark(f"{row['test_error']:.2f}", row["validation_error"] == best)
             rows.append(row | {"set": name, "test": test} | paper)
@@ -216,7 +166,6 @@ def _benchmark(name, measure, sets, fill_page, **options):
 
 
 BENCHMARKS = (
-    _benchmark("default_c", measure_default_c, DEFAULT_C_SETS, default_c_page, repeat=5, threads=2),
     _benchmark("levers", measure_levers, LEVER_SETS, levers_page),
-    _benchmark("paper_rows", measure_paper_rows, PAPER, paper_rows_page, threads=2),
+    _benchmark("paper_rows", measure_paper_rows, PUBLISHED, paper_rows_page, threads=2),
 )

@@ -23,6 +23,7 @@ from frobmetric.neighbors import knn_error
 from frobmetric.solvers import solve
 
 from ..baselines import METRIC
+from ..baselines.ours import PAPER
 from ..data import labelled
 from . import Benchmark, Options, Timing, best_answer, best_of, in_new_process, peak_memory, short
 
@@ -132,7 +133,9 @@ def usps_accurate(options):
 def path(options):
     """Solve for ten values of C."""
     Z, _, triplets = training("usps", options)
-    call = partial(frob_path, Z, Cs=np.geomspace(1e2, 1e6, 10), tol=1e-3, triplets=triplets)
+    given = {name: PAPER[name] for name in ("units", "prior")}
+    given |= {"Cs": np.geomspace(1e2, 1e6, 10), "tol": 1e-3, "triplets": triplets}
+    call = partial(frob_path, Z, **given)
     ours = best_of(call, options.repeat)
     single = best_of(partial(solve_p3, Z, triplets, 1e6, 1e-3), options.repeat)
     points = ours.result.points
@@ -146,10 +149,10 @@ def path(options):
 
 
 def learners(name, options):
-    """Compare whole fits, mining included, with learners from labels, all at their defaults."""
+    """Compare whole fits, mining included, with other learners from labels at their defaults."""
     X, y, _ = training(name, options)
     split = labelled.load(name, folder=options.folder)
-    call = partial(FrobMetric().fit, X, y)
+    call = partial(FrobMetric(**PAPER).fit, X, y)
 
     def test_error(L):
         """Return the 3-NN error in percent; neighbours do not depend on the scale of L."""

@@ -9,6 +9,7 @@ work on the machine slows a process down and never speeds it up. Prints a Markdo
 """
 
 import argparse
+import inspect
 import json
 import os
 import subprocess
@@ -28,7 +29,9 @@ SETS = {
     "mnist": ("mnist.npz", "X_train", "y_train", 50_000, 164),
 }
 
-
+#: Options with which `FrobMetric` and `frob_path` solve the paper's problem; older checkouts do not
+#: have all of them, and have no other problem.
+PAPER = {"units": "raw", "prior": None, "n_passes": 1, "C": 1e4}
 #: Set and options of `FrobMetric` of the works that fit it.
 FITS = {
     "usps": ("usps", {}),
@@ -64,6 +67,12 @@ def load(name, folder):
     return X[:n], data[labels][:n]
 
 
+def known(function):
+    """Return the options of the paper's problem that a function of this checkout has."""
+    names = inspect.signature(function).parameters
+    return {name: value for name, value in PAPER.items() if name in names}
+
+
 def prepare(name, folder):
     """Return a function that does a work; data are loaded here."""
     from sklearn.datasets import load_digits, make_swiss_roll
@@ -71,10 +80,12 @@ def prepare(name, folder):
     from frobmetric import BoostMetric, FrobMetric, frob_path, manifold, sdp
 
     if name in FITS:
-        return partial(FrobMetric(**FITS[name][1]).fit, *load(FITS[name][0], folder))
+        set_name, options = FITS[name]
+        metric = FrobMetric(**known(FrobMetric) | options)
+        return partial(metric.fit, *load(set_name, folder))
     if name == "path":
         Cs = np.geomspace(1e2, 1e6, 10)
-        return partial(frob_path, *load("usps", folder), Cs=Cs, tol=1e-3)
+        return partial(frob_path, *load("usps", folder), Cs=Cs, tol=1e-3, **known(frob_path))
     if name == "boost":
         X, y = load_digits(return_X_y=True)
         return partial(BoostMetric(C=1e3).fit, X[:600], y[:600])

@@ -73,7 +73,7 @@ class Cell(task.Cell):
     task_type: ClassVar = Task
     unsaved: ClassVar = ("machine", "wrong")
 
-    parameters: dict = field(default_factory=dict)  # the chosen parameters
+    parameters: dict = field(default_factory=dict)  # those chosen here, or by the method itself
     # every fit of the search: parameters, outcome, seconds, validation_error, remark
     tries: list = field(default_factory=list)
     # by 3-NN if the answer is a map, else by the method's own prediction
@@ -197,7 +197,7 @@ def measure_run(method, task, run, limit, budget=inf):
     fitted = chosen = search.fitted
     result |= {
         "remark": search.remark,
-        "parameters": best,
+        "parameters": best | chosen.answer.detail.get("chosen", {}),
         "validation_error": search.validation_error,
     }
     if task.refits:

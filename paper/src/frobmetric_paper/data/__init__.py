@@ -38,7 +38,7 @@ def as_folder(folder) -> Path | None:
 class NpzFile:
     """An npz file and the arrays that it must contain.
 
-    The array "names" has strings, vectors have integers, all others numbers.
+    The arrays "names" and "labels" have strings, other vectors integers, all others numbers.
     """
 
     name: str
@@ -76,7 +76,7 @@ def _read_array(npz, path: Path, key: str, shape: tuple[int, ...]) -> NDArray:
     except ValueError as error:  # an array of Python objects: reading it could run code
         raise ValueError(f"array {key!r} of {path} cannot be read: {error}") from error
     kinds, expected = ("iuf", "numbers") if len(shape) > 1 else ("iu", "integers")
-    if key == "names":
+    if key in ("names", "labels"):
         kinds, expected = "U", "strings"
     if array.shape != shape or array.dtype.kind not in kinds:
         raise ValueError(

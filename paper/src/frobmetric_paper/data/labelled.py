@@ -82,6 +82,11 @@ def load(name, *, seed=0, folder=None, pca=True, download=False) -> Split:
     return Split(name, Xs[0], ys[0], Xs[1], ys[1], Xs[2], ys[2])
 
 
+def read(name, *, folder=None) -> tuple[NDArray, NDArray]:
+    """Return all samples and labels of a set, one of `NAMES`, in the order of the file."""
+    return find(name, _SETS).read(as_folder(folder), download=False)
+
+
 def available(folder=None) -> list[str]:
     """Return the names of the sets that `load` can load now without a download."""
     where = as_folder(folder)

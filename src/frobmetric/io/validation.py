@@ -1,0 +1,156 @@
+"""Checks of a model: its fitted attributes are there, and match each other and its parameters."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .._checks import as_index, as_weights
+from .._parameters import check_parameters
+from ..metric import FrobMetric
+from ..metric.feature_maps import KERNELS
+from ..metric.sets import parts_of
+from ..metric.units import UNITS
+
+#: Classes that a file can name, with the fitted attributes that each has beside `REQUIRED`; no
+#: other class is ever created.
+CLASSES = {
+    "BoostMetric": (),
+    "FrobMetric": (),
+    "FrobMetricCV": ("C_", "best_params_", "classes_", "report_"),
+    "PairFrobMetric": ("n_contradictions_", "threshold_"),
+    "QuadrupletFrobMetric": ("n_contradictions_",),
+    "TripletFrobMetric": ("n_contradictions_",),
+}
+REQUIRED = ("components_", "n_features_in_", "scale_", "rank_", "n_iter_", "n_triplets_", "status_")
+#: Numbers of points in the comparisons of a class; 3 for classes that are not listed.
+SIZES = {"QuadrupletFrobMetric": (4,), "PairFrobMetric": (3, 4)}
+#: Expected values in words, the test of a value, and the fitted attributes that must pass it.
+VALUES = [
+    ("a positive number", lambda v: 0 < v < np.inf, ("scale_", "unit_", "gamma_")),
+    ("at least 1", lambda v: v >= 1, ("n_directions_",)),
+    ("a share, above 0 and at most 1", lambda v: 0 < v <= 1, ("kept_variance_",)),
+    ("at least 0", lambda v: v >= 0, ("n_contradictions_",)),
+    ("a number", lambda v: not np.isnan(v), ("threshold_",)),
+    ("a distance", lambda v: 0 <= v < np.inf, ("learned_threshold_", "prior_threshold_")),
+]
+
+
+def check_model(estimator):
+    """Raise ValueError unless the fitted attributes of a model match each other."""
+    for name in (*REQUIRED, *CLASSES[type(estimator).__name__]):
+        if not hasattr(estimator, name):
+            raise ValueError(f"it lacks {name}")
+    if hasattr(estimator, "partial_fit") and not hasattr(estimator, "unit_"):
+        raise ValueError("it lacks unit_, which updates need")
+    n_features = estimator.n_features_in_
+    _check_units(estimator)
+    _check_kernel(estimator)
+    n_columns = len(estimator.X_fit_) if hasattr(estimator, "X_fit_") else n_features
+    _check_matrix("components", estimator.components_, n_columns)
+    if hasattr(estimator, "prior_components_"):
+        _check_matrix("prior_components", estimator.prior_components_, n_features)
+    names = getattr(estimator, "feature_names_in_", None)
+    if names is not None and len(names) != n_features:
+        raise ValueError(f"it has {len(names)} feature names for {n_features} features")
+    for expected, is_right, attributes in VALUES:
+        for name in attributes:
+            value = getattr(estimator, name, None)
+            if value is not None and not is_right(value):
+                raise ValueError(f"{name} = {value} is not {expected}")
+    if hasattr(estimator, "dual_coef_") != hasattr(estimator, "triplets_"):
+        raise ValueError("it has only one of dual variables and triplets; they belong together")
+    if hasattr(estimator, "dual_coef_"):
+        _check_dual(estimator)
+    if hasattr(estimator, "report_"):
+        _check_choice(estimator)
+
+
+def _check_units(estimator):
+    """Check that there is a weight of each feature if and only if the units are not raw."""
+    units, weight = getattr(estimator, "units_", "raw"), getattr(estimator, "feature_weight_", None)
+    if units not in UNITS:
+        raise ValueError(f"units_ = {units!r} is not one of {UNITS}")
+    if (weight is None) != (units == "raw"):
+        raise ValueError(
+            f"it {'lacks' if weight is None else 'has'} feature_weight_ in {units} units"
+        )
+    if weight is not None:
+        _check_matrix("feature_weight", weight[None], estimator.n_features_in_)
+        if weight.min() < 0:
+            raise ValueError(
+                f"feature_weight has the entry {weight.min():g}; expected none below 0"
+            )
+
+
+def _check_choice(estimator):
+    """Check that settings and counts of the report are possible, and name the chosen parameters."""
+    chosen, report = estimator.best_params_, estimator.report_
+    for setting in (report.setting, report.euclidean, *(kind[0] for kind in report.kinds)):
+        check_parameters(FrobMetric(**vars(setting)), FrobMetric._rules)
+    counts = vars(report.errors)
+    n_different = report.errors.n_both + report.errors.n_fixed + report.errors.n_broken
+    if min(counts.values()) < 0 or not 0 < report.errors.n_samples >= n_different:
+        raise ValueError(f"the report counts errors that are not possible: {counts}")
+    expected = vars(report.setting)
+    if chosen.get("C") != estimator.C_ or not chosen.items() <= expected.items():
+        raise ValueError(f"best_params_ = {chosen} and C_ = {estimator.C_:g} are not {expected}")
+
+
+def _check_kernel(estimator):
+    """Check that the samples of a kernel are present if and only if it needs them."""
+    kernel = getattr(estimator, "kernel", "linear")
+    if kernel not in KERNELS:
+        raise ValueError(f"kernel={kernel!r} is not known; expected one of {KERNELS}")
+    needs_samples = kernel not in ("linear", "precomputed")
+    for name in ("X_fit_", "gamma_"):
+        if hasattr(estimator, name) != needs_samples:
+            what = "lacks" if needs_samples else "has"
+            raise ValueError(f"it {what} {name} with kernel={kernel!r}")
+    if needs_samples:
+        _check_matrix("X_fit", estimator.X_fit_, estimator.n_features_in_)
+
+
+def _check_matrix(name, matrix, n_columns):
+    if matrix.ndim != 2 or matrix.shape[1] != n_columns:
+        raise ValueError(f"{name} has shape {matrix.shape}; expected (n_rows, {n_columns})")
+    if matrix.dtype not in (np.float32, np.float64) or not np.isfinite(matrix).all():
+        raise ValueError(f"{name} must hold finite numbers in single or double precision")
+
+
+def _check_dual(estimator):
+    shape, n_triplets = estimator.dual_coef_.shape, estimator.triplets_.n_triplets
+    if shape != (n_triplets,) or n_triplets != estimator.n_triplets_:
+        raise ValueError(
+            f"it says {estimator.n_triplets_} triplets, but has {n_triplets}, and dual variables "
+            f"of shape {shape}"
+        )
+    name, size = type(estimator).__name__, estimator.triplets_.to_array().shape[1]
+    sizes = SIZES.get(name, (3,))
+    if size not in sizes:
+        expected = " or ".join(map(str, sizes))
+        raise ValueError(f"it has comparisons of {size} points; those of a {name} have {expected}")
+
+
+def check_triplets(arrays):
+    """Raise an error unless `triplets_from_arrays` can rebuild the triplets."""
+    if parts := parts_of(arrays):
+        for part in parts:
+            check_triplets(part)
+    elif "index" in arrays:
+        as_index(arrays["index"], (3, 4), name="triplets.index")
+        n_triplets = len(arrays["index"])
+        as_weights(arrays["weight"], n_triplets, name="triplets.weight", of="triplets")
+    else:
+        _check_mined(arrays)
+
+
+def _check_mined(arrays):
+    for i in range(len(arrays) // 3):
+        anchors, near, far = (arrays[f"{name}.{i}"] for name in ("anchors", "near", "far"))
+        lengths = {len(anchors), len(near), len(far)}
+        if (anchors.ndim, near.ndim, far.ndim) != (1, 2, 2) or len(lengths) != 1:
+            shapes = f"{anchors.shape}, {near.shape} and {far.shape}"
+            expected = "(n,), (n, n_near) and (n, n_far)"
+            raise ValueError(f"block {i} of the triplets has shapes {shapes}; expected {expected}")
+    for name, array in arrays.items():
+        as_index(array.ravel(), (), name=f"triplets.{name}", points="rows of X")

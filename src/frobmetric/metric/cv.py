@@ -1,0 +1,367 @@
+"""FrobMetricCV: FrobMetric whose options are chosen by errors on held-out samples."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import clone
+from sklearn.model_selection import check_cv
+from sklearn.utils.validation import check_is_fitted
+
+from .._checks import check_count
+from .._parameters import FOLDS, NONE, NUMBERS, Rule, check_parameters, choice, integer
+from ..core import Certificate
+from ..neighbors.classification import NearestClass, NearestVote
+from ..neighbors.paired import PairedErrors
+from ._base import Samples, limit_threads
+from ._problem import PROBLEM_RULES
+from .frob import FrobMetric
+from .path import check_grid
+from .report import SelectionReport
+from .selection import Options, Race, choose, stratified_folds
+from .units import UNITS
+
+#: Values of C to begin with; larger ones follow while they are better.
+CS = (3e2, 3e3)
+#: Priors, numbers of neighbours and of passes to choose from, the first ones first.
+PRIORS = ("identity", "shrunk", "within")
+NEIGHBORS = (3, 6)
+PASSES = (2, 1)
+#: Rules of classification to choose from, by the names that the report gives them.
+CLASSIFIERS = {
+    "a vote of 3 neighbours": NearestVote(3),
+    "a vote of 9 neighbours, weighted by distance": NearestVote(9, weights="distance"),
+    "the nearest center of 3 neighbours of each class": NearestClass(3),
+    "the nearest center of 8 neighbours of each class": NearestClass(8),
+    "the mean distance of 3 neighbours of each class": NearestClass(3, rule="distances"),
+    "the mean distance of 8 neighbours of each class": NearestClass(8, rule="distances"),
+}
+AUTO = choice(["auto"])
+
+
+class FrobMetricCV(FrobMetric):
+    """FrobMetric that chooses its options, and that tells whether learning helps.
+
+    Units of the features, prior, C, numbers of neighbours and passes, and the rule of
+    classification are chosen by nearest-neighbour errors on held-out samples. The Euclidean metric,
+    of raw and of scaled features, takes part: if nothing learned is better, it is kept, and
+    `report_` says so. Settings share the search for neighbours, follow warm-started paths over C,
+    and leave the race when they are clearly behind the best. The choice is then fitted to all data.
+
+    Each option can be fixed by giving its value in place of "auto".
+
+    Parameters
+    ----------
+    units : {"auto", "raw", "deviation", "within"}, default="auto"
+        Units of the features, as in `FrobMetric`.
+    prior : str, ndarray or None, default="auto"
+        Metric to stay close to, as in `FrobMetric`; "auto" chooses of "identity", "shrunk" and
+        "within".
+    Cs : sequence of float, default=None
+        Values of C to choose from; None is 300, 3000, and larger ones while they are better.
+    n_neighbors : int or "auto", default="auto"
+        Number of nearest samples of the same class that each sample is compared with; "auto"
+        chooses of 3 and 6.
+    n_impostors : int, default=None
+        The same number for samples of other classes; None is `n_neighbors`.
+    n_passes : int or "auto", default="auto"
+        Number of searches for neighbours, as in `FrobMetric`; "auto" chooses of 1 and 2.
+    rule : classifier or "auto", default="auto"
+        Rule of classification of `predict`, such as `NearestClass()`.
+    cv : int, splitter or iterable, default=3
+        Folds as in scikit-learn; an int divides every class evenly, and fewer than 400 samples
+        several times. Every training part needs two classes.
+    max_samples : int, default=750
+        Largest number of samples that settings learn from in each fold of an integer `cv`; twice as
+        many are tested. They are spread evenly over the classes.
+    n_components : int or "rank", default=None
+        Number of leading directions in `components_`: all if None, the metric's rank if "rank".
+    loss : {"hinge", "smoothed_hinge", "squared_hinge"}, default="hinge"
+        Loss of a triplet as a function of its margin.
+    pull : float, default=0
+        Weight of the distances of near pairs themselves.
+    tol : float, default=1e-3
+        Relative duality gap at which the solves of the final fit end.
+    max_iter : int, default=1000
+        Largest number of steps of a solve, each with at most one eigen-decomposition.
+    solver : str, default="auto"
+        Name of a method in `frobmetric.solvers.FROBENIUS_SOLVERS`.
+    keep_dual : bool, default=False
+        Keep `dual_coef_` and `triplets_`, so that `certify` can prove the result again.
+    n_jobs : int, default=None
+        Limit on threads; None leaves the choice to the numerical libraries.
+    verbose : int, default=0
+        Number of steps of the final fit between two lines of progress; 0 writes none.
+    callback : callable, default=None
+        Function called with each step of the final fit; a true result ends it.
+
+    Attributes
+    ----------
+    report_ : SelectionReport
+        What was chosen, the held-out errors before and after with a paired interval, and whether
+        the metric helps, in words.
+    best_params_ : dict
+        Chosen units, prior, C, n_neighbors and n_passes. An unchanged Euclidean metric is the prior
+        "identity" with a C next to zero.
+    C_ : float
+        Chosen value of C.
+    cv_results_ : dict
+        One entry a setting: `params`, `score` (the mean error of votes of 1, 3 and 5 neighbours),
+        `error` (of 3 neighbours) and `n_folds`, fewer than all if the setting left the race.
+    classifier_ : classifier
+        Chosen rule of classification, fitted to the mapped training samples; not in saved models.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+    components_, certificate_, status_, history_, rank_, n_iter_, n_triplets_, scale_, units_
+        As in `FrobMetric`, and so are the other attributes.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from frobmetric import FrobMetricCV
+    >>> X, y = load_wine(return_X_y=True)
+    >>> metric = FrobMetricCV().fit(X[::2], y[::2])
+    >>> metric.report_.verdict
+    'helped'
+    >>> bool(metric.score(X[1::2], y[1::2]) > 0.9)
+    True
+    """
+
+    _rules: ClassVar[dict[str, Rule]] = {
+        **{name: rule for name, rule in PROBLEM_RULES.items() if name != "C"},
+        "units": choice(["auto", *UNITS]),
+        "prior": PROBLEM_RULES["prior"] | AUTO,
+        "Cs": NUMBERS | NONE,
+        "n_neighbors": integer(1) | AUTO,
+        "n_impostors": integer(1) | NONE,
+        "n_passes": integer(1) | AUTO,
+        "rule": AUTO | Rule("a classifier", lambda value: hasattr(value, "predict")),
+        "cv": FOLDS,
+        "max_samples": integer(2),
+    }
+
+    def __init__(
+        self,
+        *,
+        units: str = "auto",
+        prior: Any = "auto",
+        Cs: ArrayLike | None = None,
+        n_neighbors: int | str = "auto",
+        n_impostors: int | None = None,
+        n_passes: int | str = "auto",
+        rule: Any = "auto",
+        cv: Any = 3,
+        max_samples: int = 750,
+        n_components: int | str | None = None,
+        loss: str = "hinge",
+        pull: float = 0.0,
+        tol: float = 1e-3,
+        max_iter: int = 1000,
+        solver: str = "auto",
+        keep_dual: bool = False,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        callback: Callable[..., Any] | None = None,
+    ) -> None:
+        self.units, self.prior, self.Cs = units, prior, Cs
+        self.n_neighbors, self.n_passes = n_neighbors, n_passes  # type: ignore[assignment]
+        self.n_impostors = n_impostors
+        self.rule, self.cv, self.max_samples = rule, cv, max_samples
+        self.n_components, self.loss, self.pull = n_components, loss, pull
+        self.tol, self.max_iter, self.solver = tol, max_iter, solver
+        self.keep_dual, self.n_jobs = keep_dual, n_jobs
+        self.verbose, self.callback = verbose, callback
+
+    def fit(self, X: Any, y: Any = None) -> Self:  # type: ignore[override]
+        """Choose the options on held-out parts of X, then learn the metric from all of it.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+            Class labels.
+
+        Returns
+        -------
+        self
+        """
+        check_parameters(self, self._rules)
+        options = self._options()
+        samples = Samples.check(self, X, y)
+        classes, labels = np.unique(samples.y, return_inverse=True)
+        with limit_threads(self.n_jobs):
+            race = Race(self._fixed(), samples.X, labels, self._folds(samples.X, labels))
+            setting = choose(race, options)
+            rule, rule_error = self._choose_rule(race, setting)
+        chosen = race.parameters(setting)
+        metric = self._fixed().set_params(**chosen)
+        try:
+            metric._fit(samples, setting.C)
+        finally:
+            self._take(metric)
+            self.best_params_, self.C_, self.classes_ = chosen, setting.C, classes
+            self.report_ = _report(race, setting, rule, rule_error)
+            self.cv_results_ = race.results()
+        self.classifier_ = clone(self._classifiers()[rule]).fit(self._mapped(samples.X), samples.y)
+        _warn(self.report_, None if self.Cs is None else options.Cs)
+        return self
+
+    @property
+    def C(self) -> float:  # type: ignore[override]  # noqa: N802 - the name of the parameter
+        """Chosen value of C."""
+        return self.C_
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Predict the class of each sample by the chosen metric and rule.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        check_is_fitted(self)
+        if not hasattr(self, "classifier_"):
+            raise ValueError(
+                "there are no training samples to take neighbours from: a saved model and an "
+                "updated one have none; fit a classifier such as NearestClass() to transform(X), y"
+            )
+        return self.classifier_.predict(self._mapped(self._check_samples(X)))
+
+    def score(self, X: Any, y: ArrayLike) -> float:
+        """Return the share of samples that `predict` gets right."""
+        return float(np.mean(self.predict(X) == np.asarray(y)))
+
+    def partial_fit(self, X: Any, y: Any = None, **given: Any) -> Self:
+        """Update the metric with new samples, by the chosen options: see `FrobMetric.partial_fit`.
+
+        `predict` is lost by an update, as it has no training samples in the new metric.
+        """
+        if not hasattr(self, "components_"):
+            return self.fit(X, y, **given)
+        metric = self._chosen()
+        try:
+            metric.partial_fit(X, y, **given)
+        finally:
+            self._take(metric)
+            self.__dict__.pop("classifier_", None)
+        return self
+
+    def certify(self, X: Any) -> Certificate:
+        """Prove again how good the metric is: see `FrobMetric.certify`."""
+        self._require_dual()
+        return self._chosen().certify(X)
+
+    def _fixed(self):
+        """Return a FrobMetric with the parameters that are not chosen."""
+        names = set(FrobMetric._rules) & set(self._rules)
+        values = {name: getattr(self, name) for name in names}
+        return FrobMetric(**{n: v for n, v in values.items() if n == "solver" or not _is_auto(v)})
+
+    def _chosen(self):
+        """Return a FrobMetric with the chosen parameters and what was learned."""
+        metric = self._fixed().set_params(**self.best_params_)
+        vars(metric).update({n: v for n, v in vars(self).items() if n.endswith("_")})
+        return metric
+
+    def _take(self, metric):
+        """Take over the fitted attributes of a FrobMetric, in place of those of an earlier fit."""
+        own = ("report_", "best_params_", "C_", "cv_results_", "classifier_", "classes_")
+        for name in [n for n in vars(self) if n.endswith("_") and n not in own]:
+            delattr(self, name)
+        vars(self).update({n: v for n, v in vars(metric).items() if n.endswith("_")})
+
+    def _options(self):
+        """Return the values to choose from."""
+        Cs = CS if self.Cs is None else tuple(check_grid(self.Cs).tolist())
+        is_matrix = not isinstance(self.prior, str | None)
+        units = "raw" if is_matrix and self.units == "auto" else self.units
+        return Options(
+            units=UNITS if units == "auto" else (units,),
+            priors=PRIORS if _is_auto(self.prior) else (None if is_matrix else self.prior,),
+            Cs=Cs,
+            n_neighbors=NEIGHBORS if self.n_neighbors == "auto" else (self.n_neighbors,),
+            n_passes=PASSES if self.n_passes == "auto" else (self.n_passes,),
+            is_open=self.Cs is None,
+        )
+
+    def _folds(self, X, y):
+        """Return the folds, each of whose training parts must give triplets."""
+        if isinstance(self.cv, (int, np.integer)):
+            check_count(self.cv, name="cv", at_least=2)
+            folds = stratified_folds(y, self.cv, self.max_samples)
+        else:
+            folds = list(check_cv(self.cv, y, classifier=True).split(X, y))
+        for train, _ in folds:
+            sizes = np.unique(y[train], return_counts=True)[1]
+            if len(sizes) < 2 or sizes.max() < 2:
+                raise ValueError(
+                    f"a training part of {len(train)} samples has {len(sizes)} classes, the "
+                    f"largest of {sizes.max()}; the choice of options needs two classes, one of "
+                    "them with two samples, in each part: give more samples, or use FrobMetric"
+                )
+        return folds
+
+    def _mapped(self, X):
+        return np.asarray(self._feature_map(X) @ self.components_.T)
+
+    def _classifiers(self):
+        if _is_auto(self.rule):
+            return CLASSIFIERS
+        return {str(self.rule): self.rule}
+
+    def _choose_rule(self, race, setting):
+        """Return name and held-out error of the rule of classification with the fewest errors."""
+        errors = {name: race.error_of(rule, setting) for name, rule in self._classifiers().items()}
+        return min(errors.items(), key=lambda item: item[1])
+
+
+def _is_auto(value):
+    return isinstance(value, str) and value == "auto"
+
+
+def _report(race, setting, rule, rule_error):
+    """Return the report of a finished race."""
+    euclidean = race.best([each for each in race.finished if each.is_euclidean])
+    n_folds = race.n_folds_of_one_division
+    before = race.mistakes(lambda number: euclidean)
+    after = race.mistakes(race.choice_without if not setting.is_euclidean else lambda _: setting)
+    kinds = {}
+    for each in sorted(race.finished, key=race.score):
+        kinds.setdefault((each.prior, each.units, each.is_euclidean), each)
+    return SelectionReport(
+        setting=setting,
+        euclidean=euclidean,
+        errors=PairedErrors.from_mistakes(before, after),
+        kinds=tuple((each, race.error(each), race.score(each)) for each in kinds.values()),
+        n_settings=race.n_settings,
+        rule=rule,
+        rule_error=rule_error,
+        n_folds=n_folds,
+    )
+
+
+def _warn(report, grid):
+    """Warn of a choice that leads nowhere, or that is at the end of the values of C."""
+    setting, error = report.setting, report.errors.n_before / report.errors.n_samples
+    if setting.is_euclidean and report.errors.n_before:
+        warnings.warn(
+            f"the learned metric does not help here ({error:.1%} errors of 3 neighbours); "
+            f"{setting} is kept. Check that y belongs to the rows of X; more samples, other "
+            "features or FrobMetric(kernel='rbf') may help",
+            UserWarning,
+            stacklevel=3,
+        )
+    elif grid is not None and len(grid) > 1 and setting.C in (grid[0], grid[-1]):
+        wider = f"smaller than {grid[0]:g}" if grid[0] == setting.C else f"larger than {grid[-1]:g}"
+        warnings.warn(
+            f"the best C is {setting.C:g}, at the end of Cs; give values {wider} too",
+            UserWarning,
+            stacklevel=3,
+        )

@@ -1,0 +1,171 @@
+"""Units of the features: a weight for each, and the choice of units by the nearest neighbours."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.sparsefuncs import mean_variance_axis
+
+from .._neighbors import NeighborSearch, pair_values
+from .._parameters import InvalidParameterError
+from ..neighbors.classification import majority
+
+#: Units by name, the simplest first; "auto" chooses one of them.
+UNITS = ("raw", "deviation", "within")
+#: Priors by name that have units of their own.
+WHITENING = ("shrunk", "within", "discriminant", "covariance")
+#: Deviations below this many roundings of the largest value are those of a constant feature.
+CONSTANT = 8
+#: Lower bound on the deviation of a feature within classes, relative to that of all samples: a
+#: single feature that separates the classes must not take all the weight.
+SMALLEST_SPREAD = 1e-3
+#: Largest numbers of samples and of triplets by which units are chosen.
+MOST_SAMPLES, MOST_TRIPLETS = 2000, 100_000
+#: Share of the variance from which on one feature of at least so many rules all distances.
+DOMINANT, MANY_FEATURES = 0.99, 3
+#: Numbers of neighbours that vote in turn: the mean error of several is less a matter of chance.
+VOTES = (1, 3, 5)
+
+
+@dataclass(frozen=True, eq=False)
+class Units:
+    """Units of the features by name, with the number that each feature is multiplied by.
+
+    A feature that does not vary has the weight 0. Raw units have no weights.
+    """
+
+    name: str = "raw"
+    weight: np.ndarray | None = None
+
+    @classmethod
+    def of(cls, metric, X, y=None, triplets=None):
+        """Return the units in which an estimator learns from these samples."""
+        name = _required(metric, y)
+        if name == "auto":
+            return _choose(X, y, triplets)
+        return cls.measure(name, X, y)
+
+    @classmethod
+    def measure(cls, name, X, y=None):
+        """Return the units of this name for some samples, whose labels "within" needs."""
+        if name == "raw":
+            return cls()
+        if name == "within" and y is None:
+            raise ValueError(
+                "units='within' are computed from classes, and triplets were given; give "
+                "units='deviation'"
+            )
+        return cls(name, _weights(X, y if name == "within" else None))
+
+    def scaled(self, X):
+        """Return the samples, dense or sparse, in these units."""
+        if self.weight is None:
+            return X
+        return X @ sp.diags_array(self.weight) if sp.issparse(X) else X * self.weight
+
+    def to_raw(self, factor):
+        """Return a factor (n_features, rank) of a metric of scaled features as one of raw ones."""
+        return factor if self.weight is None else factor * self.weight[:, None]
+
+    def from_raw(self, factor):
+        """Return a factor of a metric of raw features as one of scaled features."""
+        if self.weight is None:
+            return factor
+        weight = self.weight[:, None]
+        return np.divide(factor, weight, where=weight > 0, out=np.zeros_like(factor))
+
+
+def _required(metric, y):
+    """Return the name of the units that the parameters of an estimator ask for."""
+    if metric.kernel != "linear" or not (metric.prior is None or isinstance(metric.prior, str)):
+        if metric.units in ("auto", "raw"):
+            return "raw"
+        kind = "a kernel" if metric.kernel != "linear" else "a prior matrix"
+        raise InvalidParameterError(
+            f"units={metric.units!r} was given with {kind}, which takes the features as they are; "
+            "give units='raw', and scale X before the fit if it needs that"
+        )
+    if metric.prior == "diagonal":
+        return "deviation" if y is None else "within"
+    return "raw" if metric.prior in WHITENING else metric.units
+
+
+def warn_of_uneven_units(X, names=None):
+    """Warn if one of several features has nearly all of the variance."""
+    variance = _variance(X)
+    share = variance.max() / variance.sum() if variance.any() else 0.0
+    if len(variance) >= MANY_FEATURES and share > DOMINANT:
+        number = int(variance.argmax())
+        name = f"feature {number}" if names is None else f"feature {names[number]!r}"
+        warnings.warn(
+            f"{name} has {share:.1%} of the variance of {len(variance)} features, and rules all "
+            "distances; if its unit is the reason, give units='auto'",
+            UserWarning,
+            stacklevel=5,
+        )
+
+
+def _choose(X, y, triplets):
+    """Return the units with the fewest errors; of equal ones the simplest.
+
+    With labels, an error is a sample that its nearest others misclassify; without, it is a triplet
+    that is violated.
+    """
+    candidates = [Units.measure(name, X, y) for name in (UNITS if y is not None else UNITS[:2])]
+    if y is None:
+        index = triplets.to_array()
+        index = index[:: -(-len(index) // MOST_TRIPLETS)]
+        errors = [_violated(each.scaled(X), index) for each in candidates]
+    else:
+        rows = spread_rows(y, MOST_SAMPLES)
+        errors = [neighbor_error(each.scaled(X[rows]), y[rows]) for each in candidates]
+    return candidates[int(np.argmin(errors))]
+
+
+def neighbor_error(X, y):
+    """Return the share of samples that their nearest others misclassify, mean of several votes."""
+    most = min(max(VOTES), X.shape[0] - 1)
+    number = NeighborSearch(X).nearest(X, most + 1)
+    is_other = number != np.arange(len(number))[:, None]
+    is_other[is_other.all(axis=1), -1] = False  # duplicates took the place of the sample itself
+    labels = y[number[is_other].reshape(len(number), most)]
+    return np.mean([majority(labels[:, :k]) != y for k in VOTES if k <= most])
+
+
+def _violated(X, index):
+    """Return the share of triplets whose far point is not farther than the near one."""
+    near, far = (pair_values(X, X, index[:, [0, i]]) for i in (1, 2))
+    return np.mean(near >= far)
+
+
+def spread_rows(y, most):
+    """Return at most this many row numbers, in which the classes keep their shares."""
+    order = np.argsort(y, kind="stable")
+    step = max(1.0, len(y) / most)
+    return np.sort(order[np.arange(0, len(y), step).astype(np.intp)])
+
+
+def _weights(X, y):
+    """Return one over the deviation of each feature, within classes if y is given."""
+    largest = np.asarray(abs(X).max(axis=0).todense() if sp.issparse(X) else np.abs(X).max(axis=0))
+    largest = largest.ravel().astype(np.float64)
+    unit = np.where(largest > 0, largest, 1.0)  # squares of 1e200 overflow
+    X = X @ sp.diags_array(1 / unit) if sp.issparse(X) else X / unit
+    whole = np.sqrt(_variance(X))
+    varies = whole > CONSTANT * np.finfo(X.dtype if X.dtype.kind == "f" else float).eps
+    spread = whole
+    if y is not None:
+        _, labels, sizes = np.unique(y, return_inverse=True, return_counts=True)
+        of_classes = [_variance(X[labels == i]) for i in range(len(sizes))]
+        spread = np.sqrt(np.average(of_classes, axis=0, weights=sizes))
+        spread = np.maximum(spread, SMALLEST_SPREAD * whole)
+    return np.divide(1.0, spread * unit, where=varies, out=np.zeros(len(unit)))
+
+
+def _variance(X):
+    if sp.issparse(X):
+        return mean_variance_axis(sp.csr_matrix(X.astype(np.float64)), axis=0)[1]
+    return X.var(axis=0, dtype=np.float64)
