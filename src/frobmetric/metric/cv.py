@@ -26,9 +26,9 @@ from .selection import Options, Race, choose, stratified_folds
 from .units import UNITS
 
 #: Values of C to begin with; larger ones follow while they are better.
-CS = (3e2, 3e3)
+CS = (1e2, 1e3)
 #: Priors, numbers of neighbours and of passes to choose from, the first ones first.
-PRIORS = ("identity", "shrunk", "within")
+PRIORS = (None, "identity", "shrunk", "within")
 NEIGHBORS = (3, 6)
 PASSES = (2, 1)
 #: Rules of classification to choose from, by the names that the report gives them.
@@ -59,10 +59,10 @@ class FrobMetricCV(FrobMetric):
     units : {"auto", "raw", "deviation", "within"}, default="auto"
         Units of the features, as in `FrobMetric`.
     prior : str, ndarray or None, default="auto"
-        Metric to stay close to, as in `FrobMetric`; "auto" chooses of "identity", "shrunk" and
-        "within".
+        Metric to stay close to, as in `FrobMetric`; "auto" chooses of None, "identity",
+        "shrunk" and "within".
     Cs : sequence of float, default=None
-        Values of C to choose from; None is 300, 3000, and larger ones while they are better.
+        Values of C to choose from; None is 100, 1000, and larger ones while they are better.
     n_neighbors : int or "auto", default="auto"
         Number of nearest samples of the same class that each sample is compared with; "auto"
         chooses of 3 and 6.
@@ -257,6 +257,13 @@ class FrobMetricCV(FrobMetric):
         """Prove again how good the metric is: see `FrobMetric.certify`."""
         self._require_dual()
         return self._chosen().certify(X)
+
+    def _repr_mimebundle_(self, **options):
+        """Return what a notebook shows: scikit-learn's diagram, and the report of a fit."""
+        bundle = super()._repr_mimebundle_(**options)
+        if "text/html" in bundle and hasattr(self, "report_"):
+            bundle["text/html"] += self.report_._repr_html_()
+        return bundle
 
     def _fixed(self):
         """Return a FrobMetric with the parameters that are not chosen."""

@@ -59,7 +59,7 @@ class FrobMetric(MetricEstimator):
         With labels: number of nearest samples of the same class that each sample is compared with.
     n_impostors : int, default=None
         With labels: the same number for samples of other classes; None is `n_neighbors`.
-    C : float, default=3000
+    C : float, default=1000
         Weight of the triplets against the regulariser.
     units : {"auto", "raw", "deviation", "within"}, default="auto"
         Units of the features. "deviation" divides each feature by its standard deviation, "within"
@@ -71,7 +71,7 @@ class FrobMetric(MetricEstimator):
         Number of leading directions in `components_`: all if None, the metric's rank if "rank".
     loss : {"hinge", "smoothed_hinge", "squared_hinge"}, default="hinge"
         Loss of a triplet as a function of its margin far_r - near_r.
-    prior : str, ndarray or None, default="identity"
+    prior : str, ndarray or None, default=None
         Metric to stay close to; zero if None. A matrix, (n_features, n_features), is positive
         semidefinite and in the units of X. "identity" is the Euclidean metric in the chosen units,
         "diagonal" the same in units of the deviations within classes. "within" is the inverse
@@ -179,11 +179,11 @@ class FrobMetric(MetricEstimator):
         *,
         n_neighbors: int = 3,
         n_impostors: int | None = None,
-        C: float = 3000.0,
+        C: float = 1000.0,
         units: str = "auto",
         n_components: int | str | None = None,
         loss: str = "hinge",
-        prior: Any = "identity",
+        prior: Any = None,
         pull: float = 0.0,
         kernel: str = "linear",
         gamma: float | None = None,

@@ -194,7 +194,7 @@ def _passes(s):
 
 
 def _neighbors(s):
-    if s.options.get("n_neighbors", np.inf) >= 10 or s.is_chosen or _helped(s):
+    if s.is_chosen or _helped(s) or s.options.get("n_neighbors", np.inf) >= 10:
         return None
     size = int(np.median(np.unique(s.y, return_counts=True)[1]))
     if size < LARGE_CLASS:

@@ -68,7 +68,7 @@ def frob_path(
     n_impostors: int | None = None,
     units: str = "auto",
     loss: str = "hinge",
-    prior: Any = "identity",
+    prior: Any = None,
     pull: float = 0.0,
     tol: float = 1e-3,
     max_iter: int = 1000,

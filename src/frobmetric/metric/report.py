@@ -123,7 +123,7 @@ class SelectionReport:
         )
         settings = {name: Setting(**fields[name]) for name in ("setting", "euclidean")}
         errors = PairedErrors(**{name: index(n) for name, n in fields["errors"].items()})
-        values = {name: index(fields[name]) for name in ("n_settings", "n_folds")}
+        values: dict[str, Any] = {n: index(fields[n]) for n in ("n_settings", "n_folds")}
         values |= {"rule": str(fields["rule"]), "rule_error": float(fields["rule_error"])}
         return cls(**fields | settings | values | {"errors": errors, "kinds": kinds})
 

@@ -27,7 +27,7 @@ BEHIND = 1.5
 #: Standard errors by which a setting has to be better than a simpler one to be chosen.
 AHEAD = 0.5
 #: C and number of passes of the default of `FrobMetric`, which is good on most data.
-USUAL = (3e3, 2)
+USUAL = (1e3, 2)
 #: Number of held-out samples from which on one division into folds is enough; most divisions.
 ENOUGH, MOST_DIVISIONS = 400, 3
 #: Number of neighbours whose vote is reported.
@@ -106,8 +106,7 @@ class Race:
                 family = sorted(family, key=lambda each: (each.C, each.n_passes))
                 self._measure(family, train, test)
             if number + 1 < len(self.folds):
-                best = min(self._mistakes, key=lambda each: self._score(each, number + 1))
-                alive = [each for each in alive if not self._is_behind(each, best, number + 1)]
+                alive = self._in_the_race(alive, number + 1)
 
     @property
     def finished(self):
@@ -196,24 +195,28 @@ class Race:
     def _mean(self, setting, numbers):
         return np.mean(np.concatenate([self._mistakes[setting][i].mean(axis=0) for i in numbers]))
 
-    def _score(self, setting, n_folds):
-        return self._mean(setting, range(min(n_folds, len(self._mistakes[setting]))))
-
     def _scores(self, setting, n_folds=None):
         """Return the score of each sample that was tested, its mean over divisions."""
         total, count = np.zeros((2, len(self.y)))
+        n_folds = len(self._mistakes[setting]) if n_folds is None else n_folds
         for (_, test), mistakes in zip(self.folds[:n_folds], self._mistakes[setting], strict=False):
             total[test] += mistakes.mean(axis=0)
             count[test] += 1
         return total[count > 0] / count[count > 0]
 
-    def _is_behind(self, setting, best, n_folds):
-        difference = self._scores(setting, n_folds) - self._scores(best, n_folds)
-        error = np.std(difference) / np.sqrt(len(difference))
-        is_behind = not setting.is_euclidean and difference.mean() > BEHIND * error
-        if is_behind:
-            self.maps.pop(setting, None)
-        return is_behind
+    def _in_the_race(self, settings, n_folds):
+        """Return the settings that are not clearly behind the best one on the first folds."""
+        rivals = [each for each, m in self._mistakes.items() if len(m) >= n_folds]
+        best = min(rivals, key=lambda each: self._mean(each, range(n_folds)))
+        alive = []
+        for each in settings:
+            difference = self._scores(each, n_folds) - self._scores(best, n_folds)
+            error = np.std(difference) / np.sqrt(len(difference))
+            if each.is_euclidean or difference.mean() <= BEHIND * error:
+                alive.append(each)
+            else:
+                self.maps.pop(each, None)
+        return alive
 
     def _measure(self, family, train, test):
         """Add the mistakes on one fold of settings that differ in C only."""
@@ -321,7 +324,7 @@ def _promising(race, settings):
 
 def _units_of(prior, units):
     """Return the units to try with a prior: most priors have units of their own."""
-    return units if prior in (None, "identity") else ["raw"]
+    return {None: units, "identity": units[:1]}.get(prior, ["raw"])
 
 
 def _try_variants(race, options):
