@@ -229,24 +229,6 @@ def test_options_of_the_experiments_exist():
 # Numbers that are written in two places
 
 
-def _table(page):
-    """Return the words and numbers of the first table of a page, without its markup."""
-    table = re.search(r"(?:^\|.*\n)+", _read(page), re.MULTILINE)[0]
-    rows = re.sub(r"[*\\]", "", table).splitlines()
-    cells = [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
-    return [row for row in cells if set("".join(row)) - set(":- ")]
-
-
-def test_default_c_shows_the_measured_table():
-    shown = _table("docs/default_c.md")
-    assert len(shown) == 18
-    assert shown == _table("paper/results/default_c.md")
-
-
-def test_the_default_is_the_default():
-    assert frobmetric.FrobMetric().C == 1e4
-
-
 def test_version_is_the_same_everywhere():
     version = frobmetric.__version__
     assert re.search(rf"^version: {re.escape(version)}$", _read("CITATION.cff"), re.MULTILINE)

@@ -126,7 +126,8 @@ def test_splits_that_are_stored_are_not_measured_again():
 def test_rows_of_settings(monkeypatch):
     settings = {"units": "raw", "C": 1e3}, {"prior": "within", "C": 1e2}
     monkeypatch.setattr(defaults, "SETTINGS", settings)
-    rows = defaults.measure_settings(load("wine"))
+    with pytest.warns(UserWarning, match="rules all distances"):
+        rows = defaults.measure_settings(load("wine"))
     assert list(rows) == ["units=raw, C=1000.0", "prior=within, C=100.0"]
     raw, within = (row["error"] for row in rows.values())
     assert raw > 20 > 10 > within

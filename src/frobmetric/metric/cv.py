@@ -77,7 +77,7 @@ class FrobMetricCV(ClassifierMixin, FrobMetric):
     rule : classifier or "auto", default="auto"
         Rule of classification of `predict`, such as `NearestClass()`.
     cv : int, splitter or iterable, default=3
-        Folds as in scikit-learn; an int divides every class evenly, and fewer than 400 samples
+        Folds as in scikit-learn; an int divides every class evenly, and fewer than 1000 samples
         several times. Every training part needs two classes.
     max_samples : int, default=750
         Largest number of samples that settings learn from in each fold of an integer `cv`; twice as

@@ -29,7 +29,7 @@ AHEAD = 0.5
 #: C and number of passes of the default of `FrobMetric`, which is good on most data.
 USUAL = (1e3, 2)
 #: Number of held-out samples from which on one division into folds is enough; most divisions.
-ENOUGH, MOST_DIVISIONS = 400, 3
+ENOUGH, MOST_DIVISIONS = 1000, 3
 #: Number of neighbours whose vote is reported.
 REPORTED = 3
 #: Largest C to which a grid is extended while the errors fall at its end.
