@@ -14,6 +14,7 @@ from sklearn.datasets import load_iris, load_wine
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import StratifiedKFold
 
+from frobmetric import NearestClass
 from frobmetric.core import CertificateError
 from frobmetric.io import FORMAT_VERSION, disagreements, load, save
 from frobmetric.metric import (
@@ -29,7 +30,10 @@ pytest.importorskip("safetensors", reason="models are safetensors files")
 from safetensors import safe_open
 from safetensors.numpy import save_file
 
+pytestmark = pytest.mark.filterwarnings("ignore:the best C is|the learned metric does not help")
+
 X, y = load_iris(return_X_y=True)
+SPECIES = np.array(["setosa", "versicolor", "virginica"])[y]
 TRIPLETS = np.array([[0, 1, 60], [0, 2, 99], [60, 61, 120]])
 QUADRUPLETS = np.array([[0, 1, 2, 60], [50, 51, 60, 110], [70, 71, 0, 140]])
 PAIRS, KINDS = np.array([[0, 1], [50, 51], [0, 50], [50, 100], [0, 100]]), [1, 1, -1, -1, -1]
@@ -39,7 +43,10 @@ PAIRS, KINDS = np.array([[0, 1], [50, 51], [0, 50], [50, 100], [0, 100]]), [1, 1
 def fitted():
     return {
         "plain": FrobMetric().fit(X, y),
-        "dual": FrobMetric(keep_dual=True, n_passes=2).fit(X, y),
+        "dual": FrobMetric(keep_dual=True, n_passes=1).fit(X, y),
+        "passes": FrobMetric(keep_dual=True, n_passes=3).fit(X, y),
+        "units": FrobMetric(keep_dual=True, units="within").fit(X, y),
+        "diagonal": FrobMetric(keep_dual=True, prior="diagonal").fit(X, y),
         "single": FrobMetric(keep_dual=True).fit(X.astype(np.float32), y),
         "truncated": FrobMetric(n_components=2, C=np.float64(10)).fit(X, y),
         "rank": FrobMetric(n_components="rank", loss="squared_hinge", keep_dual=True).fit(X, y),
@@ -49,7 +56,7 @@ def fitted():
         "triplets": FrobMetric(keep_dual=True).fit(
             X, triplets=TRIPLETS, triplet_weight=[1.0, 2.0, 0.5]
         ),
-        "cv": FrobMetricCV(Cs=np.array([1.0, 100.0]), cv=2, keep_dual=True).fit(X, y),
+        "cv": FrobMetricCV(Cs=np.array([1.0, 100.0]), cv=2, keep_dual=True).fit(X, SPECIES),
     }
 
 
@@ -82,6 +89,9 @@ def edit(path, part, **changes):
     [
         "plain",
         "dual",
+        "passes",
+        "units",
+        "diagonal",
         "single",
         "truncated",
         "rank",
@@ -104,6 +114,9 @@ def test_round_trip(fitted, tmp_path, name):
     assert loaded.history_ == model.history_
     for attribute in ("scale_", "rank_", "n_iter_", "n_triplets_", "status_", "n_features_in_"):
         assert getattr(loaded, attribute) == getattr(model, attribute)
+    assert getattr(loaded, "units_", None) == getattr(model, "units_", None)
+    weights = [getattr(each, "feature_weight_", None) for each in (loaded, model)]
+    np.testing.assert_array_equal(*weights)
     assert hasattr(loaded, "dual_coef_") == model.keep_dual
     if model.keep_dual:
         assert loaded.certify(data) == model.certify(data)
@@ -127,17 +140,170 @@ def test_parameters_survive_so_that_a_clone_fits_alike(fitted, tmp_path):
     np.testing.assert_array_equal(again.components_, fitted["prior"].components_)
 
 
-def test_cross_validation_survives(fitted, tmp_path):
-    save(fitted["cv"], tmp_path / "m")
+def test_a_choice_survives(fitted, tmp_path):
+    model = fitted["cv"]
+    save(model, tmp_path / "m")
     loaded = load(tmp_path / "m")
-    assert loaded.C_ == fitted["cv"].C_ == loaded.C
-    np.testing.assert_array_equal(loaded.cv_errors_, fitted["cv"].cv_errors_)
+    assert loaded.C_ == model.C_ == loaded.C
+    assert loaded.best_params_ == model.best_params_
+    np.testing.assert_array_equal(loaded.classes_, ["setosa", "versicolor", "virginica"])
     np.testing.assert_array_equal(loaded.Cs, [1.0, 100.0])
-    given = FrobMetricCV(Cs=np.array([100.0, 1.0]), cv=2).fit(X, y)
-    save(given, tmp_path / "m")
+    assert loaded.report_.to_fields() == model.report_.to_fields()
+    assert str(loaded.report_) == str(model.report_)
+    assert loaded.report_._repr_html_() == model.report_._repr_html_()
+    with pytest.raises(ValueError, match=r"a saved model .* fit a classifier such as NearestClass"):
+        loaded.predict(X)
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [y, y > 0, y.astype(float), y.astype(np.int8), SPECIES, SPECIES.astype(object)],
+    ids=lambda labels: str(labels.dtype),
+)
+def test_labels_of_every_type_survive(tmp_path, labels):
+    model = FrobMetricCV(Cs=[10.0], cv=2, prior=None, units="raw").fit(X, labels)
+    save(model, tmp_path / "m")
     loaded = load(tmp_path / "m")
-    np.testing.assert_array_equal(loaded.Cs, given.Cs)
-    np.testing.assert_array_equal(loaded.Cs_, given.Cs_)
+    assert loaded.classes_.dtype == model.classes_.dtype
+    np.testing.assert_array_equal(loaded.classes_, model.classes_)
+
+
+def test_a_chosen_metric_is_updated_as_before(tmp_path):
+    model = FrobMetricCV(Cs=[10.0], cv=2, keep_dual=True).fit(X[::2], y[::2])
+    save(model, tmp_path / "m")
+    loaded = load(tmp_path / "m")
+    for one in (loaded, model):
+        one.partial_fit(X[1::2], y[1::2])
+    np.testing.assert_array_equal(loaded.components_, model.components_)
+    assert loaded.certify(X[1::2]) == model.certify(X[1::2])
+    save(loaded, tmp_path / "m")
+    assert load(tmp_path / "m").best_params_ == model.best_params_
+
+
+def test_a_chosen_metric_with_a_prior_matrix_survives(tmp_path):
+    model = FrobMetricCV(Cs=[10.0], cv=2, prior=np.diag([1.0, 2, 3, 4]), keep_dual=True).fit(X, y)
+    save(model, tmp_path / "m")
+    loaded = load(tmp_path / "m")
+    np.testing.assert_array_equal(loaded.prior, model.prior)
+    assert loaded.certify(X) == model.certify(X)
+
+
+def edit_choice(path, **changes):
+    """Change parts of the choice of a FrobMetricCV in a file; a function changes the old part."""
+    with safe_open(path, framework="np") as file:
+        content = json.loads(file.metadata()["choice"])
+    for name, change in changes.items():
+        content[name] = change(content[name]) if callable(change) else change
+    tamper(path, {"choice": json.dumps(content)})
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"best_params": {"C": 7.0}}, "best_params_ = .* are not"),
+        ({"best_params": {"colour": "red"}}, "best_params_ = .* are not"),
+        ({"best_params": lambda old: old | {"n_passes": 5}}, "best_params_ = .* are not"),
+        ({"classes": {"dtype": "int64", "values": ["a", "b"]}}, "invalid literal"),
+        ({"report": lambda old: old | {"setting": {}}}, "missing .* arguments"),
+        ({"report": lambda old: old | {"colour": "red"}}, "colour"),
+        ({"report": lambda old: old | {"n_folds": "many"}}, "integer"),
+        ({"report": lambda old: old | {"rule_error": "low"}}, "could not convert"),
+        (
+            {"report": lambda old: old | {"errors": old["errors"] | {"n_both": -1}}},
+            "counts errors that are not possible",
+        ),
+        (
+            {"report": lambda old: old | {"errors": old["errors"] | {"n_samples": 0}}},
+            "counts errors that are not possible",
+        ),
+        (
+            {"report": lambda old: old | {"euclidean": old["euclidean"] | {"units": "metres"}}},
+            "'units' parameter",
+        ),
+        (
+            {"report": lambda old: old | {"kinds": [[old["setting"] | {"C": -1.0}, 0.1, 0.1]]}},
+            "'C' parameter",
+        ),
+    ],
+)
+def test_choices_that_say_nonsense(fitted, tmp_path, changes, message):
+    save(fitted["cv"], tmp_path / "m")
+    edit_choice(tmp_path / "m", **changes)
+    with pytest.raises(ValueError, match=f"is damaged: .*{message}"):
+        load(tmp_path / "m")
+
+
+def test_a_choice_is_part_of_the_model(fitted, tmp_path):
+    save(fitted["cv"], tmp_path / "m")
+    tamper(tmp_path / "m", drop=["choice"])
+    with pytest.raises(ValueError, match="it lacks best_params_"):
+        load(tmp_path / "m")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"fitted": {"units_": "metres"}}, "units_ = 'metres' is not one of"),
+        ({"fitted": {"units_": "raw"}}, "it has feature_weight_ in raw units"),
+        ({"tensors": {"feature_weight": np.ones(3)}}, r"feature_weight has shape \(1, 3\)"),
+        ({"tensors": {"feature_weight": np.full(4, np.nan)}}, "feature_weight must hold finite"),
+        ({"tensors": {"feature_weight": -np.ones(4)}}, "has the entry -1; expected none below 0"),
+    ],
+    ids=str,
+)
+def test_units_that_say_nonsense(fitted, tmp_path, changes, message):
+    save(fitted["units"], tmp_path / "m")
+    if "fitted" in changes:
+        edit(tmp_path / "m", "fitted", **changes["fitted"])
+    else:
+        tamper(tmp_path / "m", tensors=changes["tensors"])
+    with pytest.raises(ValueError, match=f"is damaged: .*{message}"):
+        load(tmp_path / "m")
+
+
+def test_scaled_units_need_their_weights(saved):
+    edit(saved, "fitted", units_="within")
+    with pytest.raises(ValueError, match="it lacks feature_weight_ in within units"):
+        load(saved)
+
+
+class TestVersionOne:
+    """Files without units, which are those of raw features."""
+
+    def older(self, path, model):
+        save(model, path)
+        with safe_open(path, framework="np") as file:
+            parts = {name: json.loads(file.metadata()[name]) for name in ("parameters", "fitted")}
+        parts["parameters"].pop("units", None)
+        parts["fitted"].pop("units_", None)
+        header = {name: json.dumps(part) for name, part in parts.items()}
+        tamper(path, header | {"format_version": "1"})
+        return path
+
+    @pytest.mark.parametrize("prior", [None, "within"])
+    def test_are_of_raw_features(self, tmp_path, prior):
+        model = FrobMetric(units="raw", prior=prior, C=10, keep_dual=True).fit(X, y)
+        loaded = load(self.older(tmp_path / "m", model))
+        assert loaded.units == loaded.units_ == "raw"
+        assert loaded.certify(X) == model.certify(X)
+        assert loaded.transform(X).tobytes() == model.transform(X).tobytes()
+        again, other = (m.partial_fit(X[::2], y[::2]).components_ for m in (loaded, model))
+        np.testing.assert_array_equal(again, other)
+
+    def test_of_tuples(self, tmp_path):
+        model = TripletFrobMetric(preprocessor=X, C=10, keep_dual=True).fit(TRIPLETS)
+        loaded = load(self.older(tmp_path / "m", model))
+        assert loaded.certify(X[TRIPLETS]) == model.certify(TRIPLETS)
+        loaded.partial_fit(X[TRIPLETS])
+
+    def test_of_boosting_have_no_units(self, fitted, tmp_path):
+        loaded = load(self.older(tmp_path / "m", fitted["boosted"]))
+        assert not hasattr(loaded, "units_")
+
+    def test_of_a_choice_are_refused(self, fitted, tmp_path):
+        path = self.older(tmp_path / "m", fitted["cv"])
+        with pytest.raises(ValueError, match="FrobMetricCV of format version 1, which chose noth"):
+            load(path)
 
 
 def test_names_output_and_pickle(tmp_path):
@@ -172,11 +338,14 @@ def test_infinities_and_nan_survive(fitted, tmp_path):
 
 def test_what_is_no_plain_value_loads_as_the_default(tmp_path):
     folds = StratifiedKFold(2)
-    model = FrobMetricCV(Cs=[10.0], cv=folds, callback=lambda step: False).fit(X, y)
-    with pytest.warns(UserWarning, match=r"cv=StratifiedKFold\(.*cannot be written"):
+    options = {"cv": folds, "rule": NearestClass(5), "callback": lambda step: False}
+    model = FrobMetricCV(Cs=[10.0], **options).fit(X, y)
+    with pytest.warns(UserWarning, match=r"StratifiedKFold\(.* rule=Near.*\) cannot be written"):
         save(model, tmp_path / "m")
     loaded = load(tmp_path / "m")
     assert loaded.cv == 3
+    assert loaded.rule == "auto"
+    assert loaded.report_.rule == model.report_.rule == "NearestClass(n_neighbors=5)"
     assert loaded.callback is None
 
 
@@ -248,7 +417,7 @@ def test_tensors_of_another_program(tmp_path):
 
 def test_a_newer_format_asks_for_an_upgrade(saved):
     tamper(saved, {"format_version": str(FORMAT_VERSION + 1)})
-    with pytest.raises(ValueError, match=r"format version 2 .*upgrade"):
+    with pytest.raises(ValueError, match=r"format version 3 .*upgrade"):
         load(saved)
 
 

@@ -244,7 +244,7 @@ class FrobMetricCV(ClassifierMixin, FrobMetric):
         if not hasattr(self, "components_"):
             return self.fit(X, y, **given)
         metric = self._chosen()
-        with self._taking(metric, {name: getattr(self, name) for name in CHOICE}):
+        with self._taking(metric, {n: v for n, v in vars(self).items() if n in CHOICE}):
             metric.partial_fit(X, y, **given)
         return self
 
