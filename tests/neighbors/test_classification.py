@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.utils.estimator_checks import check_estimator
 
 from frobmetric import NearestClass, _neighbors
-from frobmetric.neighbors.classification import knn_error, knn_predict
+from frobmetric.neighbors.classification import NearestVote, knn_error, knn_predict
 
 LINE = np.array([[0.0], [1.0], [2.0], [10.0]])
 
@@ -82,8 +83,11 @@ def test_bad_input_is_said(rng):
         NearestClass(0).fit(X, y)
 
 
-def test_scikit_learn_finds_nothing_wrong():
-    results = check_estimator(NearestClass(), on_fail=None)
+@pytest.mark.parametrize(
+    "estimator", [NearestClass(), NearestVote(), NearestVote(9, weights="distance")], ids=str
+)
+def test_scikit_learn_finds_nothing_wrong(estimator):
+    results = check_estimator(estimator, on_fail=None)
     assert {r["status"] for r in results} == {"passed"}, [
         r for r in results if r["status"] != "passed"
     ]
@@ -95,3 +99,61 @@ def test_votes_among_sparse_samples(rng):
     expected = knn_predict(X, y, new)
     for train, test in ((sp.csr_array(X), sp.csr_matrix(new)), (X, sp.csr_array(new))):
         np.testing.assert_array_equal(knn_predict(train, y, test), expected)
+
+
+@pytest.mark.parametrize("rule", ["center", "distances"])
+def test_nearest_classes_of_sparse_samples(rule, rng):
+    X = rng.random((80, 9)) * (rng.random((80, 9)) < 0.4)
+    y, new = rng.integers(4, size=80), rng.random((40, 9)) * (rng.random((40, 9)) < 0.4)
+    dense = NearestClass(3, rule=rule).fit(X, y)
+    sparse = NearestClass(3, rule=rule).fit(sp.csr_array(X), y)
+    for queries in (new, sp.csr_array(new), sp.csr_matrix(new)):
+        for model in (dense, sparse):
+            np.testing.assert_allclose(model.energies(queries), dense.energies(new), atol=1e-12)
+
+
+class TestNearestVote:
+    def test_equal_votes_are_those_of_knn_predict(self, rng):
+        X, y = rng.normal(size=(80, 3)), rng.choice(["a", "b", "c"], size=80)
+        new = rng.normal(size=(30, 3))
+        for k in (1, 3, 8):
+            expected = knn_predict(X, y, new, n_neighbors=k)
+            np.testing.assert_array_equal(NearestVote(k).fit(X, y).predict(new), expected)
+
+    @pytest.mark.parametrize("factor", [1e-150, 1.0, 1e150])
+    def test_votes_by_distance_are_those_of_scikit_learn(self, factor, rng):
+        X, y = rng.normal(size=(80, 3)), rng.integers(4, size=80)
+        new = np.vstack([rng.normal(size=(60, 3)), X[:5]])  # some are training samples
+        expected = KNeighborsClassifier(9, weights="distance").fit(X, y).predict(new)
+        found = NearestVote(9, weights="distance").fit(X * factor, y).predict(new * factor)
+        np.testing.assert_array_equal(found, expected)
+
+    def test_an_equal_sample_decides_alone(self):
+        X, y = [[0.0], [1e-3], [1.1e-3], [1.2e-3]], ["a", "b", "b", "b"]
+        assert NearestVote(4, weights="distance").fit(X, y).predict([[0.0]]).tolist() == ["a"]
+        assert NearestVote(4).fit(X, y).predict([[0.0]]).tolist() == ["b"]
+        same = NearestVote(3, weights="distance").fit(np.zeros((3, 1)), ["a", "b", "b"])
+        assert same.predict([[0.0]]).tolist() == ["b"]
+
+    def test_fewer_samples_than_neighbours_all_vote(self):
+        model = NearestVote(9).fit([[0.0], [1.0], [5.0]], [0, 1, 1])
+        assert model.predict([[0.0]]).tolist() == [1]
+
+    @pytest.mark.parametrize("weights", ["uniform", "distance"])
+    def test_sparse_samples(self, weights, rng):
+        X = rng.random((80, 9)) * (rng.random((80, 9)) < 0.4)
+        y, new = rng.integers(4, size=80), rng.random((40, 9))
+        expected = NearestVote(5, weights=weights).fit(X, y).predict(new)
+        for train in (X, sp.csr_array(X)):
+            model = NearestVote(5, weights=weights).fit(train, y)
+            for queries in (new, sp.csr_array(new)):
+                np.testing.assert_array_equal(model.predict(queries), expected)
+
+    @pytest.mark.parametrize(
+        ("options", "match"),
+        [({"n_neighbors": 0}, "'n_neighbors' parameter"), ({"weights": "rank"}, "'weights' para")],
+        ids=str,
+    )
+    def test_bad_parameters_are_refused(self, options, match):
+        with pytest.raises(ValueError, match=match):
+            NearestVote(**options).fit(LINE, [0, 1, 0, 1])

@@ -361,7 +361,7 @@ def _report(race, setting, rule, rule_error):
 
 def _warn(report, grid):
     """Warn of a choice that leads nowhere, or that is at the end of the values of C."""
-    setting, error = report.setting, report.errors.n_before / report.errors.n_samples
+    setting, error = report.setting, report.errors.n_after / report.errors.n_samples
     if setting.is_euclidean and report.errors.n_before:
         warnings.warn(
             f"the learned metric does not help here ({error:.1%} errors of 3 neighbours); "

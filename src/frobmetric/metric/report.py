@@ -72,7 +72,10 @@ class SelectionReport:
         name = str(self.euclidean)
         if not self.is_learned:
             verdict = f"The learned metric does not help here; {self.setting} is kept."
-            return [verdict, f"3-NN error of {name}: {before} ({tested}).", *self._choices()]
+            error = f"3-NN error of {self.setting}: {after} ({tested})."
+            if self.euclidean != self.setting:  # it was not among the units to choose from
+                error += f" {name} has {before}: give units='auto'."
+            return [verdict, error, *self._choices()]
         verdict = {
             "helped": "The learned metric helps on new data",
             "hurt": "The learned metric does harm",

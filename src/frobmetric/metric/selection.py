@@ -9,7 +9,6 @@ from itertools import groupby
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
 
 from .._neighbors import nearest
 from ..neighbors.classification import majority
@@ -308,15 +307,19 @@ def choose(race, options):
     k = options.n_neighbors[0]
     euclidean = [Setting("identity", units, NO_LEARNING, k, 1) for units in UNITS]
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # of the race, not of the answer
+        warnings.simplefilter("ignore", UserWarning)  # of the race, not of the answer
         race.run(euclidean)
         units = _promising(race, [each for each in euclidean if each.units in options.units])
         starts = [(prior, u) for prior in options.priors for u in _units_of(prior, units)]
         race.run(Setting(*start, *rest) for start in starts for rest in options.with_neighbors(k))
         _try_variants(race, options)
-    chosen = race.best(euclidean)
-    usual = [each for each in race.finished if (each.C, each.n_passes) == USUAL]
-    for better in ([race.best(usual)] if usual else []) + [race.best()]:
+    # Euclid in other units than those that were asked for only runs along, to be compared with
+    allowed = [
+        each for each in race.finished if each.units in options.units or each not in euclidean
+    ]
+    chosen = race.best([each for each in euclidean if each in allowed])
+    usual = [each for each in allowed if (each.C, each.n_passes) == USUAL]
+    for better in ([race.best(usual)] if usual else []) + [race.best(allowed)]:
         gain, error = race.advantage(better, chosen)
         chosen = better if gain > AHEAD * error else chosen
     return chosen

@@ -8,11 +8,15 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.extmath import row_norms
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from .._neighbors import NeighborSearch, blocks, nearest, pair_values
 from .._parameters import NONE, WHOLE, Rule, check_parameters, choice, integer
+
+#: Samples that are accepted.
+SAMPLES: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
 
 
 def knn_predict(
@@ -35,8 +39,7 @@ def knn_predict(
     -------
     ndarray of shape (n_test,)
     """
-    options = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
-    X_train, X_test = (check_array(X, **options) for X in (X_train, X_test))
+    X_train, X_test = (check_array(X, **SAMPLES) for X in (X_train, X_test))
     if sp.issparse(X_train) or sp.issparse(X_test):
         X_train, X_test = sp.csr_array(X_train), sp.csr_array(X_test)
     if n_neighbors > X_train.shape[0]:
@@ -77,7 +80,31 @@ def knn_error(
     return float(np.mean(predicted != np.asarray(y_test)))
 
 
-class NearestVote(ClassifierMixin, BaseEstimator):
+class _NearestClassifier(ClassifierMixin, BaseEstimator):
+    """Base of classifiers that take dense and sparse samples."""
+
+    _rules: ClassVar[dict[str, Rule]]
+
+    def _check_training(self, X, y):
+        check_parameters(self, self._rules)
+        X, y = validate_data(self, X, y, **SAMPLES)
+        check_classification_targets(y)
+        return X, y
+
+    def _check_new(self, X, points):
+        """Return checked samples, dense or sparse as the points that they are compared with."""
+        X = validate_data(self, X, reset=False, **SAMPLES)
+        if sp.issparse(points):
+            return sp.csr_array(X)
+        return X.toarray() if sp.issparse(X) else X
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+class NearestVote(_NearestClassifier):
     """Classifier by a vote of the nearest samples; the nearest of them decides a tie.
 
     Parameters
@@ -117,16 +144,9 @@ class NearestVote(ClassifierMixin, BaseEstimator):
         self.weights = weights
         self.n_jobs = n_jobs
 
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
     def fit(self, X: Any, y: ArrayLike) -> Self:
         """Remember the samples, and return the estimator."""
-        check_parameters(self, self._rules)
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
-        check_classification_targets(y)
+        X, y = self._check_training(X, y)
         self.classes_, self._labels = np.unique(y, return_inverse=True)
         self._samples, self._search = X, NeighborSearch(X, n_jobs=self.n_jobs)
         return self
@@ -134,8 +154,7 @@ class NearestVote(ClassifierMixin, BaseEstimator):
     def predict(self, X: Any) -> np.ndarray:
         """Return the class of each sample."""
         check_is_fitted(self)
-        options = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
-        X = validate_data(self, X, reset=False, **options)
+        X = self._check_new(X, self._samples)
         k = min(self.n_neighbors, len(self._labels))
         number = self._search.nearest(X, k)
         labels = self._labels[number]
@@ -157,7 +176,7 @@ def _weighted_majority(labels, distance):
     return votes.argmax(axis=1)
 
 
-class NearestClass(ClassifierMixin, BaseEstimator):
+class NearestClass(_NearestClassifier):
     """Classifier that compares a sample with its nearest samples of each class.
 
     For a sample x and each class, let z_1 ... z_k be the k training samples of that class that are
@@ -208,9 +227,7 @@ class NearestClass(ClassifierMixin, BaseEstimator):
 
     def fit(self, X: Any, y: ArrayLike) -> Self:
         """Remember the samples of each class, and return the estimator."""
-        check_parameters(self, self._rules)
-        X, y = validate_data(self, X, y, dtype=[np.float64, np.float32])
-        check_classification_targets(y)
+        X, y = self._check_training(X, y)
         self.classes_, labels = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(
@@ -223,7 +240,7 @@ class NearestClass(ClassifierMixin, BaseEstimator):
     def energies(self, X: Any) -> np.ndarray:
         """Return the energy of each sample in each class, an array (n_samples, n_classes)."""
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=[np.float64, np.float32])
+        X = self._check_new(X, self._searches[0].points)
         return np.column_stack([self._energy(X, search) for search in self._searches])
 
     def predict(self, X: Any) -> np.ndarray:
@@ -232,16 +249,21 @@ class NearestClass(ClassifierMixin, BaseEstimator):
         return self.classes_[nearest_class]
 
     def _energy(self, X, search):
-        k = min(self.n_neighbors, len(search.points))
+        k = min(self.n_neighbors, search.points.shape[0])
         number = search.nearest(X, k)
         if self.rule == "center":
             return _squared_distance_to_center(X, search.points, number)
-        pairs = np.column_stack([np.repeat(np.arange(len(X)), k), number.ravel()])
+        pairs = np.column_stack([np.repeat(np.arange(len(number)), k), number.ravel()])
         return pair_values(X, search.points, pairs).reshape(-1, k).mean(axis=1)
 
 
 def _squared_distance_to_center(X, members, number):
     """Return the squared distance of each sample to the mean of the members with these numbers."""
+    if sp.issparse(members):
+        n, k = number.shape
+        ends, share = np.arange(0, number.size + 1, k), np.full(number.size, 1 / k)
+        mean = sp.csr_array((share, number.ravel(), ends), shape=(n, members.shape[0])) @ members
+        return row_norms(mean - X, squared=True)
     energy = np.empty(len(X))
     for rows in blocks(len(X), number.shape[1] * X.shape[1]):
         # from differences: the mean of points far from the origin is rounded
