@@ -205,7 +205,9 @@ class FrobMetricCV(ClassifierMixin, FrobMetric):
         choice["report_"] = _report(race, setting, rule, rule_error)
         choice["cv_results_"] = race.results()
         metric = self._fixed().set_params(**choice["best_params_"])
-        with self._taking(metric, choice):
+        with self._taking(metric, choice), warnings.catch_warnings():
+            if setting.is_euclidean:  # nothing is learned: `_warn` says why
+                warnings.filterwarnings("ignore", "the learned metric satisfies", UserWarning)
             metric._fit(samples, setting.C)
         self.classifier_ = clone(self._classifiers()[rule]).fit(self._mapped(samples.X), samples.y)
         _warn(self.report_, None if self.Cs is None else options.Cs)
@@ -269,7 +271,8 @@ class FrobMetricCV(ClassifierMixin, FrobMetric):
     def _chosen(self):
         """Return a FrobMetric with the chosen parameters and what was learned."""
         metric = self._fixed().set_params(**self.best_params_)
-        vars(metric).update({n: v for n, v in vars(self).items() if n.endswith("_")})
+        learned = {n: v for n, v in vars(self).items() if n.endswith("_")}
+        vars(metric).update({n: v for n, v in learned.items() if n != "classifier_"})
         return metric
 
     @contextmanager
