@@ -180,7 +180,8 @@ def pair_values(first, second, pairs, metric="euclidean"):
         return first[pairs[:, 0], pairs[:, 1]]
     values = np.empty(len(pairs))
     if metric == "euclidean":
-        size = second.nnz // second.shape[0] if sp.issparse(second) else second.shape[1]
+        # sparse rows, both and their differences, hold an index beside each number
+        size = 8 * second.nnz // second.shape[0] if sp.issparse(second) else second.shape[1]
         for part in blocks(len(pairs), size):
             away = first[pairs[part, 0]].astype(np.float64, copy=False) - second[pairs[part, 1]]
             with np.errstate(over="ignore", under="ignore"):

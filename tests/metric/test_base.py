@@ -53,8 +53,17 @@ def test_parameters_are_keywords_and_all_are_explained(kind):
 def test_parameters_have_one_order_and_one_default(kind):
     order = [p.name for p in parameters(FrobMetric)]
     shared = [p.name for p in parameters(kind) if p.name in order]
-    assert all(order.index(a) < order.index(b) for a, b in pairwise(shared))
-    own = {PairFrobMetric: {"n_neighbors"}, BoostMetric: {"max_iter"}}.get(kind, set())
+    chosen = {"units", "n_neighbors", "n_impostors", "n_passes", "prior"}  # first in FrobMetricCV
+    ordered = [name for name in shared if kind is not FrobMetricCV or name not in chosen]
+    assert all(order.index(a) < order.index(b) for a, b in pairwise(ordered))
+    own = {
+        FrobMetric: set(),
+        FrobMetricCV: {"n_neighbors", "n_passes", "prior"},
+        BoostMetric: {"C", "max_iter", "n_passes"},
+        TripletFrobMetric: {"C"},
+        QuadrupletFrobMetric: {"C"},
+        PairFrobMetric: {"C", "n_neighbors"},
+    }[kind]
     values, defaults = kind().get_params(), FrobMetric().get_params()
     assert {name for name in shared if values[name] != defaults[name]} == own
 

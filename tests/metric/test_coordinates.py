@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from scipy.spatial.distance import pdist
+from sklearn.base import clone
 
 from frobmetric import FrobMetric, FrobMetricCV, TripletFrobMetric, mine_triplets
 from frobmetric.metric import coordinates as module
 from frobmetric.metric.coordinates import Coordinates, unit_mean_square
+from paper_problem import paper_metric
 
 
 def test_coordinates_keep_every_distance(rng):
@@ -25,9 +27,9 @@ def test_coordinates_keep_every_distance(rng):
 
 def test_the_metric_is_the_one_of_all_features(rng):
     X, y = rng.normal(size=(20, 30)), np.arange(20) % 2
-    within = FrobMetric(C=10, tol=1e-8).fit(X, y)
+    within = paper_metric(C=10, tol=1e-8).fit(X, y)
     # a prior of zero changes nothing, but keeps the features
-    whole = FrobMetric(C=10, tol=1e-8, prior=np.zeros((30, 30))).fit(X, y)
+    whole = paper_metric(C=10, tol=1e-8, prior=np.zeros((30, 30))).fit(X, y)
     assert within.certificate_.primal == pytest.approx(whole.certificate_.primal, rel=1e-7)
     np.testing.assert_allclose(
         within.get_mahalanobis_matrix(), whole.get_mahalanobis_matrix(), atol=1e-4
@@ -97,13 +99,13 @@ class TestFewDirections:
     def test_is_the_fit_of_principal_components(self, rng):
         y = np.arange(60) % 3
         X = rng.normal(size=(60, 8)) * np.arange(1, 9) + 4 * y[:, None]
-        few = FrobMetric(C=10, tol=1e-8, n_directions=3).fit(X, y)
+        few = paper_metric(C=10, tol=1e-8, n_directions=3).fit(X, y)
         centred = X - X.mean(axis=0)
         _, sizes, rows = np.linalg.svd(centred, full_matrices=False)
         kept = np.sum(sizes[:3] ** 2) / np.sum(sizes**2)
         assert few.kept_variance_ == pytest.approx(kept)
         # the unit is that of all directions, in which the regulariser is smaller
-        own = FrobMetric(C=10 * kept**2, tol=1e-8).fit(centred @ rows[:3].T, y)
+        own = paper_metric(C=10 * kept**2, tol=1e-8).fit(centred @ rows[:3].T, y)
         assert few.scale_ * np.sqrt(kept) == pytest.approx(own.scale_)
         np.testing.assert_allclose(
             pdist(few.transform(X)), pdist(own.transform(centred @ rows[:3].T)), atol=1e-3
@@ -269,13 +271,14 @@ class TestSparse:
             Coordinates.dense(X.toarray()).scale, rel=1e-9
         )
 
+    @pytest.mark.filterwarnings("ignore:the learned metric satisfies")
     def test_fewer_independent_rows_than_directions(self, rng):
         """A rank of 4, of 20 directions asked for."""
         X = sp.csr_array(sp.csr_array(rng.random((60, 4))) @ sp.csr_array(rng.random((4, 50))))
         coordinates = Coordinates.sparse(X, 20)
         np.testing.assert_allclose(coordinates.basis.T @ coordinates.basis, np.eye(20), atol=1e-10)
         assert coordinates.kept_variance == pytest.approx(1)
-        metric = FrobMetric(C=10, n_directions=20).fit(X, np.arange(60) % 2)
+        metric = paper_metric(C=10, n_directions=20).fit(X, np.arange(60) % 2)
         assert metric.rank_ <= 4
 
     def test_same_data_same_bits(self, rng):
@@ -334,11 +337,22 @@ class TestSparse:
             sparse.pair_distance(T[:, :2]), dense.pair_distance(T[:, :2]), atol=1e-3
         )
 
-    def test_the_choice_of_c(self, rng):
+    @pytest.mark.filterwarnings("ignore:the best C is|the learned metric does not help")
+    def test_the_choice_of_options(self, rng):
         X, y = words(rng)
-        sparse = FrobMetricCV(Cs=[1, 100], cv=2).fit(X, y)
-        dense = FrobMetricCV(Cs=[1, 100], cv=2).fit(X.toarray(), y)
-        np.testing.assert_allclose(sparse.cv_errors_, dense.cv_errors_, atol=0.05)
+        chosen = FrobMetricCV(Cs=[1, 100], prior="identity", units="raw", n_passes=1, cv=2)
+        sparse, dense = (clone(chosen).fit(Z, y) for Z in (X, X.toarray()))
+        scores = []
+        for metric in (sparse, dense):
+            results = metric.cv_results_
+            scores.append(
+                {str(p): s for p, s in zip(results["params"], results["score"], strict=True)}
+            )
+        common = scores[0].keys() & scores[1].keys()
+        assert len(common) >= 4
+        for key in common:
+            assert scores[0][key] == pytest.approx(scores[1][key], abs=0.05)
+        np.testing.assert_array_equal(sparse.predict(X), sparse.predict(X.toarray()))
 
     def test_bad_values_are_refused(self, rng):
         X, y = words(rng)
@@ -347,6 +361,7 @@ class TestSparse:
             FrobMetric().fit(X, y)
 
 
+@pytest.mark.filterwarnings("ignore:the learned metric satisfies")
 def test_an_update_in_few_directions_keeps_what_was_known(rng):
     X, y = rng.normal(size=(60, 8)), np.arange(60) % 2
     X[:, 7] += 3 * y

@@ -17,6 +17,7 @@ from sklearn.pipeline import Pipeline
 
 from frobmetric import CertificateError, FrobMetric, FrobMetricCV, TripletFrobMetric, mine_triplets
 from frobmetric.metric.coordinates import MOST_DIRECTIONS, Coordinates
+from paper_problem import paper_metric
 
 IRIS = load_iris(return_X_y=True)
 SAMPLE, LABELS = IRIS[0][::3], IRIS[1][::3]
@@ -47,8 +48,8 @@ def largest_square(X, scale):
 
 def test_precomputed_products_are_the_linear_metric():
     X, y = SAMPLE, LABELS
-    linear = FrobMetric(**TIGHT).fit(X, y)
-    by_kernel = FrobMetric(kernel="precomputed", **TIGHT).fit(X @ X.T, y)
+    linear = paper_metric(**TIGHT).fit(X, y)
+    by_kernel = paper_metric(kernel="precomputed", **TIGHT).fit(X @ X.T, y)
     assert by_kernel.n_directions_ == 4
     assert by_kernel.scale_ == pytest.approx(linear.scale_)
     assert_same_distances(
@@ -70,11 +71,11 @@ def test_precomputed_products_of_data_far_from_the_origin():
 
 def test_polynomial_of_degree_two_is_linear_in_quadratic_features():
     gamma, coef0 = 0.3, 0.7
-    kernel = FrobMetric(kernel="polynomial", degree=2, gamma=gamma, coef0=coef0, **TIGHT)
+    kernel = paper_metric(kernel="polynomial", degree=2, gamma=gamma, coef0=coef0, **TIGHT)
     kernel.fit(SAMPLE, LABELS)
     phi, phi_others = (quadratic_features(X, gamma, coef0) for X in (SAMPLE, OTHERS))
     np.testing.assert_allclose(phi @ phi.T, (gamma * SAMPLE @ SAMPLE.T + coef0) ** 2)
-    linear = FrobMetric(**TIGHT).fit(phi, LABELS)
+    linear = paper_metric(**TIGHT).fit(phi, LABELS)
     factor = largest_square(np.vstack([phi, phi_others]), linear.scale_)
     assert_same_distances(linear, kernel, linear.transform(phi), kernel.transform(SAMPLE), factor)
     # and for points that were not learned from
@@ -84,8 +85,8 @@ def test_polynomial_of_degree_two_is_linear_in_quadratic_features():
 
 
 def test_polynomial_of_degree_one_is_the_linear_metric():
-    kernel = FrobMetric(kernel="polynomial", degree=1, coef0=0, **TIGHT).fit(SAMPLE, LABELS)
-    linear = FrobMetric(**TIGHT).fit(SAMPLE, LABELS)
+    kernel = paper_metric(kernel="polynomial", degree=1, coef0=0, **TIGHT).fit(SAMPLE, LABELS)
+    linear = paper_metric(**TIGHT).fit(SAMPLE, LABELS)
     assert kernel.certificate_.primal == pytest.approx(linear.certificate_.primal, rel=1e-6)
     np.testing.assert_allclose(
         pdist(kernel.transform(OTHERS)), pdist(linear.transform(OTHERS)), rtol=1e-3, atol=1e-4
@@ -122,7 +123,7 @@ def test_rbf_optimum_against_cvxpy(rng):
     margins = cp.sum(cp.multiply(far @ M, far) - cp.multiply(near @ M, near), axis=1)
     objective = cp.sum_squares(M) / 2 + C * cp.sum(cp.pos(1 - margins)) / len(T)
     best = cp.Problem(cp.Minimize(objective)).solve(solver=cp.CLARABEL)
-    metric = FrobMetric(kernel="rbf", gamma=gamma, C=C, tol=1e-8).fit(X, triplets=T)
+    metric = paper_metric(kernel="rbf", gamma=gamma, C=C, tol=1e-8).fit(X, triplets=T)
     assert metric.certificate_.primal == pytest.approx(best, rel=1e-6)
     L = np.linalg.cholesky(M.value + 1e-9 * np.eye(6))
     np.testing.assert_allclose(
@@ -133,7 +134,7 @@ def test_rbf_optimum_against_cvxpy(rng):
 @pytest.mark.parametrize("kernel", ["rbf", "polynomial"])
 def test_training_distances_are_those_that_were_learned(kernel):
     """The margins of the problem, from `transform`."""
-    metric = FrobMetric(kernel=kernel, keep_dual=True, C=100).fit(SAMPLE, LABELS)
+    metric = paper_metric(kernel=kernel, keep_dual=True, C=100).fit(SAMPLE, LABELS)
     Z, T = metric.transform(SAMPLE), metric.triplets_.to_array()
     near, far = (np.sum((Z[T[:, 0]] - Z[T[:, i]]) ** 2, axis=1) for i in (1, 2))
     hinge = 100 * np.mean(np.maximum(0, 1 - far + near))
@@ -167,8 +168,8 @@ def test_whole_numbers_are_not_rounded_by_a_kernel():
 
 def test_precomputed_takes_values_with_the_training_samples():
     K, K_others = (rbf_kernel(X, SAMPLE, gamma=0.2) for X in (SAMPLE, OTHERS))
-    given = FrobMetric(kernel="precomputed", C=100).fit(K, LABELS)
-    named = FrobMetric(kernel="rbf", gamma=0.2, C=100).fit(SAMPLE, LABELS)
+    given = paper_metric(kernel="precomputed", C=100).fit(K, LABELS)
+    named = paper_metric(kernel="rbf", gamma=0.2, C=100).fit(SAMPLE, LABELS)
     np.testing.assert_allclose(given.transform(K_others), named.transform(OTHERS), atol=1e-6)
     assert not hasattr(given, "X_fit_")
     assert given.pair_distance(K_others[None, :2])[0] == pytest.approx(
@@ -181,7 +182,7 @@ def test_precomputed_takes_values_with_the_training_samples():
 @pytest.mark.parametrize("kernel", ["rbf", "polynomial"])
 @pytest.mark.parametrize("factor", [1e-100, 1e-3, 1e3, 1e100])
 def test_the_unit_of_x_does_not_matter(kernel, factor):
-    metric = FrobMetric(kernel=kernel, C=10, tol=1e-6)
+    metric = paper_metric(kernel=kernel, C=10, tol=1e-6)
     expected = pdist(metric.fit(SAMPLE, LABELS).transform(OTHERS))
     found = pdist(metric.fit(SAMPLE * factor, LABELS).transform(OTHERS * factor))
     np.testing.assert_allclose(found, expected, atol=1e-4 * expected.max())
@@ -352,8 +353,8 @@ def test_one_direction_separates_two_rings():
 
 def test_sparse_samples_have_the_same_kernel():
     for options in ({"kernel": "rbf"}, {"kernel": "polynomial", "degree": 2}):
-        dense = FrobMetric(C=10, **options).fit(SAMPLE, LABELS)
-        sparse = FrobMetric(C=10, **options).fit(sp.csc_array(SAMPLE), LABELS)
+        dense = paper_metric(C=10, **options).fit(SAMPLE, LABELS)
+        sparse = paper_metric(C=10, **options).fit(sp.csc_array(SAMPLE), LABELS)
         assert sp.issparse(sparse.X_fit_)
         np.testing.assert_allclose(sparse.components_, dense.components_, atol=1e-4)
         np.testing.assert_allclose(
@@ -363,7 +364,7 @@ def test_sparse_samples_have_the_same_kernel():
 
 def test_comparisons_with_a_kernel():
     T = mine_triplets(SAMPLE, LABELS).to_array()
-    by_rows = FrobMetric(kernel="rbf", **TIGHT).fit(SAMPLE, triplets=T)
+    by_rows = paper_metric(kernel="rbf", **TIGHT).fit(SAMPLE, triplets=T)
     by_tuples = TripletFrobMetric(kernel="rbf", **TIGHT).fit(SAMPLE[T])
     assert by_tuples.certificate_.primal == pytest.approx(by_rows.certificate_.primal, rel=1e-5)
     np.testing.assert_allclose(

@@ -14,10 +14,12 @@ from sklearn.datasets import load_digits, load_iris, make_classification
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from frobmetric import CertificateError, FrobMetric, mine_triplets
 from frobmetric.metric._problem import LOSSES
 from frobmetric.neighbors import knn_error
+from paper_problem import assert_optimal, cvxpy_optimum, paper_metric
 
 IRIS = load_iris(return_X_y=True)
 
@@ -28,12 +30,32 @@ def digits():
     return X[:600], y[:600], X[600:1200], y[600:1200]
 
 
-def test_the_learned_metric_is_better_than_euclid(digits):
-    X, y, X_test, y_test = digits
-    metric = FrobMetric().fit(X, y)
+def error_with(metric, X, y, X_test, y_test):
+    return knn_error(metric.transform(X), y, metric.transform(X_test), y_test)
+
+
+def test_the_metric_of_the_paper_is_better_than_euclid(digits):
+    metric = paper_metric(C=1e4).fit(*digits[:2])
     assert metric.certificate_.relative_gap <= 1e-3
-    learned = knn_error(metric.transform(X), y, metric.transform(X_test), y_test)
-    assert learned < knn_error(X, y, X_test, y_test)
+    assert error_with(metric, *digits) < knn_error(*digits)
+
+
+def test_the_defaults_are_better_than_euclid_on_raw_and_on_scaled_features(rng):
+    """One feature of 21 tells the classes apart, and another has large numbers."""
+    y = rng.integers(2, size=600)
+    X = np.column_stack([4 * y + rng.normal(size=600), rng.normal(size=(600, 20))])
+    X[:, 7] *= 1000
+    parts = (X[:300], y[:300], X[300:], y[300:])
+    learned = error_with(FrobMetric().fit(*parts[:2]), *parts)
+    for scaler in (FunctionTransformer(), StandardScaler()):
+        euclidean = error_with(scaler.fit(X[:300]), *parts)
+        assert learned < 0.7 * euclidean
+
+
+def test_defaults():
+    metric = FrobMetric()
+    assert (metric.units, metric.prior, metric.C) == ("auto", None, 1000)
+    assert (metric.n_neighbors, metric.n_impostors, metric.n_passes) == (3, None, 2)
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -46,9 +68,9 @@ def test_every_loss_is_certified(loss):
 
 def test_labels_and_their_triplets_give_the_same_metric():
     X, y = IRIS
-    from_labels = FrobMetric(C=10, tol=1e-7).fit(X, y)
-    from_rows = FrobMetric(C=10, tol=1e-7).fit(X, triplets=mine_triplets(X, y).to_array())
-    from_blocks = FrobMetric(C=10, tol=1e-7).fit(X, triplets=mine_triplets(X, y))
+    from_labels = paper_metric(C=10, tol=1e-7).fit(X, y)
+    from_rows = paper_metric(C=10, tol=1e-7).fit(X, triplets=mine_triplets(X, y).to_array())
+    from_blocks = paper_metric(C=10, tol=1e-7).fit(X, triplets=mine_triplets(X, y))
     assert from_labels.n_triplets_ == from_rows.n_triplets_ == 1350
     for other in (from_rows, from_blocks):
         distance = other.get_mahalanobis_matrix() - from_labels.get_mahalanobis_matrix()
@@ -62,8 +84,8 @@ def test_a_weight_of_two_is_the_triplet_twice():
     weight = np.where(np.arange(len(T)) % 3 == 0, 2.0, 1.0)
     twice = np.concatenate([T, T[weight == 2]])
     options = {"C": 10, "tol": 1e-9, "max_iter": 10_000, "loss": "squared_hinge"}
-    weighted = FrobMetric(**options).fit(X, triplets=T, triplet_weight=weight)
-    repeated = FrobMetric(**options).fit(X, triplets=twice)
+    weighted = paper_metric(**options).fit(X, triplets=T, triplet_weight=weight)
+    repeated = paper_metric(**options).fit(X, triplets=twice)
     assert weighted.certificate_.primal == pytest.approx(repeated.certificate_.primal, rel=1e-8)
     np.testing.assert_allclose(
         weighted.get_mahalanobis_matrix(), repeated.get_mahalanobis_matrix(), rtol=1e-3, atol=1e-5
@@ -179,9 +201,12 @@ def test_data_frames_in_and_out():
 
 def test_same_data_same_bits(digits):
     X, y = digits[:2]
-    first, second = (FrobMetric(n_jobs=1).fit(X, y) for _ in range(2))
-    np.testing.assert_array_equal(first.components_, second.components_)
-    assert first.certificate_ == second.certificate_
+    first, *others = (
+        FrobMetric(n_jobs=1).fit(Z, y) for Z in (X, X, np.asfortranarray(X), pd.DataFrame(X))
+    )
+    for other in others:
+        np.testing.assert_array_equal(first.components_, other.components_)
+        assert first.certificate_ == other.certificate_
 
 
 def test_nothing_of_the_data_is_kept(digits):
@@ -210,14 +235,28 @@ def test_a_prior_pulls_the_metric():
     assert np.linalg.norm(free.get_mahalanobis_matrix() - prior) > 1
 
 
-def test_passes_mine_again():
+def test_passes_add_their_triplets():
     X, y = IRIS
-    one, two = FrobMetric().fit(X, y), FrobMetric(n_passes=2, keep_dual=True).fit(X, y)
-    mined = mine_triplets(one.transform(X), y).to_array()
-    agree = (np.sort(two.triplets_.to_array(), axis=0) == np.sort(mined, axis=0)).mean()
-    assert agree > 0.99
-    assert two.certificate_.relative_gap <= 1e-3
-    assert not np.allclose(one.components_, two.components_)
+    one, two, three = (FrobMetric(n_passes=n, keep_dual=True).fit(X, y) for n in (1, 2, 3))
+    for before, after in ((one, two), (two, three)):
+        mined = mine_triplets(before.transform(X), y).to_array()
+        old, found = before.triplets_.to_array(), after.triplets_.to_array()
+        np.testing.assert_array_equal(found[len(mined) :], old)
+        agree = np.sort(found[: len(mined)], axis=0) == np.sort(mined, axis=0)
+        assert agree.mean() > 0.99
+        assert not np.allclose(before.components_, after.components_)
+        assert after.certify(X).relative_gap <= 1e-3
+
+
+def test_the_problem_of_two_passes_against_cvxpy(rng):
+    X, y = rng.normal(size=(12, 3)), np.arange(12) % 2
+    options = {"C": 3.0, "tol": 1e-9, "n_neighbors": 2}
+    first = mine_triplets(X, y, n_neighbors=2).to_array()
+    one = paper_metric(**options).fit(X, y)
+    assert_optimal(one, *cvxpy_optimum(X, first, 3.0))
+    second = mine_triplets(one.transform(X), y, n_neighbors=2).to_array()
+    two = paper_metric(**options | {"n_passes": 2}).fit(X, y)
+    assert_optimal(two, *cvxpy_optimum(X, np.vstack([first, second]), 3.0))
 
 
 class TestCertify:
@@ -297,6 +336,14 @@ def test_contradictory_triplets_give_zero_and_say_so():
         metric = FrobMetric(n_components="rank").fit(X, triplets=np.array([[0, 2, 1]]))
     assert metric.rank_ == 0
     np.testing.assert_array_equal(metric.transform(X), 0)
+
+
+@pytest.mark.parametrize("options", [{}, {"n_passes": 1}, {"loss": "squared_hinge"}], ids=str)
+def test_labels_that_are_noise_are_said(rng, options):
+    X, y = rng.normal(size=(200, 3)), rng.integers(2, size=200)
+    with pytest.warns(UserWarning, match=r"satisfies \d+% of its triplets, where chance has 50%"):
+        metric = FrobMetric(**options).fit(X, y)
+    assert metric.status_ == "optimal"  # of the optimisation
 
 
 def test_metadata_routing_is_declared():

@@ -11,10 +11,11 @@ from sklearn.exceptions import NotFittedError
 from sklearn.metrics import fbeta_score, roc_auc_score
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
 
-from frobmetric import CertificateError, FrobMetric, PairFrobMetric
+from frobmetric import CertificateError, PairFrobMetric
 from frobmetric.comparisons.reading import read_tuples
 from frobmetric.metric._problem import LOSSES
 from frobmetric.metric.triplets import triplets_from_pairs
+from paper_problem import paper_metric
 
 EXACT = {"C": 10.0, "tol": 1e-7, "max_iter": 20_000}
 STRATEGIES = ["threshold", "triplets"]
@@ -101,7 +102,7 @@ def test_through_triplets_is_frob_metric_with_these_triplets():
     read = read_tuples(P, 2, X)
     triplets = triplets_from_pairs(read.points, read.index, y, n_neighbors=2)
     np.testing.assert_array_equal(metric.triplets_.to_array(), triplets)
-    rows = FrobMetric(**EXACT).fit(read.points, triplets=triplets)
+    rows = paper_metric(**EXACT).fit(read.points, triplets=triplets)
     assert metric.certificate_ == rows.certificate_
     np.testing.assert_array_equal(metric.components_, rows.components_)
     assert not hasattr(metric, "learned_threshold_")

@@ -7,12 +7,17 @@ import pytest
 from sklearn.datasets import load_iris, load_wine
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
-from frobmetric import FrobMetric, FrobMetricCV, frob_path, load, mine_triplets, save
+from frobmetric import FrobMetric, frob_path, load, mine_triplets, save
 from frobmetric.metric.coordinates import unit_mean_square
 from frobmetric.metric.priors import PRIORS, named_prior_factor
 from frobmetric.metric.sets import GivenTriplets
+from frobmetric.metric.units import WHITENING
+from paper_problem import paper_metric
 
 NEARLY_ZERO = 1e-9
+#: Priors that are a full covariance, and all that do not depend on the units of X.
+COVARIANCES = ["within", "shrunk", "discriminant", "covariance"]
+WITH_UNITS = [*COVARIANCES, "diagonal"]
 
 
 @pytest.fixture
@@ -53,11 +58,28 @@ def test_covariance_whitens_and_identity_does_nothing(iris):
     whitened = FrobMetric(C=NEARLY_ZERO, prior="covariance").fit(X, y).transform(X)
     covariance = np.cov(whitened.T)
     np.testing.assert_allclose(at_unit_norm(covariance), np.eye(4) / 2, atol=1e-4)
-    same = FrobMetric(C=NEARLY_ZERO, prior="identity").fit(X, y).get_mahalanobis_matrix()
-    np.testing.assert_allclose(at_unit_norm(same), np.eye(4) / 2, atol=1e-6)
+    same = FrobMetric(C=NEARLY_ZERO, prior="identity", units="raw").fit(X, y)
+    M = same.get_mahalanobis_matrix()
+    np.testing.assert_allclose(at_unit_norm(M), np.eye(4) / 2, atol=1e-6)
 
 
-@pytest.mark.parametrize("prior", ["within", "discriminant", "covariance"])
+def test_shrunk_is_half_way_to_the_diagonal(iris):
+    """Correlations within classes, of which half is left, and the variances are the same."""
+    X, y = iris
+    found = FrobMetric(C=NEARLY_ZERO, prior="shrunk").fit(X, y).get_mahalanobis_matrix()
+    covariance = within_covariance(X, y)
+    shrunk = 0.5 * covariance + 0.5 * np.diag(np.diag(covariance))
+    np.testing.assert_allclose(at_unit_norm(found), at_unit_norm(np.linalg.inv(shrunk)), atol=1e-6)
+
+
+def test_diagonal_has_the_variances_within_classes_only(iris):
+    X, y = iris
+    found = FrobMetric(C=NEARLY_ZERO, prior="diagonal").fit(X, y).get_mahalanobis_matrix()
+    expected = np.diag(1 / np.diag(within_covariance(X, y)))
+    np.testing.assert_allclose(at_unit_norm(found), at_unit_norm(expected), atol=1e-6)
+
+
+@pytest.mark.parametrize("prior", WITH_UNITS)
 def test_units_of_features_do_not_matter(prior, iris):
     X, y = iris
     units = np.array([1e-3, 1.0, 50.0, 1e4])
@@ -116,7 +138,7 @@ def test_constant_features_count_nothing(iris):
         )
 
 
-@pytest.mark.parametrize("prior", ["within", "discriminant", "covariance"])
+@pytest.mark.parametrize("prior", WITH_UNITS)
 @pytest.mark.parametrize("n", [20, 40])
 def test_directions_that_training_data_lack_count_nothing(prior, n, rng):
     """Of few samples, where covariances are shrunk: a floor must not become a weight."""
@@ -129,7 +151,7 @@ def test_directions_that_training_data_lack_count_nothing(prior, n, rng):
     np.testing.assert_allclose(metric.transform(moved), metric.transform(X), atol=1e-8)
 
 
-@pytest.mark.parametrize("prior", ["within", "discriminant", "covariance"])
+@pytest.mark.parametrize("prior", WITH_UNITS)
 def test_the_order_of_rows_does_not_matter(prior, rng):
     X, y = rng.normal(size=(20, 50)), np.arange(20) % 2
     order = rng.permutation(20)
@@ -161,7 +183,7 @@ def test_a_weight_of_two_is_the_triplet_twice(iris):
     )
 
 
-@pytest.mark.parametrize("prior", ["within", "discriminant"])
+@pytest.mark.parametrize("prior", ["within", "shrunk", "discriminant"])
 def test_classes_that_tell_nothing_are_said(prior, iris):
     X, _ = iris
     with pytest.raises(ValueError, match=r"one class \(0\)"):
@@ -183,7 +205,7 @@ def test_classes_are_needed_and_said_so(iris):
 def test_the_objective_has_its_pull(iris):
     X, y = iris
     C, pull = 30.0, 0.7
-    metric = FrobMetric(C=C, pull=pull, tol=1e-8, keep_dual=True).fit(X, y)
+    metric = paper_metric(C=C, pull=pull, tol=1e-8, keep_dual=True).fit(X, y)
     index = metric.triplets_.to_array()
     M = metric.get_mahalanobis_matrix() * metric.scale_**2
     Z, _ = unit_mean_square(X)
@@ -192,7 +214,7 @@ def test_the_objective_has_its_pull(iris):
     )
     objective = np.sum(M**2) / 2 + C * np.mean(np.maximum(0, 1 - far + near) + pull * near)
     assert objective == pytest.approx(metric.certificate_.primal, rel=1e-6)
-    free = FrobMetric(C=C, tol=1e-8).fit(X, y)
+    free = paper_metric(C=C, tol=1e-8).fit(X, y)
     assert near.mean() < np.mean(free.pair_distance(X[index[:, :2]]) ** 2)
 
 
@@ -209,26 +231,28 @@ def test_the_scatter_of_near_pairs_is_that_of_rows(rng):
 
 
 @pytest.mark.parametrize(
-    "options", [{"prior": "within"}, {"pull": 0.4}, {"prior": "identity", "pull": 0.4}]
+    "options",
+    [
+        {"prior": "within"},
+        {"prior": "shrunk"},
+        {"prior": "diagonal"},
+        {"pull": 0.4},
+        {"prior": "identity", "pull": 0.4},
+    ],
+    ids=str,
 )
 def test_the_path_ends_where_the_fit_does(options):
     X, y = load_wine(return_X_y=True)
     path = frob_path(X, y, Cs=[1, 1.5, 2, 3], tol=1e-7, **options)
-    fitted = FrobMetric(C=3, tol=1e-7, **options).fit(X, y)
+    fitted = FrobMetric(C=3, tol=1e-7, n_passes=1, **options).fit(X, y)
     last = path.points[-1]
     assert last.certificate.primal == pytest.approx(fitted.certificate_.primal, rel=1e-6)
     assert any(point.n_screened for point in path.points)
 
 
-def test_the_choice_of_c_knows_them(iris):
-    X, y = iris
-    chosen = FrobMetricCV(Cs=[1, 100], prior="within", pull=0.1).fit(X, y)
-    again = FrobMetric(C=chosen.C_, prior="within", pull=0.1).fit(X, y)
-    np.testing.assert_array_equal(chosen.components_, again.components_)
-
-
-def test_only_the_identity_maps_nothing(iris):
+def test_only_covariances_map_the_data(iris):
     X, y = iris
     Z = X - X.mean(axis=0)
     unchanged = [name for name in PRIORS if np.array_equal(Z @ named_prior_factor(name, Z, y), Z)]
-    assert unchanged == ["identity"]
+    assert unchanged == ["identity", "diagonal"]  # which has units of its own
+    assert set(WHITENING) == set(COVARIANCES)

@@ -12,14 +12,9 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
-from frobmetric import (
-    CertificateError,
-    FrobMetric,
-    ObjectSplit,
-    QuadrupletFrobMetric,
-    TripletFrobMetric,
-)
+from frobmetric import CertificateError, ObjectSplit, QuadrupletFrobMetric, TripletFrobMetric
 from frobmetric.metric._problem import LOSSES
+from paper_problem import paper_metric
 
 KINDS = {3: TripletFrobMetric, 4: QuadrupletFrobMetric}
 EXACT = {"C": 10.0, "tol": 1e-7, "max_iter": 20_000}
@@ -138,7 +133,7 @@ def test_the_metric_is_that_of_frob_metric():
     X, T = np.unique(X[np.unique(T)], axis=0), np.searchsorted(np.unique(T), T)
     tuples, rows = (
         TripletFrobMetric(preprocessor=X, **EXACT).fit(T),
-        FrobMetric(**EXACT).fit(X, triplets=T),
+        paper_metric(**EXACT).fit(X, triplets=T),
     )
     assert tuples.scale_ == pytest.approx(rows.scale_, rel=1e-14)
     assert tuples.certificate_.primal == pytest.approx(rows.certificate_.primal, rel=1e-6)

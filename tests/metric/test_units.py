@@ -1,6 +1,7 @@
 """Units of the features: their weights, the choice of units, and fits in them."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
@@ -111,7 +112,7 @@ class TestFits:
         X = rng.normal(size=(9, 3)) * [1e-2, 1.0, 30.0]
         T = np.array([[0, 1, 2], [3, 4, 5], [6, 0, 3], [1, 5, 6], [7, 8, 0]])
         weight = np.array([1.0, 2.0, 1.0, 0.5, 3.0])
-        metric = FrobMetric(units="deviation", C=3.0, tol=1e-9)
+        metric = FrobMetric(units="deviation", prior="identity", C=3.0, tol=1e-9)
         metric.fit(X, triplets=T, triplet_weight=weight)
         Z = X / X.std(axis=0)
         best, M = cvxpy_optimum(Z, T, 3.0, weight, prior=euclidean_prior(Z, T, weight))
@@ -146,6 +147,7 @@ class TestFits:
         assert metric.transform(X).dtype == np.float32
 
     @pytest.mark.parametrize("units", ["auto", *UNITS])
+    @pytest.mark.filterwarnings("ignore:feature 12 has 99.8% of the variance")
     def test_are_proven_again_also_from_a_file(self, units, tmp_path):
         X, y = WINE
         metric = FrobMetric(C=100, units=units, keep_dual=True).fit(X, y)
@@ -278,6 +280,41 @@ class TestChoice:
             assert abs(np.sum(y[rows] == label) - share) <= 1
 
 
+class TestWarnings:
+    """One feature of raw ones that rules all distances is named."""
+
+    def test_names_the_feature(self):
+        X, y = WINE
+        with pytest.warns(UserWarning, match="feature 12 has 99.8% .* give units='auto'"):
+            FrobMetric(C=10, units="raw").fit(X, y)
+        frame = pd.DataFrame(X, columns=[f"f{i}" for i in range(13)])
+        with pytest.warns(UserWarning, match="feature 'f12' has 99.8%"):
+            FrobMetric(C=10, units="raw", prior="identity").fit(frame, y)
+
+    @pytest.mark.parametrize(
+        "options",
+        [
+            {},
+            {"units": "deviation"},
+            {"prior": "within", "units": "raw"},
+            {"prior": np.eye(13), "units": "raw"},
+            {"kernel": "rbf", "units": "raw"},
+        ],
+        ids=str,
+    )
+    def test_only_where_units_are_raw_by_choice(self, options):
+        FrobMetric(C=10, **options).fit(*WINE)  # warnings are errors
+
+    @pytest.mark.parametrize("factor", [1e-200, 1e200])
+    def test_neither_overflows_nor_warns_of_even_features(self, factor):
+        assert FrobMetric(C=10, units="raw").fit(IRIS[0] * factor, IRIS[1]).units_ == "raw"
+
+    def test_sparse_samples(self, rng):
+        X = rng.random((60, 5)) * (rng.random((60, 5)) < 0.5) * [1, 1, 1, 1e3, 1]
+        with pytest.warns(UserWarning, match="feature 3 has 100.0%"):
+            FrobMetric(C=10, units="raw").fit(sp.csr_array(X), (X[:, 3] > 300).astype(int))
+
+
 class TestPriors:
     """Priors have units of their own; matrices and kernels take features as they are."""
 
@@ -288,7 +325,7 @@ class TestPriors:
     def test_the_diagonal_one_is_the_identity_within_classes(self):
         X, y = WINE
         diagonal = FrobMetric(C=10, prior="diagonal").fit(X, y)
-        within = FrobMetric(C=10, units="within").fit(X, y)
+        within = FrobMetric(C=10, units="within", prior="identity").fit(X, y)
         assert diagonal.units_ == "within"
         np.testing.assert_array_equal(diagonal.components_, within.components_)
         T = mine_triplets(X, y)
@@ -319,7 +356,7 @@ class TestPriors:
 def test_one_problem_of_the_triplets_of_all_passes(rng):
     """In scaled units, with the Euclidean metric of all triplets as the prior: against cvxpy."""
     X, y = rng.normal(size=(12, 3)) * [1e-2, 1.0, 30.0], np.arange(12) % 2
-    options = {"units": "deviation", "C": 3.0, "tol": 1e-9, "n_neighbors": 2}
+    options = {"units": "deviation", "prior": "identity", "C": 3.0, "tol": 1e-9, "n_neighbors": 2}
     one = FrobMetric(n_passes=1, **options).fit(X, y)
     two = FrobMetric(n_passes=2, keep_dual=True, **options).fit(X, y)
     Z = X / X.std(axis=0)

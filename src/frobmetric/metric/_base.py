@@ -216,10 +216,11 @@ class Samples:
         if triplets is None and triplet_weight is not None:
             raise ValueError("triplet_weight was given without triplets; it weighs their rows")
         seen = copy(metric)  # scikit-learn stores number and names of the features
+        options = {"reset": reset, "order": "C"}  # sums of data frames and of arrays round alike
         if triplets is not None and y is None:
-            X = seen._check_samples(X, reset=reset, ensure_min_samples=3)
+            X = seen._check_samples(X, ensure_min_samples=3, **options)
         else:
-            X, y = seen._check_samples(X, reset=reset, y=y, ensure_min_samples=2)
+            X, y = seen._check_samples(X, y=y, ensure_min_samples=2, **options)
             check_classification_targets(y)
         if triplets is not None:
             triplets = as_triplets(triplets, X.shape[0], triplet_weight)

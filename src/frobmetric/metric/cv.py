@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from contextlib import contextmanager
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import clone
+from sklearn.base import ClassifierMixin, clone
 from sklearn.model_selection import check_cv
 from sklearn.utils.validation import check_is_fitted
 
@@ -17,6 +18,7 @@ from .._parameters import FOLDS, NONE, NUMBERS, Rule, check_parameters, choice, 
 from ..core import Certificate
 from ..neighbors.classification import NearestClass, NearestVote
 from ..neighbors.paired import PairedErrors
+from ..solvers import Interrupted
 from ._base import Samples, limit_threads
 from ._problem import PROBLEM_RULES
 from .frob import FrobMetric
@@ -40,10 +42,12 @@ CLASSIFIERS = {
     "the mean distance of 3 neighbours of each class": NearestClass(3, rule="distances"),
     "the mean distance of 8 neighbours of each class": NearestClass(8, rule="distances"),
 }
+#: Fitted attributes of the choice, which updates keep.
+CHOICE = ("best_params_", "C_", "classes_", "report_", "cv_results_")
 AUTO = choice(["auto"])
 
 
-class FrobMetricCV(FrobMetric):
+class FrobMetricCV(ClassifierMixin, FrobMetric):
     """FrobMetric that chooses its options, and that tells whether learning helps.
 
     Units of the features, prior, C, numbers of neighbours and passes, and the rule of
@@ -73,7 +77,7 @@ class FrobMetricCV(FrobMetric):
     rule : classifier or "auto", default="auto"
         Rule of classification of `predict`, such as `NearestClass()`.
     cv : int, splitter or iterable, default=3
-        Folds as in scikit-learn; an int divides every class evenly, and fewer than 400 samples
+        Folds as in scikit-learn; an int divides every class evenly, and fewer than 1000 samples
         several times. Every training part needs two classes.
     max_samples : int, default=750
         Largest number of samples that settings learn from in each fold of an integer `cv`; twice as
@@ -197,15 +201,12 @@ class FrobMetricCV(FrobMetric):
             race = Race(self._fixed(), samples.X, labels, self._folds(samples.X, labels))
             setting = choose(race, options)
             rule, rule_error = self._choose_rule(race, setting)
-        chosen = race.parameters(setting)
-        metric = self._fixed().set_params(**chosen)
-        try:
+        choice = {"best_params_": race.parameters(setting), "C_": setting.C, "classes_": classes}
+        choice["report_"] = _report(race, setting, rule, rule_error)
+        choice["cv_results_"] = race.results()
+        metric = self._fixed().set_params(**choice["best_params_"])
+        with self._taking(metric, choice):
             metric._fit(samples, setting.C)
-        finally:
-            self._take(metric)
-            self.best_params_, self.C_, self.classes_ = chosen, setting.C, classes
-            self.report_ = _report(race, setting, rule, rule_error)
-            self.cv_results_ = race.results()
         self.classifier_ = clone(self._classifiers()[rule]).fit(self._mapped(samples.X), samples.y)
         _warn(self.report_, None if self.Cs is None else options.Cs)
         return self
@@ -234,23 +235,17 @@ class FrobMetricCV(FrobMetric):
             )
         return self.classifier_.predict(self._mapped(self._check_samples(X)))
 
-    def score(self, X: Any, y: ArrayLike) -> float:
-        """Return the share of samples that `predict` gets right."""
-        return float(np.mean(self.predict(X) == np.asarray(y)))
-
-    def partial_fit(self, X: Any, y: Any = None, **given: Any) -> Self:
+    def partial_fit(self, X: Any, y: Any = None, *, classes: Any = None, **given: Any) -> Self:
         """Update the metric with new samples, by the chosen options: see `FrobMetric.partial_fit`.
 
-        `predict` is lost by an update, as it has no training samples in the new metric.
+        `predict` is lost by an update, as it has no training samples in the new metric. `classes`,
+        which scikit-learn gives to classifiers, is not needed.
         """
         if not hasattr(self, "components_"):
             return self.fit(X, y, **given)
         metric = self._chosen()
-        try:
+        with self._taking(metric, {name: getattr(self, name) for name in CHOICE}):
             metric.partial_fit(X, y, **given)
-        finally:
-            self._take(metric)
-            self.__dict__.pop("classifier_", None)
         return self
 
     def certify(self, X: Any) -> Certificate:
@@ -277,12 +272,22 @@ class FrobMetricCV(FrobMetric):
         vars(metric).update({n: v for n, v in vars(self).items() if n.endswith("_")})
         return metric
 
-    def _take(self, metric):
-        """Take over the fitted attributes of a FrobMetric, in place of those of an earlier fit."""
-        own = ("report_", "best_params_", "C_", "cv_results_", "classifier_", "classes_")
-        for name in [n for n in vars(self) if n.endswith("_") and n not in own]:
+    @contextmanager
+    def _taking(self, metric, choice):
+        """Take over what a FrobMetric learns here, also if interrupted, with the choice it follows.
+
+        Nothing is left of an earlier fit; nothing is changed by an error.
+        """
+        interruption = None
+        try:
+            yield
+        except Interrupted as error:
+            interruption = error
+        for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)
-        vars(self).update({n: v for n, v in vars(metric).items() if n.endswith("_")})
+        vars(self).update({n: v for n, v in vars(metric).items() if n.endswith("_")} | choice)
+        if interruption is not None:
+            raise interruption
 
     def _options(self):
         """Return the values to choose from."""

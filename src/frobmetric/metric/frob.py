@@ -28,8 +28,6 @@ NO_DIRECTION = (
     "no direction of X serves the triplets better than it contradicts them; check y or the order "
     "(anchor, near, far)"
 )
-
-
 #: Share of satisfied triplets up to which a metric is hardly better than chance, and the number of
 #: samples from which on that tells something.
 CHANCE, ENOUGH_SAMPLES = 0.6, 50
@@ -274,7 +272,8 @@ class FrobMetric(MetricEstimator):
 
             learned = learn_in_passes(self, samples, coordinates, solve)
             _warn_of_chance(learned)
-        if self.units == "raw" and self.kernel == "linear" and self.prior in (None, "identity"):
+        is_plain = self.prior is None or (isinstance(self.prior, str) and self.prior == "identity")
+        if self.units == "raw" and self.kernel == "linear" and is_plain:
             warn_of_uneven_units(samples.X, samples.attributes["feature_names_in_"])
         attributes |= samples.attributes | coordinates.fitted_attributes()
         attributes["prior_components_"] = before.get("prior_components")

@@ -29,7 +29,7 @@ AHEAD = 0.5
 #: C and number of passes of the default of `FrobMetric`, which is good on most data.
 USUAL = (1e3, 2)
 #: Number of held-out samples from which on one division into folds is enough; most divisions.
-ENOUGH, MOST_DIVISIONS = 400, 3
+ENOUGH, MOST_DIVISIONS = 1000, 3
 #: Number of neighbours whose vote is reported.
 REPORTED = 3
 #: Largest C to which a grid is extended while the errors fall at its end.
@@ -140,8 +140,12 @@ class Race:
         return masks[is_seen]
 
     def choice_without(self, number):
-        """Return the best setting by the other folds of the first division."""
-        others = [i for i in range(self.n_folds_of_one_division) if i != number]
+        """Return the best setting by the other folds of the first division.
+
+        If that has one fold only, all other folds decide; a single fold decides by itself.
+        """
+        first, every = range(self.n_folds_of_one_division), range(len(self.folds))
+        others = [i for i in first if i != number] or [i for i in every if i != number] or [number]
         return min(self.finished, key=lambda each: self._mean(each, others))
 
     @property
@@ -255,7 +259,10 @@ class Race:
                 point = solution.point
                 if n_passes in by_passes:
                     factor = coordinates.to_features(point.factor())
-                    yield by_passes[n_passes], _Linear(as_components(factor, factor.shape[1]))
+                    yield (
+                        by_passes[n_passes],
+                        _Linear(as_components(factor, max(1, factor.shape[1]))),
+                    )
 
     def _estimator(self, setting):
         options = self.parameters(setting) | {"tol": max(self.metric.tol, RACE_TOL)}

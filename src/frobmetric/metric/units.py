@@ -95,7 +95,7 @@ def _required(metric, y):
 
 def warn_of_uneven_units(X, names=None):
     """Warn if one of several features has nearly all of the variance."""
-    variance = _variance(X)
+    variance = _variance(X / (abs(X).max() or 1.0))  # squares of 1e200 overflow
     share = variance.max() / variance.sum() if variance.any() else 0.0
     if len(variance) >= MANY_FEATURES and share > DOMINANT:
         number = int(variance.argmax())

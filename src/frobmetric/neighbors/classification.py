@@ -117,6 +117,11 @@ class NearestVote(ClassifierMixin, BaseEstimator):
         self.weights = weights
         self.n_jobs = n_jobs
 
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
     def fit(self, X: Any, y: ArrayLike) -> Self:
         """Remember the samples, and return the estimator."""
         check_parameters(self, self._rules)

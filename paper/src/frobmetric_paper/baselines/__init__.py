@@ -1,7 +1,7 @@
 """Baselines: every other method or program, with one interface for each of three kinds.
 
     METRIC[name].fit(X, y, triplets=, pairs=, queries=, parameters=, limit=, seed=, threads=)
-        -> Fitted(L, seconds, detail, predictions), with transform(X)
+        -> Fitted(L, seconds, detail, predictions, kernel), with transform(X)
     SDP[name].solve(path, tol=, limit=, threads=)
         -> SDPAnswer(status, X, y, Z, seconds, detail)
     EMBEDDING[name].embed(X, n_neighbors, n_components, limit, threads)
@@ -57,7 +57,7 @@ def set_up(names=()):
 
 #: Names of the rows of the paper's table, in its order.
 TABLE = ("euclid", "pca", "lda", "svm", "rca", "nca", "lmnn", "lmnn_matrix", "itml", "boost")
-TABLE += ("frob", "frob_tuned", "frob_default", "frob_cv", "frob_cv_rule")
+TABLE += ("frob", "frob_tuned", "frob_kernel", "frob_default", "frob_cv", "frob_cv_rule")
 
 __all__ = ["BASELINES", "EMBEDDING", "METRIC", "SDP", "TABLE", "set_up"]
 __all__ += ["Baseline", "Embedded", "EmbeddingBaseline", "Fitted", "MetricBaseline"]

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
+from sklearn.metrics.pairwise import rbf_kernel
 
 from frobmetric.metric.sets import as_triplets
 from frobmetric.metric.triplets import mine_triplets
@@ -69,7 +70,7 @@ class Baseline:
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """Answer of a baseline: a linear map, M = L L.T, or predicted labels."""
+    """Answer of a baseline: a map, linear (M = L L.T) or of a kernel, or predicted labels."""
 
     L: np.ndarray | None  # of shape (n_features, rank); None if the baseline is a classifier
     seconds: float  # time of learning alone: no compilation, no imports, no files
@@ -77,9 +78,14 @@ class Fitted:
     # frobmetric have the numbers of their certificate
     detail: dict = field(default_factory=dict)
     predictions: dict = field(default_factory=dict)  # name of queries -> labels, by a classifier
+    # if L maps the values of a Gaussian kernel: "first", (n_features, k), and "points", (n, k);
+    # the values of X are exp(-|x @ first - point|^2)
+    kernel: dict = field(default_factory=dict)
 
     def transform(self, X):
         """Return the mapped samples."""
+        if self.kernel:
+            X = rbf_kernel(X @ self.kernel["first"], self.kernel["points"], gamma=1.0)
         return X @ self.L
 
 
@@ -88,7 +94,8 @@ class MetricBaseline(Baseline):
     """A program that learns a metric or a classifier."""
 
     # called with X, what the baseline learns from (`y`, `triplets`, or `pairs` and `y`),
-    # `parameters` and `seed`; returns {"L": ...}, or the labels of each query by its name
+    # `parameters` and `seed`; returns {"L": ...} and the arrays of a kernel if there is one, or
+    # the labels of each query by its name
     target: Target
     learns_from: str = "labels"  # one of "labels", "triplets", "pairs"
     # parameters to choose on held-out data: name -> values, the first of which is tried first.
@@ -150,7 +157,7 @@ class MetricBaseline(Baseline):
         arrays = self._arrays(np.ascontiguousarray(X, dtype=np.float64), y, triplets, pairs)
         if self.answers == "map":
             answer, detail = self.run(self.target, arrays, values, limit, threads)
-            return Fitted(answer["L"], detail.pop("seconds"), detail)
+            return Fitted(answer.pop("L"), detail.pop("seconds"), detail, kernel=answer)
         arrays |= {f"query.{name}": array for name, array in (queries or {}).items()}
         answer, detail = self.run(self.target, arrays, values, limit, threads)
         classes = np.unique(y)

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+from sklearn.decomposition import PCA
+from sklearn.kernel_approximation import Nystroem
+from sklearn.pipeline import make_pipeline
 
 from frobmetric import BoostMetric, FrobMetric, FrobMetricCV, mine_triplets
+from frobmetric.metric.coordinates import unit_mean_square
 from frobmetric.metric.sets import triplets_from_arrays
 
 from ..harness.worker import Target
@@ -55,6 +59,36 @@ def learn_boost(task):
     return _fit(BoostMetric(**task["parameters"]), task)
 
 
+def learn_frob_kernel(task):
+    """Learn by FrobMetric in the space of a Gaussian kernel, of X or of X mapped by `first`."""
+    options = {"first": "none", "gamma": 0.3} | task["parameters"]
+    X, y, first = task["X"], task["y"], options.pop("first")
+    L = np.eye(X.shape[1])
+    if first != "none":
+        L = FrobMetric(n_components="rank", **PAPER | FIRST[first]).fit(X, y).components_.T
+    model = kernel_model(X @ L, options.pop("gamma"), seed=task["seed"], **options)
+    nystroem, pca, metric = (step for _, step in model.fit(X @ L, y).steps)
+    unit = np.sqrt(nystroem.gamma)
+    arrays = {"first": L * unit, "points": nystroem.components_ * unit}
+    arrays["L"] = nystroem.normalization_.T @ pca.components_.T @ metric.components_.T
+    return arrays, _certificate(metric)
+
+
+def kernel_model(X, gamma, *, n_points=2000, n_directions=300, seed=0, **options):
+    """Return the pipeline that learns a metric in the space of a Gaussian kernel, not fitted yet.
+
+    gamma is for samples of unit mean square, whatever the unit of X is. The features of the kernel
+    are made of `n_points` samples, and `n_directions` of them are kept.
+    """
+    n_points = min(n_points, len(X))
+    gamma = gamma / unit_mean_square(X)[1] ** 2
+    return make_pipeline(
+        Nystroem(gamma=gamma, n_components=n_points, random_state=seed),
+        PCA(min(n_directions, n_points), svd_solver="covariance_eigh"),
+        FrobMetric(**PAPER | {"n_components": "rank"} | options),
+    )
+
+
 def _fit(model, task):
     """Return L and the certificate of an estimator."""
     lists = {
@@ -102,6 +136,11 @@ PRIORS_AND_CS = (
     *(("discriminant", C) for C in (1e-2, 1e3, 1e5)),
     *((None, C) for C in (1e1, 1e3, 1e4, 1e5, 1e6)),
 )
+#: Metrics that map the samples before the kernel, by name.
+FIRST = {
+    "plain": {"C": 1e5, "n_passes": 2, "n_neighbors": 10},
+    "within": {"C": 1e6, "n_passes": 2, "prior": "within"},
+}
 
 BASELINES = (
     # LMNN solved for M instead of L, as in a footnote of the paper: FrobMetric with a pull term,
@@ -139,6 +178,21 @@ BASELINES = (
             "prior C": PRIORS_AND_CS,
             "n_passes": (2, 1, 3),
             "n_neighbors n_impostors": ((3, 3), (10, 10), (20, 10)),
+        },
+    ),
+    # Validation errors by 3-NN with a linear metric, and with the kernel of X and of X mapped by a
+    # metric: 2.5, 2.2 and 1.9 % on letters; 1.8, 1.4 and 1.3 % on three splits of USPS; 3.4, 2.6
+    # and 2.9 % of 5,000 images of MNIST, learned from 10,000.
+    _baseline(
+        "frob_kernel",
+        "FrobMetric, kernel",
+        "learn_frob_kernel",
+        learns_from="labels",
+        search={
+            "first gamma": (("none", 0.3), ("within", 0.3), ("plain", 0.3), ("within", 1.0)),
+            "C": (1e5, 1e6, 1e4),
+            "n_neighbors": (10, 3),
+            "n_passes": (2,),
         },
     ),
     # without arguments: nothing is chosen on the validation part

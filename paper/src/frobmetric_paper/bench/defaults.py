@@ -82,13 +82,15 @@ def measure_cv(split):
 
 #: Settings of FrobMetric of which the best of each set is chosen by hindsight.
 SETTINGS = (
-    *({"units": "deviation", "prior": None, "C": C} for C in (1e2, 1e3, 1e4, 1e5)),
-    *({"units": "deviation", "prior": "identity", "C": C} for C in (1e3, 1e4, 1e5)),
-    *({"units": "raw", "prior": None, "C": C} for C in (1e3, 1e4, 1e5)),
+    *(
+        {"units": units, "prior": None, "C": C}
+        for units in ("raw", "deviation", "within")
+        for C in (1e2, 1e3, 1e4)
+    ),
     {"units": "raw", "prior": "identity", "C": 1e3},
-    {"units": "within", "prior": None, "C": 1e4},
-    *({"units": "raw", "prior": "within", "C": C} for C in (1e-2, 1e2, 1e4)),
-    {"units": "raw", "prior": "diagonal", "C": 1e4},
+    {"units": "deviation", "prior": "identity", "C": 1e3},
+    {"prior": "diagonal", "C": 1e3},
+    *({"prior": prior, "C": C} for prior in ("shrunk", "within") for C in (1e2, 1e3, 1e4)),
 )
 
 
