@@ -21,8 +21,9 @@ from .units import UNITS, VOTES, Units, spread_rows
 NO_LEARNING = 1e-9
 #: Relative gap at which the solves of a race end: below it the errors hardly change.
 RACE_TOL = 3e-2
-#: A setting that is behind the best by this many standard errors leaves the race.
-BEHIND = 1.5
+#: A setting that is behind the best by this many standard errors leaves the race, when at least so
+#: many samples were tested: the standard error of fewer says little.
+BEHIND, TESTED = 1.5, 100
 #: Standard errors by which a setting has to be better than a simpler one to be chosen.
 AHEAD = 0.5
 #: C and number of passes of the default of `FrobMetric`, which is good on most data.
@@ -211,6 +212,8 @@ class Race:
         """Return the settings that are not clearly behind the best one on the first folds."""
         rivals = [each for each, m in self._mistakes.items() if len(m) >= n_folds]
         best = min(rivals, key=lambda each: self._mean(each, range(n_folds)))
+        if len(self._scores(best, n_folds)) < min(TESTED, len(self.y)):
+            return settings
         alive = []
         for each in settings:
             difference = self._scores(each, n_folds) - self._scores(best, n_folds)

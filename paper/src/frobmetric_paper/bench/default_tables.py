@@ -239,7 +239,8 @@ def hindsight_text(sets):
         return ""
     ours, best = (mean_of(some, method) for method in (CHOSEN, HINDSIGHT))
     ratios = [relative(each.means[CHOSEN], each.means[HINDSIGHT]) for each in some.values()]
-    return f"{ours:.2f} % against {best:.2f} %: {ours / best:.3f} times; {np.mean(ratios):.3f}"
+    ratio = ours / best if best else np.inf
+    return f"{ours:.2f} % against {best:.2f} %: {ratio:.3f} times; {np.mean(ratios):.3f}"
 
 
 def defaults_page(parts):
