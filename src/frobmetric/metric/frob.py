@@ -260,8 +260,11 @@ class FrobMetric(MetricEstimator):
         triplets = as_triplets(self.triplets_, X.shape[0])
         return prove(self, self._problem(coordinates, triplets, self.C), coordinates)
 
-    def _fit(self, samples, C, before=None, **attributes):
-        """Learn from checked samples, as an update of what was learned before if that is given."""
+    def _fit(self, samples, C, before=None, *, is_chosen=False):
+        """Learn from checked samples, as an update of what was learned before if that is given.
+
+        Nothing warns of options that were chosen by held-out errors.
+        """
         before = before or {}
         with limit_threads(self.n_jobs):
             options = {"triplets": samples.triplets} | before
@@ -271,13 +274,18 @@ class FrobMetric(MetricEstimator):
                 return solve_frobenius(self, self._problem(coordinates, triplets, C), point)
 
             learned = learn_in_passes(self, samples, coordinates, solve)
-            _warn_of_chance(learned)
+        if not is_chosen:
+            self._warn(learned, samples)
+        attributes = samples.attributes | coordinates.fitted_attributes()
+        attributes["prior_components_"] = before.get("prior_components")
+        return self._store(learned, NO_DIRECTION, **attributes)
+
+    def _warn(self, learned, samples):
+        """Warn of a metric that is hardly better than chance, and of one feature's unit."""
         is_plain = self.prior is None or (isinstance(self.prior, str) and self.prior == "identity")
         if self.units == "raw" and self.kernel == "linear" and is_plain:
             warn_of_uneven_units(samples.X, samples.attributes["feature_names_in_"])
-        attributes |= samples.attributes | coordinates.fitted_attributes()
-        attributes["prior_components_"] = before.get("prior_components")
-        return self._store(learned, NO_DIRECTION, **attributes)
+        _warn_of_chance(learned)
 
     def _problem(self, coordinates, triplets, C):
         options = {"loss": self.loss, "prior": self.prior, "pull": self.pull}
@@ -298,5 +306,5 @@ def _warn_of_chance(learned):
             "contradict each other, or the features do not tell the classes apart. Check y; "
             "compare(model, X, y) measures whether the metric helps",
             UserWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
