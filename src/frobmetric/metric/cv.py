@@ -373,6 +373,14 @@ def _warn(report, grid):
             UserWarning,
             stacklevel=3,
         )
+    elif report.is_learned and report.errors.n_broken >= report.errors.n_fixed > 0:
+        warnings.warn(
+            "the held-out error of the learned metric is no better than that of the Euclidean one: "
+            f"{report.sentences()[1]} Measure it on other samples before you use it: "
+            "compare(model, X, y)",
+            UserWarning,
+            stacklevel=3,
+        )
     elif grid is not None and len(grid) > 1 and setting.C in (grid[0], grid[-1]):
         wider = f"smaller than {grid[0]:g}" if grid[0] == setting.C else f"larger than {grid[-1]:g}"
         warnings.warn(
