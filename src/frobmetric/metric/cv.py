@@ -208,7 +208,7 @@ class FrobMetricCV(ClassifierMixin, FrobMetric):
         with self._taking(metric, choice), warnings.catch_warnings():
             if setting.is_euclidean:  # nothing is learned: `_warn` says why
                 warnings.filterwarnings("ignore", "the learned metric satisfies", UserWarning)
-            metric._fit(samples, setting.C)
+            metric._fit(samples, setting.C, is_chosen=True)
         self.classifier_ = clone(self._classifiers()[rule]).fit(self._mapped(samples.X), samples.y)
         _warn(self.report_, None if self.Cs is None else options.Cs)
         return self

@@ -21,16 +21,16 @@ from ._problem import (
     solve_frobenius,
 )
 from .sets import as_triplets
-from .units import UNITS, warn_of_uneven_units
+from .units import UNITS, labels_look_random, warn_of_uneven_units
 
 #: Reason of a metric that is zero.
 NO_DIRECTION = (
     "no direction of X serves the triplets better than it contradicts them; check y or the order "
     "(anchor, near, far)"
 )
-#: Share of satisfied triplets up to which a metric is hardly better than chance, and the number of
-#: samples from which on that tells something.
-CHANCE, ENOUGH_SAMPLES = 0.6, 50
+#: Shares of satisfied triplets: up to the first a metric is hardly better than chance, up to the
+#: second it is doubtful; and the number of samples from which on they tell something.
+CHANCE, DOUBTFUL, ENOUGH_SAMPLES = 0.6, 0.75, 50
 
 
 class FrobMetric(MetricEstimator):
@@ -260,8 +260,11 @@ class FrobMetric(MetricEstimator):
         triplets = as_triplets(self.triplets_, X.shape[0])
         return prove(self, self._problem(coordinates, triplets, self.C), coordinates)
 
-    def _fit(self, samples, C, before=None, **attributes):
-        """Learn from checked samples, as an update of what was learned before if that is given."""
+    def _fit(self, samples, C, before=None, *, is_chosen=False):
+        """Learn from checked samples, as an update of what was learned before if that is given.
+
+        Nothing warns of options that were chosen by held-out errors.
+        """
         before = before or {}
         with limit_threads(self.n_jobs):
             options = {"triplets": samples.triplets} | before
@@ -271,32 +274,40 @@ class FrobMetric(MetricEstimator):
                 return solve_frobenius(self, self._problem(coordinates, triplets, C), point)
 
             learned = learn_in_passes(self, samples, coordinates, solve)
-            _warn_of_chance(learned)
+        if not is_chosen:
+            self._warn(learned, samples)
+        attributes = samples.attributes | coordinates.fitted_attributes()
+        attributes["prior_components_"] = before.get("prior_components")
+        return self._store(learned, NO_DIRECTION, **attributes)
+
+    def _warn(self, learned, samples):
+        """Warn of a metric that is hardly better than chance, and of one feature's unit."""
         is_plain = self.prior is None or (isinstance(self.prior, str) and self.prior == "identity")
         if self.units == "raw" and self.kernel == "linear" and is_plain:
             warn_of_uneven_units(samples.X, samples.attributes["feature_names_in_"])
-        attributes |= samples.attributes | coordinates.fitted_attributes()
-        attributes["prior_components_"] = before.get("prior_components")
-        return self._store(learned, NO_DIRECTION, **attributes)
+        _warn_of_chance(learned, samples)
 
     def _problem(self, coordinates, triplets, C):
         options = {"loss": self.loss, "prior": self.prior, "pull": self.pull}
         return frobenius_problem(coordinates, triplets, C=C, **options)
 
 
-def _warn_of_chance(learned):
-    """Warn if the metric satisfies hardly more triplets than a random order of distances would."""
+def _warn_of_chance(learned, samples):
+    """Warn if the metric satisfies hardly more triplets than chance, or the labels look random."""
     point, comparisons = learned.solution.point, learned.comparisons
     n_samples = len(learned.coordinates.Z)
     if not point.rank or learned.solution.status != "optimal" or n_samples < ENOUGH_SAMPLES:
         return
     is_satisfied = comparisons.constraints(learned.coordinates.Z).forward(point) > 0
     share = float(comparisons.share @ is_satisfied)
-    if share <= CHANCE:
-        warnings.warn(
-            f"the learned metric satisfies {share:.0%} of its triplets, where chance has 50%: they "
-            "contradict each other, or the features do not tell the classes apart. Check y; "
-            "compare(model, X, y) measures whether the metric helps",
-            UserWarning,
-            stacklevel=4,
-        )
+    reason = "they contradict each other, or the features do not tell the classes apart"
+    if share > CHANCE:
+        if share > DOUBTFUL or not labels_look_random(learned.coordinates.units, samples):
+            return
+        reason = "the neighbours of a sample say no more about its class than its frequency"
+    warnings.warn(
+        f"the learned metric satisfies {share:.0%} of its triplets, and chance has 50%; {reason}. "
+        "Check y; compare(model, X, y) measures whether the metric helps",
+        UserWarning,
+        stacklevel=5,
+    )

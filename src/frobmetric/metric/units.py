@@ -135,6 +135,17 @@ def neighbor_error(X, y):
     return np.mean([majority(labels[:, :k]) != y for k in VOTES if k <= most])
 
 
+def labels_look_random(units, samples):
+    """Return whether the nearest others classify no better than the most frequent class does."""
+    if samples.y is None:
+        return False
+    rows = spread_rows(samples.y, MOST_SAMPLES)
+    y = samples.y[rows]
+    chance = 1 - np.unique(y, return_counts=True)[1].max() / len(y)
+    error = neighbor_error(units.scaled(samples.X[rows]), y)
+    return error >= chance - np.sqrt(chance * (1 - chance) / len(y))
+
+
 def _violated(X, index):
     """Return the share of triplets whose far point is not farther than the near one."""
     near, far = (pair_values(X, X, index[:, [0, i]]) for i in (1, 2))
