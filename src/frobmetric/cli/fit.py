@@ -26,7 +26,7 @@ FOLDS, MANY_SAMPLES = 5, 5000
 #: Number of folds by which options are chosen.
 CHOICE_FOLDS = 3
 #: Warnings of a choice that an evaluation says better, for all folds together.
-VERDICTS = "the learned metric (does not help|satisfies)|the best C is"
+VERDICTS = "the learned metric (does not help|satisfies)|the chosen metric has|the best C is"
 
 
 @command(app, FrobMetric, defaults={"keep_dual": True})
