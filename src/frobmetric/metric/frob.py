@@ -31,8 +31,6 @@ NO_DIRECTION = (
 #: Shares of satisfied triplets: up to the first a metric is hardly better than chance, up to the
 #: second it is doubtful; and the number of samples from which on they tell something.
 CHANCE, DOUBTFUL, ENOUGH_SAMPLES = 0.6, 0.75, 50
-#: Up to this C a metric stays at its prior: nothing was learned that could be judged.
-AT_PRIOR = 1e-6
 
 
 class FrobMetric(MetricEstimator):
@@ -265,7 +263,7 @@ class FrobMetric(MetricEstimator):
     def _fit(self, samples, C, before=None, *, is_chosen=False):
         """Learn from checked samples, as an update of what was learned before if that is given.
 
-        Nothing warns of units that were chosen by held-out errors.
+        Nothing warns of options that were chosen by held-out errors.
         """
         before = before or {}
         with limit_threads(self.n_jobs):
@@ -278,7 +276,6 @@ class FrobMetric(MetricEstimator):
             learned = learn_in_passes(self, samples, coordinates, solve)
         if not is_chosen:
             self._warn_of_units(samples)
-        if C > AT_PRIOR:
             _warn_of_chance(learned, samples)
         attributes = samples.attributes | coordinates.fitted_attributes()
         attributes["prior_components_"] = before.get("prior_components")
