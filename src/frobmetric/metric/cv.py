@@ -125,9 +125,9 @@ class FrobMetricCV(ClassifierMixin, FrobMetric):
 
     Examples
     --------
-    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.datasets import make_classification
     >>> from frobmetric import FrobMetricCV
-    >>> X, y = load_wine(return_X_y=True)
+    >>> X, y = make_classification(400, 12, n_informative=3, n_redundant=0, random_state=2)
     >>> metric = FrobMetricCV().fit(X[::2], y[::2])
     >>> metric.report_.verdict
     'helped'
