@@ -341,7 +341,7 @@ def test_contradictory_triplets_give_zero_and_say_so():
 @pytest.mark.parametrize("options", [{}, {"n_passes": 1}, {"loss": "squared_hinge"}], ids=str)
 def test_labels_that_are_noise_are_said(rng, options):
     X, y = rng.normal(size=(200, 3)), rng.integers(2, size=200)
-    with pytest.warns(UserWarning, match=r"satisfies \d+% of its triplets, and chance has 50%"):
+    with pytest.warns(UserWarning, match=r"satisfies \d+% of its triplets, where chance has 50%"):
         metric = FrobMetric(**options).fit(X, y)
     assert metric.status_ == "optimal"  # of the optimisation
 
@@ -349,7 +349,7 @@ def test_labels_that_are_noise_are_said(rng, options):
 def test_labels_that_are_noise_are_said_where_features_are_many(rng):
     """A metric of many features satisfies more triplets of noise; neighbours still tell nothing."""
     X, y = rng.normal(size=(200, 8)), rng.integers(2, size=200)
-    with pytest.warns(UserWarning, match=r"chance has 50%; .* no more about its class than its"):
+    with pytest.warns(UserWarning, match=r"chance has 50%: .* no more about its class than its"):
         FrobMetric(units="raw").fit(X, y)
 
 
