@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_iris
+from sklearn.datasets import load_iris, load_wine
 from typer.testing import CliRunner
 
 from frobmetric.cli import app
@@ -17,6 +17,7 @@ from frobmetric.metric import FrobMetric, FrobMetricCV, TripletFrobMetric, compa
 from terminals import check_help, check_mistake, interrupt, run, run_json
 
 X, y = load_iris(return_X_y=True)
+WINE = load_wine(return_X_y=True)
 SPECIES = np.array(["setosa", "versicolor", "virginica"])[y]
 NAMES = ["sepal_length", "sepal_width", "petal_length", "petal_width"]
 
@@ -26,6 +27,7 @@ def folder(tmp_path, monkeypatch):
     """An own current folder with the iris data in it."""
     monkeypatch.chdir(tmp_path)
     write_table("iris.csv", Table(X, SPECIES, NAMES), labels_name="species")
+    write_table("wine.csv", Table(*WINE, [f"f{i}" for i in range(13)]), labels_name="label")
     return tmp_path
 
 
@@ -44,7 +46,7 @@ def model(folder, model_bytes):
 
 
 def test_fit_saves_a_certified_model():
-    result = run("fit", "iris.csv", "--target", "species", "-o", "m.safetensors")
+    result = run("fit", "iris.csv", "--target", "species", "-o", "m.safetensors", "--cv", "0")
     assert "certified: relative gap" in result.stdout
     assert result.stderr == ""
     loaded = load("m.safetensors")
@@ -54,10 +56,74 @@ def test_fit_saves_a_certified_model():
     assert hasattr(loaded, "dual_coef_")
 
 
+def test_fit_chooses_the_options_and_reports():
+    result = run("fit", "wine.csv", "-t", "label", "-o", "m.safetensors")
+    loaded = load("m.safetensors")
+    assert type(loaded) is FrobMetricCV
+    chosen = FrobMetricCV(keep_dual=True).fit(*WINE)
+    assert loaded.best_params_ == chosen.best_params_
+    certificate, report = result.stdout.split("\n\n", 1)
+    assert "certified: relative gap" in certificate
+    assert report == f"{loaded.report_}\n"
+    assert str(loaded.report_.setting) in certificate
+    assert "evaluate" not in result.stdout
+    answer = run_json("fit", "wine.csv", "-t", "label")
+    assert answer["chosen"] == chosen.best_params_
+    assert answer["report"]["sentences"] == loaded.report_.sentences()
+    assert answer["units"] == loaded.units_
+    assert answer["C"] == loaded.C_
+    run("certify", "m.safetensors", "wine.csv", "-t", "label")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ("--prior within", {"prior": "within", "units": "auto", "n_passes": "auto", "cv": 3}),
+        ("--units raw --cv 2", {"units": "raw", "prior": "auto", "cv": 2}),
+        # also if it is the default of FrobMetric
+        ("--n-passes 2 -k 3", {"n_passes": 2, "n_neighbors": 3, "units": "auto"}),
+        ("--units auto --tol 0.01", {"units": "auto", "tol": 0.01, "keep_dual": True}),
+    ],
+)
+@pytest.mark.parametrize("command", ["fit", "evaluate"])
+def test_options_that_are_given_are_not_chosen(command, arguments, expected, monkeypatch):
+    made = []
+
+    def remember(self, *_, **__):
+        made.append(self)
+        raise ValueError("that is enough")
+
+    monkeypatch.setattr(FrobMetricCV, "fit", remember)
+    run(command, "iris.csv", "-t", "species", *arguments.split(), code=3)
+    parameters = made[0].get_params(deep=False)
+    expected = expected | ({} if command == "fit" else {"keep_dual": False})
+    assert {name: parameters[name] for name in expected} == expected
+
+
+@pytest.mark.parametrize(
+    "arguments", ["--C 1000", "--cv 0", "--kernel rbf", "--n-directions 3", "--triplets t.npy"]
+)
+def test_nothing_is_chosen_where_it_cannot_be(arguments):
+    np.save("t.npy", np.array([[0, 1, 60], [0, 2, 99]]))
+    run("fit", "iris.csv", "-t", "species", "-o", "m", *arguments.split())
+    assert type(load("m")) is FrobMetric
+
+
+def test_a_choice_that_keeps_euclid_says_so(monkeypatch):
+    monkeypatch.setattr("frobmetric.metric.selection.AHEAD", 5.0)
+    rng = np.random.default_rng(0)
+    np.savez("noise.npz", X=rng.normal(size=(90, 3)), y=np.arange(90) % 2)
+    result = run("fit", "noise.npz", "--units", "raw")
+    assert "samples: Euclid on raw features" in result.stdout
+    assert "The learned metric does not help here; Euclid on raw features is kept." in result.stdout
+    assert result.stderr.count("warning: ") == 1
+
+
 def test_fit_as_json():
-    answer = run_json("fit", "iris.csv", "-t", "species")
+    answer = run_json("fit", "iris.csv", "-t", "species", "--cv", "0")
     loaded = load(answer["model"])
     assert answer["certified"] is True
+    assert "report" not in answer
     assert answer["certificate"] == asdict(loaded.certificate_)
     assert (answer["n_samples"], answer["n_features"]) == (150, 4)
 
@@ -126,14 +192,6 @@ def test_components_by_rank():
     assert load("m").n_components == "rank"
 
 
-def test_cross_validation_chooses_c():
-    answer = run_json("fit", "iris.csv", "-t", "species", "--cv", "2")
-    loaded = load(answer["model"])
-    assert isinstance(loaded, FrobMetricCV)
-    assert answer["C"] == loaded.C_
-    run("certify", answer["model"], "iris.csv")
-
-
 def test_labels_and_triplets_together():
     triplets = np.array([[0, 1, 60], [0, 2, 99]])
     np.save("t.npy", triplets)
@@ -184,7 +242,8 @@ def test_a_csv_without_names():
 
 
 def test_not_converged_is_4_and_still_saved():
-    result = run("fit", "iris.csv", "-t", "species", "-o", "m", "--max-iter", "3", code=4)
+    options = ("--max-iter", "3", "--cv", "0", "--n-passes", "1")
+    result = run("fit", "iris.csv", "-t", "species", "-o", "m", *options, code=4)
     assert "NOT certified" in result.stdout
     assert load("m").status_ == "max_iter"
     warnings = [line for line in result.stderr.splitlines() if line.startswith("warning: ")]
@@ -204,6 +263,8 @@ def test_small_classes_are_one_plain_warning():
         "1",
         "--tol",
         "0.5",
+        "--cv",
+        "0",
     )
     assert result.stderr.startswith("warning: classes with fewer than n_neighbors + 1 = 51")
     assert len(result.stderr.splitlines()) == 1
@@ -265,39 +326,46 @@ def noisy_file(name, n=300):
     np.savez(name, X=np.column_stack([useful, 2 * rng.normal(size=(n, 20))]), y=labels)
 
 
+@pytest.mark.filterwarnings("ignore:the chosen metric has|the learned metric does not help")
 def test_evaluate_tests_each_sample_by_a_metric_learned_without_it():
     noisy_file("noisy.npz")
     answer = run_json("evaluate", "noisy.npz")
     assert answer["verdict"] == "helped"
     assert answer["errors"]["pvalue"] < 0.05
     assert (answer["n_test"], answer["n_train"], answer["n_folds"]) == (300, 240, 5)
-    assert list(answer["rows"]) == ["raw", "scaled", "model"]
+    assert list(answer["rows"]) == ["raw", "scaled", "model", "rule"]
     for row in answer["rows"].values():
         low, high = row["interval"]
         assert low <= row["error"] <= high
     with np.load("noisy.npz") as data:
-        expected = compare(FrobMetric(), data["X"], data["y"], baselines=("raw", "scaled"))
+        options = {"baselines": ("raw", "scaled")}
+        expected = compare(FrobMetricCV(), data["X"], data["y"], **options)
+        plain = compare(FrobMetric(), data["X"], data["y"], **options)
     assert answer["errors"] == expected.errors.to_dict()
-    again = run_json("evaluate", "noisy.npz", "--seed", "1", "--folds", "3")
+    fixed = run_json("evaluate", "noisy.npz", "--cv", "0")
+    assert fixed["errors"] == plain.errors.to_dict()
+    again = run_json("evaluate", "noisy.npz", "--cv", "0", "--seed", "1", "--folds", "3")
     assert again["n_folds"] == 3
-    assert again["errors"] != answer["errors"]
-    text = run("evaluate", "noisy.npz", "--n-votes", "5").stdout
+    assert again["errors"] != fixed["errors"]
+    text = run("evaluate", "noisy.npz", "--cv", "0", "--n-votes", "5").stdout
     assert "the 5 nearest neighbours" in text
-    assert "the 3 nearest neighbours" in run("evaluate", "noisy.npz", "-k", "5").stdout
     assert "FrobMetric helps here" in text
+    text = run("evaluate", "noisy.npz", "--C", "1000", "-k", "5").stdout
+    assert "the 3 nearest neighbours" in text
 
 
 def test_evaluate_beside_other_methods():
-    options = ("--baselines", "raw, scaled,lda,nca", "--folds", "2")
+    options = ("--baselines", "raw, scaled,lda,nca", "--folds", "2", "--cv", "0")
     answer = run_json("evaluate", "iris.csv", "-t", "species", *options)
     assert list(answer["rows"]) == ["raw", "scaled", "lda", "nca", "model"]
 
 
 def test_evaluate_tests_a_third_of_many_samples(monkeypatch):
     monkeypatch.setattr("frobmetric.cli.fit.MANY_SAMPLES", 100)
-    answer = run_json("evaluate", "iris.csv", "-t", "species")
+    answer = run_json("evaluate", "iris.csv", "-t", "species", "--cv", "0")
     assert (answer["n_test"], answer["n_train"], answer["n_folds"]) == (50, 100, 1)
-    assert run_json("evaluate", "iris.csv", "-t", "species", "--folds", "2")["n_test"] == 150
+    options = ("--cv", "0", "--folds", "2")
+    assert run_json("evaluate", "iris.csv", "-t", "species", *options)["n_test"] == 150
 
 
 def test_evaluate_says_when_it_did_not_help():
@@ -308,11 +376,14 @@ def test_evaluate_says_when_it_did_not_help():
     assert "FrobMetric helps here" not in text
     assert "What to try next:\n* --" in text
     np.savez("noise.npz", X=rng.normal(size=(200, 3)), y=labels)
-    assert "always answering the most frequent class" in run("evaluate", "noise.npz").stdout
+    result = run("evaluate", "noise.npz")
+    assert "always answering the most frequent class" in result.stdout
+    assert "does not help" not in result.stderr  # the verdict says it for all folds together
 
 
 def test_evaluate_warns_once_for_all_folds():
-    result = run("evaluate", "iris.csv", "-t", "species", "-k", "45", "--n-impostors", "1")
+    options = ("-k", "45", "--n-impostors", "1", "--cv", "0")
+    result = run("evaluate", "iris.csv", "-t", "species", *options)
     assert result.stderr.count("warning: classes with fewer than n_neighbors + 1 = 46") == 1
 
 
@@ -327,13 +398,14 @@ def test_evaluate_a_given_model(model):
 
 
 def test_evaluate_of_what_is_not_certified():
-    result = run("evaluate", "iris.csv", "-t", "species", "--max-iter", "3", code=4)
+    options = ("--max-iter", "3", "--cv", "0")
+    result = run("evaluate", "iris.csv", "-t", "species", *options, code=4)
     assert "5 of 5 fits are NOT certified as optimal" in result.stdout
     assert "--max-iter 30" in result.stdout
 
 
 def test_a_fit_says_how_to_see_whether_it_helps():
-    text = run("fit", "iris.csv", "-t", "species").stdout
+    text = run("fit", "iris.csv", "-t", "species", "--cv", "0").stdout
     assert "This is about the optimisation. To see whether the metric helps:" in text
     assert text.endswith("frobmetric evaluate iris.csv --target species\n")
     np.save("t.npy", np.array([[0, 1, 60], [0, 2, 99]]))
@@ -369,8 +441,8 @@ def test_certify_notices_a_changed_claim(model, field):
         (lambda m: setattr(m, "components_", m.components_ * 1.1), "the model was changed"),
         (lambda m: setattr(m, "dual_coef_", m.dual_coef_ * 0.5), "the model was changed"),
         (lambda m: setattr(m, "dual_coef_", m.dual_coef_ - 1), "components_ differ|outside"),
-        (lambda m: m.set_params(C=1e3), "is outside"),
-        (lambda m: m.set_params(C=2e4), "NOT certified"),
+        (lambda m: m.set_params(C=1e2), "is outside"),
+        (lambda m: m.set_params(C=2e3), "NOT certified"),
     ],
 )
 def test_certify_notices_a_changed_model(model, change, message):
@@ -436,11 +508,11 @@ def test_bad_data_are_3(arguments, message):
             "fit iris.csv -t species --n-components 9",
             "n_components=9 is larger than the 4 features",
         ),
-        ("fit iris.csv -t species --C 1 --cv 2", "--C.*--cv chooses the C of"),
+        ("fit iris.csv -t species --C 1 --cv 2", "--C.*--cv chooses C, of a metric"),
         ("fit iris.csv -t species --cv 2 --triplets t.csv", "it needs labels"),
         ("fit iris.csv -t species --with-labels", "it needs --triplets and labels"),
         ("fit iris.csv -t species --cv 2 --kernel rbf", "without a kernel"),
-        ("fit iris.csv -t species --cv 1", "--cv"),
+        ("fit iris.csv -t species --cv 1", "--cv: 1 fold leaves nothing to learn from"),
         ("fit iris.csv -t species --degree 2", "--degree.* only --kernel rbf and polynomial"),
         ("fit iris.csv -t species --kernel sigmoid", "must be one of"),
         ("fit iris.csv -t species --gamma 1", "only --kernel rbf and polynomial have it"),
@@ -466,7 +538,7 @@ def test_bugs_are_not_called_bad_data(monkeypatch):
     def broken(*_, **__):
         raise RuntimeError("a bug")
 
-    monkeypatch.setattr(FrobMetric, "fit", broken)
+    monkeypatch.setattr(FrobMetricCV, "fit", broken)
     result = CliRunner().invoke(app, ["fit", "iris.csv", "-t", "species"])
     assert result.exit_code == 1
     assert isinstance(result.exception, RuntimeError)
@@ -478,7 +550,7 @@ def test_help_names_the_exit_codes(command):
 
 
 def test_interrupted_before_the_first_step(monkeypatch):
-    monkeypatch.setattr(FrobMetric, "fit", interrupt)
+    monkeypatch.setattr(FrobMetricCV, "fit", interrupt)
     result = run("fit", "iris.csv", "-t", "species", "-o", "m", code=130)
     assert result.stderr == "error: interrupted; nothing was saved\n"
     assert not Path("m").exists()

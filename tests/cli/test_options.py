@@ -9,7 +9,7 @@ import typer
 from frobmetric.cli import app as whole_app
 from frobmetric.cli.options import command, parse_parameters
 from frobmetric.manifold import MaximumVarianceUnfolding
-from frobmetric.metric import FrobMetric
+from frobmetric.metric import FrobMetric, FrobMetricCV
 from frobmetric.sdp import solve_sdp
 from terminals import CliRunner, run
 
@@ -56,8 +56,18 @@ def test_the_defaults_are_the_estimators(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "t.csv").write_text("a,b\n1,x\n2,y\n")
     with pytest.raises(ZeroDivisionError):
-        raise CliRunner().invoke(whole_app, ["fit", "t.csv", "-t", "b"]).exception
+        raise CliRunner().invoke(whole_app, ["fit", "t.csv", "-t", "b", "--cv", "0"]).exception
     assert made[0].get_params() == FrobMetric(keep_dual=True).get_params()
+
+
+def test_what_is_not_given_is_chosen(monkeypatch, tmp_path):
+    made = []
+    monkeypatch.setattr(FrobMetricCV, "fit", lambda self, *_, **__: made.append(self) or 1 / 0)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "t.csv").write_text("a,b\n1,x\n2,y\n")
+    with pytest.raises(ZeroDivisionError):
+        raise CliRunner().invoke(whole_app, ["fit", "t.csv", "-t", "b"]).exception
+    assert made[0].get_params() == FrobMetricCV(keep_dual=True).get_params()
 
 
 class Source:

@@ -30,7 +30,9 @@ pytest.importorskip("safetensors", reason="models are safetensors files")
 from safetensors import safe_open
 from safetensors.numpy import save_file
 
-pytestmark = pytest.mark.filterwarnings("ignore:the best C is|the learned metric does not help")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:the best C is|the learned metric does not help|the chosen metric has"
+)
 
 X, y = load_iris(return_X_y=True)
 SPECIES = np.array(["setosa", "versicolor", "virginica"])[y]

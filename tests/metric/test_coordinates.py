@@ -337,7 +337,9 @@ class TestSparse:
             sparse.pair_distance(T[:, :2]), dense.pair_distance(T[:, :2]), atol=1e-3
         )
 
-    @pytest.mark.filterwarnings("ignore:the best C is|the learned metric does not help")
+    @pytest.mark.filterwarnings(
+        "ignore:the best C is|the learned metric does not help|the chosen metric has"
+    )
     def test_the_choice_of_options(self, rng):
         X, y = words(rng)
         chosen = FrobMetricCV(Cs=[1, 100], prior="identity", units="raw", n_passes=1, cv=2)

@@ -27,14 +27,15 @@ from sklearn.pipeline import make_pipeline
 from frobmetric import FrobMetric, FrobMetricCV, NearestClass, knn_error
 from frobmetric.metric import cv as module
 from frobmetric.metric import selection
-from frobmetric.metric.selection import NO_LEARNING
-from frobmetric.neighbors import NearestVote
+from frobmetric.metric.report import SelectionReport
+from frobmetric.metric.selection import NO_LEARNING, Setting
+from frobmetric.neighbors import NearestVote, PairedErrors
 
 WINE, IRIS = load_wine(return_X_y=True), load_iris(return_X_y=True)
 #: Options with which a choice is quick, and still has something to choose from.
 QUICK = {"Cs": [10.0, 100.0], "prior": None, "n_neighbors": 3, "n_passes": 1, "cv": 2}
 #: Warnings that say what came out, where a test is not about that.
-QUIET = "ignore:the best C is|the learned metric (does not help|satisfies)|classes with fewer"
+QUIET = "ignore:the best C is|the learned metric does not help|the chosen metric has|classes with"
 
 
 def useful_direction(n=200, seed=0):
@@ -101,12 +102,39 @@ class TestChoice:
         expected = np.diag(getattr(metric, "feature_weight_", np.ones(4)) ** 2)
         np.testing.assert_allclose(M / M[0, 0], expected / expected[0, 0], atol=1e-5)
 
-    @pytest.mark.parametrize("seed", range(4))
+    @pytest.mark.parametrize("seed", range(5))
     def test_labels_that_are_noise_are_said(self, seed):
-        words = "the learned metric (does not help here|satisfies .* of its triplets)"
-        with pytest.warns(UserWarning, match=words):
+        words = "does not help here|the chosen metric has .* the most frequent class has|Euclid on"
+        with pytest.warns(UserWarning, match=words) as caught:
             metric = FrobMetricCV().fit(*noise(seed=seed))
+        assert len(caught) == 1
         assert metric.report_.verdict in ("kept", "unclear")
+
+    @pytest.mark.parametrize(
+        ("n_both", "n_fixed", "n_broken", "words"),
+        [
+            (90, 5, 4, "47.0% errors on held-out samples; always answering the most .* has 50.0%"),
+            (20, 1, 9, "14.5% errors on held-out samples; Euclid on raw features has 10.5%"),
+            (20, 9, 1, ""),
+        ],
+    )
+    def test_a_choice_that_is_no_better_is_said(self, n_both, n_fixed, n_broken, words):
+        euclidean = Setting("identity", "raw", NO_LEARNING, 3, 1)
+        report = SelectionReport(
+            setting=Setting(None, "raw", 100.0, 3, 1),
+            euclidean=euclidean,
+            errors=PairedErrors(200, n_both, n_fixed, n_broken),
+            kinds=(),
+            n_settings=2,
+            rule="a vote",
+            rule_error=0.1,
+            n_folds=3,
+        )
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            module._warn(report, 0.5, None)
+        assert len(caught) == bool(words)
+        assert not words or re.search(words, str(caught[0].message))
 
     @pytest.mark.filterwarnings(QUIET, "ignore:feature 12 has 99.8%")
     def test_scores_are_those_of_the_held_out_parts(self):
@@ -311,7 +339,7 @@ class TestFolds:
             FrobMetricCV().fit(X, labels)
 
     def test_one_class_is_said(self):
-        with pytest.raises(ValueError, match="1 classes"):
+        with pytest.raises(ValueError, match=r"y has one class \(0\)"):
             FrobMetricCV().fit(IRIS[0][:50], IRIS[1][:50])
 
     def test_the_smallest_data(self):
@@ -457,7 +485,7 @@ class TestEstimator:
         metric = FrobMetricCV(**QUICK).fit(X, y)
         before = vars(metric).copy()
         for samples, labels, words in [
-            (X[:4], [0, 0, 0, 0], "1 classes"),
+            (X[:4], [0, 0, 0, 0], "one class"),
             (np.full_like(X, np.nan), y, "NaN"),
             (np.ones_like(X), y, "all .* rows of X are equal"),
         ]:

@@ -343,7 +343,8 @@ def test_one_direction_separates_two_rings():
     X, y = make_circles(240, factor=0.5, noise=0.05, random_state=0)
     errors = {}
     for kernel in ("linear", "rbf"):
-        metric = FrobMetric(kernel=kernel, n_components=1, C=1).fit(X[:80], y[:80])
+        metric = FrobMetric(kernel=kernel, n_components=1, C=1, n_passes=1)
+        metric.fit(X[:80], y[:80])
         Z = metric.transform(X)
         centres = np.stack([Z[:80][y[:80] == c].mean(axis=0) for c in (0, 1)])
         errors[kernel] = np.mean(cdist(Z[80:], centres).argmin(axis=1) != y[80:])

@@ -346,6 +346,13 @@ def test_labels_that_are_noise_are_said(rng, options):
     assert metric.status_ == "optimal"  # of the optimisation
 
 
+def test_labels_that_are_noise_are_said_where_features_are_many(rng):
+    """A metric of many features satisfies more triplets of noise; neighbours still tell nothing."""
+    X, y = rng.normal(size=(200, 8)), rng.integers(2, size=200)
+    with pytest.warns(UserWarning, match=r"chance has 50%: .* no more about its class than its"):
+        FrobMetric(units="raw").fit(X, y)
+
+
 def test_metadata_routing_is_declared():
     X, y = IRIS
     T = mine_triplets(X, y).to_array()

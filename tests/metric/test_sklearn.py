@@ -47,6 +47,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:classes with fewer than n_neighbors:UserWarning"),
     pytest.mark.filterwarnings("ignore:the learned metric (is zero|satisfies):UserWarning"),
     pytest.mark.filterwarnings("ignore:the learned metric does not help here:UserWarning"),
+    pytest.mark.filterwarnings("ignore:the chosen metric has:UserWarning"),
     pytest.mark.filterwarnings("ignore:the best C is .* at the end of Cs:UserWarning"),
     pytest.mark.filterwarnings("ignore:The least populated class in y:UserWarning"),
     pytest.mark.filterwarnings("ignore:X (does not have|has) (valid )?feature names:UserWarning"),

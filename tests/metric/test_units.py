@@ -10,11 +10,13 @@ from scipy.spatial.distance import cdist, pdist
 from sklearn.datasets import load_iris, load_wine
 
 from frobmetric import FrobMetric, frob_path, load, mine_triplets, save
+from frobmetric.metric._base import Samples
 from frobmetric.metric.units import (
     SMALLEST_SPREAD,
     UNITS,
     VOTES,
     Units,
+    labels_look_random,
     neighbor_error,
     spread_rows,
 )
@@ -267,6 +269,13 @@ class TestChoice:
         assert FrobMetric(C=10).fit(X * [1e8, 1], triplets=T).units_ == "raw"
         with pytest.raises(ValueError, match="units='within' are computed from classes"):
             FrobMetric(units="within").fit(X, triplets=T)
+
+    def test_random_labels_look_random(self, rng):
+        X, y = rng.normal(size=(200, 4)), rng.integers(3, size=200)
+        assert labels_look_random(Units(), Samples(X, y, None, {}))
+        X[:, 0] += 3 * y
+        assert not labels_look_random(Units(), Samples(X, y, None, {}))
+        assert not labels_look_random(Units(), Samples(X, None, None, {}))
 
     @settings(max_examples=50, deadline=None)
     @given(y=st.lists(st.integers(0, 4), min_size=1, max_size=200), most=st.integers(1, 100))

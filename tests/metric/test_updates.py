@@ -341,7 +341,9 @@ class TestPartialFit:
         assert metric.certify(samples).relative_gap <= 1.001e-3
 
 
-@pytest.mark.filterwarnings("ignore:the best C is|the learned metric does not help")
+@pytest.mark.filterwarnings(
+    "ignore:the best C is|the learned metric does not help|the chosen metric has"
+)
 class TestChosenOptions:
     """FrobMetricCV chooses its options once; an update keeps the choice."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import warnings
 from dataclasses import asdict, replace
 from pathlib import Path
 from time import perf_counter
@@ -22,12 +23,17 @@ app = typer.Typer()
 
 #: Number of folds of an evaluation, and the number of samples from which on one fold is enough.
 FOLDS, MANY_SAMPLES = 5, 5000
+#: Number of folds by which options are chosen.
+CHOICE_FOLDS = 3
+#: Warnings of a choice that an evaluation says better, for all folds together.
+VERDICTS = "the learned metric (does not help|satisfies)|the chosen metric has|the best C is"
 
 
 @command(app, FrobMetric, defaults={"keep_dual": True})
 def fit(
     data,
     parameters,
+    given,
     *,
     output=Path("model.safetensors"),
     target=None,
@@ -37,6 +43,10 @@ def fit(
     header=True,
 ):
     """Learn a metric from a table, and save it with its certificate.
+
+    Options of the fit that are not given are chosen by errors on held-out samples, and the report
+    tells whether the metric helps. Without a choice, by --cv 0, they have the defaults below; so
+    they do with --C, --kernel, --n-directions and --triplets.
 
     Parameters
     ----------
@@ -48,14 +58,16 @@ def fit(
     with_labels : bool
         Learn from the labels as well as from --triplets.
     cv : int
-        Choose C by cross-validation with this number of folds.
+        Number of folds by which options are chosen, by default 3; 0 chooses nothing.
     """
-    if triplets is not None and cv is not None:
-        raise wrong_usage("--cv", "it needs labels, not --triplets")
+    if triplets is not None:
+        if cv:
+            raise wrong_usage("--cv", "it needs labels, not --triplets")
+        cv = 0
     if output.suffix.lower() in READERS:
         raise wrong_usage("--output", f"{output} names a table; a model is a .safetensors file")
     target_file(output)
-    estimator = _make_estimator(parameters, cv)
+    estimator = _make_estimator(parameters, given, cv)
     table = read_table(data, target, header=header)
     if triplets is None:
         _require_labels(table, data, ", or --triplets")
@@ -91,6 +103,7 @@ def transform(model, data, *, output, target=None, header=True):
 def evaluate(
     files,
     parameters,
+    given,
     *,
     target=None,
     train=None,
@@ -103,6 +116,8 @@ def evaluate(
 ):
     """Say whether a metric helps: k-NN errors on new data, beside those of Euclid.
 
+    Options of the fit that are not given are chosen, as `fit` does.
+
     Parameters
     ----------
     files : list of path
@@ -111,7 +126,7 @@ def evaluate(
     train : path
         With a model: the data to take neighbours from.
     cv : int
-        Choose the options of the metric by cross-validation with this number of folds.
+        Number of folds by which options are chosen, by default 3; 0 chooses nothing.
     folds : int
         Number of folds of the test, by default 5; of more than 5,000 samples one third is tested
         by a single metric.
@@ -124,13 +139,13 @@ def evaluate(
     if len(model) > 1 or data.suffix == ".safetensors" or bool(model) != (train is not None):
         forms = "`evaluate DATA` or `evaluate MODEL TEST_DATA --train TRAIN_DATA`"
         raise typer.BadParameter(f"expected {forms}")
-    if model and (cv is not None or folds is not None or _changed(parameters)):
+    if model and (cv is not None or folds is not None or given):
         raise typer.BadParameter("options of a fit have no effect on a given model; leave them out")
     options = {"n_neighbors": n_votes, "baselines": _split_names(baselines), "random_state": seed}
     if model:
         estimator, tables = _read_model_and_data(model[0], (train, data), target, header)
     else:
-        estimator = _make_estimator(parameters, cv)
+        estimator = _make_estimator(parameters, given, cv)
         tables = [_require_labels(read_table(data, target, header=header), data)]
     with errors_about(data):
         comparison = _compare(estimator, *tables, folds=folds, **options)
@@ -181,26 +196,25 @@ def labels_name(target):
     return "label" if target is None or target.lstrip("-").isdecimal() else target
 
 
-def _changed(parameters):
-    """Return the parameters that are not at the default of FrobMetric."""
-    defaults = FrobMetric().get_params()
-    return {name: value for name, value in parameters.items() if value != defaults[name]}
+def _make_estimator(parameters, given, cv):
+    """Return a FrobMetricCV that chooses what is not given, or a FrobMetric if it cannot.
 
-
-def _make_estimator(parameters, cv):
-    """Return a FrobMetric, or with `cv` a FrobMetricCV."""
-    changed = _changed(parameters)
-    kernel_parameters = [name for name in ("gamma", "degree", "coef0") if name in changed]
+    `given` are the names of the parameters on the command line; `cv` is None if it is not there.
+    """
+    kernel_parameters = [name for name in ("gamma", "degree", "coef0") if name in given]
     if kernel_parameters and parameters["kernel"] in ("linear", "precomputed"):
         raise wrong_usage(f"--{kernel_parameters[0]}", "only --kernel rbf and polynomial have it")
-    if cv is None:
-        return FrobMetric(**parameters)
     known = inspect.signature(FrobMetricCV).parameters
-    for name in changed:
-        if name not in known:
-            reason = "--cv chooses the C of a metric without a kernel, and cannot be combined"
-            raise wrong_usage(f"--{name.replace('_', '-')}", f"{reason} with it; give only one")
-    return FrobMetricCV(cv=cv, **{name: v for name, v in parameters.items() if name in known})
+    unknown = sorted(given - set(known))
+    if cv == 0 or (cv is None and unknown):
+        return FrobMetric(**parameters)
+    if cv == 1:
+        raise wrong_usage("--cv", "1 fold leaves nothing to learn from; expected 0, 2 or more")
+    if unknown:
+        reason = "--cv chooses C, of a metric without a kernel, and cannot be combined"
+        raise wrong_usage(f"--{unknown[0].replace('_', '-')}", f"{reason} with it; give only one")
+    kept = given | ({"keep_dual"} & set(parameters))
+    return FrobMetricCV(cv=cv or CHOICE_FOLDS, **{name: parameters[name] for name in kept})
 
 
 def _describe(step):
@@ -216,8 +230,15 @@ def _compare(estimator, table, test=None, *, folds=None, **options):
     if folds is None and len(table.X) > MANY_SAMPLES:
         thirds = StratifiedKFold(3, shuffle=True, random_state=options["random_state"])
         options["cv"] = [next(thirds.split(table.X, table.y))]
-    with live_progress("searching for neighbours", _describe) as callback:
+    with live_progress(_first_line(estimator), _describe) as callback, warnings.catch_warnings():
+        warnings.filterwarnings("ignore", VERDICTS, UserWarning)
         return compare(estimator.set_params(callback=callback), table.X, table.y, **options)
+
+
+def _first_line(estimator):
+    """Return the progress line before the first step of a fit."""
+    is_chosen = isinstance(estimator, FrobMetricCV)
+    return "choosing options by held-out errors" if is_chosen else "searching for neighbours"
 
 
 def _read_model_and_data(model, paths, target, header):
@@ -240,7 +261,8 @@ def _fit_and_save(estimator, table, answers, path, question=""):
     `question` is the command that tells whether the metric helps.
     """
     began = perf_counter()
-    is_interrupted = fit_visibly(estimator, _describe, table.dataframe(), **answers)
+    line = _first_line(estimator)
+    is_interrupted = fit_visibly(estimator, _describe, table.dataframe(), first=line, **answers)
     seconds = perf_counter() - began
     save(estimator, path)
     report = _fit_report(estimator, table, path, seconds, question)
@@ -280,8 +302,10 @@ def _verdict(gap, tol):
     return f"NOT certified: relative gap {gap:.1e} > tol {tol:g}"
 
 
-def _usefulness(question):
-    """Return the sentence that keeps a proof of the optimisation apart from use on new data."""
+def _usefulness(estimator, question):
+    """Return what is known of use on new data, apart from the proof of the optimisation."""
+    if hasattr(estimator, "report_"):
+        return f"\n\n{estimator.report_}"
     if not question:
         return ""
     return f"\nThis is about the optimisation. To see whether the metric helps:\n  {question}"
@@ -301,14 +325,19 @@ def _fit_report(estimator, table, path, seconds, question):
         "n_features": n_features,
         "seconds": seconds,
     }
-    data |= {name: getattr(estimator, f"{name}_") for name in ("rank", "n_iter", "n_triplets")}
+    names = ("rank", "n_iter", "n_triplets", "units")
+    data |= {name: getattr(estimator, f"{name}_") for name in names}
+    options = f"C = {estimator.C:g}"
+    if hasattr(estimator, "report_"):
+        data |= {"chosen": estimator.best_params_, "report": estimator.report_.to_dict()}
+        options = str(estimator.report_.setting)
     verdict = f"{_verdict(gap, tol)}, after {estimator.n_iter_} steps, {seconds:.1f} s"
     if not data["certified"]:
         advice = "" if estimator.status_ == "interrupted" else "; raise --max-iter or --tol"
         verdict += f" ({estimator.status_}){advice}"
     text = (
-        f"{path}: a metric of rank {estimator.rank_} on {n_features} features, learned from "
-        f"{estimator.n_triplets_} triplets of {n_samples} samples with C = {estimator.C:g}\n"
-        f"certificate: {estimator.certificate_}\n{verdict}{_usefulness(question)}"
+        f"{path}: a metric of rank {estimator.rank_} on {n_features} features, from "
+        f"{estimator.n_triplets_} triplets of {n_samples} samples: {options}\n"
+        f"certificate: {estimator.certificate_}\n{verdict}{_usefulness(estimator, question)}"
     )
     return Report(ExitCode.of(data["certified"]), text, data)

@@ -2,8 +2,9 @@
 
 A command is a function whose positional parameters become arguments and whose keyword-only ones
 become options. It can take over the parameters of an estimator or of another function, and gets
-their values as the dictionary `parameters`. Types and help are read from the numpydoc sections
-"Parameters", so that each is written once: an option has the name of its parameter, with dashes.
+their values as the dictionary `parameters`, and if it has a parameter `given`, the names of those
+that the command line names. Types and help are read from the numpydoc sections "Parameters", so
+that each is written once: an option has the name of its parameter, with dashes.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ typer = require("typer", "cli")
 FLAGS = {"output": "-o", "target": "-t", "n_components": "-d", "n_neighbors": "-k"}
 FLAGS["random_state"] = "--seed"
 #: Least values of numbers; estimators check the others themselves.
-LEAST = {"max_iter": 1, "n_votes": 1, "cv": 2, "folds": 2, "seed": 0, "random_state": 0}
+LEAST = {"max_iter": 1, "n_votes": 1, "cv": 0, "folds": 2, "seed": 0, "random_state": 0}
 LEAST["min_eigenvalue"] = 0
 #: Numbers that must be positive.
 POSITIVE = ("tol", "sigma", "time_limit")
@@ -73,13 +74,17 @@ def command(app, source=None, *, names=None, without=(), defaults=None, codes=EX
         taken = [p for p in taken if p.name in (names or {p.name}) and p.name not in skipped]
 
         @wraps(function)
-        def run(as_json, **values):
+        def run(as_json, context, **values):
             if source is not None:
                 values["parameters"] = {p.name: values.pop(p.name) for p in taken}
+            if "given" in inspect.signature(function).parameters:
+                values["given"] = {p.name for p in taken if _is_given(context, p.name)}
             return function(**values)
 
         json = inspect.Parameter("as_json", inspect.Parameter.KEYWORD_ONLY, default=False)
-        every = [*own, *taken, json.replace(annotation=Json)]
+        context = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY)
+        context = context.replace(annotation=typer.Context)
+        every = [*own, *taken, json.replace(annotation=Json), context]
         run.__signature__ = inspect.Signature([p.replace(kind=p.KEYWORD_ONLY) for p in every])
         run.__annotations__ = {p.name: p.annotation for p in every}
         text = inspect.getdoc(function).partition("\nParameters\n---")[0]
@@ -88,6 +93,11 @@ def command(app, source=None, *, names=None, without=(), defaults=None, codes=EX
         return function
 
     return register
+
+
+def _is_given(context, name):
+    """Return whether the command line names an option."""
+    return context.get_parameter_source(name).name == "COMMANDLINE"
 
 
 def parse_parameters(docstring):

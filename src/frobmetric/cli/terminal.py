@@ -157,10 +157,13 @@ def live_progress(text, describe):
         yield show and show_step
 
 
-def fit_visibly(estimator, describe, X, **answers):
-    """Fit with a progress line; return whether Ctrl-C stopped the fit at its best answer so far."""
+def fit_visibly(estimator, describe, X, *, first="searching for neighbours", **answers):
+    """Fit with a progress line; return whether Ctrl-C stopped the fit at its best answer so far.
+
+    `first` is the line before the first step.
+    """
     try:
-        with live_progress("searching for neighbours", describe) as callback:
+        with live_progress(first, describe) as callback:
             estimator.set_params(callback=callback).fit(X, **answers)
     except KeyboardInterrupt:
         if not hasattr(estimator, "certificate_"):

@@ -197,6 +197,10 @@ class FrobMetricCV(ClassifierMixin, FrobMetric):
         options = self._options()
         samples = Samples.check(self, X, y)
         classes, labels = np.unique(samples.y, return_inverse=True)
+        if len(classes) < 2:
+            raise ValueError(
+                f"y has one class ({classes[0]}); triplets need samples of at least two classes"
+            )
         with limit_threads(self.n_jobs):
             race = Race(self._fixed(), samples.X, labels, self._folds(samples.X, labels))
             setting = choose(race, options)
@@ -205,12 +209,11 @@ class FrobMetricCV(ClassifierMixin, FrobMetric):
         choice["report_"] = _report(race, setting, rule, rule_error)
         choice["cv_results_"] = race.results()
         metric = self._fixed().set_params(**choice["best_params_"])
-        with self._taking(metric, choice), warnings.catch_warnings():
-            if setting.is_euclidean:  # nothing is learned: `_warn` says why
-                warnings.filterwarnings("ignore", "the learned metric satisfies", UserWarning)
+        with self._taking(metric, choice):
             metric._fit(samples, setting.C, is_chosen=True)
         self.classifier_ = clone(self._classifiers()[rule]).fit(self._mapped(samples.X), samples.y)
-        _warn(self.report_, None if self.Cs is None else options.Cs)
+        chance = 1 - np.bincount(labels).max() / len(labels)
+        _warn(self.report_, chance, None if self.Cs is None else options.Cs)
         return self
 
     @property
@@ -362,21 +365,29 @@ def _report(race, setting, rule, rule_error):
     )
 
 
-def _warn(report, grid):
-    """Warn of a choice that leads nowhere, or that is at the end of the values of C."""
-    setting, error = report.setting, report.errors.n_after / report.errors.n_samples
-    if setting.is_euclidean and report.errors.n_before:
-        warnings.warn(
-            f"the learned metric does not help here ({error:.1%} errors of 3 neighbours); "
-            f"{setting} is kept. Check that y belongs to the rows of X; more samples, other "
-            "features or FrobMetric(kernel='rbf') may help",
-            UserWarning,
-            stacklevel=3,
-        )
+def _warn(report, chance, grid):
+    """Warn of a choice that leads nowhere, or that is at the end of the values of C.
+
+    `chance` is the error of always answering the most frequent class.
+    """
+    setting, errors = report.setting, report.errors
+    before, after = (n / errors.n_samples for n in (errors.n_before, errors.n_after))
+    advice = (
+        "Check that y belongs to the rows of X; more samples, other features or "
+        "FrobMetric(kernel='rbf') may help"
+    )
+    text = ""
+    if setting.is_euclidean and errors.n_after:
+        error = f"{after:.1%} errors of 3 neighbours"
+        text = f"the learned metric does not help here ({error}); {setting} is kept. {advice}"
+    elif after >= chance - np.sqrt(chance * (1 - chance) / errors.n_samples):
+        others = f"always answering the most frequent class has {chance:.1%}"
+        text = f"the chosen metric has {after:.1%} errors on held-out samples; {others}. {advice}"
+    elif errors.n_broken - errors.n_fixed > np.sqrt(errors.n_broken + errors.n_fixed):
+        others = f"{report.euclidean} has {before:.1%}. These samples may be too few to choose by"
+        text = f"the chosen metric has {after:.1%} errors on held-out samples; {others}"
     elif grid is not None and len(grid) > 1 and setting.C in (grid[0], grid[-1]):
         wider = f"smaller than {grid[0]:g}" if grid[0] == setting.C else f"larger than {grid[-1]:g}"
-        warnings.warn(
-            f"the best C is {setting.C:g}, at the end of Cs; give values {wider} too",
-            UserWarning,
-            stacklevel=3,
-        )
+        text = f"the best C is {setting.C:g}, at the end of Cs; give values {wider} too"
+    if text:
+        warnings.warn(text, UserWarning, stacklevel=3)

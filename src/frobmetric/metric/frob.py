@@ -275,17 +275,17 @@ class FrobMetric(MetricEstimator):
 
             learned = learn_in_passes(self, samples, coordinates, solve)
         if not is_chosen:
-            self._warn(learned, samples)
+            self._warn_of_units(samples)
+            _warn_of_chance(learned, samples)
         attributes = samples.attributes | coordinates.fitted_attributes()
         attributes["prior_components_"] = before.get("prior_components")
         return self._store(learned, NO_DIRECTION, **attributes)
 
-    def _warn(self, learned, samples):
-        """Warn of a metric that is hardly better than chance, and of one feature's unit."""
+    def _warn_of_units(self, samples):
+        """Warn if raw units were asked for, and one feature rules all distances by its unit."""
         is_plain = self.prior is None or (isinstance(self.prior, str) and self.prior == "identity")
         if self.units == "raw" and self.kernel == "linear" and is_plain:
             warn_of_uneven_units(samples.X, samples.attributes["feature_names_in_"])
-        _warn_of_chance(learned, samples)
 
     def _problem(self, coordinates, triplets, C):
         options = {"loss": self.loss, "prior": self.prior, "pull": self.pull}
@@ -304,10 +304,10 @@ def _warn_of_chance(learned, samples):
     if share > CHANCE:
         if share > DOUBTFUL or not labels_look_random(learned.coordinates.units, samples):
             return
-        reason = "the neighbours of a sample say no more about its class than its frequency"
+        reason = "neighbours of a sample say no more about its class than its frequency"
     warnings.warn(
-        f"the learned metric satisfies {share:.0%} of its triplets, and chance has 50%; {reason}. "
-        "Check y; compare(model, X, y) measures whether the metric helps",
+        f"the learned metric satisfies {share:.0%} of its triplets, where chance has 50%: "
+        f"{reason}. Check y; compare(model, X, y) measures whether the metric helps",
         UserWarning,
-        stacklevel=5,
+        stacklevel=4,
     )
