@@ -134,7 +134,7 @@ def test_rows_of_settings(monkeypatch):
 
 
 def test_settings_differ():
-    assert len({repr(setting) for setting in defaults.SETTINGS}) == len(defaults.SETTINGS) == 16
+    assert len({repr(setting) for setting in defaults.SETTINGS}) == len(defaults.SETTINGS) == 18
 
 
 # Tables
