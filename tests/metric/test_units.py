@@ -378,3 +378,13 @@ def test_one_problem_of_the_triplets_of_all_passes(rng):
     assert_optimal(scaled, best, M)
     assert two.certificate_.primal == pytest.approx(best, rel=1e-5)
     np.testing.assert_allclose(pdist(two.transform(X)), pdist(scaled.transform(Z)), atol=1e-3)
+
+
+@pytest.mark.parametrize("n", [1, 7, 1999, 2000, 2001, 3999, 4001, 4999, 7501, 10_500])
+def test_rows_are_spread_evenly_over_the_classes(n):
+    y = np.random.default_rng(n).choice(3, size=n, p=[0.6, 0.3, 0.1])
+    rows = spread_rows(y, 2000)
+    assert len(rows) == min(n, 2000) == len(np.unique(rows))
+    assert rows.min() >= 0 and rows.max() < n
+    shares = np.bincount(y[rows], minlength=3) / len(rows)
+    np.testing.assert_allclose(shares, np.bincount(y, minlength=3) / n, atol=2e-3)

@@ -155,8 +155,8 @@ def _violated(X, index):
 def spread_rows(y, most):
     """Return at most this many row numbers, in which the classes keep their shares."""
     order = np.argsort(y, kind="stable")
-    step = max(1.0, len(y) / most)
-    return np.sort(order[np.arange(0, len(y), step).astype(np.intp)])
+    places = np.linspace(0, len(y), min(most, len(y)), endpoint=False).astype(np.intp)
+    return np.sort(order[places])
 
 
 def _weights(X, y):
