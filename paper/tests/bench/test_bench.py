@@ -267,6 +267,7 @@ def test_peak_memory():
 
 #: Parts to run, those of one text together.
 QUICK = {
+    "accuracy": ("letters", "usps"),
     "defaults": ("euclid lda default cv settings times",),
     "growth": ("D", "m"),
     "kernels": ("rings", "balance", "r8"),
