@@ -108,21 +108,23 @@ def _map_laplacian(
     return map_blocks(multiply, n, _rows_of(X), flops)
 
 
-def block_differences(X: Array, quadruplets: Index, starts: Index) -> Array:
+def block_differences(X: Array, quadruplets: Index, block_of: Index) -> Array:
     """Return |x_c - x_d|^2 - |x_a - x_b|^2 in each block of features, for each row (a, b, c, d).
 
-    `starts` has the first feature of each block; the blocks are consecutive.
+    `block_of` has the number of the block of each feature.
     """
-    result, fast = np.empty((len(quadruplets), len(starts))), compiled()
-    bounds = np.append(starts, X.shape[1]).astype(np.intp)
+    sizes, order = np.bincount(block_of), np.argsort(block_of, kind="stable")
+    starts = np.cumsum(sizes) - sizes
+    result, fast = np.empty((len(quadruplets), len(sizes))), compiled()
 
     def subtract(rows: slice) -> None:
         if fast:
-            fast.block_differences(X, quadruplets[rows], bounds, result[rows])
+            fast.block_differences(X, quadruplets[rows], block_of, result[rows])
             return
         a, b, c, d = quadruplets[rows].T
-        squares = (X[c] - X[d]) ** 2 - (X[a] - X[b]) ** 2
-        np.add.reduceat(squares, starts, axis=1, out=result[rows])
+        near, far = X[a] - X[b], X[c] - X[d]
+        products = np.take((far - near) * (far + near), order, axis=1)
+        np.add.reduceat(products, starts, axis=1, out=result[rows])
 
     map_blocks(subtract, len(quadruplets), _rows_of(X), 20.0 * len(quadruplets) * X.shape[1])
     return result
@@ -146,8 +148,7 @@ def compiled() -> Compiled | None:
         one, rows = np.ones((1, 1)), np.zeros(1, dtype=np.intp)
         loops.difference_products(one, one, rows, rows, np.empty(1))
         loops.laplacian_rows(one, np.zeros(2, dtype=np.intp), rows, one[0], one[0], 0, one.copy())
-        four, bounds = np.zeros((1, 4), dtype=np.intp), np.arange(2)
-        loops.block_differences(one, four, bounds, one.copy())
+        loops.block_differences(one, np.zeros((1, 4), dtype=np.intp), rows, one.copy())
         return loops
     except Exception as error:
         if not isinstance(error, ModuleNotFoundError) or error.name != "numba":
@@ -191,16 +192,15 @@ def _laplacian_rows(
                     rows[i, k] -= weight * X[j, k]
 
 
-def _block_differences(X: Any, quadruplets: Any, bounds: Any, differences: Any) -> None:
+def _block_differences(X: Any, quadruplets: Any, block_of: Any, differences: Any) -> None:
     for r in range(len(quadruplets)):
         a, b = quadruplets[r, 0], quadruplets[r, 1]
         c, d = quadruplets[r, 2], quadruplets[r, 3]
-        for block in range(len(bounds) - 1):
-            near, far = 0.0, 0.0  # two sums: equal distances have the difference zero
-            for k in range(bounds[block], bounds[block + 1]):
-                near += (X[a, k] - X[b, k]) ** 2
-                far += (X[c, k] - X[d, k]) ** 2
-            differences[r, block] = far - near
+        differences[r] = 0.0
+        for k in range(X.shape[1]):
+            near, far = X[a, k] - X[b, k], X[c, k] - X[d, k]
+            # as a product: equal distances have the difference zero, without rounding
+            differences[r, block_of[k]] += (far - near) * (far + near)
 
 
 #: The loops that are compiled, in the order of `Compiled`.

@@ -97,13 +97,13 @@ class Vectors(Constraints):
         return total
 
     @classmethod
-    def of_blocks(cls, X: Array, quadruplets: Index, starts: Index) -> Vectors:
+    def of_blocks(cls, X: Array, quadruplets: Index, block_of: Index) -> Vectors:
         """Return the rows of quadruplets with one weight for each block of features.
 
-        Entry b of f_r is the squared distance of (c, d) minus that of (a, b) in the features of
-        block b; `starts` has the first feature of each block.
+        Entry k of f_r is the squared distance of (c, d) minus that of (a, b) in the features of
+        block k; `block_of` has the number of the block of each feature.
         """
-        return cls(block_differences(X, quadruplets, starts))
+        return cls(block_differences(X, quadruplets, block_of))
 
     def restrict(self, rows: Rows) -> Vectors:
         return Vectors(self.rows[rows])

@@ -90,10 +90,10 @@ def blocks(X: Array, index: Index, block_of: Index) -> Structure:
 
     Coordinate b is w_b times the root of the number of features of the block.
     """
-    order, sizes = np.argsort(block_of, kind="stable"), np.bincount(block_of)
-    Z = Coordinates.dense(X, keep_features=True).Z[:, order]
-    Z = Z * np.repeat(sizes**-0.25, sizes)  # squared distances are divided by the root
-    constraints = Vectors.of_blocks(Z, index, np.cumsum(sizes) - sizes)
+    sizes = np.bincount(block_of)
+    Z = Coordinates.dense(X, keep_features=True).Z
+    # squared distances are divided by the root of the size
+    constraints = Vectors.of_blocks(Z * sizes[block_of] ** -0.25, index, block_of)
     identity = np.sqrt(sizes)
 
     def root(point: Point, scale: float) -> tuple[Array, Vector]:
