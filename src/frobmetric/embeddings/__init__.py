@@ -1,7 +1,9 @@
 """Maps of embeddings, learned from feedback: the prior is to leave the vectors as they are."""
 
+from .databases import dimension_snippet, search_snippet
 from .fields import WeightsTable, weights_table
 from .maps import LearnedMap
 from .structure import learn_structured_map
 
-__all__ = ["LearnedMap", "WeightsTable", "learn_structured_map", "weights_table"]
+__all__ = ["LearnedMap", "WeightsTable", "dimension_snippet", "learn_structured_map"]
+__all__ += ["search_snippet", "weights_table"]
