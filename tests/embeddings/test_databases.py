@@ -146,10 +146,10 @@ def milvus(tmp_path):
 @METRICS
 def test_milvus_ranks_fields_as_numpy_does(metric, records, milvus):
     stored, query = records
-    if metric == "cosine":
-        client = milvus(stored, "COSINE")
-    else:
+    if metric == "l2":
         client = milvus({"fields": _joined(stored, metric)}, "IP")
+    else:
+        client = milvus(stored, {"cosine": "COSINE", "dot": "IP"}[metric])
     assert _run(_code("milvus", metric), client, query) == _best(stored, query, metric)
 
 

@@ -60,11 +60,12 @@ def search_snippet(
     ranking is exact if `candidates` is at least the number of records. A record that is missing
     from the list of one field is ranked too low.
 
-    Milvus turns scores of "dot" and "l2" into others before it weighs them, which changes the
-    ranking, and typesense cannot weigh several vectors. There the fields are stored in one vector.
-    It has the vectors of the fields one after the other, for "l2" each followed by minus half its
-    squared length, and is searched by inner product. The weights are in the query only, so that
-    other weights need no new index, and the ranking is exact.
+    By default milvus weighs normalised scores, which changes the ranking of "dot" and "l2"; the code
+    turns that off. A distance of zero for missing records is no good for "l2", and typesense cannot
+    weigh several vectors. There all fields are stored in one vector, "fields", that is searched by
+    inner product: the vectors of the fields one after the other, for "l2" each followed by minus
+    half its squared length. The weights are in the query only, so that other weights need no new
+    index, and the ranking is exact.
 
     Parameters
     ----------
@@ -240,8 +241,12 @@ def _qdrant_fields(search: Search) -> str:
     )
 
 
+#: Names of the comparisons in milvus.
+MILVUS_METRICS = {"cosine": "COSINE", "dot": "IP", "l2": "L2"}
+
+
 def _milvus_vector(search: Search, field: str) -> str:
-    kind = {"dot": "IP"}.get(search.metric, search.metric.upper())
+    kind = MILVUS_METRICS[search.metric]
     return _lines(
         "result = client.search(",
         f'    "{search.collection}", data=[vector], anns_field="{field}",',
@@ -252,11 +257,12 @@ def _milvus_vector(search: Search, field: str) -> str:
 
 
 def _milvus_fields(search: Search) -> str:
-    if search.metric != "cosine":
+    if search.metric == "l2":
         return _joined("milvus", search)
+    kind = MILVUS_METRICS[search.metric]
     requests = [
         f'    AnnSearchRequest(data=[query["{name}"]], anns_field="{name}", '
-        f'param={{"metric_type": "COSINE"}}, limit={search.candidates}),'
+        f'param={{"metric_type": "{kind}"}}, limit={search.candidates}),'
         for name in search.used
     ]
     return _lines(
@@ -265,7 +271,7 @@ def _milvus_fields(search: Search) -> str:
         "requests = [",
         *requests,
         "]",
-        f"ranker = WeightedRanker({', '.join(search.used.values())})",
+        f"ranker = WeightedRanker({', '.join(search.used.values())}, norm_score=False)",
         f'result = client.hybrid_search("{search.collection}", requests, ranker, '
         f"limit={search.limit})",
         'hits = [hit["id"] for hit in result[0]]',
