@@ -60,12 +60,13 @@ def search_snippet(
     ranking is exact if `candidates` is at least the number of records. A record that is missing
     from the list of one field is ranked too low.
 
-    By default milvus weighs normalised scores, which changes the ranking of "dot" and "l2"; the code
-    turns that off. A distance of zero for missing records is no good for "l2", and typesense cannot
-    weigh several vectors. There all fields are stored in one vector, "fields", that is searched by
-    inner product: the vectors of the fields one after the other, for "l2" each followed by minus
-    half its squared length. The weights are in the query only, so that other weights need no new
-    index, and the ranking is exact.
+    By default milvus weighs normalised scores, which changes the ranking of "dot" and "l2"; the
+    code turns that off. Typesense cannot weigh several vectors, and milvus counts a record that is
+    missing from a list as one of distance zero. For typesense, and for "l2" in milvus, all fields
+    are therefore stored in one vector, "fields", that is searched by inner product: the vectors of
+    the fields one after the other, for "l2" each followed by minus half its squared length. The
+    weights are in the query only, so that other weights need no new index, and the ranking is
+    exact.
 
     Parameters
     ----------
