@@ -22,6 +22,8 @@ from .newton import newton
 
 #: Number of variables up to which a Newton step is solved by factors of its matrix.
 FEW_VARIABLES = 300
+#: Number of rows from which on the matrix of a step is that of a sample of them.
+MOST_ROWS = 20_000
 #: First width, as a share of the mean distance of the margins from their targets.
 FIRST_WIDTH = 0.5
 #: Share of the width that is left after the smooth problem is solved.
@@ -127,11 +129,12 @@ class SmoothProblem:
     def _step(self, w: Vector, gradient: Vector, rows: Rows) -> Vector:
         """Solve for the Newton step of the weights that zero does not hold.
 
-        `rows` are those on the curved part of their loss.
+        `rows` are those on the curved part of their loss; if they are many, some stand for all.
         """
-        moment: Any = self.problem.constraints.restrict(rows).second_moment(
-            1 / self.loss.curvature[rows]
-        )
+        every = 1 + len(rows) // MOST_ROWS
+        some = rows[::every]
+        rates = every / self.loss.curvature[some]
+        moment: Any = self.problem.constraints.restrict(some).second_moment(rates)
         H = np.eye(len(w)) / self.problem.sigma + moment
         reach = float(np.linalg.norm(w - np.maximum(w - self.problem.sigma * gradient, 0.0)))
         is_held = (w <= min(reach, 1e-3 * float(w.max(initial=0.0)))) & (gradient > 0)
