@@ -15,7 +15,7 @@ import numpy as np
 import scipy.linalg
 
 from ..core.losses import Loss
-from ..core.points import Diagonal, Rows, Vector
+from ..core.points import Array, Diagonal, Rows, Vector
 from ..core.problem import Evaluation, FrobeniusSDP
 from .monitor import Monitor, State
 from .newton import newton
@@ -26,18 +26,16 @@ FEW_VARIABLES = 300
 MOST_ROWS = 20_000
 #: First width, as a share of the mean distance of the margins from their targets.
 FIRST_WIDTH = 0.5
-#: Share of the width that is left after the smooth problem is solved.
-NARROWER = 0.25
-#: Smallest width, as a share of the first one.
-LAST_WIDTH = 1e-9
+#: Smallest share of the width that the next smooth problem has, and the largest that is tried.
+NARROWER, WIDEST = 0.25, 0.98
+#: Newton steps for the first smooth problem, and for each of the next.
+FIRST_STEPS, STEPS = 60, 8
 #: A smooth problem is solved when the gap is larger than the share of the corners by this share.
 SOLVED = 0.2
-#: Share of the predicted descent that a step must reach (Armijo).
-SUFFICIENT = 1e-4
-#: Rounding error of a value, relative to it.
-NOISE = 1e-15
-#: Halvings of a step before the width is changed.
-MOST_HALVINGS = 25
+#: Slopes, as shares of that at the start, between which a step may end.
+FLAT = (-0.1, 0.5)
+#: Trials of the length of a step.
+MOST_TRIALS = 40
 
 
 def suits(problem: FrobeniusSDP) -> bool:
@@ -56,17 +54,18 @@ def smoothing(problem: FrobeniusSDP, state: State, monitor: Monitor) -> State:
     evaluation = problem.evaluate(state.dual(problem))
     if monitor.record(evaluation):
         return monitor.state
-    first = width = _first_width(problem, evaluation)
-    while not monitor.status:
-        smooth = SmoothProblem(problem, problem.loss.smoothed(width))
-        start = evaluation.point.dense(), evaluation.margins
-        if width < first:
-            start = smooth.follow(evaluation)
-        evaluation = smooth.minimise(*start, monitor)
-        width *= NARROWER
-        if width < LAST_WIDTH * first and not monitor.status:
-            monitor.status = "stalled"
-    return monitor.state
+    width, share = _first_width(problem, evaluation), NARROWER
+    smooth = SmoothProblem(problem, problem.loss.smoothed(width))
+    start = evaluation.point.dense(), evaluation.margins
+    last, is_solved = smooth.minimise(*start, monitor, FIRST_STEPS)
+    while is_solved and not monitor.status and share < WIDEST:
+        smooth = SmoothProblem(problem, problem.loss.smoothed(width * share))
+        found, has_followed = smooth.minimise(*smooth.follow(last), monitor, STEPS)
+        if has_followed:
+            last, width, share = found, width * share, max(NARROWER, share**2)
+        else:  # the rows on the curved part changed too much: go on from the last optimum
+            share = np.sqrt(share)
+    return monitor.state if monitor.status else newton(problem, monitor.state, monitor)
 
 
 def _first_width(problem: FrobeniusSDP, evaluation: Evaluation) -> float:
@@ -83,22 +82,29 @@ class SmoothProblem:
     problem: FrobeniusSDP
     loss: Loss
 
-    def minimise(self, w: Vector, margins: Vector, monitor: Monitor) -> Evaluation:
-        """Take Newton steps until the corners are most of the gap; return the last evaluation."""
-        value = self.value(w, margins)
-        while True:
-            evaluation = self.problem.evaluate(self.loss.multiplier(margins), Diagonal(w))
+    def minimise(
+        self, w: Vector, margins: Vector, monitor: Monitor, most_steps: int
+    ) -> tuple[Evaluation, bool]:
+        """Take Newton steps until the corners are most of the gap.
+
+        Return the last evaluation, and whether it got so far.
+        """
+        evaluation = self.problem.evaluate(self.loss.multiplier(margins), Diagonal(w))
+        for _ in range(most_steps):
             if monitor.record(evaluation) or self._is_solved(evaluation, monitor.tol):
-                return evaluation
+                return evaluation, True
             gradient = (w - self.problem.prior) / self.problem.sigma + evaluation.slack
-            step = self._step(w, gradient, self._inside(evaluation.u))
-            found = self._search(w, step, gradient, value)
-            if found is None:
-                return evaluation
-            w, margins, value = found
+            target, slope = self._target(w, gradient, self._inside(evaluation.u))
+            if not slope < 0:
+                break
+            change = self.problem.constraints.forward(target) - evaluation.margins
+            length = self._length(w, target - w, evaluation.margins, change, slope)
+            w, margins = w + length * (target - w), evaluation.margins + length * change
+            evaluation = self.problem.evaluate(self.loss.multiplier(margins), Diagonal(w))
+        return evaluation, False
 
     def follow(self, last: Evaluation) -> tuple[Vector, Vector]:
-        """Return weights near the optimum, and their margins, from the optimum of a wider smoothing.
+        """Return weights near the optimum, and their margins, from that of a wider smoothing.
 
         The rows between their bounds are taken to stay there: one Newton step with u outside of
         the box where need be. Without it all of them would jump to a bound.
@@ -108,8 +114,7 @@ class SmoothProblem:
         change = (slope[rows] - last.margins[rows]) / self.loss.curvature[rows]
         u[rows] = last.u[rows] + change
         slack = problem.cost - problem.constraints.adjoint(u)
-        step = self._step(w, (w - problem.prior) / problem.sigma + slack, rows)
-        trial = np.maximum(w + step, 0.0)
+        trial, _ = self._target(w, (w - problem.prior) / problem.sigma + slack, rows)
         margins = problem.constraints.forward(trial)
         is_better = self.value(trial, margins) < self.value(w, last.margins)
         return (trial, margins) if is_better else (w, last.margins)
@@ -126,8 +131,8 @@ class SmoothProblem:
         regulariser = float(moved @ moved) / (2 * self.problem.sigma)
         return float(self.problem.cost @ w) + regulariser + self.loss.value(margins)
 
-    def _step(self, w: Vector, gradient: Vector, rows: Rows) -> Vector:
-        """Solve for the Newton step of the weights that zero does not hold.
+    def _target(self, w: Vector, gradient: Vector, rows: Rows) -> tuple[Vector, float]:
+        """Return where a Newton step leads to, and the slope at its start.
 
         `rows` are those on the curved part of their loss; if they are many, some stand for all.
         """
@@ -136,27 +141,52 @@ class SmoothProblem:
         rates = every / self.loss.curvature[some]
         moment: Any = self.problem.constraints.restrict(some).second_moment(rates)
         H = np.eye(len(w)) / self.problem.sigma + moment
-        reach = float(np.linalg.norm(w - np.maximum(w - self.problem.sigma * gradient, 0.0)))
-        is_held = (w <= min(reach, 1e-3 * float(w.max(initial=0.0)))) & (gradient > 0)
-        step = -gradient / np.diag(H)
-        free = np.flatnonzero(~is_held)
-        factors = scipy.linalg.cho_factor(H[np.ix_(free, free)], check_finite=False)
-        step[free] = -scipy.linalg.cho_solve(factors, gradient[free], check_finite=False)
-        return step
+        for target in (_minimum(H, w, gradient), np.maximum(w - gradient / np.diag(H), 0.0)):
+            slope = float(gradient @ (target - w))
+            if slope < 0:
+                break
+        return target, slope
 
     def _inside(self, u: Vector) -> Rows:
         """Return the rows whose u is inside its box."""
         return np.flatnonzero((u > self.loss.lower) & (u < self.loss.upper))
 
-    def _search(
-        self, w: Vector, step: Vector, gradient: Vector, value: float
-    ) -> tuple[Vector, Vector, float] | None:
-        """Return weights with a sufficient descent, their margins and value, None if none."""
-        for halving in range(MOST_HALVINGS):
-            trial = np.maximum(w + 0.5**halving * step, 0.0)
-            margins = self.problem.constraints.forward(trial)
-            reached = self.value(trial, margins)
-            noise = NOISE * (abs(value) + abs(reached))
-            if reached <= value + SUFFICIENT * float(gradient @ (trial - w)) + noise:
-                return trial, margins, reached
-        return None
+    def _length(
+        self, w: Vector, step: Vector, margins: Vector, change: Vector, slope: float
+    ) -> float:
+        """Return the length of a step at whose end the slope is small; margins change linearly."""
+        pull = self.problem.cost + (w - self.problem.prior) / self.problem.sigma
+        fixed, growing = float(pull @ step), float(step @ step) / self.problem.sigma
+        low, high, length = (0.0, slope), None, 1.0
+        for _ in range(MOST_TRIALS):
+            u = self.loss.multiplier(margins + length * change)
+            reached = fixed + length * growing - float(u @ change)
+            if FLAT[0] * slope >= reached >= FLAT[1] * slope or (length == 1 and reached <= 0):
+                break
+            if reached > 0:
+                high = (length, reached)
+            else:
+                low = (length, reached)
+            if high is None:
+                break
+            share = low[1] / (low[1] - high[1])
+            length = low[0] + min(max(share, 0.05), 0.95) * (high[0] - low[0])
+        return length
+
+
+def _minimum(H: Array, w: Vector, gradient: Vector) -> Vector:
+    """Return weights that about minimise a parabola with this matrix, and this gradient at w.
+
+    Weights that come out negative are held at zero, and the others solved for again.
+    """
+    is_free = (w > 0) | (gradient < 0)
+    ridge = np.finfo(float).eps * float(np.trace(H)) * np.eye(len(w))
+    while True:
+        held = w * ~is_free
+        factors = scipy.linalg.cho_factor((H + ridge)[np.ix_(is_free, is_free)], check_finite=False)
+        right = (gradient - H @ held)[is_free]
+        target = np.zeros_like(w)
+        target[is_free] = w[is_free] - scipy.linalg.cho_solve(factors, right, check_finite=False)
+        if (target >= 0).all():
+            return target
+        is_free &= target > 0
