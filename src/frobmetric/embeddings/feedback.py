@@ -361,14 +361,18 @@ class Labels:
 
 def _mine_labels(X, label, anchors, n_near, n_far):
     """Return triplets of the anchors with their near samples of the same and other classes."""
-    triplets = [np.empty((0, 3), dtype=np.intp)]
+    X = X.astype(np.float32)
+    near = np.full((len(anchors), n_near.max()), -1)
+    far = np.full((len(anchors), n_far), -1)
+    for name in np.unique(label[anchors]):
+        places, members = np.flatnonzero(label[anchors] == name), np.flatnonzero(label == name)
+        for part, score in score_blocks(X[anchors[places]], X[members]):
+            score[anchors[places[part], None] == members] = -np.inf
+            number = best_documents(score, near.shape[1])
+            near[places[part]] = np.where(number < 0, -1, members[number])
     for part, score in score_blocks(X[anchors], X):
-        rows = anchors[part]
-        score[np.arange(len(rows)), rows] = -np.inf
-        is_same = label[rows, None] == label
-        near = best_documents(np.where(is_same, score, -np.inf), n_near.max())
-        far = best_documents(np.where(is_same, -np.inf, score), n_far)
-        near[np.arange(near.shape[1]) >= n_near[part, None]] = -1
-        row, i, j = np.nonzero((near[:, :, None] >= 0) & (far[:, None, :] >= 0))
-        triplets.append(np.column_stack([rows[row], near[row, i], far[row, j]]))
-    return np.vstack(triplets)
+        score[label[anchors[part], None] == label] = -np.inf
+        far[part] = best_documents(score, n_far)
+    near[np.arange(near.shape[1]) >= n_near[:, None]] = -1
+    row, i, j = np.nonzero((near[:, :, None] >= 0) & (far[:, None, :] >= 0))
+    return np.column_stack([anchors[row], near[row, i], far[row, j]])

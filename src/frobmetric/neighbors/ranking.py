@@ -162,7 +162,8 @@ def best_documents(score: np.ndarray, n: int) -> np.ndarray:
     Documents of score -inf are none; -1 takes their place.
     """
     n_known = min(n, score.shape[1])
-    number = np.argpartition(score, -n_known, axis=1)[:, -n_known:]
+    # of minus the scores: a search from the top is slow where many are equal at the bottom
+    number = np.argpartition(-score, n_known - 1, axis=1)[:, :n_known]
     value = np.take_along_axis(score, number, axis=1)
     order = np.lexsort((number, -value))
     number, value = (np.take_along_axis(M, order, axis=1) for M in (number, value))
@@ -226,7 +227,7 @@ def _top_groups(score, gain, cut):
 def _weighted_top(score, gain, weight):
     """Return the expected sum of the gains of the first documents, weighted by their places."""
     k = min(len(weight), score.shape[1])
-    cut = np.partition(score, -k, axis=1)[:, -k]
+    cut = -np.partition(-score, k - 1, axis=1)[:, k - 1]
     row, n_better, size, total, _ = _top_groups(score, gain, cut)
     summed = np.append(0.0, np.cumsum(weight[:k]))
     mean = (summed[np.minimum(n_better + size, k)] - summed[np.minimum(n_better, k)]) / size
