@@ -2,7 +2,8 @@
 
 from .feedback import Cleaning, Feedback, Labels, TooFewExamplesError
 from .maps import LearnedMap
+from .pair_feedback import ComparedTriplets, GradedPairs, SimilarPairs
 from .search_feedback import RelevantDocuments
 
-__all__ = ["Cleaning", "Feedback", "Labels", "LearnedMap"]
-__all__ += ["RelevantDocuments", "TooFewExamplesError"]
+__all__ = ["Cleaning", "ComparedTriplets", "Feedback", "GradedPairs", "Labels", "LearnedMap"]
+__all__ += ["RelevantDocuments", "SimilarPairs", "TooFewExamplesError"]
