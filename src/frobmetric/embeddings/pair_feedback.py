@@ -24,7 +24,15 @@ from ..neighbors.agreement import (
     pair_similarity,
 )
 from ..neighbors.ranking import Measure, check_metric
-from .feedback import MAX_ROWS, Cleaning, TooFewExamplesError, check_folds, check_rows, choose_rows
+from .feedback import (
+    MAX_ROWS,
+    Cleaning,
+    TooFewExamplesError,
+    check_folds,
+    check_rows,
+    choose_rows,
+    majority,
+)
 
 #: A group of connected objects is held out as a whole, and is one unit, if it has at most this
 #: share of the examples.
@@ -146,21 +154,10 @@ class _ObjectFeedback(ABC):
         index, is_self, is_equal = self._distinct_objects(X)
         is_kept = ~(is_self | is_equal)
         question, sign = self._questions(index[is_kept], self._value[is_kept])
-        question, group = np.unique(question, axis=0, return_inverse=True)
-        votes = [np.bincount(group.ravel()[sign == s], minlength=len(question)) for s in (1, -1)]
-        net, winners = votes[0] - votes[1], np.maximum(*votes)
-        is_decided = net != 0
-        n_won, n_kept = int(winners[is_decided].sum()), int(is_decided.sum())
-        counts = {
-            "duplicates": n_won - n_kept,
-            "contradictions": len(sign) - n_won,
-            "self_pairs": int(is_self.sum()),
-            "equal_points": int(is_equal.sum()),
-        }
-        cleaning = Cleaning(self._name, len(self), n_kept, **counts).check()
-        net, merged = net[is_decided], copy(self)
-        answers = self._answers(question[is_decided], np.sign(net))
-        merged._set(*answers, np.abs(net).astype(np.float64))
+        dropped = {"n_self": int(is_self.sum()), "n_equal": int(is_equal.sum())}
+        question, net, cleaning = majority(question, sign, of=self._name, **dropped)
+        merged = copy(self)
+        merged._set(*self._answers(question, np.sign(net)), np.abs(net).astype(np.float64))
         return merged, cleaning
 
 
@@ -302,7 +299,7 @@ class ComparedTriplets(_ObjectFeedback):
 
     The measure is the accuracy, the share of comparisons that hold; equal distances count a half.
     Objects are held out, and equal vectors are one object. Repeated comparisons are merged: the
-    majority decides, by the number of votes that it is ahead is the weight.
+    majority decides, and the weight is the number of votes by which it is ahead.
 
     Parameters
     ----------

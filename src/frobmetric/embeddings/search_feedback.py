@@ -59,6 +59,13 @@ class QueryAnchors:
         first, kind = distinct_rows(vectors)
         return first[kind]
 
+    def documents_equal_to(self, queries: np.ndarray, X: np.ndarray) -> np.ndarray:
+        """Return the documents that are queries, or equal to them, if queries are rows of X."""
+        if self.rows is None:
+            return np.empty(0, dtype=np.intp)
+        _, kind = distinct_rows(X)
+        return np.flatnonzero(np.isin(kind, kind[self.rows[queries]]))
+
     def check(self, A: Any, B: Any) -> tuple[np.ndarray, np.ndarray]:
         """Return anchors and candidates as arrays; refuse arrays of another size."""
         A, B = np.asarray(A), np.asarray(B)
@@ -188,7 +195,7 @@ class RelevantDocuments:
         row_fold = fold[self._pairs[:, 0]]
         parts = []
         for i in range(n_folds):
-            hidden = self._documents_equal_to(np.flatnonzero(fold == i), X)
+            hidden = self._anchors.documents_equal_to(np.flatnonzero(fold == i), X)
             is_training = (row_fold != i) & ~np.isin(self._pairs[:, 1], hidden)
             training = self._part(self._pairs[is_training], self._grade[is_training], hidden)
             held_out = row_fold == i
@@ -256,13 +263,6 @@ class RelevantDocuments:
     def _is_self(self, pairs):
         rows = self._anchors.rows
         return np.zeros(len(pairs), bool) if rows is None else rows[pairs[:, 0]] == pairs[:, 1]
-
-    def _documents_equal_to(self, queries, X):
-        """Return the documents that are queries, or equal to them, if queries are rows of X."""
-        if self._anchors.rows is None:
-            return np.empty(0, dtype=np.intp)
-        _, kind = distinct_rows(X)
-        return np.flatnonzero(np.isin(kind, kind[self._anchors.rows[queries]]))
 
     def _check_documents(self, X):
         return check_rows(X, int(self._pairs[:, 1].max(initial=0)), "relevance")
