@@ -98,7 +98,7 @@ class Cleaning:
     --------
     >>> from frobmetric.embeddings import Cleaning
     >>> print(Cleaning("pairs", 1200, 1190, duplicates=7, self_pairs=3))
-    1,200 pairs: 7 duplicates merged, 3 about an object and itself dropped; 1,190 left
+    1,200 pairs: 7 repeated (merged), 3 about an object and itself (dropped); 1,190 left
     """
 
     of: str
@@ -113,12 +113,12 @@ class Cleaning:
 
     def __str__(self) -> str:
         texts = {
-            "duplicates": "duplicates merged",
-            "contradictions": "contradicted dropped",
-            "equal_points": "about equal vectors dropped",
-            "self_pairs": "about an object and itself dropped",
-            "ties": "ties dropped",
-            "incomplete": "without a counterpart dropped",
+            "duplicates": "repeated (merged)",
+            "contradictions": "contradicted (dropped)",
+            "equal_points": "about equal vectors (dropped)",
+            "self_pairs": "about an object and itself (dropped)",
+            "ties": "tied (dropped)",
+            "incomplete": "without a counterpart (dropped)",
         }
         counts = {text: getattr(self, name) for name, text in texts.items()}
         removed = ", ".join(f"{count:,} {text}" for text, count in counts.items() if count)
@@ -164,9 +164,23 @@ def choose_rows(n_rows: int, max_rows: int, random_state: Any) -> np.ndarray | s
     return np.sort(check_random_state(random_state).choice(n_rows, max_rows, replace=False))
 
 
+def as_vectors(X: Any) -> np.ndarray:
+    """Return rows of finite numbers as an array; single precision stays."""
+    X = np.asarray(X)
+    if X.ndim != 2 or X.dtype.kind not in "biuf" or not X.size:
+        raise ValueError(
+            f"vectors have shape {X.shape} and dtype {X.dtype}; expected numbers of shape "
+            "(n_samples, n_features), at least one of each"
+        )
+    X = X if X.dtype == np.float32 else X.astype(np.float64, copy=False)
+    if not np.isfinite(X).all():
+        raise ValueError("vectors contain NaN or infinity; leave such rows out")
+    return X
+
+
 def check_rows(X: Any, largest: int, what: str) -> np.ndarray:
     """Return vectors as an array; refuse feedback on rows that are not there."""
-    X = np.asarray(X)
+    X = as_vectors(X)
     if largest >= len(X):
         raise ValueError(
             f"the {what} has row {largest}, but there are {len(X)} vectors, numbered from 0 to "

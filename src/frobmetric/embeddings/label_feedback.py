@@ -17,6 +17,7 @@ from .feedback import (
     MAX_ROWS,
     Cleaning,
     TooFewExamplesError,
+    as_vectors,
     check_folds,
     choose_rows,
     equal_weight,
@@ -173,7 +174,7 @@ class Labels:
         return part
 
     def _check(self, X):
-        X = np.asarray(X)
+        X = as_vectors(X)
         if len(X) != len(self._label):
             raise ValueError(
                 f"there are {len(self._label)} labels and {len(X)} vectors; give each a label"

@@ -74,7 +74,7 @@ class _ObjectFeedback(ABC):
 
     def folds(self, X: Any, n_folds: int = 5, random_state: Any = None) -> list[tuple[Self, Self]]:
         """Return pairs of training and held-out examples that share no object."""
-        X = check_rows(X, int(self._index.max()), self._name)
+        X = check_rows(X, int(self._index.max()), f"list of {self._name}")
         first, kind = distinct_rows(X)
         index = first[kind][self._index]
         group = _groups(index, len(X))
@@ -101,7 +101,7 @@ class _ObjectFeedback(ABC):
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return rows (a, b, c, d), a and b are closer than c and d, and their weights."""
         check_metric(metric)
-        check_rows(B, int(self._index.max()), self._name)
+        check_rows(B, int(self._index.max()), f"list of {self._name}")
         if not self._is_enough():
             raise TooFewExamplesError(
                 f"{len(self)} {self._name} without a difference to learn from; give at least two "
@@ -117,7 +117,7 @@ class _ObjectFeedback(ABC):
             raise ValueError(
                 f"{type(self).__name__} is scored by {self.measure}, not by {measure!r}"
             )
-        A, B = (check_rows(M, int(self._index.max()), self._name) for M in (A, B))
+        A, B = (check_rows(M, int(self._index.max()), f"list of {self._name}") for M in (A, B))
         estimate = self._estimate(A, B, metric)
         return unit_values(estimate, self._index)
 
@@ -143,7 +143,7 @@ class _ObjectFeedback(ABC):
 
         The two masks are about the same object twice, and about equal vectors.
         """
-        X = check_rows(X, int(self._index.max()), self._name)
+        X = check_rows(X, int(self._index.max()), f"list of {self._name}")
         first, kind = distinct_rows(X)
         index = first[kind][self._index]
         is_self, is_equal = (_has_repeated(rows) for rows in (self._index, index))
@@ -313,7 +313,7 @@ class ComparedTriplets(_ObjectFeedback):
     >>> X = np.array([[0.0], [1.0], [3.0], [7.0]])
     >>> feedback, cleaning = ComparedTriplets([(0, 1, 2), (1, 3, 2), (0, 1, 2)]).cleaned(X)
     >>> print(cleaning)
-    3 triplets: 1 duplicates merged; 2 left
+    3 triplets: 1 repeated (merged); 2 left
     >>> index, weight = feedback.comparisons(X, X)
     >>> index.tolist(), weight.tolist()
     ([[0, 1, 0, 2], [1, 3, 1, 2]], [1.3333333333333333, 0.6666666666666666])

@@ -24,6 +24,7 @@ from .feedback import (
     MAX_ROWS,
     Cleaning,
     TooFewExamplesError,
+    as_vectors,
     check_rows,
     choose_rows,
     deal,
@@ -55,8 +56,11 @@ class QueryAnchors:
 
     def kinds(self, X: np.ndarray) -> np.ndarray:
         """Return for each query the number of the first one with the same vector."""
-        vectors = X[self.rows] if self.vectors is None else self.vectors
-        first, kind = distinct_rows(vectors)
+        if self.vectors is None:
+            X = check_rows(X, int(self.rows.max()), "list of queries")
+        else:
+            check_width(self.vectors, X)
+        first, kind = distinct_rows(X[self.rows] if self.vectors is None else self.vectors)
         return first[kind]
 
     def documents_equal_to(self, queries: np.ndarray, X: np.ndarray) -> np.ndarray:
@@ -68,7 +72,7 @@ class QueryAnchors:
 
     def check(self, A: Any, B: Any) -> tuple[np.ndarray, np.ndarray]:
         """Return anchors and candidates as arrays; refuse arrays of another size."""
-        A, B = np.asarray(A), np.asarray(B)
+        A, B = as_vectors(A), as_vectors(B)
         if self.rows is not None:
             check_rows(A, int(self.rows.max()), "list of queries")
         elif len(A) != len(self):
