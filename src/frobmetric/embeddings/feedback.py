@@ -203,22 +203,23 @@ def equal_weight(query: np.ndarray, weight: np.ndarray) -> np.ndarray:
 
 
 def majority(
-    question: np.ndarray, sign: np.ndarray, *, of: str, n_self: int, n_equal: int
+    question: np.ndarray, vote: np.ndarray, *, of: str, n_self: int, n_equal: int
 ) -> tuple[np.ndarray, np.ndarray, Cleaning]:
-    """Return the distinct questions that a majority of signs answers, and the net votes.
+    """Return the distinct questions that a majority of votes answers, and their net votes.
 
-    `n_self` and `n_equal` examples were dropped before, for the counts.
+    A vote is positive or negative, with its weight as its size. `n_self` and `n_equal` examples
+    were dropped before, for the counts.
     """
     question, group = np.unique(question, axis=0, return_inverse=True)
-    votes = [np.bincount(group.ravel()[sign == s], minlength=len(question)) for s in (1, -1)]
-    net = votes[0] - votes[1]
-    n_won, n_kept = int(np.maximum(*votes)[net != 0].sum()), int((net != 0).sum())
+    group = group.ravel()
+    net = np.bincount(group, vote, minlength=len(question))
+    n_won, n_kept = int((vote * net[group] > 0).sum()), int((net != 0).sum())
     cleaning = Cleaning(
         of,
-        len(sign) + n_self + n_equal,
+        len(vote) + n_self + n_equal,
         n_kept,
         duplicates=n_won - n_kept,
-        contradictions=len(sign) - n_won,
+        contradictions=len(vote) - n_won,
         self_pairs=n_self,
         equal_points=n_equal,
     )

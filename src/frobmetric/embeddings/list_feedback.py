@@ -61,17 +61,16 @@ class _ListFeedback:
         X = self._check_documents(X)
         first, kind = distinct_rows(X)
         query, documents = self._anchors.kinds(X)[self._rows[:, 0]], self._rows[:, 1:]
-        is_self = (documents[:, 0] == documents[:, 1]) | self._has_query(documents)
-        better, other = first[kind][documents].T
-        is_equal = (better == other) & ~is_self
+        is_self, is_equal = (self._is_trivial(documents, k) for k in (np.arange(len(X)), kind))
         is_kept = ~(is_self | is_equal)
-        query, better, other = query[is_kept], better[is_kept], other[is_kept]
-        question = np.column_stack([query, np.minimum(better, other), np.maximum(better, other)])
-        sign = np.where(better < other, 1, -1)
-        dropped = {"n_self": int(is_self.sum()), "n_equal": int(is_equal.sum())}
-        question, net, cleaning = majority(question, sign, of="preferences", **dropped)
+        better, other = first[kind][documents[is_kept]].T
+        low, high = np.minimum(better, other), np.maximum(better, other)
+        question = np.column_stack([query[is_kept], low, high])
+        vote = np.where(better < other, 1, -1) * self._weight[is_kept]
+        dropped = {"n_self": int(is_self.sum()), "n_equal": int((is_equal & ~is_self).sum())}
+        question, net, cleaning = majority(question, vote, of="preferences", **dropped)
         rows = np.where(net[:, None] > 0, question, question[:, [0, 2, 1]])
-        return self._part(rows, np.abs(net).astype(np.float64)), cleaning
+        return self._part(rows, np.abs(net)), cleaning
 
     def folds(self, X: Any, n_folds: int = 5, random_state: Any = None) -> list[tuple[Self, Self]]:
         """Return pairs of training and held-out queries."""
@@ -131,12 +130,13 @@ class _ListFeedback:
         part._set(rows, weight)
         return part
 
-    def _has_query(self, documents):
-        """Return the rows that have the query itself as a document."""
-        rows = self._anchors.rows
-        if rows is None:
-            return np.zeros(len(documents), dtype=bool)
-        return (documents == rows[self._rows[:, :1]]).any(axis=1)
+    def _is_trivial(self, documents, kind):
+        """Return the rows that have documents of one kind, or one of the kind of the query."""
+        is_trivial = kind[documents[:, 0]] == kind[documents[:, 1]]
+        if self._anchors.rows is None:
+            return is_trivial
+        query = kind[self._anchors.rows[self._rows[:, :1]]]
+        return is_trivial | (kind[documents] == query).any(axis=1)
 
     def _check_documents(self, X):
         return check_rows(X, int(self._rows[:, 1:].max(initial=0)), "list of documents")

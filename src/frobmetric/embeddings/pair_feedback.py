@@ -154,10 +154,11 @@ class _ObjectFeedback(ABC):
         index, is_self, is_equal = self._distinct_objects(X)
         is_kept = ~(is_self | is_equal)
         question, sign = self._questions(index[is_kept], self._value[is_kept])
+        vote = sign * self._weight[is_kept]
         dropped = {"n_self": int(is_self.sum()), "n_equal": int(is_equal.sum())}
-        question, net, cleaning = majority(question, sign, of=self._name, **dropped)
+        question, net, cleaning = majority(question, vote, of=self._name, **dropped)
         merged = copy(self)
-        merged._set(*self._answers(question, np.sign(net)), np.abs(net).astype(np.float64))
+        merged._set(*self._answers(question, np.sign(net)), np.abs(net))
         return merged, cleaning
 
 
