@@ -181,6 +181,16 @@ def test_held_out_units_together_are_all_units(name):
 
 
 @EVERY
+def test_fewer_units_have_the_same_scores(name):
+    X, feedback, A = _make(name)
+    _, held_out = feedback.cleaned(X)[0].folds(X, 2, 0)[0]
+    every, some = held_out.scores(A, X), held_out.drawn(5, 0).scores(A, X)
+    is_cheap = name.startswith(("pairs", "graded", "triplets", "lists", "clicks"))
+    assert len(some) == (len(every) if is_cheap else 5)
+    assert np.isin(some, every).all()
+
+
+@EVERY
 def test_scores_are_finite_and_depend_on_the_ranking_only(name, rng):
     X, feedback, A = _make(name)
     feedback, _ = feedback.cleaned(X)

@@ -51,6 +51,9 @@ class Feedback(Protocol):
     def folds(self, X: Any, n_folds: int = 5, random_state: Any = None) -> list[tuple[Self, Self]]:
         """Return pairs of a training part and a held-out part that share no unit."""
 
+    def drawn(self, max_units: int, random_state: Any = None) -> Self:
+        """Return the feedback with at most so many units, if scores of fewer are faster."""
+
     def comparisons(
         self,
         A: np.ndarray,

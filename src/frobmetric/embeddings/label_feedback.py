@@ -122,6 +122,14 @@ class Labels:
         rows = [(self._rows[~part], self._rows[part]) for part in parts]
         return [(self._part(inside, None), self._part(out, inside)) for inside, out in rows]
 
+    def drawn(self, max_units: int, random_state: Any = None) -> Self:
+        """Return the feedback with at most so many samples, drawn at random, for `scores`.
+
+        A held-out part still searches all training samples.
+        """
+        chosen = choose_rows(len(self), max_units, random_state)
+        return self._part(self._rows[chosen], self._reference)
+
     def comparisons(
         self,
         A: np.ndarray,

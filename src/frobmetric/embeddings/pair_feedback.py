@@ -91,6 +91,10 @@ class _ObjectFeedback(ABC):
             )
         return folds
 
+    def drawn(self, max_units: int, random_state: Any = None) -> Self:
+        """Return the feedback itself: its scores need no search."""
+        return self
+
     def comparisons(
         self,
         A: np.ndarray,

@@ -204,6 +204,13 @@ class RelevantDocuments:
             parts.append((training, self._part(self._pairs[held_out], self._grade[held_out])))
         return parts
 
+    def drawn(self, max_units: int, random_state: Any = None) -> Self:
+        """Return the feedback with at most so many queries, drawn at random."""
+        units = self._units()
+        units = units[choose_rows(len(units), max_units, random_state)]
+        rows = np.isin(self._pairs[:, 0], units)
+        return self._part(self._pairs[rows], self._grade[rows])
+
     def comparisons(
         self,
         A: np.ndarray,

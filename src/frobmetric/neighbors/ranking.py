@@ -259,16 +259,14 @@ def _precision(score, gain, k):
 
 
 def _reciprocal_rank(score, gain, _):
+    best = np.where(gain > 0, score, -np.inf).max(axis=1)
+    cut = np.where(best > -np.inf, best, np.inf)  # no group without a relevant document
+    row, n_better, size, _, n_relevant = _top_groups(score, gain, cut)
     value = np.full(len(score), np.nan)
-    rows = np.flatnonzero((gain > 0).any(axis=1))
-    score, gain = score[rows], gain[rows]
-    cut = np.where(gain > 0, score, -np.inf).max(axis=1, initial=-np.inf)
-    _, n_better, size, _, n_relevant = _top_groups(score, gain, cut)
     groups = np.flatnonzero(n_relevant)  # one a query: the cut is its best relevant document
-    value[rows] = 1 / (n_better[groups] + 1)
-    for i, group in zip(rows, groups, strict=True):
-        if n_relevant[group] < size[group]:
-            value[i] = _expected_reciprocal(n_better[group], size[group], n_relevant[group])
+    value[row[groups]] = 1 / (n_better[groups] + 1)
+    for group in groups[n_relevant[groups] < size[groups]]:
+        value[row[group]] = _expected_reciprocal(n_better[group], size[group], n_relevant[group])
     return value
 
 
