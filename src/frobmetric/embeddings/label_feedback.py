@@ -143,7 +143,8 @@ class Labels:
         If there are more than `max_rows`, the anchors are some of the samples, drawn at random.
         """
         check_count(max_rows, name="max_rows")
-        X = for_mining(self._check(B), metric)[self._rows]
+        X = self._check(B)[self._rows]
+        X = for_mining(X, X, metric)[1]
         label = self._label[self._rows]
         size = np.bincount(label)[label]
         if (size > 1).sum() == 0 or size[0] == len(label):

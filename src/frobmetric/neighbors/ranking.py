@@ -179,10 +179,10 @@ def comparable(
     if metric == "euclidean":
         center = documents.mean(axis=0)
         queries, documents = queries - center, documents - center
-        unit = max(_unit(queries), _unit(documents))
+        unit = unit_of(queries, documents)
         queries, documents = queries / unit, documents / unit
         return queries, documents, -0.5 * np.einsum("ij,ij->i", documents, documents)
-    queries, documents = queries / _unit(queries), documents / _unit(documents)
+    queries, documents = queries / unit_of(queries), documents / unit_of(documents)
     if metric == "cosine":
         queries, documents = unit_rows(queries), unit_rows(documents)
     return queries, documents, queries.dtype.type(0)
@@ -195,9 +195,10 @@ def unit_rows(X: np.ndarray) -> np.ndarray:
     return X / np.where(length > 0, length, 1)
 
 
-def _unit(X):
-    """Return the power of two next to the largest entry, as a scalar of the same precision."""
-    return X.dtype.type(2.0 ** np.frexp(np.abs(X).max(initial=0.0))[1])
+def unit_of(*arrays: np.ndarray) -> Any:
+    """Return a power of two near the largest entry: divided by it, squares stay in range."""
+    largest = max(np.abs(X).max(initial=0.0) for X in arrays)
+    return arrays[0].dtype.type(2.0 ** (np.frexp(largest)[1] - 1))
 
 
 def _rounded(score):
