@@ -38,13 +38,26 @@ def test_a_held_out_sample_searches_the_training_samples():
     X = np.array([[0.0], [0.1], [1.0], [1.1], [2.0], [9.0]])
     feedback = Labels(["a", "a", "b", "b", "a", "b"])
     training, held_out = feedback.folds(X, 2, 0)[0]
-    scores = held_out.scores(X, X)
+    scores = held_out.scores(X, X, "MRR")
     for row, score in zip(held_out._rows, scores, strict=True):
         order = training._rows[np.argsort(np.abs(X[training._rows, 0] - X[row, 0]))]
         is_same = feedback._label[order] == feedback._label[row]
         assert score == 1 / (np.argmax(is_same) + 1)
     accuracy = held_out.scores(X, X, "accuracy")
     np.testing.assert_array_equal(accuracy, scores == 1)
+
+
+def test_the_default_is_the_share_of_the_own_class_among_three():
+    X = np.array([[0.0], [1.0], [2.1], [3.3], [4.6], [6.0]])
+    scores = Labels([0, 0, 1, 0, 1, 1]).scores(X, X)
+    np.testing.assert_allclose(scores, np.array([2, 2, 0, 1, 2, 2]) / 3)
+
+
+def test_drawn_samples_keep_the_shares_of_the_classes(rng):
+    y = np.repeat([0, 1], [80, 20])
+    drawn = Labels(y).drawn(10, 0)
+    assert np.bincount(y[drawn._rows]).tolist() == [8, 2]
+    assert Labels(y).drawn(100)._rows.tolist() == list(range(100))
 
 
 def test_equal_vectors_take_the_most_frequent_label():

@@ -188,6 +188,13 @@ class RelevantDocuments:
         cleaning = Cleaning("judgements", len(self._pairs), n_kept, **totals).check()
         return self._part(pairs[is_useful], grade[is_useful]), cleaning
 
+    def drawn(self, max_units: int, random_state: Any = None) -> Self:
+        """Return the judgements of at most this many of the queries."""
+        units = self._units()
+        chosen = units[choose_rows(len(units), max_units, random_state)]
+        is_chosen = np.isin(self._pairs[:, 0], chosen)
+        return self._part(self._pairs[is_chosen], self._grade[is_chosen])
+
     def folds(self, X: Any, n_folds: int = 5, random_state: Any = None) -> list[tuple[Self, Self]]:
         """Return pairs of training and held-out queries."""
         X = self._check_documents(X)
@@ -203,13 +210,6 @@ class RelevantDocuments:
             held_out = row_fold == i
             parts.append((training, self._part(self._pairs[held_out], self._grade[held_out])))
         return parts
-
-    def drawn(self, max_units: int, random_state: Any = None) -> Self:
-        """Return the feedback with at most so many queries, drawn at random."""
-        units = self._units()
-        units = units[choose_rows(len(units), max_units, random_state)]
-        rows = np.isin(self._pairs[:, 0], units)
-        return self._part(self._pairs[rows], self._grade[rows])
 
     def comparisons(
         self,
