@@ -228,6 +228,11 @@ def explain_search(
         kind = by
     else:
         B = np.eye(L.shape[1]) if baseline is None else _as_components(baseline, "baseline")
+        if B.shape[1] != L.shape[1]:
+            raise ValueError(
+                f"baseline has {B.shape[1]} features; the metric has {L.shape[1]}, so expected as "
+                "many"
+            )
         labels, after, kind = _split(L, difference, by, names)
         _, before, _ = _split(B, difference, by, names)
     sums = before.sum(), after.sum()

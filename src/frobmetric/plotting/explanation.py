@@ -48,7 +48,7 @@ class ExplanationDisplay:
         self.ax_, self.figure_ = ax, _ = new_axes(ax, (6.5, 1.2 + 0.32 * len(rows)))
         values = [value for _, value in rows]
         colour = [COLOURS[0] if value >= 0 else COLOURS[5] for value in values]
-        if len(rows) <= len(self.explanation.parts) and n is not None:
+        if len(rows) < len(self.explanation.parts):
             colour[0] = "0.6"  # the rest
         ax.barh(range(len(rows)), values, color=colour, height=0.7)
         ax.axvline(0, color="0.4", linewidth=1)
