@@ -36,12 +36,15 @@ class Explanation:
         Squared distance, or its change.
     kind : str
         What the parts are of: "features", "components" or "blocks".
+    quantity : str
+        What was split: "squared distance", or "change" as in `SearchExplanation`.
     """
 
     names: tuple[str, ...]
     parts: np.ndarray
     total: float
     kind: str
+    quantity: str = "squared distance"
 
     @property
     def order(self) -> np.ndarray:
@@ -71,24 +74,24 @@ class Explanation:
         return html_table(header, rows, strong=[len(rows) - 1])
 
     def _table(self):
-        size = abs(self.total)
-        rows = [
-            (name, f"{value:.4g}", f"{100 * value / size:.1f} %" if size else "")
-            for name, value in self.largest()
-        ]
-        rows.append(("sum", f"{self.total:.4g}", "100.0 %" if size else ""))
-        return (self.kind, "part", "share"), rows
+        rows = [*self.largest(), ("sum", self.total)]
+        # parts of a change have both signs, and may be much larger than their sum
+        unit = self.total if self.quantity != "change" else 0.0
+        shares = (f"{100 * value / unit:.1f} %" if unit else "" for _, value in rows)
+        cells = [(name, f"{value:.4g}") for name, value in rows]
+        if self.quantity == "change":
+            return (self.kind, self.quantity), cells
+        return (self.kind, "part", "share"), [(*c, s) for c, s in zip(cells, shares, strict=True)]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SearchExplanation:
     """What a metric changed in the order of candidates; `print` shows the nearest ones.
 
-    The squared learned distances are divided by their mean over the candidates and multiplied by
-    that of the baseline, because a common factor moves no rank. `moved[i, j]` is how much part j
-    then adds to the squared distance of candidate i, minus the mean of that over the candidates:
-    negative parts move a candidate nearer, relative to the others. The sum over j is the whole
-    change.
+    A common factor moves no rank, so squared distances, before and after, are divided by their mean
+    over the candidates. `moved[i, j]` is how much part j then adds to the squared distance of
+    candidate i, minus the mean of that over the candidates: negative parts move a candidate nearer,
+    relative to the others. The sum over j is the whole change.
 
     Attributes
     ----------
@@ -111,7 +114,7 @@ class SearchExplanation:
     def __getitem__(self, candidate: int) -> Explanation:
         """Return the explanation of the change of one candidate."""
         parts = self.moved[candidate]
-        return Explanation(self.names, parts, float(parts.sum()), self.kind)
+        return Explanation(self.names, parts, float(parts.sum()), self.kind, "change")
 
     def __str__(self):
         return text_table(*self._table())
@@ -131,7 +134,7 @@ class SearchExplanation:
         """Return the part that moves a candidate most in one direction, as text."""
         j = int(np.argmax(sign * self.moved[i]))
         value = self.moved[i, j]
-        return f"{self.names[j]} ({value:+.3g})" if sign * value > 0 else ""
+        return f"{self.names[j]} ({value:+.2g})" if sign * value > 0 else ""
 
 
 def explain_distance(
@@ -216,8 +219,8 @@ def explain_search(
     >>> from frobmetric.metric import explain_search
     >>> print(explain_search([[2.0, 0.0], [0.0, 1.0]], [0.0, 0.0], [[2.0, 0.0], [0.0, 3.0]]))
                  before  after   nearer by  farther by
-    candidate 1       2      1  x0 (-2.16)
-    candidate 0       1      2              x0 (+2.16)
+    candidate 1       2      1  x0 (-0.33)
+    candidate 0       1      2              x0 (+0.33)
     """
     L = _as_components(model)
     names = _names_of(model) if feature_names is None else feature_names
@@ -235,8 +238,7 @@ def explain_search(
             )
         labels, after, kind = _split(L, difference, by, names)
         _, before, _ = _split(B, difference, by, names)
-    sums = before.sum(), after.sum()
-    change = after * (sums[0] / sums[1] if sums[1] > 0 else 1.0) - before
+    change = _relative(after) - _relative(before)
     moved = change - change.mean(axis=0)
     return SearchExplanation(_ranks(before), _ranks(after), labels, moved, kind)
 
@@ -270,6 +272,12 @@ def _principal_parts(L, difference, baseline):
     before, after = np.column_stack([place**2, outside]), (place * sizes) ** 2
     names = (*(f"component {j}" for j in range(len(sizes))), "outside")
     return names, before, np.pad(after, ((0, 0), (0, 1)))
+
+
+def _relative(parts):
+    """Return parts divided by the mean of the sums over a row, unless it is zero."""
+    mean = parts.sum() / len(parts)
+    return parts / mean if mean > 0 else parts
 
 
 def _ranks(parts):

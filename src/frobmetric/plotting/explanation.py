@@ -59,7 +59,8 @@ class ExplanationDisplay:
         ax.set_yticks(range(len(rows)), [name for name, _ in rows])
         ax.set_ylim(-0.6, len(rows) - 0.4)
         ax.margins(x=0.12)
-        ax.set_xlabel(f"part of the squared distance, {self.explanation.total:.4g} in all")
+        quantity, total = self.explanation.quantity, self.explanation.total
+        ax.set_xlabel(f"part of the {quantity}, {total:.4g} in all")
         lighten(ax)
         ax.grid(visible=False, axis="y")
         return self
