@@ -52,7 +52,7 @@ class FaceScores:
         Every pair of people has the same weight, whatever their numbers of images.
         """
         share = 1 / np.bincount(self.person)[self.person]
-        is_high = np.quantile(self.S[:: len(self.S) // 500], 1 - HIGHEST) <= self.S
+        is_high = np.quantile(self.S[:: 1 + len(self.S) // 500], 1 - HIGHEST) <= self.S
         i, j = np.nonzero(is_high & (self.person[:, None] != self.person))
         order = np.argsort(self.S[i, j])
         i, j, n = i[order], j[order], self.person.max() + 1
