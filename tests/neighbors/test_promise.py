@@ -114,8 +114,8 @@ def test_no_lower_cut_has_a_small_enough_bound(scores, rate, confidence):
 @settings(max_examples=60, deadline=None)
 @given(rate=rates, confidence=confidences)
 def test_the_number_needed_is_the_least(rate, confidence):
-    n = units_needed(rate, confidence)
     options = {"max_false_match": rate, "confidence": confidence}
+    n = units_needed(**options)
     made = promised_threshold(np.arange(n), different(n), **options)
     assert (made.n_units, made.n_false) == (n, 0)
     assert made.threshold > n - 1

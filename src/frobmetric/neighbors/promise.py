@@ -118,8 +118,8 @@ def promised_threshold(
     Raises
     ------
     ValueError
-        If there are fewer than `units_needed(max_false_match, confidence)` independent pairs: then
-        not even zero false matches would prove the bound.
+        If there are fewer independent pairs than `units_needed` with the same numbers: then not
+        even zero false matches would prove the bound.
 
     References
     ----------
@@ -154,16 +154,27 @@ def promised_threshold(
     return parts
 
 
-def units_needed(max_false_match: float = 0.01, confidence: float = 0.95) -> int:
+def units_needed(*, max_false_match: float = 0.01, confidence: float = 0.95) -> int:
     """Return the number of independent dissimilar pairs without which no promise is possible.
 
     It is the smallest n with (1 - max_false_match)^n <= 1 - confidence: with fewer pairs, not even
     zero false matches prove the bound.
 
+    Parameters
+    ----------
+    max_false_match : float in (0, 1), default=0.01
+        Bound on the false match rate.
+    confidence : float in (0, 1), default=0.95
+        Probability with which the bound holds.
+
+    Returns
+    -------
+    int
+
     Examples
     --------
     >>> from frobmetric.neighbors import units_needed
-    >>> units_needed(0.01, 0.95)
+    >>> units_needed(max_false_match=0.01, confidence=0.95)
     299
     """
     _check_rate(max_false_match, "max_false_match")
@@ -278,9 +289,10 @@ def _impossible(n, n_different, max_false_match, confidence, ends, where):
     """Return the error for a promise that the pairs are too few for."""
     kind = "" if ends is None else f" without a common identity (of {n_different} in all)"
     hint = f"; {n} prove max_false_match={1 - (1 - confidence) ** (1 / n):.2g}" if n else ""
+    needed = units_needed(max_false_match=max_false_match, confidence=confidence)
     return ValueError(
         f"max_false_match={max_false_match:g} with confidence={confidence:g} needs at least "
-        f"{units_needed(max_false_match, confidence)} independent dissimilar pairs, even if none "
+        f"{needed} independent dissimilar pairs, even if none "
         f"is a false match; there are {n}{kind}{where}. Give more, or promise less{hint}"
     )
 
