@@ -4,7 +4,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.stats import beta, binom, norm
 from sklearn.frozen import FrozenEstimator
@@ -113,6 +113,9 @@ def test_no_lower_cut_has_a_small_enough_bound(scores, rate, confidence):
 
 @settings(max_examples=60, deadline=None)
 @given(rate=rates, confidence=confidences)
+@example(rate=0.1, confidence=1 - 0.9**3)
+@example(rate=0.01, confidence=1 - 0.99**300)
+@example(rate=0.5, confidence=0.75)
 def test_the_number_needed_is_the_least(rate, confidence):
     options = {"max_false_match": rate, "confidence": confidence}
     n = units_needed(**options)

@@ -15,6 +15,9 @@ from scipy.stats import beta, binom
 from .._checks import as_identities, as_signs
 from .thresholds import as_score
 
+#: Relative rounding error of probabilities and of ratios of logarithms.
+ROUNDING = 1e-12
+
 
 @dataclass(frozen=True)
 class Promise:
@@ -179,8 +182,7 @@ def units_needed(*, max_false_match: float = 0.01, confidence: float = 0.95) -> 
     """
     _check_rate(max_false_match, "max_false_match")
     _check_rate(confidence, "confidence")
-    # a product of rounded logarithms may be above a whole number by rounding only
-    return ceil(log1p(-confidence) / log1p(-max_false_match) * (1 - 1e-14))
+    return ceil(log1p(-confidence) / log1p(-max_false_match) * (1 - ROUNDING))
 
 
 def promise_of_points(
@@ -282,7 +284,7 @@ def _promise(score, y, ends, max_false_match, confidence, where=""):
 def _most_false(n, rate, error):
     """Return the largest k with P(Binomial(n, rate) <= k) <= error; -1 if there is none."""
     k = int(binom.ppf(error, n, rate)) if n else 0
-    return k if binom.cdf(k, n, rate) <= error else k - 1
+    return k if binom.cdf(k, n, rate) <= error * (1 + ROUNDING) else k - 1
 
 
 def _impossible(n, n_different, max_false_match, confidence, ends, where):
