@@ -131,6 +131,16 @@ def test_indices_sparse_rows_and_data_frames_give_the_same(models):
     np.testing.assert_allclose(by_name.parts[0], explanation.parts[2:].sum())
 
 
+def test_blocks_by_size_slice_and_number_are_the_same(rng):
+    L, a, b = rng.normal(size=(3, 5)), *rng.normal(size=(2, 5))
+    found = [
+        explain_distance(L, a, b, by=by).parts
+        for by in ([2, 3], np.array([2, 3]), [slice(2), slice(2, 5)], [[1, 0], [4, 2, 3]])
+    ]
+    for other in found[1:]:
+        np.testing.assert_allclose(other, found[0], rtol=1e-12)
+
+
 def test_the_largest_parts_come_first_and_the_rest_is_one_row():
     explanation = explain_distance(np.diag([1.0, 3.0, 2.0, 0.5, 0.1]), np.ones(5), np.zeros(5))
     names, values = zip(*explanation.largest(2), strict=True)
@@ -172,6 +182,9 @@ def test_huge_and_tiny_points():
         ({"by": {"p": [0, 2]}}, r"block 'p' is \[0, 2\]; expected numbers of features from 0 to 1"),
         ({"by": [[0], []]}, r"block 'block 1' is \[\]"),
         ({"by": {"p": ["x0", "z"]}}, r"block 'p' is \['x0', 'z'\]"),
+        ({"by": [slice(0), [0]]}, r"block 'block 0' is \[\]"),
+        ({"by": [1, 2]}, r"by is \[1, 2\], sizes of blocks; expected .* with the sum 2"),
+        ({"by": [3, -1]}, r"by is \[3, -1\], sizes of blocks"),
         ({"by": [[0], [0, 1]]}, "feature x0 is in several blocks"),
         ({"feature_names": ["a"]}, "feature_names has 1 names; there are 2 features"),
     ],

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -159,8 +160,9 @@ def explain_distance(
     a, b : array-like of shape (n_features,)
         The two points.
     by : {"features", "components"}, mapping or sequence, default="features"
-        Or blocks of features: a mapping from their names to numbers or names of features, or a
-        sequence of such lists. Features in no block form one of their own.
+        Or blocks of features: a mapping from their names to numbers, names or slices of features; a
+        sequence of these; or sizes of consecutive blocks. Features in no block form one of their
+        own.
     feature_names : sequence of str, default=None
         Names of the features; x0, x1, ... if None.
 
@@ -345,6 +347,8 @@ def _blocks(by, names):
     """Return the feature numbers of each block by its name; every feature is in one block."""
     if not isinstance(by, (Mapping, Sequence, np.ndarray)) or not len(by):
         raise ValueError(f"by is {by!r}; expected one of {KINDS}, or blocks of features")
+    if not isinstance(by, Mapping) and all(isinstance(each, Integral) for each in by):
+        by = _consecutive(by, len(names))
     given = by if isinstance(by, Mapping) else {f"block {k}": each for k, each in enumerate(by)}
     number = {name: i for i, name in enumerate(names)}
     blocks = {str(name): _numbers(name, each, number) for name, each in given.items()}
@@ -356,8 +360,21 @@ def _blocks(by, names):
     return blocks | ({OTHERS: left} if len(left) else {})
 
 
+def _consecutive(sizes, n_features):
+    """Return the slices of consecutive blocks of these sizes."""
+    if min(sizes) < 1 or sum(sizes) != n_features:
+        raise ValueError(
+            f"by is {list(sizes)!r}, sizes of blocks; expected positive numbers with the sum "
+            f"{n_features}, the number of features"
+        )
+    ends = np.cumsum(sizes)
+    return [slice(end - size, end) for size, end in zip(sizes, ends, strict=True)]
+
+
 def _numbers(block, features, number):
-    """Return the numbers of the features of a block, given by numbers or by names."""
+    """Return the numbers of the features of a block: given by numbers, names or a slice."""
+    if isinstance(features, slice):
+        features = np.arange(len(number))[features]
     features = np.atleast_1d(np.asarray(features))
     if features.dtype.kind in "UO" and all(str(each) in number for each in features):
         return np.array([number[str(each)] for each in features], dtype=np.intp)
