@@ -53,12 +53,12 @@ class ExplanationDisplay:
         ax.barh(range(len(rows)), values, color=colour, height=0.7)
         ax.axvline(0, color="0.4", linewidth=1)
         for height, value in enumerate(values):
-            place = {"textcoords": "offset points", "xytext": (4 if value >= 0 else -4, 0)}
-            side = {"va": "center", "ha": "left" if value >= 0 else "right", "color": "0.3"}
-            ax.annotate(f"{value:.3g}", (value, height), **place, **side)
+            # right of the bar or of zero, where no label of the axis is in the way
+            place = {"textcoords": "offset points", "xytext": (4, 0), "va": "center"}
+            ax.annotate(f"{value:.3g}", (max(value, 0.0), height), **place, color="0.3")
         ax.set_yticks(range(len(rows)), [name for name, _ in rows])
         ax.set_ylim(-0.6, len(rows) - 0.4)
-        ax.margins(x=0.12)
+        ax.margins(x=0.15)
         quantity, total = self.explanation.quantity, self.explanation.total
         ax.set_xlabel(f"part of the {quantity}, {total:.4g} in all")
         lighten(ax)
