@@ -17,6 +17,10 @@ from .threads import map_blocks
 
 #: Numbers that a block of rows may hold: it should stay in cache.
 BLOCK = 1 << 18
+#: Numbers that an intermediate result may hold.
+CHUNK = 1 << 23
+#: Columns of a large product that one thread computes at a time.
+COLUMNS = 256
 
 
 def image(X: Data, L: Array) -> Array:
@@ -80,11 +84,70 @@ def laplacian_product(X: Data, indptr: Index, indices: Index, weights: Vector) -
     return half + half.T
 
 
+def row_products(P: Array, Q: Array, indptr: Index, indices: Index) -> Vector:
+    """Return P[i] . Q[j] for each stored entry (i, j) of a CSR pattern."""
+    products, fast = np.empty(len(indices)), compiled()
+    first = np.repeat(np.arange(P.shape[0]), np.diff(indptr))
+
+    def multiply(rows: slice) -> None:
+        if fast:
+            fast.row_products(P, Q, first[rows], indices[rows], products[rows])
+        else:
+            left, right = P[first[rows]], Q[indices[rows]]
+            np.einsum("ij,ij->i", left, right, out=products[rows])
+
+    map_blocks(multiply, len(indices), _rows_of(P), 20.0 * len(indices) * P.shape[1])
+    return products
+
+
+def cross_product(P: Array, indptr: Index, indices: Index, weights: Vector, Q: Array) -> Array:
+    """Return P.T @ W @ Q; W is in CSR form, of shape (rows of P, rows of Q).
+
+    The smaller of the two sets should be P: the dense product has as many terms as P has rows.
+    """
+    total = np.zeros((P.shape[1], Q.shape[1]))
+    n_rows = max(1, CHUNK // max(1, Q.shape[1]))
+    for start in range(0, P.shape[0], n_rows):
+        rows = slice(start, min(start + n_rows, P.shape[0]))
+        entries = slice(indptr[rows.start], indptr[rows.stop])
+        part = indptr[rows.start : rows.stop + 1] - entries.start
+        moved = _combined_rows(part, indices[entries], weights[entries], Q)
+        _add_product(P[rows], moved, total)
+    return total
+
+
+def _combined_rows(indptr: Index, indices: Index, weights: Vector, Q: Array) -> Array:
+    """Return W @ Q; W is in CSR form."""
+    n, fast = len(indptr) - 1, compiled()
+    W: Any = None if fast else sp.csr_array((weights, indices, indptr), shape=(n, Q.shape[0]))
+    result = np.zeros((n, Q.shape[1]))
+
+    def combine(rows: slice) -> None:
+        if fast:
+            fast.weighted_rows(Q, indptr, indices, weights, rows.start, result[rows])
+        else:
+            result[rows] = W[rows] @ Q
+
+    map_blocks(combine, n, _rows_of(Q), 20.0 * len(indices) * Q.shape[1])
+    return result
+
+
+def _add_product(P: Array, Q: Array, total: Array) -> None:
+    """Add P.T @ Q to the total; each thread has rows of its own there, so no sum is held twice."""
+
+    def multiply(columns: slice) -> None:
+        total[columns] += P[:, columns].T @ Q
+
+    map_blocks(multiply, P.shape[1], COLUMNS, 2.0 * P.size * Q.shape[1])
+
+
 class Compiled(NamedTuple):
     """The loops below, compiled by numba."""
 
     difference_products: Any
     laplacian_rows: Any
+    row_products: Any
+    weighted_rows: Any
 
 
 @cache
@@ -93,10 +156,12 @@ def compiled() -> Compiled | None:
     try:
         import numba
 
-        loops = Compiled(*(_compile(numba, f) for f in (_difference_products, _laplacian_rows)))
+        loops = Compiled(*(_compile(numba, function) for function in LOOPS))
         one, rows = np.ones((1, 1)), np.zeros(1, dtype=np.intp)
         loops.difference_products(one, one, rows, rows, np.empty(1))
         loops.laplacian_rows(one, np.zeros(2, dtype=np.intp), rows, one[0], one[0], 0, one.copy())
+        loops.row_products(one, one, rows, rows, np.empty(1))
+        loops.weighted_rows(one, np.zeros(2, dtype=np.intp), rows, one[0], 0, one.copy())
         return loops
     except Exception as error:
         if not isinstance(error, ModuleNotFoundError) or error.name != "numba":
@@ -138,6 +203,27 @@ def _laplacian_rows(
             if weight != 0.0:
                 for k in range(X.shape[1]):
                     rows[i, k] -= weight * X[j, k]
+
+
+def _row_products(P: Any, Q: Any, first: Any, second: Any, products: Any) -> None:
+    for r in range(len(first)):
+        i, j, total = first[r], second[r], 0.0
+        for k in range(P.shape[1]):
+            total += P[i, k] * Q[j, k]
+        products[r] = total
+
+
+def _weighted_rows(Q: Any, indptr: Any, indices: Any, weights: Any, start: Any, rows: Any) -> None:
+    for i in range(len(rows)):
+        for p in range(indptr[start + i], indptr[start + i + 1]):
+            weight, j = weights[p], indices[p]
+            if weight != 0.0:
+                for k in range(Q.shape[1]):
+                    rows[i, k] += weight * Q[j, k]
+
+
+#: Loops that numba compiles, in the order of `Compiled`.
+LOOPS = (_difference_products, _laplacian_rows, _row_products, _weighted_rows)
 
 
 def _rows_of(X: Data) -> int:
