@@ -66,4 +66,5 @@ def test_the_page_counts_kept_promises():
     assert (naive["kept"], pairs["kept"], people["kept"]) == ("0 of 2", "2 of 2", "1 of 2")
     assert (people["new"], people["first"]) == ("1 of 2", "1 of 2")
     assert people["cost"] == pytest.approx(40)
-    assert page["summary"][1] == {"rule": "pairs as units", "each_1": 100.0, "each_100": None}
+    shares = {"population_1": 100.0, "population_100": None, "new_1": 0.0, "new_100": None}
+    assert page["summary"][1] == {"rule": "pairs as units"} | shares

@@ -228,12 +228,14 @@ def row_of(score, cell, rule, rates):
 
 def share_kept(parts, rule):
     """Return a row of the summary: how often a rule keeps the promise, by kind of pairs."""
-    kept = {each: [] for each in PAIRS_EACH}
-    for cells in parts.values():
-        for cell in cells:
-            kept[cell["each"]] += [rates[0] <= MAX_FALSE_MATCH for rates in cell["rates"][rule]]
-    shares = {each: 100 * float(np.mean(some)) for each, some in kept.items() if some}
-    return {"rule": rule} | {f"each_{each}": shares.get(each) for each in PAIRS_EACH}
+    row = {"rule": rule}
+    for column, measured_on in enumerate(("population", "new")):
+        for each in PAIRS_EACH:
+            cells = [cell for some in parts.values() for cell in some if cell["each"] == each]
+            rates = [run[column] for cell in cells for run in cell["rates"][rule]]
+            share = 100 * float(np.mean(np.array(rates) <= MAX_FALSE_MATCH)) if rates else None
+            row[f"{measured_on}_{each}"] = share
+    return row
 
 
 def page(parts):
