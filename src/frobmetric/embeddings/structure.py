@@ -187,16 +187,16 @@ def learn_structured_map(
     """
     _check_strength(C)
     X, index, weight = _check_rows(X, index, weight)
-    order = _order(index, weight)
-    chosen = _choose(structure, *_used(X, index[order]))
-    share = weight[order] / weight.sum()
+    rows = np.flatnonzero(weight)
+    chosen = _choose(structure, *_used(X, index[rows]))
+    share = weight[rows] / weight.sum()
     scale = _prior_scale(chosen, share)
     problem = FrobeniusSDP(chosen.constraints, Hinge(C * share), prior=scale * chosen.identity)
     options: Any = {"tol": tol, "max_iter": max_iter, "callback": callback}
-    solution = solve(problem, start=_state(problem, start, order, len(weight)), **options)
+    solution = solve(problem, start=_state(problem, start, rows, len(weight)), **options)
     root, weights = chosen.root(solution.point, scale)
     u = np.zeros(len(weight))
-    u[order] = solution.u
+    u[rows] = solution.u
     return LearnedMap(root, root, weights, replace(solution, u=u))
 
 
@@ -225,12 +225,6 @@ def _check_rows(X: Any, index: Any, weight: Any) -> tuple[Array, Index, Vector]:
     return X, index, as_weights(weight, len(index), name="weight", of="rows of index")
 
 
-def _order(index: Index, weight: Vector) -> Index:
-    """Return the numbers of the rows that count, those of one anchor together: they share data."""
-    order = np.argsort(index[:, 0], kind="stable")
-    return order if weight.all() else order[weight[order] > 0]
-
-
 def _used(X: Array, index: Index) -> tuple[Array, Index]:
     """Return the vectors that occur in the rows, and the rows with the numbers of these."""
     used = np.zeros(len(X), dtype=bool)
@@ -243,7 +237,7 @@ def _check_strength(C: float) -> None:
         raise ValueError(f"C={C!r} must be a finite number of at least 0")
 
 
-def _state(problem: FrobeniusSDP, start: LearnedMap | None, order: Index, n_rows: int) -> State:
+def _state(problem: FrobeniusSDP, start: LearnedMap | None, rows: Index, n_rows: int) -> State:
     """Return the start of the solver: the dual variables of another C, moved to the new box.
 
     Some rows are at the bound of their box; these tell the other C.
@@ -256,7 +250,7 @@ def _state(problem: FrobeniusSDP, start: LearnedMap | None, order: Index, n_rows
             f"start was learned from {len(u)} rows, and index has {n_rows}; give the answer for "
             "another C on the same rows"
         )
-    u = u[order]
+    u = u[rows]
     largest = float(np.max(u / np.where(upper > 0, upper, np.inf)))
     return State(u=u / largest if largest > 0 else u)
 
