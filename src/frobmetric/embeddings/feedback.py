@@ -16,8 +16,15 @@ from sklearn.utils.validation import column_or_1d
 
 from .._checks import as_identities, check_count
 from .._neighbors import distinct_rows
-from ..metric import mine_triplets
-from ..neighbors.ranking import Judged, Measure, SameLabel, check_metric, unit_rows
+from ..neighbors.ranking import (
+    Judged,
+    Measure,
+    SameLabel,
+    best_documents,
+    check_metric,
+    score_blocks,
+    unit_rows,
+)
 
 #: Classes up to this size are mined completely: each sample with all others of its class.
 SMALL_CLASS = 10
@@ -190,6 +197,13 @@ def for_mining(X: np.ndarray, metric: str) -> np.ndarray:
     return X if metric == "euclidean" else unit_rows(X)
 
 
+def equal_weight(query: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Return weights whose sum is the same for each query, and whose mean is 1."""
+    _, number = np.unique(query, return_inverse=True)
+    total = np.bincount(number, weight)
+    return weight * (len(weight) / len(total) / total[number])
+
+
 # Labels
 
 
@@ -202,7 +216,7 @@ class Labels:
     sample has its class, and less the later one comes.
 
     Comparisons join each sample with near samples of its class and of other classes. In classes of
-    up to 10 samples all samples of the class are near.
+    up to 10 samples all samples of the class are near. All anchors have the same weight.
 
     Parameters
     ----------
@@ -293,22 +307,29 @@ class Labels:
         max_rows: int = MAX_ROWS,
         metric: str = "euclidean",
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return each sample with near samples of its class and near samples of others."""
+        """Return each sample with near samples of its class and near samples of others.
+
+        If there are more than `max_rows`, the anchors are some of the samples, drawn at random.
+        """
+        check_count(max_rows, name="max_rows")
         X = for_mining(self._check(B), metric)[self._rows]
         label = self._label[self._rows]
-        sizes = np.bincount(label)
-        sizes = sizes[sizes > 0]
-        if len(sizes) < 2 or sizes.max() < 2:
+        size = np.bincount(label)[label]
+        if (size > 1).sum() == 0 or size[0] == len(label):
             raise TooFewExamplesError(
-                f"{len(label)} samples of {len(sizes)} classes, the largest with {sizes.max()}; "
-                "comparisons need two classes, one of them with two samples"
+                f"{len(label)} samples of {len(np.unique(label))} classes; comparisons need two "
+                "classes, one of them with two samples"
             )
-        n_near = self.n_neighbors or (N_NEAR if np.median(sizes) > SMALL_CLASS else SMALL_CLASS - 1)
-        near = {"n_neighbors": n_near, "n_impostors": self.n_impostors or N_FAR}
-        triplets = mine_triplets(X, label, **near, warn_small=False).to_array()
+        n_near = np.where(size > SMALL_CLASS, N_NEAR, size - 1)
+        n_near = n_near if self.n_neighbors is None else np.minimum(self.n_neighbors, size - 1)
+        n_far = min(self.n_impostors or N_FAR, max_rows)
+        anchors = check_random_state(random_state).permutation(np.flatnonzero(size > 1))
+        n_rows = np.cumsum(n_near[anchors]) * n_far
+        anchors = np.sort(anchors[: max(1, np.searchsorted(n_rows, max_rows, side="right"))])
+        triplets = _mine_labels(X, label, anchors, n_near[anchors], n_far)
         triplets = triplets[choose_rows(len(triplets), max_rows, random_state)]
         index = self._rows[triplets[:, [0, 1, 0, 2]]]
-        return index, np.ones(len(index))
+        return index, equal_weight(index[:, 0], np.ones(len(index)))
 
     def scores(
         self, A: np.ndarray, B: np.ndarray, measure: Any = None, metric: str = "euclidean"
@@ -336,3 +357,22 @@ class Labels:
                 f"there are {len(self._label)} labels and {len(X)} vectors; give each a label"
             )
         return X
+
+
+def _mine_labels(X, label, anchors, n_near, n_far):
+    """Return triplets of the anchors with their near samples of the same and other classes."""
+    X = X.astype(np.float32)
+    near = np.full((len(anchors), n_near.max()), -1)
+    far = np.full((len(anchors), n_far), -1)
+    for name in np.unique(label[anchors]):
+        places, members = np.flatnonzero(label[anchors] == name), np.flatnonzero(label == name)
+        for part, score in score_blocks(X[anchors[places]], X[members]):
+            score[anchors[places[part], None] == members] = -np.inf
+            number = best_documents(score, near.shape[1])
+            near[places[part]] = np.where(number < 0, -1, members[number])
+    for part, score in score_blocks(X[anchors], X):
+        score[label[anchors[part], None] == label] = -np.inf
+        far[part] = best_documents(score, n_far)
+    near[np.arange(near.shape[1]) >= n_near[:, None]] = -1
+    row, i, j = np.nonzero((near[:, :, None] >= 0) & (far[:, None, :] >= 0))
+    return np.column_stack([anchors[row], near[row, i], far[row, j]])

@@ -10,8 +10,15 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_array
 
 from .._checks import as_index, check_count
-from .._neighbors import blocks, distinct_rows, pair_values
-from ..neighbors.ranking import GradedDocuments, Judged, Measure, comparable
+from .._neighbors import distinct_rows, pair_values
+from ..neighbors.ranking import (
+    GradedDocuments,
+    Judged,
+    Measure,
+    best_documents,
+    comparable,
+    score_blocks,
+)
 from ..neighbors.retrieval import as_relevance, check_width
 from .feedback import (
     MAX_ROWS,
@@ -20,6 +27,7 @@ from .feedback import (
     check_rows,
     choose_rows,
     deal,
+    equal_weight,
     for_mining,
 )
 
@@ -266,12 +274,12 @@ class RelevantDocuments:
             return relevant
         anchors = self._anchors.numbers(units)
         relevant = np.column_stack([np.searchsorted(units, relevant[:, 0]), relevant[:, 1]])
-        Q, D, bias = comparable(A[anchors], B, "euclidean")
+        Q, D, _ = comparable(A[anchors], B, "euclidean")
         distance = pair_values(Q, D, relevant)
         nearest = np.minimum.reduceat(distance, first)
         listed = self._listed(units, anchors, len(B))
         limit = (np.einsum("ij,ij->i", Q, Q) - (1 - self.margin) * nearest) / 2
-        found = _best_below(Q, D, bias, listed, limit, SPARE * self.n_negatives)
+        found = _best_below(Q, D, listed, limit, SPARE * self.n_negatives)
         found = found[~self._is_twin(D, found, relevant, distance)]
         place = np.arange(len(found)) - np.searchsorted(found[:, 0], found[:, 0])
         found = found[place < self.n_negatives]
@@ -302,23 +310,16 @@ class RelevantDocuments:
         return np.bincount(i[is_near], minlength=len(found)) > 0
 
 
-def _best_below(Q, D, bias, listed, limit, n):
-    """Return rows (query, document) of the n documents of the highest scores below a limit.
+def _best_below(Q, D, listed, limit, n):
+    """Return rows (query, document) of the n documents with the highest scores below a limit.
 
-    Scores are Q @ D.T + bias; listed documents are passed over. Rows are sorted by query, and then
-    the best is first.
+    Listed documents are passed over. Rows are sorted by query, and then the best is first.
     """
-    n = min(n, len(D))
     rows = [np.empty((0, 2), dtype=np.intp)]
-    for part in blocks(len(Q), len(D)):
-        part = slice(part.start, min(part.stop, len(Q)))
-        score = Q[part] @ D.T + bias
+    for part, score in score_blocks(Q, D):
         score[listed(part) | (score > limit[part, None])] = -np.inf
-        number = np.argpartition(score, -n, axis=1)[:, -n:]
-        value = np.take_along_axis(score, number, axis=1)
-        order = np.lexsort((number, -value))
-        number, value = (np.take_along_axis(M, order, axis=1) for M in (number, value))
-        row, column = np.nonzero(value > -np.inf)
+        number = best_documents(score, n)
+        row, column = np.nonzero(number >= 0)
         rows.append(np.column_stack([row + part.start, number[row, column]]))
     return np.vstack(rows)
 
@@ -329,10 +330,3 @@ def join(left: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     count = stop - start
     i = np.repeat(np.arange(len(left)), count)
     return i, np.arange(len(i)) - np.repeat(np.cumsum(count) - count - start, count)
-
-
-def equal_weight(query: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """Return weights whose sum is the same for each query, and whose mean is 1."""
-    _, number = np.unique(query, return_inverse=True)
-    total = np.bincount(number, weight)
-    return weight * (len(weight) / len(total) / total[number])

@@ -1,5 +1,6 @@
 """Use of a metric: nearest neighbours, nearest class, verification, thresholds and retrieval."""
 
+from .agreement import pair_auc, spearman
 from .classification import NearestClass, NearestVote, knn_error, knn_predict
 from .marginalized import MarginalizedKNN
 from .paired import PairedErrors
@@ -18,6 +19,8 @@ __all__ = [
     "knn_predict",
     "make_retrieval_scorer",
     "ndcg_at_k",
+    "pair_auc",
     "recall_at_k",
     "reciprocal_rank",
+    "spearman",
 ]

@@ -7,7 +7,7 @@ of the tied ones. So it depends neither on the order of the documents nor on tha
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol, Self
 
@@ -137,16 +137,38 @@ class Judged:
         """Return the measure of each query, NaN where no document is relevant."""
         if measure.kind not in BLOCK_MEASURES:
             raise ValueError(f"{measure} is not a measure of a search; try 'nDCG@10' or 'MRR'")
-        queries, documents, bias = comparable(self.queries, self.documents, metric)
-        values = np.empty(len(queries))
-        for part in blocks(len(queries), len(documents)):
-            rows = slice(part.start, min(part.stop, len(queries)))
-            score = _rounded(queries[rows] @ documents.T + bias)
-            gain = self.judgements.gains(rows)
+        values = np.empty(len(self.queries))
+        for rows, score in score_blocks(self.queries, self.documents, metric):
+            score, gain = _rounded(score), self.judgements.gains(rows)
             is_out = np.isnan(gain)
             score[is_out], gain[is_out] = -np.inf, 0.0
             values[rows] = BLOCK_MEASURES[measure.kind](score, gain, measure.k)
         return values
+
+
+def score_blocks(
+    queries: np.ndarray, documents: np.ndarray, metric: str = "euclidean"
+) -> Iterator[tuple[slice, np.ndarray]]:
+    """Generate the numbers of some queries, and the scores of all documents for them."""
+    queries, documents, bias = comparable(queries, documents, metric)
+    for part in blocks(len(queries), len(documents)):
+        rows = slice(part.start, min(part.stop, len(queries)))
+        yield rows, queries[rows] @ documents.T + bias
+
+
+def best_documents(score: np.ndarray, n: int) -> np.ndarray:
+    """Return the n documents of the highest scores of each query, the best first.
+
+    Documents of score -inf are none; -1 takes their place.
+    """
+    n_known = min(n, score.shape[1])
+    # of minus the scores: a search from the top is slow where many are equal at the bottom
+    number = np.argpartition(-score, n_known - 1, axis=1)[:, :n_known]
+    value = np.take_along_axis(score, number, axis=1)
+    order = np.lexsort((number, -value))
+    number, value = (np.take_along_axis(M, order, axis=1) for M in (number, value))
+    number[value == -np.inf] = -1
+    return np.pad(number, ((0, 0), (0, n - n_known)), constant_values=-1)
 
 
 def comparable(
@@ -205,7 +227,7 @@ def _top_groups(score, gain, cut):
 def _weighted_top(score, gain, weight):
     """Return the expected sum of the gains of the first documents, weighted by their places."""
     k = min(len(weight), score.shape[1])
-    cut = np.partition(score, -k, axis=1)[:, -k]
+    cut = -np.partition(-score, k - 1, axis=1)[:, k - 1]
     row, n_better, size, total, _ = _top_groups(score, gain, cut)
     summed = np.append(0.0, np.cumsum(weight[:k]))
     mean = (summed[np.minimum(n_better + size, k)] - summed[np.minimum(n_better, k)]) / size

@@ -82,7 +82,20 @@ def recall_at_k(
 ) -> float | np.ndarray:
     """Return the share of a query's relevant documents that are among the first k.
 
-    A document is relevant if its grade is positive. The parameters are those of `ndcg_at_k`.
+    A document is relevant if its grade is positive. `ndcg_at_k` explains the parameters.
+
+    Parameters
+    ----------
+    queries : array-like of shape (n_queries, n_features), or of int of shape (n_queries,)
+    documents : array-like of shape (n_documents, n_features)
+    relevance : array-like of shape (n_rows, 2) or (n_rows, 3)
+    k : int, default=10
+    metric : {"euclidean", "cosine", "inner_product"}, default="euclidean"
+    per_query : bool, default=False
+
+    Returns
+    -------
+    float or ndarray of shape (n_queries,)
 
     Examples
     --------
@@ -106,7 +119,19 @@ def reciprocal_rank(
 ) -> float | np.ndarray:
     """Return 1 / r, where r is the place of the first relevant document; the mean is the MRR.
 
-    A document is relevant if its grade is positive. The parameters are those of `ndcg_at_k`.
+    A document is relevant if its grade is positive. `ndcg_at_k` explains the parameters.
+
+    Parameters
+    ----------
+    queries : array-like of shape (n_queries, n_features), or of int of shape (n_queries,)
+    documents : array-like of shape (n_documents, n_features)
+    relevance : array-like of shape (n_rows, 2) or (n_rows, 3)
+    metric : {"euclidean", "cosine", "inner_product"}, default="euclidean"
+    per_query : bool, default=False
+
+    Returns
+    -------
+    float or ndarray of shape (n_queries,)
 
     Examples
     --------
