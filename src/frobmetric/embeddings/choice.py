@@ -164,7 +164,7 @@ def measure_strengths(
     TooFewExamplesError
         If the folds have too few examples to learn from, or too few units to tell a gain.
     """
-    options = {"tol": tol, "max_rows": max_rows, "max_directions": CHOICE_DIRECTIONS}
+    options: Any = {"tol": tol, "max_rows": max_rows, "max_directions": CHOICE_DIRECTIONS}
     folds, feedback = [], feedback.drawn(CHOICE_UNITS, learner.random_state)
     metric = SIMILARITY[learner.unit_length]
     parts = feedback.folds(X, n_folds, learner.random_state)

@@ -105,7 +105,7 @@ class MapLearner:
         if A is B:
             return learn_structured_map(B, index, weight, structure=self.structure, **options)
         # one map of queries and documents: the rows of both, one after the other
-        both, index = np.vstack([A, B]), index + [0, len(A), 0, len(A)]
+        both, index = np.vstack([A, B]), index + np.array([0, len(A), 0, len(A)])
         return learn_structured_map(both, index, weight, structure=self.structure, **options)
 
 

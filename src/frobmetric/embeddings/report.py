@@ -79,14 +79,14 @@ class AdapterReport:
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Self:
         """Return the report whose `to_dict` gave these values."""
-        fields = {name: str(values[name]) for name in ("measure", "unit", "reason")}
+        fields: Any = {name: str(values[name]) for name in ("measure", "unit", "reason")}
         gain = values["gain"]
         if gain is not None:
             low, high = map(float, gain["interval"])
             means = float(gain["before"]), float(gain["after"])
             gain = PairedGain(*means, (low, high), index(gain["n_units"]))
         scores = tuple((float(C), float(score)) for C, score in values["scores"])
-        numbers = {"strength": float(values["strength"]), "n_folds": index(values["n_folds"])}
+        numbers: Any = {"strength": float(values["strength"]), "n_folds": index(values["n_folds"])}
         return cls(**fields, **numbers, gain=gain, scores=scores)
 
     def __str__(self) -> str:
