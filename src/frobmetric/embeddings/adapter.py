@@ -296,7 +296,8 @@ class EmbeddingAdapter(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
             X = validate_data(seen, X, **options)
         else:
             X, y = validate_data(seen, X, y, **options, ensure_min_samples=2)
-            check_classification_targets(y)
+            if y.dtype.kind == "f":  # identities may be many, so others are not questioned
+                check_classification_targets(y)
         if self.n_components is not None and self.n_components > X.shape[1]:
             raise InvalidParameterError(
                 f"n_components={self.n_components} is larger than the {X.shape[1]} features of X"
