@@ -145,7 +145,7 @@ def test_an_unchanged_embedding_is_returned_exactly(rng):
     [
         (np.zeros(30), "two classes"),
         (np.arange(30), "can be held out"),
-        ([0, 0, 1, 1] + list(range(2, 28)), "can be held out"),
+        ([0, 0, 1, 1, *range(2, 28)], "can be held out"),
     ],
 )
 def test_too_few_examples_change_nothing_and_say_why(rng, y, reason):

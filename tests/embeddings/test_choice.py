@@ -53,6 +53,7 @@ def test_a_fold_is_scored_at_the_strength_that_the_others_choose():
     # in fold 0 the second strength is best, in folds 1 and 2 the first one
     folds = (np.array([[0.0, 0.1, 1.0]]), np.array([[0.0, 0.5, 0.0]]), np.array([[0.0, 0.6, 0.1]]))
     scores = HeldOutScores((0.0, 10.0, 100.0), folds)
+    scores = HeldOutScores(scores.strengths, tuple(np.repeat(f, 2, axis=0) for f in folds))
     assert [scores.best(without=i) for i in range(3)] == [1, 2, 2]
     np.testing.assert_allclose(scores.gain().after, (0.1 + 0.0 + 0.1) / 3)
     assert scores.gain().before == 0.0
@@ -60,6 +61,25 @@ def test_a_fold_is_scored_at_the_strength_that_the_others_choose():
 
 def test_of_equal_strengths_the_smallest_is_chosen():
     assert HeldOutScores((0.0, 1.0), (np.ones((3, 2)),)).best() == 0
+
+
+def test_a_smaller_strength_that_is_about_as_good_is_chosen(rng):
+    noise = rng.normal(scale=0.2, size=(40, 4))
+    fold = 0.5 + noise + [0.0, 0.30, 0.31, 0.32]
+    scores = HeldOutScores((0.0, 1.0, 2.0, 3.0), (fold, fold + 0.01))
+    assert scores.best() == int(np.argmax(scores.means))
+    assert scores.best(lenience=3.0) == 1
+    assert scores.best(lenience=0.0) >= scores.best(lenience=1.0) >= 1
+    strength, gain = scores.choose()
+    assert strength == scores.strengths[scores.best(lenience=1.0)]
+    assert gain.verdict == "rose"
+
+
+def test_without_a_gain_nothing_is_chosen(rng):
+    scores = HeldOutScores((0.0, 1.0), tuple(rng.normal(size=(2, 20, 2))))
+    strength, gain = scores.choose(confidence=0.9999)
+    assert strength == 0
+    assert gain.verdict == "kept"
 
 
 def test_held_out_samples_gain_by_a_planted_signal(rng):
@@ -80,10 +100,12 @@ def test_leading_directions_change_nothing_outside_of_them(rng):
     X, y = planted(rng)
     learner = MapLearner(unit_length=False)
     options = {"tol": 1e-4, "max_rows": 10_000}
-    (learned,) = learner.path(Labels(y), X, [100.0], max_directions=5, **options)
+    basis = learner.leading_directions(X, 5)
+    (learned,) = learner.path(Labels(y), X, [100.0], basis=basis, **options)
     change = learned.anchor_map - np.eye(X.shape[1])
     assert np.linalg.matrix_rank(change, tol=1e-8) <= 5
-    (whole,) = learner.path(Labels(y), X, [100.0], max_directions=X.shape[1], **options)
+    assert learner.leading_directions(X, X.shape[1]) is None
+    (whole,) = learner.path(Labels(y), X, [100.0], **options)
     assert np.linalg.matrix_rank(whole.anchor_map - np.eye(X.shape[1]), tol=1e-8) > 5
 
 

@@ -120,6 +120,8 @@ class EmbeddingAdapter(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         gap is 0.
     status_ : str
         Reason why the final solve ended: "optimal" if certified to `tol`.
+    n_iter_ : int
+        Number of steps of the final solve; 1 if the embedding is unchanged.
     kept_share_ : float
         Share of the mean squared length of the mapped vectors in the components; 1 if all.
     truncation_bound_ : float
@@ -348,13 +350,15 @@ class EmbeddingAdapter(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
             "cleaning_": cleaning,
             "certificate_": Certificate(0.0, 0.0, 0.0, 0.0, 0.0),
             "status_": "optimal",
+            "n_iter_": 1,
             "weights_": None,
         }
         anchor_map = candidate_map = np.eye(vectors.shape[1])
         if learned is not None:
             anchor_map, candidate_map = learned.anchor_map, learned.candidate_map
             attributes |= {"certificate_": learned.certificate, "weights_": learned.weights}
-            attributes["status_"] = learned.solution.status
+            solution = learned.solution
+            attributes |= {"status_": solution.status, "n_iter_": solution.n_iter}
         attributes |= components(vectors, anchor_map, candidate_map, self.n_components)
         names = ("n_features_in_", "feature_names_in_")
         attributes |= {name: getattr(seen, name) for name in names if hasattr(seen, name)}

@@ -58,8 +58,7 @@ class AdapterReport:
         cls, scores: HeldOutScores, measure: str, unit: str, *, confidence: float = 0.95
     ) -> Self:
         """Return the report of held-out scores, with the strength that they choose."""
-        gain = scores.gain(confidence=confidence)
-        strength = scores.strengths[scores.best()] if gain.verdict == "rose" else 0.0
+        strength, gain = scores.choose(confidence=confidence)
         means = tuple(zip(scores.strengths, scores.means.tolist(), strict=True))
         return cls(strength, measure, unit, len(scores.folds), gain, means)
 
