@@ -118,3 +118,19 @@ def test_one_map_of_own_queries_and_documents(rng):
     A, B = learner.mapped(learned, learner.vectors(Q), learner.vectors(X))
     assert learned.is_symmetric
     np.testing.assert_allclose(np.linalg.norm(np.vstack([A, B]), axis=1), 1)
+
+
+def test_classes_are_held_out_as_a_whole(rng):
+    X, y = planted(rng)
+    feedback = Labels(np.arange(120) % 12, hold_out="classes")
+    seen = []
+    for training, held_out in feedback.folds(X, 4, 0):
+        inside, out = ({*(part._rows % 12)} for part in (training, held_out))
+        assert not inside & out
+        assert len(held_out.scores(X, X)) == len(out)
+        seen += out
+    assert sorted(seen) == list(range(12))
+    samples = Labels(np.arange(120) % 12).scores(X, X).reshape(-1, 12)
+    np.testing.assert_allclose(feedback.scores(X, X), samples.mean(axis=0))
+    with pytest.raises(ValueError, match="hold_out is 'groups'"):
+        Labels(y, hold_out="groups")
