@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from .._environment import limit_threads
 from .._parameters import (
     CALLABLE,
     FLAG,
@@ -29,7 +30,6 @@ from .._parameters import (
     integer,
 )
 from ..core import Certificate
-from ..metric._base import limit_threads
 from ..neighbors.ranking import Measure
 from ..solvers.monitor import Reporter
 from .abilities import as_feedback, compare_task
