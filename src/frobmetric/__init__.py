@@ -38,6 +38,7 @@ __version__ = "0.1.0"
 
 #: Names that are imported when they are first used, and their rooms.
 _LAZY = {
+    "EmbeddingAdapter": "embeddings",
     "MaximumVarianceUnfolding": "manifold",
     "embeddings": None,
     "nearest_correlation": "sdp",
@@ -55,6 +56,7 @@ __all__ = [
     "Certificate",
     "CertificateError",
     "Comparison",
+    "EmbeddingAdapter",
     "FrobMetric",
     "FrobMetricCV",
     "FrobeniusSDP",

@@ -1,17 +1,24 @@
 """Maps of embeddings, learned from feedback: the prior is to leave the vectors as they are."""
 
+from .abilities import AbilityReport, check_abilities
+from .adapter import EmbeddingAdapter
+from .choice import PairedGain
 from .databases import dimension_snippet, search_snippet
 from .feedback import Cleaning, Feedback, TooFewExamplesError
 from .fields import WeightsTable, weights_table
 from .label_feedback import Labels
+from .length import LengthTable, quality_by_length
 from .list_feedback import Clicks, RankedLists
 from .maps import LearnedMap
 from .pair_feedback import ComparedTriplets, GradedPairs, SimilarPairs
 from .query import learn_query_map
+from .report import AdapterReport
 from .search_feedback import RelevantDocuments
 from .structure import learn_structured_map
 
-__all__ = ["Cleaning", "Clicks", "ComparedTriplets", "Feedback", "GradedPairs", "Labels"]
-__all__ += ["LearnedMap", "RankedLists", "RelevantDocuments", "SimilarPairs"]
-__all__ += ["TooFewExamplesError", "WeightsTable", "dimension_snippet", "learn_query_map"]
-__all__ += ["learn_structured_map", "search_snippet", "weights_table"]
+__all__ = ["AbilityReport", "AdapterReport", "Cleaning", "Clicks", "ComparedTriplets"]
+__all__ += ["EmbeddingAdapter", "Feedback", "GradedPairs", "Labels", "LearnedMap"]
+__all__ += ["LengthTable", "PairedGain", "RankedLists", "RelevantDocuments", "SimilarPairs"]
+__all__ += ["TooFewExamplesError", "WeightsTable", "check_abilities", "dimension_snippet"]
+__all__ += ["learn_query_map", "learn_structured_map", "quality_by_length", "search_snippet"]
+__all__ += ["weights_table"]

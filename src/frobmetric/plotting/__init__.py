@@ -3,6 +3,7 @@
 from .comparison import ComparisonDisplay
 from .embedding import EmbeddingDisplay, SpectrumDisplay
 from .explanation import ExplanationDisplay
+from .length import LengthDisplay
 from .metric import MetricDisplay
 from .neighbors import NeighborsDisplay
 from .path import PathDisplay
@@ -12,6 +13,7 @@ __all__ = [
     "ComparisonDisplay",
     "EmbeddingDisplay",
     "ExplanationDisplay",
+    "LengthDisplay",
     "MetricDisplay",
     "NeighborsDisplay",
     "PathDisplay",
