@@ -6,14 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._neighbors import NeighborSearch
 from ..core import AllMatrices, Bilinear, FrobeniusSDP, Hinge, Solution
 from ..core.points import Array, Index, Vector
 from ..solvers import solve
 from .ridge import RidgePath
+from .trust import Questions
 
 #: True neighbours of a query and wrong vectors near the mapped query, each with each a triplet.
-N_NEAR, N_WRONG = 5, 10
+N_NEAR, N_WRONG = 3, 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,29 +35,32 @@ class NeighborTriplets:
     target: Vector
 
 
-def mine_neighbors(
-    old: Array, mapped: Array, index: Array, labels: tuple, n_neighbors: int
-) -> NeighborTriplets:
+def mine_neighbors(old: Array, mapped: Array, questions: Questions) -> NeighborTriplets:
     """Return the triplets of pairs, given the predictions of each pair by the others.
 
     Wrong are the vectors nearest to the prediction that are not among the true neighbours. The
     target of a triplet is what the old vector itself reaches, at most the median of all triplets.
     """
-    search = NeighborSearch(index)
-    true = search.nearest(old, n_neighbors, labels=labels)
-    found = search.nearest(mapped, 2 * n_neighbors, labels=labels)
-    rows = []
-    for i in range(len(old)):
-        wrong = found[i][~np.isin(found[i], true[i])]
-        wrong = wrong[wrong >= 0][:N_WRONG]
-        near = true[i][(true[i] >= 0)][:: max(1, n_neighbors // N_NEAR)][:N_NEAR]
-        if len(wrong) and len(near):
-            grid = np.stack(np.meshgrid(near, wrong, indexing="ij"), axis=-1).reshape(-1, 2)
-            rows.append(np.column_stack([np.full(len(grid), i), grid]))
-    triplets = np.concatenate(rows) if rows else np.empty((0, 3), dtype=np.intp)
+    true, index = questions.true, questions.index
+    reach = min(2 * true.shape[1], len(index.vectors))
+    found = index.search.nearest(mapped, reach, labels=questions.labels)
+    is_wrong = (found >= 0) & ~np.any(found[:, :, None] == true[:, None, :], axis=2)
+    is_wrong &= np.cumsum(is_wrong, axis=1) <= N_WRONG
+    near = true[:, :: max(1, true.shape[1] // N_NEAR)][:, :N_NEAR]
+    anchor, place = np.nonzero(is_wrong)
+    # each wrong vector of a query with each of its true neighbours
+    pairs = np.broadcast_to(near[anchor], (len(anchor), near.shape[1]))
+    triplets = np.column_stack(
+        [
+            np.repeat(anchor, near.shape[1]),
+            pairs.ravel(),
+            np.repeat(found[anchor, place], near.shape[1]),
+        ]
+    )
+    triplets = triplets[triplets[:, 1] >= 0]
     used, position = np.unique(triplets[:, 1:], return_inverse=True)
     triplets[:, 1:] = position.reshape(-1, 2)
-    candidates = index[used]
+    candidates = index.vectors[used]
     return NeighborTriplets(triplets, candidates, _targets(triplets, old, candidates))
 
 
@@ -106,6 +109,4 @@ def protected_map(
 
 def _scores(mapped, triplets):
     anchor, near, far = triplets.index.T
-    return np.sum(
-        mapped[anchor] * (triplets.candidates[near] - triplets.candidates[far]), axis=1
-    )
+    return np.sum(mapped[anchor] * (triplets.candidates[near] - triplets.candidates[far]), axis=1)

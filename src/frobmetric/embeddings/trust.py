@@ -17,15 +17,23 @@ N_OLD, N_NEW = 30, 5
 
 @dataclass(frozen=True, eq=False)
 class OldIndex:
-    """Vectors of the old encoder that are searched, and the number of neighbours that count."""
+    """Vectors of the old encoder that are searched, at unit length or not.
+
+    `n_neighbors` is the number of neighbours that count.
+    """
 
     vectors: Array
     n_neighbors: int
+    is_unit: bool
 
     @cached_property
     def search(self) -> NeighborSearch:
         """Exact search among the vectors."""
         return NeighborSearch(self.vectors)
+
+    def finish(self, mapped: Array) -> Array:
+        """Return mapped vectors as the index is searched: at unit length if its vectors are."""
+        return unit_rows(mapped) if self.is_unit else mapped
 
     def questions(self, old: Array) -> Questions:
         """Return the true neighbours of old query vectors, to compare found ones with."""
@@ -56,14 +64,11 @@ class Questions:
 
     def recall(self, mapped: Array) -> Vector:
         """Return the share of the true neighbours that each mapped query finds."""
-        found = self.index.search.nearest(mapped, self.true.shape[1], labels=self.labels)
+        found = self.index.search.nearest(
+            self.index.finish(mapped), self.true.shape[1], labels=self.labels
+        )
         is_found = (found[:, :, None] == self.true[:, None, :]) & (self.true[:, None, :] >= 0)
         return np.sum(is_found, axis=(1, 2)) / np.maximum(1, np.sum(self.true >= 0, axis=1))
-
-    def take(self, rows: Any) -> Questions:
-        """Return some of the queries."""
-        labels = None if self.labels is None else (self.labels[0][rows], self.labels[1])
-        return Questions(self.index, self.true[rows], labels)
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,8 +102,7 @@ class TrustScore:
         """Learn the score from pairs, each mapped by the others."""
         empty = cls(index, X, np.empty(0))
         design = empty._design(X, mapped, questions.labels, is_training=True)
-        recall = questions.recall(unit_rows(mapped) if _is_unit(index.vectors) else mapped)
-        coefficients, *_ = np.linalg.lstsq(design, recall, rcond=1e-8)
+        coefficients, *_ = np.linalg.lstsq(design, questions.recall(mapped), rcond=1e-8)
         return cls(index, X, coefficients)
 
     def calibrated(self, score: Vector, is_bad: Any) -> TrustScore:
@@ -123,9 +127,8 @@ class TrustScore:
     def _design(self, X, mapped, labels, is_training=False):
         index = self.index.vectors
         length = np.linalg.norm(mapped, axis=1)
-        query = unit_rows(mapped) if _is_unit(index) else mapped
         reach = min(N_OLD, len(index))
-        old = _distances(query, index, self.index.search, reach, labels)
+        old = _distances(self.index.finish(mapped), index, self.index.search, reach, labels)
         k = min(self.index.n_neighbors, reach)
         own = (np.arange(len(X)), np.arange(len(X))) if is_training else None
         reach = min(N_NEW, len(self.X_fit) - 1)
@@ -154,11 +157,6 @@ def distinct_pairs(X: Array, Y: Array) -> Any:
     """Return the rows of distinct pairs, the first of each kind."""
     _, first = np.unique(row_keys(np.hstack([X, Y])), return_index=True)
     return np.sort(first)
-
-
-def _is_unit(vectors):
-    length = np.linalg.norm(vectors, axis=1)
-    return bool(np.all((np.abs(length - 1) < 1e-5) | (length == 0)))
 
 
 def _distances(queries, points, search, n_neighbors, labels):

@@ -1,5 +1,6 @@
 """Figures of metrics, paths and embeddings, in the manner of scikit-learn's displays."""
 
+from .bridge import TrustDisplay
 from .comparison import ComparisonDisplay
 from .embedding import EmbeddingDisplay, SpectrumDisplay
 from .metric import MetricDisplay
@@ -15,4 +16,5 @@ __all__ = [
     "PathDisplay",
     "QualityDisplay",
     "SpectrumDisplay",
+    "TrustDisplay",
 ]
