@@ -121,7 +121,7 @@ def map_by_network(texts, *, max_iter):
 def maps(options):
     """Return the maps by the names of their rows."""
     bridges = {name: partial(map_by_bridge, **given) for name, given in BRIDGES.items()}
-    network = partial(map_by_network, max_iter=options.choose(100, 5))
+    network = partial(map_by_network, max_iter=options.choose(40, 5))
     return bridges | {"kernel ridge": map_by_kernel, "neural network": network}
 
 
@@ -189,8 +189,8 @@ def map_rows(title, runs):
         row = {"set": title, "map": label, "recall": f"{100 * mean:.1f} ± {half:.1f}"}
         for name, of_old in reference.items():
             value, _ = mean_of(runs, "rows", label, name)
-            row[name] = None if value is None else 100 * value
-            row[f"{name}_ratio"] = None if value is None else 100 * value / of_old
+            ratio = None if value is None else f"{100 * value:.1f} ({100 * value / of_old:.1f})"
+            row[name] = ratio
         row["seconds"] = float(np.mean([run["rows"][label]["seconds"] for run in runs]))
         row["setting"] = runs[0]["rows"][label]["setting"]
         gaps = [run["rows"][label]["gap"] for run in runs]
