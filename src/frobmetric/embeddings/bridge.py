@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import (
-    check_array,
-    check_consistent_length,
-    check_is_fitted,
-    validate_data,
-)
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from .._parameters import (
     FLAG,
@@ -26,10 +19,8 @@ from .._parameters import (
     choice,
     integer,
 )
-from ..core.points import Array
 from .bridge_choice import (
     BridgeReport,
-    PairedVectors,
     Setting,
     Solver,
     choose_protection,
@@ -37,12 +28,10 @@ from .bridge_choice import (
     gain,
     trust_curve,
 )
+from .paired import DTYPES, FitData, as_old_vectors
 from .ridge import Cells
-from .trust import OldIndex, TrustScore, conformal_split, distinct_pairs, unit_rows
+from .trust import TrustScore, unit_rows
 
-DTYPES = [np.float64, np.float32]
-#: Smallest number of pairs of a fit.
-MIN_PAIRS = 5
 #: Shares of the stored curve of trust.
 N_SHARES = 101
 SHARE = Rule("a share, at least 0 and below 1", lambda v: NOT_NEGATIVE.is_met(v) and v < 1)
@@ -105,6 +94,8 @@ class EncoderBridge(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         Score and calibration of `trust`; absent if `calibration` is 0.
     status_ : str
         Reason why the fit ended; "optimal" if certified to `tol`.
+    n_iter_ : int
+        Number of steps of the solver; 1 for the closed form.
     n_features_in_ : int
         Number of features of the new vectors.
     feature_names_in_ : ndarray of str
@@ -183,7 +174,7 @@ class EncoderBridge(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         self
         """
         check_parameters(self, self._rules)
-        data = _Data.check(self, X, y, index)
+        data = FitData.check(self, X, y, index)
         solver = Solver(self.tol, self.max_iter)
         setting, trials = choose_ridge(data.pairs, data.index, data.n_maps, self.strength)
         cells = Cells.of(data.pairs.X, setting.n_maps, data.pairs.seed)
@@ -283,7 +274,7 @@ class EncoderBridge(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         """
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, dtype=DTYPES)
-        old = check_array(y, dtype=DTYPES, input_name="y").astype(np.float64)
+        old = as_old_vectors(y)
         check_consistent_length(X, old)
         old = unit_rows(old) if self.unit_length else old / self.old_scale_
         return float(self.index_.questions(old).recall(self._mapped(X)).mean())
@@ -310,65 +301,6 @@ class EncoderBridge(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         return tags
 
 
-@dataclass(frozen=True, eq=False)
-class _Data:
-    """Checked and scaled arguments of a fit: pairs to fit, pairs to calibrate with, the index."""
-
-    pairs: PairedVectors
-    calibration: tuple[Array, Array]
-    index: OldIndex
-    n_maps: int
-    n_duplicates: int
-    attributes: dict
-
-    @classmethod
-    def check(cls, estimator, X, y, index):
-        seen = type(estimator)()  # scikit-learn stores number and names of the features
-        X = validate_data(seen, X, dtype=DTYPES, ensure_min_samples=MIN_PAIRS).astype(np.float64)
-        if y is None:
-            raise ValueError(
-                f"requires y to be passed, but the target y is None: {type(estimator).__name__} "
-                "needs the old vectors of the same texts"
-            )
-        Y = check_array(y, dtype=DTYPES, input_name="y").astype(np.float64)
-        check_consistent_length(X, Y)
-        given = None if index is None else _check_index(index, Y.shape[1])
-        names = ("n_features_in_", "feature_names_in_")
-        attributes = {name: getattr(seen, name, None) for name in names}
-        scales = _scales(estimator, X, Y)
-        attributes |= dict(zip(("new_scale_", "old_scale_"), scales, strict=True))
-        X, Y, given = (
-            _rescaled(estimator, Z, scale)
-            for Z, scale in zip((X, Y, given), (*scales, scales[1]), strict=True)
-        )
-        return cls._split(estimator, X, Y, given, attributes)
-
-    @classmethod
-    def _split(cls, estimator, X, Y, given, attributes):
-        rows = distinct_pairs(X, Y)
-        if len(rows) < MIN_PAIRS:
-            raise ValueError(
-                f"only {len(rows)} of the {len(X)} pairs differ; give at least {MIN_PAIRS} "
-                "different ones, and some thousand for a useful map"
-            )
-        n_duplicates, X, Y = len(X) - len(rows), X[rows], Y[rows]
-        seed = int(check_random_state(estimator.random_state).randint(2**31 - 1))
-        fit, held = conformal_split(len(X), estimator.calibration, seed)
-        if len(fit) < MIN_PAIRS - 1:
-            raise ValueError(
-                f"calibration={estimator.calibration:g} leaves {len(fit)} of {len(X)} pairs to fit;"
-                " lower it, or give more pairs"
-            )
-        vectors = Y[fit] if given is None else given
-        n_neighbors = min(estimator.n_neighbors, len(vectors) - 1)
-        pairs = PairedVectors(X[fit], Y[fit], _prior(estimator.prior, X[fit], Y[fit]), seed)
-        # a cell needs a few pairs, and k-means as many different points as cells
-        n_different = len(np.unique(X[fit], axis=0))
-        n_maps = max(1, min(estimator.n_maps, n_different // MIN_PAIRS))
-        old = OldIndex(vectors, n_neighbors, bool(estimator.unit_length))
-        return cls(pairs, (X[held], Y[held]), old, n_maps, n_duplicates, attributes)
-
-
 def _calibrate(estimator, data, bridge, left_out, trials):
     """Return the fitted attributes: the map, its report, and the calibrated trust."""
     (X, Y), index, trust = data.calibration, data.index, None
@@ -389,39 +321,5 @@ def _calibrate(estimator, data, bridge, left_out, trials):
         given |= {"shares": tuple(shares[kept].tolist()), "recalls": tuple(recalls[kept].tolist())}
     report = BridgeReport(bridge.setting, tuple(trials), **counts, **given)
     fitted = {"bridge_": bridge, "index_": index, "trust_": trust, "report_": report}
-    return fitted | {"certificate_": bridge.certificate, "status_": bridge.status}
-
-
-def _check_index(index, n_old):
-    index = check_array(index, dtype=DTYPES, input_name="index", ensure_min_samples=2)
-    if index.shape[1] != n_old:
-        raise ValueError(
-            f"index has {index.shape[1]} features and y has {n_old}; both are vectors of the old "
-            "encoder and must have as many"
-        )
-    return index.astype(np.float64)
-
-
-def _scales(estimator, X, Y):
-    if estimator.unit_length:
-        return 1.0, 1.0
-    return tuple(float(np.abs(Z).max()) or 1.0 for Z in (X, Y))
-
-
-def _rescaled(estimator, Z, scale):
-    if Z is None:
-        return None
-    return unit_rows(Z) if estimator.unit_length else Z / scale
-
-
-def _prior(name, X, Y):
-    """Return the prior map of centred vectors, (n_new, n_old)."""
-    if name == "zero":
-        return np.zeros((X.shape[1], Y.shape[1]))
-    if name == "identity":
-        return np.eye(X.shape[1], Y.shape[1])
-    left, size, right = np.linalg.svd(
-        (X - X.mean(axis=0)).T @ (Y - Y.mean(axis=0)), full_matrices=False
-    )
-    variance = float(np.sum((X - X.mean(axis=0)) ** 2)) or 1.0
-    return (size.sum() / variance) * left @ right
+    fitted |= {"status_": bridge.status, "n_iter_": bridge.n_iter}
+    return fitted | {"certificate_": bridge.certificate}

@@ -11,6 +11,7 @@ import numpy as np
 from .._tables import paragraph, text_table
 from ..core.points import Array, Vector
 from ..core.solution import Certificate
+from .paired import PairedVectors
 from .protection import mine_neighbors, protected_map
 from .ridge import Cells, RidgePath
 from .trust import OldIndex
@@ -77,27 +78,6 @@ class Trial:
 
 
 @dataclass(frozen=True, eq=False)
-class PairedVectors:
-    """Vectors of the same texts by both encoders, the prior map, and the seed of all draws."""
-
-    X: Array
-    Y: Array
-    prior: Array
-    seed: int
-
-    def path(self, cells: Cells) -> RidgePath:
-        """Return the ridge maps of all strengths for these cells."""
-        features = cells.features(self.X)
-        prior = np.zeros((features.shape[1], self.Y.shape[1]))
-        prior[: self.X.shape[1]] = cells.scale * self.prior
-        return RidgePath.of(features, self.Y, prior, self.X.shape[1])
-
-    def take(self, rows: Any) -> PairedVectors:
-        """Return some of the pairs."""
-        return replace(self, X=self.X[rows], Y=self.Y[rows])
-
-
-@dataclass(frozen=True, eq=False)
 class Bridge:
     """A map from the new space to the old one, with its certificate."""
 
@@ -106,6 +86,7 @@ class Bridge:
     certificate: Certificate
     setting: Setting
     status: str = "optimal"
+    n_iter: int = 1
 
     def __call__(self, X: Array) -> Array:
         """Return mapped vectors, not yet at unit length."""
@@ -132,7 +113,8 @@ class Solver:
                 given: dict = {"tol": self.tol, "max_iter": self.max_iter}
                 total = weight * len(pairs.Y)
                 coefficients, solution = protected_map(path, strength, triplets, total, **given)
-                return Bridge(cells, coefficients, solution.certificate, setting, solution.status)
+                how = (solution.certificate, setting, solution.status, solution.n_iter)
+                return Bridge(cells, coefficients, *how)
         coefficients = path.coefficients(strength)
         return Bridge(cells, coefficients, path.certificate(strength), setting)
 

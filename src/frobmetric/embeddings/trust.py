@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .._neighbors import NeighborSearch, distinct_rows, row_keys
+from .._neighbors import NeighborSearch, distinct_rows
 from ..core.points import Array, Vector
 
 #: Neighbours in the old space whose distances describe a query, and in the new space.
@@ -138,25 +138,12 @@ class TrustScore:
         return np.column_stack([*columns, np.ones(len(X))])
 
 
-def conformal_split(n: int, share: float, seed: int) -> tuple[Any, Any]:
-    """Return the rows to fit and the rows to calibrate with, drawn at random."""
-    order = np.random.default_rng(seed).permutation(n)
-    n_calibration = round(share * n)
-    return np.sort(order[n_calibration:]), np.sort(order[:n_calibration])
-
-
 def unit_rows(X: Array) -> Array:
     """Return rows of unit length; a zero row stays zero."""
     largest = np.abs(X).max(axis=1, keepdims=True, initial=0.0)
     scaled = X / np.where(largest > 0, largest, 1.0)  # squares of huge and tiny numbers
     length = np.linalg.norm(scaled, axis=1, keepdims=True)
     return scaled / np.where(length > 0, length, 1.0)
-
-
-def distinct_pairs(X: Array, Y: Array) -> Any:
-    """Return the rows of distinct pairs, the first of each kind."""
-    _, first = np.unique(row_keys(np.hstack([X, Y])), return_index=True)
-    return np.sort(first)
 
 
 def _distances(queries, points, search, n_neighbors, labels):
