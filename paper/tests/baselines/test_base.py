@@ -13,6 +13,7 @@ from frobmetric.neighbors import knn_error
 from frobmetric_paper.baselines import (
     BASELINES,
     EMBEDDING,
+    MAP,
     METRIC,
     SDP,
     TABLE,
@@ -37,7 +38,7 @@ METRIC_LEARN = ("itml", "itml_pairs", "lmnn", "scml")
 def test_interface(baseline):
     assert baseline.label
     assert baseline.is_available() == (not baseline.missing())
-    assert baseline in [kind.get(baseline.name) for kind in (METRIC, SDP, EMBEDDING)]
+    assert baseline in [kind.get(baseline.name) for kind in (METRIC, SDP, EMBEDDING, MAP)]
 
 
 @pytest.mark.parametrize("name", METRIC)
@@ -52,7 +53,7 @@ def test_interface_of_those_that_learn_a_metric(name):
 
 
 def test_no_two_baselines_of_a_kind_have_one_name():
-    assert len(BASELINES) == len(METRIC) + len(SDP) + len(EMBEDDING)
+    assert len(BASELINES) == len(METRIC) + len(SDP) + len(EMBEDDING) + len(MAP)
 
 
 def test_the_table_has_the_rows_of_the_paper_in_its_order():

@@ -8,7 +8,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.svm import SVC
 
 from frobmetric_paper.baselines import METRIC
-from frobmetric_paper.baselines.metric_learn import environment_python
+from frobmetric_paper.baselines.metric_learn import ENVIRONMENT
 from frobmetric_paper.baselines.scikit_learn import learn_lda, learn_rca, learn_svm
 from frobmetric_paper.data.labelled import within_covariance
 
@@ -61,7 +61,7 @@ def test_rca_is_that_of_metric_learn(points, tmp_path, available):
     )
     files = tmp_path / "task.npz", tmp_path / "M.npy"
     subprocess.run(
-        [environment_python(), "-W", "ignore", "-c", code, *files], check=True, timeout=120
+        [ENVIRONMENT.python(), "-W", "ignore", "-c", code, *files], check=True, timeout=120
     )
     L = learn_rca(task(X, y))[0]["L"]
     np.testing.assert_allclose(L @ L.T, np.load(tmp_path / "M.npy"), rtol=1e-8)

@@ -1,4 +1,4 @@
-"""Baselines: every other method or program, with one interface for each of three kinds.
+"""Baselines: every other method or program, with one interface for each of four kinds.
 
     METRIC[name].fit(X, y, triplets=, pairs=, queries=, parameters=, limit=, seed=, threads=)
         -> Fitted(L, seconds, detail, predictions, kernel), with transform(X)
@@ -6,6 +6,8 @@
         -> SDPAnswer(status, X, y, Z, seconds, detail)
     EMBEDDING[name].embed(X, n_neighbors, n_components, limit, threads)
         -> Embedded(embedding, seconds, objective, certificate, spectrum, remark)
+    MAP[name].fit(arrays, parameters, limit=, seed=, threads=)
+        -> arrays, one for each of the parameter's strengths, and detail
 
 All work in worker processes (`harness.worker`) and raise ProgramMissingError, TimeLimitError or
 ProgramFailedError. Each has `name`, `label`, `paper_name`, `missing()`, `is_available()` and
@@ -24,6 +26,7 @@ from frobmetric._parameters import InvalidParameterError
 from ..harness.worker import ProgramFailedError, ProgramMissingError, TimeLimitError
 from .base import Baseline, Fitted, MetricBaseline
 from .embedding import Embedded, EmbeddingBaseline
+from .maps import MapBaseline
 from .sdp import SDPAnswer, SDPBaseline
 
 _MODULES = [import_module(f"{__name__}.{info.name}") for info in iter_modules(__path__)]
@@ -37,7 +40,9 @@ def _by_name(kind):
 
 
 #: Baselines of each kind, by name.
-METRIC, SDP, EMBEDDING = map(_by_name, (MetricBaseline, SDPBaseline, EmbeddingBaseline))
+METRIC, SDP, EMBEDDING, MAP = map(
+    _by_name, (MetricBaseline, SDPBaseline, EmbeddingBaseline, MapBaseline)
+)
 
 
 def set_up(names=()):
@@ -59,7 +64,13 @@ def set_up(names=()):
 TABLE = ("euclid", "pca", "lda", "svm", "rca", "nca", "lmnn", "lmnn_matrix", "itml", "boost")
 TABLE += ("frob", "frob_tuned", "frob_kernel", "frob_default", "frob_cv", "frob_cv_rule")
 
-__all__ = ["BASELINES", "EMBEDDING", "METRIC", "SDP", "TABLE", "set_up"]
-__all__ += ["Baseline", "Embedded", "EmbeddingBaseline", "Fitted", "MetricBaseline"]
-__all__ += ["ProgramFailedError", "ProgramMissingError", "SDPAnswer", "SDPBaseline"]
+__all__ = ["BASELINES", "EMBEDDING", "MAP", "METRIC", "SDP", "TABLE", "set_up"]
+__all__ += ["Baseline", "Embedded", "EmbeddingBaseline", "Fitted", "MapBaseline"]
+__all__ += [
+    "MetricBaseline",
+    "ProgramFailedError",
+    "ProgramMissingError",
+    "SDPAnswer",
+    "SDPBaseline",
+]
 __all__ += ["TimeLimitError"]

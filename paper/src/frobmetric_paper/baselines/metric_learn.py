@@ -5,57 +5,20 @@ Their `fit` fails under scikit-learn 1.8 and newer.
 
 from __future__ import annotations
 
-import subprocess
-import sys
-import venv
+from ..harness.worker import Target
+from .base import MetricBaseline
+from .environment import Environment
 
-from ..harness.worker import ProgramFailedError, Target
-from .base import SETUP, MetricBaseline, cache_folder
-
-REQUIREMENTS = ("metric-learn==0.7.0", "scikit-learn<1.8", "numpy")
-
-
-def environment_python():
-    """Return the path of the interpreter of the environment."""
-    folder = cache_folder() / "metric-learn"
-    return folder / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
-
-
-def missing():
-    """Return the reason why the environment cannot be used; empty if it can."""
-    is_done = environment_python().exists() and _marker().exists()
-    return "" if is_done else f"metric-learn has no environment yet; {SETUP} makes it"
-
-
-def install():
-    """Make the environment from the package index, unless it exists."""
-    if not missing():
-        return
-    venv.create(cache_folder() / "metric-learn", with_pip=True)
-    run = subprocess.run(
-        [environment_python(), "-m", "pip", "install", "--quiet", *REQUIREMENTS],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if run.returncode:
-        packages = ", ".join(REQUIREMENTS)
-        raise ProgramFailedError(f"pip could not install {packages}: {run.stderr[-2000:]}")
-    _marker().touch()
-
-
-def _marker():
-    """Return the file that tells a finished environment from an interrupted installation."""
-    return cache_folder() / "metric-learn" / "installed"
+ENVIRONMENT = Environment("metric-learn", ("metric-learn==0.7.0", "scikit-learn<1.8", "numpy"))
 
 
 def _baseline(name, class_name, label, **more):
     return MetricBaseline(
         name=name,
         label=label,
-        target=Target(f"metric_learn:{class_name}", python=environment_python),
-        missing=missing,
-        install=install,
+        target=Target(f"metric_learn:{class_name}", python=ENVIRONMENT.python),
+        missing=ENVIRONMENT.missing,
+        install=ENVIRONMENT.install,
         **more,
     )
 

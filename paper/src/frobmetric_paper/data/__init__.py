@@ -8,7 +8,7 @@ from __future__ import annotations
 import difflib
 import os
 import zipfile
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -34,17 +34,23 @@ def as_folder(folder) -> Path | None:
     return Path(folder).expanduser() if folder else None
 
 
+#: Names of kinds of dtypes.
+_KINDS = {"U": "strings", "f": "numbers", "iu": "integers", "iuf": "numbers"}
+
+
 @dataclass(frozen=True)
 class NpzFile:
     """An npz file and the arrays that it must contain.
 
-    The arrays "names" and "labels" have strings, other vectors integers, all others numbers.
+    The arrays "names" and "labels" have strings, other vectors integers, all others numbers,
+    unless `kinds` tells another kind of NumPy's dtypes.
     """
 
     name: str
     shapes: dict[str, tuple[int, ...]]
     hint: str = "no download exists for this set"  # another way to get the data
     note: str = ""  # remark about the arrays
+    kinds: dict[str, str] = field(default_factory=dict)
 
     def is_present(self, folder: Path | None) -> bool:
         """Return whether the file is in the folder."""
@@ -65,23 +71,25 @@ class NpzFile:
             raise ValueError(f"{path} is not an npz file, or is cut short; copy it again.")
         with np.load(path, allow_pickle=False) as npz:
             shapes = self.shapes.items()
-            return path, {key: _read_array(npz, path, key, shape) for key, shape in shapes}
+            kinds = self.kinds.get
+            return path, {
+                key: _read_array(npz, path, key, shape, kinds(key)) for key, shape in shapes
+            }
 
 
-def _read_array(npz, path: Path, key: str, shape: tuple[int, ...]) -> NDArray:
+def _read_array(npz, path: Path, key: str, shape: tuple[int, ...], kind: str | None) -> NDArray:
     if key not in npz.files:
         raise ValueError(f"{path} has no array {key!r}, only {npz.files}; expected shape {shape}.")
     try:
         array = npz[key]
     except ValueError as error:  # an array of Python objects: reading it could run code
         raise ValueError(f"array {key!r} of {path} cannot be read: {error}") from error
-    kinds, expected = ("iuf", "numbers") if len(shape) > 1 else ("iu", "integers")
-    if key in ("names", "labels"):
-        kinds, expected = "U", "strings"
-    if array.shape != shape or array.dtype.kind not in kinds:
+    if kind is None:
+        kind = "U" if key in ("names", "labels") else "iuf" if len(shape) > 1 else "iu"
+    if array.shape != shape or array.dtype.kind not in kind:
         raise ValueError(
             f"array {key!r} of {path} is {array.dtype} of shape {array.shape}; expected "
-            f"{expected} of shape {shape}. Replace the file."
+            f"{_KINDS[kind]} of shape {shape}. Replace the file."
         )
     return array
 

@@ -28,7 +28,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
-from importlib.util import find_spec
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
 
 import numpy as np
@@ -200,7 +200,8 @@ class Target:
     name : str
         "module:name" of a function of the task that returns (arrays by name, detail), or of an
         estimator, see `fit_estimator`. Before the first task the worker calls `warm_up(name)` of
-        the module if there is such a function.
+        the module if there is such a function. In place of a module there may be the path of a
+        file, which an interpreter without this package can load.
     packages : tuple of str
         Imported before the first task; their versions become part of the detail.
     python : callable
@@ -306,13 +307,22 @@ def do_task(folder, function, versions):
 
 def load(target, packages=""):
     """Import a target and packages; return the target and the versions."""
-    module, _, name = target.partition(":")
-    home = import_module(module)
-    names = [module, *filter(None, packages.split(","))]
+    module, _, name = target.rpartition(":")
+    is_file = module.endswith(".py")
+    home = _load_file(module) if is_file else import_module(module)
+    names = [*([] if is_file else [module]), *filter(None, packages.split(","))]
     tops = sorted({import_module(each).__name__.partition(".")[0] for each in names})
     versions = {top: getattr(sys.modules[top], "__version__", "") for top in tops}
     getattr(home, "warm_up", lambda name: None)(name)
     return getattr(home, name), {top: text for top, text in versions.items() if text}
+
+
+def _load_file(path):
+    """Return the module in a file that belongs to no package."""
+    spec = spec_from_file_location(Path(path).stem, path)
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def _limit_memory():
