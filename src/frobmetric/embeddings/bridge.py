@@ -183,10 +183,10 @@ class EncoderBridge(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             trials = [*trials, *more]
         elif self.neighbor_weight > 0:
             setting = Setting(setting.n_maps, setting.strength, float(self.neighbor_weight))
-        path = data.pairs.path(cells)
-        bridge = solver.bridge(data.pairs, path, cells, setting, data.index)
+        path, questions = data.pairs.path(cells), data.index.questions(data.pairs.Y)
+        bridge = solver.bridge(data.pairs, path, cells, setting, questions)
         left_out = data.pairs.Y - path.left_out_errors(setting.strength)
-        fitted = _calibrate(self, data, bridge, left_out, trials)
+        fitted = _calibrate(self, data, bridge, (left_out, questions), trials)
         for name, value in (data.attributes | fitted).items():
             if value is not None:
                 setattr(self, name, value)
@@ -301,8 +301,11 @@ class EncoderBridge(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         return tags
 
 
-def _calibrate(estimator, data, bridge, left_out, trials):
-    """Return the fitted attributes: the map, its report, and the calibrated trust."""
+def _calibrate(estimator, data, bridge, training, trials):
+    """Return the fitted attributes: the map, its report, and the calibrated trust.
+
+    `training` are the left-out predictions of the fitted pairs, and their questions.
+    """
     (X, Y), index, trust = data.calibration, data.index, None
     counts = {"n_pairs": len(data.pairs.X), "n_calibration": len(X), "n_index": len(index.vectors)}
     counts |= {"n_duplicates": data.n_duplicates, "n_neighbors": index.n_neighbors}
@@ -310,8 +313,7 @@ def _calibrate(estimator, data, bridge, left_out, trials):
     if len(X):
         questions, mapped = index.questions(Y), bridge(X)
         recall = questions.recall(mapped)
-        own = index.questions(data.pairs.Y)
-        trust = TrustScore.learn(index, data.pairs.X, left_out, own)
+        trust = TrustScore.learn(index, data.pairs.X, *training)
         score = trust.score(X, mapped, questions.labels)
         trust = trust.calibrated(score, recall < estimator.good_recall)
         mean, low, high = gain(np.zeros(len(recall)), recall)

@@ -14,7 +14,7 @@ from ..core.solution import Certificate
 from .paired import PairedVectors
 from .protection import mine_neighbors, protected_map
 from .ridge import Cells, RidgePath
-from .trust import OldIndex
+from .trust import OldIndex, Questions
 
 HEADER = ("tried, % of true neighbours found", "before", "after", "gain")
 #: Strengths of the ridge that are tried, relative to the mean squared singular value.
@@ -101,13 +101,20 @@ class Solver:
     max_iter: int
 
     def bridge(
-        self, pairs: PairedVectors, path: RidgePath, cells: Cells, setting: Setting, index: OldIndex
+        self,
+        pairs: PairedVectors,
+        path: RidgePath,
+        cells: Cells,
+        setting: Setting,
+        questions: Questions,
     ) -> Bridge:
-        """Return the map of a setting: the closed form, or with a hinge the solver's."""
+        """Return the map of a setting: the closed form, or with a hinge the solver's.
+
+        `questions` are those of the pairs.
+        """
         strength, weight = setting.strength, setting.neighbor_weight
         if weight:
-            questions = index.questions(pairs.Y)
-            mapped = index.finish(pairs.Y - path.left_out_errors(strength))
+            mapped = questions.index.finish(pairs.Y - path.left_out_errors(strength))
             triplets = mine_neighbors(pairs.Y, mapped, questions)
             if len(triplets.index):
                 given: dict = {"tol": self.tol, "max_iter": self.max_iter}
@@ -150,11 +157,11 @@ def choose_protection(
     order = np.random.default_rng(pairs.seed).permutation(len(pairs.Y))
     n_held = min(MAX_QUERIES, round(HELD_OUT * len(order)))
     held, rest = order[:n_held], pairs.take(np.sort(order[n_held:]))
-    questions, path = index.questions(pairs.Y[held]), rest.path(cells)
+    questions, own, path = index.questions(pairs.Y[held]), index.questions(rest.Y), rest.path(cells)
     rough = replace(solver, tol=max(solver.tol, ROUGH))
 
     def recall(each: Setting) -> Vector:
-        return questions.recall(rough.bridge(rest, path, cells, each, index)(pairs.X[held]))
+        return questions.recall(rough.bridge(rest, path, cells, each, own)(pairs.X[held]))
 
     before = recall(setting)
     tried = [(each, recall(each)) for each in _with_hinge(setting)]

@@ -149,8 +149,8 @@ def unit_rows(X: Array) -> Array:
 def _distances(queries, points, search, n_neighbors, labels):
     """Return the distances from the nearest points; the farthest found where there are fewer."""
     number = search.nearest(queries, n_neighbors, labels=labels)
-    difference = np.stack([points[column] - queries for column in number.T])
-    distance = np.linalg.norm(difference, axis=2).T
+    columns = [np.linalg.norm(points[column] - queries, axis=1) for column in number.T]
+    distance = np.column_stack(columns)
     distance[number < 0] = np.inf
     largest = np.where(np.isfinite(distance), distance, 0.0).max(axis=1, keepdims=True)
     return np.where(np.isfinite(distance), distance, largest)
