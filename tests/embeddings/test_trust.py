@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from frobmetric.embeddings import EncoderBridge
 from frobmetric.embeddings.bridge_choice import trust_curve
 from frobmetric.embeddings.trust import OldIndex, TrustScore, unit_rows
 
@@ -66,3 +67,24 @@ def test_the_curve_ends_at_full_recall():
 def test_unit_rows_of_extreme_scales():
     rows = unit_rows(np.array([[3e200, 4e200], [3e-200, 4e-200], [0.0, 0.0]]))
     np.testing.assert_allclose(rows, [[0.6, 0.8], [0.6, 0.8], [0, 0]])
+
+
+@pytest.mark.slow
+def test_a_bridge_keeps_the_promise():
+    """Over draws of pairs and queries, as `trust` states it; the index is that of the pairs."""
+    rng, alpha, shares = np.random.default_rng(5), 0.2, []
+    first, second = rng.standard_normal((5, 8)), rng.standard_normal((5, 9))
+    options = {"n_maps": 1, "neighbor_weight": 0, "strength": 0.1, "calibration": 0.3}
+    for seed in range(150):
+        meaning = rng.standard_normal((120, 5))
+        new, old = (
+            meaning @ map_ + 0.8 * rng.standard_normal((120, map_.shape[1]))
+            for map_ in (first, second)
+        )
+        bridge = EncoderBridge(**options, random_state=seed).fit(new[:80], old[:80])
+        recall = bridge.index_.questions(unit_rows(old[80:])).recall(bridge.transform(new[80:]))
+        is_bad = recall < bridge.good_recall
+        shares.append(np.mean(is_bad & bridge.predict_trusted(new[80:], alpha=alpha)[1]))
+    noise = 3 * np.std(shares) / np.sqrt(len(shares))
+    assert np.mean(shares) <= alpha + noise
+    assert np.mean(shares) > alpha / 3  # and it is not idle
