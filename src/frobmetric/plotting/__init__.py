@@ -3,6 +3,7 @@
 from .bridge import TrustDisplay
 from .comparison import ComparisonDisplay
 from .embedding import EmbeddingDisplay, SpectrumDisplay
+from .explanation import ExplanationDisplay
 from .metric import MetricDisplay
 from .neighbors import NeighborsDisplay
 from .path import PathDisplay
@@ -11,6 +12,7 @@ from .quality import QualityDisplay
 __all__ = [
     "ComparisonDisplay",
     "EmbeddingDisplay",
+    "ExplanationDisplay",
     "MetricDisplay",
     "NeighborsDisplay",
     "PathDisplay",
