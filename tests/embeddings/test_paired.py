@@ -33,6 +33,20 @@ def test_the_rotation_is_that_of_procrustes(rng):
     np.testing.assert_allclose(pairs.prior, rotation * size / np.sum(centred[0] ** 2), atol=1e-12)
 
 
+def test_options_are_chosen_by_pairs_that_the_rotation_does_not_know(rng):
+    X = rng.standard_normal((60, 4))
+    data = data_of(X, X[:, ::-1], prior="rotation", calibration=0.0)
+    assert len(data.choice.X) == 30
+    is_chosen_by = (data.pairs.X[:, None] == data.choice.X).all(axis=2).any(axis=1)
+    others = [Z[~is_chosen_by] for Z in (data.pairs.X, data.pairs.Y)]
+    centred = [Z - Z.mean(axis=0) for Z in others]
+    rotation, size = orthogonal_procrustes(*centred)
+    expected = rotation * size / np.sum(centred[0] ** 2)
+    np.testing.assert_allclose(data.choice.prior, expected, atol=1e-12)
+    plain = data_of(X, X[:, ::-1], prior="identity")
+    assert plain.choice is plain.pairs
+
+
 @pytest.mark.parametrize(("n_new", "n_old"), [(3, 5), (5, 3)])
 def test_the_identity_is_padded(rng, n_new, n_old):
     X, Y = rng.standard_normal((20, n_new)), rng.standard_normal((20, n_old))

@@ -176,10 +176,10 @@ class EncoderBridge(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         check_parameters(self, self._rules)
         data = FitData.check(self, X, y, index)
         solver = Solver(self.tol, self.max_iter)
-        setting, trials = choose_ridge(data.pairs, data.index, data.n_maps, self.strength)
+        setting, trials = choose_ridge(data.choice, data.index, data.n_maps, self.strength)
         cells = Cells.of(data.pairs.X, setting.n_maps, data.pairs.seed)
         if self.neighbor_weight is None:
-            setting, more = choose_protection(data.pairs, data.index, setting, cells, solver)
+            setting, more = choose_protection(data.choice, data.index, setting, cells, solver)
             trials = [*trials, *more]
         elif self.neighbor_weight > 0:
             setting = Setting(setting.n_maps, setting.strength, float(self.neighbor_weight))

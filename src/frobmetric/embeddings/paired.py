@@ -42,9 +42,14 @@ class PairedVectors:
 
 @dataclass(frozen=True, eq=False)
 class FitData:
-    """Checked and scaled arguments of a fit: pairs to fit, pairs to calibrate with, the index."""
+    """Checked and scaled arguments of a fit: pairs to fit, pairs to calibrate with, the index.
+
+    `choice` are the pairs that options are chosen by. A rotation knows the pairs that it comes
+    from, so these are then one half of all pairs, with the rotation of the other half.
+    """
 
     pairs: PairedVectors
+    choice: PairedVectors
     calibration: tuple[Array, Array]
     index: OldIndex
     n_maps: int
@@ -98,7 +103,8 @@ class FitData:
         n_different = len(np.unique(X[fit], axis=0))
         n_maps = max(1, min(estimator.n_maps, n_different // MIN_PAIRS))
         old = OldIndex(vectors, n_neighbors, bool(estimator.unit_length))
-        return cls(pairs, (X[held], Y[held]), old, n_maps, n_duplicates, attributes)
+        choice = _crossed(pairs) if estimator.prior == "rotation" else pairs
+        return cls(pairs, choice, (X[held], Y[held]), old, n_maps, n_duplicates, attributes)
 
 
 def _conformal_split(n: int, share: float, seed: int) -> tuple[Any, Any]:
@@ -140,6 +146,13 @@ def _rescaled(estimator, Z, scale):
     if Z is None:
         return None
     return unit_rows(Z) if estimator.unit_length else Z / scale
+
+
+def _crossed(pairs):
+    """Return one half of the pairs, with the rotation of the other half as prior."""
+    order = np.random.default_rng(pairs.seed).permutation(len(pairs.X))
+    rest, half = (np.sort(rows) for rows in np.array_split(order, 2)[::-1])
+    return replace(pairs.take(half), prior=_prior("rotation", pairs.X[rest], pairs.Y[rest]))
 
 
 def _prior(name, X, Y):
