@@ -268,7 +268,8 @@ def test_peak_memory():
 #: Parts to run, those of one text together.
 QUICK = {
     "accuracy": ("letters", "usps"),
-    "adapter_speed": ("query",),
+    "adapter_speed": ("query structure",),
+    "bridge": ("banking77",),
     "defaults": ("euclid lda default cv settings times",),
     "growth": ("D", "m"),
     "kernels": ("rings", "balance", "r8"),
