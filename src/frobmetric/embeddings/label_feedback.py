@@ -45,6 +45,10 @@ class Labels:
     samples of held-out classes then search each other, and a unit is a class: its score is the mean
     of its samples.
 
+    A sample that another one finds searches that one too, in its own fold, so the scores of two
+    neighbours are not independent. If a score is a sum over pairs of samples, each pair counts
+    twice, and the variance of the mean is twice that of independent units: the `design_effect`.
+
     Comparisons join each sample with near samples of its class and of other classes. In classes of
     up to 10 samples all samples of the class are near. All anchors have the same weight.
 
@@ -72,6 +76,7 @@ class Labels:
 
     measure = "precision@3"
     queries = None
+    design_effect = 2.0
 
     def __init__(
         self,
