@@ -269,7 +269,7 @@ def test_peak_memory():
 QUICK = {
     "accuracy": ("letters", "usps"),
     "adapter_speed": ("query structure",),
-    "bridge": ("banking77",),
+    "bridge": ("banking77/wordllama/use",),
     "defaults": ("euclid lda default cv settings times",),
     "growth": ("D", "m"),
     "kernels": ("rings", "balance", "r8"),
