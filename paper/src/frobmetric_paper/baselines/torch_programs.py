@@ -55,7 +55,7 @@ def move_documents(task):
 
 
 def warm_up(name):
-    """Take one step of training, because PyTorch imports its optimisers when they are first used."""
+    """Take one step of training: PyTorch imports its optimisers when they are first used."""
     import numpy as np
 
     if name == "train_matrix":

@@ -1,0 +1,6 @@
+def embeddings_page(parts):
+    return {}
+
+
+def draw(parts, path):
+    return
