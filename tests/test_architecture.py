@@ -17,8 +17,8 @@ PAPER = ROOT / "paper" / "src" / "frobmetric_paper"
 BASE = {"numpy", "scipy", "sklearn", "joblib", "threadpoolctl"}
 
 #: The rooms of the library, in order: each may import itself and those before it.
-ROOMS = ("core", "solvers", "comparisons", "neighbors", "metric", "sdp", "manifold", "io")
-ROOMS += ("plotting", "cli")
+ROOMS = ("core", "solvers", "comparisons", "neighbors", "metric", "embeddings", "sdp", "manifold")
+ROOMS += ("io", "plotting", "cli")
 #: Third-party packages that a room may import, where these are not the base dependencies.
 PACKAGES = {
     "core": {"numpy", "scipy", "threadpoolctl"},

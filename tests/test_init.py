@@ -50,7 +50,7 @@ DATA = {"y", "sample_weight", "A", "b", "senses", "response", "n_neighbors", "me
 
 def public_callables():
     rooms = (frobmetric, *(getattr(frobmetric, n) for n in ("sdp", "manifold", "comparisons")))
-    for room in (*rooms, frobmetric.neighbors, frobmetric.metric):
+    for room in (*rooms, frobmetric.neighbors, frobmetric.metric, frobmetric.embeddings):
         for name in room.__all__:
             value = getattr(room, name)
             if inspect.isfunction(value) or hasattr(value, "get_params"):
@@ -83,8 +83,8 @@ def test_every_parameter_is_in_the_table_of_the_docstring(value):
     assert names == list(inspect.signature(value).parameters)
 
 
-ROOMS = ["core", "solvers", "comparisons", "neighbors", "metric", "sdp", "manifold", "io"]
-ROOMS += ["plotting"]
+ROOMS = ["core", "solvers", "comparisons", "neighbors", "metric", "embeddings", "sdp", "manifold"]
+ROOMS += ["io", "plotting"]
 
 
 def public_functions(module):

@@ -30,7 +30,7 @@ from .neighbors import MarginalizedKNN, NearestClass, knn_error
 from .solvers import solve
 
 if TYPE_CHECKING:  # names that are imported on first use
-    from . import manifold, plotting, sdp
+    from . import embeddings, manifold, plotting, sdp
     from .manifold import MaximumVarianceUnfolding, neighborhood_quality
     from .sdp import nearest_correlation, nearest_covariance, read_sdpa, solve_sdp
 
@@ -38,7 +38,10 @@ __version__ = "0.1.0"
 
 #: Names that are imported when they are first used, and their rooms.
 _LAZY = {
+    "EmbeddingAdapter": "embeddings",
+    "embeddings": None,
     "MaximumVarianceUnfolding": "manifold",
+    "embeddings": None,
     "nearest_correlation": "sdp",
     "nearest_covariance": "sdp",
     "neighborhood_quality": "manifold",
@@ -54,6 +57,7 @@ __all__ = [
     "Certificate",
     "CertificateError",
     "Comparison",
+    "EmbeddingAdapter",
     "FrobMetric",
     "FrobMetricCV",
     "FrobeniusSDP",
@@ -72,6 +76,7 @@ __all__ = [
     "comparison_accuracy",
     "comparisons",
     "core",
+    "embeddings",
     "frob_path",
     "knn_error",
     "load",

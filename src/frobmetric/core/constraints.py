@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -56,8 +56,8 @@ class Pairs(Constraints):
         used = np.zeros(self.X.shape[0], dtype=bool)
         used[pairs] = True
         if used.mean() > 0.9:
-            return Pairs(self.X, pairs)
-        return Pairs(self.X[used], (np.cumsum(used) - 1)[pairs])
+            return type(self)(self.X, pairs)
+        return type(self)(self.X[used], (np.cumsum(used) - 1)[pairs])
 
     def norms(self) -> Vector:
         return self._lengths
@@ -106,11 +106,14 @@ class Quadruplets(PairDifferences):
     quadruplets : integer ndarray of shape (n_rows, 4)
     """
 
+    #: Kind of the pairs whose distances are compared.
+    measure: ClassVar[type[Pairs]] = Pairs
+
     def __init__(self, X: Data, quadruplets: Index) -> None:
         both = np.concatenate([quadruplets[:, :2], quadruplets[:, 2:]]).astype(np.intp)
         n = int(X.shape[0])
         keys, position = np.unique(both[:, 0] * n + both[:, 1], return_inverse=True)
-        pairs = Pairs(X, np.column_stack([keys // n, keys % n]))
+        pairs = self.measure(X, np.column_stack([keys // n, keys % n]))
         super().__init__(pairs, *np.split(position, 2))
 
 

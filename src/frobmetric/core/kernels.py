@@ -6,6 +6,7 @@ Everything runs in blocks: memory stays bounded, and large work is shared by thr
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -58,26 +59,73 @@ def laplacian_product(X: Data, indptr: Index, indices: Index, weights: Vector) -
     This is the sum of W_ij (x_i - x_j)(x_i - x_j).T over the stored pairs, at the cost of one
     sparse product and one n D^2 product, however many triplets the weights stand for.
     """
+
+    def multiply(rows: slice, moved: Data) -> Symmetric:
+        half = X[rows].T @ moved
+        return half.toarray() if sp.issparse(half) else half
+
+    flops = 2.0 * X.shape[0] * X.shape[1] ** 2
+    half: Data = np.zeros((X.shape[1], X.shape[1]))
+    for part in _map_laplacian(multiply, X, indptr, indices, weights, flops):
+        half += part
+    return half + half.T
+
+
+def laplacian_diagonal(X: Array, indptr: Index, indices: Index, weights: Vector) -> Vector:
+    """Return the diagonal of `laplacian_product`, without the n D^2 product; X is dense."""
+
+    def multiply(rows: slice, moved: Array) -> Vector:
+        return np.einsum("ij,ij->j", X[rows], moved)
+
+    flops = 2.0 * (len(indices) + X.shape[0]) * X.shape[1]
+    parts = _map_laplacian(multiply, X, indptr, indices, weights, flops)
+    return 2 * np.sum(parts, axis=0)
+
+
+def _map_laplacian(
+    work: Callable[[slice, Any], Any],
+    X: Data,
+    indptr: Index,
+    indices: Index,
+    weights: Vector,
+    flops: float,
+) -> list[Any]:
+    """Call `work` for each block of rows, with these rows of (Deg / 2 - W) @ X."""
     n = X.shape[0]
     rows_of_pairs = np.repeat(np.arange(n), np.diff(indptr))
     degree = np.bincount(rows_of_pairs, weights, n) + np.bincount(indices, weights, n)
     fast = None if sp.issparse(X) else compiled()
     W: Any = None if fast else sp.csr_array((weights, indices, indptr), shape=(n, n))
 
-    def multiply(rows: slice) -> Symmetric:
+    def multiply(rows: slice) -> Any:
         if fast:
             moved = np.empty((rows.stop - rows.start, X.shape[1]))
             fast.laplacian_rows(X, indptr, indices, weights, degree, rows.start, moved)
         else:
             moved = _scale_rows(X[rows], degree[rows] / 2) - W[rows] @ X
-        half = X[rows].T @ moved
-        return half.toarray() if sp.issparse(half) else half
+        return work(rows, moved)
 
-    flops = 2.0 * X.shape[0] * X.shape[1] ** 2
-    half: Data = np.zeros((X.shape[1], X.shape[1]))
-    for part in map_blocks(multiply, n, _rows_of(X), flops):
-        half += part
-    return half + half.T
+    return map_blocks(multiply, n, _rows_of(X), flops)
+
+
+def block_differences(X: Array, quadruplets: Index, starts: Index) -> Array:
+    """Return |x_c - x_d|^2 - |x_a - x_b|^2 in each block of features, for each row (a, b, c, d).
+
+    `starts` has the first feature of each block; the blocks are consecutive.
+    """
+    result, fast = np.empty((len(quadruplets), len(starts))), compiled()
+    bounds = np.append(starts, X.shape[1]).astype(np.intp)
+
+    def subtract(rows: slice) -> None:
+        if fast:
+            fast.block_differences(X, quadruplets[rows], bounds, result[rows])
+            return
+        a, b, c, d = quadruplets[rows].T
+        squares = (X[c] - X[d]) ** 2 - (X[a] - X[b]) ** 2
+        np.add.reduceat(squares, starts, axis=1, out=result[rows])
+
+    map_blocks(subtract, len(quadruplets), _rows_of(X), 20.0 * len(quadruplets) * X.shape[1])
+    return result
 
 
 class Compiled(NamedTuple):
@@ -85,6 +133,7 @@ class Compiled(NamedTuple):
 
     difference_products: Any
     laplacian_rows: Any
+    block_differences: Any
 
 
 @cache
@@ -93,10 +142,12 @@ def compiled() -> Compiled | None:
     try:
         import numba
 
-        loops = Compiled(*(_compile(numba, f) for f in (_difference_products, _laplacian_rows)))
+        loops = Compiled(*(_compile(numba, function) for function in LOOPS))
         one, rows = np.ones((1, 1)), np.zeros(1, dtype=np.intp)
         loops.difference_products(one, one, rows, rows, np.empty(1))
         loops.laplacian_rows(one, np.zeros(2, dtype=np.intp), rows, one[0], one[0], 0, one.copy())
+        four, bounds = np.zeros((1, 4), dtype=np.intp), np.arange(2)
+        loops.block_differences(one, four, bounds, one.copy())
         return loops
     except Exception as error:
         if not isinstance(error, ModuleNotFoundError) or error.name != "numba":
@@ -138,6 +189,22 @@ def _laplacian_rows(
             if weight != 0.0:
                 for k in range(X.shape[1]):
                     rows[i, k] -= weight * X[j, k]
+
+
+def _block_differences(X: Any, quadruplets: Any, bounds: Any, differences: Any) -> None:
+    for r in range(len(quadruplets)):
+        a, b = quadruplets[r, 0], quadruplets[r, 1]
+        c, d = quadruplets[r, 2], quadruplets[r, 3]
+        for block in range(len(bounds) - 1):
+            near, far = 0.0, 0.0  # two sums: equal distances have the difference zero
+            for k in range(bounds[block], bounds[block + 1]):
+                near += (X[a, k] - X[b, k]) ** 2
+                far += (X[c, k] - X[d, k]) ** 2
+            differences[r, block] = far - near
+
+
+#: The loops that are compiled, in the order of `Compiled`.
+LOOPS = (_difference_products, _laplacian_rows, _block_differences)
 
 
 def _rows_of(X: Data) -> int:

@@ -1,16 +1,26 @@
-"""Classification and verification with a metric: nearest neighbours, nearest class, thresholds."""
+"""Use of a metric: nearest neighbours, nearest class, verification, thresholds and retrieval."""
 
+from .agreement import pair_auc, spearman
 from .classification import NearestClass, NearestVote, knn_error, knn_predict
 from .marginalized import MarginalizedKNN
 from .paired import PairedErrors
+from .ranking import Measure
+from .retrieval import make_retrieval_scorer, ndcg_at_k, recall_at_k, reciprocal_rank
 from .thresholds import best_threshold
 
 __all__ = [
     "MarginalizedKNN",
+    "Measure",
     "NearestClass",
     "NearestVote",
     "PairedErrors",
     "best_threshold",
     "knn_error",
     "knn_predict",
+    "make_retrieval_scorer",
+    "ndcg_at_k",
+    "pair_auc",
+    "recall_at_k",
+    "reciprocal_rank",
+    "spearman",
 ]

@@ -1,0 +1,365 @@
+"""EmbeddingAdapter: a linear map of embeddings, learned from feedback, that cannot hurt."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable
+from copy import copy
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from .._parameters import (
+    CALLABLE,
+    FLAG,
+    MATRIX,
+    NONE,
+    NUMBERS,
+    POSITIVE,
+    WHOLE,
+    InvalidParameterError,
+    Rule,
+    check_parameters,
+    choice,
+    integer,
+)
+from ..core import Certificate
+from ..core.points import Array
+from ..metric._base import limit_threads
+from ..neighbors.ranking import Measure
+from ..solvers.monitor import Reporter
+from .choice import STRENGTHS, measure_strengths
+from .feedback import Feedback, Labels, TooFewExamplesError
+from .path import MapLearner
+from .report import AdapterReport
+from .structure import STRUCTURES
+
+DTYPES = [np.float64, np.float32]
+#: Largest number of comparisons that the final map is learned from.
+MAX_ROWS = 100_000
+SHARE = Rule(
+    "a number between 0 and 1, both excluded",
+    lambda value: isinstance(value, float | np.floating) and 0 < value < 1,
+)
+IS_MEASURE = Rule("the name of a measure", lambda value: isinstance(value, str))
+
+
+class EmbeddingAdapter(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Linear map of embeddings, learned from feedback; the unchanged embedding is its prior.
+
+    The strength C of the feedback against the prior is chosen on held-out objects: samples, or
+    queries, or the objects of pairs. The unchanged embedding takes part. A map is returned only if
+    it is better on held-out objects, with an interval that lies above zero; otherwise `transform`
+    returns the vectors as they are, and `report_` says so in one sentence.
+
+    The learning problem is convex, and `certificate_` states how far the map can be from its best
+    one: see `learn_structured_map` (both sides) and `learn_query_map` (queries only).
+
+    Parameters
+    ----------
+    side : {"both", "query"}, default="both"
+        What is mapped: documents and queries alike, or queries only, so that an index of documents
+        stays as it is. The latter needs `unit_length`.
+    structure : str or sequence, default="full"
+        Structure of the map of both sides: "full", "diagonal", "low_rank_plus_diagonal", or blocks
+        of features, as in `learn_structured_map`.
+    unit_length : bool, default=True
+        Scale vectors to unit length before and after the map, so that Euclidean distance, cosine
+        and inner product rank alike. A zero vector stays zero. Without it, distances are Euclidean.
+    strength : float or "auto", default="auto"
+        Weight C of the feedback. "auto" chooses it; a number is taken as it is, without any test on
+        held-out objects. To test one value, give "auto" and `strengths=[value]`.
+    strengths : sequence of float, default=None
+        Strengths to choose from, besides 0; None is 30, 100, 300, 1000, 3000 and 10000.
+    cv : int, default=5
+        Number of folds.
+    scoring : str, default=None
+        Measure on held-out objects, such as "nDCG@10", "recall@5", "MRR", "accuracy", "AUC" or
+        "Spearman"; None is that of the feedback.
+    confidence : float, default=0.95
+        Coverage of the interval of the gain.
+    tol : float, default=1e-3
+        Relative duality gap at which the final solve ends.
+    max_iter : int, default=1000
+        Largest number of steps of a solve.
+    random_state : int, default=0
+        Seed of the folds, and of the comparisons that are drawn where there are many.
+    n_jobs : int, default=None
+        Limit on threads; None leaves the choice to the numerical libraries.
+    verbose : int, default=0
+        Number of steps of the final solve between two lines of progress; 0 writes none. Folds of
+        the choice have a line each.
+    callback : callable, default=None
+        Function called with each step of the final solve; a true result ends it.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components, n_features)
+        Map of documents: `transform` is X @ components_.T, at unit length if asked for.
+    query_components_ : ndarray of shape (n_components, n_features)
+        Map of queries; equal to `components_` if both sides are mapped.
+    changed_ : bool
+        Whether the embedding is changed.
+    strength_ : float
+        Chosen strength, 0 if the embedding is unchanged.
+    report_ : AdapterReport
+        Gain on held-out objects with its interval, in one sentence, and the scores of all
+        strengths.
+    certificate_ : Certificate
+        Proof of optimality of the learning problem. Of an unchanged embedding, whose C is 0, the
+        gap is 0.
+    status_ : str
+        Reason why the final solve ended: "optimal" if certified to `tol`.
+    weights_ : ndarray or None
+        Weights of the features or blocks, for structures that have them.
+    cleaning_ : Cleaning or None
+        Examples that were merged or dropped; None if none were left.
+    n_features_in_, feature_names_in_ : int and ndarray of str
+        Number of the features of X, and their names if they have names.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from frobmetric import EmbeddingAdapter
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.arange(200) % 4
+    >>> X = np.hstack([np.eye(4)[y] + rng.normal(scale=0.5, size=(200, 4)), rng.normal(size=(200, 8))])
+    >>> adapter = EmbeddingAdapter().fit(X, y)
+    >>> adapter.changed_
+    True
+    >>> adapter.transform(X).shape
+    (200, 12)
+    """
+
+    _rules: ClassVar[dict[str, Rule]] = {
+        "side": choice(["both", "query"]),
+        "structure": choice(STRUCTURES) | MATRIX,
+        "unit_length": FLAG,
+        "strength": POSITIVE | choice(["auto"]),
+        "strengths": NUMBERS | NONE,
+        "cv": integer(2),
+        "scoring": IS_MEASURE | NONE,
+        "confidence": SHARE,
+        "tol": POSITIVE,
+        "max_iter": integer(1),
+        "random_state": integer(0),
+        "n_jobs": WHOLE | NONE,
+        "verbose": integer(0) | FLAG,
+        "callback": CALLABLE | NONE,
+    }
+
+    def __init__(
+        self,
+        *,
+        side: str = "both",
+        structure: Any = "full",
+        unit_length: bool = True,
+        strength: float | str = "auto",
+        strengths: ArrayLike | None = None,
+        cv: int = 5,
+        scoring: str | None = None,
+        confidence: float = 0.95,
+        tol: float = 1e-3,
+        max_iter: int = 1000,
+        random_state: int = 0,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        callback: Callable[..., Any] | None = None,
+    ) -> None:
+        self.side, self.structure, self.unit_length = side, structure, unit_length
+        self.strength, self.strengths = strength, strengths
+        self.cv, self.scoring, self.confidence = cv, scoring, confidence
+        self.tol, self.max_iter, self.random_state = tol, max_iter, random_state
+        self.n_jobs, self.verbose, self.callback = n_jobs, verbose, callback
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Choose a strength on held-out objects, and learn the map from all feedback.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Vectors: embeddings of documents, or of all objects.
+        y : array-like of shape (n_samples,) or Feedback
+            Class labels, or feedback such as `RelevantDocuments` or `SimilarPairs`.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        seen, X, feedback = self._check_data(X, y)
+        learner, cleaning, learned = self._learner(), None, None
+        vectors = learner.vectors(X)
+        with limit_threads(self.n_jobs):
+            try:
+                feedback, cleaning = feedback.cleaned(vectors)
+                report = self._choose(learner, feedback, vectors)
+                if report.is_changed:
+                    learned = self._learn(learner, feedback, vectors, report.strength)
+            except TooFewExamplesError as error:
+                report = self._report(feedback, 0.0, str(error))
+        self._store(seen, X.dtype, learned, report, cleaning)
+        if not report.is_changed:
+            warnings.warn(str(report), UserWarning, stacklevel=2)
+        return self
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Map documents, for an index of Euclidean distances, cosines or inner products.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_components)
+        """
+        return self._map(X, "components_")
+
+    def transform_query(self, X: Any) -> np.ndarray:
+        """Map queries; the same as `transform` unless only queries are mapped.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_queries, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_queries, n_components)
+        """
+        return self._map(X, "query_components_")
+
+    def _map(self, X, name):
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, dtype=DTYPES)
+        learner, components = self._learner(), getattr(self, name)
+        vectors = learner.vectors(X)
+        if _is_identity(components):  # nothing is rounded a second time
+            return vectors
+        return learner.vectors(vectors @ components.T.astype(X.dtype, copy=False))
+
+    def _check_parameters(self):
+        check_parameters(self, self._rules)
+        if self.side == "query" and not self.unit_length:
+            raise InvalidParameterError(
+                "side='query' compares by inner products, which rank as distances do at unit "
+                "length only; give unit_length=True, or side='both'"
+            )
+        if self.side == "query" and not _is_full(self.structure):
+            raise InvalidParameterError(
+                f"structure={self.structure!r} is that of a map of both sides; with side='query' "
+                "give 'full'"
+            )
+        if self.scoring is not None:
+            Measure.parse(self.scoring)
+
+    def _check_data(self, X, y):
+        """Return a copy that has seen the features, the vectors and the feedback, checked."""
+        seen = copy(self)
+        if hasattr(y, "comparisons"):
+            X = validate_data(seen, X, dtype=DTYPES, order="C")
+            return seen, X, y
+        X, y = validate_data(seen, X, y, dtype=DTYPES, order="C", ensure_min_samples=2)
+        check_classification_targets(y)
+        return seen, X, Labels(y)
+
+    def _learner(self):
+        names = ("side", "structure", "unit_length", "max_iter", "random_state")
+        return MapLearner(**{name: getattr(self, name) for name in names})
+
+    def _choose(self, learner, feedback, X):
+        """Return the report of the choice; a given strength is not tested."""
+        if not isinstance(self.strength, str):
+            return self._report(feedback, float(self.strength), "the strength was given, not tested")
+        measure = str(Measure.parse(self.scoring or feedback.measure))
+        scores = measure_strengths(
+            learner,
+            feedback,
+            X,
+            self._strengths(),
+            n_folds=self.cv,
+            measure=measure,
+            listener=_write_line if self.verbose else None,
+        )
+        return AdapterReport.of(scores, measure, feedback.unit, confidence=self.confidence)
+
+    def _strengths(self):
+        strengths = np.asarray(STRENGTHS if self.strengths is None else self.strengths, dtype=float)
+        if strengths.ndim != 1 or not ((strengths >= 0) & (strengths < np.inf)).all():
+            raise InvalidParameterError(
+                f"strengths={self.strengths!r}; expected finite numbers of at least 0"
+            )
+        return np.unique(strengths[strengths > 0]).tolist()
+
+    def _report(self, feedback: Feedback, strength: float, reason: str) -> AdapterReport:
+        measure = str(Measure.parse(self.scoring or feedback.measure))
+        return AdapterReport(strength, measure, feedback.unit, self.cv, reason=reason)
+
+    def _learn(self, learner, feedback, X, strength):
+        """Return the map of this strength from all feedback, to the final tolerance."""
+        callback = Reporter(self.verbose, self.callback) if self.verbose else self.callback
+        options = {"tol": self.tol, "max_rows": MAX_ROWS, "callback": callback}
+        return next(learner.path(feedback, X, [strength], **options))
+
+    def _store(self, seen, dtype, learned, report, cleaning):
+        """Set all fitted attributes, which is the last step of a fit."""
+        for name in [name for name in vars(self) if name.endswith("_")]:
+            delattr(self, name)
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(seen, name):
+                setattr(self, name, getattr(seen, name))
+        self.report_, self.strength_, self.changed_ = report, report.strength, report.is_changed
+        self.cleaning_ = cleaning
+        if learned is None:
+            self.components_ = self.query_components_ = np.eye(self.n_features_in_, dtype=dtype)
+            self.certificate_, self.status_ = Certificate(0.0, 0.0, 0.0, 0.0, 0.0), "optimal"
+            self.weights_ = None
+            return
+        self.query_components_ = _components(learned.anchor_map, dtype)
+        self.components_ = self.query_components_
+        if not learned.is_symmetric:
+            self.components_ = _components(learned.candidate_map, dtype)
+        self.weights_, self.certificate_ = learned.weights, learned.certificate
+        self.status_ = learned.solution.status
+
+    def __sklearn_is_fitted__(self):
+        return hasattr(self, "components_")
+
+    @property
+    def _n_features_out(self):
+        return self.components_.shape[0]
+
+    def _repr_mimebundle_(self, **options):
+        """Return what a notebook shows: scikit-learn's diagram, and the report of a fit."""
+        bundle = super()._repr_mimebundle_(**options)
+        if "text/html" in bundle and hasattr(self, "report_"):
+            bundle["text/html"] += self.report_._repr_html_()
+        return bundle
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+def _components(matrix: Array, dtype: Any) -> Array:
+    return np.ascontiguousarray(matrix.T, dtype=dtype)
+
+
+def _is_identity(matrix):
+    n_rows, n_columns = matrix.shape
+    return n_rows == n_columns and np.array_equal(matrix, np.eye(n_rows))
+
+
+def _is_full(structure):
+    return isinstance(structure, str) and structure == "full"
+
+
+def _write_line(text):
+    sys.stdout.write(f"{text}\n")

@@ -1,0 +1,184 @@
+"""Choice of a strength on held-out objects, and the gain that it brings with a paired interval."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from scipy.stats import t as student
+from sklearn.exceptions import ConvergenceWarning
+
+from ..core.points import Array, Vector
+from .feedback import Feedback, TooFewExamplesError
+from .path import SIMILARITY, MapLearner
+
+#: Strengths to choose from; 0, the unchanged embedding, is always one of them.
+STRENGTHS = (30.0, 100.0, 300.0, 1e3, 3e3, 1e4)
+#: Relative gap at which the solves of the choice end.
+CHOICE_TOL = 1e-2
+#: Largest number of comparisons that the maps of the choice are learned from.
+CHOICE_ROWS = 30_000
+#: Fewest held-out units by which a gain can be claimed.
+FEWEST_UNITS = 10
+
+
+@dataclass(frozen=True)
+class PairedGain:
+    """Mean score of the same units before and after, and an interval of the difference.
+
+    The interval is Student's, of the differences unit by unit, which are regarded as independent.
+
+    Attributes
+    ----------
+    before, after : float
+        Mean scores.
+    interval : tuple of float
+        Interval of after - before.
+    n_units : int
+        Number of units.
+
+    Examples
+    --------
+    >>> from frobmetric.embeddings import PairedGain
+    >>> print(PairedGain.of([0.2, 0.4, 0.6, 0.8], [0.4, 0.5, 0.7, 1.0]))
+    0.500 -> 0.650, +0.150 [+0.058, +0.242]
+    """
+
+    before: float
+    after: float
+    interval: tuple[float, float]
+    n_units: int
+
+    @classmethod
+    def of(cls, before: Any, after: Any, *, confidence: float = 0.95) -> Self:
+        """Return the gain of paired scores; one pair alone has an infinite interval."""
+        before, after = np.asarray(before, dtype=float), np.asarray(after, dtype=float)
+        if before.ndim != 1 or before.shape != after.shape or not len(before):
+            raise ValueError(
+                f"before has shape {before.shape} and after {after.shape}; expected one number "
+                "for each of the same units"
+            )
+        difference, n = after - before, len(before)
+        half = np.inf
+        if n > 1:
+            half = student.ppf((1 + confidence) / 2, n - 1) * difference.std(ddof=1) / np.sqrt(n)
+        middle = float(difference.mean())
+        interval = (middle - float(half), middle + float(half))
+        return cls(float(before.mean()), float(after.mean()), interval, n)
+
+    @property
+    def difference(self) -> float:
+        """Mean score after minus mean score before."""
+        return self.after - self.before
+
+    @property
+    def verdict(self) -> str:
+        """Either "rose" or "fell", if the interval does not contain zero; otherwise "kept"."""
+        low, high = self.interval
+        return "rose" if low > 0 else "fell" if high < 0 else "kept"
+
+    def __str__(self) -> str:
+        means = f"{self.before:.3f} -> {self.after:.3f}, {self.difference:+.3f}"
+        return f"{means} [{self.interval[0]:+.3f}, {self.interval[1]:+.3f}]"
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOutScores:
+    """Scores of held-out units at several strengths, the first of which is 0.
+
+    Attributes
+    ----------
+    strengths : tuple of float
+        Strengths in ascending order.
+    folds : tuple of ndarray of shape (n_units, n_strengths)
+        Scores of the units of each fold.
+    """
+
+    strengths: tuple[float, ...]
+    folds: tuple[Array, ...]
+
+    @property
+    def means(self) -> Vector:
+        """Mean score at each strength, over the units of all folds."""
+        return np.vstack(self.folds).mean(axis=0)
+
+    def best(self, *, without: int | None = None) -> int:
+        """Return the place of the strength with the highest mean; of equal ones the smallest.
+
+        The fold with the number `without` does not count.
+        """
+        others = [scores for number, scores in enumerate(self.folds) if number != without]
+        return int(np.argmax(np.vstack(others).sum(axis=0)))
+
+    def gain(self, *, confidence: float = 0.95) -> PairedGain:
+        """Return the gain of the whole procedure: each fold at the strength that others choose."""
+        after = [scores[:, self.best(without=i)] for i, scores in enumerate(self.folds)]
+        before = [scores[:, 0] for scores in self.folds]
+        return PairedGain.of(np.concatenate(before), np.concatenate(after), confidence=confidence)
+
+
+def measure_strengths(
+    learner: MapLearner,
+    feedback: Feedback,
+    X: Array,
+    strengths: Sequence[float],
+    *,
+    n_folds: int = 5,
+    measure: Any = None,
+    tol: float = CHOICE_TOL,
+    max_rows: int = CHOICE_ROWS,
+    listener: Callable[[str], object] | None = None,
+) -> HeldOutScores:
+    """Score held-out units with maps that are learned from the others.
+
+    Parameters
+    ----------
+    learner : MapLearner
+    feedback : Feedback
+    X : ndarray of shape (n_samples, n_features)
+        Vectors, as the learner takes them.
+    strengths : sequence of float
+        Positive strengths in ascending order.
+    n_folds : int, default=5
+        Number of folds.
+    measure : str, default=None
+        Measure of the scores; None is that of the feedback.
+    tol : float, default=1e-2
+        Relative gap at which solves end.
+    max_rows : int, default=30000
+        Largest number of comparisons that a map is learned from.
+    listener : callable, default=None
+        Called with a line of text after each fold.
+
+    Returns
+    -------
+    HeldOutScores
+
+    Raises
+    ------
+    TooFewExamplesError
+        If the folds have too few examples to learn from, or too few units to tell a gain.
+    """
+    folds, options = [], {"tol": tol, "max_rows": max_rows}
+    metric = SIMILARITY[learner.unit_length]
+    parts = feedback.folds(X, n_folds, learner.random_state)
+    for number, (training, held_out) in enumerate(parts):
+        A = learner.anchors(held_out, X)
+        columns = [held_out.scores(A, X, measure, metric=metric)]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # of the choice, not the answer
+            for learned in learner.path(training, X, strengths, **options):
+                mapped = learner.mapped(learned, A, X)
+                columns.append(held_out.scores(*mapped, measure, metric=metric))
+        folds.append(np.column_stack(columns))
+        if listener is not None:
+            listener(f"fold {number + 1} of {n_folds}: {len(folds[-1])} {feedback.unit}")
+    n_units = sum(map(len, folds))
+    if n_units < FEWEST_UNITS:
+        raise TooFewExamplesError(
+            f"{n_units} {feedback.unit} can be held out; a gain is told by at least {FEWEST_UNITS}"
+        )
+    return HeldOutScores((0.0, *strengths), tuple(folds))

@@ -1,0 +1,46 @@
+"""Learned maps of queries and of documents, with the solution that they come from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..core.points import Array, Vector
+from ..core.solution import Certificate, Solution
+
+
+@dataclass(frozen=True)
+class LearnedMap:
+    """Linear maps of two sets of vectors, after which what belongs together is close.
+
+    Attributes
+    ----------
+    anchor_map : ndarray of shape (n_features, n_components)
+        Map of anchors, such as queries: `A @ anchor_map`.
+    candidate_map : ndarray of shape (n_features, n_components)
+        Map of candidates, such as documents. The same array as `anchor_map` if both sides are
+        mapped alike; the identity if only queries are mapped.
+    weights : ndarray or None
+        Weights that were learned, for structures that have them.
+    solution : Solution
+        Answer of the solver, with its certificate.
+    """
+
+    anchor_map: Array
+    candidate_map: Array
+    weights: Vector | None
+    solution: Solution
+
+    @property
+    def certificate(self) -> Certificate:
+        """Proof of optimality of the learning problem."""
+        return self.solution.certificate
+
+    def __repr__(self) -> str:
+        before, after = self.anchor_map.shape
+        sides = "both sides" if self.is_symmetric else "each side"
+        return f"LearnedMap({before} -> {after} features, {sides}, {self.solution!r})"
+
+    @property
+    def is_symmetric(self) -> bool:
+        """Whether anchors and candidates are mapped alike."""
+        return self.anchor_map is self.candidate_map

@@ -1,0 +1,113 @@
+"""AdapterReport: whether an adapted embedding is better on held-out objects, and by how much."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from html import escape
+from operator import index
+from typing import Any, Self
+
+from .._tables import html_table, text_table
+from .choice import HeldOutScores, PairedGain
+
+HEADER = ("strength", "score")
+
+
+@dataclass(frozen=True, repr=False)
+class AdapterReport:
+    """Scores of held-out units before and after, and the strengths that were tried.
+
+    `str` is one sentence; `table` shows the strengths, and a notebook both. "After" is the score
+    of the whole procedure: on each fold, that of the strength which the other folds choose.
+
+    Attributes
+    ----------
+    strength : float
+        Chosen strength; 0 if the embedding is unchanged.
+    measure : str
+        Measure of the scores, such as "nDCG@10".
+    unit : str
+        What was held out, such as "queries".
+    n_folds : int
+        Number of folds.
+    gain : PairedGain or None
+        Gain on held-out units; None if it was not measured.
+    scores : tuple of (float, float)
+        Strengths that were tried, and their mean scores.
+    reason : str
+        Reason why no gain was measured; otherwise empty.
+
+    Examples
+    --------
+    >>> from frobmetric.embeddings import AdapterReport, PairedGain
+    >>> gain = PairedGain(0.345, 0.361, (0.003, 0.029), 225)
+    >>> print(AdapterReport(100.0, "nDCG@10", "queries", 5, gain))
+    nDCG@10 0.345 -> 0.361, +0.016 [+0.003, +0.029], 5 folds of 225 queries
+    """
+
+    strength: float
+    measure: str
+    unit: str
+    n_folds: int
+    gain: PairedGain | None = None
+    scores: tuple[tuple[float, float], ...] = ()
+    reason: str = ""
+
+    @classmethod
+    def of(
+        cls, scores: HeldOutScores, measure: str, unit: str, *, confidence: float = 0.95
+    ) -> Self:
+        """Return the report of held-out scores, with the strength that they choose."""
+        gain = scores.gain(confidence=confidence)
+        strength = scores.strengths[scores.best()] if gain.verdict == "rose" else 0.0
+        means = tuple(zip(scores.strengths, scores.means.tolist(), strict=True))
+        return cls(strength, measure, unit, len(scores.folds), gain, means)
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether a learned map was chosen, and not the unchanged embedding."""
+        return self.strength > 0
+
+    def table(self) -> str:
+        """Return the strengths that were tried and their scores as text."""
+        return text_table(HEADER, self._cells())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything for JSON, also for a file."""
+        return asdict(self) | {"text": str(self)}
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Self:
+        """Return the report whose `to_dict` gave these values."""
+        fields = {name: str(values[name]) for name in ("measure", "unit", "reason")}
+        gain = values["gain"]
+        if gain is not None:
+            low, high = map(float, gain["interval"])
+            means = float(gain["before"]), float(gain["after"])
+            gain = PairedGain(*means, (low, high), index(gain["n_units"]))
+        scores = tuple((float(C), float(score)) for C, score in values["scores"])
+        numbers = {"strength": float(values["strength"]), "n_folds": index(values["n_folds"])}
+        return cls(**fields, **numbers, gain=gain, scores=scores)
+
+    def __str__(self) -> str:
+        if self.gain is None:
+            state = "embedding changed" if self.is_changed else "embedding unchanged"
+            return f"{state}: {self.reason}"
+        tested = f"{self.n_folds} folds of {self.gain.n_units:,} {self.unit}"
+        gain = f"{self.measure} {self.gain}, {tested}"
+        if self.is_changed:
+            return gain
+        return f"no significant gain; embedding unchanged ({gain})"
+
+    def __repr__(self) -> str:
+        return f"<AdapterReport: {self}>"
+
+    def _repr_html_(self) -> str:
+        chosen = [i for i, (C, _) in enumerate(self.scores) if self.strength == C]
+        table = html_table(HEADER, self._cells(), strong=chosen) if self.scores else ""
+        return f"<div><div><b>{escape(str(self))}</b></div>{table}</div>"
+
+    def _cells(self):
+        names = [f"{C:g}" if C else "0 (unchanged)" for C, _ in self.scores]
+        values = [f"{score:.4f}" for _, score in self.scores]
+        return list(zip(names, values, strict=True))
