@@ -8,6 +8,7 @@ import scipy.sparse as sp
 
 from frobmetric.core import (
     PSD,
+    Bilinear,
     FrobeniusSDP,
     LowRank,
     MatrixFree,
@@ -16,11 +17,13 @@ from frobmetric.core import (
     Pairs,
     Product,
     Quadruplets,
+    Scores,
     Sparse,
     Stack,
     Triplets,
 )
 from frobmetric.core.constraints import PairDifferences
+from frobmetric.core.weights import Vectors, WeightedPairs, WeightedQuadruplets
 
 
 def symmetric(rng, n):
@@ -31,6 +34,20 @@ def symmetric(rng, n):
 def psd(rng, n, rank=None):
     L = rng.normal(size=(n, rank or n))
     return L @ L.T / n
+
+
+def element(rng, cone):
+    """A random element of the space of a cone of matrices or of weights."""
+    if cone.is_diagonal:
+        return rng.normal(size=cone.shape)
+    return symmetric(rng, cone.shape[0]) if cone.is_symmetric else rng.normal(size=cone.shape)
+
+
+def member(rng, cone):
+    """A random element of a cone, positive definite if it is that of symmetric matrices."""
+    if cone.is_diagonal:
+        return rng.uniform(size=cone.shape)
+    return psd(rng, cone.shape[0]) if cone.is_symmetric else rng.normal(size=cone.shape)
 
 
 def _tuples(rng, n_samples, n_rows, size):
@@ -65,6 +82,17 @@ def _neighbor_triplets(rng, n, m):
     return NeighborTriplets(rng.normal(size=(15, n)), anchors, others[:, :2], others[:, 2:])
 
 
+def _scores(rng, n, m):
+    A, B = rng.normal(size=(15, n)), rng.normal(size=(9, n + 2))
+    return Scores(A, B, np.column_stack([rng.integers(0, 15, m), rng.integers(0, 9, m)]))
+
+
+def _bilinear(rng, n, m):
+    A, B = rng.normal(size=(9, n)), rng.normal(size=(15, n + 2))
+    anchors, candidates = rng.integers(0, 9, (m, 2)), rng.integers(0, 15, (m, 2))
+    return Bilinear(A, B, np.stack([anchors, candidates], axis=2).reshape(m, 4))
+
+
 def _sparse(rng, n, m):
     return Sparse.from_matrices([symmetric(rng, n) for _ in range(m)])
 
@@ -83,6 +111,19 @@ def _stack(rng, n, m):
     return Stack([_triplets(rng, n, m - m // 2), _sparse(rng, n, max(1, m // 2))])
 
 
+def _weighted_pairs(rng, n, m):
+    return WeightedPairs(rng.normal(size=(15, n)), _tuples(rng, 15, m, 2))
+
+
+def _weighted_quadruplets(rng, n, m):
+    return WeightedQuadruplets(rng.normal(size=(15, n)), _tuples(rng, 15, m, 4))
+
+
+def _vectors(rng, n, m):
+    X = rng.normal(size=(15, 2 * n))
+    return Vectors.of_blocks(X, _tuples(rng, 15, m, 4), np.repeat(np.arange(n), 2))
+
+
 #: One random instance of each kind: (rng, order n, about m rows).
 EXAMPLES = {
     Pairs: _pairs,
@@ -90,10 +131,15 @@ EXAMPLES = {
     Triplets: _triplets,
     Quadruplets: _quadruplets,
     NeighborTriplets: _neighbor_triplets,
+    Scores: _scores,
+    Bilinear: _bilinear,
     Sparse: _sparse,
     LowRank: _low_rank,
     MatrixFree: _matrix_free,
     Stack: _stack,
+    WeightedPairs: _weighted_pairs,
+    WeightedQuadruplets: _weighted_quadruplets,
+    Vectors: _vectors,
 }
 MORE_EXAMPLES = {"sparse X": _sparse_triplets}
 
@@ -118,19 +164,20 @@ def make_loss(kind, rng, m):
 
 
 def random_problem(rng, constraints, loss, with_cost, with_prior):
-    n = constraints.shape[1]
+    cone = constraints.default_cone()
     return FrobeniusSDP(
         constraints,
         loss,
-        cost=0.3 * symmetric(rng, n) if with_cost else None,
-        prior=psd(rng, n) if with_prior else None,
+        cost=0.3 * element(rng, cone) if with_cost else None,
+        prior=member(rng, cone) if with_prior else None,
         sigma=float(rng.uniform(0.3, 3.0)),
     )
 
 
 def make_feasible(loss, rng, constraints):
-    """The hard loss with targets that some positive definite matrix meets, with room to spare."""
-    v = constraints.forward(psd(rng, constraints.shape[1]) + np.eye(constraints.shape[1]))
+    """The hard loss with targets that a matrix inside the cone meets, with room to spare."""
+    cone = constraints.default_cone()
+    v = constraints.forward(member(rng, cone) + cone.identity())
     return replace(loss, target=v - loss.sense * rng.uniform(0.0, 0.5, len(v)))
 
 
@@ -144,8 +191,10 @@ def cvxpy_optimum(problem):
     """The optimal value by cvxpy and Clarabel, and whether it calls it accurate."""
     import cvxpy as cp
 
-    n = problem.constraints.shape[1]
-    M = cp.Variable((n, n), PSD=True)
+    kind = {"PSD": problem.cone.is_symmetric}
+    if problem.cone.is_diagonal:
+        kind = {"nonneg": True}
+    M = cp.Variable(problem.cone.shape, **kind)
     v = np.array([A.ravel() for A in dense_rows(problem.constraints)]) @ cp.vec(M, order="C")
     objective = cp.sum(cp.multiply(problem.cost, M))
     objective += cp.sum_squares(M - problem.prior) / (2 * problem.sigma)

@@ -5,16 +5,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from frobmetric.core import Factored, FrobeniusSDP, Mixed, Stack
+from frobmetric.core import FrobeniusSDP, Mixed, Stack
 from frobmetric.core.constraints import CONSTRAINTS
 from frobmetric.core.losses import LOSSES
+from frobmetric.core.weights import WEIGHTS
 from random_problems import (
     EXAMPLES,
     MORE_EXAMPLES,
     blocks,
     dense_rows,
+    element,
     make_loss,
-    psd,
+    member,
     random_problem,
     symmetric,
 )
@@ -25,33 +27,37 @@ EACH_LOSS = pytest.mark.parametrize("kind", LOSSES, ids=lambda kind: kind.__name
 
 
 def test_every_kind_has_an_example():
-    assert set(EXAMPLES) == set(CONSTRAINTS)
+    assert set(EXAMPLES) == {*CONSTRAINTS, *WEIGHTS}
 
 
 @KINDS
 def test_adjoint_belongs_to_forward(make, rng):
     A = make(rng, 5, 12)
     for _ in range(5):
-        M, u = symmetric(rng, 5), rng.normal(size=A.shape[0])
+        M, u = element(rng, A.default_cone()), rng.normal(size=A.shape[0])
         assert np.vdot(A.forward(M), u) == pytest.approx(np.vdot(M, A.adjoint(u)), rel=1e-11)
 
 
 @KINDS
-def test_adjoint_is_symmetric(make, rng):
+def test_adjoint_is_an_element_of_the_space_of_the_cone(make, rng):
     A = make(rng, 5, 12)
-    S = A.adjoint(rng.normal(size=A.shape[0]))
-    np.testing.assert_allclose(S, S.T, atol=1e-13)
+    S, cone = A.adjoint(rng.normal(size=A.shape[0])), A.default_cone()
+    assert S.shape == cone.shape
+    if cone.is_symmetric:
+        np.testing.assert_allclose(S, S.T, atol=1e-13)
 
 
 @KINDS
 def test_a_point_and_its_matrix_have_the_same_margins(make, rng):
-    A, L = make(rng, 5, 12), rng.normal(size=(5, 2))
-    np.testing.assert_allclose(A.forward(Factored(L)), A.forward(L @ L.T), atol=1e-12)
+    A = make(rng, 5, 12)
+    point = A.default_cone().split(element(rng, A.default_cone())).positive(0.5)
+    np.testing.assert_allclose(A.forward(point), A.forward(point.dense()), atol=1e-12)
 
 
 @KINDS
 def test_restrict_keeps_these_rows(make, rng):
-    A, M = make(rng, 5, 12), symmetric(rng, 5)
+    A = make(rng, 5, 12)
+    M = element(rng, A.default_cone())
     rows = np.flatnonzero(rng.random(A.shape[0]) < 0.5)
     part, u = A.restrict(rows), rng.normal(size=len(rows))
     whole = np.zeros(A.shape[0])
@@ -59,6 +65,17 @@ def test_restrict_keeps_these_rows(make, rng):
     assert part.shape == (len(rows), 5)
     np.testing.assert_allclose(part.forward(M), A.forward(M)[rows], atol=1e-12)
     np.testing.assert_allclose(part.adjoint(u), A.adjoint(whole), atol=1e-12)
+    assert part.default_cone() == A.default_cone()
+
+
+@KINDS
+def test_norms_bound_those_of_the_rows(make, rng):
+    A = make(rng, 5, 12)
+    for norms, rows in (
+        (A.norms(), dense_rows(A)),
+        (A.restrict(np.array([2, 3])).norms(), dense_rows(A)[2:4]),
+    ):
+        assert (norms >= (1 - 1e-12) * np.array([np.linalg.norm(row) for row in rows])).all()
 
 
 @KINDS
@@ -78,7 +95,7 @@ def test_gradient_is_the_slope_of_the_dual(make, kind, rng):
 def test_dual_never_exceeds_primal(make, kind, rng):
     A = make(rng, 4, 8)
     for _ in range(10):
-        M, loss = psd(rng, 4), make_loss(kind, rng, A.shape[0])
+        M, loss = member(rng, A.default_cone()), make_loss(kind, rng, A.shape[0])
         if loss.is_hard:
             loss = _met_by(loss, A.forward(M), rng)
         problem = random_problem(rng, A, loss, with_cost=True, with_prior=True)
@@ -154,7 +171,8 @@ def test_mixed_losses_are_the_sum_of_their_parts(rng):
 
 
 def test_stack_is_its_parts(rng):
-    parts = [EXAMPLES[kind](rng, 4, 6) for kind in CONSTRAINTS]
+    examples = [EXAMPLES[kind](rng, 4, 6) for kind in CONSTRAINTS]
+    parts = [example for example in examples if example.default_cone().is_symmetric]
     stack, M = Stack(parts), symmetric(rng, 4)
     np.testing.assert_array_equal(stack.forward(M), np.concatenate([p.forward(M) for p in parts]))
 
@@ -173,7 +191,8 @@ def test_blocks_obey_the_same_rules(kind, rng):
 
 @KINDS
 def test_rows_are_the_matrices_they_stand_for(make, rng):
-    A, M = make(rng, 4, 6), symmetric(rng, 4)
+    A = make(rng, 4, 6)
+    M = element(rng, A.default_cone())
     by_hand = [np.vdot(row, M) for row in dense_rows(A)]
     np.testing.assert_allclose(A.forward(M), by_hand, atol=1e-12)
 

@@ -4,7 +4,16 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from frobmetric.core import NeighborTriplets, Pairs, Quadruplets, Sparse, Triplets
+from frobmetric.core import (
+    Bilinear,
+    NeighborTriplets,
+    Pairs,
+    Quadruplets,
+    Scores,
+    Sparse,
+    Stack,
+    Triplets,
+)
 from random_problems import symmetric
 
 
@@ -32,6 +41,24 @@ def test_quadruplets_compare_two_pairs(rng):
     row = _outer(X[2] - X[3]) - _outer(X[0] - X[1])
     found = Quadruplets(X, np.array([[0, 1, 2, 3]])).forward(M)
     np.testing.assert_allclose(found, [np.vdot(row, M)])
+
+
+@pytest.mark.parametrize("n_candidates", [3, 40])
+def test_bilinear_rows_compare_two_scores(rng, n_candidates):
+    """Either set of vectors may be the smaller one."""
+    A, B, W = rng.normal(size=(10, 3)), rng.normal(size=(n_candidates, 4)), rng.normal(size=(3, 4))
+    index = np.array([[0, 1, 0, 2], [9, 2, 4, 0], [9, 2, 9, 2], [5, 1, 6, 1]])
+    rows = [np.outer(A[a], B[b]) - np.outer(A[c], B[d]) for a, b, c, d in index]
+    constraints, u = Bilinear(A, B, index), rng.normal(size=4)
+    np.testing.assert_allclose(constraints.forward(W), [np.vdot(row, W) for row in rows])
+    np.testing.assert_allclose(constraints.adjoint(u), np.tensordot(u, rows, 1))
+    np.testing.assert_allclose(constraints.norms(), np.linalg.norm(rows, axis=(1, 2)), atol=1e-6)
+
+
+def test_scores_of_a_stack_have_the_cone_of_its_parts(rng):
+    A, B, pairs = rng.normal(size=(5, 3)), rng.normal(size=(6, 4)), np.array([[0, 1], [4, 5]])
+    stack = Stack([Scores(A, B, pairs), Bilinear(A, B, np.array([[0, 1, 2, 3]]))])
+    assert stack.default_cone().shape == stack.adjoint(np.ones(3)).shape == (3, 4)
 
 
 @pytest.mark.parametrize("as_matrix", [np.asarray, sp.csr_array])

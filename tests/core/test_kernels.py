@@ -9,23 +9,41 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from frobmetric.core import NeighborTriplets, kernels, threads
+from frobmetric.core import Bilinear, NeighborTriplets, kernels, threads
 from frobmetric.core.points import Factored
 
 needs_numba = pytest.mark.skipif(kernels.compiled() is None, reason="needs numba (extra `fast`)")
 
 
-@pytest.fixture
-def constraints(rng):
+def _triplets(rng):
     X = rng.normal(size=(400, 30))
     near, far = rng.integers(0, 400, (400, 3)), rng.integers(0, 400, (400, 2))
     return NeighborTriplets(X, np.arange(400), near, far)
+
+
+def _scores(rng):
+    A, B = rng.normal(size=(300, 30)), rng.normal(size=(500, 30))
+    anchors, candidates = rng.integers(0, 300, (700, 2)), rng.integers(0, 500, (700, 2))
+    return Bilinear(A, B, np.stack([anchors, candidates], axis=2).reshape(700, 4))
+
+
+@pytest.fixture(params=[_triplets, _scores], ids=["triplets", "scores"])
+def constraints(rng, request):
+    return request.param(rng)
 
 
 def both_ways(constraints, rng):
     u, L = rng.normal(size=constraints.shape[0]), rng.normal(size=(30, 7))
     M = L @ L.T
     return constraints.forward(Factored(L)), constraints.forward(M), constraints.adjoint(u)
+
+
+def test_an_intermediate_result_may_be_cut(monkeypatch):
+    constraints = _scores(np.random.default_rng(0))
+    u = np.random.default_rng(1).normal(size=constraints.shape[0])
+    whole = constraints.adjoint(u)
+    monkeypatch.setattr(kernels, "CHUNK", 1000)
+    np.testing.assert_allclose(constraints.adjoint(u), whole, atol=1e-11)
 
 
 @needs_numba
@@ -116,8 +134,8 @@ def test_without_numba_there_is_no_warning(monkeypatch):
         kernels.compiled.cache_clear()
 
 
-def test_sparse_data_give_the_same(constraints, rng):
-    pairs = constraints.pairs
+def test_sparse_data_give_the_same(rng):
+    pairs = _triplets(rng).pairs
     w = rng.normal(size=pairs.shape[0])
     args = (pairs._indptr, pairs._indices, w)
     dense = kernels.laplacian_product(pairs.X, *args)

@@ -26,3 +26,10 @@ def test_repr_holds_no_arrays():
 def test_the_certificate_is_that_of_the_solution():
     solution = _solution()
     assert LearnedMap(np.eye(2), np.eye(2), None, solution).certificate is solution.certificate
+
+
+def test_a_start_scales_the_dual_variables():
+    learned = LearnedMap(np.eye(2), np.eye(2), None, _solution(), C=1.0)
+    np.testing.assert_array_equal(learned.start(3.0, 1).u, 3 * learned.solution.u)
+    assert learned.start(3.0, 2).is_empty
+    assert LearnedMap(np.eye(2), np.eye(2), None, _solution()).start(3.0, 1).is_empty

@@ -1,17 +1,35 @@
 """The mathematics: cones, constraints, losses, the problem, and the proof of an answer."""
 
 from .cones import PSD, Cone, Face, Nonnegative, NumericalError, Product
-from .constraints import Beside, NeighborTriplets, Pairs, Quadruplets, Stack, Triplets
+from .constraints import (
+    Beside,
+    Bilinear,
+    NeighborTriplets,
+    Pairs,
+    Quadruplets,
+    Scores,
+    Stack,
+    Triplets,
+)
+from .free import AllMatrices
 from .losses import AtLeast, AtMost, Equal, Hard, Hinge, Loss, Mixed, SmoothedHinge, SquaredHinge
 from .matrices import Constraints, LowRank, MatrixFree, Sparse
-from .points import Factored, Point
+from .points import Factored, Point, Unfactored
 from .problem import Evaluation, FrobeniusSDP
 from .solution import Certificate, CertificateError, Solution, Step, certify
 
-__all__ = ["PSD", "Cone", "Face", "Nonnegative", "NumericalError", "Product"]
-__all__ += ["Constraints", "NeighborTriplets", "Pairs", "Quadruplets", "Triplets"]
+__all__ = ["PSD", "AllMatrices", "Cone", "Face", "Nonnegative", "NumericalError", "Product"]
+__all__ += [
+    "Bilinear",
+    "Constraints",
+    "NeighborTriplets",
+    "Pairs",
+    "Quadruplets",
+    "Scores",
+    "Triplets",
+]
 __all__ += ["Beside", "LowRank", "MatrixFree", "Sparse", "Stack"]
 __all__ += ["Hinge", "Loss", "Mixed", "SmoothedHinge", "SquaredHinge"]
 __all__ += ["AtLeast", "AtMost", "Equal", "Hard"]
-__all__ += ["Evaluation", "Factored", "FrobeniusSDP", "Point"]
+__all__ += ["Evaluation", "Factored", "FrobeniusSDP", "Point", "Unfactored"]
 __all__ += ["Certificate", "CertificateError", "Solution", "Step", "certify"]

@@ -2,7 +2,7 @@
 
 Every cone works on plain arrays, so that sums, multiples and inner products are NumPy's own: a
 symmetric matrix for `PSD`, a vector for `Nonnegative`, and for `Product` the flattened blocks one
-after the other.
+after the other. `AllMatrices`, which need not be symmetric, are in a file of their own.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -37,13 +37,20 @@ class Cone(Protocol):
         return False
 
     @property
+    def is_symmetric(self) -> bool:
+        """Whether its matrices are symmetric."""
+        return True
+
+    @property
     def is_solid(self) -> bool:
         """Whether the cone has interior points."""
         return True
 
     def identity(self) -> Symmetric: ...
     def split(self, S: Symmetric) -> Split: ...
-    def min_eigenvalue(self, S: Symmetric) -> float: ...
+    def min_eigenvalue(self, S: Symmetric) -> float:
+        """Return the smallest eigenvalue: negative outside, infinity if nothing is outside."""
+
     def blocks(self) -> tuple[Cone, ...]:
         """Return the cones of the diagonal blocks, none of which is a product."""
         return (self,)
@@ -59,6 +66,32 @@ class Cone(Protocol):
         object if W exposes no smaller face that can be represented.
         """
         return self
+
+
+class Split(Protocol):
+    """An element as positive part, its projection on the cone, plus negative part."""
+
+    @property
+    def positive_norm2(self) -> float: ...
+    @property
+    def negative_norm2(self) -> float: ...
+    @property
+    def lowest(self) -> float:
+        """Smallest eigenvalue, 0 if there is none."""
+
+    @property
+    def n_positive(self) -> int:
+        """Number of eigenvalues that are positive beyond rounding."""
+
+    def positive(self, scale: float = 1.0) -> Point: ...
+    def clipped(self, upper: float = np.inf) -> Symmetric:
+        """Return the element with its eigenvalues moved into [0, upper]."""
+
+    def derivative(self, H: Symmetric, rough: bool = False) -> Symmetric:
+        """Return the derivative of the positive part in direction H (one of them, if several).
+
+        `rough` allows single precision: six digits, in half the time.
+        """
 
 
 @dataclass(frozen=True)
@@ -80,26 +113,19 @@ class Signs:
 
     @property
     def lowest(self) -> float:
-        """Smallest eigenvalue, 0 if there is none."""
         return float(self.values.min()) if len(self.values) else 0.0
 
     @property
     def n_positive(self) -> int:
-        """Number of eigenvalues that are positive beyond rounding."""
         return int(np.count_nonzero(self.values > 0))
 
     def positive(self, scale: float = 1.0) -> Point:
         return Diagonal(scale * np.maximum(self.values, 0))
 
     def clipped(self, upper: float = np.inf) -> Symmetric:
-        """Return the element with its eigenvalues moved into [0, upper]."""
         return np.clip(self.values, 0, upper)
 
     def derivative(self, H: Symmetric, rough: bool = False) -> Symmetric:
-        """Return the derivative of the positive part in direction H (one of them, if several).
-
-        `rough` allows single precision: six digits, in half the time.
-        """
         return np.where(self.values > 0, H, 0.0)
 
 
@@ -191,12 +217,12 @@ class PSD(Cone):
         return np.eye(self.n)
 
     def split(self, S: Symmetric) -> Eigenpairs:
-        _check_finite(S)
+        check_finite(S)
         with threads_for_order(self.n):
             return Eigenpairs(*np.linalg.eigh(S))
 
     def min_eigenvalue(self, S: Symmetric) -> float:
-        _check_finite(S)
+        check_finite(S)
         return float(np.linalg.eigvalsh(S)[0]) if self.n else 0.0
 
     def face(self, W: Symmetric, tol: float) -> PSD | Face:
@@ -227,7 +253,7 @@ class Face(Cone):
         return self.basis @ self.basis.T
 
     def split(self, S: Symmetric) -> Eigenpairs:
-        _check_finite(S)
+        check_finite(S)
         with threads_for_order(len(S)):
             inside = self.basis.T @ S @ self.basis
             values, vectors = np.linalg.eigh(inside)
@@ -235,7 +261,7 @@ class Face(Cone):
             return Eigenpairs(values, self.basis @ vectors, beyond)
 
     def min_eigenvalue(self, S: Symmetric) -> float:
-        _check_finite(S)
+        check_finite(S)
         return PSD(self.basis.shape[1]).min_eigenvalue(self.basis.T @ S @ self.basis)
 
 
@@ -254,11 +280,11 @@ class Nonnegative(Cone):
         return np.ones(self.n)
 
     def split(self, S: Symmetric) -> Signs:
-        _check_finite(S)
+        check_finite(S)
         return Signs(S)
 
     def min_eigenvalue(self, S: Symmetric) -> float:
-        _check_finite(S)
+        check_finite(S)
         return float(S.min(initial=np.inf))
 
 
@@ -296,10 +322,6 @@ class BlockSplit:
         return np.concatenate([part.derivative(block, rough).ravel() for part, block in pairs])
 
 
-#: The positive and the negative part of an element of a cone.
-Split: TypeAlias = Signs | BlockSplit
-
-
 @dataclass(frozen=True)
 class Product(Cone):
     """A product of cones; its elements are the flattened blocks one after the other."""
@@ -324,6 +346,10 @@ class Product(Cone):
     @property
     def is_solid(self) -> bool:
         return all(cone.is_solid for cone in self.cones)
+
+    @property
+    def is_symmetric(self) -> bool:
+        return all(cone.is_symmetric for cone in self.cones)
 
     def identity(self) -> Symmetric:
         return np.concatenate([cone.identity().ravel() for cone in self.cones])
@@ -356,7 +382,8 @@ class Product(Cone):
         return [part.reshape(cone.shape) for part, cone in zip(parts, self.cones, strict=True)]
 
 
-def _check_finite(S: Symmetric) -> None:
+def check_finite(S: Symmetric) -> None:
+    """Refuse to project a matrix with NaN or infinity."""
     # eigh answers NaN and infinity with wrong numbers and without a warning
     if not np.isfinite(S).all():
         raise NumericalError(

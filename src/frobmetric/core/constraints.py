@@ -1,8 +1,8 @@
 """The linear maps M -> <A_r, M> and their adjoints; no A_r is ever stored.
 
 Comparisons are stated by distances between samples. `Pairs` is the operator of these: a row is a
-squared distance, and the adjoint is one graph-Laplacian product. The other kinds are differences
-of its rows.
+squared distance, and the adjoint is one graph-Laplacian product. `Scores` is that of scores a.T M
+b between two sets of vectors. The other kinds are differences of rows of these two.
 """
 
 from __future__ import annotations
@@ -15,10 +15,14 @@ import numpy as np
 import scipy.sparse as sp
 
 from .cones import Cone, Product
-from .kernels import image, laplacian_product, pair_products
+from .free import AllMatrices
+from .kernels import cross_product, image, laplacian_product, pair_products, row_products
 from .losses import split_rows
 from .matrices import Constraints, LowRank, MatrixFree, Sparse
-from .points import Blocks, Data, Index, Point, Rows, Symmetric, Vector, as_dense
+from .points import Array, Blocks, Data, Index, Point, Rows, Symmetric, Vector, as_dense
+
+#: Share of the terms of a squared norm that is added for their rounding.
+NORM_ROUNDING = 1e-14
 
 
 class Pairs(Constraints):
@@ -53,14 +57,14 @@ class Pairs(Constraints):
 
     def restrict(self, rows: Rows) -> Pairs:
         pairs = np.column_stack([self.first[rows], self.second[rows]])
-        used = np.zeros(self.X.shape[0], dtype=bool)
-        used[pairs] = True
-        if used.mean() > 0.9:
-            return type(self)(self.X, pairs)
-        return type(self)(self.X[used], (np.cumsum(used) - 1)[pairs])
+        return type(self)(*_used_rows(self.X, pairs))
 
     def norms(self) -> Vector:
         return self._lengths
+
+    def difference_norms(self, near: Index, far: Index) -> Vector:
+        # |ff' - gg'|^2 = |f|^4 - 2 (f.g)^2 + |g|^4, without the middle term
+        return np.hypot(self._lengths[far], self._lengths[near])
 
     @cached_property
     def _lengths(self) -> Vector:
@@ -70,10 +74,88 @@ class Pairs(Constraints):
         return values if self._order is None else values[self._order]
 
 
-class PairDifferences(Constraints):
-    """Row r is d^2(pair far[r]) - d^2(pair near[r]), each distinct pair measured once."""
+class Scores(Constraints):
+    """Row r is the score a_i.T M b_j of the r-th pair (i, j); M is any matrix.
 
-    def __init__(self, pairs: Pairs, near: Index, far: Index) -> None:
+    Parameters
+    ----------
+    A : ndarray of shape (n_anchors, n_features)
+    B : ndarray of shape (n_candidates, n_other_features)
+    pairs : integer ndarray of shape (n_pairs, 2)
+    """
+
+    def __init__(self, A: Array, B: Array, pairs: Index) -> None:
+        self.A, self.B = A, B
+        self.first, self.second = np.asarray(pairs, dtype=np.intp).reshape(-1, 2).T.copy()
+        self.shape = (len(self.first), int(A.shape[1]))
+        # Work on the rows of the smaller set. The pattern of the weights is fixed: sort it once.
+        self._is_turned = len(B) < len(A)
+        self._left, self._right = (B, A) if self._is_turned else (A, B)
+        row, column = (self.second, self.first) if self._is_turned else (self.first, self.second)
+        self._order = np.argsort(row, kind="stable")
+        counts = np.bincount(row, minlength=len(self._left))
+        self._indptr, self._indices = np.concatenate([[0], np.cumsum(counts)]), column[self._order]
+
+    def forward(self, M: Point | Array) -> Vector:
+        W = as_dense(M).T if self._is_turned else as_dense(M)
+        return self._pair_scores(image(self._left, W), self._right)
+
+    def adjoint(self, u: Vector) -> Array:
+        weights = u[self._order]
+        S = cross_product(self._left, self._indptr, self._indices, weights, self._right)
+        return np.ascontiguousarray(S.T) if self._is_turned else S
+
+    def restrict(self, rows: Rows) -> Scores:
+        A, first = _used_rows(self.A, self.first[rows])
+        B, second = _used_rows(self.B, self.second[rows])
+        return Scores(A, B, np.column_stack([first, second]))
+
+    def norms(self) -> Vector:
+        a2, b2 = self._squares
+        return np.sqrt(a2[self.first] * b2[self.second])
+
+    def difference_norms(self, near: Index, far: Index) -> Vector:
+        # |ab' - cd'|^2 = |a|^2 |b|^2 - 2 (a.c)(b.d) + |c|^2 |d|^2, and more than its rounding
+        lengths = self.norms()
+        terms = lengths[near] ** 2 + lengths[far] ** 2
+        inner = _inner_products(self.A, self.first[near], self.first[far])
+        inner *= _inner_products(self.B, self.second[near], self.second[far])
+        return np.sqrt(np.maximum(terms - 2 * inner, 0) + NORM_ROUNDING * terms)
+
+    def default_cone(self) -> Cone:
+        return AllMatrices(self.A.shape[1], self.B.shape[1])
+
+    def _pair_scores(self, left: Array, right: Array) -> Vector:
+        scores = np.empty(self.shape[0])
+        scores[self._order] = row_products(left, right, self._indptr, self._indices)
+        return scores
+
+    @cached_property
+    def _squares(self) -> tuple[Vector, Vector]:
+        """Squared lengths of the anchors and of the candidates."""
+        return np.einsum("ij,ij->i", self.A, self.A), np.einsum("ij,ij->i", self.B, self.B)
+
+
+def _inner_products(X: Array, first: Index, second: Index) -> Vector:
+    """Return the inner product of two rows of X for each pair of row numbers."""
+    order = np.argsort(first, kind="stable")
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(first, minlength=len(X)))])
+    products = np.empty(len(first))
+    products[order] = row_products(X, X, indptr, second[order])
+    return products
+
+
+def _used_rows(X: Data, index: Index) -> tuple[Data, Index]:
+    """Return the rows of X that occur in the index, if these are few, and the index in them."""
+    used = np.zeros(X.shape[0], dtype=bool)
+    used[index] = True
+    return (X, index) if used.mean() > 0.9 else (X[used], (np.cumsum(used) - 1)[index])
+
+
+class PairDifferences(Constraints):
+    """Row r is row far[r] minus row near[r] of some pairs, each distinct pair measured once."""
+
+    def __init__(self, pairs: Pairs | Scores, near: Index, far: Index) -> None:
         self.pairs, self.near, self.far = pairs, near, far
         self.shape = (len(near), pairs.shape[1])
 
@@ -92,9 +174,10 @@ class PairDifferences(Constraints):
         return PairDifferences(self.pairs.restrict(used), *np.split(position, 2))
 
     def norms(self) -> Vector:
-        # |ff' - gg'|^2 = |f|^4 - 2 (f.g)^2 + |g|^4, without the middle term
-        lengths = self.pairs.norms()
-        return np.hypot(lengths[self.far], lengths[self.near])
+        return self.pairs.difference_norms(self.near, self.far)
+
+    def default_cone(self) -> Cone:
+        return self.pairs.default_cone()
 
 
 class Quadruplets(PairDifferences):
@@ -110,11 +193,27 @@ class Quadruplets(PairDifferences):
     measure: ClassVar[type[Pairs]] = Pairs
 
     def __init__(self, X: Data, quadruplets: Index) -> None:
-        both = np.concatenate([quadruplets[:, :2], quadruplets[:, 2:]]).astype(np.intp)
-        n = int(X.shape[0])
-        keys, position = np.unique(both[:, 0] * n + both[:, 1], return_inverse=True)
-        pairs = self.measure(X, np.column_stack([keys // n, keys % n]))
-        super().__init__(pairs, *np.split(position, 2))
+        pairs, position = _distinct_pairs(quadruplets, int(X.shape[0]))
+        super().__init__(self.measure(X, pairs), *np.split(position, 2))
+
+
+class Bilinear(PairDifferences):
+    """Row r states of (a, b, c, d) that the score a.T M b is larger than c.T M d.
+
+    The scores are not those of a metric: M need be neither symmetric nor square.
+
+    Parameters
+    ----------
+    A : ndarray of shape (n_anchors, n_features)
+    B : ndarray of shape (n_candidates, n_other_features)
+    quadruplets : integer ndarray of shape (n_rows, 4)
+        a and c are rows of A, b and d rows of B.
+    """
+
+    def __init__(self, A: Array, B: Array, quadruplets: Index) -> None:
+        pairs, position = _distinct_pairs(quadruplets, len(B))
+        larger, smaller = np.split(position, 2)
+        super().__init__(Scores(A, B, pairs), near=smaller, far=larger)
 
 
 class Triplets(Quadruplets):
@@ -128,6 +227,13 @@ class Triplets(Quadruplets):
 
     def __init__(self, X: Data, triplets: Index) -> None:
         super().__init__(X, np.asarray(triplets)[:, [0, 1, 0, 2]])
+
+
+def _distinct_pairs(quadruplets: Index, n: int) -> tuple[Index, Index]:
+    """Return each pair (i, j < n) once, and the positions of all first, then all second pairs."""
+    both = np.concatenate([quadruplets[:, :2], quadruplets[:, 2:]]).astype(np.intp)
+    keys, position = np.unique(both[:, 0] * n + both[:, 1], return_inverse=True)
+    return np.column_stack([keys // n, keys % n]), position
 
 
 class NeighborTriplets(Constraints):
@@ -196,6 +302,9 @@ class Beside(Constraints):
     def norms(self) -> Vector:
         return np.sqrt(np.sum([part.norms() ** 2 for part in self.parts], axis=0))
 
+    def default_cone(self) -> Cone:
+        return self.cone
+
     def as_sparse(self) -> Sparse | None:
         rows = _sparse_rows(self.parts)
         return Sparse(sp.hstack(rows), Product(self.cone.blocks())) if rows else None
@@ -224,6 +333,9 @@ class Stack(Constraints):
     def norms(self) -> Vector:
         return np.concatenate([part.norms() for part in self.parts])
 
+    def default_cone(self) -> Cone:
+        return self.parts[0].default_cone()
+
     def as_sparse(self) -> Sparse | None:
         rows, first = _sparse_rows(self.parts), self.parts[0].as_sparse()
         return Sparse(sp.vstack(rows), first.cone) if rows and first is not None else None
@@ -238,4 +350,4 @@ def _sparse_rows(parts: Sequence[Constraints]) -> list[sp.csr_array]:
 #: Every kind of comparisons of distances.
 COMPARISONS = (Pairs, PairDifferences, Quadruplets, Triplets, NeighborTriplets)
 #: Every kind of constraints on one matrix; the contract tests loop over it.
-CONSTRAINTS = (*COMPARISONS, Sparse, LowRank, MatrixFree, Stack)
+CONSTRAINTS = (*COMPARISONS, Scores, Bilinear, Sparse, LowRank, MatrixFree, Stack)

@@ -18,6 +18,10 @@ from .threads import map_blocks
 
 #: Numbers that a block of rows may hold: it should stay in cache.
 BLOCK = 1 << 18
+#: Numbers that an intermediate result may hold.
+CHUNK = 1 << 23
+#: Columns of a large product that one thread computes at a time.
+COLUMNS = 256
 
 
 def image(X: Data, L: Array) -> Array:
@@ -108,24 +112,83 @@ def _map_laplacian(
     return map_blocks(multiply, n, _rows_of(X), flops)
 
 
-def block_differences(X: Array, quadruplets: Index, starts: Index) -> Array:
+def block_differences(X: Array, quadruplets: Index, block_of: Index) -> Array:
     """Return |x_c - x_d|^2 - |x_a - x_b|^2 in each block of features, for each row (a, b, c, d).
 
-    `starts` has the first feature of each block; the blocks are consecutive.
+    `block_of` has the number of the block of each feature.
     """
-    result, fast = np.empty((len(quadruplets), len(starts))), compiled()
-    bounds = np.append(starts, X.shape[1]).astype(np.intp)
+    sizes, order = np.bincount(block_of), np.argsort(block_of, kind="stable")
+    starts = np.cumsum(sizes) - sizes
+    result, fast = np.empty((len(quadruplets), len(sizes))), compiled()
 
     def subtract(rows: slice) -> None:
         if fast:
-            fast.block_differences(X, quadruplets[rows], bounds, result[rows])
+            fast.block_differences(X, quadruplets[rows], block_of, result[rows])
             return
         a, b, c, d = quadruplets[rows].T
-        squares = (X[c] - X[d]) ** 2 - (X[a] - X[b]) ** 2
-        np.add.reduceat(squares, starts, axis=1, out=result[rows])
+        near, far = X[a] - X[b], X[c] - X[d]
+        products = np.take((far - near) * (far + near), order, axis=1)
+        np.add.reduceat(products, starts, axis=1, out=result[rows])
 
     map_blocks(subtract, len(quadruplets), _rows_of(X), 20.0 * len(quadruplets) * X.shape[1])
     return result
+
+
+def row_products(P: Array, Q: Array, indptr: Index, indices: Index) -> Vector:
+    """Return P[i] . Q[j] for each stored entry (i, j) of a CSR pattern."""
+    products, fast = np.empty(len(indices)), compiled()
+    first = np.repeat(np.arange(P.shape[0]), np.diff(indptr))
+
+    def multiply(rows: slice) -> None:
+        if fast:
+            fast.row_products(P, Q, first[rows], indices[rows], products[rows])
+        else:
+            left, right = P[first[rows]], Q[indices[rows]]
+            np.einsum("ij,ij->i", left, right, out=products[rows])
+
+    map_blocks(multiply, len(indices), _rows_of(P), 20.0 * len(indices) * P.shape[1])
+    return products
+
+
+def cross_product(P: Array, indptr: Index, indices: Index, weights: Vector, Q: Array) -> Array:
+    """Return P.T @ W @ Q; W is in CSR form, its rows those of P and its columns rows of Q.
+
+    The smaller of the two sets should be P: the dense product has as many terms as P has rows.
+    """
+    total = np.zeros((P.shape[1], Q.shape[1]))
+    n_rows = max(1, CHUNK // max(1, Q.shape[1]))
+    for start in range(0, P.shape[0], n_rows):
+        rows = slice(start, min(start + n_rows, P.shape[0]))
+        entries = slice(indptr[rows.start], indptr[rows.stop])
+        part = indptr[rows.start : rows.stop + 1] - entries.start
+        moved = _combined_rows(part, indices[entries], weights[entries], Q)
+        _add_product(P[rows], moved, total)
+    return total
+
+
+def _combined_rows(indptr: Index, indices: Index, weights: Vector, Q: Array) -> Array:
+    """Return W @ Q; W is in CSR form."""
+    n, fast = len(indptr) - 1, compiled()
+    W: Any = None if fast else sp.csr_array((weights, indices, indptr), shape=(n, Q.shape[0]))
+    result = np.zeros((n, Q.shape[1]))
+
+    def combine(rows: slice) -> None:
+        if fast:
+            fast.weighted_rows(Q, indptr, indices, weights, rows.start, result[rows])
+        else:
+            result[rows] = W[rows] @ Q
+
+    map_blocks(combine, n, _rows_of(Q), 20.0 * len(indices) * Q.shape[1])
+    return result
+
+
+def _add_product(P: Array, Q: Array, total: Array) -> None:
+    """Add P.T @ Q to the total; each thread has rows of its own there, so no sum is held twice."""
+
+    def multiply(columns: slice) -> None:
+        total[columns] += P[:, columns].T @ Q
+
+    map_blocks(multiply, P.shape[1], COLUMNS, 2.0 * P.size * Q.shape[1])
 
 
 class Compiled(NamedTuple):
@@ -133,6 +196,8 @@ class Compiled(NamedTuple):
 
     difference_products: Any
     laplacian_rows: Any
+    row_products: Any
+    weighted_rows: Any
     block_differences: Any
 
 
@@ -146,8 +211,9 @@ def compiled() -> Compiled | None:
         one, rows = np.ones((1, 1)), np.zeros(1, dtype=np.intp)
         loops.difference_products(one, one, rows, rows, np.empty(1))
         loops.laplacian_rows(one, np.zeros(2, dtype=np.intp), rows, one[0], one[0], 0, one.copy())
-        four, bounds = np.zeros((1, 4), dtype=np.intp), np.arange(2)
-        loops.block_differences(one, four, bounds, one.copy())
+        loops.row_products(one, one, rows, rows, np.empty(1))
+        loops.weighted_rows(one, np.zeros(2, dtype=np.intp), rows, one[0], 0, one.copy())
+        loops.block_differences(one, np.zeros((1, 4), dtype=np.intp), rows, one.copy())
         return loops
     except Exception as error:
         if not isinstance(error, ModuleNotFoundError) or error.name != "numba":
@@ -191,20 +257,36 @@ def _laplacian_rows(
                     rows[i, k] -= weight * X[j, k]
 
 
-def _block_differences(X: Any, quadruplets: Any, bounds: Any, differences: Any) -> None:
+def _block_differences(X: Any, quadruplets: Any, block_of: Any, differences: Any) -> None:
     for r in range(len(quadruplets)):
         a, b = quadruplets[r, 0], quadruplets[r, 1]
         c, d = quadruplets[r, 2], quadruplets[r, 3]
-        for block in range(len(bounds) - 1):
-            near, far = 0.0, 0.0  # two sums: equal distances have the difference zero
-            for k in range(bounds[block], bounds[block + 1]):
-                near += (X[a, k] - X[b, k]) ** 2
-                far += (X[c, k] - X[d, k]) ** 2
-            differences[r, block] = far - near
+        differences[r] = 0.0
+        for k in range(X.shape[1]):
+            near, far = X[a, k] - X[b, k], X[c, k] - X[d, k]
+            # as a product: equal distances have the difference zero, without rounding
+            differences[r, block_of[k]] += (far - near) * (far + near)
 
 
-#: The loops that are compiled, in the order of `Compiled`.
-LOOPS = (_difference_products, _laplacian_rows, _block_differences)
+def _row_products(P: Any, Q: Any, first: Any, second: Any, products: Any) -> None:
+    for r in range(len(first)):
+        i, j, total = first[r], second[r], 0.0
+        for k in range(P.shape[1]):
+            total += P[i, k] * Q[j, k]
+        products[r] = total
+
+
+def _weighted_rows(Q: Any, indptr: Any, indices: Any, weights: Any, start: Any, rows: Any) -> None:
+    for i in range(len(rows)):
+        for p in range(indptr[start + i], indptr[start + i + 1]):
+            weight, j = weights[p], indices[p]
+            if weight != 0.0:
+                for k in range(Q.shape[1]):
+                    rows[i, k] += weight * Q[j, k]
+
+
+#: Loops that numba compiles, in the order of `Compiled`.
+LOOPS = (_difference_products, _laplacian_rows, _row_products, _weighted_rows, _block_differences)
 
 
 def _rows_of(X: Data) -> int:

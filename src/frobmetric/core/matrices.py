@@ -14,7 +14,7 @@ from .points import Array, Point, Rows, Symmetric, Vector, as_dense
 
 
 class Constraints(Protocol):
-    """The map A, of shape (n_constraints, n) where M is of order n."""
+    """The map A, of shape (n_constraints, n) where M has n rows."""
 
     shape: tuple[int, int]
 
@@ -29,6 +29,10 @@ class Constraints(Protocol):
 
     def norms(self) -> Vector:
         """Return an upper bound on |A_r|_F of every row."""
+
+    def default_cone(self) -> Cone:
+        """Return the cone of M where none is given."""
+        return PSD(self.shape[1])
 
     def as_sparse(self) -> Sparse | None:
         """Return the rows as sparse matrices, None if they are not available in that form."""
@@ -68,6 +72,9 @@ class Sparse(Constraints):
     def norms(self) -> Vector:
         return np.sqrt(self.rows.multiply(self.rows).sum(axis=1))
 
+    def default_cone(self) -> Cone:
+        return self.cone
+
     def as_sparse(self) -> Sparse:
         return self
 
@@ -89,6 +96,9 @@ class Scaled(Constraints):
 
     def norms(self) -> Vector:
         return np.abs(self.factors) * self.inner.norms()
+
+    def default_cone(self) -> Cone:
+        return self.inner.default_cone()
 
     def as_sparse(self) -> Sparse | None:
         inner = self.inner.as_sparse()
@@ -182,6 +192,9 @@ class MatrixFree(Constraints):
         """Return the exact norms, by one call of `adjoint` for each row; computed once."""
         return self._norms
 
+    def default_cone(self) -> Cone:
+        return self.cone
+
     @cached_property
     def _norms(self) -> Vector:
         return np.array([np.linalg.norm(self.adjoint(e)) for e in np.eye(self.shape[0])])
@@ -189,7 +202,7 @@ class MatrixFree(Constraints):
     def _check(self) -> None:
         rng = np.random.default_rng(0)
         u, S = rng.normal(size=self.shape[0]), rng.normal(size=self.cone.shape)
-        S = S + S.T if S.ndim == 2 else S
+        S = S + S.T if S.ndim == 2 and self.cone.is_symmetric else S
         v, A_u = self.forward(S), self.adjoint(u)
         for name, given, expected in (("forward", v, u), ("adjoint", A_u, S)):
             if given.shape != expected.shape:
@@ -198,5 +211,5 @@ class MatrixFree(Constraints):
         if not abs(u @ v - np.vdot(A_u, S)) <= 1e-8 * size:
             raise ValueError(
                 f"<u, forward(S)> = {u @ v:.6g} and <adjoint(u), S> = {np.vdot(A_u, S):.6g} for "
-                "a random symmetric S: these functions are not each other's adjoint"
+                "a random S: these functions are not each other's adjoint"
             )

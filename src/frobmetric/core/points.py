@@ -25,7 +25,7 @@ Data: TypeAlias = Any
 
 
 class Point(Protocol):
-    """An element M of a cone, stored as a factor: M = L @ L.T."""
+    """An element M of a cone, stored as a factor, M = L @ L.T, where it has one."""
 
     @property
     def rank(self) -> int: ...
@@ -70,6 +70,24 @@ class Diagonal:
 
     def dense(self) -> Symmetric:
         return self.values
+
+
+@dataclass(frozen=True)
+class Unfactored:
+    """A matrix as it is: not symmetric, so that it has no factor L with M = L @ L.T."""
+
+    matrix: Array
+
+    @property
+    def rank(self) -> int:
+        """Largest possible rank; the true one would take a decomposition."""
+        return min(self.matrix.shape)
+
+    def factor(self) -> Array:
+        raise TypeError("a matrix that is not symmetric has no factor L @ L.T; use `dense`")
+
+    def dense(self) -> Array:
+        return self.matrix
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .cones import PSD, Cone, Split
+from .cones import Cone, Split
 from .losses import Loss
 from .matrices import Constraints
 from .points import Point, Rows, Symmetric, Vector, as_dense
@@ -83,7 +83,8 @@ class FrobeniusSDP:
     cost, prior : ndarrays of the cone's shape, zero if not given
     sigma : float
         Infinity drops the Frobenius term: the plain SDP, for `frobmetric.sdp.solve_sdp`.
-    cone : Cone, the positive semidefinite matrices of order n if not given
+    cone : Cone
+        If not given that of the constraints, mostly the positive semidefinite matrices of order n.
     offset : float
 
     Examples
@@ -115,7 +116,7 @@ class FrobeniusSDP:
             raise ValueError(f"sigma={self.sigma!r} must be positive")
         put = object.__setattr__  # the instance is frozen from here on
         if self.cone is None:
-            put(self, "cone", PSD(self.constraints.shape[1]))
+            put(self, "cone", self.constraints.default_cone())
         for name in ("cost", "prior"):
             given = getattr(self, name)
             value = np.zeros(self.cone.shape) if given is None else np.asarray(given, dtype=float)

@@ -45,7 +45,7 @@ class Certificate:
     distance_bound : float
         Upper bound on the distance of M to the optimal matrix, in Frobenius norm.
     min_eigenvalue : float
-        Smallest eigenvalue of M.
+        Smallest eigenvalue of M; infinity if M may be any matrix.
     violation : float
         Largest amount by which M breaks a hard row, relative to 1 + |target|. Without a Frobenius
         term u has a constraint too, and its relative violation counts here as well.
@@ -180,7 +180,8 @@ def _check_point(problem: FrobeniusSDP, M: Symmetric) -> float:
         raise CertificateError(f"M has shape {M.shape}; expected {problem.cone.shape}")
     if not np.isfinite(M).all():
         raise CertificateError("M contains NaN or infinity")
-    if M.ndim == 2 and not np.allclose(M, M.T, rtol=0, atol=1e-12 * np.abs(M).max()):
+    is_symmetric = M.ndim == 2 and problem.cone.is_symmetric
+    if is_symmetric and not np.allclose(M, M.T, rtol=0, atol=1e-12 * np.abs(M).max()):
         raise CertificateError("M is not symmetric")
     smallest = problem.cone.min_eigenvalue(M)
     if smallest < -1e-10 * np.linalg.norm(M):

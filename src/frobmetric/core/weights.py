@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 import scipy.sparse as sp
 
-from .cones import Nonnegative
+from .cones import Cone, Nonnegative
 from .constraints import Pairs, Quadruplets
 from .kernels import BLOCK, block_differences, laplacian_diagonal, pair_products
 from .matrices import Constraints, Sparse
@@ -42,6 +42,9 @@ class WeightedPairs(Pairs):
 
     def adjoint(self, u: Vector) -> Symmetric:
         return laplacian_diagonal(self.X, self._indptr, self._indices, self._sorted(u))
+
+    def default_cone(self) -> Cone:
+        return Nonnegative(self.shape[1])
 
     @cached_property
     def _lengths(self) -> Vector:
@@ -97,13 +100,13 @@ class Vectors(Constraints):
         return total
 
     @classmethod
-    def of_blocks(cls, X: Array, quadruplets: Index, starts: Index) -> Vectors:
+    def of_blocks(cls, X: Array, quadruplets: Index, block_of: Index) -> Vectors:
         """Return the rows of quadruplets with one weight for each block of features.
 
-        Entry b of f_r is the squared distance of (c, d) minus that of (a, b) in the features of
-        block b; `starts` has the first feature of each block.
+        Entry k of f_r is the squared distance of (c, d) minus that of (a, b) in the features of
+        block k; `block_of` has the number of the block of each feature.
         """
-        return cls(block_differences(X, quadruplets, starts))
+        return cls(block_differences(X, quadruplets, block_of))
 
     def restrict(self, rows: Rows) -> Vectors:
         return Vectors(self.rows[rows])
@@ -115,9 +118,16 @@ class Vectors(Constraints):
     def _norms(self) -> Vector:
         return np.sqrt(np.einsum("ij,ij->i", self.rows, self.rows))
 
+    def default_cone(self) -> Cone:
+        return Nonnegative(self.shape[1])
+
     def as_sparse(self) -> Sparse:
         return Sparse(sp.csr_array(self.rows), Nonnegative(self.shape[1]))
 
     def _map(self, work: Callable[[slice], Result]) -> list[Result]:
         n_rows, n = self.shape
         return map_blocks(work, n_rows, max(1, BLOCK // max(1, n)), 2.0 * n_rows * n)
+
+
+#: Every kind of constraints on weights; the contract tests loop over it.
+WEIGHTS = (WeightedPairs, WeightedQuadruplets, Vectors)

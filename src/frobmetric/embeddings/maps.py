@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from ..core.points import Array, Vector
 from ..core.solution import Certificate, Solution
+from ..solvers import State
 
 
 @dataclass(frozen=True)
@@ -23,12 +24,15 @@ class LearnedMap:
         Weights that were learned, for structures that have them.
     solution : Solution
         Answer of the solver, with its certificate.
+    C : float or None
+        Weight of the loss that the map was learned with.
     """
 
     anchor_map: Array
     candidate_map: Array
     weights: Vector | None
     solution: Solution
+    C: float | None = None
 
     @property
     def certificate(self) -> Certificate:
@@ -44,3 +48,12 @@ class LearnedMap:
     def is_symmetric(self) -> bool:
         """Whether anchors and candidates are mapped alike."""
         return self.anchor_map is self.candidate_map
+
+    def start(self, C: float, n_rows: int) -> State:
+        """Return where to start a problem that has the same rows and this C; empty for others.
+
+        Rows at their bound stay there: all dual variables grow as C does.
+        """
+        if self.C is None or len(self.solution.u) != n_rows:
+            return State()
+        return State(u=self.solution.u * (C / self.C))

@@ -20,8 +20,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_array
 
 from .._checks import as_index, as_weights
-from ..core import PSD, Beside, FrobeniusSDP, Hinge, Nonnegative, Quadruplets
-from ..core.cones import Cone
+from ..core import PSD, Beside, FrobeniusSDP, Hinge, Quadruplets
 from ..core.matrices import Constraints
 from ..core.points import Array, Index, Point, Vector
 from ..core.weights import Vectors, WeightedQuadruplets
@@ -42,9 +41,7 @@ class Structure:
     Attributes
     ----------
     constraints : Constraints
-        Rows of the comparisons, as functions of the coordinates.
-    cone : Cone
-        Coordinates of the metrics of this structure.
+        Rows of the comparisons, as functions of the coordinates, with the cone of these.
     identity : ndarray
         Coordinates of the identity.
     root : callable
@@ -53,7 +50,6 @@ class Structure:
     """
 
     constraints: Constraints
-    cone: Cone
     identity: Array
     root: Callable[[Point, float], tuple[Array, Vector | None]]
 
@@ -70,7 +66,7 @@ def full(X: Array, index: Index) -> Structure:
             return inside, None
         return np.eye(len(basis)) + basis @ (inside - identity) @ basis.T, None
 
-    return Structure(constraints, PSD(len(identity)), identity, root)
+    return Structure(constraints, identity, root)
 
 
 def diagonal(X: Array, index: Index) -> Structure:
@@ -82,7 +78,7 @@ def diagonal(X: Array, index: Index) -> Structure:
         weights = point.dense() / scale
         return np.diag(np.sqrt(weights)), weights
 
-    return Structure(constraints, Nonnegative(n_features), np.ones(n_features), root)
+    return Structure(constraints, np.ones(n_features), root)
 
 
 def blocks(X: Array, index: Index, block_of: Index) -> Structure:
@@ -90,17 +86,17 @@ def blocks(X: Array, index: Index, block_of: Index) -> Structure:
 
     Coordinate b is w_b times the root of the number of features of the block.
     """
-    order, sizes = np.argsort(block_of, kind="stable"), np.bincount(block_of)
-    Z = Coordinates.dense(X, keep_features=True).Z[:, order]
-    Z = Z * np.repeat(sizes**-0.25, sizes)  # squared distances are divided by the root
-    constraints = Vectors.of_blocks(Z, index, np.cumsum(sizes) - sizes)
+    sizes = np.bincount(block_of)
+    Z = Coordinates.dense(X, keep_features=True).Z
+    # squared distances are divided by the root of the size
+    constraints = Vectors.of_blocks(Z * sizes[block_of] ** -0.25, index, block_of)
     identity = np.sqrt(sizes)
 
     def root(point: Point, scale: float) -> tuple[Array, Vector]:
         weights = point.dense() / (scale * identity)
         return np.diag(np.sqrt(weights)[block_of]), weights
 
-    return Structure(constraints, Nonnegative(len(sizes)), identity, root)
+    return Structure(constraints, identity, root)
 
 
 def low_rank_plus_diagonal(X: Array, index: Index) -> Structure:
@@ -108,7 +104,8 @@ def low_rank_plus_diagonal(X: Array, index: Index) -> Structure:
     coordinates = Coordinates.dense(X)
     basis, last = coordinates.basis, diagonal(X, index)
     first = Quadruplets(coordinates.Z, index)
-    constraints = Beside([first, last.constraints], [PSD(first.shape[1]), last.cone])
+    parts = (first, last.constraints)
+    constraints = Beside(parts, [part.default_cone() for part in parts])
     zero = np.zeros(first.shape[1] ** 2)
 
     def root(point: Point, scale: float) -> tuple[Array, Vector]:
@@ -117,7 +114,7 @@ def low_rank_plus_diagonal(X: Array, index: Index) -> Structure:
         return _symmetric_root(PSD(len(M)).split(M).positive().factor()), weights
 
     identity = np.concatenate([zero, last.identity])
-    return Structure(constraints, constraints.cone, identity, root)
+    return Structure(constraints, identity, root)
 
 
 #: Structures by name, as functions (X, index) -> Structure.
@@ -191,9 +188,7 @@ def learn_structured_map(
     X, index, weight = _check_rows(X, index, weight)
     chosen, share = _choose(structure, X, index), weight / weight.sum()
     scale = _prior_scale(chosen, share)
-    problem = FrobeniusSDP(
-        chosen.constraints, Hinge(C * share), prior=scale * chosen.identity, cone=chosen.cone
-    )
+    problem = FrobeniusSDP(chosen.constraints, Hinge(C * share), prior=scale * chosen.identity)
     options: Any = {"tol": tol, "max_iter": max_iter, "callback": callback}
     solution = solve(problem, start=_state(problem, start), **options)
     root, weights = chosen.root(solution.point, scale)
