@@ -82,6 +82,7 @@ def test_the_saved_model_can_be_proved_again(shown):
     assert "and the claim holds" in run(*arguments).stdout
 
 
+@pytest.mark.slow
 def test_the_text_shows_the_same_numbers(shown, tmp_path, monkeypatch):
     """It also fits 80 columns, and works without matplotlib."""
     _, answer = shown

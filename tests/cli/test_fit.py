@@ -326,6 +326,7 @@ def noisy_file(name, n=300):
     np.savez(name, X=np.column_stack([useful, 2 * rng.normal(size=(n, 20))]), y=labels)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:the chosen metric has|the learned metric does not help")
 def test_evaluate_tests_each_sample_by_a_metric_learned_without_it():
     noisy_file("noisy.npz")

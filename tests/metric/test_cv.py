@@ -412,6 +412,7 @@ class TestData:
         metric = FrobMetricCV(Cs=[10.0]).fit(X, y)
         assert metric.transform(X).shape[0] == 40
 
+    @pytest.mark.slow
     @settings(max_examples=10, deadline=None)
     @given(
         seed=st.integers(0, 1000),

@@ -216,6 +216,7 @@ def test_slow_rivals_are_not_in_time(monkeypatch):
 # The command
 
 
+@pytest.mark.slow
 def test_small_version(tmp_path, monkeypatch, capsys):
     for name in (*__main__.THREAD_VARIABLES, "NUMBA_NUM_THREADS"):
         monkeypatch.setenv(name, "1")

@@ -6,6 +6,7 @@ from .feedback import Cleaning, Feedback, Labels, TooFewExamplesError
 from .fields import WeightsTable, weights_table
 from .maps import LearnedMap
 from .pair_feedback import ComparedTriplets, GradedPairs, SimilarPairs
+from .query import learn_query_map
 from .report import AdapterReport
 from .search_feedback import RelevantDocuments
 from .structure import learn_structured_map
@@ -13,4 +14,4 @@ from .structure import learn_structured_map
 __all__ = ["AdapterReport", "Cleaning", "ComparedTriplets", "EmbeddingAdapter", "Feedback"]
 __all__ += ["GradedPairs", "Labels", "LearnedMap", "PairedGain", "RelevantDocuments"]
 __all__ += ["SimilarPairs", "TooFewExamplesError", "WeightsTable", "learn_structured_map"]
-__all__ += ["weights_table"]
+__all__ += ["learn_query_map", "weights_table"]
