@@ -26,7 +26,7 @@ from ..neighbors.agreement import (
 from ..neighbors.ranking import Measure, check_metric
 from .feedback import MAX_ROWS, Cleaning, TooFewExamplesError, check_folds, check_rows, choose_rows
 
-#: Groups of connected objects are dealt as a whole, and are units, if none holds more than this
+#: A group of connected objects is held out as a whole, and is one unit, if it has at most this
 #: share of the examples.
 LARGEST_GROUP = 0.1
 #: Default margin of graded pairs, in standard deviations of the scores.
@@ -37,15 +37,15 @@ class _ObjectFeedback(ABC):
     """Base of feedback on tuples of objects: rows of X in each example, a value and a weight.
 
     Objects are held out: an example is held out if all its objects are, and in training if none is;
-    equal vectors are one object. Where the objects fall into many groups that no example connects,
-    whole groups are held out, and no example is lost.
+    equal vectors are one object. Objects that examples connect, also through others, are a group;
+    small groups are held out as a whole, so that none of their examples is lost.
 
     A measure over examples that share objects is no mean of independent numbers. `scores` therefore
     gives for each unit the measure plus n_units times the sum of the influences of the examples of
-    the unit. The mean is the measure; the variance of the mean is that of a measure over units. The
-    units are the groups if there are many, otherwise the objects. An example then adds to each of
-    its objects in full, so that an interval is rather too wide: by up to sqrt(2) for pairs and
-    sqrt(3) for triplets if hardly any examples share objects.
+    the unit (centred). The mean is the measure, and its variance is that of a measure over units.
+    Units are the small groups, and the objects of large ones. An example then adds to each of its
+    objects in full, so that an interval is rather too wide: by up to sqrt(2) for pairs and sqrt(3)
+    for triplets if hardly any examples of a large group share objects.
     """
 
     measure: str
@@ -373,23 +373,23 @@ def draw_ordered(
 def unit_values(estimate: Estimate, objects: np.ndarray) -> np.ndarray:
     """Return a number for each unit, whose mean is the estimate; see `_ObjectFeedback`."""
     names, number = np.unique(objects, return_inverse=True)
-    number = number.reshape(objects.shape)
-    group = _groups(number, len(names))
-    n_groups = group.max() + 1
-    member: Any = group[number[:, :1]] if n_groups < len(names) else number
-    influence = np.repeat(estimate.influence, member.shape[1])
-    total = np.bincount(member.ravel(), influence, minlength=n_groups)
-    return estimate.value + n_groups * total
+    member = _groups(number.reshape(objects.shape), len(names))[number].reshape(objects.shape)
+    # an example counts once for a group, and once for each object of a large group
+    is_new = np.column_stack([np.ones(len(member), bool), member[:, 1:] != member[:, :1]])
+    influence = np.where(is_new, estimate.influence[:, None], 0.0)
+    total = np.bincount(member.ravel(), influence.ravel())
+    return estimate.value + len(total) * (total - total.mean())
 
 
 def _groups(index, n_objects):
-    """Return the group of each object: those that examples connect, or itself if one is large."""
+    """Return the group of each object: those that examples connect; in a large one, itself."""
     n_edges = len(index) * (index.shape[1] - 1)
     ends = np.repeat(index[:, 0], index.shape[1] - 1), index[:, 1:].ravel()
     graph = sp.coo_array((np.ones(n_edges, dtype=bool), ends), shape=(n_objects, n_objects))
     group = connected_components(graph, directed=False)[1]
-    is_fine = np.bincount(group[index[:, 0]]).max() <= LARGEST_GROUP * len(index)
-    return group if is_fine else np.arange(n_objects)
+    is_large = np.bincount(group[index[:, 0]], minlength=n_objects) > LARGEST_GROUP * len(index)
+    group = np.where(is_large[group], n_objects + np.arange(n_objects), group)
+    return np.unique(group, return_inverse=True)[1]
 
 
 def _has_repeated(index):
