@@ -275,7 +275,9 @@ class EmbeddingAdapter(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     def _choose(self, learner, feedback, X):
         """Return the report of the choice; a given strength is not tested."""
         if not isinstance(self.strength, str):
-            return self._report(feedback, float(self.strength), "the strength was given, not tested")
+            return self._report(
+                feedback, float(self.strength), "the strength was given, not tested"
+            )
         measure = str(Measure.parse(self.scoring or feedback.measure))
         scores = measure_strengths(
             learner,

@@ -9,6 +9,8 @@ mean over the units is the measure, so that the intervals of all measures come f
 
 from __future__ import annotations
 
+import base64
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -20,6 +22,8 @@ from scipy.stats import rankdata
 N_FOLDS = 3
 #: Groups of scored pairs that are left out in turn, for intervals of Spearman's correlation.
 N_GROUPS = 50
+#: Judgements are stored as whole numbers of this part of one.
+SCALE = 1e5
 
 
 @dataclass(frozen=True)
@@ -39,8 +43,29 @@ class Problem:
     has_queries = False
 
     def rate(self, answer):
-        """Return the number by which settings are chosen: the mean of all judgements."""
-        return float(np.mean([np.nanmean(values) for values in self.judge(answer).values()]))
+        """Return the number by which settings are chosen: the first measure."""
+        return float(np.nanmean(next(iter(self.judge(answer).values()))))
+
+
+# Judgements as text
+
+
+def pack(values):
+    """Return numbers as short text, rounded.
+
+    >>> unpack(pack(np.array([0.5, -1.25])))
+    array([ 0.5 , -1.25])
+    """
+    whole = np.round(np.asarray(values) * SCALE).astype("<i4")
+    return base64.b85encode(zlib.compress(whole.tobytes(), 9)).decode()
+
+
+def unpack(text):
+    """Return the numbers of a text of `pack`."""
+    return np.frombuffer(zlib.decompress(base64.b85decode(text)), "<i4") / SCALE
+
+
+# Arrays
 
 
 def unit(X):
@@ -198,10 +223,18 @@ class SearchProblem(Problem):
         return [SearchProblem(*given, train, test, self.seed) for train, test in parts]
 
     def judge(self, answer):
-        """Return nDCG@10 of each test query."""
+        """Return nDCG@10 of each test query, with documents of grade -1 and without them."""
         Q, D = answer.queries(self.queries[self.test]), answer.documents(self.documents)
         scores = 2 * Q @ D.T - np.einsum("ij,ij->i", D, D)
         gains = self._gains(self.relevance, len(self.queries))[self.test]
+        written = self.relevance[self.relevance[:, 2] < 0]
+        is_left_out = np.zeros((len(self.queries), len(D)), dtype=bool)
+        is_left_out[written[:, 0], written[:, 1]] = True
+        without = np.where(is_left_out[self.test], -np.inf, scores)
+        found = {"nDCG@10": scores, "nDCG@10 without -1": without}
+        return {name: self._spread(values, gains) for name, values in found.items()}
+
+    def _spread(self, scores, gains):
         values = np.full(len(self.queries), np.nan)
         values[self.test] = [gain_at_ten(*pair) for pair in zip(scores, gains, strict=True)]
-        return {"nDCG@10": values}
+        return values

@@ -2,25 +2,26 @@
 
 A part is a method, so that one can be measured again without the others. Its data are, for each
 task and encoder, the judgements of each unit (see `embedding_problems`), the seconds of each
-problem and what was chosen. Rivals choose their settings on folds of the training part of a task's first
-problem, and keep them for the others.
+problem and what was chosen. Rivals choose their settings on folds of the training part of a task's
+first problem, and keep them for the others.
 """
 
 from __future__ import annotations
 
-import base64
-import zlib
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
+from frobmetric.embeddings import EmbeddingAdapter, GradedPairs, RelevantDocuments, SimilarPairs
+
 from ..baselines import MAP
 from ..data.embeddings import ENCODERS, load_cranfield, load_intents, load_sts
 from ..harness.worker import ProgramError
 from . import Benchmark, Options, timed
-from .embedding_problems import Answer, ScoreProblem, SearchProblem, unit
+from .embedding_problems import Answer, ScoreProblem, SearchProblem, pack, unit
 from .embedding_tables import draw, embeddings_page
 from .intent_problems import LabelProblem, PairProblem, TransferProblem, draw_labels
 
@@ -30,8 +31,6 @@ DRAWS = {5: 5, 10: 5, 50: 3, None: 1}
 N_FOLDS, NEW_FOLDS = 5, ((0, 1), (2, 3), (4, 0))
 #: Sizes of the small version: texts of an intent, intents, and draws.
 QUICK_TEXTS, QUICK_INTENTS = 8, 24
-#: Digits of judgements in the results.
-SCALE = 1e5
 
 
 # Tasks: (encoder, options) -> problems
@@ -117,7 +116,7 @@ class Learned:
     answer: Answer
     seconds: float
     chosen: object = None  # settings, which later problems of the task get
-    detail: str = ""  # what it says about itself
+    detail: dict | None = None  # what it says about itself
     #: Judgements to make: the rules of the problem, and logistic regression on mapped vectors.
     judges: tuple[str, ...] = ("judge",)
 
@@ -192,22 +191,39 @@ def choose_setting(baseline, families, problem, given):
     return seconds, families[k] | {"strengths": [families[k]["strengths"][j]]}
 
 
+# The adapter
+
+
+def told(problem):
+    """Return vectors and feedback of the training part, as EmbeddingAdapter takes them."""
+    kind = problem.feedback
+    if kind == "labels":
+        return problem.labels
+    if kind == "relevance":
+        queries = problem.queries[problem.train]
+        return problem.documents, RelevantDocuments(queries, problem.told)
+    pairs = problem.pairs
+    if kind == "scores":
+        return problem.X, GradedPairs(pairs["rows"], problem.score)
+    return problem.X[problem.known], SimilarPairs(pairs["rows"], pairs["similarity"])
+
+
+def learn_adapter(side, problem, chosen, options):
+    """Return the answer of EmbeddingAdapter, whose fit includes the choice of the strength."""
+    if side == "query" and problem.feedback != "relevance":
+        raise NotForThisTaskError("queries and documents are of one kind")
+    X, feedback = told(problem)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # that the embedding is unchanged
+        seconds, model = timed(lambda: EmbeddingAdapter(side=side).fit(X, feedback))
+    judges = ("judge", "judge_probe") if problem.feedback == "labels" else ("judge",)
+    answer = Answer(model.transform_query, model.transform)
+    gap = model.certificate_.relative_gap
+    detail = {"report": str(model.report_), "strength": model.strength_, "gap": gap}
+    return Learned(answer, seconds, detail=detail, judges=judges)
+
+
 # Results
-
-
-def pack(values):
-    """Return numbers as short text, rounded.
-
-    >>> unpack(pack(np.array([0.5, -1.25])))
-    array([ 0.5 , -1.25])
-    """
-    whole = np.round(np.asarray(values) * SCALE).astype("<i4")
-    return base64.b85encode(zlib.compress(whole.tobytes(), 9)).decode()
-
-
-def unpack(text):
-    """Return the numbers of a text of `pack`."""
-    return np.frombuffer(zlib.decompress(base64.b85decode(text)), "<i4") / SCALE
 
 
 def mean_of_known(values):
@@ -256,9 +272,10 @@ def measure_method(method, options):
 
 
 METHODS: dict[str, Callable] = {"unchanged": learn_nothing, "logistic": learn_logistic}
-METHODS |= {
-    name: partial(learn_by_baseline, name) for name in ("ridge_map", "adam_matrix", "nudge")
-}
+METHODS["adapter"] = partial(learn_adapter, "both")
+METHODS["adapter_query"] = partial(learn_adapter, "query")
+RIVALS = ("ridge_map", "adam_matrix", "nudge")
+METHODS |= {name: partial(learn_by_baseline, name) for name in RIVALS}
 PARTS = {name: partial(measure_method, method) for name, method in METHODS.items()}
 BENCHMARKS = (
     Benchmark(
