@@ -13,5 +13,5 @@ from .structure import learn_structured_map
 
 __all__ = ["AdapterReport", "Cleaning", "ComparedTriplets", "EmbeddingAdapter", "Feedback"]
 __all__ += ["GradedPairs", "Labels", "LearnedMap", "PairedGain", "RelevantDocuments"]
-__all__ += ["SimilarPairs", "TooFewExamplesError", "WeightsTable", "learn_structured_map"]
-__all__ += ["learn_query_map", "weights_table"]
+__all__ += ["SimilarPairs", "TooFewExamplesError", "WeightsTable", "learn_query_map"]
+__all__ += ["learn_structured_map", "weights_table"]
