@@ -359,17 +359,19 @@ def _draw_encoder(axes, cells, methods):
     for k, method in enumerate(methods):
         color, marker = STYLES[method]
         known = [(y, cell.gain(method)) for y, cell in enumerate(cells) if method in cell.units]
-        shift = 0.7 * (k / max(1, len(methods) - 1) - 0.5)
+        shift = 0.6 * (k / max(1, len(methods) - 1) - 0.5)
         x = [gain.mean for _, gain in known]
         ends = np.abs([[gain.mean - gain.low, gain.high - gain.mean] for _, gain in known]).T
         style = {"color": color, "ms": 4, "lw": 1, "label": NAMES[method]}
         style["mfc"] = "white" if method == QUERY else color
         axes.errorbar(x, [y + shift for y, _ in known], xerr=ends, fmt=marker, **style)
+    for y in range(0, len(cells), 2):
+        axes.axhspan(y - 0.5, y + 0.5, color="0.95", zorder=0)
     axes.axvline(0, color="grey", lw=0.8)
     names = [
         f"{cell.task}, {cell.measure}" if cell.task.endswith("transfer") else cell.name
         for cell in cells
     ]
     axes.set_yticks(range(len(cells)), names)
-    axes.set_ylim(len(cells) - 0.4, -0.6)
+    axes.set_ylim(len(cells) - 0.5, -0.5)
     axes.grid(axis="x", alpha=0.3)
