@@ -24,7 +24,15 @@ from ..neighbors.agreement import (
     pair_similarity,
 )
 from ..neighbors.ranking import Measure, check_metric
-from .feedback import MAX_ROWS, Cleaning, TooFewExamplesError, check_folds, check_rows, choose_rows
+from .feedback import (
+    MAX_ROWS,
+    Cleaning,
+    TooFewExamplesError,
+    check_folds,
+    check_rows,
+    choose_rows,
+    majority,
+)
 
 #: A group of connected objects is held out as a whole, and is one unit, if it has at most this
 #: share of the examples.
@@ -66,7 +74,7 @@ class _ObjectFeedback(ABC):
 
     def folds(self, X: Any, n_folds: int = 5, random_state: Any = None) -> list[tuple[Self, Self]]:
         """Return pairs of training and held-out examples that share no object."""
-        X = check_rows(X, int(self._index.max()), self._name)
+        X = check_rows(X, int(self._index.max()), f"list of {self._name}")
         first, kind = distinct_rows(X)
         index = first[kind][self._index]
         group = _groups(index, len(X))
@@ -93,7 +101,7 @@ class _ObjectFeedback(ABC):
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return rows (a, b, c, d), a and b are closer than c and d, and their weights."""
         check_metric(metric)
-        check_rows(B, int(self._index.max()), self._name)
+        check_rows(B, int(self._index.max()), f"list of {self._name}")
         if not self._is_enough():
             raise TooFewExamplesError(
                 f"{len(self)} {self._name} without a difference to learn from; give at least two "
@@ -109,7 +117,7 @@ class _ObjectFeedback(ABC):
             raise ValueError(
                 f"{type(self).__name__} is scored by {self.measure}, not by {measure!r}"
             )
-        A, B = (check_rows(M, int(self._index.max()), self._name) for M in (A, B))
+        A, B = (check_rows(M, int(self._index.max()), f"list of {self._name}") for M in (A, B))
         estimate = self._estimate(A, B, metric)
         return unit_values(estimate, self._index)
 
@@ -135,7 +143,7 @@ class _ObjectFeedback(ABC):
 
         The two masks are about the same object twice, and about equal vectors.
         """
-        X = check_rows(X, int(self._index.max()), self._name)
+        X = check_rows(X, int(self._index.max()), f"list of {self._name}")
         first, kind = distinct_rows(X)
         index = first[kind][self._index]
         is_self, is_equal = (_has_repeated(rows) for rows in (self._index, index))
@@ -146,21 +154,11 @@ class _ObjectFeedback(ABC):
         index, is_self, is_equal = self._distinct_objects(X)
         is_kept = ~(is_self | is_equal)
         question, sign = self._questions(index[is_kept], self._value[is_kept])
-        question, group = np.unique(question, axis=0, return_inverse=True)
-        votes = [np.bincount(group.ravel()[sign == s], minlength=len(question)) for s in (1, -1)]
-        net, winners = votes[0] - votes[1], np.maximum(*votes)
-        is_decided = net != 0
-        n_won, n_kept = int(winners[is_decided].sum()), int(is_decided.sum())
-        counts = {
-            "duplicates": n_won - n_kept,
-            "contradictions": len(sign) - n_won,
-            "self_pairs": int(is_self.sum()),
-            "equal_points": int(is_equal.sum()),
-        }
-        cleaning = Cleaning(self._name, len(self), n_kept, **counts).check()
-        net, merged = net[is_decided], copy(self)
-        answers = self._answers(question[is_decided], np.sign(net))
-        merged._set(*answers, np.abs(net).astype(np.float64))
+        vote = sign * self._weight[is_kept]
+        dropped = {"n_self": int(is_self.sum()), "n_equal": int(is_equal.sum())}
+        question, net, cleaning = majority(question, vote, of=self._name, **dropped)
+        merged = copy(self)
+        merged._set(*self._answers(question, np.sign(net)), np.abs(net))
         return merged, cleaning
 
 
@@ -302,7 +300,7 @@ class ComparedTriplets(_ObjectFeedback):
 
     The measure is the accuracy, the share of comparisons that hold; equal distances count a half.
     Objects are held out, and equal vectors are one object. Repeated comparisons are merged: the
-    majority decides, by the number of votes that it is ahead is the weight.
+    majority decides, and the weight is the number of votes by which it is ahead.
 
     Parameters
     ----------
@@ -316,7 +314,7 @@ class ComparedTriplets(_ObjectFeedback):
     >>> X = np.array([[0.0], [1.0], [3.0], [7.0]])
     >>> feedback, cleaning = ComparedTriplets([(0, 1, 2), (1, 3, 2), (0, 1, 2)]).cleaned(X)
     >>> print(cleaning)
-    3 triplets: 1 duplicates merged; 2 left
+    3 triplets: 1 repeated (merged); 2 left
     >>> index, weight = feedback.comparisons(X, X)
     >>> index.tolist(), weight.tolist()
     ([[0, 1, 0, 2], [1, 3, 1, 2]], [1.3333333333333333, 0.6666666666666666])

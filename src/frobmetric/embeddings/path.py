@@ -13,6 +13,7 @@ from ..neighbors.ranking import unit_rows
 from ..solvers import Callback
 from .feedback import Feedback
 from .maps import LearnedMap
+from .query import learn_query_map
 from .structure import learn_structured_map
 
 #: Similarity by which mapped vectors are compared, if they have unit length and if not.
@@ -83,8 +84,6 @@ class MapLearner:
 
     def _learn(self, A, B, index, weight, options):
         if self.side == "query":
-            from .query import learn_query_map
-
             return learn_query_map(A, B, index, weight, **options)
         if A is B:
             return learn_structured_map(B, index, weight, structure=self.structure, **options)

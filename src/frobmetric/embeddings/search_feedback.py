@@ -24,6 +24,7 @@ from .feedback import (
     MAX_ROWS,
     Cleaning,
     TooFewExamplesError,
+    as_vectors,
     check_rows,
     choose_rows,
     deal,
@@ -55,13 +56,23 @@ class QueryAnchors:
 
     def kinds(self, X: np.ndarray) -> np.ndarray:
         """Return for each query the number of the first one with the same vector."""
-        vectors = X[self.rows] if self.vectors is None else self.vectors
-        first, kind = distinct_rows(vectors)
+        if self.vectors is None:
+            X = check_rows(X, int(self.rows.max()), "list of queries")
+        else:
+            check_width(self.vectors, X)
+        first, kind = distinct_rows(X[self.rows] if self.vectors is None else self.vectors)
         return first[kind]
+
+    def documents_equal_to(self, queries: np.ndarray, X: np.ndarray) -> np.ndarray:
+        """Return the documents that are queries, or equal to them, if queries are rows of X."""
+        if self.rows is None:
+            return np.empty(0, dtype=np.intp)
+        _, kind = distinct_rows(X)
+        return np.flatnonzero(np.isin(kind, kind[self.rows[queries]]))
 
     def check(self, A: Any, B: Any) -> tuple[np.ndarray, np.ndarray]:
         """Return anchors and candidates as arrays; refuse arrays of another size."""
-        A, B = np.asarray(A), np.asarray(B)
+        A, B = as_vectors(A), as_vectors(B)
         if self.rows is not None:
             check_rows(A, int(self.rows.max()), "list of queries")
         elif len(A) != len(self):
@@ -153,30 +164,28 @@ class RelevantDocuments:
     def cleaned(self, X: Any) -> tuple[Self, Cleaning]:
         """Merge queries with equal vectors and rows about one document; keep useful queries.
 
-        A document that is called relevant and not relevant counts as neither.
+        A document that is called relevant and not relevant, or that equals the query, a row of X,
+        counts as neither.
         """
         X = self._check_documents(X)
+        is_self = self._equals_query(self._pairs, np.arange(len(X)))
         query = self._anchors.kinds(X)[self._pairs[:, 0]]
-        pairs = np.column_stack([query, self._pairs[:, 1]])
-        is_self = self._is_self(pairs)
-        pairs, group = np.unique(pairs[~is_self], axis=0, return_inverse=True)
-        group, grade = group.ravel(), self._grade[~is_self]
-        count = np.bincount(group, minlength=len(pairs))
-        n_relevant = np.bincount(group, grade > 0, minlength=len(pairs))
-        lowest = np.full(len(pairs), np.inf)
-        np.minimum.at(lowest, group, grade)
-        mean = np.bincount(group, grade, minlength=len(pairs)) / np.maximum(count, 1)
-        is_mixed = (n_relevant > 0) & (n_relevant < count)
-        grade = np.where(is_mixed, -1.0, np.where(n_relevant > 0, mean, lowest))
+        pairs = np.column_stack([query, self._pairs[:, 1]])[~is_self]
+        pairs, count, grade = _merge_grades(pairs, self._grade[~is_self])
+        is_copy, is_mixed = self._equals_query(pairs, distinct_rows(X)[1]), np.isnan(grade)
+        is_neither = is_copy | is_mixed
+        grade[is_neither] = -1.0
         is_useful = np.isin(pairs[:, 0], pairs[grade > 0, 0])
+        n_kept = int((is_useful & ~is_neither).sum())
         counts = {
-            "duplicates": int((count - 1)[~is_mixed].sum()),
-            "contradictions": int(count[is_mixed].sum()),
-            "self_pairs": int(is_self.sum()),
-            "incomplete": int((~is_useful & ~is_mixed).sum()),
+            "duplicates": (count - 1)[~is_neither],
+            "contradictions": count[is_mixed & ~is_copy],
+            "equal_points": count[is_copy],
+            "self_pairs": is_self,
+            "incomplete": ~is_useful & ~is_neither,
         }
-        n_kept = int((is_useful & ~is_mixed).sum())
-        cleaning = Cleaning("judgements", len(self._pairs), n_kept, **counts).check()
+        totals = {name: int(values.sum()) for name, values in counts.items()}
+        cleaning = Cleaning("judgements", len(self._pairs), n_kept, **totals).check()
         return self._part(pairs[is_useful], grade[is_useful]), cleaning
 
     def folds(self, X: Any, n_folds: int = 5, random_state: Any = None) -> list[tuple[Self, Self]]:
@@ -188,7 +197,7 @@ class RelevantDocuments:
         row_fold = fold[self._pairs[:, 0]]
         parts = []
         for i in range(n_folds):
-            hidden = self._documents_equal_to(np.flatnonzero(fold == i), X)
+            hidden = self._anchors.documents_equal_to(np.flatnonzero(fold == i), X)
             is_training = (row_fold != i) & ~np.isin(self._pairs[:, 1], hidden)
             training = self._part(self._pairs[is_training], self._grade[is_training], hidden)
             held_out = row_fold == i
@@ -253,16 +262,12 @@ class RelevantDocuments:
         part._hidden = np.union1d(self._hidden, np.asarray(hidden, dtype=np.intp))
         return part
 
-    def _is_self(self, pairs):
+    def _equals_query(self, pairs, kind):
+        """Return the rows whose document is of the same kind as the query, a row of X."""
         rows = self._anchors.rows
-        return np.zeros(len(pairs), bool) if rows is None else rows[pairs[:, 0]] == pairs[:, 1]
-
-    def _documents_equal_to(self, queries, X):
-        """Return the documents that are queries, or equal to them, if queries are rows of X."""
-        if self._anchors.rows is None:
-            return np.empty(0, dtype=np.intp)
-        _, kind = distinct_rows(X)
-        return np.flatnonzero(np.isin(kind, kind[self._anchors.rows[queries]]))
+        if rows is None:
+            return np.zeros(len(pairs), dtype=bool)
+        return kind[rows[pairs[:, 0]]] == kind[pairs[:, 1]]
 
     def _check_documents(self, X):
         return check_rows(X, int(self._pairs[:, 1].max(initial=0)), "relevance")
@@ -308,6 +313,23 @@ class RelevantDocuments:
         between = pair_values(D, D, np.column_stack([found[i, 1], relevant[j, 1]]))
         is_near = between <= self.twin * distance[j]
         return np.bincount(i[is_near], minlength=len(found)) > 0
+
+
+def _merge_grades(pairs, grade):
+    """Return distinct pairs, their numbers of rows, and grades: the mean if all are positive.
+
+    It is NaN if only some are, and the lowest grade if none is.
+    """
+    pairs, group = np.unique(pairs, axis=0, return_inverse=True)
+    group = group.ravel()
+    count, n_relevant, total = (
+        np.bincount(group, values, minlength=len(pairs))
+        for values in (np.ones(len(group)), grade > 0, grade)
+    )
+    lowest = np.full(len(pairs), np.inf)
+    np.minimum.at(lowest, group, grade)
+    merged = np.where(n_relevant == count, total / count, lowest)
+    return pairs, count, np.where((n_relevant > 0) & (n_relevant < count), np.nan, merged)
 
 
 def _best_below(Q, D, listed, limit, n):

@@ -1,0 +1,201 @@
+"""Feedback by class labels: samples of one class should be near each other."""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import column_or_1d
+
+from .._checks import as_identities, check_count
+from .._neighbors import distinct_rows
+from ..neighbors.ranking import Judged, Measure, SameLabel, best_documents, score_blocks
+from .feedback import (
+    MAX_ROWS,
+    Cleaning,
+    TooFewExamplesError,
+    as_vectors,
+    check_folds,
+    choose_rows,
+    equal_weight,
+    for_mining,
+)
+
+#: Classes up to this size are mined completely: each sample with all others of its class.
+SMALL_CLASS = 10
+#: Numbers of near samples of the same class (in larger classes) and of other classes.
+N_NEAR, N_FAR = 3, 10
+
+
+class Labels:
+    """Feedback by class labels: samples of one class should be near each other.
+
+    Samples are held out, in folds that are stratified by class and do not part equal vectors;
+    classes with one sample stay in training. A held-out sample searches the training samples, and
+    its score is by default the reciprocal rank of the first one of its class: 1 where the nearest
+    sample has its class, and less the later one comes.
+
+    Comparisons join each sample with near samples of its class and of other classes. In classes of
+    up to 10 samples all samples of the class are near. All anchors have the same weight.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_samples,)
+        Labels of any kind; no value is special.
+    n_neighbors, n_impostors : int, optional
+        Number of near samples of the same class and of other classes. Default: 3 (all in small
+        classes), and 10.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from frobmetric.embeddings import Labels
+    >>> X = np.array([[0.0], [1.0], [3.0], [4.0]])
+    >>> feedback = Labels(["a", "a", "b", "b"], n_impostors=1)
+    >>> feedback.comparisons(X, X)[0].tolist()
+    [[0, 1, 0, 2], [1, 0, 1, 2], [2, 3, 2, 1], [3, 2, 3, 1]]
+    >>> feedback.scores(X, X).tolist()
+    [1.0, 1.0, 1.0, 1.0]
+    """
+
+    measure = "MRR"
+    unit = "samples"
+    queries = None
+
+    def __init__(
+        self, y: ArrayLike, *, n_neighbors: int | None = None, n_impostors: int | None = None
+    ) -> None:
+        labels = np.asarray(column_or_1d(y))
+        if not len(labels):
+            raise ValueError("y is empty; give a label for each sample")
+        for name, value in (("n_neighbors", n_neighbors), ("n_impostors", n_impostors)):
+            if value is not None:
+                check_count(value, name=name)
+        self.n_neighbors, self.n_impostors = n_neighbors, n_impostors
+        self._label: np.ndarray = as_identities("y", labels, len(labels))[1]
+        self._rows = np.arange(len(labels))
+        self._reference: np.ndarray | None = None
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __repr__(self) -> str:
+        n_classes = len(np.unique(self._label[self._rows]))
+        return f"Labels({len(self)} samples, {n_classes} classes)"
+
+    def cleaned(self, X: Any) -> tuple[Self, Cleaning]:
+        """Keep one sample of equal vectors, with their most frequent label if there is one."""
+        X = self._check(X)
+        _, kind = distinct_rows(X[self._rows])
+        label = self._label[self._rows]
+        votes = np.unique(np.column_stack([kind, label]), axis=0, return_inverse=True)
+        cell, number = votes[0], votes[1].ravel()
+        count = np.bincount(number)
+        most = np.zeros(kind.max() + 1, dtype=np.intp)
+        np.maximum.at(most, cell[:, 0], count)
+        is_winner = count == most[cell[:, 0]]
+        is_winner &= (np.bincount(cell[:, 0], is_winner) == 1)[cell[:, 0]]
+        first = np.unique(number, return_index=True)[1]
+        rows = np.sort(self._rows[first[is_winner]])
+        n_won = int(count[is_winner].sum())
+        n_given = len(self._rows)
+        counts = {"duplicates": n_won - len(rows), "contradictions": n_given - n_won}
+        cleaning = Cleaning("labels", n_given, len(rows), **counts).check()
+        return self._part(rows, None), cleaning
+
+    def folds(self, X: Any, n_folds: int = 5, random_state: Any = None) -> list[tuple[Self, Self]]:
+        """Return pairs of training and held-out samples, stratified by class."""
+        X = self._check(X)
+        first, kind = distinct_rows(X[self._rows])
+        label = self._label[self._rows[first]]
+        is_single = np.bincount(label)[label] == 1
+        kinds = np.flatnonzero(~is_single)
+        check_folds(len(kinds), n_folds, "samples of classes with at least two")
+        kinds = check_random_state(random_state).permutation(kinds)
+        kinds = kinds[np.argsort(label[kinds], kind="stable")]
+        fold = np.full(len(first), -1)
+        fold[kinds] = np.arange(len(kinds)) % n_folds
+        parts = [fold[kind] == i for i in range(n_folds)]
+        rows = [(self._rows[~part], self._rows[part]) for part in parts]
+        return [(self._part(inside, None), self._part(out, inside)) for inside, out in rows]
+
+    def comparisons(
+        self,
+        A: np.ndarray,
+        B: np.ndarray,
+        random_state: Any = None,
+        max_rows: int = MAX_ROWS,
+        metric: str = "euclidean",
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return each sample with near samples of its class and near samples of others.
+
+        If there are more than `max_rows`, the anchors are some of the samples, drawn at random.
+        """
+        check_count(max_rows, name="max_rows")
+        X = for_mining(self._check(B), metric)[self._rows]
+        label = self._label[self._rows]
+        size = np.bincount(label)[label]
+        if (size > 1).sum() == 0 or size[0] == len(label):
+            raise TooFewExamplesError(
+                f"{len(label)} samples of {len(np.unique(label))} classes; comparisons need two "
+                "classes, one of them with two samples"
+            )
+        n_near = np.where(size > SMALL_CLASS, N_NEAR, size - 1)
+        n_near = n_near if self.n_neighbors is None else np.minimum(self.n_neighbors, size - 1)
+        n_far = min(self.n_impostors or N_FAR, max_rows)
+        anchors = check_random_state(random_state).permutation(np.flatnonzero(size > 1))
+        n_rows = np.cumsum(n_near[anchors]) * n_far
+        anchors = np.sort(anchors[: max(1, np.searchsorted(n_rows, max_rows, side="right"))])
+        triplets = _mine_labels(X, label, anchors, n_near[anchors], n_far)
+        triplets = triplets[choose_rows(len(triplets), max_rows, random_state)]
+        index = self._rows[triplets[:, [0, 1, 0, 2]]]
+        return index, equal_weight(index[:, 0], np.ones(len(index)))
+
+    def scores(
+        self, A: np.ndarray, B: np.ndarray, measure: Any = None, metric: str = "euclidean"
+    ) -> np.ndarray:
+        """Return the measure of each sample; those alone in their class are left out."""
+        measure = Measure.parse(self.measure if measure is None else measure)
+        measure = Measure("precision", 1) if measure.kind == "accuracy" else measure
+        A, B = self._check(A), self._check(B)
+        searched, itself = self._reference, np.full(len(self._rows), -1)
+        if searched is None:
+            searched, itself = self._rows, np.arange(len(self._rows))
+        judgements = SameLabel(self._label[self._rows], self._label[searched], itself)
+        values = Judged(A[self._rows], B[searched], judgements).evaluate(measure, metric)
+        return values[~np.isnan(values)]
+
+    def _part(self, rows, reference):
+        part = copy(self)
+        part._rows, part._reference = rows, reference
+        return part
+
+    def _check(self, X):
+        X = as_vectors(X)
+        if len(X) != len(self._label):
+            raise ValueError(
+                f"there are {len(self._label)} labels and {len(X)} vectors; give each a label"
+            )
+        return X
+
+
+def _mine_labels(X, label, anchors, n_near, n_far):
+    """Return triplets of the anchors with their near samples of the same and other classes."""
+    X = X.astype(np.float32)
+    near = np.full((len(anchors), n_near.max()), -1)
+    far = np.full((len(anchors), n_far), -1)
+    for name in np.unique(label[anchors]):
+        places, members = np.flatnonzero(label[anchors] == name), np.flatnonzero(label == name)
+        for part, score in score_blocks(X[anchors[places]], X[members]):
+            score[anchors[places[part], None] == members] = -np.inf
+            number = best_documents(score, near.shape[1])
+            near[places[part]] = np.where(number < 0, -1, members[number])
+    for part, score in score_blocks(X[anchors], X):
+        score[label[anchors[part], None] == label] = -np.inf
+        far[part] = best_documents(score, n_far)
+    near[np.arange(near.shape[1]) >= n_near[:, None]] = -1
+    row, i, j = np.nonzero((near[:, :, None] >= 0) & (far[:, None, :] >= 0))
+    return np.column_stack([anchors[row], near[row, i], far[row, j]])
