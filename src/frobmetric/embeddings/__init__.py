@@ -2,7 +2,7 @@
 
 from .adapter import EmbeddingAdapter
 from .choice import PairedGain
-from .feedback import Cleaning, Feedback, Labels, TooFewExamplesError
+from .feedback import Cleaning, Feedback, TooFewExamplesError
 from .fields import WeightsTable, weights_table
 from .label_feedback import Labels
 from .list_feedback import Clicks, RankedLists

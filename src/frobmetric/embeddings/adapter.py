@@ -34,7 +34,8 @@ from ..metric._base import limit_threads
 from ..neighbors.ranking import Measure
 from ..solvers.monitor import Reporter
 from .choice import STRENGTHS, measure_strengths
-from .feedback import Feedback, Labels, TooFewExamplesError
+from .feedback import Feedback, TooFewExamplesError
+from .label_feedback import Labels
 from .path import MapLearner
 from .report import AdapterReport
 from .structure import STRUCTURES
@@ -75,7 +76,7 @@ class EmbeddingAdapter(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         Weight C of the feedback. "auto" chooses it; a number is taken as it is, without any test on
         held-out objects. To test one value, give "auto" and `strengths=[value]`.
     strengths : sequence of float, default=None
-        Strengths to choose from, besides 0; None is 30, 100, 300, 1000, 3000 and 10000.
+        Strengths to choose from, besides 0; None is 30, 100, 300, 1000 and 3000.
     cv : int, default=5
         Number of folds.
     scoring : str, default=None

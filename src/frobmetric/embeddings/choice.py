@@ -16,11 +16,13 @@ from .feedback import Feedback, TooFewExamplesError
 from .path import SIMILARITY, MapLearner
 
 #: Strengths to choose from; 0, the unchanged embedding, is always one of them.
-STRENGTHS = (30.0, 100.0, 300.0, 1e3, 3e3, 1e4)
+STRENGTHS = (30.0, 100.0, 300.0, 1e3, 3e3)
 #: Relative gap at which the solves of the choice end.
 CHOICE_TOL = 1e-2
 #: Largest number of comparisons that the maps of the choice are learned from.
 CHOICE_ROWS = 30_000
+#: Largest numbers of leading directions that they are learned in, and of units that are held out.
+CHOICE_DIRECTIONS, CHOICE_UNITS = 256, 4000
 #: Fewest held-out units by which a gain can be claimed.
 FEWEST_UNITS = 10
 
@@ -162,7 +164,8 @@ def measure_strengths(
     TooFewExamplesError
         If the folds have too few examples to learn from, or too few units to tell a gain.
     """
-    folds, options = [], {"tol": tol, "max_rows": max_rows}
+    options = {"tol": tol, "max_rows": max_rows, "max_directions": CHOICE_DIRECTIONS}
+    folds, feedback = [], feedback.drawn(CHOICE_UNITS, learner.random_state)
     metric = SIMILARITY[learner.unit_length]
     parts = feedback.folds(X, n_folds, learner.random_state)
     for number, (training, held_out) in enumerate(parts):

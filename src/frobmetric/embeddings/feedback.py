@@ -48,6 +48,9 @@ class Feedback(Protocol):
     def cleaned(self, X: Any) -> tuple[Self, Cleaning]:
         """Return the feedback without examples that say nothing, and what was removed."""
 
+    def drawn(self, max_units: int, random_state: Any = None) -> Self:
+        """Return feedback on at most this many units, where scores of all would be costly."""
+
     def folds(self, X: Any, n_folds: int = 5, random_state: Any = None) -> list[tuple[Self, Self]]:
         """Return pairs of a training part and a held-out part that share no unit."""
 

@@ -72,6 +72,10 @@ class _ListFeedback:
         rows = np.where(net[:, None] > 0, question, question[:, [0, 2, 1]])
         return self._part(rows, np.abs(net)), cleaning
 
+    def drawn(self, max_units: int, random_state: Any = None) -> Self:
+        """Return the feedback as it is: only its own examples are scored."""
+        return self
+
     def folds(self, X: Any, n_folds: int = 5, random_state: Any = None) -> list[tuple[Self, Self]]:
         """Return pairs of training and held-out queries."""
         X = self._check_documents(X)

@@ -72,6 +72,10 @@ class _ObjectFeedback(ABC):
         n_objects = len(np.unique(self._index))
         return f"{type(self).__name__}({len(self)} {self._name}, {n_objects} objects)"
 
+    def drawn(self, max_units: int, random_state: Any = None) -> Self:
+        """Return the feedback as it is: only its own examples are scored."""
+        return self
+
     def folds(self, X: Any, n_folds: int = 5, random_state: Any = None) -> list[tuple[Self, Self]]:
         """Return pairs of training and held-out examples that share no object."""
         X = check_rows(X, int(self._index.max()), f"list of {self._name}")

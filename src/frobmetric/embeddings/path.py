@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -60,18 +60,26 @@ class MapLearner:
         *,
         tol: float,
         max_rows: int,
+        max_directions: int | None = None,
         callback: Callback | None = None,
     ) -> Iterator[LearnedMap]:
-        """Generate the map of each strength; each solve starts from the one before."""
+        """Generate the map of each strength; each solve starts from the one before.
+
+        With `max_directions` a full map of both sides is learned in as many leading directions of
+        the candidates, and changes nothing outside of them.
+        """
         A, learned = self.anchors(feedback, B), None
         seed = np.random.RandomState(self.random_state)
         metric = SIMILARITY[self.unit_length]
         index, weight = feedback.comparisons(A, B, seed, max_rows, metric=metric)
         options: dict[str, Any] = {"tol": tol, "max_iter": self.max_iter, "callback": callback}
+        basis = self._basis(B, max_directions)
+        if basis is not None:
+            A, B = (A @ basis,) * 2 if A is B else (A @ basis, B @ basis)
         for C in strengths:
             options |= {"C": C, "start": learned}
             learned = self._learn(A, B, index, weight, options)
-            yield learned
+            yield learned if basis is None else _lifted(learned, basis)
 
     def mapped(self, learned: LearnedMap, A: Array, B: Array) -> tuple[Array, Array]:
         """Return mapped anchors and candidates."""
@@ -82,6 +90,15 @@ class MapLearner:
             return mapped, B
         return mapped, self.vectors(B @ learned.candidate_map.astype(B.dtype, copy=False))
 
+    def _basis(self, B, max_directions):
+        """Return the leading directions of the candidates, None if the map is learned in all."""
+        is_full = isinstance(self.structure, str) and self.structure == "full"
+        if max_directions is None or B.shape[1] <= max_directions or not is_full:
+            return None
+        if self.side == "query":
+            return None
+        return np.linalg.eigh(B.T @ B)[1][:, : -max_directions - 1 : -1]
+
     def _learn(self, A, B, index, weight, options):
         if self.side == "query":
             return learn_query_map(A, B, index, weight, **options)
@@ -90,3 +107,10 @@ class MapLearner:
         # one map of queries and documents: the rows of both, one after the other
         both, index = np.vstack([A, B]), index + [0, len(A), 0, len(A)]
         return learn_structured_map(both, index, weight, structure=self.structure, **options)
+
+
+def _lifted(learned, basis):
+    """Return the map of all features that is this one in the span of the basis."""
+    change = learned.anchor_map - np.eye(basis.shape[1])
+    matrix = np.eye(len(basis)) + basis @ change @ basis.T
+    return replace(learned, anchor_map=matrix, candidate_map=matrix)

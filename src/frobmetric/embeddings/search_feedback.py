@@ -188,6 +188,13 @@ class RelevantDocuments:
         cleaning = Cleaning("judgements", len(self._pairs), n_kept, **totals).check()
         return self._part(pairs[is_useful], grade[is_useful]), cleaning
 
+    def drawn(self, max_units: int, random_state: Any = None) -> Self:
+        """Return the judgements of at most this many of the queries."""
+        units = self._units()
+        chosen = units[choose_rows(len(units), max_units, random_state)]
+        is_chosen = np.isin(self._pairs[:, 0], chosen)
+        return self._part(self._pairs[is_chosen], self._grade[is_chosen])
+
     def folds(self, X: Any, n_folds: int = 5, random_state: Any = None) -> list[tuple[Self, Self]]:
         """Return pairs of training and held-out queries."""
         X = self._check_documents(X)
