@@ -40,7 +40,11 @@ def test_adam_matrix_brings_similar_vectors_together(vectors, available):
     rng = np.random.default_rng(1)
     first, second = (vectors + noise * rng.normal(size=(40, 1)) for _ in range(2))
     arrays = {"first": first, "second": second, "similarity": np.ones(40)}
-    family = MAP["adam_matrix"].families[2] | {"strengths": [1, 60], "dropout": 0.0}
+    family = MAP["adam_matrix"].families[1] | {
+        "learning_rate": 1e-2,
+        "strengths": [1, 60],
+        "dropout": 0.0,
+    }
     early, late = available(MAP["adam_matrix"]).fit(arrays, family, limit=300)[0]
 
     def cosine(M):
