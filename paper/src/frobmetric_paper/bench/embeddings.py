@@ -267,8 +267,13 @@ def measure_method(method, options):
                 records[encoder] = {"reason": str(error)}
             except ProgramError as error:
                 records[encoder] = {"reason": error.outcome, "detail": str(error)[-300:]}
-            options.store(data)
-    return data
+            options.store(in_order(data))
+    return in_order(data)
+
+
+def in_order(data):
+    """Return the records in the order of the tasks, which a completed part may not have."""
+    return {name: data[name] for name in TASKS if name in data}
 
 
 METHODS: dict[str, Callable] = {"unchanged": learn_nothing, "logistic": learn_logistic}
