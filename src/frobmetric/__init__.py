@@ -39,7 +39,6 @@ __version__ = "0.1.0"
 #: Names that are imported when they are first used, and their rooms.
 _LAZY = {
     "EmbeddingAdapter": "embeddings",
-    "embeddings": None,
     "MaximumVarianceUnfolding": "manifold",
     "embeddings": None,
     "nearest_correlation": "sdp",

@@ -1,5 +1,7 @@
 """Problems without a cone: M is any matrix."""
 
+import importlib
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -8,6 +10,8 @@ from hypothesis import strategies as st
 from frobmetric import CertificateError, FrobeniusSDP, certify, solve
 from frobmetric.core import AllMatrices, Bilinear, Hinge, NumericalError, SquaredHinge, Unfactored
 from frobmetric.solvers import FROBENIUS_SOLVERS
+
+active_set = importlib.import_module("frobmetric.solvers.active_set")
 
 SOLVERS = pytest.mark.parametrize("solver", sorted(set(FROBENIUS_SOLVERS) - {"auto"}))
 
@@ -56,6 +60,21 @@ def test_every_solver_reaches_a_small_gap(solver, rng):
     solution = solve(problem, solver=solver, tol=1e-7, max_iter=10_000)
     assert solution.status == "optimal"
     assert certify(problem, solution.point.dense(), solution.u).relative_gap <= 1e-7
+
+
+def test_rounds_of_rows_lead_to_the_answer_of_all_rows(rng, monkeypatch):
+    A, B = rng.normal(size=(40, 5)), rng.normal(size=(60, 5))
+    queries, candidates = rng.integers(0, 40, 2000), rng.integers(0, 60, (2000, 2))
+    index = np.column_stack([queries, candidates[:, 0], queries, candidates[:, 1]])
+    problem = FrobeniusSDP(Bilinear(A, B, index), Hinge(np.full(2000, 1e-3)), prior=np.eye(5))
+    together = solve(problem, solver="quasi_newton", tol=1e-6)
+    monkeypatch.setattr(active_set, "FEW_ROWS", 50)
+    monkeypatch.setattr(active_set, "SAMPLE", 200)
+    in_rounds = solve(problem, solver="active_set", tol=1e-6)
+    assert in_rounds.status == together.status == "optimal"
+    distance = np.linalg.norm(in_rounds.point.dense() - together.point.dense())
+    bounds = in_rounds.certificate.distance_bound, together.certificate.distance_bound
+    assert distance <= sum(bounds)
 
 
 def test_a_certificate_accepts_any_matrix_and_refuses_other_shapes(rng):

@@ -17,13 +17,12 @@ from frobmetric.embeddings import (
     TooFewExamplesError,
 )
 from frobmetric.neighbors import make_retrieval_scorer
-from frobmetric.neighbors.agreement import pair_similarity
 
 N, D = 60, 4
 
 
 def _squared(A, B, pairs):
-    return -pair_similarity(A, B, pairs)
+    return np.square(A[pairs[:, 0]] - B[pairs[:, 1]]).sum(axis=1)
 
 
 def _labels(rng, X):
@@ -178,6 +177,26 @@ def test_held_out_units_together_are_all_units(name):
     again = [held_out.scores(A, X) for _, held_out in feedback.folds(X, 4, 0)]
     for (_, held_out), scores in zip(folds, again, strict=True):
         np.testing.assert_array_equal(held_out.scores(A, X), scores)
+
+
+@EVERY
+@pytest.mark.parametrize("scale", [1e-200, 1e-30, 1e30, 1e200])
+def test_the_unit_of_the_vectors_does_not_matter(name, scale):
+    X, feedback, A = _make(name)
+    scaled = scale * A, scale * X
+    np.testing.assert_allclose(feedback.scores(*scaled), feedback.scores(A, X), atol=1e-9)
+    ours, known = feedback.comparisons(*scaled, 0, 50), feedback.comparisons(A, X, 0, 50)
+    np.testing.assert_array_equal(ours[0], known[0])
+
+
+@EVERY
+def test_fewer_units_have_the_same_scores(name):
+    X, feedback, A = _make(name)
+    _, held_out = feedback.cleaned(X)[0].folds(X, 2, 0)[0]
+    every, some = held_out.scores(A, X), held_out.drawn(5, 0).scores(A, X)
+    is_cheap = name.startswith(("pairs", "graded", "triplets", "lists", "clicks"))
+    assert len(some) == (len(every) if is_cheap else 5)
+    assert np.isin(some, every).all()
 
 
 @EVERY

@@ -152,6 +152,15 @@ def test_the_unit_of_the_vectors_does_not_matter(rng, size):
     np.testing.assert_allclose(found, expected, atol=2e-3)
 
 
+def test_single_precision_is_computed_in_double(rng):
+    A, B, index = _search(rng)
+    single = A.astype(np.float32), B.astype(np.float32)
+    double = [X.astype(np.float64) for X in single]
+    found = learn_query_map(*single, index, None, C=5.0).anchor_map
+    assert found.dtype == np.float64
+    np.testing.assert_array_equal(found, learn_query_map(*double, index, None, C=5.0).anchor_map)
+
+
 def test_vectors_that_no_row_compares_do_not_count(rng):
     A, B, index = _search(rng)
     more = np.vstack([B, 1e9 * rng.normal(size=(5, 4))])

@@ -268,6 +268,7 @@ def test_peak_memory():
 #: Parts to run, those of one text together.
 QUICK = {
     "accuracy": ("letters", "usps"),
+    "adapter_speed": ("query",),
     "defaults": ("euclid lda default cv settings times",),
     "growth": ("D", "m"),
     "kernels": ("rings", "balance", "r8"),

@@ -1,10 +1,12 @@
 """Maps of embeddings, learned from feedback: the prior is to leave the vectors as they are."""
 
+from .abilities import AbilityReport, check_abilities
 from .adapter import EmbeddingAdapter
 from .choice import PairedGain
 from .feedback import Cleaning, Feedback, TooFewExamplesError
 from .fields import WeightsTable, weights_table
 from .label_feedback import Labels
+from .length import LengthTable, quality_by_length
 from .list_feedback import Clicks, RankedLists
 from .maps import LearnedMap
 from .pair_feedback import ComparedTriplets, GradedPairs, SimilarPairs
@@ -13,7 +15,8 @@ from .report import AdapterReport
 from .search_feedback import RelevantDocuments
 from .structure import learn_structured_map
 
-__all__ = ["AdapterReport", "Cleaning", "Clicks", "ComparedTriplets", "EmbeddingAdapter"]
-__all__ += ["Feedback", "GradedPairs", "Labels", "LearnedMap", "PairedGain", "RankedLists"]
-__all__ += ["RelevantDocuments", "SimilarPairs", "TooFewExamplesError", "WeightsTable"]
-__all__ += ["learn_query_map", "learn_structured_map", "weights_table"]
+__all__ = ["AbilityReport", "AdapterReport", "Cleaning", "Clicks", "ComparedTriplets"]
+__all__ += ["EmbeddingAdapter", "Feedback", "GradedPairs", "Labels", "LearnedMap"]
+__all__ += ["LengthTable", "PairedGain", "RankedLists", "RelevantDocuments", "SimilarPairs"]
+__all__ += ["TooFewExamplesError", "WeightsTable", "check_abilities", "learn_query_map"]
+__all__ += ["learn_structured_map", "quality_by_length", "weights_table"]

@@ -29,13 +29,13 @@ from .._parameters import (
     integer,
 )
 from ..core import Certificate
-from ..core.points import Array
 from ..metric._base import limit_threads
 from ..neighbors.ranking import Measure
 from ..solvers.monitor import Reporter
-from .choice import STRENGTHS, measure_strengths
+from .abilities import as_feedback, compare_task
+from .choice import STRENGTHS, PairedGain, measure_strengths
 from .feedback import Feedback, TooFewExamplesError
-from .label_feedback import Labels
+from .length import components
 from .path import MapLearner
 from .report import AdapterReport
 from .structure import STRUCTURES
@@ -45,7 +45,7 @@ DTYPES = [np.float64, np.float32]
 MAX_ROWS = 100_000
 SHARE = Rule(
     "a number between 0 and 1, both excluded",
-    lambda value: isinstance(value, float | np.floating) and 0 < value < 1,
+    lambda value: isinstance(value, float | np.floating) and bool(0 < value < 1),
 )
 IS_MEASURE = Rule("the name of a measure", lambda value: isinstance(value, str))
 
@@ -77,6 +77,10 @@ class EmbeddingAdapter(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         held-out objects. To test one value, give "auto" and `strengths=[value]`.
     strengths : sequence of float, default=None
         Strengths to choose from, besides 0; None is 30, 100, 300, 1000 and 3000.
+    n_components : int, default=None
+        Number of leading directions of the mapped vectors to keep; all if None. Vectors become
+        shorter after the choice, which is about full length: see `quality_by_length`. With
+        `side="query"` documents are shortened too, and nothing else.
     cv : int, default=5
         Number of folds.
     scoring : str, default=None
@@ -116,6 +120,13 @@ class EmbeddingAdapter(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         gap is 0.
     status_ : str
         Reason why the final solve ended: "optimal" if certified to `tol`.
+    n_iter_ : int
+        Number of steps of the final solve; 1 if the embedding is unchanged.
+    kept_share_ : float
+        Share of the mean squared length of the mapped vectors in the components; 1 if all.
+    truncation_bound_ : float
+        Upper bound on what `n_components` changes in any squared distance between vectors of unit
+        length, before the result is scaled to unit length; 0 if all are kept.
     weights_ : ndarray or None
         Weights of the features or blocks, for structures that have them.
     cleaning_ : Cleaning or None
@@ -129,7 +140,8 @@ class EmbeddingAdapter(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     >>> from frobmetric import EmbeddingAdapter
     >>> rng = np.random.default_rng(0)
     >>> y = np.arange(200) % 4
-    >>> X = np.hstack([np.eye(4)[y] + rng.normal(scale=0.5, size=(200, 4)), rng.normal(size=(200, 8))])
+    >>> X = rng.normal(size=(200, 12))
+    >>> X[:, :4] = np.eye(4)[y] + 0.5 * X[:, :4]
     >>> adapter = EmbeddingAdapter().fit(X, y)
     >>> adapter.changed_
     True
@@ -143,6 +155,7 @@ class EmbeddingAdapter(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         "unit_length": FLAG,
         "strength": POSITIVE | choice(["auto"]),
         "strengths": NUMBERS | NONE,
+        "n_components": integer(1) | NONE,
         "cv": integer(2),
         "scoring": IS_MEASURE | NONE,
         "confidence": SHARE,
@@ -162,6 +175,7 @@ class EmbeddingAdapter(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         unit_length: bool = True,
         strength: float | str = "auto",
         strengths: ArrayLike | None = None,
+        n_components: int | None = None,
         cv: int = 5,
         scoring: str | None = None,
         confidence: float = 0.95,
@@ -173,7 +187,7 @@ class EmbeddingAdapter(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         callback: Callable[..., Any] | None = None,
     ) -> None:
         self.side, self.structure, self.unit_length = side, structure, unit_length
-        self.strength, self.strengths = strength, strengths
+        self.strength, self.strengths, self.n_components = strength, strengths, n_components
         self.cv, self.scoring, self.confidence = cv, scoring, confidence
         self.tol, self.max_iter, self.random_state = tol, max_iter, random_state
         self.n_jobs, self.verbose, self.callback = n_jobs, verbose, callback
@@ -204,7 +218,7 @@ class EmbeddingAdapter(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
                     learned = self._learn(learner, feedback, vectors, report.strength)
             except TooFewExamplesError as error:
                 report = self._report(feedback, 0.0, str(error))
-        self._store(seen, X.dtype, learned, report, cleaning)
+        self._store(seen, vectors, learned, report, cleaning)
         if not report.is_changed:
             warnings.warn(str(report), UserWarning, stacklevel=2)
         return self
@@ -235,6 +249,23 @@ class EmbeddingAdapter(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         """
         return self._map(X, "query_components_")
 
+    def check(self, X: Any, y: Any) -> PairedGain:
+        """Compare a task on other vectors before and after, to see that no ability fell.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Vectors of the same encoder.
+        y : array-like of shape (n_samples,) or Feedback
+            Labels, or feedback on these vectors. Samples with labels search each other.
+
+        Returns
+        -------
+        PairedGain
+            Scores before and after with an interval; `verdict` is "kept", "fell" or "rose".
+        """
+        return compare_task(self, X, y)
+
     def _map(self, X, name):
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, dtype=DTYPES)
@@ -262,12 +293,18 @@ class EmbeddingAdapter(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     def _check_data(self, X, y):
         """Return a copy that has seen the features, the vectors and the feedback, checked."""
         seen = copy(self)
+        options = {"dtype": DTYPES, "order": "C"}
         if hasattr(y, "comparisons"):
-            X = validate_data(seen, X, dtype=DTYPES, order="C")
-            return seen, X, y
-        X, y = validate_data(seen, X, y, dtype=DTYPES, order="C", ensure_min_samples=2)
-        check_classification_targets(y)
-        return seen, X, Labels(y)
+            X = validate_data(seen, X, **options)
+        else:
+            X, y = validate_data(seen, X, y, **options, ensure_min_samples=2)
+            if y.dtype.kind == "f":  # identities may be many, so others are not questioned
+                check_classification_targets(y)
+        if self.n_components is not None and self.n_components > X.shape[1]:
+            raise InvalidParameterError(
+                f"n_components={self.n_components} is larger than the {X.shape[1]} features of X"
+            )
+        return seen, X, as_feedback(y)
 
     def _learner(self):
         names = ("side", "structure", "unit_length", "max_iter", "random_state")
@@ -280,15 +317,10 @@ class EmbeddingAdapter(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
                 feedback, float(self.strength), "the strength was given, not tested"
             )
         measure = str(Measure.parse(self.scoring or feedback.measure))
-        scores = measure_strengths(
-            learner,
-            feedback,
-            X,
-            self._strengths(),
-            n_folds=self.cv,
-            measure=measure,
-            listener=_write_line if self.verbose else None,
-        )
+        options = {"n_folds": self.cv, "measure": measure}
+        listener = _write_line if self.verbose else None
+        strengths = self._strengths()
+        scores = measure_strengths(learner, feedback, X, strengths, listener=listener, **options)
         return AdapterReport.of(scores, measure, feedback.unit, confidence=self.confidence)
 
     def _strengths(self):
@@ -309,26 +341,30 @@ class EmbeddingAdapter(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         options = {"tol": self.tol, "max_rows": MAX_ROWS, "callback": callback}
         return next(learner.path(feedback, X, [strength], **options))
 
-    def _store(self, seen, dtype, learned, report, cleaning):
+    def _store(self, seen, vectors, learned, report, cleaning):
         """Set all fitted attributes, which is the last step of a fit."""
+        attributes = {
+            "report_": report,
+            "strength_": report.strength,
+            "changed_": report.is_changed,
+            "cleaning_": cleaning,
+            "certificate_": Certificate(0.0, 0.0, 0.0, 0.0, 0.0),
+            "status_": "optimal",
+            "n_iter_": 1,
+            "weights_": None,
+        }
+        anchor_map = candidate_map = np.eye(vectors.shape[1])
+        if learned is not None:
+            anchor_map, candidate_map = learned.anchor_map, learned.candidate_map
+            attributes |= {"certificate_": learned.certificate, "weights_": learned.weights}
+            solution = learned.solution
+            attributes |= {"status_": solution.status, "n_iter_": solution.n_iter}
+        attributes |= components(vectors, anchor_map, candidate_map, self.n_components)
+        names = ("n_features_in_", "feature_names_in_")
+        attributes |= {name: getattr(seen, name) for name in names if hasattr(seen, name)}
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)
-        for name in ("n_features_in_", "feature_names_in_"):
-            if hasattr(seen, name):
-                setattr(self, name, getattr(seen, name))
-        self.report_, self.strength_, self.changed_ = report, report.strength, report.is_changed
-        self.cleaning_ = cleaning
-        if learned is None:
-            self.components_ = self.query_components_ = np.eye(self.n_features_in_, dtype=dtype)
-            self.certificate_, self.status_ = Certificate(0.0, 0.0, 0.0, 0.0, 0.0), "optimal"
-            self.weights_ = None
-            return
-        self.query_components_ = _components(learned.anchor_map, dtype)
-        self.components_ = self.query_components_
-        if not learned.is_symmetric:
-            self.components_ = _components(learned.candidate_map, dtype)
-        self.weights_, self.certificate_ = learned.weights, learned.certificate
-        self.status_ = learned.solution.status
+        vars(self).update(attributes)
 
     def __sklearn_is_fitted__(self):
         return hasattr(self, "components_")
@@ -349,10 +385,6 @@ class EmbeddingAdapter(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         tags.target_tags.required = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-
-def _components(matrix: Array, dtype: Any) -> Array:
-    return np.ascontiguousarray(matrix.T, dtype=dtype)
 
 
 def _is_identity(matrix):

@@ -23,6 +23,9 @@ CHOICE_TOL = 1e-2
 CHOICE_ROWS = 30_000
 #: Largest numbers of leading directions that they are learned in, and of units that are held out.
 CHOICE_DIRECTIONS, CHOICE_UNITS = 256, 4000
+#: Numbers of standard errors by which the best strength may be ahead of the one that is chosen; the
+#: second is tried if the first shows no gain.
+LENIENCES = (1.0, 0.0)
 #: Fewest held-out units by which a gain can be claimed.
 FEWEST_UNITS = 10
 
@@ -107,17 +110,36 @@ class HeldOutScores:
         """Mean score at each strength, over the units of all folds."""
         return np.vstack(self.folds).mean(axis=0)
 
-    def best(self, *, without: int | None = None) -> int:
-        """Return the place of the strength with the highest mean; of equal ones the smallest.
+    def best(self, *, lenience: float = 0.0, without: int | None = None) -> int:
+        """Return the place of the smallest strength that is about as good as the best one.
 
-        The fold with the number `without` does not count.
+        The best one has the highest mean. It may be ahead by `lenience` standard errors of the
+        paired differences: smaller strengths change less of what was not asked for. The fold with
+        the number `without` does not count.
         """
-        others = [scores for number, scores in enumerate(self.folds) if number != without]
-        return int(np.argmax(np.vstack(others).sum(axis=0)))
+        scores = np.vstack([part for number, part in enumerate(self.folds) if number != without])
+        if len(scores) < 2:
+            return 0
+        behind = scores[:, [np.argmax(scores.mean(axis=0))]] - scores
+        allowed = lenience * behind.std(axis=0, ddof=1) / np.sqrt(len(scores))
+        return int(np.argmax(behind.mean(axis=0) <= allowed))
 
-    def gain(self, *, confidence: float = 0.95) -> PairedGain:
+    def choose(self, *, confidence: float = 0.95) -> tuple[float, PairedGain]:
+        """Return the chosen strength, 0 if there is no significant gain, and the gain.
+
+        There are at most two tests, one for each of `LENIENCES`. So the rate of wrong claims is at
+        most 1 - confidence, although each test, of two sides, has half of that.
+        """
+        for lenience in LENIENCES:
+            gain = self.gain(lenience=lenience, confidence=confidence)
+            if gain.verdict == "rose":
+                return self.strengths[self.best(lenience=lenience)], gain
+        return 0.0, gain
+
+    def gain(self, *, lenience: float = 0.0, confidence: float = 0.95) -> PairedGain:
         """Return the gain of the whole procedure: each fold at the strength that others choose."""
-        after = [scores[:, self.best(without=i)] for i, scores in enumerate(self.folds)]
+        chosen = [self.best(lenience=lenience, without=i) for i in range(len(self.folds))]
+        after = [scores[:, place] for scores, place in zip(self.folds, chosen, strict=True)]
         before = [scores[:, 0] for scores in self.folds]
         return PairedGain.of(np.concatenate(before), np.concatenate(after), confidence=confidence)
 
@@ -164,7 +186,11 @@ def measure_strengths(
     TooFewExamplesError
         If the folds have too few examples to learn from, or too few units to tell a gain.
     """
-    options = {"tol": tol, "max_rows": max_rows, "max_directions": CHOICE_DIRECTIONS}
+    options: Any = {
+        "tol": tol,
+        "max_rows": max_rows,
+        "basis": learner.leading_directions(X, CHOICE_DIRECTIONS),
+    }
     folds, feedback = [], feedback.drawn(CHOICE_UNITS, learner.random_state)
     metric = SIMILARITY[learner.unit_length]
     parts = feedback.folds(X, n_folds, learner.random_state)

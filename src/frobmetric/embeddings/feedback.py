@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from .._checks import check_count
-from ..neighbors.ranking import check_metric, unit_rows
+from ..neighbors.ranking import check_metric, comparable, unit_rows
 
 #: Largest number of comparisons, unless another is asked for.
 MAX_ROWS = 100_000
@@ -192,10 +192,15 @@ def check_rows(X: Any, largest: int, what: str) -> np.ndarray:
     return X
 
 
-def for_mining(X: np.ndarray, metric: str) -> np.ndarray:
-    """Return vectors whose Euclidean neighbours are wanted: at unit length unless Euclidean."""
+def for_mining(A: np.ndarray, B: np.ndarray, metric: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return vectors whose Euclidean neighbours are wanted, centred and scaled.
+
+    They are brought to unit length before unless the metric is Euclidean.
+    """
     check_metric(metric)
-    return X if metric == "euclidean" else unit_rows(X)
+    if metric != "euclidean":
+        A, B = unit_rows(A), unit_rows(B)
+    return comparable(A, B, "euclidean")[:2]
 
 
 def equal_weight(query: np.ndarray, weight: np.ndarray) -> np.ndarray:

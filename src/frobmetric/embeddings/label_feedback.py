@@ -21,6 +21,7 @@ from .feedback import (
     as_vectors,
     check_folds,
     choose_rows,
+    deal,
     equal_weight,
     for_mining,
 )
@@ -40,6 +41,10 @@ class Labels:
     faithful to the accuracy of the nearest neighbour as this itself, and tells a gain from chance
     with fewer samples.
 
+    With `hold_out="classes"` whole classes are held out, for maps that are used on new classes. The
+    samples of held-out classes then search each other, and a unit is a class: its score is the mean
+    of its samples.
+
     Comparisons join each sample with near samples of its class and of other classes. In classes of
     up to 10 samples all samples of the class are near. All anchors have the same weight.
 
@@ -50,6 +55,8 @@ class Labels:
     n_neighbors, n_impostors : int, optional
         Number of near samples of the same class and of other classes. Default: 3 (all in small
         classes), and 10.
+    hold_out : {"samples", "classes"}, default="samples"
+        What is held out to measure a gain.
 
     Examples
     --------
@@ -64,19 +71,25 @@ class Labels:
     """
 
     measure = "precision@3"
-    unit = "samples"
     queries = None
 
     def __init__(
-        self, y: ArrayLike, *, n_neighbors: int | None = None, n_impostors: int | None = None
+        self,
+        y: ArrayLike,
+        *,
+        n_neighbors: int | None = None,
+        n_impostors: int | None = None,
+        hold_out: str = "samples",
     ) -> None:
+        if hold_out not in ("samples", "classes"):
+            raise ValueError(f"hold_out is {hold_out!r}; expected 'samples' or 'classes'")
         labels = np.asarray(column_or_1d(y))
         if not len(labels):
             raise ValueError("y is empty; give a label for each sample")
         for name, value in (("n_neighbors", n_neighbors), ("n_impostors", n_impostors)):
             if value is not None:
                 check_count(value, name=name)
-        self.n_neighbors, self.n_impostors = n_neighbors, n_impostors
+        self.n_neighbors, self.n_impostors, self.unit = n_neighbors, n_impostors, hold_out
         self._label: np.ndarray = as_identities("y", labels, len(labels))[1]
         self._rows = np.arange(len(labels))
         self._reference: np.ndarray | None = None
@@ -115,11 +128,13 @@ class Labels:
             return self
         rows = check_random_state(random_state).permutation(self._rows)
         chosen = spread_rows(self._label[rows], max_units)
-        return self._part(np.sort(rows[chosen]), None)
+        return self._part(np.sort(rows[chosen]), self._reference)
 
     def folds(self, X: Any, n_folds: int = 5, random_state: Any = None) -> list[tuple[Self, Self]]:
-        """Return pairs of training and held-out samples, stratified by class."""
+        """Return pairs of training and held-out samples, stratified by class, or of classes."""
         X = self._check(X)
+        if self.unit == "classes":
+            return self._folds_of_classes(n_folds, random_state)
         first, kind = distinct_rows(X[self._rows])
         label = self._label[self._rows[first]]
         is_single = np.bincount(label)[label] == 1
@@ -132,6 +147,12 @@ class Labels:
         parts = [fold[kind] == i for i in range(n_folds)]
         rows = [(self._rows[~part], self._rows[part]) for part in parts]
         return [(self._part(inside, None), self._part(out, inside)) for inside, out in rows]
+
+    def _folds_of_classes(self, n_folds, random_state):
+        label = self._label[self._rows]
+        fold = deal(label, n_folds, random_state, unit=self.unit)
+        parts = [(self._rows[fold != i], self._rows[fold == i]) for i in range(n_folds)]
+        return [(self._part(inside, None), self._part(out, None)) for inside, out in parts]
 
     def comparisons(
         self,
@@ -146,7 +167,8 @@ class Labels:
         If there are more than `max_rows`, the anchors are some of the samples, drawn at random.
         """
         check_count(max_rows, name="max_rows")
-        X = for_mining(self._check(B), metric)[self._rows]
+        X = self._check(B)[self._rows]
+        X = for_mining(X, X, metric)[1]
         label = self._label[self._rows]
         size = np.bincount(label)[label]
         if (size > 1).sum() == 0 or size[0] == len(label):
@@ -177,7 +199,11 @@ class Labels:
             searched, itself = self._rows, np.arange(len(self._rows))
         judgements = SameLabel(self._label[self._rows], self._label[searched], itself)
         values = Judged(A[self._rows], B[searched], judgements).evaluate(measure, metric)
-        return values[~np.isnan(values)]
+        is_scored = ~np.isnan(values)
+        if self.unit == "samples":
+            return values[is_scored]
+        _, number = np.unique(self._label[self._rows][is_scored], return_inverse=True)
+        return np.bincount(number, values[is_scored]) / np.bincount(number)
 
     def _part(self, rows, reference):
         part = copy(self)

@@ -60,20 +60,19 @@ class MapLearner:
         *,
         tol: float,
         max_rows: int,
-        max_directions: int | None = None,
+        basis: Array | None = None,
         callback: Callback | None = None,
     ) -> Iterator[LearnedMap]:
         """Generate the map of each strength; each solve starts from the one before.
 
-        With `max_directions` a full map of both sides is learned in as many leading directions of
-        the candidates, and changes nothing outside of them.
+        With a `basis` of orthonormal columns a full map of both sides is learned in its span, and
+        changes nothing outside of it.
         """
         A, learned = self.anchors(feedback, B), None
         seed = np.random.RandomState(self.random_state)
         metric = SIMILARITY[self.unit_length]
         index, weight = feedback.comparisons(A, B, seed, max_rows, metric=metric)
         options: dict[str, Any] = {"tol": tol, "max_iter": self.max_iter, "callback": callback}
-        basis = self._basis(B, max_directions)
         if basis is not None:
             A, B = (A @ basis,) * 2 if A is B else (A @ basis, B @ basis)
         for C in strengths:
@@ -90,14 +89,15 @@ class MapLearner:
             return mapped, B
         return mapped, self.vectors(B @ learned.candidate_map.astype(B.dtype, copy=False))
 
-    def _basis(self, B, max_directions):
-        """Return the leading directions of the candidates, None if the map is learned in all."""
+    def leading_directions(self, B: Array, n_directions: int) -> Array | None:
+        """Return a basis for `path`; None if a map is to be learned in all directions.
+
+        That is so if there are not more, and if the map is not a full one of both sides.
+        """
         is_full = isinstance(self.structure, str) and self.structure == "full"
-        if max_directions is None or B.shape[1] <= max_directions or not is_full:
+        if B.shape[1] <= n_directions or not is_full or self.side == "query":
             return None
-        if self.side == "query":
-            return None
-        return np.linalg.eigh(B.T @ B)[1][:, : -max_directions - 1 : -1]
+        return np.linalg.eigh(B.T @ B)[1][:, : -n_directions - 1 : -1]
 
     def _learn(self, A, B, index, weight, options):
         if self.side == "query":
@@ -105,7 +105,7 @@ class MapLearner:
         if A is B:
             return learn_structured_map(B, index, weight, structure=self.structure, **options)
         # one map of queries and documents: the rows of both, one after the other
-        both, index = np.vstack([A, B]), index + [0, len(A), 0, len(A)]
+        both, index = np.vstack([A, B]), index + np.array([0, len(A), 0, len(A)])
         return learn_structured_map(both, index, weight, structure=self.structure, **options)
 
 

@@ -110,8 +110,11 @@ class ComparedScores:
     @classmethod
     def check(cls, A: Any, B: Any, index: Any, weight: Any) -> ComparedScores:
         """Return the rows of these arguments, checked."""
-        A = check_array(A, dtype=np.float64, input_name="A")
-        B = check_array(B, dtype=np.float64, input_name="B")
+        A, B = (
+            # documents may be many: only those that are compared become double precision
+            check_array(X, dtype=[np.float64, np.float32], input_name=name)
+            for X, name in ((A, "A"), (B, "B"))
+        )
         if A.shape[1] != B.shape[1]:
             raise ValueError(
                 f"A has {A.shape[1]} features and B has {B.shape[1]}; their scores are inner "
@@ -136,6 +139,7 @@ class ComparedScores:
 
 def _unit_lengths(X: Array, name: str) -> Array:
     """Return the vectors divided by the root of their mean squared length."""
+    X = X.astype(np.float64)
     largest = float(np.abs(X).max())
     if largest == 0:
         raise ValueError(

@@ -58,8 +58,7 @@ class AdapterReport:
         cls, scores: HeldOutScores, measure: str, unit: str, *, confidence: float = 0.95
     ) -> Self:
         """Return the report of held-out scores, with the strength that they choose."""
-        gain = scores.gain(confidence=confidence)
-        strength = scores.strengths[scores.best()] if gain.verdict == "rose" else 0.0
+        strength, gain = scores.choose(confidence=confidence)
         means = tuple(zip(scores.strengths, scores.means.tolist(), strict=True))
         return cls(strength, measure, unit, len(scores.folds), gain, means)
 
@@ -79,14 +78,14 @@ class AdapterReport:
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Self:
         """Return the report whose `to_dict` gave these values."""
-        fields = {name: str(values[name]) for name in ("measure", "unit", "reason")}
+        fields: Any = {name: str(values[name]) for name in ("measure", "unit", "reason")}
         gain = values["gain"]
         if gain is not None:
             low, high = map(float, gain["interval"])
             means = float(gain["before"]), float(gain["after"])
             gain = PairedGain(*means, (low, high), index(gain["n_units"]))
         scores = tuple((float(C), float(score)) for C, score in values["scores"])
-        numbers = {"strength": float(values["strength"]), "n_folds": index(values["n_folds"])}
+        numbers: Any = {"strength": float(values["strength"]), "n_folds": index(values["n_folds"])}
         return cls(**fields, **numbers, gain=gain, scores=scores)
 
     def __str__(self) -> str:

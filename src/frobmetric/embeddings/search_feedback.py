@@ -220,7 +220,7 @@ class RelevantDocuments:
         metric: str = "euclidean",
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return each relevant document of a query with negatives, mined and screened."""
-        A, B = (for_mining(M, metric) for M in self._anchors.check(A, self._check_documents(B)))
+        A, B = for_mining(*self._anchors.check(A, self._check_documents(B)), metric)
         order = np.lexsort((self._pairs[:, 1], self._pairs[:, 0]))
         pairs, grade = self._pairs[order], self._grade[order]
         relevant, gain = pairs[grade > 0], grade[grade > 0]

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_array
 
 from .._checks import as_column, as_index, as_signs, check_both_kinds, refuse_where
 from .._neighbors import pair_values
-from .ranking import check_metric, unit_rows
+from .ranking import check_metric, unit_of, unit_rows
 
 
 @dataclass(frozen=True)
@@ -101,10 +101,12 @@ def pair_auc(X: ArrayLike, pairs: ArrayLike, y: ArrayLike, *, metric: str = "euc
 def pair_similarity(
     first: np.ndarray, second: np.ndarray, pairs: np.ndarray, metric: str = "euclidean"
 ) -> np.ndarray:
-    """Return a similarity of each pair of rows; minus the squared distance if Euclidean."""
+    """Return a similarity of each pair of rows, up to a factor; Euclidean: minus the square."""
     check_metric(metric)
     if metric == "euclidean":
-        return -pair_values(first, second, pairs)
+        unit = unit_of(first, second)
+        return -pair_values(first / unit, second / unit, pairs)
+    first, second = first / unit_of(first), second / unit_of(second)
     if metric == "cosine":
         first, second = unit_rows(first), unit_rows(second)
     return np.einsum("ij,ij->i", first[pairs[:, 0]], second[pairs[:, 1]])

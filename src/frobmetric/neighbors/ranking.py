@@ -179,10 +179,10 @@ def comparable(
     if metric == "euclidean":
         center = documents.mean(axis=0)
         queries, documents = queries - center, documents - center
-        unit = max(_unit(queries), _unit(documents))
+        unit = unit_of(queries, documents)
         queries, documents = queries / unit, documents / unit
         return queries, documents, -0.5 * np.einsum("ij,ij->i", documents, documents)
-    queries, documents = queries / _unit(queries), documents / _unit(documents)
+    queries, documents = queries / unit_of(queries), documents / unit_of(documents)
     if metric == "cosine":
         queries, documents = unit_rows(queries), unit_rows(documents)
     return queries, documents, queries.dtype.type(0)
@@ -195,9 +195,10 @@ def unit_rows(X: np.ndarray) -> np.ndarray:
     return X / np.where(length > 0, length, 1)
 
 
-def _unit(X):
-    """Return the power of two next to the largest entry, as a scalar of the same precision."""
-    return X.dtype.type(2.0 ** np.frexp(np.abs(X).max(initial=0.0))[1])
+def unit_of(*arrays: np.ndarray) -> Any:
+    """Return a power of two near the largest entry: divided by it, squares stay in range."""
+    largest = max(np.abs(X).max(initial=0.0) for X in arrays)
+    return arrays[0].dtype.type(2.0 ** (np.frexp(largest)[1] - 1))
 
 
 def _rounded(score):
@@ -259,16 +260,14 @@ def _precision(score, gain, k):
 
 
 def _reciprocal_rank(score, gain, _):
+    best = np.where(gain > 0, score, -np.inf).max(axis=1)
+    cut = np.where(best > -np.inf, best, np.inf)  # no group without a relevant document
+    row, n_better, size, _, n_relevant = _top_groups(score, gain, cut)
     value = np.full(len(score), np.nan)
-    rows = np.flatnonzero((gain > 0).any(axis=1))
-    score, gain = score[rows], gain[rows]
-    cut = np.where(gain > 0, score, -np.inf).max(axis=1, initial=-np.inf)
-    _, n_better, size, _, n_relevant = _top_groups(score, gain, cut)
     groups = np.flatnonzero(n_relevant)  # one a query: the cut is its best relevant document
-    value[rows] = 1 / (n_better[groups] + 1)
-    for i, group in zip(rows, groups, strict=True):
-        if n_relevant[group] < size[group]:
-            value[i] = _expected_reciprocal(n_better[group], size[group], n_relevant[group])
+    value[row[groups]] = 1 / (n_better[groups] + 1)
+    for group in groups[n_relevant[groups] < size[groups]]:
+        value[row[group]] = _expected_reciprocal(n_better[group], size[group], n_relevant[group])
     return value
 
 

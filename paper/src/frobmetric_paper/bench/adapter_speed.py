@@ -1,0 +1,128 @@
+"""Time and memory of learning maps of embeddings at the size of an API's vectors.
+
+Short texts by a small encoder are lifted to 1,536 random Fourier features, which stand in for the
+vectors of a large one. Each row is measured in a process of its own, for its memory.
+"""
+
+import time
+from itertools import product
+
+import numpy as np
+
+from frobmetric.embeddings import learn_query_map
+
+from ..data.embeddings import INTENT_NAMES, load_intents
+from . import Benchmark, Options, in_new_process, peak_memory
+
+TOL = 1e-3
+#: Number of queries, and how many near and far documents each of them compares.
+QUERY_SIZES = ((2_000, 5, 10), (10_000, 2, 5))
+#: Weights of the loss: about the best one for new queries, and ten times more.
+QUERY_CS = (1e3, 1e4)
+N_DOCUMENTS, N_FEATURES = 10_000, 1_536
+#: Sizes of the small version, of drawn vectors.
+QUICK_SIZES, QUICK_DOCUMENTS, QUICK_FEATURES = ((60, 2, 5),), 300, 32
+#: Queries whose nearest documents are searched at a time.
+BLOCK = 500
+
+
+def texts(folder):
+    """Return the vectors and intents of all texts, in random order."""
+    parts = [load_intents(name, "wordllama", folder=folder) for name in INTENT_NAMES]
+    starts = np.cumsum([0, *(part.y.max() + 1 for part in parts)])
+    y = np.concatenate([part.y + start for part, start in zip(parts, starts, strict=False)])
+    order = np.random.default_rng(0).permutation(len(y))
+    return np.vstack([part.X for part in parts])[order], y[order]
+
+
+def drawn_texts(n):
+    """Return vectors of unit length around ten means, in place of texts."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(10, size=n)
+    X = rng.standard_normal((10, 16))[y] + rng.standard_normal((n, 16))
+    return X / np.linalg.norm(X, axis=1, keepdims=True), y
+
+
+def lifted(X, n_features):
+    """Return random Fourier features of a Gaussian kernel, rows of unit length."""
+    rng = np.random.default_rng(0)
+    phases = X @ rng.standard_normal((X.shape[1], n_features // 2))
+    return np.hstack([np.cos(phases), np.sin(phases)]) / np.sqrt(n_features // 2)
+
+
+def compared_documents(A, y_A, B, y_B, n_near, n_far):
+    """Return rows (query, near, query, far): the nearest of its intent and the nearest others."""
+    rows = []
+    for start in range(0, len(A), BLOCK):
+        scores = A[start : start + BLOCK] @ B.T
+        is_same = y_A[start : start + BLOCK, None] == y_B
+        near = np.argsort(np.where(is_same, -scores, np.inf), axis=1)[:, :n_near]
+        far = np.argsort(np.where(is_same, np.inf, -scores), axis=1)[:, :n_far]
+        for query, (some, others) in enumerate(zip(near, far, strict=True), start):
+            rows += [(query, b, query, d) for b, d in product(some, others)]
+    return np.array(rows)
+
+
+def query_problem(task):
+    """Return queries, documents and the rows that compare them."""
+    n_queries, n_documents = task["n_queries"], task["n_documents"]
+    n = n_queries + n_documents
+    X, y = texts(task["folder"]) if task["folder"] else drawn_texts(n)
+    Z = lifted(X[:n], task["n_features"])
+    A, B, y_A, y_B = Z[:n_queries], Z[n_queries:], y[:n_queries], y[n_queries:n]
+    return A, B, compared_documents(A, y_A, B, y_B, task["n_near"], task["n_far"])
+
+
+def learn_queries(task):
+    """Learn a map of queries in a worker: seconds, peak memory, gap."""
+    A, B, index = query_problem(task)
+    before = time.process_time(), time.perf_counter()
+    learned = learn_query_map(A, B, index, None, C=task["C"], tol=TOL)
+    cpu, wall = time.process_time() - before[0], time.perf_counter() - before[1]
+    row = {"n_queries": len(A), "n_documents": len(B), "n_features": A.shape[1], "C": task["C"]}
+    row |= {"n_rows": len(index), "seconds": wall, "cpu_seconds": cpu}
+    row |= {"gigabytes": peak_memory() / 2**30, "steps": learned.solution.n_iter}
+    wrong = {"wrong_before": wrong_share(A, B, index)}
+    wrong["wrong_after"] = wrong_share(A @ learned.anchor_map, B, index)
+    return {}, {"row": row | wrong | {"gap": learned.certificate.relative_gap}}
+
+
+def wrong_share(A, B, index):
+    """Return the share of rows whose first score is not the larger one."""
+    a, near, _, far = index.T
+    blocks = np.array_split(np.arange(len(index)), max(1, len(index) // 5000))
+    margins = [np.einsum("ri,ri->r", A[a[r]], B[near[r]] - B[far[r]]) for r in blocks]
+    return float(np.mean(np.concatenate(margins) <= 0))
+
+
+def measure_queries(options):
+    """Return a row for each size and C."""
+    rows, sizes = [], options.choose(QUERY_SIZES, QUICK_SIZES)
+    for (n_queries, n_near, n_far), C in product(sizes, QUERY_CS):
+        task = {
+            "folder": options.choose(str(options.folder), ""),
+            "n_queries": n_queries,
+            "n_documents": options.choose(N_DOCUMENTS, QUICK_DOCUMENTS),
+            "n_features": options.choose(N_FEATURES, QUICK_FEATURES),
+            "n_near": n_near,
+            "n_far": n_far,
+            "C": C,
+        }
+        rows.append(in_new_process(f"{__name__}:learn_queries", task, options)["row"])
+        options.store(rows)
+    return rows
+
+
+def speed_page(parts):
+    """Return the rows of each part."""
+    return {f"{name}_rows": rows for name, rows in parts.items()}
+
+
+BENCHMARKS = (
+    Benchmark(
+        name="adapter_speed",
+        parts={"query": measure_queries},
+        page=speed_page,
+        options=Options(threads=2),
+    ),
+)

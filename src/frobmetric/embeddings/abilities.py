@@ -1,0 +1,125 @@
+"""Abilities that an adapter was not trained for: other tasks on the same vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_array, check_is_fitted
+
+from .._tables import html_table, text_table
+from ..core.points import Array
+from ..neighbors.ranking import unit_rows
+from .choice import PairedGain
+from .feedback import Feedback
+from .label_feedback import Labels
+from .path import SIMILARITY
+
+HEADER = ("task", "measure", "before -> after", "verdict")
+
+
+@dataclass(frozen=True, repr=False)
+class AbilityReport:
+    """Scores of tasks before and after an adapter, each with a paired interval and a verdict.
+
+    Attributes
+    ----------
+    gains : dict of str to PairedGain
+        Gain of each task; its `verdict` is "kept", "fell" or "rose".
+    measures : dict of str to str
+        Measure of each task.
+    """
+
+    gains: dict[str, PairedGain]
+    measures: dict[str, str]
+
+    @property
+    def fell(self) -> list[str]:
+        """Tasks whose scores fell, by an interval below zero."""
+        return [name for name, gain in self.gains.items() if gain.verdict == "fell"]
+
+    def __str__(self) -> str:
+        return text_table(HEADER, self._cells())
+
+    def __repr__(self) -> str:
+        state = f"{', '.join(self.fell)} fell" if self.fell else "none fell"
+        return f"<AbilityReport of {len(self.gains)} tasks: {state}>"
+
+    def _repr_html_(self) -> str:
+        strong = [i for i, gain in enumerate(self.gains.values()) if gain.verdict == "fell"]
+        return html_table(HEADER, self._cells(), strong=strong)
+
+    def _cells(self):
+        return [
+            (name, self.measures[name], str(gain), gain.verdict)
+            for name, gain in self.gains.items()
+        ]
+
+
+def check_abilities(adapter: Any, tasks: Mapping[str, tuple[Any, Any]]) -> AbilityReport:
+    """Measure whether tasks that an adapter was not trained for fell.
+
+    "kept" says that the interval contains zero, not that nothing has changed: look at its width.
+
+    Parameters
+    ----------
+    adapter : EmbeddingAdapter
+        Fitted adapter.
+    tasks : dict of str to (X, y)
+        Vectors of the same encoder, and labels or feedback on them, by the name of the task.
+
+    Returns
+    -------
+    AbilityReport
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from frobmetric import EmbeddingAdapter
+    >>> from frobmetric.embeddings import check_abilities
+    >>> X, y = load_digits(return_X_y=True)
+    >>> adapter = EmbeddingAdapter(strength=100).fit(X[:300], y[:300] % 2)
+    >>> check_abilities(adapter, {"digits": (X[300:600], y[300:600])}).fell
+    []
+    """
+    if not tasks:
+        raise ValueError("tasks is empty; give at least one, as {name: (X, y)}")
+    gains, measures = {}, {}
+    for name, (X, y) in tasks.items():
+        gains[name], measures[name] = compare_task(adapter, X, y), as_feedback(y).measure
+    return AbilityReport(gains, measures)
+
+
+def compare_task(adapter: Any, X: Any, y: Any) -> PairedGain:
+    """Return the scores of a task before and after an adapter."""
+    feedback, metric = as_feedback(y), SIMILARITY[bool(adapter.unit_length)]
+    before, after = (
+        feedback.scores(*vectors, None, metric)
+        for vectors in (
+            unchanged_vectors(adapter, feedback, X),
+            mapped_vectors(adapter, feedback, X),
+        )
+    )
+    return PairedGain.of(before, after, confidence=adapter.confidence)
+
+
+def as_feedback(y: Any) -> Feedback:
+    """Return feedback as it is, and labels as feedback."""
+    return y if hasattr(y, "comparisons") else Labels(y)
+
+
+def mapped_vectors(adapter: Any, feedback: Feedback, X: Any) -> tuple[Array, Array]:
+    """Return the anchors and candidates of a feedback, mapped by an adapter."""
+    queries = X if feedback.queries is None else feedback.queries
+    return adapter.transform_query(queries), adapter.transform(X)
+
+
+def unchanged_vectors(adapter: Any, feedback: Feedback, X: Any) -> tuple[Array, Array]:
+    """Return the anchors and candidates of a feedback as an adapter takes them."""
+    check_is_fitted(adapter)
+    both = (X if feedback.queries is None else feedback.queries, X)
+    checked = [check_array(V, dtype=[np.float64, np.float32]) for V in both]
+    A, B = (unit_rows(V) if adapter.unit_length else V for V in checked)
+    return A, B
