@@ -37,7 +37,8 @@ class Answer:
 class Problem:
     """Base of the problems."""
 
-    #: What is told of the training part: "labels", "pairs", "scores" or "relevance".
+    #: What is told of the training part: "labels", "known classes", "pairs", "scores"
+    #: or "relevance".
     feedback = ""
     #: Whether queries search documents, so that only one of both may be mapped.
     has_queries = False

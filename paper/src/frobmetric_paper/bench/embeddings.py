@@ -15,7 +15,13 @@ from functools import partial
 
 import numpy as np
 
-from frobmetric.embeddings import EmbeddingAdapter, GradedPairs, RelevantDocuments, SimilarPairs
+from frobmetric.embeddings import (
+    EmbeddingAdapter,
+    GradedPairs,
+    Labels,
+    RelevantDocuments,
+    SimilarPairs,
+)
 
 from ..baselines import MAP
 from ..data.embeddings import ENCODERS, load_cranfield, load_intents, load_sts
@@ -199,6 +205,9 @@ def told(problem):
     kind = problem.feedback
     if kind == "labels":
         return problem.labels
+    if kind == "known classes":
+        X, y = problem.labels
+        return X, Labels(y, hold_out="classes")
     if kind == "relevance":
         queries = problem.queries[problem.train]
         return problem.documents, RelevantDocuments(queries, problem.told)
@@ -216,7 +225,8 @@ def learn_adapter(side, problem, chosen, options):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # that the embedding is unchanged
         seconds, model = timed(lambda: EmbeddingAdapter(side=side).fit(X, feedback))
-    judges = ("judge", "judge_probe") if problem.feedback == "labels" else ("judge",)
+    is_classified = problem.feedback in ("labels", "known classes")
+    judges = ("judge", "judge_probe") if is_classified else ("judge",)
     answer = Answer(model.transform_query, model.transform)
     gap = model.certificate_.relative_gap
     detail = {"report": str(model.report_), "strength": model.strength_, "gap": gap}

@@ -170,7 +170,7 @@ class TransferProblem(Problem):
     n_labels: int = 5
     n_draws: int = 5
     seed: int = 0
-    feedback = "labels"
+    feedback = "known classes"
 
     @cached_property
     def known(self):
