@@ -1,12 +1,15 @@
-"""The environment: optional packages, and files that are replaced whole or not at all."""
+"""The environment: optional packages, threads, and files that are replaced whole or not at all."""
 
 from __future__ import annotations
 
 import os
 import secrets
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from importlib import import_module
 from pathlib import Path
+
+from joblib import effective_n_jobs
+from threadpoolctl import threadpool_limits
 
 
 class MissingExtraError(ImportError):
@@ -63,3 +66,8 @@ def replacing(path):
     except BaseException:  # Ctrl-C too must leave no draft behind
         draft.unlink(missing_ok=True)
         raise
+
+
+def limit_threads(n_jobs):
+    """Return a context with at most this many threads; None sets no limit."""
+    return nullcontext() if n_jobs is None else threadpool_limits(effective_n_jobs(n_jobs))

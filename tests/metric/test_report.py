@@ -167,3 +167,17 @@ def test_fields_give_the_report_again(found):
     assert again.setting == found.setting
     assert again.errors == found.errors
     assert str(again) == str(found)
+
+
+def test_the_report_in_one_line():
+    learned = Setting("identity", "raw", 100.0, 3, 1)
+    euclidean = Setting("identity", "raw", NO_LEARNING, 3, 1)
+    errors = PairedErrors(300, 10, 12, 1)
+    fields = {"kinds": (), "n_settings": 3, "rule": "3-NN", "rule_error": 0.1, "n_folds": 3}
+    report = SelectionReport(setting=learned, euclidean=euclidean, errors=errors, **fields)
+    low, high = errors.interval
+    gain = f"+0.037 [{-high:+.3f}, {-low:+.3f}]"
+    line = f"3-NN accuracy 0.927 -> 0.963, {gain}, 3 folds of 300 samples"
+    assert report.line() == line
+    kept = SelectionReport(setting=euclidean, euclidean=euclidean, errors=errors, **fields)
+    assert kept.line() == f"no significant gain; Euclid on raw features is kept ({line})"

@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from .._environment import limit_threads
 from .._parameters import (
     CALLABLE,
     FLAG,
@@ -29,11 +30,10 @@ from .._parameters import (
     integer,
 )
 from ..core import Certificate
-from ..metric._base import limit_threads
 from ..neighbors.ranking import Measure
 from ..solvers.monitor import Reporter
 from .abilities import as_feedback, compare_task
-from .choice import STRENGTHS, PairedGain, measure_strengths
+from .choice import PairedGain, as_strengths, measure_strengths
 from .feedback import Feedback, TooFewExamplesError
 from .length import components
 from .path import MapLearner
@@ -122,6 +122,8 @@ class EmbeddingAdapter(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         Reason why the final solve ended: "optimal" if certified to `tol`.
     n_iter_ : int
         Number of steps of the final solve; 1 if the embedding is unchanged.
+    history_ : list of Step
+        Steps of the final solve.
     kept_share_ : float
         Share of the mean squared length of the mapped vectors in the components; 1 if all.
     truncation_bound_ : float
@@ -319,17 +321,9 @@ class EmbeddingAdapter(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         measure = str(Measure.parse(self.scoring or feedback.measure))
         options = {"n_folds": self.cv, "measure": measure}
         listener = _write_line if self.verbose else None
-        strengths = self._strengths()
+        strengths = as_strengths(self.strengths)
         scores = measure_strengths(learner, feedback, X, strengths, listener=listener, **options)
         return AdapterReport.of(scores, measure, feedback.unit, confidence=self.confidence)
-
-    def _strengths(self):
-        strengths = np.asarray(STRENGTHS if self.strengths is None else self.strengths, dtype=float)
-        if strengths.ndim != 1 or not ((strengths >= 0) & (strengths < np.inf)).all():
-            raise InvalidParameterError(
-                f"strengths={self.strengths!r}; expected finite numbers of at least 0"
-            )
-        return np.unique(strengths[strengths > 0]).tolist()
 
     def _report(self, feedback: Feedback, strength: float, reason: str) -> AdapterReport:
         measure = str(Measure.parse(self.scoring or feedback.measure))
@@ -351,6 +345,7 @@ class EmbeddingAdapter(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
             "certificate_": Certificate(0.0, 0.0, 0.0, 0.0, 0.0),
             "status_": "optimal",
             "n_iter_": 1,
+            "history_": [],
             "weights_": None,
         }
         anchor_map = candidate_map = np.eye(vectors.shape[1])
@@ -359,6 +354,7 @@ class EmbeddingAdapter(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
             attributes |= {"certificate_": learned.certificate, "weights_": learned.weights}
             solution = learned.solution
             attributes |= {"status_": solution.status, "n_iter_": solution.n_iter}
+            attributes["history_"] = list(solution.history)
         attributes |= components(vectors, anchor_map, candidate_map, self.n_components)
         names = ("n_features_in_", "feature_names_in_")
         attributes |= {name: getattr(seen, name) for name in names if hasattr(seen, name)}

@@ -11,6 +11,7 @@ import numpy as np
 from scipy.stats import t as student
 from sklearn.exceptions import ConvergenceWarning
 
+from .._parameters import InvalidParameterError
 from ..core.points import Array, Vector
 from .feedback import Feedback, TooFewExamplesError
 from .path import SIMILARITY, MapLearner
@@ -142,6 +143,16 @@ class HeldOutScores:
         after = [scores[:, place] for scores, place in zip(self.folds, chosen, strict=True)]
         before = [scores[:, 0] for scores in self.folds]
         return PairedGain.of(np.concatenate(before), np.concatenate(after), confidence=confidence)
+
+
+def as_strengths(strengths: Any) -> list[float]:
+    """Return strengths in ascending order without 0, the default ones if None is given."""
+    values = np.asarray(STRENGTHS if strengths is None else strengths, dtype=float)
+    if values.ndim != 1 or not ((values >= 0) & (values < np.inf)).all():
+        raise InvalidParameterError(
+            f"strengths={strengths!r}; expected finite numbers of at least 0"
+        )
+    return [float(C) for C in np.unique(values) if C > 0]
 
 
 def measure_strengths(

@@ -26,8 +26,10 @@ from sklearn.utils.validation import check_is_fitted
 from .. import metric
 from .._environment import replacing, require
 from ..core import Certificate, Step
+from ..embeddings import EmbeddingAdapter
 from ..metric.report import SelectionReport
 from ..metric.sets import triplets_from_arrays
+from .adapters import report_of, set_report
 from .validation import CLASSES, check_model, check_triplets
 
 __all__ = ["disagreements", "load", "save"]
@@ -36,13 +38,15 @@ __all__ = ["disagreements", "load", "save"]
 FORMAT, FORMAT_VERSION = "frobmetric", 2
 #: Fitted attributes that are arrays, and the names of their tensors.
 ARRAYS = ("components_", "dual_coef_", "prior_factor_", "prior_components_", "X_fit_")
-TENSORS = {name: name.removesuffix("_") for name in (*ARRAYS, "feature_weight_")}
+OTHER_ARRAYS = ("feature_weight_", "query_components_", "weights_")
+TENSORS = {name: name.removesuffix("_") for name in (*ARRAYS, *OTHER_ARRAYS)}
 #: Fitted attributes that are single values, and how to convert them from JSON.
 SCALARS: dict = dict.fromkeys(("n_features_in_", "rank_", "n_iter_", "n_triplets_"), index)
 SCALARS |= dict.fromkeys(("n_directions_", "n_contradictions_"), index)
 SCALARS |= dict.fromkeys(("scale_", "unit_", "C_", "kept_variance_", "gamma_"), float)
 SCALARS |= dict.fromkeys(("threshold_", "learned_threshold_", "prior_threshold_"), float)
-SCALARS |= dict.fromkeys(("status_", "units_"), str)
+SCALARS |= dict.fromkeys(("strength_", "kept_share_", "truncation_bound_"), float)
+SCALARS |= dict.fromkeys(("status_", "units_"), str) | {"changed_": bool}
 #: Parameters that belong to a run, not to the model.
 NOT_SAVED = ("callback", "preprocessor")
 #: Largest relative difference of certificates of one answer, computed on two machines.
@@ -63,7 +67,7 @@ def save(estimator: Any, path: str | Path) -> None:
     ----------
     estimator : object
         A fitted `FrobMetric`, `FrobMetricCV`, `BoostMetric`, `TripletFrobMetric`,
-        `QuadrupletFrobMetric` or `PairFrobMetric`.
+        `QuadrupletFrobMetric`, `PairFrobMetric` or `EmbeddingAdapter`.
     path : str or Path
         An existing file is replaced only when the new one is complete.
 
@@ -76,7 +80,7 @@ def save(estimator: Any, path: str | Path) -> None:
         If its parameters were changed after `fit` and no longer match the learned metric.
     """
     name = type(estimator).__name__
-    if name not in CLASSES or type(estimator) is not getattr(metric, name):
+    if name not in CLASSES or type(estimator) is not _class_of(name):
         raise TypeError(f"type {name} cannot be saved; expected one of {sorted(CLASSES)}")
     check_is_fitted(estimator, "components_")
     if sp.issparse(getattr(estimator, "X_fit_", None)):
@@ -145,7 +149,7 @@ def disagreements(claimed: Certificate, recomputed: Certificate) -> list[str]:
 
 
 def _fitted_tensors(estimator):
-    present = [name for name in TENSORS if hasattr(estimator, name)]
+    present = [name for name in TENSORS if getattr(estimator, name, None) is not None]
     tensors = {TENSORS[name]: getattr(estimator, name) for name in present}
     if hasattr(estimator, "triplets_"):
         arrays = estimator.triplets_.to_arrays()
@@ -198,8 +202,14 @@ def _header(estimator, parameters, tensors):
     return header | {key: json.dumps(part, allow_nan=False) for key, part in parts.items()}
 
 
+def _class_of(name):
+    return EmbeddingAdapter if name == "EmbeddingAdapter" else getattr(metric, name)
+
+
 def _choice(estimator):
-    """Return what a FrobMetricCV chose, and from which classes, as JSON values."""
+    """Return what a FrobMetricCV or an adapter chose, with its report, as JSON values."""
+    if isinstance(estimator, EmbeddingAdapter):
+        return _to_json(report_of(estimator))
     classes = estimator.classes_
     return {
         "best_params": _to_json(estimator.best_params_),
@@ -254,7 +264,7 @@ def _rebuild(tensors, header):
     parameters, fitted = part("parameters"), part("fitted")
     if int(header["format_version"]) < 2:
         _add_raw_units(header["class"], parameters, fitted)
-    estimator = getattr(metric, header["class"])(**parameters)
+    estimator = _class_of(header["class"])(**parameters)
     estimator.certificate_ = Certificate(**{k: float(v) for k, v in part("certificate").items()})
     for name, value in fitted.items():
         if name in SCALARS:
@@ -288,6 +298,9 @@ def _add_raw_units(name, parameters, fitted):
 
 
 def _set_choice(estimator, choice):
+    if isinstance(estimator, EmbeddingAdapter):
+        set_report(estimator, choice)
+        return
     classes = choice["classes"]
     estimator.best_params_ = choice["best_params"]
     estimator.classes_ = np.array(classes["values"], dtype=classes["dtype"])

@@ -6,15 +6,18 @@ import numpy as np
 
 from .._checks import as_index, as_weights
 from .._parameters import check_parameters
+from ..embeddings import EmbeddingAdapter
 from ..metric import FrobMetric
 from ..metric.feature_maps import KERNELS
 from ..metric.sets import parts_of
 from ..metric.units import UNITS
+from .adapters import check_adapter
 
 #: Classes that a file can name, with the fitted attributes that each has beside `REQUIRED`; no
 #: other class is ever created.
 CLASSES = {
     "BoostMetric": (),
+    "EmbeddingAdapter": (),
     "FrobMetric": (),
     "FrobMetricCV": ("C_", "best_params_", "classes_", "report_"),
     "PairFrobMetric": ("n_contradictions_", "threshold_"),
@@ -37,6 +40,9 @@ VALUES = [
 
 def check_model(estimator):
     """Raise ValueError unless the fitted attributes of a model match each other."""
+    if isinstance(estimator, EmbeddingAdapter):
+        check_adapter(estimator)
+        return
     for name in (*REQUIRED, *CLASSES[type(estimator).__name__]):
         if not hasattr(estimator, name):
             raise ValueError(f"it lacks {name}")

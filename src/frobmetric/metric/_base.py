@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from contextlib import nullcontext
 from copy import copy
 from dataclasses import dataclass
 from functools import partial
@@ -12,11 +11,9 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
-from threadpoolctl import threadpool_limits
 
 from .._neighbors import distinct_points
 from .._parameters import (
@@ -286,11 +283,6 @@ def check_n_components(n_components, coordinates):
         raise InvalidParameterError(
             f"n_components={n_components} is larger than the {coordinates.n_rows} {unit}"
         )
-
-
-def limit_threads(n_jobs):
-    """Return a context with at most this many threads; None sets no limit."""
-    return nullcontext() if n_jobs is None else threadpool_limits(effective_n_jobs(n_jobs))
 
 
 def index_distance(components, features, index):

@@ -14,12 +14,13 @@ from sklearn.model_selection import check_cv
 from sklearn.utils.validation import check_is_fitted
 
 from .._checks import check_count
+from .._environment import limit_threads
 from .._parameters import FOLDS, NONE, NUMBERS, Rule, check_parameters, choice, integer
 from ..core import Certificate
 from ..neighbors.classification import NearestClass, NearestVote
 from ..neighbors.paired import PairedErrors
 from ..solvers import Interrupted
-from ._base import Samples, limit_threads
+from ._base import Samples
 from ._problem import PROBLEM_RULES
 from .frob import FrobMetric
 from .path import check_grid

@@ -6,9 +6,10 @@ import warnings
 from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
+from .._environment import limit_threads
 from .._parameters import Rule, check_parameters, choice
 from ..core import Certificate
-from ._base import LABEL_RULES, MetricEstimator, Samples, learn_in_passes, limit_threads
+from ._base import LABEL_RULES, MetricEstimator, Samples, learn_in_passes
 from ._problem import (
     KERNEL_RULES,
     PROBLEM_RULES,

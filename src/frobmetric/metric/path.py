@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._environment import limit_threads
 from .._parameters import check_parameters
 from ..core import Certificate, certify
 from ..solvers import Interrupted, State, solve
 from ..solvers.active_set import previous_optimum_ball, settled
-from ._base import Samples, limit_threads
+from ._base import Samples
 from ._problem import LOSSES
 from .coordinates import as_components, coordinates_of
 from .frob import FrobMetric

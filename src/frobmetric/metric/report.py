@@ -62,6 +62,20 @@ class SelectionReport:
         """Verdict of `errors`, "kept" if a Euclidean metric was kept."""
         return self.errors.verdict if self.is_learned else "kept"
 
+    def line(self) -> str:
+        """Return the report in one line, as `AdapterReport` has it.
+
+        Such as "3-NN accuracy 0.951 -> 0.972, +0.021 [+0.004, +0.041], 3 folds of 300 samples".
+        """
+        errors, n = self.errors, self.errors.n_samples
+        before, after = 1 - errors.n_before / n, 1 - errors.n_after / n
+        low, high = (-end for end in reversed(errors.interval))
+        gain = f"{before:.3f} -> {after:.3f}, {after - before:+.3f} [{low:+.3f}, {high:+.3f}]"
+        tested = f"3-NN accuracy {gain}, {self.n_folds} folds of {n:,} samples"
+        if self.is_learned:
+            return tested
+        return f"no significant gain; {self.setting} is kept ({tested})"
+
     def sentences(self) -> list[str]:
         """Return the report in words."""
         digits, errors = decimals(self.errors.n_samples), self.errors

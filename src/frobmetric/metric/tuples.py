@@ -11,11 +11,12 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from .._checks import as_signs, as_weights, check_comparisons, check_distances_differ
+from .._environment import limit_threads
 from .._parameters import CALLABLE, MATRIX, NONE, Rule, check_parameters, choice
 from ..comparisons.merging import is_contradicted, near_first
 from ..comparisons.reading import column_names, read_tuples
 from ..core import Certificate, CertificateError
-from ._base import LearnedMetric, MetricEstimator, index_distance, limit_threads
+from ._base import LearnedMetric, MetricEstimator, index_distance
 from ._problem import (
     KERNEL_RULES,
     PROBLEM_RULES,

@@ -2,6 +2,7 @@
 
 from .comparison import ComparisonDisplay
 from .embedding import EmbeddingDisplay, SpectrumDisplay
+from .length import LengthDisplay
 from .metric import MetricDisplay
 from .neighbors import NeighborsDisplay
 from .path import PathDisplay
@@ -10,6 +11,7 @@ from .quality import QualityDisplay
 __all__ = [
     "ComparisonDisplay",
     "EmbeddingDisplay",
+    "LengthDisplay",
     "MetricDisplay",
     "NeighborsDisplay",
     "PathDisplay",

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from ..._environment import limit_threads
 from ..._parameters import FLAG, InvalidParameterError, Rule, check_parameters, choice
 from ...core import Certificate, CertificateError, Hinge
 from ...core.points import Factored
@@ -18,7 +19,6 @@ from .._base import (
     Samples,
     check_n_components,
     learn_in_passes,
-    limit_threads,
 )
 from ..coordinates import Coordinates
 from ..frob import NO_DIRECTION
