@@ -265,7 +265,9 @@ def measure_task(method, problems, options):
 def measure_method(method, options):
     """Return the data of a method: records by task and encoder; stored ones are not repeated."""
     data = options.stored or {}
-    for name in options.choose(tuple(TASKS), QUICK_TASKS):
+    # label tasks last: they take longest
+    in_turn = sorted(TASKS, key=lambda name: name.endswith("labels"))
+    for name in options.choose(in_turn, QUICK_TASKS):
         for encoder in options.choose(tuple(ENCODERS), ("wordllama",)):
             records = data.setdefault(name, {})
             if encoder in records:
