@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from ..harness import page
+from ..harness.formatting import NOTHING
 from ..harness.summary import paired_difference
 from . import mark, short
 from .embedding_problems import unpack
@@ -23,6 +24,7 @@ NAMES = {
     "nudge": "NUDGE",
 }
 RIVALS = ("ridge_map", "adam_matrix", "nudge")
+WITHOUT = "nDCG@10 without -1"
 PROBE = "logistic regression"
 #: Rules by which label tasks are judged beside 1-NN, and the measures of transfer.
 RULES, TRANSFER = ("1-NN", "3-NN", "nearest mean"), ("nearest mean", PROBE)
@@ -59,7 +61,7 @@ def is_primary(task, measure):
         return False
     if task.endswith("labels"):
         return measure == "1-NN"
-    return measure != "nDCG@10 without -1"
+    return measure != WITHOUT
 
 
 class Measured:
@@ -112,11 +114,11 @@ def gain_text(difference, digits=1):
     return f"{text} {'better' if d.mean > 0 else 'worse'}"
 
 
-def measure_table(measured):
+def measure_table(measured, cells):
     """Return the measure of the unchanged embedding and the gain of each method."""
     methods = [name for name in measured.methods() if name != UNCHANGED]
     rows = []
-    for cell in measured.primary:
+    for cell in cells:
         known = [cell.mean(name) for name in methods if name in cell.units]
         best = max(known, default=None)
         texts = [
@@ -289,7 +291,7 @@ def second_table(measured):
     rows = []
     for task, encoder in measured.tasks(""):
         records = [measured.parts[name].get(task, {}).get(encoder, {}) for name in methods]
-        cells = [short(r["seconds"][0]) if "seconds" in r else r.get("reason", "") for r in records]
+        cells = [short(r["seconds"][0]) if "seconds" in r else NOTHING for r in records]
         rows.append([task, encoder, *cells])
     labels = [*(NAMES.get(name, PROBE) for name in methods)]
     header = ["task", "encoder", *labels]
@@ -314,10 +316,13 @@ def setting_rows(measured):
 def embeddings_page(parts):
     """Return all tables; those for which a part is absent are empty."""
     measured = Measured(parts)
+    without = [cell for cell in measured.cells if cell.measure == WITHOUT]
+    without = [cell for cell in without if UNCHANGED in cell.units]
     return {
         "summary": summary_rows(measured),
         "targets": target_rows(measured),
-        "measures": measure_table(measured),
+        "measures": measure_table(measured, measured.primary),
+        "search": measure_table(measured, without),
         "labels": label_table(measured),
         "transfer": transfer_table(measured),
         "losses": loss_rows(measured),
