@@ -102,9 +102,9 @@ def as_column(values, n, *, name, of="comparisons"):
     return values
 
 
-def as_identities(name, values, n_samples):
+def as_identities(name, values, n_samples, *, of="rows of X"):
     """Return the distinct identities (strings or numbers), and the number of each row's."""
-    values = as_column(values, n_samples, name=name, of="rows of X")
+    values = as_column(values, n_samples, name=name, of=of)
     missing = []
     if values.dtype.kind not in "iu":
         missing = [i for i, value in enumerate(values.tolist()) if not _is_identity(value)]

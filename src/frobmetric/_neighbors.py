@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from copy import copy
 from functools import cached_property
+from hashlib import blake2b
 from itertools import pairwise
 
 import numpy as np
@@ -252,6 +253,12 @@ def row_keys(rows):
         return keys
     ordered = _ordered_bytes(np.ascontiguousarray(rows))
     return ordered.view(np.dtype((np.void, ordered.dtype.itemsize * ordered.shape[1]))).ravel()
+
+
+def row_digests(rows):
+    """Return a number of 64 bits for each row of floats, equal for equal rows, in any array."""
+    digests = (blake2b(bytes(key), digest_size=8).digest() for key in row_keys(rows))
+    return np.frombuffer(b"".join(digests), dtype=np.uint64)
 
 
 def blocks(n_rows, row_size):

@@ -466,6 +466,31 @@ def test_certify_needs_the_dual_variables():
     assert "fit it with --keep-dual" in answer["error"]
 
 
+def test_explain(model):
+    answer = run_json("explain", model, "iris.csv", "-t", "species", "--rows", "3, 77")
+    expected = load(model).pair_distance(X[None, [3, 77]])[0] ** 2
+    assert answer["squared_distance"] == pytest.approx(expected)
+    assert sum(answer["parts"].values()) == pytest.approx(expected)
+    assert list(answer["parts"]) == NAMES
+    printed = run("explain", model, "iris.csv", "--by", "components").stdout
+    assert printed.startswith("components ")
+    assert "component 0" in printed
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        ("--rows 3", 2, "'3' is not two numbers of rows"),
+        ("--rows 3,x", 2, "'3,x' is not two numbers of rows"),
+        ("--rows 3,150", 2, "iris.csv has 150 rows, with the numbers 0 to 149"),
+        ("--by samples", 3, "by is 'samples'; expected one of"),
+    ],
+)
+def test_explain_refuses(model, arguments, code, message):
+    result = run("explain", model, "iris.csv", *arguments.split(), code=code)
+    assert message in " ".join(re.sub(r"[│\n]", " ", result.stderr).split())
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

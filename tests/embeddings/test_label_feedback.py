@@ -108,3 +108,27 @@ def test_banking_has_the_known_accuracy(data_folder):
     rows, tested = np.flatnonzero(is_training), np.flatnonzero(~is_training)[::4]
     held_out = Labels(y)._part(tested, rows)
     assert held_out.scores(X, X, "accuracy", "cosine").mean() == pytest.approx(0.882, abs=0.02)
+
+
+def test_held_out_classes_draw_near_samples_from_the_whole_class(rng):
+    X, y = rng.normal(size=(120, 3)), np.repeat([0, 1], 60)
+    (near, _), (drawn, _) = (
+        Labels(y, hold_out=hold_out).comparisons(X, X, 0) for hold_out in ("samples", "classes")
+    )
+    assert near.shape == drawn.shape
+    assert (y[drawn[:, 0]] == y[drawn[:, 1]]).all()
+    assert (drawn[:, 0] != drawn[:, 1]).all()
+    assert np.array_equal(near[:, 2:], drawn[:, 2:])  # the others are the nearest, as before
+    reach = [np.linalg.norm(X[rows[:, 0]] - X[rows[:, 1]], axis=1).mean() for rows in (near, drawn)]
+    assert reach[1] > 2 * reach[0]
+    again, _ = Labels(y, hold_out="classes").comparisons(X, X, 0)
+    assert np.array_equal(drawn, again)
+
+
+def test_held_out_classes_are_new_ones(rng):
+    y = np.arange(100) % 10
+    folds = Labels(y, hold_out="classes").folds(rng.normal(size=(100, 3)), 5, 0)
+    seen = [np.unique(held._label[held._rows]) for _, held in folds]
+    assert sorted(np.concatenate(seen)) == list(range(10))
+    for training, held in folds:
+        assert not np.isin(held._label[held._rows], training._label[training._rows]).any()

@@ -105,7 +105,7 @@ def test_larger_sets_of_matrices_have_smaller_optima(seed, C):
         for structure in ("full", "low_rank_plus_diagonal", "diagonal", [1, 2, 2], [3, 2], [5])
     }
     duals = {name: learned.certificate.dual for name, learned in found.items()}
-    primals = {name: learned.certificate.primal for name, learned in found.items()}
+    primals = {name: learned.certificate.primal * (1 + 1e-12) for name, learned in found.items()}
     assert duals["full"] <= primals["diagonal"]
     assert duals["low_rank_plus_diagonal"] <= primals["diagonal"]
     assert duals["diagonal"] <= primals["[1, 2, 2]"]
@@ -211,3 +211,17 @@ def test_bad_arguments_are_refused(rng):
         learn(X, index, 0 * weight, C=1.0)
     with pytest.raises(ValueError, match="rows of X are equal"):
         learn(np.ones_like(X), index, None, C=1.0)
+
+
+def test_dual_variables_are_in_the_order_of_the_rows(rng):
+    """Rows with room to spare have u = 0, rows below the margin u at its bound C * share."""
+    X, index, weight = _rows(rng)
+    weight[::5] = 0.0
+    learned = learn_structured_map(X, index, weight, C=2.0, tol=1e-9)
+    share = weight / weight.sum()
+    near, far = _distances(_centred(X), index)
+    scale = share[far > near].sum() / (share * np.maximum(far - near, 0)).sum()
+    near, far = _distances(_centred(X) @ learned.anchor_map, index)
+    margins, u = scale * (far - near), learned.solution.u
+    np.testing.assert_allclose(u[margins > 1.01], 0.0, atol=1e-6)
+    np.testing.assert_allclose(u[margins < 0.99], 2 * share[margins < 0.99], atol=1e-6)

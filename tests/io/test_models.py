@@ -695,6 +695,20 @@ def test_a_kernel_changed_to_none_is_refused(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+def test_a_promise_survives_with_its_threshold(tmp_path, rng):
+    X = rng.normal(size=(60, 2, 3))
+    model = PairFrobMetric(C=10.0).fit(X, [1, -1] * 30)
+    promise = {"max_false_match": 0.1, "confidence": 0.9}
+    model.promise_threshold(X + 1, [1, -1] * 30, **promise)
+    save(model, tmp_path / "m")
+    loaded = load(tmp_path / "m")
+    assert loaded.promise_ == model.promise_
+    assert loaded.threshold_ == -loaded.promise_.threshold
+    edit(tmp_path / "m", "promise", threshold=0.5)
+    with pytest.raises(ValueError, match="is not the threshold of promise_"):
+        load(tmp_path / "m")
+
+
 def test_a_threshold_that_is_infinite_survives(tmp_path):
     model = PairFrobMetric(preprocessor=X, C=10).fit(PAIRS, KINDS).set_threshold(np.inf)
     save(model, tmp_path / "m")

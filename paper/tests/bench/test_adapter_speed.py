@@ -4,11 +4,14 @@ import numpy as np
 
 from frobmetric_paper.bench import Options
 from frobmetric_paper.bench.adapter_speed import (
+    FIELD_CS,
     QUERY_CS,
     compared_documents,
     drawn_texts,
+    field_problem,
     lifted,
     measure_queries,
+    measure_structure,
     wrong_share,
 )
 
@@ -58,3 +61,24 @@ def globals_of(target):
 def test_the_share_of_wrong_rows():
     A, B = np.eye(2), np.eye(2)
     assert wrong_share(A, B, np.array([[0, 0, 0, 1], [1, 0, 1, 1]])) == 0.5
+
+
+def test_most_answers_follow_the_weights_of_the_fields():
+    X, index, weights = field_problem(6, 2, 100, 4_000)
+    a, b, c, d = (X[index[:, k]] for k in range(4))
+    margins = ((c - d) ** 2 - (a - b) ** 2) @ np.repeat(weights, 2)
+    assert 0.75 < np.mean(margins >= 0) < 0.95
+    assert (weights == 0).sum() == 2
+
+
+def test_the_small_version_learns_weights_of_fields(monkeypatch):
+    monkeypatch.setattr(
+        "frobmetric_paper.bench.adapter_speed.in_new_process",
+        lambda target, task, options: globals_of(target)(task)[1],
+    )
+    rows = measure_structure(Options(is_quick=True, store=lambda rows: None))
+    assert [row["C"] for row in rows] == list(FIELD_CS)
+    for row in rows:
+        assert row["gap"] <= 1e-6
+        assert 0 < row["solver_seconds"] <= row["seconds"]
+    assert rows[-1]["correlation"] > 0.9

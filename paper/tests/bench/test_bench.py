@@ -275,6 +275,7 @@ QUICK = {
     "levers": ("wine", "letters"),
     "pair_learners": ("iris", "digits", "lfw"),
     "paper_rows": ("usps", "letters"),
+    "promise": ("neighbors",),
     "sdp_speed": ("theta6", "random", "nearest", "invalid"),
     "sdplib": ("frobmetric csdp sdpa scs clarabel",),
     "shoes": ("unseen", "seeds", "curve", "by_comparison"),

@@ -1,4 +1,4 @@
-"""The commands for metrics: fit, transform, evaluate and certify."""
+"""The commands for metrics: fit, transform, evaluate, certify and explain."""
 
 from __future__ import annotations
 
@@ -189,6 +189,33 @@ def certify(model, data, *, target=None, tol=None, header=True):
     data |= {"claimed": asdict(claimed), "recomputed": asdict(recomputed)}
     text = f"claimed:    {claimed}\nrecomputed: {recomputed}\n{verdict}"
     return Report(ExitCode.of(is_certified), text, data)
+
+
+@command(app)
+def explain(model, data, *, rows="0,1", by="features", target=None, header=True):
+    """Explain by which features two rows of a table are near or far.
+
+    The squared distance that the model has learned is split exactly: the parts add up to it.
+
+    Parameters
+    ----------
+    rows : str
+        Numbers of the two rows, from 0, with a comma.
+    by : {"features", "components"}
+        What to split the distance over; with a kernel, components only.
+    """
+    numbers = _split_names(rows)
+    if len(numbers) != 2 or not all(number.isdecimal() for number in numbers):
+        raise wrong_usage("--rows", f"{rows!r} is not two numbers of rows; expected such as 3,17")
+    estimator = _load(model)
+    X = _read_features(estimator, data, target, header).X
+    pair = [int(number) for number in numbers]
+    if max(pair) >= len(X):
+        raise wrong_usage("--rows", f"{data} has {len(X)} rows, with the numbers 0 to {len(X) - 1}")
+    found = estimator.explain(*X[pair], by=by)
+    parts = dict(zip(found.names, found.parts.tolist(), strict=True))
+    content = {"rows": pair, "squared_distance": found.total, "parts": parts}
+    return Report(ExitCode.CERTIFIED, str(found), content)
 
 
 def labels_name(target):

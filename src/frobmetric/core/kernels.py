@@ -151,7 +151,7 @@ def row_products(P: Array, Q: Array, indptr: Index, indices: Index) -> Vector:
 
 
 def cross_product(P: Array, indptr: Index, indices: Index, weights: Vector, Q: Array) -> Array:
-    """Return P.T @ W @ Q; W is in CSR form, its rows those of P and its columns rows of Q.
+    """Return P.T @ W @ Q; W is in CSR form, of shape (rows of P, rows of Q).
 
     The smaller of the two sets should be P: the dense product has as many terms as P has rows.
     """

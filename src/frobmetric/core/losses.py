@@ -49,6 +49,10 @@ class Loss(Protocol):
     def multiplier(self, v: Vector) -> Vector:
         """Return a u that belongs to these margins: minus a slope of the loss (0 for hard rows)."""
 
+    def smoothed(self, width: float) -> Loss:
+        """Return a smooth loss with this box, its corners rounded over `width` of margin."""
+        return self
+
     def restrict(self, rows: Rows) -> Loss:
         """Return the loss of these rows only; here each array has one number per row."""
         part = copy(self)
@@ -93,6 +97,9 @@ class Hinge(_Soft):
 
     def multiplier(self, v: Vector) -> Vector:
         return self.weight * (v < self.target)
+
+    def smoothed(self, width: float) -> SmoothedHinge:
+        return SmoothedHinge(self.weight, self.target, width)
 
 
 @dataclass(frozen=True)
@@ -260,6 +267,9 @@ class Mixed(Loss):
 
     def multiplier(self, v: Vector) -> Vector:
         return np.concatenate([part.multiplier(x) for part, x in self._runs(v)])
+
+    def smoothed(self, width: float) -> Mixed:
+        return Mixed(tuple(part.smoothed(width) for part in self.parts))
 
     def restrict(self, rows: Rows) -> Mixed:
         runs = zip(self.parts, split_rows(rows, self._sizes), strict=True)

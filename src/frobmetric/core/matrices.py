@@ -30,6 +30,10 @@ class Constraints(Protocol):
     def norms(self) -> Vector:
         """Return an upper bound on |A_r|_F of every row."""
 
+    def second_moment(self, rates: Vector) -> Array | None:
+        """Return the matrix sum_r rates_r A_r A_r.T of rows that are vectors, None if too large."""
+        return None
+
     def default_cone(self) -> Cone:
         """Return the cone of M where none is given."""
         return PSD(self.shape[1])

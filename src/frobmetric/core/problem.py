@@ -124,15 +124,19 @@ class FrobeniusSDP:
                 raise ValueError(f"{name} has shape {value.shape}; expected {self.cone.shape}")
             put(self, name, value)
 
-    def evaluate(self, u: Vector) -> Evaluation:
-        """Compute M(u) and all that follows from it, by one eigen-decomposition."""
+    def evaluate(self, u: Vector, point: Point | None = None) -> Evaluation:
+        """Compute M(u) and all that follows from it, by one eigen-decomposition.
+
+        With a `point`, the evaluation is at this element of the cone in place of M(u).
+        """
         if np.isinf(self.sigma):
             raise ValueError(
                 "sigma=inf has no Frobenius term, so no M(u); solve this plain SDP with "
                 "frobmetric.sdp.solve_sdp, or give a finite sigma"
             )
         slack, split = self._split(u)
-        return self._evaluation(split.positive(self.sigma), u, slack, split)
+        point = split.positive(self.sigma) if point is None else point
+        return self._evaluation(point, u, slack, split)
 
     def extend(self, evaluation: Evaluation, u: Vector) -> Evaluation:
         """Extend an evaluation of a restriction to all rows of u, by the margins of the others."""

@@ -118,6 +118,12 @@ class Vectors(Constraints):
     def _norms(self) -> Vector:
         return np.sqrt(np.einsum("ij,ij->i", self.rows, self.rows))
 
+    def second_moment(self, rates: Vector) -> Array:
+        total: Array = np.zeros((self.shape[1], self.shape[1]))
+        for part in self._map(lambda rows: (self.rows[rows].T * rates[rows]) @ self.rows[rows]):
+            total += part
+        return total
+
     def default_cone(self) -> Cone:
         return Nonnegative(self.shape[1])
 

@@ -3,6 +3,7 @@
 from .abilities import AbilityReport, check_abilities
 from .adapter import EmbeddingAdapter
 from .choice import PairedGain
+from .databases import dimension_snippet, search_snippet
 from .feedback import Cleaning, Feedback, TooFewExamplesError
 from .fields import WeightsTable, weights_table
 from .label_feedback import Labels
@@ -18,5 +19,6 @@ from .structure import learn_structured_map
 __all__ = ["AbilityReport", "AdapterReport", "Cleaning", "Clicks", "ComparedTriplets"]
 __all__ += ["EmbeddingAdapter", "Feedback", "GradedPairs", "Labels", "LearnedMap"]
 __all__ += ["LengthTable", "PairedGain", "RankedLists", "RelevantDocuments", "SimilarPairs"]
-__all__ += ["TooFewExamplesError", "WeightsTable", "check_abilities", "learn_query_map"]
-__all__ += ["learn_structured_map", "quality_by_length", "weights_table"]
+__all__ += ["TooFewExamplesError", "WeightsTable", "check_abilities", "dimension_snippet"]
+__all__ += ["learn_query_map", "learn_structured_map", "quality_by_length", "search_snippet"]
+__all__ += ["weights_table"]

@@ -41,12 +41,13 @@ class Labels:
     faithful to the accuracy of the nearest neighbour as this itself, and tells a gain from chance
     with fewer samples.
 
-    With `hold_out="classes"` whole classes are held out, for maps that are used on new classes. The
-    samples of held-out classes then search each other, and a unit is a class: its score is the mean
-    of its samples.
-
     Comparisons join each sample with near samples of its class and of other classes. In classes of
     up to 10 samples all samples of the class are near. All anchors have the same weight.
+
+    With `hold_out="classes"` whole classes are held out, for maps that are used on new classes. The
+    samples of held-out classes then search each other, and a unit is a class: its score is the mean
+    of its samples. In comparisons, samples of the same class are then drawn at random: what joins a
+    whole class carries over to other classes better than what joins neighbours.
 
     Parameters
     ----------
@@ -182,7 +183,8 @@ class Labels:
         anchors = check_random_state(random_state).permutation(np.flatnonzero(size > 1))
         n_rows = np.cumsum(n_near[anchors]) * n_far
         anchors = np.sort(anchors[: max(1, np.searchsorted(n_rows, max_rows, side="right"))])
-        triplets = _mine_labels(X, label, anchors, n_near[anchors], n_far)
+        draw = None if self.unit == "samples" else check_random_state(random_state)
+        triplets = _mine_labels(X, label, anchors, n_near[anchors], n_far, draw)
         triplets = triplets[choose_rows(len(triplets), max_rows, random_state)]
         index = self._rows[triplets[:, [0, 1, 0, 2]]]
         return index, equal_weight(index[:, 0], np.ones(len(index)))
@@ -219,14 +221,18 @@ class Labels:
         return X
 
 
-def _mine_labels(X, label, anchors, n_near, n_far):
-    """Return triplets of the anchors with their near samples of the same and other classes."""
+def _mine_labels(X, label, anchors, n_near, n_far, draw):
+    """Return triplets of the anchors with near samples of the same and of other classes.
+
+    If `draw` is a random state, samples of the same class are drawn at random.
+    """
     X = X.astype(np.float32)
     near = np.full((len(anchors), n_near.max()), -1)
     far = np.full((len(anchors), n_far), -1)
     for name in np.unique(label[anchors]):
         places, members = np.flatnonzero(label[anchors] == name), np.flatnonzero(label == name)
         for part, score in score_blocks(X[anchors[places]], X[members]):
+            score = score if draw is None else draw.random_sample(score.shape)
             score[anchors[places[part], None] == members] = -np.inf
             number = best_documents(score, near.shape[1])
             near[places[part]] = np.where(number < 0, -1, members[number])

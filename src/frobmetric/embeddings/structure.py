@@ -12,7 +12,7 @@ satisfy have a mean margin of one.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -166,7 +166,8 @@ def learn_structured_map(
     -------
     LearnedMap
         Its map is the symmetric root of M / s, which is the identity if the vectors are best left
-        as they are. `weights` are those of the features or blocks, 1 for unchanged ones.
+        as they are. `weights` are those of the features or blocks, 1 for unchanged ones;
+        `solution.u` has the dual variable of each row.
 
     Examples
     --------
@@ -186,13 +187,17 @@ def learn_structured_map(
     """
     _check_strength(C)
     X, index, weight = _check_rows(X, index, weight)
-    chosen, share = _choose(structure, X, index), weight / weight.sum()
+    rows = np.flatnonzero(weight)
+    chosen = _choose(structure, *_used(X, index[rows]))
+    share = weight[rows] / weight.sum()
     scale = _prior_scale(chosen, share)
     problem = FrobeniusSDP(chosen.constraints, Hinge(C * share), prior=scale * chosen.identity)
     options: Any = {"tol": tol, "max_iter": max_iter, "callback": callback}
-    solution = solve(problem, start=_state(problem, start), **options)
+    solution = solve(problem, start=_state(problem, start, rows, len(weight)), **options)
     root, weights = chosen.root(solution.point, scale)
-    return LearnedMap(root, root, weights, solution)
+    u = np.zeros(len(weight))
+    u[rows] = solution.u
+    return LearnedMap(root, root, weights, replace(solution, u=u))
 
 
 def _choose(structure: str | Sequence[Any], X: Array, index: Index) -> Structure:
@@ -214,18 +219,17 @@ def _prior_scale(structure: Structure, share: Vector) -> float:
 
 
 def _check_rows(X: Any, index: Any, weight: Any) -> tuple[Array, Index, Vector]:
-    """Return vectors, rows and weights, checked; rows and vectors that count for nothing left out.
-
-    The row numbers returned are those of the vectors returned.
-    """
+    """Return vectors, rows and weights, checked."""
     X = check_array(X, dtype=(np.float64, np.float32), input_name="X")
     index = as_index(index, (4,), name="index", n_points=len(X), points="rows of X")
-    weight = as_weights(weight, len(index), name="weight", of="rows of index")
-    if not weight.all():
-        index, weight = index[weight > 0], weight[weight > 0]
+    return X, index, as_weights(weight, len(index), name="weight", of="rows of index")
+
+
+def _used(X: Array, index: Index) -> tuple[Array, Index]:
+    """Return the vectors that occur in the rows, and the rows with the numbers of these."""
     used = np.zeros(len(X), dtype=bool)
     used[index] = True
-    return X[used], (np.cumsum(used) - 1)[index], weight
+    return X[used], (np.cumsum(used) - 1)[index]
 
 
 def _check_strength(C: float) -> None:
@@ -233,7 +237,7 @@ def _check_strength(C: float) -> None:
         raise ValueError(f"C={C!r} must be a finite number of at least 0")
 
 
-def _state(problem: FrobeniusSDP, start: LearnedMap | None) -> State:
+def _state(problem: FrobeniusSDP, start: LearnedMap | None, rows: Index, n_rows: int) -> State:
     """Return the start of the solver: the dual variables of another C, moved to the new box.
 
     Some rows are at the bound of their box; these tell the other C.
@@ -241,11 +245,12 @@ def _state(problem: FrobeniusSDP, start: LearnedMap | None) -> State:
     if start is None:
         return State()
     u, upper = start.solution.u, problem.loss.upper
-    if u.shape != upper.shape:
+    if u.shape != (n_rows,):
         raise ValueError(
-            f"start was learned from {len(u)} rows, and index has {len(upper)}; give the answer "
-            "for another C on the same rows"
+            f"start was learned from {len(u)} rows, and index has {n_rows}; give the answer for "
+            "another C on the same rows"
         )
+    u = u[rows]
     largest = float(np.max(u / np.where(upper > 0, upper, np.inf)))
     return State(u=u / largest if largest > 0 else u)
 

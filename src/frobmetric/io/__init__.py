@@ -29,6 +29,7 @@ from ..core import Certificate, Step
 from ..embeddings import EmbeddingAdapter
 from ..metric.report import SelectionReport
 from ..metric.sets import triplets_from_arrays
+from ..neighbors import Promise
 from .adapters import report_of, set_report
 from .validation import CLASSES, check_model, check_triplets
 
@@ -197,6 +198,8 @@ def _header(estimator, parameters, tensors):
     }
     if hasattr(estimator, "report_"):
         parts["choice"] = _choice(estimator)
+    if hasattr(estimator, "promise_"):
+        parts["promise"] = _to_json(asdict(estimator.promise_))
     header = {"format": FORMAT, "format_version": str(FORMAT_VERSION)}
     header |= {"frobmetric_version": __version__, "class": type(estimator).__name__}
     return header | {key: json.dumps(part, allow_nan=False) for key, part in parts.items()}
@@ -285,6 +288,8 @@ def _rebuild(tensors, header):
         estimator.triplets_ = triplets_from_arrays(arrays)
     if "choice" in header:
         _set_choice(estimator, part("choice"))
+    if "promise" in header:
+        estimator.promise_ = Promise(**part("promise"))
     check_model(estimator)
     return estimator if part("output") is None else estimator.set_output(transform=part("output"))
 

@@ -69,6 +69,8 @@ def check_model(estimator):
         _check_dual(estimator)
     if hasattr(estimator, "report_"):
         _check_choice(estimator)
+    if hasattr(estimator, "promise_") and estimator.promise_.threshold != -estimator.threshold_:
+        raise ValueError(f"threshold_ = {estimator.threshold_} is not the threshold of promise_")
 
 
 def _check_units(estimator):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import partial
@@ -11,6 +11,7 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -31,6 +32,7 @@ from ..core import Solution
 from ..solvers import Interrupted
 from ..solvers.monitor import Reporter
 from .coordinates import Coordinates, as_components
+from .explanation import Explanation, explain_distance
 from .feature_maps import FeatureMap
 from .sets import as_triplets, concatenate
 from .triplets import mine_triplets
@@ -114,6 +116,39 @@ class MetricEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     def pair_score(self, pairs: Any) -> np.ndarray:
         """Return the similarity of each pair: minus its learned distance."""
         return -self.pair_distance(pairs)
+
+    def explain(
+        self, a: Any, b: Any, *, by: Any = "features", feature_names: Sequence[str] | None = None
+    ) -> Explanation:
+        """Split the squared distance of two points exactly, to see why they are near or far.
+
+        Parameters
+        ----------
+        a, b : array-like of shape (n_features,), or indices
+            The points; or indices of them, if the estimator has a preprocessor.
+        by : {"features", "components"}, mapping or sequence, default="features"
+            What to split over; or blocks of features, as in `frobmetric.metric.explain_distance`,
+            which has the formulas. With a kernel: "components" only.
+        feature_names : sequence of str, default=None
+            Names of the features; if None, those of the data frame of the fit, or x0, x1, ...
+
+        Returns
+        -------
+        Explanation
+        """
+        check_is_fitted(self)
+        if self.kernel != "linear" and not (isinstance(by, str) and by == "components"):
+            raise ValueError(
+                f"the metric has kernel={self.kernel!r}, whose distances are no sums over "
+                f"features; got by={by!r}, expected 'components'"
+            )
+        preprocessor = getattr(self, "preprocessor", None)
+        pair = read_tuples([[a, b]], 2, preprocessor, self.n_features_in_)
+        features = self._feature_map(pair.points)[pair.index[0]]
+        features = features.toarray() if issparse(features) else features
+        if feature_names is None and self.kernel == "linear":
+            feature_names = getattr(self, "feature_names_in_", None)
+        return explain_distance(self.components_, *features, by=by, feature_names=feature_names)
 
     def get_metric(self) -> Callable[..., Any]:
         """Return the learned distance as a function of two points."""

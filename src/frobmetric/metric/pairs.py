@@ -12,10 +12,12 @@ from sklearn.metrics import roc_auc_score
 from sklearn.utils.validation import check_is_fitted
 
 from .._checks import as_signs, as_weights, check_both_kinds, check_pairs
+from .._neighbors import row_digests
 from .._parameters import Rule, check_parameters, choice, integer
 from ..comparisons.merging import is_contradicted, near_first
 from ..comparisons.reading import read_tuples
 from ..core import Certificate
+from ..neighbors.promise import promise_of_points
 from ..neighbors.thresholds import best_threshold
 from ._base import MetricEstimator, index_distance
 from ._problem import if_linear, learned_before
@@ -97,7 +99,10 @@ class PairFrobMetric(MetricEstimator):
     ----------
     threshold_ : float
         Largest distance of pairs that are predicted similar. `fit` sets it to the value that is
-        most often correct on the training pairs; `calibrate_threshold` uses others.
+        most often correct on the training pairs; `calibrate_threshold` uses others, and
+        `promise_threshold` bounds the rate of false matches.
+    promise_ : frobmetric.neighbors.Promise
+        After `promise_threshold`, until the threshold is changed.
     learned_threshold_ : float
         Root of b, with `strategy="threshold"`.
     prior_threshold_ : float
@@ -220,8 +225,7 @@ class PairFrobMetric(MetricEstimator):
         check_is_fitted(self)
         if not isinstance(threshold, (int, float, np.number)) or not threshold >= 0:
             raise ValueError(f"threshold is {threshold!r}; expected a distance, at least 0")
-        self.threshold_ = float(threshold)
-        return self
+        return self._decide_by(float(threshold))
 
     def calibrate_threshold(
         self,
@@ -236,11 +240,51 @@ class PairFrobMetric(MetricEstimator):
         """Set `threshold_` to the best value for these pairs, and return the estimator.
 
         Pairs that the metric was not learned from are best. The other parameters are those of
-        `frobmetric.neighbors.best_threshold`.
+        `frobmetric.neighbors.best_threshold`. `promise_threshold` bounds the errors on new pairs.
         """
         options = {"strategy": strategy, "beta": beta, "min_rate": min_rate}
-        self.threshold_ = _best_distance(self.pair_distance(pairs), y, sample_weight, **options)
-        return self
+        best = _best_distance(self.pair_distance(pairs), y, sample_weight, **options)
+        return self._decide_by(best)
+
+    def promise_threshold(
+        self,
+        pairs: ArrayLike,
+        y: ArrayLike,
+        *,
+        max_false_match: float = 0.01,
+        confidence: float = 0.95,
+        identities: ArrayLike | None = None,
+    ) -> Self:
+        """Set `threshold_` so that false matches among new pairs are bounded with confidence.
+
+        The pairs must not be of people that the metric was learned from; a warning tells if points
+        of them are. The theorem, its assumptions and the other parameters are those of
+        `frobmetric.neighbors.promised_threshold`, with minus the distance as score.
+
+        Parameters
+        ----------
+        pairs : array-like of shape (n_pairs, 2, n_features) or (n_pairs, 2)
+        y : array-like of shape (n_pairs,)
+            +1 for similar, -1 for dissimilar pairs.
+        max_false_match : float in (0, 1), default=0.01
+            Bound on the false match rate.
+        confidence : float in (0, 1), default=0.95
+            Probability with which the bound holds.
+        identities : array-like of shape (n_pairs, 2), default=None
+            Who is shown by the two points of each pair. If None, every point is an identity of its
+            own: give them if a person has several points.
+
+        Returns
+        -------
+        self
+            With `threshold_` and `promise_`.
+        """
+        score = self.pair_score(pairs)
+        read = read_tuples(pairs, 2, self.preprocessor, self.n_features_in_)
+        is_known = np.isin(row_digests(read.points), getattr(self, "_learned_from", ()))
+        options = {"max_false_match": max_false_match, "confidence": confidence}
+        promise = promise_of_points(score, y, read.index, identities, is_known, **options)
+        return self._decide_by(-promise.threshold, promise)
 
     def certify(self, pairs: ArrayLike, y: Any = None, sample_weight: Any = None) -> Certificate:
         """Prove again how good the metric is, from the pairs and the dual of the last fit.
@@ -251,6 +295,14 @@ class PairFrobMetric(MetricEstimator):
         labelled = self._read(pairs, y, sample_weight, self.n_features_in_)
         arrange = partial(self._arrange, prior_threshold=getattr(self, "prior_threshold_", None))
         return certify_tuples(self, labelled, arrange, **self._problem_options())
+
+    def _decide_by(self, threshold, promise=None):
+        """Set the threshold; a promise of an earlier one is forgotten."""
+        self.threshold_ = threshold
+        vars(self).pop("promise_", None)
+        if promise is not None:
+            self.promise_ = promise
+        return self
 
     def _fit(self, pairs, y, sample_weight, calibration_params, before=None):
         before = before or {}
@@ -263,11 +315,14 @@ class PairFrobMetric(MetricEstimator):
         read = read_tuples(pairs, 2, self.preprocessor)
         features = learned.coordinates.feature_map(read.points)
         distance = index_distance(learned.components, features, read.index)
+        earlier = getattr(self, "_learned_from", ()) if before else ()
         length = YARDSTICK * np.linalg.norm(learned.solution.point.factor()[-1])
         attributes |= {
             "threshold_": _best_distance(distance, y, **calibration),
             "learned_threshold_": float(length) if learned.coordinates.n_extra else None,
             "prior_threshold_": prior,
+            "promise_": None,
+            "_learned_from": np.union1d(np.array(earlier, np.uint64), row_digests(read.points)),
         }
         return self._store(learned, NO_DIFFERENCE, **attributes)
 

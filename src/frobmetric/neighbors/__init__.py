@@ -4,6 +4,7 @@ from .agreement import pair_auc, spearman
 from .classification import NearestClass, NearestVote, knn_error, knn_predict
 from .marginalized import MarginalizedKNN
 from .paired import PairedErrors
+from .promise import Promise, promised_threshold, units_needed
 from .ranking import Measure
 from .retrieval import make_retrieval_scorer, ndcg_at_k, recall_at_k, reciprocal_rank
 from .thresholds import best_threshold
@@ -14,13 +15,16 @@ __all__ = [
     "NearestClass",
     "NearestVote",
     "PairedErrors",
+    "Promise",
     "best_threshold",
     "knn_error",
     "knn_predict",
     "make_retrieval_scorer",
     "ndcg_at_k",
     "pair_auc",
+    "promised_threshold",
     "recall_at_k",
     "reciprocal_rank",
     "spearman",
+    "units_needed",
 ]

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import roc_auc_score
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
@@ -18,6 +19,7 @@ from .._checks import as_identities, as_signs, as_weights, check_both_kinds
 from .._neighbors import nearest, row_keys
 from .._parameters import CALLABLE, MATRIX, NONE, WHOLE, Rule, check_parameters, integer
 from ..comparisons.reading import read_tuples
+from .promise import promise_of_points
 from .thresholds import best_threshold
 
 TRANSFORMER = Rule(
@@ -62,7 +64,9 @@ class MarginalizedKNN(BaseEstimator):
     n_neighbors_ : int
         The k in use.
     threshold_ : float
-        After `calibrate_threshold` or `set_threshold`.
+        After `calibrate_threshold`, `promise_threshold` or `set_threshold`.
+    promise_ : Promise
+        After `promise_threshold`, until the threshold is changed.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
         If X was a data frame whose column names are strings.
@@ -128,7 +132,8 @@ class MarginalizedKNN(BaseEstimator):
         self._reference = self._transform(X)
         self._dtype, self._keys = X.dtype, row_keys(X)
         self.n_neighbors_ = self.n_neighbors
-        self.__dict__.pop("threshold_", None)
+        for name in ("threshold_", "promise_"):
+            self.__dict__.pop(name, None)
         return self
 
     def pair_score(self, pairs: ArrayLike, *, exclude: ArrayLike | None = None) -> np.ndarray:
@@ -194,6 +199,51 @@ class MarginalizedKNN(BaseEstimator):
             threshold, value = best_threshold(score, y, **goal)
             if value > best:
                 best, self.n_neighbors_, self.threshold_ = value, k, threshold
+        self.__dict__.pop("promise_", None)
+        return self
+
+    def promise_threshold(
+        self,
+        pairs: ArrayLike,
+        y: ArrayLike,
+        *,
+        max_false_match: float = 0.01,
+        confidence: float = 0.95,
+        identities: ArrayLike | None = None,
+        exclude: ArrayLike | None = None,
+    ) -> Self:
+        """Set `threshold_` so that false matches among new pairs are bounded with confidence.
+
+        k stays as it is: a k chosen on the same pairs would break the promise. The pairs must not
+        be of people in the reference set; a warning tells if points of them are. The theorem and
+        its assumptions are those of `promised_threshold`.
+
+        Parameters
+        ----------
+        pairs : array-like of shape (n_pairs, 2, n_features) or (n_pairs, 2)
+        y : array-like of shape (n_pairs,)
+            +1 for pairs of one identity, -1 for others.
+        max_false_match, confidence
+            As in `promised_threshold`.
+        identities : array-like of shape (n_pairs, 2), default=None
+            Who is shown by the two points of each pair. If None, every point is an identity of its
+            own: give them if a person has several points.
+        exclude : array-like of identities, optional
+            As in `pair_score`.
+
+        Returns
+        -------
+        self
+            With `threshold_` and `promise_`.
+        """
+        query = self._query(pairs, exclude)
+        score = self._probability(self._neighbor_labels(query, self.n_neighbors_), query.index)
+        is_known = np.isin(query.point_key, query.row_key)
+        if not isinstance(self.metric_, (FrozenEstimator, type(None))):  # learned from all of them
+            is_known = np.isin(row_keys(query.points), self._keys)
+        options = {"max_false_match": max_false_match, "confidence": confidence}
+        promise = promise_of_points(score, y, query.index, identities, is_known, **options)
+        self.promise_, self.threshold_ = promise, promise.threshold
         return self
 
     def set_threshold(self, threshold: float) -> Self:
@@ -203,6 +253,7 @@ class MarginalizedKNN(BaseEstimator):
         if not is_number or not np.isfinite(threshold):
             raise ValueError(f"threshold is {threshold!r}; expected a finite number")
         self.threshold_ = float(threshold)
+        self.__dict__.pop("promise_", None)
         return self
 
     def decision_function(self, pairs: ArrayLike, *, exclude: Any = None) -> np.ndarray:
@@ -210,8 +261,8 @@ class MarginalizedKNN(BaseEstimator):
         check_is_fitted(self)
         if not hasattr(self, "threshold_"):
             raise NotFittedError(
-                "this MarginalizedKNN has no threshold; call calibrate_threshold(pairs, y) on "
-                "development pairs, or set_threshold(threshold)"
+                "this MarginalizedKNN has no threshold; call calibrate_threshold(pairs, y) or "
+                "promise_threshold(pairs, y) on development pairs, or set_threshold(threshold)"
             )
         return self.pair_score(pairs, exclude=exclude) - self.threshold_
 

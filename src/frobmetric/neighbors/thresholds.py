@@ -114,7 +114,7 @@ def _check_strategy(strategy, beta, min_rate):
 
 def _cuts(score, y, sample_weight):
     """Return threshold, true and false positives of every cut, from none called similar to all."""
-    score = _as_score(score)
+    score = as_score(score)
     y = as_signs(y, len(score), of="pairs", positive="similar")
     weight = as_weights(sample_weight, len(score), of="pairs")
     score, y, weight = score[weight > 0], y[weight > 0], weight[weight > 0]
@@ -129,7 +129,8 @@ def _cuts(score, y, sample_weight):
     return _between(score[last]), tp, fp
 
 
-def _as_score(score):
+def as_score(score):
+    """Return finite scores of pairs, one number each, in their own precision."""
     score = np.asarray(score)
     if score.ndim != 1 or score.dtype.kind not in "iuf" or not len(score):
         raise ValueError(

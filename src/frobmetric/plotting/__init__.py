@@ -2,6 +2,7 @@
 
 from .comparison import ComparisonDisplay
 from .embedding import EmbeddingDisplay, SpectrumDisplay
+from .explanation import ExplanationDisplay
 from .length import LengthDisplay
 from .metric import MetricDisplay
 from .neighbors import NeighborsDisplay
@@ -11,6 +12,7 @@ from .quality import QualityDisplay
 __all__ = [
     "ComparisonDisplay",
     "EmbeddingDisplay",
+    "ExplanationDisplay",
     "LengthDisplay",
     "MetricDisplay",
     "NeighborsDisplay",

@@ -18,6 +18,7 @@ from .monitor import Callback, Interrupted, Monitor, State, conclude
 from .newton import newton
 from .proximal import proximal
 from .quasi_newton import quasi_newton
+from .smoothing import smoothing
 
 Solver = Callable[[FrobeniusSDP, State, Monitor], State]
 
@@ -28,6 +29,7 @@ FROBENIUS_SOLVERS: dict[str, Solver] = {
     "lbfgsb": lbfgsb,
     "newton": newton,
     "quasi_newton": quasi_newton,
+    "smoothing": smoothing,
 }
 #: Solvers of plain SDPs: sigma is infinite, all rows are equations.
 PLAIN_SOLVERS: dict[str, Solver] = {"admm": admm, "interior": interior, "proximal": proximal}

@@ -16,6 +16,7 @@ from ..core.solution import Solution
 from .monitor import Monitor, State
 from .newton import newton
 from .quasi_newton import quasi_newton
+from .smoothing import smoothing, suits
 
 #: Problems with fewer rows are solved all at once.
 FEW_ROWS = 40_000
@@ -53,6 +54,7 @@ def active_set(problem: FrobeniusSDP, state: State, monitor: Monitor) -> State:
 
 def _all_at_once(problem: FrobeniusSDP, state: State, monitor: Monitor) -> State:
     method = newton if monitor.tol < TIGHT else quasi_newton
+    method = smoothing if suits(problem) else method
     return method(problem, state, monitor)
 
 

@@ -1,7 +1,8 @@
-"""Time and memory of learning maps of embeddings at the size of an API's vectors.
+"""Time and memory of learning maps of embeddings, and weights of fields, at full size.
 
 Short texts by a small encoder are lifted to 1,536 random Fourier features, which stand in for the
-vectors of a large one. Each row is measured in a process of its own, for its memory.
+vectors of a large one. Records of many fields are drawn, with answers by hidden weights. Each row
+is measured in a process of its own, for its memory.
 """
 
 import time
@@ -9,7 +10,7 @@ from itertools import product
 
 import numpy as np
 
-from frobmetric.embeddings import learn_query_map
+from frobmetric.embeddings import learn_query_map, learn_structured_map
 
 from ..data.embeddings import INTENT_NAMES, load_intents
 from . import Benchmark, Options, in_new_process, peak_memory
@@ -24,6 +25,11 @@ N_DOCUMENTS, N_FEATURES = 10_000, 1_536
 QUICK_SIZES, QUICK_DOCUMENTS, QUICK_FEATURES = ((60, 2, 5),), 300, 32
 #: Queries whose nearest documents are searched at a time.
 BLOCK = 500
+#: Fields of a record, features of a field, records, and answers that compare them.
+FIELD_SIZES, QUICK_FIELD_SIZES = (50, 4, 20_000, 1_000_000), (6, 2, 200, 2_000)
+#: Weights of the loss for fields: from weights near one to weights that only fit the answers.
+FIELD_CS = (1e3, 1e4, 1e5, 1e6)
+FIELD_TOL = 1e-6
 
 
 def texts(folder):
@@ -113,6 +119,60 @@ def measure_queries(options):
     return rows
 
 
+def field_problem(n_fields, size, n_records, n_answers):
+    """Return records, answers to "which is closer to a, b or d?" with errors, and true weights.
+
+    A third of the fields do not count. About one answer in seven is wrong.
+    """
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n_records, n_fields * size))
+    weights = rng.gamma(0.5, 2.0, n_fields) * (np.arange(n_fields) % 3 > 0)
+    index = rng.integers(0, n_records, (n_answers, 4))
+    index[:, 2] = index[:, 0]
+    near, far = (weighted_distances(X, pair, np.repeat(weights, size)) for pair in halves(index))
+    margins = far - near
+    errors = rng.logistic(size=n_answers) * margins.std() / 4
+    is_turned = margins + errors < 0
+    return X, np.where(is_turned[:, None], index[:, [2, 3, 0, 1]], index), weights
+
+
+def halves(index):
+    """Return the two pairs of each row."""
+    return index[:, :2], index[:, 2:]
+
+
+def weighted_distances(X, pairs, weights):
+    """Return weighted squared distances of pairs, some pairs at a time."""
+    blocks = np.array_split(pairs, max(1, len(pairs) // 20_000))
+    return np.concatenate([((X[pair[:, 0]] - X[pair[:, 1]]) ** 2) @ weights for pair in blocks])
+
+
+def learn_fields(task):
+    """Learn weights of fields in a worker: seconds in all, and of the solver alone."""
+    n_fields, size, *_ = task["sizes"]
+    X, index, weights = field_problem(*task["sizes"])
+    options = {"structure": [size] * n_fields, "C": task["C"], "tol": FIELD_TOL}
+    learn_structured_map(X, index[:100], None, **options)  # numba loads its loops
+    before = time.process_time(), time.perf_counter()
+    learned = learn_structured_map(X, index, None, **options)
+    cpu, wall = time.process_time() - before[0], time.perf_counter() - before[1]
+    row = {"n_fields": n_fields, "n_features": X.shape[1], "n_rows": len(index), "C": task["C"]}
+    row |= {"seconds": wall, "solver_seconds": learned.solution.history[-1].seconds}
+    row |= {"cpu_seconds": cpu, "gigabytes": peak_memory() / 2**30}
+    row |= {"steps": learned.solution.n_iter, "gap": learned.certificate.relative_gap}
+    return {}, {"row": row | {"correlation": float(np.corrcoef(weights, learned.weights)[0, 1])}}
+
+
+def measure_structure(options):
+    """Return a row for each C."""
+    rows = []
+    for C in FIELD_CS:
+        task = {"sizes": options.choose(FIELD_SIZES, QUICK_FIELD_SIZES), "C": C}
+        rows.append(in_new_process(f"{__name__}:learn_fields", task, options)["row"])
+        options.store(rows)
+    return rows
+
+
 def speed_page(parts):
     """Return the rows of each part."""
     return {f"{name}_rows": rows for name, rows in parts.items()}
@@ -121,7 +181,7 @@ def speed_page(parts):
 BENCHMARKS = (
     Benchmark(
         name="adapter_speed",
-        parts={"query": measure_queries},
+        parts={"query": measure_queries, "structure": measure_structure},
         page=speed_page,
         options=Options(threads=2),
     ),
