@@ -14,6 +14,8 @@ import frobmetric
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "paper/README.md"]
 PAGES += sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").glob("*.md"))
+#: Pages whose examples follow on each other.
+TUTORIALS = ["docs/embeddings.md"]
 DOTTED = re.compile(r"`(frobmetric(?:_paper)?(?:\.\w+)+)`")
 NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
 #: Tolerances of numbers that examples print: points of a percentage, and relative difference of
@@ -123,8 +125,16 @@ def _block(page, head):
     return re.search(rf"^{head}$.*?^```\w*\n(.*?)^```", _read(page), re.M | re.S)[1].splitlines()
 
 
+def _tutorial(page):
+    """Return all code of a page, whose blocks follow on each other, and all that it prints."""
+    kinds = ("python", "text")
+    return ["".join(re.findall(rf"^```{k}\n(.*?)^```", _read(page), re.M | re.S)) for k in kinds]
+
+
 def _examples():
-    for page in PAGES:
+    for page in TUTORIALS:
+        yield pytest.param(page, *_tutorial(page), id=page)
+    for page in [page for page in PAGES if page not in TUTORIALS]:
         pattern = r"^```python\n(.*?)^```\n+^```text\n(.*?)^```"
         for i, match in enumerate(re.finditer(pattern, _read(page), re.M | re.S)):
             yield pytest.param(page, *match.groups(), id=f"{page}-{i}")
@@ -194,8 +204,9 @@ def test_the_readme_has_its_example_of_eight_lines():
 
 
 def test_every_python_block_is_an_example_that_runs():
-    blocks = sum(_read(page).count("```python") for page in PAGES)
-    assert blocks == len(list(_examples()))
+    pages = [page for page in PAGES if page not in TUTORIALS]
+    blocks = sum(_read(page).count("```python") for page in pages)
+    assert blocks + len(TUTORIALS) == len(list(_examples()))
 
 
 # The command line

@@ -134,3 +134,22 @@ def test_classes_are_held_out_as_a_whole(rng):
     np.testing.assert_allclose(feedback.scores(X, X), samples.mean(axis=0))
     with pytest.raises(ValueError, match="hold_out is 'groups'"):
         Labels(y, hold_out="groups")
+
+
+def test_a_design_effect_widens_the_interval(rng):
+    before, after = rng.normal(size=(2, 30))
+    narrow, wide = (PairedGain.of(before, after, design_effect=d) for d in (1.0, 2.0))
+    widths = [high - low for low, high in (narrow.interval, wide.interval)]
+    np.testing.assert_allclose(widths[1], np.sqrt(2) * widths[0])
+
+
+@pytest.mark.slow
+def test_scores_of_random_labels_have_twice_the_variance_of_independent_ones():
+    ratios = []
+    for seed in range(300):
+        rng = np.random.default_rng(seed)
+        X, other = rng.normal(size=(2, 60, 3))
+        feedback = Labels(rng.integers(3, size=60))
+        difference = feedback.scores(X, X) - feedback.scores(other, other)
+        ratios.append(difference.mean() / (difference.std(ddof=1) / np.sqrt(60)))
+    assert 1.2 < np.std(ratios) < 1.1 * np.sqrt(feedback.design_effect)

@@ -102,7 +102,8 @@ def compare_task(adapter: Any, X: Any, y: Any) -> PairedGain:
             mapped_vectors(adapter, feedback, X),
         )
     )
-    return PairedGain.of(before, after, confidence=adapter.confidence)
+    options = {"confidence": adapter.confidence, "design_effect": feedback.design_effect}
+    return PairedGain.of(before, after, **options)
 
 
 def as_feedback(y: Any) -> Feedback:

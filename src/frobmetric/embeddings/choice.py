@@ -35,7 +35,8 @@ FEWEST_UNITS = 10
 class PairedGain:
     """Mean score of the same units before and after, and an interval of the difference.
 
-    The interval is Student's, of the differences unit by unit, which are regarded as independent.
+    The interval is Student's, of the differences unit by unit. They are regarded as independent, up
+    to a design effect: a factor of the variance of their mean.
 
     Attributes
     ----------
@@ -59,7 +60,9 @@ class PairedGain:
     n_units: int
 
     @classmethod
-    def of(cls, before: Any, after: Any, *, confidence: float = 0.95) -> Self:
+    def of(
+        cls, before: Any, after: Any, *, confidence: float = 0.95, design_effect: float = 1.0
+    ) -> Self:
         """Return the gain of paired scores; one pair alone has an infinite interval."""
         before, after = np.asarray(before, dtype=float), np.asarray(after, dtype=float)
         if before.ndim != 1 or before.shape != after.shape or not len(before):
@@ -70,7 +73,8 @@ class PairedGain:
         difference, n = after - before, len(before)
         half = np.inf
         if n > 1:
-            half = student.ppf((1 + confidence) / 2, n - 1) * difference.std(ddof=1) / np.sqrt(n)
+            error = difference.std(ddof=1) * np.sqrt(design_effect / n)
+            half = student.ppf((1 + confidence) / 2, n - 1) * error
         middle = float(difference.mean())
         interval = (middle - float(half), middle + float(half))
         return cls(float(before.mean()), float(after.mean()), interval, n)
@@ -101,10 +105,13 @@ class HeldOutScores:
         Strengths in ascending order.
     folds : tuple of ndarray of shape (n_units, n_strengths)
         Scores of the units of each fold.
+    design_effect : float
+        Factor of the variance of a mean of scores, as in `Feedback`.
     """
 
     strengths: tuple[float, ...]
     folds: tuple[Array, ...]
+    design_effect: float = 1.0
 
     @property
     def means(self) -> Vector:
@@ -122,7 +129,7 @@ class HeldOutScores:
         if len(scores) < 2:
             return 0
         behind = scores[:, [np.argmax(scores.mean(axis=0))]] - scores
-        allowed = lenience * behind.std(axis=0, ddof=1) / np.sqrt(len(scores))
+        allowed = lenience * behind.std(axis=0, ddof=1) * np.sqrt(self.design_effect / len(scores))
         return int(np.argmax(behind.mean(axis=0) <= allowed))
 
     def choose(self, *, confidence: float = 0.95) -> tuple[float, PairedGain]:
@@ -142,7 +149,8 @@ class HeldOutScores:
         chosen = [self.best(lenience=lenience, without=i) for i in range(len(self.folds))]
         after = [scores[:, place] for scores, place in zip(self.folds, chosen, strict=True)]
         before = [scores[:, 0] for scores in self.folds]
-        return PairedGain.of(np.concatenate(before), np.concatenate(after), confidence=confidence)
+        options = {"confidence": confidence, "design_effect": self.design_effect}
+        return PairedGain.of(np.concatenate(before), np.concatenate(after), **options)
 
 
 def as_strengths(strengths: Any) -> list[float]:
@@ -221,4 +229,4 @@ def measure_strengths(
         raise TooFewExamplesError(
             f"{n_units} {feedback.unit} can be held out; a gain is told by at least {FEWEST_UNITS}"
         )
-    return HeldOutScores((0.0, *strengths), tuple(folds))
+    return HeldOutScores((0.0, *strengths), tuple(folds), feedback.design_effect)

@@ -36,6 +36,8 @@ class Feedback(Protocol):
         What is held out, in the plural: "samples", "objects", "queries".
     queries : ndarray of shape (n_queries, n_features) or None
         Vectors of queries; None if the anchors are rows of X.
+    design_effect : float
+        Factor by which the variance of a mean of `scores` exceeds that of independent units.
     """
 
     @property
@@ -44,6 +46,8 @@ class Feedback(Protocol):
     def unit(self) -> str: ...
     @property
     def queries(self) -> np.ndarray | None: ...
+    @property
+    def design_effect(self) -> float: ...
 
     def cleaned(self, X: Any) -> tuple[Self, Cleaning]:
         """Return the feedback without examples that say nothing, and what was removed."""

@@ -41,6 +41,10 @@ class Labels:
     faithful to the accuracy of the nearest neighbour as this itself, and tells a gain from chance
     with fewer samples.
 
+    A sample that another one finds searches that one too, in its own fold, so the scores of two
+    neighbours are not independent. If a score is a sum over pairs of samples, each pair counts
+    twice, and the variance of the mean is twice that of independent units: the `design_effect`.
+
     Comparisons join each sample with near samples of its class and of other classes. In classes of
     up to 10 samples all samples of the class are near. All anchors have the same weight.
 
@@ -73,6 +77,7 @@ class Labels:
 
     measure = "precision@3"
     queries = None
+    design_effect = 2.0
 
     def __init__(
         self,

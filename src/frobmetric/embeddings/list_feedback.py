@@ -38,6 +38,7 @@ class _ListFeedback:
 
     measure = "accuracy"
     unit = "queries"
+    design_effect = 1.0
     _anchors: QueryAnchors
 
     def _set(self, rows, weight=None):

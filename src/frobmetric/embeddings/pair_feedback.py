@@ -58,6 +58,7 @@ class _ObjectFeedback(ABC):
 
     measure: str
     unit = "objects"
+    design_effect = 1.0
     queries = None
     _name: str
 

@@ -130,6 +130,7 @@ class RelevantDocuments:
 
     measure = "nDCG@10"
     unit = "queries"
+    design_effect = 1.0
 
     def __init__(
         self,
