@@ -30,6 +30,8 @@ from .feedback import (
 SMALL_CLASS = 10
 #: Numbers of near samples of the same class (in larger classes) and of other classes.
 N_NEAR, N_FAR = 3, 10
+#: Samples of each held-out class that are searched, and draws of them.
+N_FEW, N_DRAWS = 5, 4
 
 
 class Labels:
@@ -48,10 +50,11 @@ class Labels:
     Comparisons join each sample with near samples of its class and of other classes. In classes of
     up to 10 samples all samples of the class are near. All anchors have the same weight.
 
-    With `hold_out="classes"` whole classes are held out, for maps that are used on new classes. The
-    samples of held-out classes then search each other, and a unit is a class: its score is the mean
-    of its samples. In comparisons, samples of the same class are then drawn at random: what joins a
-    whole class carries over to other classes better than what joins neighbours.
+    With `hold_out="classes"` whole classes are held out, for maps that are used on new classes with
+    few labels. A sample of a held-out class then searches five samples of each of these classes, in
+    four draws, and a unit is a class: its score is the mean of its samples. In comparisons, samples
+    of the same class are then drawn at random: what joins a whole class carries over to other
+    classes better than what joins neighbours.
 
     Parameters
     ----------
@@ -98,7 +101,7 @@ class Labels:
         self.n_neighbors, self.n_impostors, self.unit = n_neighbors, n_impostors, hold_out
         self._label: np.ndarray = as_identities("y", labels, len(labels))[1]
         self._rows = np.arange(len(labels))
-        self._reference: np.ndarray | None = None
+        self._references: tuple[np.ndarray, ...] = ()  # rows that are searched; none: all others
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -125,7 +128,7 @@ class Labels:
         n_given = len(self._rows)
         counts = {"duplicates": n_won - len(rows), "contradictions": n_given - n_won}
         cleaning = Cleaning("labels", n_given, len(rows), **counts).check()
-        return self._part(rows, None), cleaning
+        return self._part(rows), cleaning
 
     def drawn(self, max_units: int, random_state: Any = None) -> Self:
         """Return at most this many of the samples, in which the classes keep their shares."""
@@ -134,7 +137,7 @@ class Labels:
             return self
         rows = check_random_state(random_state).permutation(self._rows)
         chosen = spread_rows(self._label[rows], max_units)
-        return self._part(np.sort(rows[chosen]), self._reference)
+        return self._part(np.sort(rows[chosen]), *self._references)
 
     def folds(self, X: Any, n_folds: int = 5, random_state: Any = None) -> list[tuple[Self, Self]]:
         """Return pairs of training and held-out samples, stratified by class, or of classes."""
@@ -152,13 +155,25 @@ class Labels:
         fold[kinds] = np.arange(len(kinds)) % n_folds
         parts = [fold[kind] == i for i in range(n_folds)]
         rows = [(self._rows[~part], self._rows[part]) for part in parts]
-        return [(self._part(inside, None), self._part(out, inside)) for inside, out in rows]
+        return [(self._part(inside), self._part(out, inside)) for inside, out in rows]
 
     def _folds_of_classes(self, n_folds, random_state):
         label = self._label[self._rows]
         fold = deal(label, n_folds, random_state, unit=self.unit)
+        rng = check_random_state(random_state)
         parts = [(self._rows[fold != i], self._rows[fold == i]) for i in range(n_folds)]
-        return [(self._part(inside, None), self._part(out, None)) for inside, out in parts]
+        return [
+            (self._part(inside), self._part(out, *self._draw_few(out, rng)))
+            for inside, out in parts
+        ]
+
+    def _draw_few(self, rows, rng):
+        """Return draws of a few samples of each class."""
+        for _ in range(N_DRAWS):
+            drawn = rng.permutation(rows)
+            drawn = drawn[np.argsort(self._label[drawn], kind="stable")]
+            first = np.searchsorted(self._label[drawn], self._label[drawn])
+            yield np.sort(drawn[np.arange(len(drawn)) - first < N_FEW])
 
     def comparisons(
         self,
@@ -201,20 +216,25 @@ class Labels:
         measure = Measure.parse(self.measure if measure is None else measure)
         measure = Measure("precision", 1) if measure.kind == "accuracy" else measure
         A, B = self._check(A), self._check(B)
-        searched, itself = self._reference, np.full(len(self._rows), -1)
-        if searched is None:
-            searched, itself = self._rows, np.arange(len(self._rows))
-        judgements = SameLabel(self._label[self._rows], self._label[searched], itself)
-        values = Judged(A[self._rows], B[searched], judgements).evaluate(measure, metric)
-        is_scored = ~np.isnan(values)
+        references = self._references or (self._rows,)
+        values = [self._search(A, B, rows, measure, metric) for rows in references]
+        is_scored = ~np.isnan(values[0])
+        value = np.mean(values, axis=0)[is_scored]
         if self.unit == "samples":
-            return values[is_scored]
+            return value
         _, number = np.unique(self._label[self._rows][is_scored], return_inverse=True)
-        return np.bincount(number, values[is_scored]) / np.bincount(number)
+        return np.bincount(number, value) / np.bincount(number)
 
-    def _part(self, rows, reference):
+    def _search(self, A, B, searched, measure, metric):
+        """Return the measure of each sample in a search of some rows, never for itself."""
+        place = np.minimum(np.searchsorted(searched, self._rows), len(searched) - 1)
+        itself = np.where(searched[place] == self._rows, place, -1)
+        judgements = SameLabel(self._label[self._rows], self._label[searched], itself)
+        return Judged(A[self._rows], B[searched], judgements).evaluate(measure, metric)
+
+    def _part(self, rows, *references):
         part = copy(self)
-        part._rows, part._reference = rows, reference
+        part._rows, part._references = rows, references
         return part
 
     def _check(self, X):
