@@ -233,6 +233,12 @@ def target_rows(measured):
     return [*rows, *transfer_targets(measured)]
 
 
+def coverage_text(measured):
+    """Return on how many tasks and encoders the adapter was measured, if not on all."""
+    n, n_all = sum(OURS in cell.units for cell in measured.primary), len(measured.primary)
+    return f"{n} of {n_all}" if 0 < n < n_all else ""
+
+
 def transfer_targets(measured):
     """Return the row of the target of transfer."""
     found = [measured.find(*key, rule) for key in measured.tasks("transfer") for rule in TRANSFER]
@@ -321,6 +327,7 @@ def embeddings_page(parts):
     return {
         "summary": summary_rows(measured),
         "targets": target_rows(measured),
+        "coverage": coverage_text(measured),
         "measures": measure_table(measured, measured.primary),
         "search": measure_table(measured, without),
         "labels": label_table(measured),
@@ -355,7 +362,8 @@ def draw(parts, path):
         axes.set(title=encoder, xlabel="gain over the unchanged embedding, points")
     for axes in all_axes[1:]:
         axes.set_yticklabels([])
-    all_axes[0].legend(loc="upper right", fontsize=8)
+    handles = all_axes[0].get_legend_handles_labels()
+    figure.legend(*handles, loc="outside lower center", ncols=len(methods), fontsize=8)
     figure.savefig(path, dpi=110)
 
 
