@@ -7,6 +7,7 @@ import ast
 import re
 import sys
 import types
+import warnings
 
 import numpy as np
 import pytest
@@ -160,7 +161,51 @@ def test_milvus_ranks_by_weighted_dimensions(rng, milvus):
     assert found == np.argsort(((X - q) ** 2) @ w)[:LIMIT].tolist()
 
 
-# typesense, weaviate and pgvector: servers that are not run here
+# pgvector, in a PostgreSQL of its own
+
+
+@pytest.fixture(scope="module")
+def postgres(tmp_path_factory):
+    pgserver = pytest.importorskip("pgserver", reason="runs the code for pgvector")
+    psycopg = pytest.importorskip("psycopg", reason="runs the code for pgvector")
+    with warnings.catch_warnings(action="ignore"):  # about a folder of the user's session
+        server = pgserver.get_server(tmp_path_factory.mktemp("postgres"))
+    with psycopg.connect(server.get_uri(), autocommit=True) as client:
+        client.execute("CREATE EXTENSION vector")
+        yield client
+    server.cleanup()
+
+
+def _fill(client, vectors):
+    columns = ", ".join(f'"{name}" vector({X.shape[1]})' for name, X in vectors.items())
+    client.execute(f"DROP TABLE IF EXISTS items; CREATE TABLE items (id int, {columns})")
+    places = ", ".join(["%s"] * (len(vectors) + 1))
+    rows = [[i, *(str(X[i].tolist()) for X in vectors.values())] for i in range(N)]
+    client.cursor().executemany(f"INSERT INTO items VALUES ({places})", rows)
+
+
+@pytest.mark.slow
+@METRICS
+def test_pgvector_ranks_fields_as_numpy_does(metric, records, postgres):
+    stored, query = records
+    _fill(postgres, stored)
+    parameters = {name: str(vector) for name, vector in query.items()}
+    found = [row[0] for row in postgres.execute(_code("pgvector", metric), parameters)]
+    assert found == _best(stored, query, metric)
+
+
+@pytest.mark.slow
+@METRICS
+def test_pgvector_ranks_by_weighted_dimensions(metric, rng, postgres):
+    X, q, w = rng.normal(size=(N, 8)), rng.normal(size=8), rng.uniform(size=8)
+    both = np.ones(8) if metric == "dot" else np.sqrt(w)
+    expected = _compared(X * both, q * (w if metric == "dot" else both), metric)
+    _fill(postgres, {"order": X * both})  # a word of SQL
+    code = dimension_snippet("pgvector", w, metric=metric, field="order", limit=LIMIT)
+    assert _run(code, postgres, q.tolist()) == np.argsort(-expected)[:LIMIT].tolist()
+
+
+# typesense and weaviate: servers that are not run here
 
 
 class _Typesense:
@@ -221,10 +266,10 @@ def test_weaviate_gets_the_weights_of_the_fields(metric, records, monkeypatch):
 
 def test_pgvector_adds_up_weighted_distances():
     sql = _code("pgvector", "l2")
-    terms = re.findall(r"([\d.]+) \* \((\w+) <-> %\((\w+)\)s::vector\) \^ 2", sql)
+    terms = re.findall(r'([\d.]+) \* \("(\w+)" <-> %\((\w+)\)s::vector\) \^ 2', sql)
     assert [(name, parameter) for _, name, parameter in terms] == [(n, n) for n in SIZES]
     np.testing.assert_allclose([float(w) for w, *_ in terms], WEIGHTS / WEIGHTS.sum(), rtol=1e-5)
-    assert sql.endswith(f"FROM items ORDER BY distance LIMIT {LIMIT};")
+    assert sql.endswith(f'FROM "items" ORDER BY distance LIMIT {LIMIT};')
     assert "<=>" in _code("pgvector", "cosine")
     assert "<#>" in _code("pgvector", "dot")
 

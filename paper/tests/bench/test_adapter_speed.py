@@ -1,6 +1,7 @@
 """Comparisons of queries and documents, measured on a small scale."""
 
 import numpy as np
+import pytest
 
 from frobmetric_paper.bench import Options
 from frobmetric_paper.bench.adapter_speed import (
@@ -10,6 +11,7 @@ from frobmetric_paper.bench.adapter_speed import (
     drawn_texts,
     field_problem,
     lifted,
+    measure_fit,
     measure_queries,
     measure_structure,
     wrong_share,
@@ -49,6 +51,18 @@ def test_the_small_version_fills_the_table(monkeypatch):
     for row in rows:
         assert row["gap"] <= 1e-3
         assert row["wrong_after"] <= row["wrong_before"]
+
+
+@pytest.mark.filterwarnings("ignore:no significant gain:UserWarning")
+def test_a_fit_as_a_user_calls_it(monkeypatch):
+    monkeypatch.setattr(
+        "frobmetric_paper.bench.adapter_speed.in_new_process",
+        lambda target, task, options: globals_of(target)(task)[1],
+    )
+    (row,) = measure_fit(Options(is_quick=True))
+    assert (row["n_samples"], row["n_classes"]) == (200, 10)
+    assert row["gap"] <= 1e-3
+    assert "precision@3" in row["report"]
 
 
 def globals_of(target):

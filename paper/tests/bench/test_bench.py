@@ -268,7 +268,8 @@ def test_peak_memory():
 #: Parts to run, those of one text together.
 QUICK = {
     "accuracy": ("letters", "usps"),
-    "adapter_speed": ("query",),
+    "adapter_speed": ("query structure fit",),
+    "bridge": ("banking77/wordllama/use",),
     "defaults": ("euclid lda default cv settings times",),
     "growth": ("D", "m"),
     "kernels": ("rings", "balance", "r8"),

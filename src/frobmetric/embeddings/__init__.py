@@ -2,6 +2,7 @@
 
 from .abilities import AbilityReport, check_abilities
 from .adapter import EmbeddingAdapter
+from .bridge import EncoderBridge
 from .choice import PairedGain
 from .databases import dimension_snippet, search_snippet
 from .feedback import Cleaning, Feedback, TooFewExamplesError
@@ -17,7 +18,7 @@ from .search_feedback import RelevantDocuments
 from .structure import learn_structured_map
 
 __all__ = ["AbilityReport", "AdapterReport", "Cleaning", "Clicks", "ComparedTriplets"]
-__all__ += ["EmbeddingAdapter", "Feedback", "GradedPairs", "Labels", "LearnedMap"]
+__all__ += ["EmbeddingAdapter", "EncoderBridge", "Feedback", "GradedPairs", "Labels", "LearnedMap"]
 __all__ += ["LengthTable", "PairedGain", "RankedLists", "RelevantDocuments", "SimilarPairs"]
 __all__ += ["TooFewExamplesError", "WeightsTable", "check_abilities", "dimension_snippet"]
 __all__ += ["learn_query_map", "learn_structured_map", "quality_by_length", "search_snippet"]

@@ -1,9 +1,9 @@
 """Weights of fields and of dimensions as code that searches with them in a vector database.
 
 The code for qdrant, milvus, weaviate and typesense is Python for their clients, that for pgvector
-is SQL. Rankings by the code for qdrant (in memory) and milvus (milvus-lite) are tested to be those
-of NumPy. For weaviate, typesense and pgvector, which need a server, only the form of the code and
-the vectors and weights in it are tested.
+is SQL. Rankings by the code for qdrant (in memory), milvus (milvus-lite) and pgvector (PostgreSQL)
+are tested to be those of NumPy. For weaviate and typesense, which need a server of their own, only
+the form of the code and the vectors and weights in it are tested.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def search_snippet(
 
     Qdrant and milvus search each field on its own and add up the scores of what they found. The
     ranking is exact if `candidates` is at least the number of records. A record that is missing
-    from the list of one field is ranked too low.
+    from the list of one field is ranked too low in qdrant; in milvus that field counts as zero.
 
     By default milvus weighs normalised scores, which changes the ranking of "dot" and "l2"; the
     code turns that off. Typesense cannot weigh several vectors, and milvus counts a record that is
@@ -97,9 +97,9 @@ def search_snippet(
     >>> from frobmetric.embeddings import search_snippet
     >>> print(search_snippet("pgvector", [1.6, 0.4], names=["title", "body"]))
     SELECT id,
-           0.8 * (title <=> %(title)s::vector)
-           + 0.2 * (body <=> %(body)s::vector) AS distance
-    FROM items ORDER BY distance LIMIT 10;
+           0.8 * ("title" <=> %(title)s::vector)
+           + 0.2 * ("body" <=> %(body)s::vector) AS distance
+    FROM "items" ORDER BY distance LIMIT 10;
     """
     weights = check_weights(weights)
     _check(database, metric, collection, limit, candidates)
@@ -322,10 +322,9 @@ OPERATORS = {"cosine": "<=>", "dot": "<#>", "l2": "<->"}
 
 
 def _pgvector_vector(search: Search, field: str) -> str:
-    operator = OPERATORS[search.metric]
+    order = f'"{field}" {OPERATORS[search.metric]} %(vector)s::vector'
     return (
-        f'sql = "SELECT id FROM {search.collection} ORDER BY {field} {operator} %(vector)s::vector '
-        f'LIMIT {search.limit}"\n'
+        f"sql = 'SELECT id FROM \"{search.collection}\" ORDER BY {order} LIMIT {search.limit}'\n"
         'hits = [row[0] for row in client.execute(sql, {"vector": str(vector)}).fetchall()]'
     )
 
@@ -333,13 +332,13 @@ def _pgvector_vector(search: Search, field: str) -> str:
 def _pgvector_fields(search: Search) -> str:
     power = " ^ 2" * (search.metric == "l2")
     terms = [
-        f"{weight} * ({name} {OPERATORS[search.metric]} %({name})s::vector){power}"
+        f'{weight} * ("{name}" {OPERATORS[search.metric]} %({name})s::vector){power}'
         for name, weight in search.used.items()
     ]
     total = "\n       + ".join(terms)
     return (
         f"SELECT id,\n       {total} AS distance\n"
-        f"FROM {search.collection} ORDER BY distance LIMIT {search.limit};"
+        f'FROM "{search.collection}" ORDER BY distance LIMIT {search.limit};'
     )
 
 

@@ -6,6 +6,8 @@ kept; `prior_factor` with a prior by name; `prior_components` after an update; `
 units that are not raw; `X_fit` with a kernel of samples; one for each parameter that is an array,
 such as `prior`. Everything else is text in the header: see `_header`.
 
+Files of an `EncoderBridge` have the same header and other tensors: see `bridges`.
+
 Version 1 of the format had no units: its models are of raw features.
 """
 
@@ -25,6 +27,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .. import metric
 from .._environment import replacing, require
+from .._parameters import check_parameters
 from ..core import Certificate, Step
 from ..embeddings import EmbeddingAdapter
 from ..metric.report import SelectionReport
@@ -68,7 +71,7 @@ def save(estimator: Any, path: str | Path) -> None:
     ----------
     estimator : object
         A fitted `FrobMetric`, `FrobMetricCV`, `BoostMetric`, `TripletFrobMetric`,
-        `QuadrupletFrobMetric`, `PairFrobMetric` or `EmbeddingAdapter`.
+        `QuadrupletFrobMetric`, `PairFrobMetric`, `EmbeddingAdapter` or `EncoderBridge`.
     path : str or Path
         An existing file is replaced only when the new one is complete.
 
@@ -81,8 +84,13 @@ def save(estimator: Any, path: str | Path) -> None:
         If its parameters were changed after `fit` and no longer match the learned metric.
     """
     name = type(estimator).__name__
+    if name == "EncoderBridge":
+        check_is_fitted(estimator)
+        _write(path, *_bridge_content(estimator))
+        return
     if name not in CLASSES or type(estimator) is not _class_of(name):
-        raise TypeError(f"type {name} cannot be saved; expected one of {sorted(CLASSES)}")
+        known = sorted([*CLASSES, "EncoderBridge"])
+        raise TypeError(f"type {name} cannot be saved; expected one of {known}")
     check_is_fitted(estimator, "components_")
     if sp.issparse(getattr(estimator, "X_fit_", None)):
         raise TypeError(
@@ -95,13 +103,9 @@ def save(estimator: Any, path: str | Path) -> None:
         raise ValueError(
             f"this {name} cannot be saved: {error}; parameters were changed after fit; fit again"
         ) from error
-    safetensors = require("safetensors.numpy", "cli")
     parameters, arrays = _parameters(estimator)
     tensors = _fitted_tensors(estimator) | arrays
-    header = _header(estimator, parameters, tensors)
-    content = {key: np.ascontiguousarray(value) for key, value in tensors.items()}
-    with replacing(path) as file:
-        file.write(safetensors.save(content, header))
+    _write(path, tensors, _header(estimator, parameters, tensors))
 
 
 def load(path: str | Path) -> Any:
@@ -149,6 +153,13 @@ def disagreements(claimed: Certificate, recomputed: Certificate) -> list[str]:
     return wrong
 
 
+def _write(path, tensors, header):
+    safetensors = require("safetensors.numpy", "cli")
+    content = {key: np.ascontiguousarray(value) for key, value in tensors.items()}
+    with replacing(path) as file:
+        file.write(safetensors.save(content, header))
+
+
 def _fitted_tensors(estimator):
     present = [name for name in TENSORS if getattr(estimator, name, None) is not None]
     tensors = {TENSORS[name]: getattr(estimator, name) for name in present}
@@ -183,20 +194,29 @@ def _parameters(estimator):
     return parameters, arrays
 
 
-def _header(estimator, parameters, tensors):
+def _bridge_content(estimator):
+    """Return the tensors and the header of a bridge between encoders."""
+    from .bridges import bridge_contents
+
+    parameters, _ = _parameters(estimator)
+    tensors, fields = bridge_contents(estimator)
+    return tensors, _header(estimator, parameters, tensors, fields)
+
+
+def _header(estimator, parameters, tensors, fields=None):
     from .. import __version__
 
     fitted = {name: getattr(estimator, name) for name in SCALARS if hasattr(estimator, name)}
     parts = {
         "parameters": parameters,
-        "fitted": _to_json(fitted),
+        "fitted": _to_json(fitted if fields is None else fields),
         "feature_names": _to_json(list(getattr(estimator, "feature_names_in_", []))),
         "certificate": _to_json(asdict(estimator.certificate_)),
         # the order in memory decides how BLAS rounds, so it is part of the model
         "tensors": {key: "F" if np.isfortran(value) else "C" for key, value in tensors.items()},
         "output": getattr(estimator, "_sklearn_output_config", {}).get("transform"),
     }
-    if hasattr(estimator, "report_"):
+    if fields is None and hasattr(estimator, "report_"):
         parts["choice"] = _choice(estimator)
     if hasattr(estimator, "promise_"):
         parts["promise"] = _to_json(asdict(estimator.promise_))
@@ -262,6 +282,8 @@ def _rebuild(tensors, header):
     def part(name):
         return json.loads(header[name], object_hook=lambda value: _from_json(value, tensors))
 
+    if header["class"] == "EncoderBridge":
+        return _rebuild_bridge(tensors, part)
     if header["class"] not in CLASSES:
         raise ValueError(f"class {header['class']!r} is not known; expected {sorted(CLASSES)}")
     parameters, fitted = part("parameters"), part("fitted")
@@ -291,6 +313,18 @@ def _rebuild(tensors, header):
     if "promise" in header:
         estimator.promise_ = Promise(**part("promise"))
     check_model(estimator)
+    return estimator if part("output") is None else estimator.set_output(transform=part("output"))
+
+
+def _rebuild_bridge(tensors, part):
+    from .bridges import EncoderBridge, rebuild_bridge
+
+    estimator = EncoderBridge(**part("parameters"))
+    check_parameters(estimator, estimator._rules)
+    certificate = Certificate(**{k: float(v) for k, v in part("certificate").items()})
+    rebuild_bridge(estimator, tensors, part("fitted"), certificate)
+    if names := part("feature_names"):
+        estimator.feature_names_in_ = np.array(names, dtype=object)
     return estimator if part("output") is None else estimator.set_output(transform=part("output"))
 
 

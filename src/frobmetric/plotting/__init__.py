@@ -1,5 +1,6 @@
 """Figures of metrics, paths and embeddings, in the manner of scikit-learn's displays."""
 
+from .bridge import TrustDisplay
 from .comparison import ComparisonDisplay
 from .embedding import EmbeddingDisplay, SpectrumDisplay
 from .explanation import ExplanationDisplay
@@ -19,4 +20,5 @@ __all__ = [
     "PathDisplay",
     "QualityDisplay",
     "SpectrumDisplay",
+    "TrustDisplay",
 ]

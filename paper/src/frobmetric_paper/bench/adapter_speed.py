@@ -10,7 +10,7 @@ from itertools import product
 
 import numpy as np
 
-from frobmetric.embeddings import learn_query_map, learn_structured_map
+from frobmetric.embeddings import EmbeddingAdapter, learn_query_map, learn_structured_map
 
 from ..data.embeddings import INTENT_NAMES, load_intents
 from . import Benchmark, Options, in_new_process, peak_memory
@@ -30,6 +30,8 @@ FIELD_SIZES, QUICK_FIELD_SIZES = (50, 4, 20_000, 1_000_000), (6, 2, 200, 2_000)
 #: Weights of the loss for fields: from weights near one to weights that only fit the answers.
 FIELD_CS = (1e3, 1e4, 1e5, 1e6)
 FIELD_TOL = 1e-6
+#: Labelled samples of a fit as a user calls it; the larger encoder has 512 features.
+N_LABELS, QUICK_LABELS = 10_000, 200
 
 
 def texts(folder):
@@ -173,6 +175,34 @@ def measure_structure(options):
     return rows
 
 
+def fit_adapter(task):
+    """Fit an adapter to labels without any option, in a worker: seconds of the whole call."""
+    n = task["n_labels"]
+    if task["folder"]:
+        intents = load_intents("banking77", "use", folder=task["folder"])
+        X, y = intents.X[:n], intents.y[:n]
+    else:
+        X, y = drawn_texts(n)
+    before = time.process_time(), time.perf_counter()
+    adapter = EmbeddingAdapter().fit(X, y)
+    cpu, wall = time.process_time() - before[0], time.perf_counter() - before[1]
+    row = {"n_samples": len(X), "n_features": X.shape[1], "n_classes": len(np.unique(y))}
+    row |= {"seconds": wall, "cpu_seconds": cpu, "gigabytes": peak_memory() / 2**30}
+    row |= {"strength": adapter.strength_, "gap": adapter.certificate_.relative_gap}
+    return {}, {"row": row | {"report": str(adapter.report_)}}
+
+
+def measure_fit(options):
+    """Return the best of some runs of the same fit."""
+    folder = options.choose(str(options.folder), "")
+    task = {"folder": folder, "n_labels": options.choose(N_LABELS, QUICK_LABELS)}
+    runs = [
+        in_new_process(f"{__name__}:fit_adapter", task, options)["row"]
+        for _ in range(options.choose(options.repeat, 1))
+    ]
+    return [min(runs, key=lambda row: row["seconds"])]
+
+
 def speed_page(parts):
     """Return the rows of each part."""
     return {f"{name}_rows": rows for name, rows in parts.items()}
@@ -181,7 +211,7 @@ def speed_page(parts):
 BENCHMARKS = (
     Benchmark(
         name="adapter_speed",
-        parts={"query": measure_queries, "structure": measure_structure},
+        parts={"query": measure_queries, "structure": measure_structure, "fit": measure_fit},
         page=speed_page,
         options=Options(threads=2),
     ),

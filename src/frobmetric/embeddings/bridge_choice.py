@@ -1,0 +1,266 @@
+"""Choice of a bridge between encoders: strength, number of maps, protection, by held-out recall."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from .._tables import paragraph, text_table
+from ..core.points import Array, Vector
+from ..core.solution import Certificate
+from .paired import PairedVectors
+from .protection import mine_neighbors, protected_map
+from .ridge import Cells, RidgePath
+from .trust import OldIndex, Questions
+
+HEADER = ("tried, % of true neighbours found", "before", "after", "gain")
+#: Strengths of the ridge that are tried, relative to the mean squared singular value.
+STRENGTHS = tuple(10.0 ** np.arange(-3, 1.1, 0.5))
+#: Weights of the hinge that are tried, for each pair relative to its squared error.
+WEIGHTS = (0.5, 2.0)
+#: Strengths tried with the hinge, relative to the best one without: the hinge likes more.
+STRONGER = (1.0, 3.0)
+#: Largest number of held-out queries of a choice.
+MAX_QUERIES = 500
+#: Share of the pairs that the choice of a hinge is made on.
+HELD_OUT = 0.25
+#: Relative gap that the choice of a hinge is content with.
+ROUGH = 1e-2
+#: Quantile of the normal distribution of a 95 % interval.
+Z = 1.959963984540054
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Options of a bridge: number of maps, strength of the ridge, weight of the hinge (0: none)."""
+
+    n_maps: int
+    strength: float
+    neighbor_weight: float = 0.0
+
+    def __str__(self) -> str:
+        maps = "one map" if self.n_maps == 1 else f"{self.n_maps} local maps"
+        hinge = f", neighbours protected with weight {self.neighbor_weight:g}"
+        end = hinge if self.neighbor_weight else ""
+        return f"{maps}, strength {self.strength:.3g}{end}"
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A setting beside a simpler one: mean recalls of the same held-out pairs.
+
+    `gain` is the mean difference with its 95 % interval; `is_chosen` whether it excludes zero.
+    """
+
+    setting: Setting
+    before: float
+    after: float
+    gain: tuple[float, float, float]
+
+    @classmethod
+    def of(cls, setting: Setting, before: Vector, after: Vector) -> Trial:
+        """Compare two recalls of the same pairs."""
+        return cls(setting, float(before.mean()), float(after.mean()), gain(before, after))
+
+    @property
+    def is_chosen(self) -> bool:
+        """Whether the setting finds significantly more than the simpler one."""
+        return self.gain[1] > 0
+
+    def cells(self) -> tuple[str, ...]:
+        """Return the row of a table, in percent."""
+        mean, low, high = (100 * value for value in self.gain)
+        gained = f"{mean:+.1f} [{low:+.1f}, {high:+.1f}]"
+        return str(self.setting), f"{100 * self.before:.1f}", f"{100 * self.after:.1f}", gained
+
+
+@dataclass(frozen=True, eq=False)
+class Bridge:
+    """A map from the new space to the old one, with its certificate."""
+
+    cells: Cells
+    coefficients: Array
+    certificate: Certificate
+    setting: Setting
+    status: str = "optimal"
+    n_iter: int = 1
+
+    def __call__(self, X: Array) -> Array:
+        """Return mapped vectors, not yet at unit length."""
+        return self.cells.predict(X, self.coefficients)
+
+
+@dataclass(frozen=True, eq=False)
+class Solver:
+    """Tolerance and limit of the solver of problems with a hinge."""
+
+    tol: float
+    max_iter: int
+
+    def bridge(
+        self,
+        pairs: PairedVectors,
+        path: RidgePath,
+        cells: Cells,
+        setting: Setting,
+        questions: Questions,
+    ) -> Bridge:
+        """Return the map of a setting: the closed form, or with a hinge the solver's.
+
+        `questions` are those of the pairs.
+        """
+        strength, weight = setting.strength, setting.neighbor_weight
+        if weight:
+            mapped = questions.index.finish(pairs.Y - path.left_out_errors(strength))
+            triplets = mine_neighbors(pairs.Y, mapped, questions)
+            if len(triplets.index):
+                given: dict = {"tol": self.tol, "max_iter": self.max_iter}
+                total = weight * len(pairs.Y)
+                coefficients, solution = protected_map(path, strength, triplets, total, **given)
+                how = (solution.certificate, setting, solution.status, solution.n_iter)
+                return Bridge(cells, coefficients, *how)
+        coefficients = path.coefficients(strength)
+        return Bridge(cells, coefficients, path.certificate(strength), setting)
+
+
+def choose_ridge(
+    pairs: PairedVectors, index: OldIndex, n_maps: int, strength: float | None
+) -> tuple[Setting, list[Trial]]:
+    """Return the best setting without a hinge, and the trial of local maps beside one map.
+
+    Recalls are those of left-out pairs, in closed form. Local maps are chosen only if they find
+    more than one map, by an interval of paired differences.
+    """
+    rows = np.sort(np.random.default_rng(pairs.seed).permutation(len(pairs.Y))[:MAX_QUERIES])
+    questions = index.questions(pairs.Y[rows])
+    best: list[tuple[Setting, Vector]] = []
+    for number in sorted({1, n_maps}):
+        path = pairs.path(Cells.of(pairs.X, number, pairs.seed))
+        tried = []
+        for each in STRENGTHS if strength is None else (float(strength),):
+            mapped = pairs.Y[rows] - path.left_out_errors(each)[rows]
+            tried.append((Setting(number, each), questions.recall(mapped)))
+        best.append(max(tried, key=lambda pair: pair[1].mean()))
+    if len(best) == 1:
+        return best[0][0], []
+    trial = Trial.of(best[1][0], best[0][1], best[1][1])
+    return best[int(trial.is_chosen)][0], [trial]
+
+
+def choose_protection(
+    pairs: PairedVectors, index: OldIndex, setting: Setting, cells: Cells, solver: Solver
+) -> tuple[Setting, list[Trial]]:
+    """Return the setting with the best hinge, or as it was if no hinge finds significantly more."""
+    order = np.random.default_rng(pairs.seed).permutation(len(pairs.Y))
+    n_held = min(MAX_QUERIES, round(HELD_OUT * len(order)))
+    held, rest = order[:n_held], pairs.take(np.sort(order[n_held:]))
+    questions, own, path = index.questions(pairs.Y[held]), index.questions(rest.Y), rest.path(cells)
+    rough = replace(solver, tol=max(solver.tol, ROUGH))
+
+    def recall(each: Setting) -> Vector:
+        return questions.recall(rough.bridge(rest, path, cells, each, own)(pairs.X[held]))
+
+    before = recall(setting)
+    tried = [(each, recall(each)) for each in _with_hinge(setting)]
+    best, after = max(tried, key=lambda pair: pair[1].mean())
+    trial = Trial.of(best, before, after)
+    return (best if trial.is_chosen else setting), [trial]
+
+
+def gain(before: Vector, after: Vector) -> tuple[float, float, float]:
+    """Return the mean of paired differences and its 95 % interval."""
+    difference = after - before
+    mean = float(difference.mean())
+    half = Z * float(difference.std()) / np.sqrt(max(1, len(difference) - 1))
+    return mean, mean - half, mean + half
+
+
+def _with_hinge(setting: Setting) -> Iterator[Setting]:
+    for factor in STRONGER:
+        for weight in WEIGHTS:
+            yield Setting(setting.n_maps, factor * setting.strength, weight)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class BridgeReport:
+    """What was chosen for a bridge, and the recall on pairs that had no part in fit and choice.
+
+    Attributes
+    ----------
+    setting : Setting
+        The options that were chosen.
+    trials : tuple of Trial
+        Local maps beside one map, and the protection of neighbours beside none.
+    recall : tuple of 3 floats, or None
+        Mean recall on the calibration pairs, with its 95 % interval.
+    n_pairs, n_calibration, n_duplicates, n_index, n_neighbors : int
+    shares, recalls : tuples of float
+        Curve: recall of all queries if this share of them, those least trusted, is re-embedded.
+    """
+
+    setting: Setting
+    trials: tuple[Trial, ...]
+    recall: tuple[float, float, float] | None
+    n_pairs: int
+    n_calibration: int
+    n_duplicates: int
+    n_index: int
+    n_neighbors: int
+    shares: tuple[float, ...] = ()
+    recalls: tuple[float, ...] = ()
+
+    def sentences(self) -> list[str]:
+        """Return the report in words."""
+        lines = [f"Chosen on {self.n_pairs} pairs: {self.setting}."]
+        if self.recall:
+            mean, low, high = (100 * value for value in self.recall)
+            lines.insert(
+                0,
+                f"A mapped query finds {mean:.1f} % [{low:.1f}, {high:.1f}] of the "
+                f"{self.n_neighbors} nearest vectors that re-embedding finds among {self.n_index} "
+                f"({self.n_calibration} held-out pairs).",
+            )
+        if self.n_duplicates:
+            lines.append(f"{self.n_duplicates} duplicate pairs were left out.")
+        return lines
+
+    def to_fields(self) -> dict[str, Any]:
+        """Return the fields as plain values, for a file."""
+        return asdict(self)
+
+    @classmethod
+    def from_fields(cls, fields: dict[str, Any]) -> BridgeReport:
+        """Return the report whose `to_fields` gave these values."""
+        trials = tuple(
+            Trial(
+                Setting(**trial["setting"]), trial["before"], trial["after"], tuple(trial["gain"])
+            )
+            for trial in fields["trials"]
+        )
+        given = {name: tuple(fields[name]) for name in ("shares", "recalls")}
+        recall = None if fields["recall"] is None else tuple(fields["recall"])
+        setting = Setting(**fields["setting"])
+        return cls(**fields | given | {"setting": setting, "trials": trials, "recall": recall})
+
+    def __str__(self) -> str:
+        text = "\n".join(paragraph(sentence) for sentence in self.sentences())
+        if not self.trials:
+            return text
+        return f"{text}\n\n{text_table(HEADER, [trial.cells() for trial in self.trials])}"
+
+    def __repr__(self) -> str:
+        return f"BridgeReport(setting='{self.setting}', recall={self.recall})"
+
+
+def trust_curve(score: Vector, recall: Vector) -> tuple[Vector, Vector]:
+    """Return shares of re-embedded queries, the least trusted first, and the recall of all.
+
+    A re-embedded query finds all its true neighbours.
+    """
+    order = np.argsort(score, kind="stable")
+    n = len(order)
+    missed = np.concatenate([[0.0], np.cumsum((1 - recall[order])[::-1])])[::-1]
+    return np.arange(n + 1) / n, 1 - missed / n

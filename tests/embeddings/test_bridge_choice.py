@@ -1,0 +1,44 @@
+"""Choice of a bridge: intervals by hand, and the simpler setting where nothing is gained."""
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from frobmetric.embeddings.bridge_choice import Setting, Trial, choose_ridge, gain
+from frobmetric.embeddings.paired import PairedVectors
+from frobmetric.embeddings.trust import OldIndex
+
+
+def test_the_gain_is_a_mean_with_its_interval(rng):
+    before, after = rng.random((2, 30))
+    mean, low, high = gain(before, after)
+    error = np.std(after - before, ddof=1) / np.sqrt(30)
+    assert mean == pytest.approx(after.mean() - before.mean())
+    np.testing.assert_allclose([low, high], mean + norm.ppf([0.025, 0.975]) * error)
+
+
+def test_a_clear_gain_is_chosen(rng):
+    before = rng.random(50)
+    assert Trial.of(Setting(8, 0.1), before, before + rng.random(50)).is_chosen
+    assert not Trial.of(Setting(8, 0.1), before, before + rng.normal(0, 1, 50) / 100).is_chosen
+
+
+def test_settings_in_words():
+    assert str(Setting(1, 0.01)) == "one map, strength 0.01"
+    text = "8 local maps, strength 0.1, neighbours protected with weight 2"
+    assert str(Setting(8, 0.1, 2.0)) == text
+
+
+def test_the_strength_is_chosen_by_left_out_pairs(rng):
+    """Noise without a relation asks for a strong ridge, an exact relation for a weak one."""
+    X = rng.standard_normal((80, 40))
+    exact, noise = X[:, :10], rng.standard_normal((80, 10))
+    strengths = []
+    for Y in (exact, exact + 3 * noise):
+        pairs = PairedVectors(X, Y, np.zeros((40, 10)), 0)
+        setting, trials = choose_ridge(pairs, OldIndex(Y, 5, False), 1, None)
+        assert trials == []
+        strengths.append(setting.strength)
+    assert strengths[0] < strengths[1]
+    given, _ = choose_ridge(pairs, OldIndex(exact, 5, False), 1, 7.0)
+    assert given == Setting(1, 7.0)
