@@ -271,6 +271,7 @@ QUICK = {
     "adapter_speed": ("query structure fit",),
     "bridge": ("banking77/wordllama/use",),
     "defaults": ("euclid lda default cv settings times",),
+    "embeddings": ("unchanged ridge_map",),
     "growth": ("D", "m"),
     "kernels": ("rings", "balance", "r8"),
     "levers": ("wine", "letters"),

@@ -8,7 +8,7 @@ from ..harness.worker import Target
 from .maps import MapBaseline
 
 #: Weights of the distance to the identity.
-PULLS = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
+PULLS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
 
 
 def learn_ridge(task):
