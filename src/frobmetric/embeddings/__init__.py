@@ -5,16 +5,23 @@ from .adapter import EmbeddingAdapter
 from .bridge import EncoderBridge
 from .choice import PairedGain
 from .databases import dimension_snippet, search_snippet
-from .feedback import Cleaning, Feedback, TooFewExamplesError
+from .feedback import (
+    Cleaning,
+    Clicks,
+    ComparedTriplets,
+    Feedback,
+    GradedPairs,
+    Labels,
+    RankedLists,
+    RelevantDocuments,
+    SimilarPairs,
+    TooFewExamplesError,
+)
 from .fields import WeightsTable, weights_table
-from .label_feedback import Labels
 from .length import LengthTable, quality_by_length
-from .list_feedback import Clicks, RankedLists
 from .maps import LearnedMap
-from .pair_feedback import ComparedTriplets, GradedPairs, SimilarPairs
 from .query import learn_query_map
 from .report import AdapterReport
-from .search_feedback import RelevantDocuments
 from .structure import learn_structured_map
 
 __all__ = ["AbilityReport", "AdapterReport", "Cleaning", "Clicks", "ComparedTriplets"]

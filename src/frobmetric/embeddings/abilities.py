@@ -13,8 +13,7 @@ from .._tables import html_table, text_table
 from ..core.points import Array
 from ..neighbors.ranking import unit_rows
 from .choice import PairedGain
-from .feedback import Feedback
-from .label_feedback import Labels
+from .feedback import Feedback, Labels
 from .path import SIMILARITY
 
 HEADER = ("task", "measure", "before -> after", "verdict")

@@ -9,9 +9,9 @@ import numpy as np
 
 from ..core import Certificate
 from ..embeddings.bridge import EncoderBridge
-from ..embeddings.bridge_choice import Bridge, BridgeReport, Setting
-from ..embeddings.ridge import Cells
-from ..embeddings.trust import OldIndex, TrustScore
+from ..embeddings.bridge.choice import Bridge, BridgeReport, Setting
+from ..embeddings.bridge.ridge import Cells
+from ..embeddings.bridge.trust import OldIndex, TrustScore
 
 #: Tensors of trust, which a bridge without calibration lacks.
 TRUST = ("trust.X_fit", "trust.coefficients", "trust.bad_scores")

@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from ..embeddings.bridge_choice import trust_curve
+from ..embeddings.bridge.choice import trust_curve
 from .style import colours, lighten, new_axes
 
 #: Line styles, so that lines can be told apart in a print without colours.

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from frobmetric.embeddings.protection import N_NEAR, N_WRONG, mine_neighbors, protected_map
-from frobmetric.embeddings.ridge import Cells, RidgePath
-from frobmetric.embeddings.trust import OldIndex
+from frobmetric.embeddings.bridge.protection import N_NEAR, N_WRONG, mine_neighbors, protected_map
+from frobmetric.embeddings.bridge.ridge import Cells, RidgePath
+from frobmetric.embeddings.bridge.trust import OldIndex
 
 
 def example(rng, n_pairs=12, n_index=20, is_unit=False):

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
-from .._parameters import (
+from ..._parameters import (
     FLAG,
     NONE,
     NOT_NEGATIVE,
@@ -19,7 +19,7 @@ from .._parameters import (
     choice,
     integer,
 )
-from .bridge_choice import (
+from .choice import (
     BridgeReport,
     Setting,
     Solver,

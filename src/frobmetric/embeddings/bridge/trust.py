@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from .._neighbors import NeighborSearch, distinct_rows
-from ..core.points import Array, Vector
+from ..._neighbors import NeighborSearch, distinct_rows
+from ...core.points import Array, Vector
 
 #: Neighbours in the old space whose distances describe a query, and in the new space.
 N_OLD, N_NEW = 30, 5

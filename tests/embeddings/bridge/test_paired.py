@@ -5,7 +5,7 @@ import pytest
 from scipy.linalg import orthogonal_procrustes
 
 from frobmetric.embeddings import EncoderBridge
-from frobmetric.embeddings.paired import MIN_PAIRS, FitData
+from frobmetric.embeddings.bridge.paired import MIN_PAIRS, FitData
 
 
 def data_of(X, Y, index=None, **options):

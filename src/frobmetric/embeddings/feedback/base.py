@@ -1,7 +1,4 @@
-"""Feedback: examples of what should be near what, as every learner of this room takes them.
-
-Here are the protocol, the counts of cleaning, and what several kinds of feedback share.
-"""
+"""Protocol of feedback, counts of its cleaning, and what several kinds of feedback share."""
 
 from __future__ import annotations
 
@@ -11,8 +8,8 @@ from typing import Any, Protocol, Self
 import numpy as np
 from sklearn.utils import check_random_state
 
-from .._checks import check_count
-from ..neighbors.ranking import check_metric, comparable, unit_rows
+from ..._checks import check_count
+from ...neighbors.ranking import check_metric, comparable, unit_rows
 
 #: Largest number of comparisons, unless another is asked for.
 MAX_ROWS = 100_000

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_array
 
-from .._checks import as_index, check_count
-from .._neighbors import distinct_rows, pair_values
-from ..neighbors.ranking import (
+from ..._checks import as_index, check_count
+from ..._neighbors import distinct_rows, pair_values
+from ...neighbors.ranking import (
     GradedDocuments,
     Judged,
     Measure,
@@ -19,8 +19,8 @@ from ..neighbors.ranking import (
     comparable,
     score_blocks,
 )
-from ..neighbors.retrieval import as_relevance, check_width
-from .feedback import (
+from ...neighbors.retrieval import as_relevance, check_width
+from .base import (
     MAX_ROWS,
     Cleaning,
     TooFewExamplesError,

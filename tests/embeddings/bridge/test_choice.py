@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from frobmetric.embeddings.bridge_choice import Setting, Trial, choose_ridge, gain
-from frobmetric.embeddings.paired import PairedVectors
-from frobmetric.embeddings.trust import OldIndex
+from frobmetric.embeddings.bridge.choice import Setting, Trial, choose_ridge, gain
+from frobmetric.embeddings.bridge.paired import PairedVectors
+from frobmetric.embeddings.bridge.trust import OldIndex
 
 
 def test_the_gain_is_a_mean_with_its_interval(rng):

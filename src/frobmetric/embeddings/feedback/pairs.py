@@ -12,10 +12,10 @@ from numpy.typing import ArrayLike
 from scipy.sparse.csgraph import connected_components
 from sklearn.utils.random import sample_without_replacement
 
-from .._checks import as_index, as_signs, check_count
-from .._neighbors import distinct_rows
-from ..comparisons.splitting import ObjectSplit
-from ..neighbors.agreement import (
+from ..._checks import as_index, as_signs, check_count
+from ..._neighbors import distinct_rows
+from ...comparisons.splitting import ObjectSplit
+from ...neighbors.agreement import (
     Estimate,
     as_grades,
     estimate_auc,
@@ -23,8 +23,8 @@ from ..neighbors.agreement import (
     estimate_spearman,
     pair_similarity,
 )
-from ..neighbors.ranking import Measure, check_metric
-from .feedback import (
+from ...neighbors.ranking import Measure, check_metric
+from .base import (
     MAX_ROWS,
     Cleaning,
     TooFewExamplesError,

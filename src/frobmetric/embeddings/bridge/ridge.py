@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from sklearn.cluster import KMeans
 
-from ..core.points import Array, Vector
-from ..core.solution import Certificate
+from ...core.points import Array, Vector
+from ...core.solution import Certificate
 
 #: Size of the constant feature relative to the others: its coefficient is hardly penalised.
 CONSTANT = 10.0

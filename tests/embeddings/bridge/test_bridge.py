@@ -11,7 +11,7 @@ from sklearn.utils import estimator_checks
 from sklearn.utils.estimator_checks import check_estimator
 
 from frobmetric.embeddings import EncoderBridge
-from frobmetric.embeddings.bridge_choice import BridgeReport, Trial
+from frobmetric.embeddings.bridge.choice import BridgeReport, Trial
 
 OPTIONS = {"n_maps": 1, "neighbor_weight": 0, "random_state": 0}
 

@@ -10,11 +10,11 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import column_or_1d
 
-from .._checks import as_identities, check_count
-from .._neighbors import distinct_rows
-from ..metric.units import spread_rows
-from ..neighbors.ranking import Judged, Measure, SameLabel, best_documents, score_blocks
-from .feedback import (
+from ..._checks import as_identities, check_count
+from ..._neighbors import distinct_rows
+from ...metric.units import spread_rows
+from ...neighbors.ranking import Judged, Measure, SameLabel, best_documents, score_blocks
+from .base import (
     MAX_ROWS,
     Cleaning,
     TooFewExamplesError,

@@ -9,11 +9,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._checks import as_index
-from .._neighbors import distinct_rows
-from ..neighbors.agreement import pair_similarity
-from ..neighbors.ranking import Measure, check_metric
-from .feedback import (
+from ..._checks import as_index
+from ..._neighbors import distinct_rows
+from ...neighbors.agreement import pair_similarity
+from ...neighbors.ranking import Measure, check_metric
+from .base import (
     MAX_ROWS,
     Cleaning,
     TooFewExamplesError,
@@ -23,7 +23,7 @@ from .feedback import (
     equal_weight,
     majority,
 )
-from .search_feedback import QueryAnchors
+from .search import QueryAnchors
 
 #: Number of later documents of its list that a document is compared with, at most.
 MOST_LATER = 50

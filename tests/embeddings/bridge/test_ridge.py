@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import Ridge
 
-from frobmetric.embeddings.ridge import Cells, RidgePath
+from frobmetric.embeddings.bridge.ridge import Cells, RidgePath
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array, check_consistent_length, validate_data
 
-from .._neighbors import row_keys
-from ..core.points import Array
+from ..._neighbors import row_keys
+from ...core.points import Array
 from .ridge import Cells, RidgePath
 from .trust import OldIndex, unit_rows
 

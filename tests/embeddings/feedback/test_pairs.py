@@ -8,7 +8,7 @@ from scipy.stats import spearmanr
 from sklearn.metrics import roc_auc_score
 
 from frobmetric.embeddings import ComparedTriplets, GradedPairs, SimilarPairs, TooFewExamplesError
-from frobmetric.embeddings.pair_feedback import draw_ordered
+from frobmetric.embeddings.feedback.pairs import draw_ordered
 from frobmetric.neighbors.agreement import pair_similarity
 
 X = np.array([[0.0], [1.0], [3.0], [7.0], [1.0]])  # the last equals the second
