@@ -26,7 +26,7 @@ left, right = (np.random.default_rng(seed).permutation(X) for seed in (1, 2))
 vectors = PCA(N_FEATURES, random_state=0).fit_transform(np.hstack([left, X, right]))
 
 adapter = EmbeddingAdapter().fit(vectors[:N_TRAIN], y[:N_TRAIN])
-print(adapter.report_)
 lengths = [2, 4, 8, 16, 32, N_FEATURES]
-LengthDisplay.from_adapter(adapter, vectors[N_TRAIN:], y[N_TRAIN:], lengths)
+display = LengthDisplay.from_adapter(adapter, vectors[N_TRAIN:], y[N_TRAIN:], lengths)
+display.ax_.set_title(f"5 folds of the training part: {adapter.report_.gain}", fontsize="medium")
 plt.show()
