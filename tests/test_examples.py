@@ -10,7 +10,7 @@ import pytest
 FOLDER = Path(__file__).parents[1] / "examples"
 EXAMPLES = sorted(FOLDER.glob("plot_*.py"))
 #: Examples that are quick enough for every run of the tests.
-QUICK = ("plot_unfolding", "plot_user_defined_sdp")
+QUICK = ("plot_user_defined_sdp",)
 
 
 def _params():

@@ -369,6 +369,7 @@ def test_evaluate_tests_a_third_of_many_samples(monkeypatch):
     assert run_json("evaluate", "iris.csv", "-t", "species", *options)["n_test"] == 150
 
 
+@pytest.mark.slow
 def test_evaluate_says_when_it_did_not_help():
     rng = np.random.default_rng(0)
     labels = np.arange(200) % 2
