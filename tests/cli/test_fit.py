@@ -473,6 +473,9 @@ def test_explain(model):
     assert answer["squared_distance"] == pytest.approx(expected)
     assert sum(answer["parts"].values()) == pytest.approx(expected)
     assert list(answer["parts"]) == NAMES
+    save(FrobMetric(C=10.0).fit(X, y), "nameless")  # the table has the names
+    answer = run_json("explain", "nameless", "iris.csv", "-t", "species")
+    assert list(answer["parts"]) == NAMES
     printed = run("explain", model, "iris.csv", "--by", "components").stdout
     assert printed.startswith("components ")
     assert "component 0" in printed

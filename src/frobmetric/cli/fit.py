@@ -208,11 +208,12 @@ def explain(model, data, *, rows="0,1", by="features", target=None, header=True)
     if len(numbers) != 2 or not all(number.isdecimal() for number in numbers):
         raise wrong_usage("--rows", f"{rows!r} is not two numbers of rows; expected such as 3,17")
     estimator = _load(model)
-    X = _read_features(estimator, data, target, header).X
-    pair = [int(number) for number in numbers]
+    table = _read_columns(estimator, data, target, header)
+    X, pair = table.X, [int(number) for number in numbers]
     if max(pair) >= len(X):
         raise wrong_usage("--rows", f"{data} has {len(X)} rows, with the numbers 0 to {len(X) - 1}")
-    found = estimator.explain(*X[pair], by=by)
+    names = table.feature_names if by == "features" else None
+    found = estimator.explain(*X[pair], by=by, feature_names=names)
     parts = dict(zip(found.names, found.parts.tolist(), strict=True))
     content = {"rows": pair, "squared_distance": found.total, "parts": parts}
     return Report(ExitCode.CERTIFIED, str(found), content)
@@ -305,7 +306,14 @@ def _load(path):
 
 
 def _read_features(estimator, path, target, header):
-    """Read the columns that a model was learned from."""
+    """Read the columns that a model was learned from, with names if it was learned with names."""
+    table = _read_columns(estimator, path, target, header)
+    has_names = hasattr(estimator, "feature_names_in_")
+    return table if has_names else replace(table, feature_names=None)
+
+
+def _read_columns(estimator, path, target, header):
+    """Read the columns that a model was learned from, with the names in the file."""
     names = getattr(estimator, "feature_names_in_", None)
     table = read_table(path, target, features=names, header=header)
     n_features = table.X.shape[1]
@@ -314,7 +322,7 @@ def _read_features(estimator, path, target, header):
             f"{path} has {n_features} columns of features; the model was learned from "
             f"{estimator.n_features_in_}. If one column holds labels, name it with --target"
         )
-    return table if names is not None else replace(table, feature_names=None)
+    return table
 
 
 def _require_labels(table, path, alternative=""):
