@@ -26,7 +26,7 @@ JOINED = "fields"
 
 @dataclass(frozen=True)
 class Search:
-    """What to search for: collection, distance, number of results, and weights by field."""
+    """Request to a database: collection, distance, number of results, and weights by field."""
 
     collection: str
     metric: str

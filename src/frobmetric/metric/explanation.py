@@ -87,7 +87,7 @@ class Explanation:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SearchExplanation:
-    """What a metric changed in the order of candidates; `print` shows the nearest ones.
+    """Changes that a metric makes to the order of candidates; `print` shows the nearest ones.
 
     A common factor moves no rank, so squared distances, before and after, are divided by their mean
     over the candidates. `moved[i, j]` is how much part j then adds to the squared distance of

@@ -190,7 +190,8 @@ def comparable(
 
 def unit_rows(X: np.ndarray) -> np.ndarray:
     """Return rows scaled to unit length; a zero row stays."""
-    X = X / np.maximum(np.abs(X).max(axis=1, keepdims=True), np.finfo(X.dtype).tiny)
+    largest = np.abs(X).max(axis=1, keepdims=True, initial=0.0)
+    X = X / np.where(largest > 0, largest, 1)  # squares of huge and tiny numbers stay in range
     length = np.sqrt(np.einsum("ij,ij->i", X, X))[:, None]
     return X / np.where(length > 0, length, 1)
 

@@ -117,7 +117,7 @@ QUICK_TASKS += ("hwu64, transfer",)
 
 @dataclass(frozen=True)
 class Learned:
-    """What a method learned from a problem."""
+    """Result of a method on a problem, and how it is to be judged."""
 
     answer: Answer
     seconds: float

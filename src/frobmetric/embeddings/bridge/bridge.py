@@ -19,6 +19,7 @@ from ..._parameters import (
     choice,
     integer,
 )
+from ...neighbors.ranking import unit_rows
 from .choice import (
     BridgeReport,
     Setting,
@@ -30,7 +31,7 @@ from .choice import (
 )
 from .paired import DTYPES, FitData, as_old_vectors
 from .ridge import Cells
-from .trust import TrustScore, unit_rows
+from .trust import TrustScore
 
 #: Shares of the stored curve of trust.
 N_SHARES = 101

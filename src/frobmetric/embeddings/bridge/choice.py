@@ -186,7 +186,7 @@ def _with_hinge(setting: Setting) -> Iterator[Setting]:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BridgeReport:
-    """What was chosen for a bridge, and the recall on pairs that had no part in fit and choice.
+    """Chosen setting of a bridge, and its recall on pairs that had no part in fit and choice.
 
     Attributes
     ----------

@@ -11,8 +11,9 @@ from sklearn.utils.validation import check_array, check_consistent_length, valid
 
 from ..._neighbors import row_keys
 from ...core.points import Array
+from ...neighbors.ranking import unit_rows
 from .ridge import Cells, RidgePath
-from .trust import OldIndex, unit_rows
+from .trust import OldIndex
 
 DTYPES = [np.float64, np.float32]
 #: Smallest number of pairs of a fit, and of a cell.

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..._neighbors import NeighborSearch, distinct_rows
 from ...core.points import Array, Vector
+from ...neighbors.ranking import unit_rows
 
 #: Neighbours in the old space whose distances describe a query, and in the new space.
 N_OLD, N_NEW = 30, 5
@@ -136,14 +137,6 @@ class TrustScore:
         near = old[:, :k].mean(axis=1)
         columns = [length, old[:, 0], near, old[:, -1] - near, new[:, 0], new.mean(axis=1)]
         return np.column_stack([*columns, np.ones(len(X))])
-
-
-def unit_rows(X: Array) -> Array:
-    """Return rows of unit length; a zero row stays zero."""
-    largest = np.abs(X).max(axis=1, keepdims=True, initial=0.0)
-    scaled = X / np.where(largest > 0, largest, 1.0)  # squares of huge and tiny numbers
-    length = np.linalg.norm(scaled, axis=1, keepdims=True)
-    return scaled / np.where(length > 0, length, 1.0)
 
 
 def _distances(queries, points, search, n_neighbors, labels):
