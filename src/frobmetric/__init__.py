@@ -12,7 +12,6 @@ from .comparisons import (
     write_comparisons,
 )
 from .core import Certificate, CertificateError, FrobeniusSDP, NumericalError, Solution, certify
-from .io import load, save
 from .metric import (
     BoostMetric,
     Comparison,
@@ -31,6 +30,8 @@ from .solvers import solve
 
 if TYPE_CHECKING:  # names that are imported on first use
     from . import embeddings, manifold, plotting, sdp
+    from .embeddings import EmbeddingAdapter
+    from .io import load, save
     from .manifold import MaximumVarianceUnfolding, neighborhood_quality
     from .sdp import nearest_correlation, nearest_covariance, read_sdpa, solve_sdp
 
@@ -41,10 +42,13 @@ _LAZY = {
     "EmbeddingAdapter": "embeddings",
     "MaximumVarianceUnfolding": "manifold",
     "embeddings": None,
+    "io": None,
+    "load": "io",
     "nearest_correlation": "sdp",
     "nearest_covariance": "sdp",
     "neighborhood_quality": "manifold",
     "read_sdpa": "sdp",
+    "save": "io",
     "sdp": None,
     "solve_sdp": "sdp",
     "manifold": None,
