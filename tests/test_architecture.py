@@ -17,8 +17,8 @@ PAPER = ROOT / "paper" / "src" / "frobmetric_paper"
 BASE = {"numpy", "scipy", "sklearn", "joblib", "threadpoolctl"}
 
 #: The rooms of the library, in order: each may import itself and those before it.
-ROOMS = ("core", "solvers", "comparisons", "neighbors", "metric", "embeddings", "sdp", "manifold")
-ROOMS += ("io", "plotting", "cli")
+ROOMS = ("core", "solvers", "backends", "comparisons", "neighbors", "metric", "embeddings", "sdp")
+ROOMS += ("manifold", "io", "plotting", "cli")
 #: Third-party packages that a room may import, where these are not the base dependencies.
 PACKAGES = {
     "core": {"numpy", "scipy", "threadpoolctl"},
@@ -30,6 +30,7 @@ OPTIONAL = {
     "core/kernels.py": {"numba"},
     "core/compiled.py": {"numba"},
     "sdp/cvxpy/__init__.py": {"cvxpy"},
+    "backends/dask.py": {"dask", "distributed"},
 }
 #: Rooms that import optional packages inside functions, or by `require`.
 LAZY = {"io", "plotting", "cli"}

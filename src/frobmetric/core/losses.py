@@ -56,7 +56,9 @@ class Loss(Protocol):
     def restrict(self, rows: Rows) -> Loss:
         """Return the loss of these rows only; here each array has one number per row."""
         part = copy(self)
-        vars(part).update({name: v[rows] for name, v in vars(self).items() if np.ndim(v)})
+        vars(part).update(
+            {name: v[rows] for name, v in vars(self).items() if getattr(v, "ndim", 0)}
+        )
         return part
 
     def __str__(self) -> str:
@@ -90,10 +92,10 @@ class Hinge(_Soft):
     target: Vector | float = 1.0
 
     def value(self, v: Vector) -> float:
-        return float(self.weight @ np.maximum(0, self.target - v))
+        return np.dot(self.weight, np.maximum(0, self.target - v))
 
     def conjugate(self, u: Vector) -> tuple[float, Vector]:
-        return float(np.sum(self.target * u)), self.target * np.ones_like(u)
+        return np.sum(self.target * u), self.target * np.ones_like(u)
 
     def multiplier(self, v: Vector) -> Vector:
         return self.weight * (v < self.target)
@@ -121,12 +123,12 @@ class SmoothedHinge(_Soft):
     def value(self, v: Vector) -> float:
         short = np.maximum(0, self.target - v)
         curved = np.minimum(short, self.smoothing)
-        return float(self.weight @ (curved * (short - curved / 2))) / self.smoothing
+        return np.dot(self.weight, curved * (short - curved / 2) / self.smoothing)
 
     def conjugate(self, u: Vector) -> tuple[float, Vector]:
         # a row of weight 0 has u = 0, so any divisor is right
         share = self.smoothing * u / np.where(self.weight > 0, self.weight, 1.0)
-        return float(np.sum(u * (self.target - share / 2))), self.target - share
+        return np.sum(u * (self.target - share / 2)), self.target - share
 
     def multiplier(self, v: Vector) -> Vector:
         return self.weight * np.clip((self.target - v) / self.smoothing, 0, 1)
@@ -152,11 +154,11 @@ class SquaredHinge(_Soft):
         return 0.5 / np.where(self.weight > 0, self.weight, 1.0)
 
     def value(self, v: Vector) -> float:
-        return float(self.weight @ np.maximum(0, self.target - v) ** 2)
+        return np.dot(self.weight, np.maximum(0, self.target - v) ** 2)
 
     def conjugate(self, u: Vector) -> tuple[float, Vector]:
         share = u / np.where(self.weight > 0, 2 * self.weight, 1.0)
-        return float(np.sum(u * (self.target - share / 2))), self.target - share
+        return np.sum(u * (self.target - share / 2)), self.target - share
 
     def multiplier(self, v: Vector) -> Vector:
         return 2 * self.weight * np.maximum(0, self.target - v)
@@ -195,7 +197,7 @@ class Hard(Loss):
         return broken / (1 + np.abs(self.target))
 
     def conjugate(self, u: Vector) -> tuple[float, Vector]:
-        return float(self.target @ u), self.target
+        return np.dot(self.target, u), self.target
 
     def multiplier(self, v: Vector) -> Vector:
         return np.zeros_like(v)

@@ -30,6 +30,13 @@ class Constraints(Protocol):
     def norms(self) -> Vector:
         """Return an upper bound on |A_r|_F of every row."""
 
+    def sample_rows(self, every: int, run: int, first: int = 0) -> Rows:
+        """Return one of so many rows, in runs of neighbouring rows: these share points.
+
+        Rows are counted from `first`, the number of the first one where these are a part of more.
+        """
+        return np.flatnonzero(np.arange(first, first + self.shape[0]) // run % every == 0)
+
     def second_moment(self, rates: Vector) -> Array | None:
         """Return the matrix sum_r rates_r A_r A_r.T of rows that are vectors, None if too large."""
         return None

@@ -8,6 +8,7 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 import scipy.linalg
+from numpy.lib.mixins import NDArrayOperatorsMixin
 from numpy.typing import NDArray
 
 from .threads import threads_for_order
@@ -105,6 +106,13 @@ class Blocks:
 
     def dense(self) -> Symmetric:
         return np.concatenate([part.dense().ravel() for part in self.parts])
+
+
+def as_vector(u: Any) -> Vector:
+    """Return u as an array; one of another kind, such as a sharded one, stays as it is."""
+    if isinstance(u, NDArrayOperatorsMixin):
+        return u  # type: ignore[return-value]
+    return np.asarray(u, dtype=float)
 
 
 def as_dense(M: Point | Symmetric) -> Symmetric:

@@ -33,13 +33,14 @@ class Comparison:
     @property
     def gap(self) -> float:
         """Difference of primal and dual, zero where it is only rounding."""
-        gap = self.primal - self.dual
+        gap = float(self.primal - self.dual)
         return gap if abs(gap) > self.rounding else 0.0
 
     @property
     def error(self) -> float:
         """Number that a tolerance is compared with."""
-        return relative_error(self.gap, max(abs(self.primal), abs(self.dual)), self.violation)
+        size = max(abs(float(self.primal)), abs(float(self.dual)))
+        return relative_error(self.gap, size, self.violation)
 
 
 @dataclass(frozen=True)
@@ -156,7 +157,7 @@ class FrobeniusSDP:
         constraints, loss = self.constraints.restrict(rows), self.loss.restrict(rows)
         whole, _ = self.loss.conjugate(u)
         part, _ = loss.conjugate(u[rows])
-        cost, offset = constraints.adjoint(u[rows]) + slack, self.offset + whole - part
+        cost, offset = constraints.adjoint(u[rows]) + slack, self.offset + float(whole - part)
         return replace(self, constraints=constraints, loss=loss, cost=cost, offset=offset)
 
     def sample(self, rows: Rows) -> FrobeniusSDP:
@@ -203,22 +204,24 @@ class FrobeniusSDP:
         self, M: Point | Symmetric, u: Vector, slack: Symmetric, split: Split
     ) -> Comparison:
         margins = self.constraints.forward(M)
+        # sums over rows: where these are sharded, they are computed at once when one is needed
+        losses, (value, slope) = self.loss.value(margins), self.loss.conjugate(u)
+        broken = self.loss.violation(margins).max(initial=0.0) if self.loss.is_hard else 0.0
         dense = as_dense(M)
         moved = dense - self.prior
         primal = (
             float(np.vdot(self.cost, dense))
             + float(np.vdot(moved, moved)) / (2 * self.sigma)
-            + self.loss.value(margins)
+            + losses
             + self.offset
         )
-        value, slope = self.loss.conjugate(u)
         terms, violation = self._dual_terms(slack, split)
         return Comparison(
             margins=margins,
             primal=primal,
             dual=value + sum(terms) + self.offset,
             gradient=slope - margins,
-            violation=max(violation, float(self.loss.violation(margins).max(initial=0.0))),
+            violation=max(violation, float(broken)),
             # M itself is known up to rounding of the prior
             rounding=ROUNDING * (abs(primal) + abs(value) + sum(map(abs, terms)))
             + (ROUNDING * float(np.linalg.norm(self.prior))) ** 2 / self.sigma,

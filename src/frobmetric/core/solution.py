@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .points import Point, Symmetric, Vector, as_dense
+from .points import Point, Symmetric, Vector, as_dense, as_vector
 from .problem import FrobeniusSDP, relative_error
 
 #: Every `status` of a solution, and its meaning.
@@ -157,7 +157,7 @@ def certify(problem: FrobeniusSDP, point: Point | Symmetric, u: Vector) -> Certi
     """
     M = np.asarray(as_dense(point), dtype=float)
     smallest = _check_point(problem, M)
-    u = _check_dual(problem, np.asarray(u, dtype=float))
+    u = _check_dual(problem, as_vector(u))
     comparison = problem.compare(M, u)
     is_broken = comparison.violation > 0
     if comparison.gap < 0 and not is_broken:
@@ -166,11 +166,11 @@ def certify(problem: FrobeniusSDP, point: Point | Symmetric, u: Vector) -> Certi
             "rounding: the constraints' forward and adjoint do not belong together"
         )
     gap = np.inf if is_broken else comparison.gap
-    size = max(abs(comparison.primal), abs(comparison.dual))
-    reach = max(gap, comparison.rounding)  # a gap of zero is one below rounding
+    objectives = float(comparison.primal), float(comparison.dual)
+    size = max(map(abs, objectives))
+    reach = max(gap, float(comparison.rounding))  # a gap of zero is one below rounding
     distance2 = np.inf if np.isinf(problem.sigma) else 2 * problem.sigma * reach
     relative_gap, distance = gap / size if size > 0 else gap, float(np.sqrt(distance2))
-    objectives = comparison.primal, comparison.dual
     return Certificate(*objectives, gap, relative_gap, distance, smallest, comparison.violation)
 
 
@@ -197,11 +197,11 @@ def _check_dual(problem: FrobeniusSDP, u: Vector) -> Vector:
     if u.shape != lower.shape:
         raise CertificateError(f"u has shape {u.shape}; expected {lower.shape}")
     inside = np.clip(u, lower, upper)
-    outside = ~(np.abs(u - inside) <= 1e-12 * np.abs(problem.loss.scale))  # NaN is outside
-    if outside.any():
-        worst = int(np.flatnonzero(outside)[0])
+    excess = np.abs(u - inside) - 1e-12 * np.abs(problem.loss.scale)
+    if not (excess <= 0).all():  # NaN is outside
         raise CertificateError(
-            f"u[{worst}] = {u[worst]!r} is outside [{lower[worst]!r}, {upper[worst]!r}], so it "
-            "bounds nothing; this u does not belong to this problem"
+            f"u is outside its box in {int(np.count_nonzero(~(excess <= 0)))} rows, by up to "
+            f"{float(excess.max()):.3g}, so it bounds nothing; this u does not belong to this "
+            "problem"
         )
     return inside

@@ -63,8 +63,7 @@ def _start(problem: FrobeniusSDP, state: State, monitor: Monitor) -> Vector:
     n_rows = problem.constraints.shape[0]
     if state.u is not None or state.point is not None or n_rows < 2 * SAMPLE:
         return state.dual(problem)
-    # runs of rows at equal distances: neighbouring rows share points, so cost less
-    rows = np.flatnonzero(np.arange(n_rows) // RUN % (n_rows // SAMPLE) == 0)
+    rows = problem.constraints.sample_rows(n_rows // SAMPLE, RUN)
     sample, rough = problem.sample(rows), monitor.inner(ROUGH, ROUGH_STEPS)
     try:
         quasi_newton(sample, State(), rough)
@@ -88,7 +87,7 @@ def _round(
 ) -> Evaluation:
     """Solve for these rows, then evaluate all."""
     restricted = problem.restrict(rows, evaluation.u, evaluation.slack)
-    size = max(abs(evaluation.primal), abs(evaluation.dual))
+    size = max(abs(float(evaluation.primal)), abs(float(evaluation.dual)))
     inner = monitor.inner(max(monitor.tol / 2, PROGRESS * evaluation.gap / size))
     _all_at_once(restricted, State(u=evaluation.u[rows]), inner)
     if inner.best is None:  # overflow

@@ -21,16 +21,16 @@ def lbfgsb(problem: FrobeniusSDP, state: State, monitor: Monitor) -> State:
     SciPy's own tests are switched off: `gtol` compares a projected gradient, which cannot exceed
     the width of the box, so that on a narrow box it is satisfied by u = 0.
     """
-    dual, size = UnitBoxDual(problem, monitor), 0.0
+    dual, size = UnitBoxDual(problem), 0.0
     bounds = Bounds(dual.lower, dual.upper)
 
     def descend(v: Vector) -> tuple[float, Vector]:
         nonlocal size
         trial = dual.evaluate(v)
-        if monitor.status:
+        if monitor.record(trial.evaluation):
             raise _Finished
         # the first step is as long as the gradient, so its unit matters
-        size = size or abs(dual.gap) or 1.0
+        size = size or abs(trial.evaluation.gap) or 1.0
         return trial.value / size, trial.gradient / size
 
     v = state.dual(problem) / dual.scale

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from ..core.points import Point, Symmetric, Vector
+from ..core.points import Point, Symmetric, Vector, as_vector
 from ..core.problem import FrobeniusSDP
 from ..core.solution import Step
 from ..core.threads import one_thread
@@ -42,11 +42,11 @@ class State:
         """Return a u inside the box: the given one, else one that belongs to the point, else 0."""
         m = problem.constraints.shape[0]
         if self.u is not None:
-            u = np.asarray(self.u, dtype=float)
+            u = as_vector(self.u)
         elif self.point is not None:
             u = problem.loss.multiplier(problem.constraints.forward(self.point))
         else:
-            u = np.zeros(m)
+            u = np.zeros_like(problem.loss.scale)
         if u.shape != (m,):
             raise ValueError(f"start has u of shape {u.shape}; this problem has {m} constraints")
         return np.clip(u, problem.loss.lower, problem.loss.upper)
@@ -61,7 +61,7 @@ class Iterate(Protocol):
 
 def describe(iterate: Any, seconds: float) -> Step:
     """Return the entry of the history for an iterate."""
-    return Step(iterate.primal, iterate.dual, iterate.gap, iterate.rank, seconds)
+    return Step(float(iterate.primal), float(iterate.dual), iterate.gap, iterate.rank, seconds)
 
 
 @dataclass

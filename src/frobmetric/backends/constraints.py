@@ -1,0 +1,83 @@
+"""Constraints of which each shard has a part: the only ones that send matrices to the shards."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from ..core.matrices import Constraints
+from ..core.points import Factored, Point, Symmetric
+from .vectors import Sharded, map_shards, reduce_shards
+
+
+class ShardedConstraints(Constraints):
+    """Rows of several shards: forward stays sharded, and the adjoint is a sum over the shards.
+
+    Parameters
+    ----------
+    parts : Sharded
+        Constraints of each shard.
+    order : int
+        Number of rows of M.
+    n_rows : int
+        Number of rows of all shards; counted if not given.
+    """
+
+    def __init__(self, parts: Sharded, order: int, n_rows: int | None = None) -> None:
+        self.parts = parts
+        if n_rows is None:
+            n_rows = int(parts.reduce(operator.add, _n_rows).get())
+        self.shape = (n_rows, order)
+
+    def forward(self, M: Point | Symmetric) -> Any:
+        return map_shards(_forward, self.parts, self._shared(M))
+
+    def adjoint(self, u: Any) -> Symmetric:
+        return reduce_shards(operator.add, _adjoint, self.parts, u).get()
+
+    def restrict(self, rows: Any) -> ShardedConstraints:
+        return ShardedConstraints(map_shards(_restrict, self.parts, rows), self.shape[1], len(rows))
+
+    def norms(self) -> Any:
+        return map_shards(_norms, self.parts)
+
+    def sample_rows(self, every: int, run: int, first: int = 0) -> Any:
+        sizes = self.parts.reduce(operator.add, _size).get()
+        starts = first + np.cumsum([0, *sizes[:-1]])
+        firsts = Sharded.put(self.parts.engine, starts.tolist())
+        return map_shards(_sample_rows, self.parts, every, run, firsts)
+
+    def _shared(self, M: Any) -> Sharded:
+        # of a point only the factor is sent: its product is as large again
+        M = Factored(M.factor()) if hasattr(M, "factor") else M
+        return Sharded(self.parts.engine, self.parts.engine.share(M))
+
+
+def _n_rows(part: Constraints) -> int:
+    return part.shape[0]
+
+
+def _forward(part: Constraints, M: Any) -> Any:
+    return part.forward(M)
+
+
+def _adjoint(part: Constraints, u: Any) -> Symmetric:
+    return part.adjoint(u)
+
+
+def _restrict(part: Constraints, rows: Any) -> Constraints:
+    return part.restrict(rows)
+
+
+def _size(part: Constraints) -> list[int]:
+    return [part.shape[0]]
+
+
+def _sample_rows(part: Constraints, every: int, run: int, first: int) -> Any:
+    return part.sample_rows(every, run, first)
+
+
+def _norms(part: Constraints) -> Any:
+    return part.norms()

@@ -1,0 +1,289 @@
+"""Engines: where the pieces of sharded data are, and how functions of them are computed.
+
+A `Node` stands for one piece a shard: rows of data, constraints, a part of u. Nodes are lazy. A
+reduction, such as a sum over all shards, makes an engine compute what it needs by one task a shard
+and brings back nothing but the reduced values. Functions of pieces must be pure, so that a lost
+piece can be computed again, and reductions combine the shards by a tree in fixed order, so that
+results are repeatable.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+from weakref import ReferenceType, ref
+
+import numpy as np
+
+#: Reduced values of a shard, or of several.
+Values = tuple[Any, ...]
+
+
+class Program(NamedTuple):
+    """Steps of one task of a shard, the same for all shards.
+
+    Values are numbered: first the inputs, pieces that were computed before, as (bundle, place);
+    then one for each step, a function with the numbers of its arguments; constants are arguments
+    that stand for themselves.
+    """
+
+    inputs: tuple[tuple[int, int], ...]
+    steps: tuple[tuple[Callable[..., Any], tuple[Any, ...]], ...]
+    kept: tuple[int, ...]
+    reduced: tuple[int, ...]
+
+
+class Value(NamedTuple):
+    """Number of a value of a program, as an argument."""
+
+    number: int
+
+
+class Bundle(NamedTuple):
+    """What a task leaves behind: pieces that stay where they are, and values to reduce."""
+
+    kept: tuple[Any, ...]
+    reduced: tuple[Any, ...]
+
+
+def run(program: Program, *bundles: Bundle) -> Bundle:
+    """Execute a program on the pieces of one shard."""
+    values = [bundles[bundle].kept[place] for bundle, place in program.inputs]
+    for function, arguments in program.steps:
+        found = (values[a.number] if isinstance(a, Value) else a for a in arguments)
+        values.append(function(*found))
+    return Bundle(
+        tuple(values[number] for number in program.kept),
+        tuple(values[number] for number in program.reduced),
+    )
+
+
+def combine_all(combines: Sequence[Callable[..., Any]], a: Values, b: Values) -> Values:
+    """Combine the reduced values of two shards."""
+    return tuple(combine(x, y) for combine, x, y in zip(combines, a, b, strict=True))
+
+
+def tree(combine: Callable[[Any, Any], Any], parts: Sequence[Any], most_left: int = 1) -> list[Any]:
+    """Combine parts pairwise until few are left, in an order that does not depend on time."""
+    parts = list(parts)
+    while len(parts) > most_left:
+        pairs = [parts[i : i + 2] for i in range(0, len(parts), 2)]
+        parts = [combine(*pair) if len(pair) == 2 else pair[0] for pair in pairs]
+    return parts
+
+
+@dataclass(eq=False)
+class Node:
+    """One piece a shard: computed, or a function of other nodes.
+
+    `n_handles` counts the variables that refer to it: without any, its pieces are only steps on
+    the way to others and are not kept.
+    """
+
+    function: Any = None
+    arguments: tuple[Any, ...] = ()
+    bundles: list[Any] | None = None
+    place: int = 0
+    n_handles: int = 0
+
+    @property
+    def is_computed(self) -> bool:
+        return self.bundles is not None
+
+
+class Reduction(NamedTuple):
+    """A value of each shard, and the function that combines two of them."""
+
+    combine: Callable[[Any, Any], Any]
+    node: Node
+
+
+class Deferred:
+    """Number, or small array, that is reduced over all shards; computed when it is first used.
+
+    It then is computed together with all others that are still open. Sums, products and so on of
+    deferred numbers are deferred too; to compare them is to use them.
+    """
+
+    def __init__(self, compute: Callable[[], Any], reduction: Reduction | None = None) -> None:
+        self._compute, self.reduction = compute, reduction
+
+    def get(self) -> Any:
+        """Return the value."""
+        if not hasattr(self, "value"):
+            found = self._compute()  # a flush sets the value itself
+            self.value = getattr(self, "value", found)
+        return self.value
+
+    def __float__(self) -> float:
+        return float(self.get())
+
+    def __int__(self) -> int:
+        return int(self.get())
+
+    def __bool__(self) -> bool:
+        return bool(self.get())
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return np.asarray(self.get(), dtype=dtype)
+
+
+def _values(operands: Sequence[Any]) -> list[Any]:
+    return [each.get() if isinstance(each, Deferred) else each for each in operands]
+
+
+def _define(name: str, function: Callable[..., Any], *, is_lazy: bool) -> None:
+    """Define an operator of deferred numbers, and the one with exchanged operands."""
+
+    def direct(*operands: Any) -> Any:
+        if is_lazy:
+            return Deferred(lambda: function(*_values(operands)))
+        return function(*_values(operands))
+
+    setattr(Deferred, f"__{name}__", direct)
+    setattr(Deferred, f"__r{name}__", lambda *operands: direct(*operands[::-1]))
+
+
+for _name in ("add", "sub", "mul", "truediv", "neg", "abs"):
+    _define(_name, getattr(operator, _name), is_lazy=True)
+for _name in ("lt", "le", "gt", "ge"):
+    _define(_name, getattr(operator, _name), is_lazy=False)
+
+
+@dataclass(eq=False)
+class Engine:
+    """Base of engines: it plans the tasks; a derived class runs them.
+
+    A derived class has `start(program, inputs) -> bundles`, which begins one task a shard, and
+    `finish(bundles, combines) -> values`, which waits for the reduced values.
+    """
+
+    n_shards: int
+    _open: list[ReferenceType[Deferred]] = field(default_factory=list)
+
+    def put(self, pieces: Sequence[Any]) -> Node:
+        """Return a node of pieces that exist, one a shard."""
+        raise NotImplementedError
+
+    def share(self, value: Any) -> Node:
+        """Return a node that is the same value in every shard, such as a matrix."""
+        # a constant of the steps that use it
+        return Node(_same, (value,))
+
+    def pairwise(
+        self, function: Callable[..., Any], combine: Callable[..., Any], left: Node, right: Node
+    ) -> Node:
+        """Return the node whose piece i combines function(left i, right j) over all j in order."""
+        raise NotImplementedError
+
+    def start(self, program: Program, inputs: list[list[Any]]) -> list[Any]:
+        """Begin one task a shard, and return their bundles."""
+        raise NotImplementedError
+
+    def finish(self, bundles: list[Any], combines: tuple[Callable[..., Any], ...]) -> Values:
+        """Return the combined reduced values of the bundles."""
+        raise NotImplementedError
+
+    def defer(self, combine: Callable[[Any, Any], Any], node: Node) -> Deferred:
+        """Return a value that is reduced over all shards when it is first used."""
+        deferred = Deferred(self.flush, Reduction(combine, node))
+        self._open.append(ref(deferred))
+        return deferred
+
+    def compute(self, *nodes: Node) -> None:
+        """Begin to compute some nodes, without waiting for them."""
+        self._run([node for node in nodes if not node.is_computed], [])
+
+    def flush(self) -> None:
+        """Compute all open numbers by one task a shard."""
+        waiting = [each for each in (reference() for reference in self._open) if each is not None]
+        self._open = []
+        bundles = self._run([], waiting)
+        combines = tuple(each.reduction.combine for each in waiting if each.reduction)
+        values = self.finish(bundles, combines)
+        for each, value in zip(waiting, values, strict=True):
+            each.value, each.reduction = value, None
+
+    def _run(self, targets: list[Node], reductions: list[Deferred]) -> list[Any]:
+        reduced = [each.reduction.node for each in reductions if each.reduction]
+        if not targets and not reduced:
+            return []
+        order = _steps([*targets, *reduced])
+        wanted = {id(node) for node in targets}
+        kept = [n for n in order if not n.is_computed and (n.n_handles or id(n) in wanted)]
+        program, inputs = _program(order, kept, reduced)
+        bundles = self.start(program, inputs)
+        for place, node in enumerate(kept):
+            node.bundles, node.place = bundles, place
+            node.function, node.arguments = None, ()
+        return bundles
+
+
+def _steps(targets: list[Node]) -> list[Node]:
+    """Return the targets and all nodes that they need, computed ones included, each once."""
+    order: dict[int, Node] = {}
+
+    def visit(node: Node) -> None:
+        stack: list[tuple[Node, bool]] = [(node, False)]
+        while stack:
+            node, is_ready = stack.pop()
+            if id(node) in order:
+                continue
+            if is_ready or node.is_computed:
+                order[id(node)] = node
+                continue
+            stack.append((node, True))
+            stack += [(a, False) for a in reversed(node.arguments) if isinstance(a, Node)]
+
+    for target in targets:
+        visit(target)
+    return list(order.values())
+
+
+def _program(
+    order: list[Node], kept: list[Node], reduced: list[Node]
+) -> tuple[Program, list[list[Any]]]:
+    """Return the program that computes nodes in this order, and the bundles that it takes."""
+    computed = [node for node in order if node.is_computed]
+    bundles: dict[int, Any] = {id(node.bundles): node.bundles for node in computed}
+    position = {key: i for i, key in enumerate(bundles)}
+    inputs = tuple((position[id(node.bundles)], node.place) for node in computed)
+    open_nodes = [node for node in order if not node.is_computed]
+    numbers = {id(node): i for i, node in enumerate([*computed, *open_nodes])}
+
+    def argument(value: Any) -> Any:
+        return Value(numbers[id(value)]) if isinstance(value, Node) else value
+
+    steps = tuple((n.function, tuple(map(argument, n.arguments))) for n in open_nodes)
+    places = (tuple(numbers[id(node)] for node in some) for some in (kept, reduced))
+    return Program(inputs, steps, *places), list(bundles.values())
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+class LocalEngine(Engine):
+    """The pieces are in this process, and are computed one after the other."""
+
+    def put(self, pieces: Sequence[Any]) -> Node:
+        return Node(bundles=[Bundle((piece,), ()) for piece in pieces])
+
+    def pairwise(
+        self, function: Callable[..., Any], combine: Callable[..., Any], left: Node, right: Node
+    ) -> Node:
+        self.compute(left, right)
+        lefts, rights = self._pieces(left), self._pieces(right)
+        return self.put([tree(combine, [function(a, b) for b in rights])[0] for a in lefts])
+
+    def start(self, program: Program, inputs: list[list[Any]]) -> list[Any]:
+        return [run(program, *(bundles[i] for bundles in inputs)) for i in range(self.n_shards)]
+
+    def finish(self, bundles: list[Any], combines: tuple[Callable[..., Any], ...]) -> Values:
+        return tree(lambda a, b: combine_all(combines, a, b), [b.reduced for b in bundles])[0]
+
+    @staticmethod
+    def _pieces(node: Node) -> list[Any]:
+        return [bundle.kept[node.place] for bundle in node.bundles or ()]
