@@ -14,6 +14,10 @@ from sklearn.metrics import pairwise_distances
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.extmath import row_norms
 
+from ._candidates import POINTS, block_candidates, choose, merge_candidates, tie_width
+from ._environment import limit_threads
+from ._sketches import Points
+
 #: Number of additional neighbours: ties among this many need no second search.
 SPARE = 8
 #: Numbers held at a time where distances are computed.
@@ -36,10 +40,11 @@ TIE_BITS = 20
 class NeighborSearch:
     """Exact search for the nearest of some points.
 
-    A fast search (a tree, or products of blocks) finds a few more candidates than asked for. Its
-    Euclidean distances cancel where points are close to each other and far from the origin. So
-    points far from the origin are centred for it, and wherever its rounding could matter the
-    candidates are compared again by distances from differences; if the search ended within the
+    Dense points with more than a few features are searched by `block_candidates`. For all others a
+    search of scikit-learn (a tree, or products of blocks) finds a few more candidates than asked
+    for. Its Euclidean distances cancel where points are close to each other and far from the
+    origin. So points far from the origin are centred for it, and wherever its rounding could matter
+    the candidates are compared again by distances from differences; if the search ended within the
     ties, all points are.
 
     Points are dense or sparse; with metric="precomputed" they are an array of all distances.
@@ -68,20 +73,24 @@ class NeighborSearch:
 
         The points are prepared once for all calls. The other parameters are those of `nearest`.
         """
-        moved_points = self._moved_points[pool]  # before the copy, which then has the same centre
+        # prepared before the copy, which then has the same centre
+        prepared = self._prepared.subset(pool) if self._is_dense else self._moved_points[pool]
         part = copy(self)
         vars(part).pop("_search", None)
-        part._pool, part._moved_points = pool, moved_points
+        part._pool = pool
+        setattr(part, "_prepared" if self._is_dense else "_moved_points", prepared)
         number = part._nearest(self.points[rows], n_neighbors, labels, tie / self._unit)
         return np.where(number < 0, -1, pool[number])
 
     def _nearest(self, queries, n_neighbors, labels, tie):
+        n_points = self.points.shape[0] if self._pool is None else len(self._pool)
         n_left_out = _most_left_out(labels)
         labels = labels if n_left_out else None
         reach = n_neighbors + SPARE + n_left_out
-        n_distances = queries.shape[0] * self._moved_points.shape[0]
-        if reach >= self._moved_points.shape[0] or n_distances <= FEW_DISTANCES:
+        if reach >= n_points or queries.shape[0] * n_points <= FEW_DISTANCES:
             return self._among_all(queries, n_neighbors, labels, tie)
+        if self._is_dense:
+            return self._in_blocks(queries, n_neighbors, labels, tie)
         moved = self._moved(queries)
         distance, number = self._search.kneighbors(moved, reach)
         value = distance**2 if self.metric == "euclidean" else distance
@@ -102,6 +111,26 @@ class NeighborSearch:
             labels = None if labels is None else (labels[0][rows], labels[1])
             found[rows] = self._among_all(queries[rows], n_neighbors, labels, tie)
         return found
+
+    def _in_blocks(self, queries, n_neighbors, labels, tie):
+        """Return the nearest dense points, by candidates of blocks of them."""
+        parts = []
+        with limit_threads(self.n_jobs):
+            for block, offset in self._prepared.blocks(POINTS):
+                some = labels and (labels[0], labels[1][offset : offset + len(block)])
+                given = {"labels": some, "tie": tie, "offset": offset}
+                parts.append(block_candidates(queries, block, n_neighbors, **given))
+        return merge_candidates(parts, n_neighbors, tie=tie)[0]
+
+    @property
+    def _is_dense(self):
+        """Whether the points are dense, Euclidean, and too many-dimensional for a tree."""
+        is_euclidean = self.metric == "euclidean" and not sp.issparse(self.points)
+        return is_euclidean and self.points.shape[1] > FEW_FEATURES
+
+    @cached_property
+    def _prepared(self):
+        return Points(self.points)
 
     @cached_property
     def _search(self):
@@ -296,20 +325,13 @@ def _most_left_out(labels):
     return int(np.bincount(of_points, minlength=of_queries.max() + 1)[of_queries].max())
 
 
-def _tie_width(squared, tie):
-    """Return how much squared distances change if coordinates move by `tie`; 0 if infinite."""
-    if tie == 0:
-        return np.zeros(len(squared))
-    return np.where(np.isfinite(squared), 2 * np.sqrt(squared) * tie + tie**2, 0.0)
-
-
 def _certain(value, n_neighbors, tie, rounding):
     """Return the rows of sorted values whose order is certain, and the limit of candidates.
 
     Neither rounding nor ties can make a neighbour of a point whose value is above the limit.
     """
     radius = value[:, n_neighbors - 1]
-    limit = radius + _tie_width(radius, tie) + rounding
+    limit = radius + tie_width(radius, tie) + rounding
     with np.errstate(invalid="ignore"):  # inf - inf, where squares overflowed: not certain
         is_sure = (np.diff(value[:, :n_neighbors], axis=1) > rounding[:, None]).all(axis=1)
     is_sure &= (value[:, n_neighbors : n_neighbors + 1] > limit[:, None]).all(axis=1)
@@ -320,18 +342,6 @@ def _select(value, number, n_neighbors, tie):
     """Return the numbers of the smallest values in each row, by value and then by number."""
     k = min(n_neighbors, value.shape[1])
     radius = np.partition(value, k - 1, axis=1)[:, k - 1]
-    width = _tie_width(radius, tie)
-    row, column = np.nonzero((value <= (radius + width)[:, None]) & (value < np.inf))
-    value, number = value[row, column], number[row, column]
-    is_tied = value >= (radius - width)[row]
-    chosen = np.lexsort((number, is_tied, row))
-    chosen = chosen[_place_in_row(row[chosen]) < n_neighbors]
-    chosen = chosen[np.lexsort((number[chosen], value[chosen], row[chosen]))]
-    found = np.full((len(radius), n_neighbors), -1, dtype=np.intp)
-    found[row[chosen], _place_in_row(row[chosen])] = number[chosen]
-    return found
-
-
-def _place_in_row(row):
-    """Return the position of each entry within its row; rows are in order."""
-    return np.arange(len(row)) - np.searchsorted(row, row)
+    limit = radius + tie_width(radius, tie)
+    row, column = np.nonzero((value <= limit[:, None]) & (value < np.inf))
+    return choose(row, number[row, column], value[row, column], radius, n_neighbors, tie)

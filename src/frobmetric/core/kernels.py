@@ -57,6 +57,23 @@ def pair_products(P: Data, Q: Data, first: Index, second: Index) -> Vector:
     return products
 
 
+def cross_distances(P: Array, Q: Array, first: Index, second: Index) -> Vector:
+    """Return |P[i] - Q[j]|^2 for each pair (i, j), in this thread."""
+    values = np.empty(len(first))
+    is_large = len(first) * P.shape[1] >= BLOCK  # small work is done before numba is imported
+    fast = compiled() if is_large and P.dtype == Q.dtype == np.float64 else None
+    if fast:
+        fast.cross_distances(P, Q, first, second, values)
+        return values
+    step = max(1, BLOCK // max(1, P.shape[1]))
+    for start in range(0, len(first), step):
+        rows = slice(start, start + step)
+        away = P[first[rows]].astype(np.float64, copy=False)
+        away = np.subtract(away, Q[second[rows]], out=away)
+        np.einsum("ij,ij->i", away, away, out=values[rows])
+    return values
+
+
 def laplacian_product(X: Data, indptr: Index, indices: Index, weights: Vector) -> Symmetric:
     """Return X.T @ (Deg - W - W.T) @ X; W is in CSR form, Deg its row sums plus column sums.
 
@@ -199,6 +216,7 @@ class Compiled(NamedTuple):
     row_products: Any
     weighted_rows: Any
     block_differences: Any
+    cross_distances: Any
 
 
 @cache
@@ -214,6 +232,7 @@ def compiled() -> Compiled | None:
         loops.row_products(one, one, rows, rows, np.empty(1))
         loops.weighted_rows(one, np.zeros(2, dtype=np.intp), rows, one[0], 0, one.copy())
         loops.block_differences(one, np.zeros((1, 4), dtype=np.intp), rows, one.copy())
+        loops.cross_distances(one, one, rows, rows, np.empty(1))
         return loops
     except Exception as error:
         if not isinstance(error, ModuleNotFoundError) or error.name != "numba":
@@ -285,8 +304,17 @@ def _weighted_rows(Q: Any, indptr: Any, indices: Any, weights: Any, start: Any, 
                     rows[i, k] += weight * Q[j, k]
 
 
+def _cross_distances(P: Any, Q: Any, first: Any, second: Any, values: Any) -> None:
+    for r in range(len(first)):
+        i, j, total = first[r], second[r], 0.0
+        for k in range(P.shape[1]):
+            total += (P[i, k] - Q[j, k]) * (P[i, k] - Q[j, k])
+        values[r] = total
+
+
 #: Loops that numba compiles, in the order of `Compiled`.
-LOOPS = (_difference_products, _laplacian_rows, _row_products, _weighted_rows, _block_differences)
+LOOPS = (_difference_products, _laplacian_rows, _row_products, _weighted_rows)
+LOOPS += (_block_differences, _cross_distances)
 
 
 def _rows_of(X: Data) -> int:

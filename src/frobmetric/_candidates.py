@@ -1,0 +1,324 @@
+"""Candidates for nearest neighbours: blocked products of low precision, exact distances after."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from threading import local
+
+import numpy as np
+from sklearn.utils.extmath import row_norms
+
+from ._sketches import ROUNDING, Points
+from .core.threads import map_blocks
+
+#: Entries of a block of products: one for each thread is held at a time.
+PRODUCTS = 6 << 20
+#: Points whose products are computed at a time.
+POINTS = 1 << 16
+#: Additional points whose distances are computed to bound that of the last neighbour.
+SPARE = 6
+#: A query with more groups of candidates than this is searched again in more detail.
+MANY = 256
+#: Smallest squared distance that is told from 0.
+TINY = 1e-250
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """Points that may be the nearest of some queries, and a bound on the distances of all others.
+
+    The entries are pairs of a query and a point, ordered by query, distance and number. Results
+    for several blocks of points are merged by `merge_candidates`.
+    """
+
+    #: Number of the query of each entry, in order.
+    row: np.ndarray
+    #: Number of the point of each entry.
+    number: np.ndarray
+    #: Squared distance of each entry, from differences in double precision.
+    value: np.ndarray
+    #: Lower bound, for each query, on the squared distances of the points that are not listed.
+    edge: np.ndarray
+
+
+def block_candidates(queries, points, n_neighbors, *, labels=None, tie=0.0, offset=0):
+    """Return the points of one block that may be among the nearest of all blocks.
+
+    Parameters
+    ----------
+    queries : ndarray of shape (n_queries, n_features)
+    points : Points or ndarray of shape (n_points, n_features)
+        Squares of coordinates must neither overflow nor vanish.
+    n_neighbors : int
+    labels : tuple of two arrays of int, optional
+        Labels of the queries and of the points: points with a query's label are left out.
+    tie : float, default=0.0
+        Distances are ties if coordinates moved by less than this could make them equal.
+    offset : int, default=0
+        Number of the first point of the block.
+
+    Returns
+    -------
+    Candidates
+    """
+    points = points if isinstance(points, Points) else Points(points)
+    left_out = None if labels is None else _LeftOut(*labels)
+    search = _Search(queries, points, n_neighbors, left_out, tie)
+    found = search.all_points() if len(points) <= n_neighbors + SPARE else search.by_sketches()
+    return Candidates(found.row, found.number + offset, found.value, found.edge)
+
+
+def merge_candidates(parts, n_neighbors, *, tie=0.0):
+    """Return the nearest points of each query, and whether each answer is certain.
+
+    Parameters
+    ----------
+    parts : sequence of Candidates
+        Results of `block_candidates` for the same queries and different points.
+    n_neighbors : int
+    tie : float, default=0.0
+        Of the points tied with the last neighbour, the smallest numbers are chosen.
+
+    Returns
+    -------
+    number : ndarray of int of shape (n_queries, n_neighbors)
+        By distance and then by number; -1 where there are fewer.
+    is_certain : ndarray of bool of shape (n_queries,)
+        False where a point that no part lists could be among the nearest.
+    """
+    names = ("row", "number", "value")
+    row, number, value = (np.concatenate([getattr(part, n) for part in parts]) for n in names)
+    edge = np.min([part.edge for part in parts], axis=0)
+    radius = _radius(row, value, len(edge), n_neighbors)
+    found = choose(row, number, value, radius, n_neighbors, tie)
+    is_certain = (edge == np.inf) | (edge > radius + tie_width(radius, tie))
+    return found, is_certain
+
+
+# One block of points
+
+
+@dataclass(frozen=True, eq=False)
+class _Search:
+    """Search for the points of a block that may be near some queries."""
+
+    queries: np.ndarray
+    points: Points
+    n_neighbors: int
+    left_out: _LeftOut | None
+    tie: float
+
+    def by_sketches(self):
+        """Return the candidates, by sketches of growing precision until one settles a query."""
+        settled, pending = [], np.arange(self.queries.shape[0])
+        sketches = self.points.sketches()
+        for sketch in sketches:
+            most = None if sketch is sketches[-1] else MANY + 4 * self.n_neighbors
+            parts, pending = self._try(sketch, pending, most)
+            settled += parts
+        return _join(settled, self.queries.shape[0])
+
+    def _try(self, sketch, rows, most):
+        """Return the candidates of the queries that a sketch settles, and the other queries."""
+        copies = self.points.copies(sketch, self.n_neighbors + SPARE)
+
+        def find(part):
+            if most is None or sketch.is_useful:
+                return self._find(sketch, copies, rows[part], most)
+            return None, rows[part]
+
+        step = max(1, PRODUCTS // max(1, len(self.points)))
+        found = map_blocks(find, len(rows), step, 2.0 * len(rows) * copies.pieces.size)
+        parts = [part for part, _ in found if part is not None]
+        return parts, np.concatenate([rows[:0], *(others for _, others in found)])
+
+    def _find(self, sketch, copies, rows, most):
+        products = _Products(sketch, copies, self.queries[rows])
+        if self.left_out is not None:
+            products.leave_out(*self.left_out.pairs(rows))
+        limit = products.bound(self.points, self.n_neighbors, self.tie)
+        row, number, is_settled = products.entries(limit, most)
+        sketch.count(is_settled)
+        edge = limit / (1 + ROUNDING)
+        entries = self._listed(products.queries, row, number, edge)
+        return (rows, is_settled, edge, entries), rows[~is_settled]
+
+    def _listed(self, queries, row, number, edge):
+        """Return the pairs whose values are up to the edge, in order, with their values."""
+        rough = self.points.rough_values(queries, row, number)
+        is_near = ~(rough > (1 + 4 * ROUNDING) * edge[row])
+        row, number = row[is_near], number[is_near]
+        value = self.points.values(queries, row, number)
+        is_listed = ~(value > edge[row])
+        entries = row[is_listed], number[is_listed], value[is_listed]
+        return _without_late_ties(*entries, self.n_neighbors)
+
+    def all_points(self):
+        """Return all points as candidates."""
+        n_queries = self.queries.shape[0]
+        is_listed = np.ones((n_queries, len(self.points)), dtype=bool)
+        if self.left_out is not None:
+            is_listed[self.left_out.pairs(slice(None))] = False
+        row, number = np.nonzero(is_listed)
+        value = self.points.values(self.queries, row, number)
+        return Candidates(row, number, value, np.full(n_queries, np.inf))
+
+
+class _Products:
+    """Products of some queries with the copies of all points, and the least of each group."""
+
+    def __init__(self, sketch, copies, queries):
+        self.sketch, self.queries, self.n_groups = sketch, queries, copies.n_groups
+        moved = sketch.frame(queries)
+        self.norm2 = row_norms(moved, squared=True)
+        short, self.is_near = sketch.of_queries(moved, self.norm2)
+        n_pieces, _, self.size = copies.pieces.shape
+        self.shape = (n_pieces, len(queries), copies.group, copies.n_groups)
+        self.products = _buffer(self.shape, sketch.dtype)
+        self.least = np.empty((len(queries), n_pieces, copies.n_groups), dtype=sketch.dtype)
+        for p, piece in enumerate(copies.pieces):
+            np.matmul(short, piece, out=self.products[p].reshape(len(queries), self.size))
+            np.min(self.products[p], axis=1, out=self.least[:, p])
+
+    def leave_out(self, row, number):
+        """Make these pairs infinitely far."""
+        piece, place = np.divmod(number, self.size)
+        member, group = np.divmod(place, self.n_groups)
+        self.products[piece, row, member, group] = np.inf
+        self.least[row, piece, group] = self.products[piece, row, :, group].min(axis=1)
+
+    def bound(self, points, n_neighbors, tie):
+        """Return a squared distance of each query that contains its neighbours and their ties."""
+        least = self.least.reshape(len(self.queries), -1)
+        n_tried = min(n_neighbors + SPARE, least.shape[1])
+        if n_tried < n_neighbors:
+            return np.full(len(least), np.inf)
+        groups = np.argpartition(least, n_tried - 1, axis=1)[:, :n_tried]
+        row = np.repeat(np.arange(len(least)), n_tried)
+        members, number = self._members(row, groups.ravel())
+        entry, place = np.arange(len(row)), members.argmin(axis=1)
+        is_point = members[entry, place] < np.inf
+        number = (number + place * self.n_groups)[is_point]
+        value = np.full(len(row), np.inf)
+        value[is_point] = points.rough_values(self.queries, row[is_point], number)
+        radius = np.partition(value.reshape(groups.shape), n_neighbors - 1, axis=1)
+        radius = radius[:, n_neighbors - 1]
+        return (radius + tie_width(radius, tie)) * (1 + 8 * ROUNDING) + TINY
+
+    def entries(self, limit, most):
+        """Return the pairs that may be within the limits, and the queries that these settle.
+
+        A query with more than `most` groups of such points is not settled and has no pairs.
+        """
+        threshold = self.sketch.thresholds(limit, self.norm2)
+        threshold[~self.is_near] = np.inf
+        is_within = self.least.reshape(len(limit), -1) <= threshold[:, None]
+        is_settled = np.ones(len(limit), dtype=bool)
+        if most is not None:
+            is_settled = self.is_near & (np.count_nonzero(is_within, axis=1) <= most)
+            is_within[~is_settled] = False
+        row, group = np.divmod(np.flatnonzero(is_within), is_within.shape[1])
+        members, number = self._members(row, group)
+        is_candidate = (members <= threshold[row, None]) & (members < np.inf)
+        entry, place = np.divmod(np.flatnonzero(is_candidate), members.shape[1])
+        return row[entry], number[entry] + place * self.n_groups, is_settled
+
+    def _members(self, row, group):
+        """Return the products of the members of groups, and the number of each first member."""
+        piece, group = np.divmod(group, self.n_groups)
+        return self.products[piece, row, :, group], piece * self.size + group
+
+
+_buffers = local()
+
+
+def _buffer(shape, dtype):
+    """Return an array in memory that this thread uses again and again: fresh pages are slow."""
+    size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    if len(getattr(_buffers, "memory", ())) < size:
+        _buffers.memory = np.empty(size, dtype=np.uint8)
+    return _buffers.memory[:size].view(dtype).reshape(shape)
+
+
+class _LeftOut:
+    """Pairs of a query and a point with equal labels."""
+
+    def __init__(self, of_queries, of_points):
+        self.order = np.argsort(of_points, kind="stable")
+        ordered = of_points[self.order]
+        self.start = np.searchsorted(ordered, of_queries)
+        self.count = np.searchsorted(ordered, of_queries, side="right") - self.start
+
+    def pairs(self, rows):
+        """Return the pairs of these queries as two arrays of numbers."""
+        start, count = self.start[rows], self.count[rows]
+        row = np.repeat(np.arange(len(count)), count)
+        first = np.repeat(start - (np.cumsum(count) - count), count)
+        return row, self.order[first + np.arange(len(row))]
+
+
+# Entries
+
+
+def _join(parts, n_queries):
+    """Return the candidates of all queries from those of some queries each."""
+    edge, row, number, value = np.full(n_queries, np.inf), [], [], []
+    for rows, is_settled, limit, entries in parts:
+        edge[rows[is_settled]] = limit[is_settled]
+        row.append(rows[entries[0]])
+        number.append(entries[1])
+        value.append(entries[2])
+    none = np.empty(0, dtype=np.intp)
+    row, number, value = (np.concatenate([none, *each]) for each in (row, number, value))
+    order = np.argsort(row, kind="stable")
+    return Candidates(row[order], number[order], value[order], edge)
+
+
+def _without_late_ties(row, number, value, n_neighbors):
+    """Return the entries in order; of equal distances, the smallest numbers are enough."""
+    order = np.lexsort((number, value, row))
+    row, number, value = row[order], number[order], value[order]
+    is_new = np.ones(len(row), dtype=bool)
+    is_new[1:] = (np.diff(row) > 0) | (np.diff(value) > 0)
+    is_kept = place_in_row(np.cumsum(is_new)) < n_neighbors
+    return row[is_kept], number[is_kept], value[is_kept]
+
+
+def _radius(row, value, n_rows, n_neighbors):
+    """Return the value of the last neighbour in each row, infinite where there are fewer."""
+    order = np.lexsort((value, row))
+    row, value = row[order], value[order]
+    is_last = place_in_row(row) == n_neighbors - 1
+    radius = np.full(n_rows, np.inf)
+    radius[row[is_last]] = value[is_last]
+    return radius
+
+
+def choose(row, number, value, radius, n_neighbors, tie):
+    """Return the numbers of the nearest of each row, by value and then by number.
+
+    Entries are given by row, number and value; `radius` is the value of the last neighbour. Of the
+    entries tied with it, the smallest numbers are chosen; -1 where there are fewer.
+    """
+    width = tie_width(radius, tie)
+    is_within = (value <= (radius + width)[row]) & (value < np.inf)
+    row, number, value = row[is_within], number[is_within], value[is_within]
+    is_tied = value >= (radius - width)[row]
+    chosen = np.lexsort((number, is_tied, row))
+    chosen = chosen[place_in_row(row[chosen]) < n_neighbors]
+    chosen = chosen[np.lexsort((number[chosen], value[chosen], row[chosen]))]
+    found = np.full((len(radius), n_neighbors), -1, dtype=np.intp)
+    found[row[chosen], place_in_row(row[chosen])] = number[chosen]
+    return found
+
+
+def tie_width(squared, tie):
+    """Return how much squared distances change if coordinates move by `tie`; 0 if infinite."""
+    if tie == 0:
+        return np.zeros(len(squared))
+    return np.where(np.isfinite(squared), 2 * np.sqrt(squared) * tie + tie**2, 0.0)
+
+
+def place_in_row(row):
+    """Return the position of each entry within its row; rows are in order."""
+    return np.arange(len(row)) - np.searchsorted(row, row)

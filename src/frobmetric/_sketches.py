@@ -1,0 +1,247 @@
+"""Sketches of points: short copies of low precision whose products bound distances from below."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.utils.extmath import row_norms
+
+from .core.kernels import cross_distances
+from .core.threads import map_blocks
+
+#: Numbers of coordinates whose differences are held at a time.
+DIFFERENCES = 1 << 17
+#: Points of one group: the smallest product of a group stands for it at first.
+GROUP = 64
+#: Points whose products with some queries stay in cache.
+PIECE = 4096
+#: Bound on the relative rounding error of a squared distance from differences.
+ROUNDING = 1e-12
+#: Rows that the centre, the unit and the principal directions are computed from.
+SAMPLE = 2048
+#: Share of the variance that the leading directions of a short sketch have.
+LEADING = 0.9
+#: A short sketch has at most this share of the directions.
+SHORT = 0.75
+#: Points that are farther from the centre than this many medians do not choose directions.
+OUTLYING = 8.0
+#: Queries after which a sketch that settles too few of them is given up.
+TRIAL = 256
+
+
+class Points:
+    """Points prepared for the search: copies of low precision, made when they are first needed.
+
+    Parameters
+    ----------
+    coordinates : ndarray of shape (n_all, n_features)
+    """
+
+    def __init__(self, coordinates):
+        self.coordinates = coordinates
+        self._rows = slice(0, len(coordinates))
+        self._sketches, self._copies = _sketches(coordinates), {}
+
+    def __len__(self):
+        rows = self._rows
+        return rows.stop - rows.start if isinstance(rows, slice) else len(rows)
+
+    def subset(self, rows):
+        """Return the points of these rows, a slice or numbers, which share the copies."""
+        part = object.__new__(Points)
+        vars(part).update(vars(self), _rows=rows, _copies={})
+        return part
+
+    def blocks(self, size):
+        """Return blocks of this many points, each with the number of its first point."""
+        starts = range(0, len(self), size)
+        return [(self.subset(_part(self._rows, start, start + size)), start) for start in starts]
+
+    def values(self, queries, row, number):
+        """Return the squared distances of pairs of a query and a point, from differences."""
+        number, values = self._number(number), np.empty(len(row))
+        step = max(1, DIFFERENCES // max(1, queries.shape[1]))
+        for start in range(0, len(row), step):
+            part = slice(start, start + step)
+            away = queries[row[part]].astype(np.float64, copy=False)
+            np.subtract(away, self.coordinates[number[part]], out=away)
+            with np.errstate(over="ignore", under="ignore"):
+                values[part] = row_norms(away, squared=True)
+        return values
+
+    def rough_values(self, queries, row, number):
+        """Return `values` up to `ROUNDING`, faster: the order of sums depends on the compiler."""
+        with np.errstate(over="ignore", under="ignore"):
+            return cross_distances(queries, self.coordinates, row, self._number(number))
+
+    def _number(self, number):
+        is_slice = isinstance(self._rows, slice)
+        return number + self._rows.start if is_slice else self._rows[number]
+
+    def sketches(self):
+        """Return the sketches that are worth a try; the last one settles every query."""
+        *others, last = self._sketches
+        return [*(sketch for sketch in others if sketch.is_useful), last]
+
+    def copies(self, sketch, n_least):
+        """Return the copies of these points in a sketch, for the `n_least` smallest products."""
+        group = max(1, min(GROUP, len(self) // (4 * n_least)))
+        if (sketch, group) not in self._copies:
+            self._copies[sketch, group] = Copies.of(sketch.points, self._rows, len(self), group)
+        return self._copies[sketch, group]
+
+
+class Copies(NamedTuple):
+    """Copies of points in pieces of equal size, the last one filled up.
+
+    Point `number` is in piece p, group g and place m: number = p * size + m * n_groups + g.
+    """
+
+    #: Shape (n_pieces, length of a copy, size).
+    pieces: np.ndarray
+    #: Points of each group.
+    group: int
+
+    @classmethod
+    def of(cls, columns, rows, n_points, group):
+        """Return the copies of some of the points, which are given in columns."""
+        n_pieces = -(-n_points // PIECE)
+        size = -(-n_points // (n_pieces * group)) * group
+        pieces = np.zeros((n_pieces, len(columns), size), dtype=columns.dtype)
+        for p, piece in enumerate(pieces):
+            part = _part(rows, p * size, (p + 1) * size)
+            some = columns[:, part]
+            piece[:, : some.shape[1]] = some
+            piece[-1, some.shape[1] :] = np.inf
+        return cls(pieces, group)
+
+    @property
+    def n_groups(self):
+        """Number of groups of each piece."""
+        return self.pieces.shape[2] // self.group
+
+
+def _part(rows, start, stop):
+    """Return a part of rows, which are a slice or an array of numbers."""
+    if isinstance(rows, slice):
+        return slice(min(rows.start + start, rows.stop), min(rows.start + stop, rows.stop))
+    return rows[start:stop]
+
+
+def _sketches(coordinates):
+    """Return sketches in the order of their precision."""
+    frame = _Frame(coordinates)
+    n_features = coordinates.shape[1]
+    levels = [Sketch(frame, np.float32, n_features), Sketch(frame, np.float64, n_features)]
+    if frame.n_leading <= SHORT * n_features:
+        levels.insert(0, Sketch(frame, np.float32, frame.n_leading))
+    return levels
+
+
+class _Frame:
+    """Centre, unit and principal directions of most points; a few outliers do not matter."""
+
+    def __init__(self, coordinates):
+        self.coordinates = coordinates
+        step = max(1, len(coordinates) // SAMPLE)
+        sample = coordinates[::step].astype(np.float64)
+        self.center = np.median(sample, axis=0)
+        sample -= self.center
+        norms = np.sqrt(row_norms(sample, squared=True))
+        median = np.median(norms[norms > 0]) if norms.any() else 1.0
+        self.unit = 2.0 ** np.frexp(max(median, 1e-100))[1]
+        sample = sample[norms <= OUTLYING * median]
+        variance, directions = np.linalg.eigh(sample.T @ sample)
+        self.directions = directions[:, ::-1]
+        share = np.cumsum(variance[::-1])
+        self.n_leading = 1 + int(np.searchsorted(share, LEADING * share[-1]))
+
+    def __call__(self, coordinates):
+        return (coordinates.astype(np.float64, copy=False) - self.center) / self.unit
+
+
+class Sketch:
+    r"""Short copies of points whose products are lower bounds of squared distances.
+
+    Let x be a query and y a point, centred, in the unit of the frame. Their copies x', y' hold the
+    coordinates along the leading directions and the norm of the rest; the norm alone loses the
+    angle of the rest, so that \|x' - y'\| <= \|x - y\|. (With all directions nothing is lost, and
+    none is computed.) With u the unit roundoff of the copies, d their length and s = 4 (d + 8) u,
+
+        w(x, y) = (1 - s) \|y\|^2 / 2 - x'.y' - s \|x\| \|y\|,
+
+    one product of d + 4 columns, is computed with an error of at most gamma_{d+4} times the sum of
+    the absolute values of its terms, in any order of summation. Copies differ from what they
+    represent by at most 2u of their norm, which changes \|x' - y'\|^2 by less than
+    10u (\|x\|^2 + \|y\|^2). The terms with s exceed both errors, so that the computed w fulfils
+
+        2 w + (1 - s) \|x\|^2 <= \|x - y\|^2.
+
+    A large norm of one point spoils the bound of that point only. Points beyond the range of the
+    copies have a smaller bound that is certain; queries beyond it have none.
+    """
+
+    def __init__(self, frame, dtype, n_leading):
+        self.frame, self.dtype, self.n_leading = frame, dtype, n_leading
+        self.slack = 4 * (n_leading + 8) * np.finfo(dtype).eps / 2
+        # squares of norms up to `far` are in the range of the numbers, with room for products
+        self.far, self.tiny = (2.0**40, 2.0**-100) if dtype == np.float32 else (2.0**400, 2.0**-900)
+        self._n_tried = self._n_settled = 0
+
+    @property
+    def is_useful(self):
+        """Whether it has settled most of the queries so far."""
+        return self._n_tried < TRIAL or 4 * self._n_settled > 3 * self._n_tried
+
+    def count(self, is_settled):
+        """Remember how many queries were settled."""
+        self._n_tried += len(is_settled)
+        self._n_settled += int(is_settled.sum())
+
+    @cached_property
+    def points(self):
+        """Copies of all points, one in each column."""
+        coordinates = self.frame.coordinates
+        copies = np.empty((self.n_leading + 4, len(coordinates)), dtype=self.dtype)
+        step = max(1, (8 * DIFFERENCES) // coordinates.shape[1])
+
+        def fill(rows):
+            copies[:, rows] = self._of_points(self.frame(coordinates[rows])).T
+
+        map_blocks(fill, len(coordinates), step, 10.0 * coordinates.size)
+        return copies
+
+    def _of_points(self, moved):
+        norm2 = row_norms(moved, squared=True)
+        half = (1 - self.slack) * norm2 / 2 - self.tiny
+        is_far = ~(norm2 <= self.far**2)
+        half[is_far] = self.far**2 / 4  # with queries up to far / 2^20, less than it would be
+        high = half.astype(self.dtype)
+        columns = [-self._short(moved), -np.sqrt(norm2), high, half - high]
+        copies = np.column_stack(columns)
+        copies[is_far, :-2] = 0.0
+        return copies
+
+    def of_queries(self, moved, norm2):
+        """Return copies of queries for products with `points`, and whether they are in range."""
+        is_near = norm2 <= (self.far / 2**20) ** 2
+        ones = np.ones((len(moved), 2))
+        copies = np.column_stack([self._short(moved), self.slack * np.sqrt(norm2), ones])
+        copies[~is_near, :-2] = 0.0
+        return copies.astype(self.dtype), is_near
+
+    def _short(self, moved):
+        """Return coordinates along the leading directions, and the norm of the rest."""
+        if self.n_leading == moved.shape[1]:
+            return np.column_stack([moved, np.zeros(len(moved))])
+        turned = moved @ self.frame.directions
+        rest = np.sqrt(row_norms(turned[:, self.n_leading :], squared=True))
+        return np.column_stack([turned[:, : self.n_leading], rest])
+
+    def thresholds(self, squared, norm2):
+        """Return the products that no point exceeds whose squared distance is at most `squared`."""
+        with np.errstate(over="ignore"):
+            limit = (squared / self.frame.unit**2 - (1 - self.slack) * norm2) / 2
+            return np.nextafter(limit.astype(self.dtype), self.dtype(np.inf))
