@@ -1,1 +1,35 @@
 """Other homes for the data: shards in files, and shards on the workers of a cluster."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .files import RowFile, open_memmap
+from .table import ShardedTable
+
+__all__ = ["RowFile", "ShardedTable", "is_sharded", "open_shards"]
+
+#: Bytes from which on a memory-mapped array is taken in shards, and not read into memory.
+LARGE = 1 << 30
+
+
+def is_collection(X: Any) -> bool:
+    """Return whether X is a collection of Dask."""
+    return hasattr(X, "__dask_graph__")
+
+
+def is_sharded(X: Any) -> bool:
+    """Return whether a fit takes X in shards: collections of Dask, and large mapped files."""
+    is_mapped = isinstance(X, np.memmap) and X.nbytes >= LARGE and X.ndim == 2
+    return is_collection(X) or isinstance(X, RowFile) or is_mapped
+
+
+def open_shards(X: Any, y: Any) -> ShardedTable:
+    """Return samples and labels in shards, where they are."""
+    if is_collection(X):
+        from .dask import open_collection
+
+        return open_collection(X, y)
+    return X.open(y) if isinstance(X, RowFile) else open_memmap(X, y)

@@ -52,7 +52,7 @@ class ShardedConstraints(Constraints):
     def _shared(self, M: Any) -> Sharded:
         # of a point only the factor is sent: its product is as large again
         M = Factored(M.factor()) if hasattr(M, "factor") else M
-        return Sharded(self.parts.engine, self.parts.engine.share(M))
+        return self.parts.share(M)
 
 
 def _n_rows(part: Constraints) -> int:

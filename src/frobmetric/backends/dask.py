@@ -8,15 +8,32 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import dask.array
+import distributed
+import numpy as np
 from dask.sizeof import sizeof
 
 from .engine import Bundle, Engine, Node, Program, Values, combine_all, run, tree
+from .table import ShardedTable, split_rows
+from .vectors import Sharded
 
 #: Bytes of a constant, for all shards, up to which it is sent along with the tasks that use it.
 MOST_SENT = 1 << 23
 #: Number of partial sums that are added here and not on the workers: each level of the tree takes
 #: its time.
 FEW = 4
+
+
+#: Share of the memory of a worker that the rows of a shard take, in double precision.
+SHARE = 1 / 24
+#: Names of the errors by which Dask tells that a cluster does not answer, or lost too much.
+LOST = (
+    "CancelledError",
+    "CommClosedError",
+    "FutureCancelledError",
+    "FuturesCancelledError",
+    "KilledWorker",
+)
 
 
 class ClusterLostError(RuntimeError):
@@ -65,10 +82,81 @@ class DaskEngine(Engine):
     def finish(self, bundles: list[Any], combines: tuple[Callable[..., Any], ...]) -> Values:
         parts = [self._submit(_reduced, bundle) for bundle in bundles]
         parts = tree(lambda a, b: self._submit(combine_all, combines, a, b), parts, FEW)
-        return tree(lambda a, b: combine_all(combines, a, b), self.client.gather(parts))[0]
+        return tree(lambda a, b: combine_all(combines, a, b), self._gather(parts))[0]
+
+    def _gather(self, futures: list[Any]) -> list[Any]:
+        try:
+            return self.client.gather(futures)
+        except Exception as error:
+            if type(error).__name__ in LOST or isinstance(error, OSError):
+                raise ClusterLostError(
+                    f"the Dask cluster was lost during the fit ({type(error).__name__}: {error}); "
+                    "start it again and repeat the fit; with fit(..., checkpoint=file) a fit goes "
+                    "on where it was"
+                ) from error
+            raise
+
+    def open(self, array: Any) -> Sharded:
+        """Return a Dask array with one chunk a shard; its graph is what lost pieces come from."""
+        chunks = self.client.compute(list(array.to_delayed().ravel()))
+        return Sharded(self, Node(bundles=[self._submit(_bundle, chunk) for chunk in chunks]))
 
     def _submit(self, function: Callable[..., Any], *arguments: Any) -> Any:
         return self.client.submit(function, *arguments, pure=False)
+
+
+def open_collection(X: Any, y: Any) -> ShardedTable:
+    """Return a Dask array or data frame and its labels in shards on the workers."""
+    client = _client()
+    names = [str(name) for name in X.columns] if hasattr(X, "columns") else None
+    X = _as_array(X)
+    if X.ndim != 2:
+        raise ValueError(f"X has {X.ndim} dimensions; expected a matrix of samples")
+    step = _rows_of_shard(client, X)
+    X = X.rechunk({0: step, 1: -1})
+    sizes = list(X.chunks[0])
+    engine = DaskEngine(client, len(sizes))
+    return ShardedTable(engine.open(X), engine.open(_labels(y, sizes)), names)
+
+
+def _client() -> Any:
+    try:
+        return distributed.get_client()
+    except ValueError:
+        raise ValueError(
+            "X is a Dask collection, and there is no cluster to compute on; create a client "
+            "first, for example with distributed.Client()"
+        ) from None
+
+
+def _as_array(collection: Any) -> Any:
+    """Return a Dask array whose chunks have known sizes."""
+    if hasattr(collection, "to_dask_array"):
+        return collection.to_dask_array(lengths=True)
+    return collection.compute_chunk_sizes() if np.isnan(collection.shape[0]) else collection
+
+
+def _rows_of_shard(client: Any, X: Any) -> int:
+    """Return the number of rows of a shard: one shard a thread, or more if memory is short."""
+    workers = client.scheduler_info(n_workers=-1)["workers"].values()
+    if not workers:
+        raise ValueError("the Dask cluster has no workers; start some and repeat the fit")
+    n_threads = sum(worker["nthreads"] for worker in workers)
+    memory = min(worker["memory_limit"] or np.inf for worker in workers)
+    by_memory = SHARE * memory / (8 * X.shape[1])
+    return max(1, int(min(-(-X.shape[0] // n_threads), by_memory)))
+
+
+def _labels(y: Any, sizes: list[int]) -> Any:
+    """Return the labels as a Dask array with chunks of these sizes."""
+    if not hasattr(y, "__dask_graph__"):
+        return dask.array.from_array(np.concatenate(split_rows(y, sizes)), chunks=(tuple(sizes),))
+    y = _as_array(y)
+    if y.shape != (sum(sizes),):
+        raise ValueError(
+            f"y has the shape {y.shape}; expected one label for each of the {sum(sizes)} samples"
+        )
+    return y.rechunk((tuple(sizes),))
 
 
 def _bundle(piece: Any) -> Bundle:

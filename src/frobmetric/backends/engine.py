@@ -9,7 +9,10 @@ results are repeatable.
 
 from __future__ import annotations
 
+import mmap
 import operator
+import pickle
+import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -17,6 +20,8 @@ from weakref import ReferenceType, ref
 
 import numpy as np
 
+#: Bytes from which on the arrays of a piece are worth a file, and multiple at which each begins.
+MAPPED, ALIGNED = 1 << 16, 64
 #: Reduced values of a shard, or of several.
 Values = tuple[Any, ...]
 
@@ -79,7 +84,8 @@ class Node:
     """One piece a shard: computed, or a function of other nodes.
 
     `n_handles` counts the variables that refer to it: without any, its pieces are only steps on
-    the way to others and are not kept.
+    the way to others and are not kept. Those of a light node are cheaper to compute again than to
+    keep, such as rows that are read from a file.
     """
 
     function: Any = None
@@ -87,6 +93,7 @@ class Node:
     bundles: list[Any] | None = None
     place: int = 0
     n_handles: int = 0
+    is_light: bool = False
 
     @property
     def is_computed(self) -> bool:
@@ -212,7 +219,8 @@ class Engine:
             return []
         order = _steps([*targets, *reduced])
         wanted = {id(node) for node in targets}
-        kept = [n for n in order if not n.is_computed and (n.n_handles or id(n) in wanted)]
+        worth = [n for n in order if id(n) in wanted or (n.n_handles and not n.is_light)]
+        kept = [node for node in worth if not node.is_computed]
         program, inputs = _program(order, kept, reduced)
         bundles = self.start(program, inputs)
         for place, node in enumerate(kept):
@@ -266,7 +274,20 @@ def _same(value: Any) -> Any:
 
 
 class LocalEngine(Engine):
-    """The pieces are in this process, and are computed one after the other."""
+    """The pieces are in this process, and are computed one after the other.
+
+    Parameters
+    ----------
+    n_shards : int
+    folder : path, optional
+        Folder for temporary files. With it the arrays of all pieces that are kept are in files,
+        mapped into memory: data may be larger than memory. The files have no names and vanish
+        with their pieces.
+    """
+
+    def __init__(self, n_shards: int, folder: Any = None) -> None:
+        super().__init__(n_shards)
+        self.folder = folder
 
     def put(self, pieces: Sequence[Any]) -> Node:
         return Node(bundles=[Bundle((piece,), ()) for piece in pieces])
@@ -274,16 +295,49 @@ class LocalEngine(Engine):
     def pairwise(
         self, function: Callable[..., Any], combine: Callable[..., Any], left: Node, right: Node
     ) -> Node:
-        self.compute(left, right)
-        lefts, rights = self._pieces(left), self._pieces(right)
-        return self.put([tree(combine, [function(a, b) for b in rights])[0] for a in lefts])
+        bundles = []
+        for i in range(self.n_shards):
+            piece = self._piece(left, i)
+            parts = [function(piece, self._piece(right, j)) for j in range(self.n_shards)]
+            bundles.append(self._stored(Bundle((tree(combine, parts)[0],), ())))
+        return Node(bundles=bundles)
 
     def start(self, program: Program, inputs: list[list[Any]]) -> list[Any]:
-        return [run(program, *(bundles[i] for bundles in inputs)) for i in range(self.n_shards)]
+        shards = range(self.n_shards)
+        return [self._stored(run(program, *(bundles[i] for bundles in inputs))) for i in shards]
 
     def finish(self, bundles: list[Any], combines: tuple[Callable[..., Any], ...]) -> Values:
         return tree(lambda a, b: combine_all(combines, a, b), [b.reduced for b in bundles])[0]
 
-    @staticmethod
-    def _pieces(node: Node) -> list[Any]:
-        return [bundle.kept[node.place] for bundle in node.bundles or ()]
+    def _piece(self, node: Node, i: int) -> Any:
+        """Return the piece of one shard, which is not kept."""
+        program, inputs = _program(_steps([node]), [node], [])
+        return run(program, *(bundles[i] for bundles in inputs)).kept[0]
+
+    def _stored(self, bundle: Bundle) -> Bundle:
+        return (
+            bundle
+            if self.folder is None
+            else Bundle(_to_file(bundle.kept, self.folder), bundle.reduced)
+        )
+
+
+def _to_file(pieces: Any, folder: Any) -> Any:
+    """Return the same pieces with their large arrays in a file, mapped into memory."""
+    buffers: list[Any] = []
+    frame = pickle.dumps(pieces, protocol=5, buffer_callback=buffers.append)
+    raw = [buffer.raw() for buffer in buffers]
+    if sum(view.nbytes for view in raw) < MAPPED:
+        return pieces
+    with tempfile.TemporaryFile(dir=folder) as file:
+        ends = []
+        for view in raw:
+            file.write(view)
+            file.seek(-file.tell() % ALIGNED, 1)  # arrays begin where their numbers may
+            ends.append(file.tell())
+        file.truncate()
+        file.flush()
+        mapped = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+    starts = [0, *ends[:-1]]
+    views = [mapped[start : start + view.nbytes] for start, view in zip(starts, raw, strict=True)]
+    return pickle.loads(frame, buffers=views)

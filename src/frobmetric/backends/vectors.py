@@ -30,6 +30,11 @@ class Sharded(NDArrayOperatorsMixin):
         self.engine, self.node = engine, node
         node.n_handles += 1
 
+    def light(self) -> Sharded:
+        """Declare that the pieces are to be computed when they are needed, not kept."""
+        self.node.is_light = True
+        return self
+
     def __del__(self) -> None:
         self.node.n_handles -= 1
 
@@ -53,10 +58,9 @@ class Sharded(NDArrayOperatorsMixin):
         node = self.engine.pairwise(function, combine, self.node, other.node)
         return Sharded(self.engine, node)
 
-    def keep(self) -> Sharded:
-        """Begin to compute the pieces now, and return self."""
-        self.engine.compute(self.node)
-        return self
+    def share(self, value: Any) -> Sharded:
+        """Return a constant, such as a matrix, that all shards have."""
+        return Sharded(self.engine, self.engine.share(value))
 
     def __len__(self) -> int:
         return int(self.reduce(operator.add, len).get())

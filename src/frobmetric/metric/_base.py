@@ -31,7 +31,7 @@ from ..comparisons.reading import read_tuples
 from ..core import Solution
 from ..solvers import Interrupted
 from ..solvers.monitor import Reporter
-from .coordinates import Coordinates, as_components
+from .coordinates import Coordinates, as_components, coordinates_of
 from .explanation import Explanation, explain_distance
 from .feature_maps import FeatureMap
 from .sets import as_triplets, concatenate
@@ -259,6 +259,21 @@ class Samples:
         names = ("n_features_in_", "feature_names_in_")
         return cls(X, y, triplets, {name: getattr(seen, name, None) for name in names})
 
+    @property
+    def dtype(self):
+        """Type of the numbers of X."""
+        return self.X.dtype
+
+    @property
+    def excerpt(self):
+        """Samples for rough checks: all of them, since they are in memory."""
+        return self
+
+    def coordinates(self, metric, **before):
+        """Return the coordinates to learn in; `before` describes an earlier fit to update."""
+        options = {"triplets": self.triplets} | before
+        return coordinates_of(metric, self.X, self.y, **options)
+
     def add_mined(self, triplets, metric, coordinates, point=None):
         """Return triplets, None for none, together with those of the labels.
 
@@ -308,7 +323,7 @@ def learn_in_passes(metric, samples, coordinates, solve, mined=None, point=None)
         point = solution.point
         if samples.y is None or solution.status == "interrupted" or not point.rank:
             break  # nothing to search neighbours for, or with
-    return LearnedMetric.of(metric, solution, coordinates, triplets, samples.X.dtype)
+    return LearnedMetric.of(metric, solution, coordinates, triplets, samples.dtype)
 
 
 def check_n_components(n_components, coordinates):

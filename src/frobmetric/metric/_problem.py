@@ -70,12 +70,11 @@ def solve_frobenius(metric, problem, point=None):
         return interruption.solution
 
 
-def learning_coordinates(metric, X, y=None, **before):
-    """Return the coordinates to learn in, checked; `before` comes from `learned_before`.
+def check_coordinates(metric, coordinates):
+    """Return the coordinates to learn in, checked.
 
     Warn if the default number of directions leaves out a part of the data worth noting.
     """
-    coordinates = coordinates_of(metric, X, y, **before)
     check_n_components(metric.n_components, coordinates)
     if metric.n_directions is None and coordinates.kept_variance < 1 - NOTEWORTHY:
         n_directions = coordinates.fitted_attributes()["n_directions_"]

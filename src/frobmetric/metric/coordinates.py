@@ -56,7 +56,7 @@ class Coordinates:
     def dense(cls, X, *, keep_features=False, rounded=True, root=None, unit=None):
         """Return the coordinates of dense samples; `root` @ `root`.T is the prior in features."""
         Z, scale = unit_mean_square(X, rounded=rounded, unit=unit)
-        root = None if root is None else _significant_columns(root) * scale
+        root = None if root is None else prior_root(root, scale)
         n_directions = len(Z) + (0 if root is None else root.shape[1])
         if keep_features or Z.shape[1] <= n_directions:
             return cls(Z, scale, prior_root=root)
@@ -83,7 +83,7 @@ class Coordinates:
         scale = largest * spread if unit is None else unit
         Z = (X @ basis - mean @ basis) * (largest / scale)
         root = None if root is None else basis.T @ root * scale
-        Z = _round_to_grid(Z) if rounded else Z
+        Z = round_to_grid(Z) if rounded else Z
         return cls(Z, scale, basis, root, min(1.0, variance / total), is_compact=True)
 
     @classmethod
@@ -105,7 +105,7 @@ class Coordinates:
         significant = values > max(KERNEL_RANK * values[-1], rounding)
         values, vectors = values[significant][::-1], vectors[:, significant][:, ::-1]
         Z, kept = vectors * (np.sqrt(values) / scale), min(1.0, values.sum() / (n * scale**2))
-        Z = _round_to_grid(Z) if rounded else Z
+        Z = round_to_grid(Z) if rounded else Z
         return cls(Z, scale, vectors / np.sqrt(values), kept_variance=kept, is_compact=True)
 
     def mapped(self, factor):
@@ -258,11 +258,17 @@ def unit_mean_square(X, *, rounded=True, unit=None):
     _require_spread(spread, 1.0, len(X))
     scale = float(largest * spread) if unit is None else unit
     Z = X * (largest / scale) if unit is not None else X / spread
-    return _round_to_grid(Z) if rounded else Z, scale
+    return round_to_grid(Z) if rounded else Z, scale
 
 
-def _round_to_grid(Z):
+def round_to_grid(Z):
+    """Return coordinates rounded to multiples of `GRID`."""
     return np.round(Z / GRID) * GRID
+
+
+def prior_root(factor, scale):
+    """Return a factor of a prior in features as one in coordinates."""
+    return _significant_columns(factor) * scale
 
 
 def _require_spread(spread, largest, n_samples):

@@ -8,20 +8,22 @@ from typing import Any, ClassVar, Self
 
 from .._environment import limit_threads
 from .._parameters import Rule, check_parameters, choice
+from ..backends import is_sharded
 from ..core import Certificate
 from ._base import LABEL_RULES, MetricEstimator, Samples, learn_in_passes
 from ._problem import (
     KERNEL_RULES,
     PROBLEM_RULES,
+    check_coordinates,
     frobenius_problem,
     if_linear,
     last_coordinates,
     learned_before,
-    learning_coordinates,
     prove,
     solve_frobenius,
 )
 from .sets import as_triplets
+from .sharded import ShardedSamples
 from .units import UNITS, labels_look_random, warn_of_uneven_units
 
 #: Reason of a metric that is zero.
@@ -229,6 +231,8 @@ class FrobMetric(MetricEstimator):
         self
         """
         check_parameters(self, self._rules)
+        if is_sharded(X):
+            return self._fit(ShardedSamples.check(self, X, y), self.C)
         return self._fit(Samples.check(self, X, y, triplets, triplet_weight), self.C)
 
     @if_linear
@@ -268,16 +272,15 @@ class FrobMetric(MetricEstimator):
         """
         before = before or {}
         with limit_threads(self.n_jobs):
-            options = {"triplets": samples.triplets} | before
-            coordinates = learning_coordinates(self, samples.X, samples.y, **options)
+            coordinates = check_coordinates(self, samples.coordinates(self, **before))
 
             def solve(triplets, point):
                 return solve_frobenius(self, self._problem(coordinates, triplets, C), point)
 
             learned = learn_in_passes(self, samples, coordinates, solve)
         if not is_chosen:
-            self._warn_of_units(samples)
-            _warn_of_chance(learned, samples)
+            self._warn_of_units(samples.excerpt)
+            _warn_of_chance(learned, samples.excerpt)
         attributes = samples.attributes | coordinates.fitted_attributes()
         attributes["prior_components_"] = before.get("prior_components")
         return self._store(learned, NO_DIRECTION, **attributes)

@@ -90,7 +90,7 @@ def mine_triplets(
         near, far = _from_graph(graph, labels, n_neighbors, n_impostors)
     if warn_small:
         _warn_small_classes(classes, sizes, n_neighbors)
-    return _blocks(near, far)
+    return _mined(near, far)
 
 
 def triplets_from_pairs(
@@ -299,14 +299,20 @@ def _first_of_each(row, value, k, n_rows):
     return table
 
 
-def _blocks(near, far):
-    """Group the anchors by their numbers of neighbours."""
+def group_by_counts(near, far):
+    """Return blocks of anchors with equal numbers of neighbours; -1 is no neighbour."""
     counts = np.column_stack([(near >= 0).sum(axis=1), (far >= 0).sum(axis=1)])
     blocks = []
     for n_near, n_far in np.unique(counts, axis=0):
         anchors = np.flatnonzero((counts == (n_near, n_far)).all(axis=1))
         if n_near and n_far:
             blocks.append(Block(anchors, near[anchors, :n_near], far[anchors, :n_far]))
+    return blocks
+
+
+def _mined(near, far):
+    """Return all triplets of anchors with their neighbours."""
+    blocks = group_by_counts(near, far)
     if not blocks:
         raise ValueError(
             "no triplet can be formed: no sample has both a neighbour of its own class and one of "

@@ -20,14 +20,15 @@ from ._base import LearnedMetric, MetricEstimator, index_distance
 from ._problem import (
     KERNEL_RULES,
     PROBLEM_RULES,
+    check_coordinates,
     frobenius_problem,
     if_linear,
     last_coordinates,
     learned_before,
-    learning_coordinates,
     prove,
     solve_frobenius,
 )
+from .coordinates import coordinates_of
 from .frob import NO_DIRECTION
 from .sets import GivenQuadruplets, GivenTriplets, is_same_set
 
@@ -70,7 +71,8 @@ def learn_from_tuples(metric, labelled, before, arrange, **options):
             "all points of the tuples are equal; there is no distance to learn from them"
         )
     with limit_threads(metric.n_jobs):
-        coordinates, rows = arrange(learning_coordinates(metric, points, **before), labelled)
+        coordinates = check_coordinates(metric, coordinates_of(metric, points, **before))
+        coordinates, rows = arrange(coordinates, labelled)
         solution = solve_frobenius(metric, _problem(metric, coordinates, rows, options))
         learned = LearnedMetric.of(metric, solution, coordinates, rows, points.dtype)
     n_contradictions = int(is_contradicted(labelled.index, labelled.y, labelled.weight).sum())

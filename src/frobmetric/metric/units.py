@@ -43,7 +43,7 @@ class Units:
     @classmethod
     def of(cls, metric, X, y=None, triplets=None):
         """Return the units in which an estimator learns from these samples."""
-        name = _required(metric, y)
+        name = required_units(metric, y)
         if name == "auto":
             return _choose(X, y, triplets)
         return cls.measure(name, X, y)
@@ -78,7 +78,7 @@ class Units:
         return np.divide(factor, weight, where=weight > 0, out=np.zeros_like(factor))
 
 
-def _required(metric, y):
+def required_units(metric, y):
     """Return the name of the units that the parameters of an estimator ask for."""
     if metric.kernel != "linear" or not (metric.prior is None or isinstance(metric.prior, str)):
         if metric.units in ("auto", "raw"):
@@ -165,14 +165,22 @@ def _weights(X, y):
     largest = largest.ravel().astype(np.float64)
     unit = np.where(largest > 0, largest, 1.0)  # squares of 1e200 overflow
     X = X @ sp.diags_array(1 / unit) if sp.issparse(X) else X / unit
-    whole = np.sqrt(_variance(X))
-    varies = whole > CONSTANT * np.finfo(X.dtype if X.dtype.kind == "f" else float).eps
-    spread = whole
+    whole, spread = np.sqrt(_variance(X)), None
     if y is not None:
         _, labels, sizes = np.unique(y, return_inverse=True, return_counts=True)
         of_classes = [_variance(X[labels == i]) for i in range(len(sizes))]
         spread = np.sqrt(np.average(of_classes, axis=0, weights=sizes))
-        spread = np.maximum(spread, SMALLEST_SPREAD * whole)
+    return weights_from_spread(unit=unit, whole=whole, spread=spread, dtype=X.dtype)
+
+
+def weights_from_spread(*, unit, whole, spread, dtype):
+    """Return one over the deviation of each feature.
+
+    Features were divided by `unit`; `whole` are their deviations, `spread` those within classes,
+    if these count.
+    """
+    varies = whole > CONSTANT * np.finfo(dtype if np.dtype(dtype).kind == "f" else float).eps
+    spread = whole if spread is None else np.maximum(spread, SMALLEST_SPREAD * whole)
     return np.divide(1.0, spread * unit, where=varies, out=np.zeros(len(unit)))
 
 
