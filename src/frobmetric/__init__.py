@@ -3,6 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from .backends import RowFile
 from .comparisons import (
     ObjectSplit,
     accuracy_difference,
@@ -71,6 +72,7 @@ __all__ = [
     "ObjectSplit",
     "PairFrobMetric",
     "QuadrupletFrobMetric",
+    "RowFile",
     "Solution",
     "TripletFrobMetric",
     "accuracy_difference",

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 
+from .._environment import require
 from .files import RowFile, open_memmap
 from .table import ShardedTable
 
-__all__ = ["RowFile", "ShardedTable", "is_sharded", "open_shards"]
+__all__ = ["RowFile", "ShardedTable", "dask_backend", "is_collection", "is_sharded", "open_shards"]
 
 #: Bytes from which on a memory-mapped array is taken in shards, and not read into memory.
 LARGE = 1 << 30
+
+
+def dask_backend() -> Any:
+    """Return the module of the Dask engine, which needs an extra."""
+    require("distributed", "dask")  # type: ignore[no-untyped-call]
+    return import_module(".dask", __name__)
 
 
 def is_collection(X: Any) -> bool:
@@ -29,7 +37,5 @@ def is_sharded(X: Any) -> bool:
 def open_shards(X: Any, y: Any) -> ShardedTable:
     """Return samples and labels in shards, where they are."""
     if is_collection(X):
-        from .dask import open_collection
-
-        return open_collection(X, y)
+        return dask_backend().open_collection(X, y)
     return X.open(y) if isinstance(X, RowFile) else open_memmap(X, y)

@@ -119,6 +119,23 @@ def open_collection(X: Any, y: Any) -> ShardedTable:
     return ShardedTable(engine.open(X), engine.open(_labels(y, sizes)), names)
 
 
+def project(X: Any, components: np.ndarray) -> Any:
+    """Return X @ components.T as a Dask array; frames become arrays."""
+    X = X.to_dask_array() if hasattr(X, "to_dask_array") else X
+    if X.ndim != 2 or X.shape[1] != components.shape[1]:
+        raise ValueError(
+            f"X has the shape {X.shape}; expected {components.shape[1]} features, those of the fit"
+        )
+    X = X.rechunk({1: -1})
+    chunks = (X.chunks[0], (len(components),))
+    dtype = np.result_type(X.dtype, components.dtype)
+    return X.map_blocks(_project, components.T, dtype=dtype, chunks=chunks)
+
+
+def _project(rows: np.ndarray, components: np.ndarray) -> np.ndarray:
+    return rows @ components
+
+
 def _client() -> Any:
     try:
         return distributed.get_client()

@@ -65,7 +65,7 @@ class RowFile:
             raise ValueError(
                 f"{path} is neither an npy nor a parquet file; convert it, or read it into memory"
             )
-        self._file = kinds[self.path.suffix.lower()](str(self.path), columns)
+        self._file: Any = kinds[self.path.suffix.lower()](str(self.path), columns)
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -27,6 +27,7 @@ from .._parameters import (
     choice,
     integer,
 )
+from ..backends import dask_backend, is_collection
 from ..comparisons.reading import read_tuples
 from ..core import Solution
 from ..solvers import Interrupted
@@ -87,10 +88,21 @@ class MetricEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         ndarray of shape (n_samples, n_components)
         """
         check_is_fitted(self)
+        if is_collection(X):
+            return self._transform_collection(X)
         X = self._check_samples(X)
         features = self._feature_map(X)
         mapped = features @ self.components_.T.astype(features.dtype, copy=False)
         return mapped.astype(X.dtype, copy=False)
+
+    def _transform_collection(self, X):
+        """Return a Dask array of mapped samples, computed when it is asked for."""
+        if self.kernel != "linear":
+            raise ValueError(
+                f"the metric has kernel={self.kernel!r}, and X is a Dask collection; map its "
+                "chunks one by one as arrays"
+            )
+        return dask_backend().project(X, self.components_)
 
     def pair_distance(self, pairs: Any) -> np.ndarray:
         """Return the learned distance of each pair.
@@ -264,10 +276,13 @@ class Samples:
         """Type of the numbers of X."""
         return self.X.dtype
 
-    @property
-    def excerpt(self):
-        """Samples for rough checks: all of them, since they are in memory."""
+    def excerpt(self, n_samples):
+        """Return samples for rough checks: all of them, since they are in memory."""
         return self
+
+    def takes_prior(self, prior):
+        """Return whether a metric can be learned with this prior from these samples."""
+        return True
 
     def coordinates(self, metric, **before):
         """Return the coordinates to learn in; `before` describes an earlier fit to update."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -20,16 +21,18 @@ from ..core import Certificate
 from ..neighbors.classification import NearestClass, NearestVote
 from ..neighbors.paired import PairedErrors
 from ..solvers import Interrupted
-from ._base import Samples
 from ._problem import PROBLEM_RULES
 from .frob import FrobMetric
 from .path import check_grid
 from .report import SelectionReport
 from .selection import Options, Race, choose, stratified_folds
+from .sharded import samples_of
 from .units import UNITS
 
 #: Values of C to begin with; larger ones follow while they are better.
 CS = (1e2, 1e3)
+#: Number of samples by which options are chosen, if the samples are in shards.
+MOST_SAMPLES = 10_000
 #: Priors, numbers of neighbours and of passes to choose from, the first ones first.
 PRIORS = (None, "identity", "shrunk", "within")
 NEIGHBORS = (3, 6)
@@ -196,14 +199,16 @@ class FrobMetricCV(ClassifierMixin, FrobMetric):
         """
         check_parameters(self, self._rules)
         options = self._options()
-        samples = Samples.check(self, X, y)
-        classes, labels = np.unique(samples.y, return_inverse=True)
+        samples = samples_of(self, X, y)
+        few = samples.excerpt(MOST_SAMPLES)
+        options = replace(options, priors=tuple(filter(samples.takes_prior, options.priors)))
+        classes, labels = np.unique(few.y, return_inverse=True)
         if len(classes) < 2:
             raise ValueError(
                 f"y has one class ({classes[0]}); triplets need samples of at least two classes"
             )
         with limit_threads(self.n_jobs):
-            race = Race(self._fixed(), samples.X, labels, self._folds(samples.X, labels))
+            race = Race(self._fixed(), few.X, labels, self._folds(few.X, labels))
             setting = choose(race, options)
             rule, rule_error = self._choose_rule(race, setting)
         choice = {"best_params_": race.parameters(setting), "C_": setting.C, "classes_": classes}
@@ -212,7 +217,8 @@ class FrobMetricCV(ClassifierMixin, FrobMetric):
         metric = self._fixed().set_params(**choice["best_params_"])
         with self._taking(metric, choice):
             metric._fit(samples, setting.C, is_chosen=True)
-        self.classifier_ = clone(self._classifiers()[rule]).fit(self._mapped(samples.X), samples.y)
+        if few is samples:
+            self.classifier_ = clone(self._classifiers()[rule]).fit(self._mapped(few.X), few.y)
         chance = 1 - np.bincount(labels).max() / len(labels)
         _warn(self.report_, chance, None if self.Cs is None else options.Cs)
         return self
@@ -236,8 +242,9 @@ class FrobMetricCV(ClassifierMixin, FrobMetric):
         check_is_fitted(self)
         if not hasattr(self, "classifier_"):
             raise ValueError(
-                "there are no training samples to take neighbours from: a saved model and an "
-                "updated one have none; fit a classifier such as NearestClass() to transform(X), y"
+                "there are no training samples to take neighbours from: a saved model, an updated "
+                "one and one of samples in shards have none; fit a classifier such as "
+                "NearestClass() to transform(X), y"
             )
         return self.classifier_.predict(self._mapped(self._check_samples(X)))
 

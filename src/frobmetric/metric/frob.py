@@ -8,9 +8,8 @@ from typing import Any, ClassVar, Self
 
 from .._environment import limit_threads
 from .._parameters import Rule, check_parameters, choice
-from ..backends import is_sharded
 from ..core import Certificate
-from ._base import LABEL_RULES, MetricEstimator, Samples, learn_in_passes
+from ._base import LABEL_RULES, MetricEstimator, learn_in_passes
 from ._problem import (
     KERNEL_RULES,
     PROBLEM_RULES,
@@ -23,8 +22,8 @@ from ._problem import (
     solve_frobenius,
 )
 from .sets import as_triplets
-from .sharded import ShardedSamples
-from .units import UNITS, labels_look_random, warn_of_uneven_units
+from .sharded import samples_of
+from .units import MOST_SAMPLES, UNITS, labels_look_random, warn_of_uneven_units
 
 #: Reason of a metric that is zero.
 NO_DIRECTION = (
@@ -231,9 +230,7 @@ class FrobMetric(MetricEstimator):
         self
         """
         check_parameters(self, self._rules)
-        if is_sharded(X):
-            return self._fit(ShardedSamples.check(self, X, y), self.C)
-        return self._fit(Samples.check(self, X, y, triplets, triplet_weight), self.C)
+        return self._fit(samples_of(self, X, y, triplets, triplet_weight), self.C)
 
     @if_linear
     def partial_fit(
@@ -251,7 +248,7 @@ class FrobMetric(MetricEstimator):
             given = {"triplets": triplets, "triplet_weight": triplet_weight}
             return self.fit(X, y, **{name: v for name, v in given.items() if v is not None})
         check_parameters(self, self._rules)
-        samples = Samples.check(self, X, y, triplets, triplet_weight, reset=False)
+        samples = samples_of(self, X, y, triplets, triplet_weight, reset=False)
         return self._fit(samples, self.C, learned_before(self))
 
     def certify(self, X: Any) -> Certificate:
@@ -279,8 +276,9 @@ class FrobMetric(MetricEstimator):
 
             learned = learn_in_passes(self, samples, coordinates, solve)
         if not is_chosen:
-            self._warn_of_units(samples.excerpt)
-            _warn_of_chance(learned, samples.excerpt)
+            few = samples.excerpt(MOST_SAMPLES)
+            self._warn_of_units(few)
+            _warn_of_chance(learned, few)
         attributes = samples.attributes | coordinates.fitted_attributes()
         attributes["prior_components_"] = before.get("prior_components")
         return self._store(learned, NO_DIRECTION, **attributes)

@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_array
 
 from .._candidates import Candidates, block_candidates, merge_candidates
 from .._parameters import InvalidParameterError
-from ..backends import open_shards
+from ..backends import is_sharded, open_shards
 from ..backends.constraints import ShardedConstraints
 from ..backends.vectors import Sharded, map_shards
 from ._base import DTYPES, Samples
@@ -41,14 +41,27 @@ from .units import (
 WHOLE = {"kernel": "linear", "n_directions": None, "keep_dual": False}
 
 
+def samples_of(metric, X, y, triplets=None, triplet_weight=None, *, reset=True):
+    """Return the checked arguments of a fit, in memory or in shards.
+
+    With `reset` the features may be new ones; otherwise the fit is an update.
+    """
+    if not is_sharded(X):
+        return Samples.check(metric, X, y, triplets, triplet_weight, reset=reset)
+    if triplets is not None or triplet_weight is not None or not reset:
+        what = "an update" if not reset else "a fit from triplets"
+        raise ValueError(f"X is in shards, and {what} needs it in memory; give X as an array")
+    return ShardedSamples.check(metric, X, y)
+
+
 class Moments(NamedTuple):
     """Numbers and sums of the rows of each class."""
 
-    count: np.ndarray
+    n_rows: np.ndarray
     total: np.ndarray
 
-    def __add__(self, other: Any) -> Moments:  # type: ignore[override]
-        return Moments(self.count + other.count, self.total + other.total)
+    def __add__(self, other):
+        return Moments(self.n_rows + other.n_rows, self.total + other.total)
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,17 +108,20 @@ class ShardedSamples:
         attributes = {"n_features_in_": n_features, "feature_names_in_": names}
         return cls(X, codes, start, sizes, classes, dtype, attributes)
 
-    @cached_property
-    def excerpt(self):
-        """Some samples of all shards, in memory, in which the classes keep their shares."""
-        most = -(-MOST_SAMPLES // len(self.sizes))
+    def excerpt(self, n_samples):
+        """Return about so many samples of all shards, in memory; classes keep their shares."""
+        most = -(-n_samples // len(self.sizes))
         parts = map_shards(partial(_excerpt, most=most), self.X, self.y)
         rows = parts.reduce(operator.add, _same).get()
         X, y = (np.concatenate(each) for each in zip(*rows, strict=True))
         return Samples(X, self.classes[y], None, self.attributes)
 
-    def coordinates(self, metric, **before):
-        """Return the coordinates to learn in; `before` describes an update, which is no option."""
+    def takes_prior(self, prior):
+        """Return whether a metric can be learned with this prior from these samples."""
+        return not (isinstance(prior, str) and prior in WHITENING)
+
+    def coordinates(self, metric):
+        """Return the coordinates to learn in."""
         units = self._units(metric)
         X = self.X.map(partial(_scaled, units)).light()
         largest = float(X.reduce(max, _largest).get()) or 1.0
@@ -135,7 +151,7 @@ class ShardedSamples:
         name = required_units(metric, self.y)
         if name != "auto":
             return self._measured(name)
-        candidates, few = [self._measured(each) for each in UNITS], self.excerpt
+        candidates, few = [self._measured(each) for each in UNITS], self.excerpt(MOST_SAMPLES)
         errors = [neighbor_error(each.scaled(few.X), few.y) for each in candidates]
         return candidates[int(np.argmin(errors))]
 
@@ -149,13 +165,13 @@ class ShardedSamples:
         unit = np.where(largest > 0, largest, 1.0)
         sums = map_shards(partial(_moments, unit, len(self.classes)), self.X, self.y)
         moments = sums.reduce(operator.add, _same).get()
-        whole = moments.total.sum(axis=0) / moments.count.sum()
+        whole = moments.total.sum(axis=0) / moments.n_rows.sum()
         means = {"deviation": np.broadcast_to(whole, moments.total.shape)}
-        means["within"] = moments.total / moments.count[:, None]
+        means["within"] = moments.total / moments.n_rows[:, None]
         variance = {}
         for name, mean in means.items():
             squares = map_shards(partial(_squares, unit, mean), self.X, self.y)
-            variance[name] = squares.reduce(operator.add, _same).get() / moments.count.sum()
+            variance[name] = squares.reduce(operator.add, _same).get() / moments.n_rows.sum()
         deviation = np.sqrt(variance["deviation"])
         options = {"unit": unit, "whole": deviation, "dtype": self.dtype}
         return {
@@ -191,7 +207,7 @@ class Found(NamedTuple):
     near: list[Candidates]
     far: list[Candidates]
 
-    def __add__(self, other: Any) -> Found:  # type: ignore[override]
+    def __add__(self, other):
         return Found(self.near + other.near, self.far + other.far)
 
 
