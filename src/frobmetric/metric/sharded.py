@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_array
 
 from .._candidates import Candidates, block_candidates, merge_candidates
 from .._parameters import InvalidParameterError
+from .._sketches import Points
 from ..backends import is_sharded, open_shards
 from ..backends.constraints import ShardedConstraints
 from ..backends.vectors import Sharded, map_shards
@@ -239,17 +240,18 @@ def _find(queries, points, *, n_near, n_far, tie):
     near, far = [], []
     own = queries.start + np.arange(len(queries.points))
     numbers = points.start + np.arange(len(points.points))
+    prepared = Points(points.points)
     for label in np.unique(queries.labels):
         rows = np.flatnonzero(queries.labels == label)
         is_same = points.labels == label
-        for pool, k, found in ((is_same, n_near, near), (~is_same, n_far, far)):
-            chosen = np.flatnonzero(pool)
-            labels = (own[rows], numbers[chosen])  # a row is not its own neighbour
-            part = block_candidates(
-                queries.points[rows], points.points[chosen], k, labels=labels, tie=tie
-            )
-            found.append(_renumbered(part, rows, numbers[chosen], len(own)))
-    return Found([_joined(near)], [_joined(far)])
+        for is_chosen, k, found in ((is_same, n_near, near), (~is_same, n_far, far)):
+            pool = np.flatnonzero(is_chosen)
+            if len(pool):
+                labels = (own[rows], numbers[pool])  # a row is not its own neighbour
+                some = queries.points[rows], prepared.subset(pool)
+                part = block_candidates(*some, k, labels=labels, tie=tie)
+                found.append(_renumbered(part, rows, numbers[pool], len(own)))
+    return Found([_joined(near, len(own))], [_joined(far, len(own))])
 
 
 def _renumbered(part, rows, numbers, n_queries):
@@ -259,8 +261,10 @@ def _renumbered(part, rows, numbers, n_queries):
     return Candidates(rows[part.row], numbers[part.number], part.value, edge)
 
 
-def _joined(parts):
+def _joined(parts, n_queries):
     """Return the candidates of different queries as one."""
+    none = np.empty(0, np.intp)
+    parts = [*parts, Candidates(none, none, np.empty(0), np.full(n_queries, np.inf))]
     names = ("row", "number", "value")
     entries = (np.concatenate([getattr(part, name) for part in parts]) for name in names)
     return Candidates(*entries, np.min([part.edge for part in parts], axis=0))

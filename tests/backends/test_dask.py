@@ -1,0 +1,197 @@
+"""Fits on a real cluster of worker processes: the same answer, also if workers are killed."""
+
+import os
+import signal
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+
+from frobmetric import FrobMetric, FrobMetricCV
+
+distributed = pytest.importorskip("distributed", reason="needs the extra dask")
+import dask.array  # noqa: E402
+import dask.dataframe  # noqa: E402
+
+from frobmetric.backends.dask import ClusterLostError, DaskEngine  # noqa: E402
+from frobmetric.backends.vectors import Sharded  # noqa: E402
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
+    with (
+        distributed.LocalCluster(processes=True, silence_logs=50, **options) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+@pytest.fixture(scope="module")
+def digits():
+    X, y = load_digits(return_X_y=True)
+    return X[:600], y[:600]
+
+
+def as_collections(X, y, n_rows=250):
+    return dask.array.from_array(X, chunks=(n_rows, 20)), dask.array.from_array(y, chunks=n_rows)
+
+
+def assert_same(found, expected, tolerance=1e-9):
+    M = expected.get_mahalanobis_matrix()
+    error = np.abs(found.get_mahalanobis_matrix() - M).max() / np.abs(M).max()
+    assert error <= tolerance
+    assert found.certificate_.relative_gap <= found.tol
+    assert found.certificate_.primal == pytest.approx(expected.certificate_.primal, rel=1e-9)
+
+
+def test_a_fit_on_a_cluster_is_that_in_memory(cluster, digits):
+    found = FrobMetric().fit(*as_collections(*digits))
+    assert_same(found, FrobMetric().fit(*digits))
+    assert np.array_equal(found.components_, FrobMetric().fit(*as_collections(*digits)).components_)
+
+
+def test_labels_may_be_in_memory_and_samples_in_a_frame(cluster, digits):
+    pandas = pytest.importorskip("pandas")
+    X, y = digits
+    frame = pandas.DataFrame(X).add_prefix("pixel ")
+    frame["digit"] = y
+    frame = dask.dataframe.from_pandas(frame, npartitions=3)
+    expected = FrobMetric(n_passes=1).fit(*digits)
+    found = FrobMetric(n_passes=1).fit(frame.drop(columns="digit"), frame["digit"])
+    assert_same(found, expected)
+    assert list(found.feature_names_in_[:2]) == ["pixel 0", "pixel 1"]
+    found = FrobMetric(n_passes=1).fit(as_collections(*digits)[0], y)
+    assert_same(found, expected)
+
+
+def test_samples_are_mapped_lazily(cluster, digits):
+    metric = FrobMetric(n_components=3).fit(*digits)
+    X, _ = as_collections(*digits)
+    mapped = metric.transform(X)
+    assert isinstance(mapped, dask.array.Array)
+    np.testing.assert_allclose(mapped.compute(), metric.transform(digits[0]), rtol=1e-12)
+    with pytest.raises(ValueError, match="expected 64 features"):
+        metric.transform(X[:, :5])
+
+
+def test_options_are_chosen_on_a_cluster(cluster, digits):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        found = FrobMetricCV().fit(*as_collections(*digits))
+    assert found.certificate_.relative_gap <= found.tol
+    assert found.report_.errors.n_samples == 600
+
+
+def test_errors_of_the_samples_reach_the_caller(cluster, digits):
+    X, y = digits
+    X = X.copy()
+    X[300, 7] = np.inf
+    with pytest.raises(ValueError, match="infinity"):
+        FrobMetric().fit(*as_collections(X, y))
+    with pytest.raises(ValueError, match="one label for each"):
+        FrobMetric().fit(as_collections(*digits)[0], y[:-1])
+
+
+def test_no_vector_of_u_leaves_the_workers(cluster, digits, monkeypatch):
+    sizes = []
+    gather = DaskEngine._gather
+
+    def watched(engine, futures):
+        found = gather(engine, futures)
+        sizes.extend(
+            np.size(value) for part in found for value in part if not isinstance(value, list)
+        )
+        return found
+
+    monkeypatch.setattr(DaskEngine, "_gather", watched)
+    metric = FrobMetric(n_passes=1, units="raw").fit(*as_collections(*digits))
+    assert metric.n_triplets_ == 5400
+    assert max(sizes) <= 65**2
+
+
+def test_large_constants_are_sent_once(cluster):
+    engine = DaskEngine(cluster, 2)
+    matrix = np.ones((800, 800))
+    v = Sharded.put(engine, [np.arange(3.0), np.arange(2.0)])
+    shared = v.share(matrix)
+    assert shared.node.is_computed
+    total = v.map(lambda piece, M: piece.sum() + M.sum(), shared)
+    assert float(total.reduce(lambda a, b: a + b, float)) == 4 + 2 * matrix.size
+
+
+@pytest.mark.slow
+def test_a_killed_worker_is_survived(digits):
+    expected = FrobMetric().fit(*digits)
+    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
+    with (
+        distributed.LocalCluster(processes=True, silence_logs=50, **options) as cluster,
+        distributed.Client(cluster),
+    ):
+        killed, steps = [], []
+
+        def kill_one(step):
+            steps.append(step)
+            if len(steps) in (3, 12):
+                worker = list(cluster.workers.values())[len(killed)]
+                os.kill(worker.pid, signal.SIGKILL)
+                killed.append(worker.pid)
+
+        found = FrobMetric(callback=kill_one).fit(*as_collections(*digits))
+    assert len(killed) == 2
+    assert_same(found, expected, 1e-10)
+
+
+@pytest.mark.slow
+def test_a_lost_scheduler_is_a_clear_error(digits):
+    code = (
+        "import time, distributed\n"
+        "if __name__ == '__main__':\n"
+        "    c = distributed.LocalCluster(n_workers=1, threads_per_worker=1, silence_logs=50,\n"
+        "                                 dashboard_address=':0')\n"
+        "    print(c.scheduler_address, flush=True)\n"
+        "    time.sleep(600)\n"
+    )
+    start = [sys.executable, "-c", code]
+    process = subprocess.Popen(start, stdout=subprocess.PIPE, text=True, start_new_session=True)
+    try:
+        address = process.stdout.readline().strip()
+        with dask.config.set({"distributed.comm.timeouts.connect": "3s"}):
+            client = distributed.Client(address)
+
+            def kill(step):
+                if process.poll() is None:
+                    os.killpg(process.pid, signal.SIGKILL)
+                    process.wait()
+
+            with pytest.raises(ClusterLostError, match="checkpoint"):
+                FrobMetric(callback=kill).fit(*as_collections(*digits))
+            client.close(timeout=1)
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        process.stdout.close()
+
+
+def test_without_a_cluster_the_error_tells_what_to_do(digits):
+    code = (
+        "import dask.array, numpy as np\n"
+        "from frobmetric import FrobMetric\n"
+        "X = dask.array.ones((20, 3), chunks=(10, 3))\n"
+        "try:\n"
+        "    FrobMetric().fit(X, np.arange(20) % 2)\n"
+        "except ValueError as error:\n"
+        "    print(error)\n"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "create a client first" in run.stdout
