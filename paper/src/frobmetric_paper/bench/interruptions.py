@@ -112,25 +112,27 @@ def count_refused(path, rng):
     return n_refused
 
 
+def describe_kill(fit, rng):
+    """Return what a killed process left: the stage in its file, and whether copies are refused."""
+    row = {"kills": 1, "drafts": len(fit.drafts), "stages": ["no file"]}
+    if not fit.file.exists():
+        return row
+    _, stage = read_state(fit.file)
+    doing = "searched" if stage.is_searched else "begun"
+    doing = doing if stage.run.u is None else "solving"
+    row |= {"stages": [f"pass {stage.number + 1}, {doing}"], "states": 1}
+    return row | {"damaged": COPIES, "refused": count_refused(fit.file, rng)}
+
+
 def interrupt(fit, seconds, rng):
     """Kill a fit at some random moments, and let it finish; return what happened."""
     row = {"kills": 0, "states": 0, "damaged": 0, "refused": 0, "drafts": 0, "stages": []}
-    answer = None
-    for _ in range(rng.integers(1, KILLS + 1)):
-        answer = fit.run(rng.uniform(0, seconds))[1]
-        if answer is not None:
-            break
-        row["kills"] += 1
-        row["drafts"] += len(fit.drafts)
-        if fit.file.exists():
-            _, stage = read_state(fit.file)
-            doing = "solving" if stage.run.u is not None else "searched" * stage.is_searched
-            row["stages"].append(f"pass {stage.number + 1}, {doing or 'begun'}")
-            row["states"] += 1
-            row["damaged"] += COPIES
-            row["refused"] += count_refused(fit.file, rng)
-        else:
-            row["stages"].append("no state")
+    most, answer = rng.integers(1, KILLS + 1), None
+    while row["kills"] < most and not (row["kills"] and answer):  # killed once at least
+        _, answer = fit.run(rng.uniform(0, seconds))
+        if answer is None:
+            left = describe_kill(fit, rng)
+            row |= {name: row[name] + value for name, value in left.items()}
     answer = answer or fit.run()[1]
     return row | answer | {"is_clean": sorted(p.name for p in fit.folder.iterdir()) == ["data.npz"]}
 
