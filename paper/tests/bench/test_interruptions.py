@@ -45,7 +45,7 @@ def test_the_page_compares_the_fastest_fits():
         "n_triplets": 9,
     }
     rows = [
-        names | {"interval": interval, "seconds": seconds}
+        names | {"interval": interval, "seconds": 9.0, "cpu_seconds": seconds}
         for interval, seconds in ((None, 10.0), (1.0, 12.0), (None, 11.0), (1.0, 10.5))
     ]
     plain, each = interruptions_page({"overhead": rows})["overhead"]
