@@ -7,7 +7,7 @@ SKLEARN ?= 1.6.1 1.7.2 1.8.0 1.9.1
 BENCH ?= speed
 OPTIONS ?=
 
-.PHONY: help demo test test-slow test-all lint sklearn-matrix bench bench-list bench-tables clean
+.PHONY: help demo test test-slow test-all lint sklearn-matrix bench bench-list bench-tables test-kills clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -58,6 +58,9 @@ $(VENV)/.bench: $(VENV)/.test
 
 bench: $(VENV)/.bench  ## a benchmark beside other programs: make bench BENCH=unfolding OPTIONS=--quick
 	$(BIN)/python -m frobmetric_paper.bench $(BENCH) $(OPTIONS)
+
+test-kills: $(VENV)/.test  ## kill 50 fits at random moments and resume them; writes the page of the results
+	$(BIN)/python -m frobmetric_paper.bench interruptions --only local $(OPTIONS)
 
 bench-list: $(VENV)/.test  ## the benchmarks and their parts
 	$(BIN)/python -m frobmetric_paper.bench --list

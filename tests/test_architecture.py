@@ -34,6 +34,8 @@ OPTIONAL = {
 }
 #: Rooms that import optional packages inside functions, or by `require`.
 LAZY = {"io", "plotting", "cli"}
+#: Rooms and modules that write the version of the library to files.
+VERSIONED = LAZY | {"_checkpoint"}
 #: The parts of the reproduction, in order; experiments and benchmarks know nothing of each other.
 SHARED_PARTS = ("data", "harness", "baselines", "classification")
 EXPERIMENTS = ("uci", "action", "lfw", "mvu", "bench")
@@ -78,7 +80,7 @@ def _allowed_in_library(path):
         private = set()
     rooms = ROOMS[: ROOMS.index(room) + 1] if room in ROOMS else ("core", "solvers")
     packages = PACKAGES.get(room, BASE) | OPTIONAL.get(path, set())
-    version = {"frobmetric.__version__"} if room in LAZY else set()
+    version = {"frobmetric.__version__"} if room in VERSIONED else set()
     return packages | {f"frobmetric.{name}" for name in rooms} | private | version
 
 

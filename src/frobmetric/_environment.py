@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import secrets
 from contextlib import contextmanager, nullcontext
 from importlib import import_module
@@ -10,6 +11,9 @@ from pathlib import Path
 
 from joblib import effective_n_jobs
 from threadpoolctl import threadpool_limits
+
+#: Name of an unfinished file, beside the file that it is to replace.
+DRAFT = ".{name}.{token}.tmp"
 
 
 class MissingExtraError(ImportError):
@@ -56,7 +60,7 @@ def target_file(path):
 def replacing(path):
     """Yield a binary file that replaces `path` if the block ends without an error."""
     target = target_file(path)
-    draft = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
+    draft = target.with_name(DRAFT.format(name=target.name, token=secrets.token_hex(4)))
     try:
         with open(draft, "xb") as file:
             yield file
@@ -66,6 +70,15 @@ def replacing(path):
     except BaseException:  # Ctrl-C too must leave no draft behind
         draft.unlink(missing_ok=True)
         raise
+
+
+def remove_drafts(path):
+    """Remove the drafts that killed processes left when they were `replacing` this file."""
+    target = Path(os.path.realpath(path))
+    pattern = re.compile(DRAFT.format(name=re.escape(target.name), token="[0-9a-f]{8}"))
+    for file in target.parent.iterdir():
+        if pattern.fullmatch(file.name):
+            file.unlink(missing_ok=True)
 
 
 def limit_threads(n_jobs):

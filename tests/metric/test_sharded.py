@@ -149,3 +149,44 @@ def test_files_of_other_kinds_are_refused(tmp_path):
         FrobMetric().fit(RowFile(tmp_path / "y.npy"), np.arange(5))
     with pytest.raises(ValueError, match="is for parquet"):
         RowFile(tmp_path / "y.npy", columns="a")
+
+
+class PowerCut:
+    """Callback that fails in a pass, which it knows by the clock that begins again."""
+
+    def __init__(self, number, n_steps):
+        self.number, self.n_steps, self.seconds, self.passes = number, n_steps, np.inf, 0
+
+    def __call__(self, step):
+        self.passes += step.seconds < self.seconds
+        self.seconds = step.seconds
+        self.n_steps -= self.passes == self.number
+        if not self.n_steps:
+            raise RuntimeError("the power failed")
+
+
+@pytest.mark.parametrize("end", [(1, 3), (2, 1), (2, 4)])
+def test_a_fit_that_was_ended_goes_on(digits, tmp_path, end):
+    X, y = digits
+    rows, file = in_shards(X, tmp_path, 2), tmp_path / "fit.checkpoint"
+    expected = FrobMetric(tol=1e-6).fit(X, y)
+    failing = FrobMetric(tol=1e-6, callback=PowerCut(*end))
+    with pytest.raises(RuntimeError, match="power"):
+        failing.fit(rows, y, checkpoint=file, checkpoint_seconds=0)
+    assert file.exists() == (end[0] == 2)
+    found = FrobMetric(tol=1e-6).fit(rows, y, checkpoint=file)
+    assert not file.exists()
+    assert found.n_triplets_ == expected.n_triplets_
+    assert found.certificate_.relative_gap <= 1e-6
+    assert found.certificate_.primal == pytest.approx(expected.certificate_.primal, rel=2e-6)
+
+
+def test_the_checkpoint_of_another_fit_is_refused(digits, tmp_path):
+    X, y = digits
+    rows, file = in_shards(X, tmp_path, 2), tmp_path / "fit.checkpoint"
+    with pytest.raises(RuntimeError, match="power"):
+        FrobMetric(callback=PowerCut(2, 1)).fit(rows, y, checkpoint=file)
+    with pytest.raises(ValueError, match="y differs"):
+        FrobMetric().fit(rows, y[::-1], checkpoint=file)
+    with pytest.raises(ValueError, match="C was 1000.0 and is 10.0"):
+        FrobMetric(C=10.0).fit(rows, y, checkpoint=file)

@@ -16,7 +16,16 @@ from ..io import disagreements, load, save
 from ..io.tables import READERS, Table, check_output, read_table, read_triplets, write_table
 from ..metric import FrobMetric, FrobMetricCV, compare
 from .options import command
-from .terminal import ExitCode, Report, errors_about, fit_visibly, live_progress, say, wrong_usage
+from .terminal import (
+    ExitCode,
+    Report,
+    checkpoint_arguments,
+    errors_about,
+    fit_visibly,
+    live_progress,
+    say,
+    wrong_usage,
+)
 
 typer = require("typer", "cli")
 app = typer.Typer()
@@ -40,6 +49,8 @@ def fit(
     triplets=None,
     with_labels=False,
     cv=None,
+    checkpoint=None,
+    resume=False,
     header=True,
 ):
     """Learn a metric from a table, and save it with its certificate.
@@ -59,6 +70,12 @@ def fit(
         Learn from the labels as well as from --triplets.
     cv : int
         Number of folds by which options are chosen, by default 3; 0 chooses nothing.
+    checkpoint : path
+        File in which a fit without choice keeps its state while it runs, so that --resume can go
+        on with it; it is removed when the fit is complete.
+    resume : bool
+        Go on with the fit whose state is in the file of --checkpoint; without such a file, start
+        anew. The data and the options have to be the same.
     """
     if triplets is not None:
         if cv:
@@ -68,6 +85,9 @@ def fit(
         raise wrong_usage("--output", f"{output} names a table; a model is a .safetensors file")
     target_file(output)
     estimator = _make_estimator(parameters, given, cv)
+    if checkpoint is not None and isinstance(estimator, FrobMetricCV):
+        raise wrong_usage("--checkpoint", "a choice of options has none; give --cv 0")
+    saving = checkpoint_arguments(checkpoint, resume)
     table = read_table(data, target, header=header)
     if triplets is None:
         _require_labels(table, data, ", or --triplets")
@@ -79,7 +99,7 @@ def fit(
     named = f" --target {target}" if target else ""
     question = f"frobmetric evaluate {data}{named}" if "y" in answers else ""
     with errors_about(data):
-        return _fit_and_save(estimator, table, answers, output, question)
+        return _fit_and_save(estimator, table, answers | saving, output, question)
 
 
 @command(app)
@@ -295,7 +315,8 @@ def _fit_and_save(estimator, table, answers, path, question=""):
     save(estimator, path)
     report = _fit_report(estimator, table, path, seconds, question)
     if is_interrupted:
-        say(f"interrupted; the best metric so far was saved in {path}")
+        hint = "; go on by --resume" if "checkpoint" in answers else ""
+        say(f"interrupted; the best metric so far was saved in {path}{hint}")
         return replace(report, code=ExitCode.INTERRUPTED)
     return report
 

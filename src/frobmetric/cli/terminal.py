@@ -174,6 +174,20 @@ def fit_visibly(estimator, describe, X, *, first="searching for neighbours", **a
     return False
 
 
+def checkpoint_arguments(path, resume):
+    """Return the arguments of `fit` for --checkpoint and --resume, and say what will happen."""
+    if path is None:
+        if resume:
+            raise wrong_usage("--resume", "it needs the file of --checkpoint")
+        return {}
+    if path.exists() and not resume:
+        reason = f"{path} exists; go on with its fit by --resume, or delete it to start anew"
+        raise wrong_usage("--checkpoint", reason)
+    if resume:
+        say(f"going on from {path}" if path.exists() else f"{path} does not exist: a new fit")
+    return {"checkpoint": path}
+
+
 @cache
 def _stderr():
     return require("rich.console", "cli").Console(stderr=True)

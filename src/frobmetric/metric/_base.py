@@ -5,10 +5,10 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Integral
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.sparse import issparse
@@ -16,6 +16,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from .._checkpoint import fingerprint
 from .._neighbors import distinct_points
 from .._parameters import (
     CALLABLE,
@@ -31,7 +32,7 @@ from ..backends import dask_backend, is_collection
 from ..comparisons.reading import read_tuples
 from ..core import Solution
 from ..solvers import Interrupted
-from ..solvers.monitor import Reporter
+from ..solvers.monitor import NOTHING, Reporter, Run
 from .coordinates import Coordinates, as_components, coordinates_of
 from .explanation import Explanation, explain_distance
 from .feature_maps import FeatureMap
@@ -253,6 +254,7 @@ class Samples:
     y: np.ndarray | None
     triplets: object
     attributes: dict
+    is_in_memory: ClassVar[bool] = True
 
     @classmethod
     def check(cls, metric, X, y, triplets=None, triplet_weight=None, *, reset=True):
@@ -279,6 +281,17 @@ class Samples:
     def excerpt(self, n_samples):
         """Return samples for rough checks: all of them, since they are in memory."""
         return self
+
+    def fingerprints(self):
+        """Return a text for each of X, y and triplets that differs for others."""
+        X = self.X
+        parts = (X.data, X.indices, X.indptr, np.array(X.shape)) if issparse(X) else (X,)
+        texts = {"X": fingerprint(*parts)}
+        if self.y is not None:
+            texts["y"] = fingerprint(self.y)
+        if self.triplets is not None:
+            texts["triplets"] = fingerprint(*self.triplets.to_arrays().values())
+        return texts
 
     def takes_prior(self, prior):
         """Return whether a metric can be learned with this prior from these samples."""
@@ -322,22 +335,66 @@ class LearnedMetric:
         return cls(solution, coordinates, comparisons, components.astype(dtype, copy=False), rank)
 
 
-def learn_in_passes(metric, samples, coordinates, solve, mined=None, point=None):
+@dataclass(frozen=True, eq=False)
+class Progress:
+    """Stage of a fit: the number of its pass, and what is known in it.
+
+    `triplets` are those of this pass and all before, or only those before if this pass has not
+    searched yet. Its solve starts at `point`, or goes on where `run` ended.
+    """
+
+    number: int = 0
+    is_searched: bool = False
+    triplets: Any = None
+    point: Any = None
+    run: Run = NOTHING
+
+
+class Journal:
+    """Journal of a fit that keeps nothing; `FileJournal` keeps a checkpoint."""
+
+    def begin(self, search):
+        """Return the stage to begin at; `search` is a function (triplets, point) -> triplets."""
+        return Progress()
+
+    def save(self, progress):
+        """Keep a stage that was reached."""
+
+    def listener(self, progress):
+        """Return a function that watches the monitor of the solve of this stage, or None."""
+
+    def finish(self):
+        """Forget everything: the fit is complete."""
+
+
+NO_JOURNAL = Journal()
+
+
+def learn_in_passes(metric, samples, coordinates, solve, journal=NO_JOURNAL):
     """Return the metric learned in `n_passes` passes, each with its own search for neighbours.
 
-    Every pass adds its triplets to those of the passes before. `solve` is a function (triplets,
-    point to start from or None) -> Solution. `mined` are the triplets of the first pass, and
-    `point` its start, if they are known.
+    Every pass adds its triplets to those of the passes before. `solve` is a function of the
+    `Progress` that returns a Solution. With a journal, the fit begins where that ends.
     """
-    for number in range(metric.n_passes):
-        if number or mined is None:
-            before = point if number else None
-            mined = samples.add_mined(mined or samples.triplets, metric, coordinates, before)
-        triplets = mined
-        solution = solve(triplets, point)
-        point = solution.point
-        if samples.y is None or solution.status == "interrupted" or not point.rank:
+
+    def search(triplets, point):
+        return samples.add_mined(triplets or samples.triplets, metric, coordinates, point)
+
+    progress = journal.begin(search)
+    for number in range(progress.number, metric.n_passes):
+        if not progress.is_searched:
+            journal.save(progress)
+            found = search(progress.triplets, progress.point)
+            progress = replace(progress, triplets=found, is_searched=True)
+            journal.save(progress)
+        solution, triplets = solve(progress), progress.triplets
+        if solution.status == "interrupted":
+            run = Run(solution.u, solution.history, solution.n_iter)
+            journal.save(replace(progress, run=run))
+            break
+        if samples.y is None or not solution.point.rank:
             break  # nothing to search neighbours for, or with
+        progress = Progress(number + 1, triplets=triplets, point=solution.point)
     return LearnedMetric.of(metric, solution, coordinates, triplets, samples.dtype)
 
 

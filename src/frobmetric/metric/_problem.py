@@ -10,6 +10,7 @@ from sklearn.utils.metaestimators import available_if
 from .._parameters import MATRIX, NONE, NOT_NEGATIVE, POSITIVE, Rule, choice, integer
 from ..core import CertificateError, FrobeniusSDP, Hinge, SmoothedHinge, SquaredHinge, certify
 from ..solvers import FROBENIUS_SOLVERS, Interrupted, State, solve
+from ..solvers.monitor import NOTHING
 from ._base import SHARED_RULES, check_n_components
 from .coordinates import as_components, coordinates_of
 from .feature_maps import KERNELS
@@ -58,16 +59,18 @@ def frobenius_problem(
     return FrobeniusSDP(constraints, LOSSES[loss](C * comparisons.share), cost, matrix)
 
 
-def solve_frobenius(metric, problem, point=None):
+def solve_frobenius(metric, problem, point=None, run=NOTHING, listener=None):
     """Solve a problem with the parameters of an estimator, starting at `point`.
 
-    A run that Ctrl-C interrupts returns its best solution, of status "interrupted".
+    `run` is the part of the solve that an earlier process did; `listener` is that of `solve`. A run
+    that Ctrl-C interrupts returns its best solution, of status "interrupted".
     """
+    options = {"solver": metric.solver, "tol": metric.tol, "listener": listener}
+    options |= {"max_iter": max(1, metric.max_iter - run.n_iter), "callback": metric._on_step()}
     try:
-        options = {"solver": metric.solver, "tol": metric.tol, "max_iter": metric.max_iter}
-        return solve(problem, callback=metric._on_step(), start=State(point=point), **options)
+        return run.complete(solve(problem, start=State(run.u, point), **options))
     except Interrupted as interruption:
-        return interruption.solution
+        return run.complete(interruption.solution)
 
 
 def check_coordinates(metric, coordinates):

@@ -6,10 +6,12 @@ import warnings
 from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
+from .._checkpoint import SECONDS
 from .._environment import limit_threads
 from .._parameters import Rule, check_parameters, choice
 from ..core import Certificate
-from ._base import LABEL_RULES, MetricEstimator, learn_in_passes
+from ._base import LABEL_RULES, NO_JOURNAL, MetricEstimator, learn_in_passes
+from ._journal import FileJournal, ShardedJournal, identity_of
 from ._problem import (
     KERNEL_RULES,
     PROBLEM_RULES,
@@ -208,7 +210,14 @@ class FrobMetric(MetricEstimator):
         self.verbose, self.callback = verbose, callback
 
     def fit(
-        self, X: Any, y: Any = None, *, triplets: Any = None, triplet_weight: Any = None
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        triplets: Any = None,
+        triplet_weight: Any = None,
+        checkpoint: Any = None,
+        checkpoint_seconds: float = SECONDS,
     ) -> Self:
         """Learn the metric from class labels, from triplets, or from both together.
 
@@ -224,17 +233,33 @@ class FrobMetric(MetricEstimator):
         triplet_weight : array-like of shape (n_triplets,), optional
             Weights of the rows of `triplets`; a weight of 2 is the same as the triplet twice. It
             is not called `sample_weight`, which in scikit-learn has one entry per row of X.
+        checkpoint : str or Path, optional
+            File in which the fit keeps its state while it runs. If the file exists, the fit of the
+            same data and parameters that wrote it goes on where it was ended; the file of another
+            fit, and a damaged one, raise ValueError. It is removed when the fit is complete.
+        checkpoint_seconds : float, default=30
+            Seconds between two states that are written, besides those after each search for
+            neighbours and each pass.
 
         Returns
         -------
         self
         """
         check_parameters(self, self._rules)
-        return self._fit(samples_of(self, X, y, triplets, triplet_weight), self.C)
+        samples = samples_of(self, X, y, triplets, triplet_weight)
+        journal = self._journal(samples, checkpoint, checkpoint_seconds)
+        return self._fit(samples, self.C, journal=journal)
 
     @if_linear
     def partial_fit(
-        self, X: Any, y: Any = None, *, triplets: Any = None, triplet_weight: Any = None
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        triplets: Any = None,
+        triplet_weight: Any = None,
+        checkpoint: Any = None,
+        checkpoint_seconds: float = SECONDS,
     ) -> Self:
         """Update the metric with new samples: the metric learned before is the prior of this fit.
 
@@ -246,10 +271,14 @@ class FrobMetric(MetricEstimator):
         """
         if not hasattr(self, "components_"):
             given = {"triplets": triplets, "triplet_weight": triplet_weight}
+            if checkpoint is not None:
+                given |= {"checkpoint": checkpoint, "checkpoint_seconds": checkpoint_seconds}
             return self.fit(X, y, **{name: v for name, v in given.items() if v is not None})
         check_parameters(self, self._rules)
         samples = samples_of(self, X, y, triplets, triplet_weight, reset=False)
-        return self._fit(samples, self.C, learned_before(self))
+        before = learned_before(self)
+        journal = self._journal(samples, checkpoint, checkpoint_seconds, before)
+        return self._fit(samples, self.C, before, journal=journal)
 
     def certify(self, X: Any) -> Certificate:
         """Prove again how good the metric is, from the training data X and the kept dual variables.
@@ -262,7 +291,7 @@ class FrobMetric(MetricEstimator):
         triplets = as_triplets(self.triplets_, X.shape[0])
         return prove(self, self._problem(coordinates, triplets, self.C), coordinates)
 
-    def _fit(self, samples, C, before=None, *, is_chosen=False):
+    def _fit(self, samples, C, before=None, *, journal=NO_JOURNAL, is_chosen=False):
         """Learn from checked samples, as an update of what was learned before if that is given.
 
         Nothing warns of options that were chosen by held-out errors.
@@ -271,17 +300,29 @@ class FrobMetric(MetricEstimator):
         with limit_threads(self.n_jobs):
             coordinates = check_coordinates(self, samples.coordinates(self, **before))
 
-            def solve(triplets, point):
-                return solve_frobenius(self, self._problem(coordinates, triplets, C), point)
+            def solve(progress):
+                problem = self._problem(coordinates, progress.triplets, C)
+                listener = journal.listener(progress)
+                return solve_frobenius(self, problem, progress.point, progress.run, listener)
 
-            learned = learn_in_passes(self, samples, coordinates, solve)
+            learned = learn_in_passes(self, samples, coordinates, solve, journal)
         if not is_chosen:
             few = samples.excerpt(MOST_SAMPLES)
             self._warn_of_units(few)
             _warn_of_chance(learned, few)
         attributes = samples.attributes | coordinates.fitted_attributes()
         attributes["prior_components_"] = before.get("prior_components")
-        return self._store(learned, NO_DIRECTION, **attributes)
+        self._store(learned, NO_DIRECTION, **attributes)
+        journal.finish()
+        return self
+
+    def _journal(self, samples, checkpoint, seconds, before=None):
+        """Return the journal of a fit, which keeps nothing without a checkpoint."""
+        if checkpoint is None:
+            return NO_JOURNAL
+        last = 0 if samples.y is None else self.n_passes - 1
+        kind = FileJournal if samples.is_in_memory else ShardedJournal
+        return kind(checkpoint, identity_of(self, samples, before), seconds, last)
 
     def _warn_of_units(self, samples):
         """Warn if raw units were asked for, and one feature rules all distances by its unit."""

@@ -10,13 +10,14 @@ from __future__ import annotations
 import operator
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array
 
 from .._candidates import Candidates, block_candidates, merge_candidates
+from .._checkpoint import fingerprint
 from .._parameters import InvalidParameterError
 from .._sketches import Points
 from ..backends import is_sharded, open_shards
@@ -80,6 +81,7 @@ class ShardedSamples:
     dtype: np.dtype
     attributes: dict
     triplets: Any = None
+    is_in_memory: ClassVar[bool] = False
 
     @classmethod
     def check(cls, metric, X, y):
@@ -116,6 +118,14 @@ class ShardedSamples:
         rows = parts.reduce(operator.add, _same).get()
         X, y = (np.concatenate(each) for each in zip(*rows, strict=True))
         return Samples(X, self.classes[y], None, self.attributes)
+
+    def fingerprints(self):
+        """Return a text for each of X and y that differs for others."""
+        of_shards = {"X": self.X, "y": self.y}
+        texts = {n: v.map(_fingerprint).reduce(operator.add, _same) for n, v in of_shards.items()}
+        joined = {name: "".join(parts.get()) for name, parts in texts.items()}
+        joined["y"] += fingerprint(self.classes)
+        return {name: fingerprint(np.array(list(text))) for name, text in joined.items()}
 
     def takes_prior(self, prior):
         """Return whether a metric can be learned with this prior from these samples."""
@@ -433,6 +443,10 @@ def _union(a, b):
 
 def _same(piece):
     return piece
+
+
+def _fingerprint(piece):
+    return [fingerprint(piece)]
 
 
 def _excerpt(X, y, *, most):

@@ -14,7 +14,7 @@ from .active_set import active_set
 from .admm import admm
 from .interior import interior
 from .lbfgsb import lbfgsb
-from .monitor import Callback, Interrupted, Monitor, State, conclude
+from .monitor import Callback, Interrupted, Monitor, State, conclude, ignore
 from .newton import newton
 from .proximal import proximal
 from .quasi_newton import quasi_newton
@@ -49,6 +49,7 @@ def solve(
     callback: Callback | None = None,
     start: State | Solution | None = None,
     time_limit: float = np.inf,
+    listener: Callable[[Monitor], object] | None = None,
 ) -> Solution:
     """Solve a problem to a relative duality gap.
 
@@ -68,6 +69,8 @@ def solve(
         Start of the solver; any part of a state may be missing.
     time_limit : float
         Seconds after which to stop.
+    listener : callable, optional
+        Called with the `Monitor` after each step, to read the best iterate so far.
 
     Returns
     -------
@@ -93,7 +96,7 @@ def solve(
     if solver not in SOLVERS:
         raise ValueError(f"solver={solver!r} is not known; choose one of {sorted(SOLVERS)}")
     check_limits(tol, max_iter)
-    monitor = Monitor(tol, max_iter, callback, time_limit)
+    monitor = Monitor(tol, max_iter, callback, time_limit, listener=listener or ignore)
     begin = start if isinstance(start, State) else State(getattr(start, "u", None))
     with monitor.running():
         SOLVERS[solver](problem, begin, monitor)

@@ -8,9 +8,9 @@ from __future__ import annotations
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -18,7 +18,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ..core.points import Point, Symmetric, Vector, as_vector
 from ..core.problem import FrobeniusSDP
-from ..core.solution import Step
+from ..core.solution import Solution, Step
 from ..core.threads import one_thread
 
 #: Called with each entry of the history; a true answer stops the run.
@@ -64,6 +64,10 @@ def describe(iterate: Any, seconds: float) -> Step:
     return Step(float(iterate.primal), float(iterate.dual), iterate.gap, iterate.rank, seconds)
 
 
+def ignore(monitor: Monitor) -> None:
+    """Do nothing: the listener of a run that nobody follows."""
+
+
 @dataclass
 class Monitor:
     """Observer of a run: keeps the history and the best iterate, and says when to stop.
@@ -85,6 +89,8 @@ class Monitor:
     describe : callable
         Function of an iterate and the seconds since the start that returns the entry of the
         history; a `Step` by default.
+    listener : callable
+        Function called with this monitor after every step, also those of inner monitors.
 
     Attributes
     ----------
@@ -101,6 +107,7 @@ class Monitor:
     callback: Callback | None = None
     time_limit: float = np.inf
     describe: Callable[[Any, float], Any] = describe
+    listener: Callable[[Monitor], object] = ignore
     history: list[Any] = field(default_factory=list)
     best: Any = None
     status: str = ""
@@ -121,6 +128,7 @@ class Monitor:
             self._outer.count()
         if not self.status and self.n_steps >= self.max_iter:
             self.status = "max_iter"
+        self.listener(self)
         return self.should_stop()
 
     def should_stop(self) -> bool:
@@ -185,6 +193,30 @@ class Monitor:
     def _left(self, max_iter: int | None) -> int:
         left = max(1, self.max_iter - self.n_steps)
         return left if max_iter is None else min(left, max_iter)
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """Finished part of a solve: its best u, its history and its number of steps."""
+
+    u: Vector | None = None
+    history: tuple[Step, ...] = ()
+    n_iter: int = 0
+
+    def followed_by(self, u: Vector, history: Iterable[Step], n_iter: int) -> Run:
+        """Return this part together with the next one, whose clock began at zero."""
+        seconds = self.history[-1].seconds if self.history else 0.0
+        later = (step._replace(seconds=seconds + step.seconds) for step in history)
+        return Run(u, (*self.history, *later), self.n_iter + n_iter)
+
+    def complete(self, solution: Solution) -> Solution:
+        """Return the solution of the last part with the history of the whole solve."""
+        whole = self.followed_by(solution.u, solution.history, solution.n_iter)
+        return replace(solution, history=whole.history, n_iter=whole.n_iter)
+
+
+#: The part of a solve that has not begun.
+NOTHING = Run()
 
 
 class Interrupted(KeyboardInterrupt):

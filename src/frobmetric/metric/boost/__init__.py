@@ -188,8 +188,9 @@ class BoostMetric(MetricEstimator):
             coordinates = Coordinates.dense(samples.X)
             check_n_components(self.n_components, coordinates)
 
-            def solve(triplets, point):
-                return self._solve(self._problem(coordinates, triplets), point)
+            def solve(progress):
+                problem = self._problem(coordinates, progress.triplets)
+                return self._solve(problem, progress.point)
 
             learned = learn_in_passes(self, samples, coordinates, solve)
         reason = ""
