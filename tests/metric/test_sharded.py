@@ -188,5 +188,5 @@ def test_the_checkpoint_of_another_fit_is_refused(digits, tmp_path):
         FrobMetric(callback=PowerCut(2, 1)).fit(rows, y, checkpoint=file)
     with pytest.raises(ValueError, match="y differs"):
         FrobMetric().fit(rows, y[::-1], checkpoint=file)
-    with pytest.raises(ValueError, match="C was 1000.0 and is 10.0"):
+    with pytest.raises(ValueError, match=r"C was 1000\.0 and is 10\.0"):
         FrobMetric(C=10.0).fit(rows, y, checkpoint=file)
