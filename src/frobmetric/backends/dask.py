@@ -6,6 +6,7 @@ Tasks are pure functions of futures, so that the scheduler computes again what a
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import dask.array
@@ -52,35 +53,37 @@ class DaskEngine(Engine):
     def __init__(self, client: Any, n_shards: int) -> None:
         super().__init__(n_shards)
         self.client = client
+        workers = sorted(client.scheduler_info(n_workers=-1)["workers"])
+        self._homes = [workers[i * len(workers) // n_shards] for i in range(n_shards)]
 
     def put(self, pieces: Sequence[Any]) -> Node:
         # an argument of a task, not scattered data: those cannot be computed again
-        return Node(bundles=[self._submit(_bundle, piece) for piece in pieces])
+        return Node(bundles=[self._at(i, _bundle, piece) for i, piece in enumerate(pieces)])
 
     def share(self, value: Any) -> Node:
         if self.n_shards * sizeof(value) <= MOST_SENT:
             return super().share(value)
-        return Node(bundles=[self._submit(_bundle, value)] * self.n_shards)
+        return Node(bundles=[self._at(0, _bundle, value)] * self.n_shards)
 
     def pairwise(
         self, function: Callable[..., Any], combine: Callable[..., Any], left: Node, right: Node
     ) -> Node:
         self.compute(left, right)
         found = []
-        for a in left.bundles or ():
+        for i, a in enumerate(left.bundles or ()):
             pairs = [(a, left.place, b, right.place) for b in right.bundles or ()]
-            parts = [self._submit(_call_pair, function, *pair) for pair in pairs]
-            found += tree(lambda x, y: self._submit(_combine_pair, combine, x, y), parts)
+            parts = [self._at(i, _call_pair, function, *pair) for pair in pairs]
+            found += tree(partial(self._at, i, _combine_pair, combine), parts)
         return Node(bundles=found)
 
     def start(self, program: Program, inputs: list[list[Any]]) -> list[Any]:
         return [
-            self._submit(run, program, *(bundles[i] for bundles in inputs))
+            self._at(i, run, program, *(bundles[i] for bundles in inputs))
             for i in range(self.n_shards)
         ]
 
     def finish(self, bundles: list[Any], combines: tuple[Callable[..., Any], ...]) -> Values:
-        parts = [self._submit(_reduced, bundle) for bundle in bundles]
+        parts = [self._at(i, _reduced, bundle) for i, bundle in enumerate(bundles)]
         parts = tree(lambda a, b: self._submit(combine_all, combines, a, b), parts, FEW)
         return tree(lambda a, b: combine_all(combines, a, b), self._gather(parts))[0]
 
@@ -99,10 +102,16 @@ class DaskEngine(Engine):
     def open(self, array: Any) -> Sharded:
         """Return a Dask array with one chunk a shard; its graph is what lost pieces come from."""
         chunks = self.client.compute(list(array.to_delayed().ravel()))
-        return Sharded(self, Node(bundles=[self._submit(_bundle, chunk) for chunk in chunks]))
+        bundles = [self._at(i, _bundle, chunk) for i, chunk in enumerate(chunks)]
+        return Sharded(self, Node(bundles=bundles))
 
-    def _submit(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        return self.client.submit(function, *arguments, pure=False)
+    def _at(self, shard: int, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Submit a task of a shard to its worker, or to another one if that is lost."""
+        home = {"workers": [self._homes[shard]], "allow_other_workers": True}
+        return self._submit(function, *arguments, **home)
+
+    def _submit(self, function: Callable[..., Any], *arguments: Any, **home: Any) -> Any:
+        return self.client.submit(function, *arguments, pure=False, **home)
 
 
 def open_collection(X: Any, y: Any) -> ShardedTable:

@@ -6,7 +6,7 @@ Everything runs in blocks: memory stays bounded, and large work is shared by thr
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .points import Array, Data, Index, Symmetric, Vector
-from .threads import map_blocks
+from .threads import each_block, map_blocks
 
 #: Numbers that a block of rows may hold: it should stay in cache.
 BLOCK = 1 << 18
@@ -87,7 +87,7 @@ def laplacian_product(X: Data, indptr: Index, indices: Index, weights: Vector) -
 
     flops = 2.0 * X.shape[0] * X.shape[1] ** 2
     half: Data = np.zeros((X.shape[1], X.shape[1]))
-    for part in _map_laplacian(multiply, X, indptr, indices, weights, flops):
+    for part in _each_laplacian(multiply, X, indptr, indices, weights, flops):
         half += part
     return half + half.T
 
@@ -99,19 +99,19 @@ def laplacian_diagonal(X: Array, indptr: Index, indices: Index, weights: Vector)
         return np.einsum("ij,ij->j", X[rows], moved)
 
     flops = 2.0 * (len(indices) + X.shape[0]) * X.shape[1]
-    parts = _map_laplacian(multiply, X, indptr, indices, weights, flops)
-    return 2 * np.sum(parts, axis=0)
+    parts = _each_laplacian(multiply, X, indptr, indices, weights, flops)
+    return 2 * np.sum(list(parts), axis=0)
 
 
-def _map_laplacian(
+def _each_laplacian(
     work: Callable[[slice, Any], Any],
     X: Data,
     indptr: Index,
     indices: Index,
     weights: Vector,
     flops: float,
-) -> list[Any]:
-    """Call `work` for each block of rows, with these rows of (Deg / 2 - W) @ X."""
+) -> Iterator[Any]:
+    """Yield `work` of each block of rows, with these rows of (Deg / 2 - W) @ X."""
     n = X.shape[0]
     rows_of_pairs = np.repeat(np.arange(n), np.diff(indptr))
     degree = np.bincount(rows_of_pairs, weights, n) + np.bincount(indices, weights, n)
@@ -126,7 +126,7 @@ def _map_laplacian(
             moved = _scale_rows(X[rows], degree[rows] / 2) - W[rows] @ X
         return work(rows, moved)
 
-    return map_blocks(multiply, n, _rows_of(X), flops)
+    return each_block(multiply, n, _rows_of(X), flops)
 
 
 def block_differences(X: Array, quadruplets: Index, block_of: Index) -> Array:

@@ -8,8 +8,9 @@ so neither do the results.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from functools import cache
@@ -21,6 +22,8 @@ Result = TypeVar("Result")
 
 #: Floating-point operations below which work is small: some milliseconds of one core.
 SMALL_WORK = 5e7
+#: Blocks that wait for each thread, so that none is idle.
+AHEAD = 4
 #: An eigen-decomposition, which cannot be cut, gets BLAS threads from this order on.
 LARGE_ORDER = 400
 
@@ -51,13 +54,27 @@ def map_blocks(
     work: Callable[[slice], Result], n_rows: int, block: int, flops: float
 ) -> list[Result]:
     """Call `work` for each block of rows, in threads if it is large; return results in order."""
+    return list(each_block(work, n_rows, block, flops))
+
+
+def each_block(
+    work: Callable[[slice], Result], n_rows: int, block: int, flops: float
+) -> Iterator[Result]:
+    """Yield the results of `map_blocks` in order; few are held at a time, as they may be large."""
     blocks = [slice(start, min(start + block, n_rows)) for start in range(0, n_rows, block)]
     with one_thread():
         n_threads = min(_n_threads(), len(blocks))
         if n_threads < 2 or flops < SMALL_WORK:
-            return [work(rows) for rows in blocks]
+            yield from map(work, blocks)
+            return
         with ThreadPoolExecutor(n_threads) as pool:
-            return list(pool.map(work, blocks))
+            waiting: deque[Future[Result]] = deque()
+            for rows in blocks:
+                waiting.append(pool.submit(work, rows))
+                if len(waiting) > AHEAD * n_threads:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
 
 
 def _n_threads() -> int:
