@@ -116,6 +116,8 @@ class _Search:
             most = None if sketch is sketches[-1] else MANY + 4 * self.n_neighbors
             parts, pending = self._try(sketch, pending, most)
             settled += parts
+            if not len(pending):
+                break
         return _join(settled, self.queries.shape[0])
 
     def _try(self, sketch, rows, most):
@@ -197,7 +199,7 @@ class _Products:
         row = np.repeat(np.arange(len(least)), n_tried)
         members, number = self._members(row, groups.ravel())
         entry, place = np.arange(len(row)), members.argmin(axis=1)
-        is_point = members[entry, place] < np.inf
+        is_point = members[entry, place] < self.sketch.nowhere
         number = (number + place * self.n_groups)[is_point]
         value = np.full(len(row), np.inf)
         value[is_point] = points.rough_values(self.queries, row[is_point], number)
@@ -219,7 +221,7 @@ class _Products:
             is_within[~is_settled] = False
         row, group = np.divmod(np.flatnonzero(is_within), is_within.shape[1])
         members, number = self._members(row, group)
-        is_candidate = (members <= threshold[row, None]) & (members < np.inf)
+        is_candidate = (members <= threshold[row, None]) & (members < self.sketch.nowhere)
         entry, place = np.divmod(np.flatnonzero(is_candidate), members.shape[1])
         return row[entry], number[entry] + place * self.n_groups, is_settled
 

@@ -16,7 +16,7 @@ DIFFERENCES = 1 << 17
 #: Points of one group: the smallest product of a group stands for it at first.
 GROUP = 64
 #: Points whose products with some queries stay in cache.
-PIECE = 4096
+PIECE = 8192
 #: Bound on the relative rounding error of a squared distance from differences.
 ROUNDING = 1e-12
 #: Rows that the centre, the unit and the principal directions are computed from.
@@ -89,7 +89,7 @@ class Points:
         """Return the copies of these points in a sketch, for the `n_least` smallest products."""
         group = max(1, min(GROUP, len(self) // (4 * n_least)))
         if (sketch, group) not in self._copies:
-            self._copies[sketch, group] = Copies.of(sketch.points, self._rows, len(self), group)
+            self._copies[sketch, group] = Copies.of(sketch, self._rows, len(self), group)
         return self._copies[sketch, group]
 
 
@@ -105,8 +105,9 @@ class Copies(NamedTuple):
     group: int
 
     @classmethod
-    def of(cls, columns, rows, n_points, group):
-        """Return the copies of some of the points, which are given in columns."""
+    def of(cls, sketch, rows, n_points, group):
+        """Return the copies of some of the points."""
+        columns, nowhere = sketch.points, sketch.nowhere
         n_pieces = -(-n_points // PIECE)
         size = -(-n_points // (n_pieces * group)) * group
         pieces = np.zeros((n_pieces, len(columns), size), dtype=columns.dtype)
@@ -114,7 +115,7 @@ class Copies(NamedTuple):
             part = _part(rows, p * size, (p + 1) * size)
             some = columns[:, part]
             piece[:, : some.shape[1]] = some
-            piece[-1, some.shape[1] :] = np.inf
+            piece[-1, some.shape[1] :] = 2 * nowhere
         return cls(pieces, group)
 
     @property
@@ -188,6 +189,8 @@ class Sketch:
         self.slack = 4 * (n_leading + 8) * np.finfo(dtype).eps / 2
         # squares of norms up to `far` are in the range of the numbers, with room for products
         self.far, self.tiny = (2.0**40, 2.0**-100) if dtype == np.float32 else (2.0**400, 2.0**-900)
+        # products from here on are those of no point
+        self.nowhere = dtype(np.finfo(dtype).max / 16)
         self._n_tried = self._n_settled = 0
 
     @property

@@ -313,8 +313,10 @@ def _cross_distances(P: Any, Q: Any, first: Any, second: Any, values: Any) -> No
 
 
 #: Loops that numba compiles, in the order of `Compiled`.
-LOOPS = (_difference_products, _laplacian_rows, _row_products, _weighted_rows)
-LOOPS += (_block_differences, _cross_distances)
+LOOPS = (
+    *(_difference_products, _laplacian_rows, _row_products, _weighted_rows),
+    *(_block_differences, _cross_distances),
+)
 
 
 def _rows_of(X: Data) -> int:
