@@ -60,6 +60,7 @@ def test_a_fit_on_a_cluster_is_that_in_memory(cluster, digits):
     assert np.array_equal(found.components_, FrobMetric().fit(*as_collections(*digits)).components_)
 
 
+@pytest.mark.slow
 def test_labels_may_be_in_memory_and_samples_in_a_frame(cluster, digits):
     pandas = pytest.importorskip("pandas")
     X, y = digits
@@ -84,6 +85,7 @@ def test_samples_are_mapped_lazily(cluster, digits):
         metric.transform(X[:, :5])
 
 
+@pytest.mark.slow
 def test_options_are_chosen_on_a_cluster(cluster, digits):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)

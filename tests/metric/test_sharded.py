@@ -37,13 +37,18 @@ def assert_same(found, expected):
     "options",
     [
         {},
-        {"n_neighbors": 2, "n_impostors": 4, "n_passes": 1},
-        {"units": "within", "prior": "identity"},
-        {"units": "deviation", "pull": 0.2},
-        {"prior": np.diag(np.linspace(0.001, 0.01, 64))},
-        {"loss": "squared_hinge", "tol": 1e-6},
-        {"prior": "diagonal", "n_components": 5},
-        {"solver": "newton", "tol": 1e-8},
+        {"n_neighbors": 2, "n_impostors": 4, "n_passes": 1, "units": "within", "pull": 0.2},
+        *(
+            pytest.param(options, marks=pytest.mark.slow)
+            for options in (
+                {"units": "within", "prior": "identity"},
+                {"units": "deviation", "pull": 0.2},
+                {"prior": np.diag(np.linspace(0.001, 0.01, 64))},
+                {"loss": "squared_hinge", "tol": 1e-6},
+                {"prior": "diagonal", "n_components": 5},
+                {"solver": "newton", "tol": 1e-8},
+            )
+        ),
     ],
 )
 def test_it_is_the_metric_of_a_fit_in_memory(digits, tmp_path, options):
@@ -53,6 +58,7 @@ def test_it_is_the_metric_of_a_fit_in_memory(digits, tmp_path, options):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_shards", [1, 2, 7])
 def test_the_number_of_shards_does_not_matter(digits, tmp_path, n_shards):
     X, y = digits
@@ -98,6 +104,7 @@ def test_parquet_files_have_names(digits, tmp_path):
     assert_same(found, FrobMetric().fit(X, y))
 
 
+@pytest.mark.slow
 def test_options_are_chosen_on_an_excerpt(digits, tmp_path):
     X, y = digits
     with warnings.catch_warnings():
@@ -165,6 +172,7 @@ class PowerCut:
             raise RuntimeError("the power failed")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("end", [(1, 3), (2, 1), (2, 4)])
 def test_a_fit_that_was_ended_goes_on(digits, tmp_path, end):
     X, y = digits
