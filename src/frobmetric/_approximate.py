@@ -48,9 +48,9 @@ class ApproximateSearch:
         self.start = np.searchsorted(labels[self.order], np.arange(labels.max() + 2))
         self.center = X.mean(axis=0)
         self.unit = max(float(abs(X - self.center).max()), np.finfo(float).tiny)
-        self.n_lists = int(max(1, 3 * np.sqrt(len(X))))
+        self.n_lists = int(max(1, min(3 * np.sqrt(len(X)), len(X) // PER_LIST)))
         n_features = X.shape[1] + X.shape[1] % 2
-        kind = f"IVF{self.n_lists},PQ{n_features // 2}x4fs"
+        kind = f"IVF{self.n_lists},PQ{n_features // 2}x4fsr"
         self.index = faiss.index_factory(n_features, kind)
         step = max(1, len(X) // (PER_LIST * self.n_lists))
         self.index.train(self._single(self.order[::step]))

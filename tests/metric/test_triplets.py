@@ -7,8 +7,8 @@ import pytest
 from scipy.spatial.distance import cdist
 from sklearn.neighbors import kneighbors_graph
 
+from frobmetric import _mining as mining
 from frobmetric import _neighbors, mine_triplets, triplets_from_pairs
-from frobmetric.metric import mining
 from frobmetric.metric.sets import as_triplets, triplets_from_arrays
 from frobmetric.metric.triplets import CompletedPairs
 

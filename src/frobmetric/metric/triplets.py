@@ -14,8 +14,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array, check_consistent_length, column_or_1d
 
 from .._checks import as_identities, as_index, as_signs, check_count, check_pairs
+from .._mining import Mining, is_approximate, nearest_in_group, nearest_in_others, search_by_group
 from .._neighbors import NeighborSearch, distinct_rows
-from .mining import Mining, is_approximate, nearest_in_group, nearest_in_others, search_by_group
 from .sets import Block, MinedTriplets
 
 #: Moves of a feature by less than this, relative to the root mean squared norm of the data, are

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._approximate import FIRST_PROBES, ApproximateSearch, MiningRecall, is_available, share_found
-from .._environment import limit_threads
-from .._neighbors import FEW_FEATURES, NeighborSearch
+from ._approximate import FIRST_PROBES, ApproximateSearch, MiningRecall, is_available, share_found
+from ._environment import limit_threads
+from ._neighbors import FEW_FEATURES, NeighborSearch
 
 #: Groups up to this size share one search among other groups, larger ones have one each.
 SMALL_GROUP = 32
+#: Values of the parameter `neighbors`.
+NEIGHBORS = ("auto", "exact", "approximate")
 #: Number of samples from which on neighbors="auto" is approximate.
 MANY_SAMPLES = 200_000
 #: Recall that an approximate search has to reach, and the one at which it is not widened further.
@@ -23,9 +25,8 @@ TRIED_ROWS, MEASURED_ROWS = 400, 1000
 
 def is_approximate(neighbors, n_samples, n_features):
     """Return whether to search approximately, for a value of the parameter `neighbors`."""
-    kinds = ("exact", "approximate", "auto")
-    if neighbors not in kinds:
-        raise ValueError(f"neighbors={neighbors!r} is not known; expected one of {kinds}")
+    if neighbors not in NEIGHBORS:
+        raise ValueError(f"neighbors={neighbors!r} is not known; expected one of {NEIGHBORS}")
     if neighbors != "auto" or n_samples < MANY_SAMPLES or n_features <= FEW_FEATURES:
         return neighbors == "approximate"
     if not is_available():
