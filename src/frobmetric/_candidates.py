@@ -19,6 +19,8 @@ POINTS = 1 << 16
 SPARE = 6
 #: A query with more groups of candidates than this is searched again in more detail.
 MANY = 256
+#: Pairs to leave out are few if they are less than one in this many.
+FEW = 64
 #: Smallest squared distance that is told from 0.
 TINY = 1e-250
 
@@ -137,7 +139,7 @@ class _Search:
     def _find(self, sketch, copies, rows, most):
         products = _Products(sketch, copies, self.queries[rows])
         if self.left_out is not None:
-            products.leave_out(*self.left_out.pairs(rows))
+            self.left_out.apply(products, rows)
         limit = products.bound(self.points, self.n_neighbors, self.tie)
         row, number, is_settled = products.entries(limit, most)
         sketch.count(is_settled)
@@ -188,6 +190,14 @@ class _Products:
         member, group = np.divmod(place, self.n_groups)
         self.products[piece, row, member, group] = np.inf
         self.least[row, piece, group] = self.products[piece, row, :, group].min(axis=1)
+
+    def leave_out_where(self, of_queries, of_points):
+        """Make the pairs of equal labels infinitely far; good for many pairs."""
+        for p, products in enumerate(self.products):
+            labels = of_points[p * self.size : (p + 1) * self.size]
+            table = products.reshape(len(of_queries), self.size)[:, : len(labels)]
+            np.copyto(table, np.inf, where=of_queries[:, None] == labels)
+            np.min(products, axis=1, out=self.least[:, p])
 
     def bound(self, points, n_neighbors, tie):
         """Return a squared distance of each query that contains its neighbours and their ties."""
@@ -246,10 +256,18 @@ class _LeftOut:
     """Pairs of a query and a point with equal labels."""
 
     def __init__(self, of_queries, of_points):
+        self.of_queries, self.of_points = of_queries, of_points
         self.order = np.argsort(of_points, kind="stable")
         ordered = of_points[self.order]
         self.start = np.searchsorted(ordered, of_queries)
         self.count = np.searchsorted(ordered, of_queries, side="right") - self.start
+
+    def apply(self, products, rows):
+        """Leave out these pairs of some products, one by one if they are few."""
+        if self.count[rows].sum() * FEW < len(rows) * len(self.of_points):
+            products.leave_out(*self.pairs(rows))
+        else:
+            products.leave_out_where(self.of_queries[rows], self.of_points)
 
     def pairs(self, rows):
         """Return the pairs of these queries as two arrays of numbers."""

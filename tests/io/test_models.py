@@ -153,7 +153,7 @@ def test_a_choice_survives(fitted, tmp_path):
     assert loaded.report_.to_fields() == model.report_.to_fields()
     assert str(loaded.report_) == str(model.report_)
     assert loaded.report_._repr_html_() == model.report_._repr_html_()
-    with pytest.raises(ValueError, match=r"a saved model .* fit a classifier such as NearestClass"):
+    with pytest.raises(ValueError, match=r"a saved model.* fit a classifier such as NearestClass"):
         loaded.predict(X)
 
 

@@ -7,8 +7,8 @@ import pytest
 from scipy.spatial.distance import cdist
 from sklearn.neighbors import kneighbors_graph
 
+from frobmetric import _mining as mining
 from frobmetric import _neighbors, mine_triplets, triplets_from_pairs
-from frobmetric.metric import triplets as module
 from frobmetric.metric.sets import as_triplets, triplets_from_arrays
 from frobmetric.metric.triplets import CompletedPairs
 
@@ -33,7 +33,7 @@ def as_set(mined):
 @pytest.mark.parametrize("small_group", [0, 32])
 @pytest.mark.parametrize("n_classes", [2, 7])
 def test_exact_neighbors(rng, monkeypatch, small_group, n_classes):
-    monkeypatch.setattr(module, "SMALL_GROUP", small_group)
+    monkeypatch.setattr(mining, "SMALL_GROUP", small_group)
     X, y = rng.normal(size=(90, 4)), np.arange(90) % n_classes
     mined = mine_triplets(X, y, n_neighbors=3, n_impostors=2)
     assert as_set(mined) == neighbors_by_hand(X, y, 3, 2)
@@ -163,7 +163,7 @@ def test_bad_weights_are_refused(weight, match):
 def test_ties_beyond_what_the_search_found(rng, monkeypatch, spare, small_group):
     """More ties than spare neighbours, with and without a search of all classes at once."""
     monkeypatch.setattr(_neighbors, "SPARE", spare)
-    monkeypatch.setattr(module, "SMALL_GROUP", small_group)
+    monkeypatch.setattr(mining, "SMALL_GROUP", small_group)
     X = rng.integers(0, 2, size=(90, 4)).astype(float)
     y = rng.integers(0, 4, size=90)
     assert as_set(mine_triplets(X, y)) == neighbors_by_hand(X, y, 3, 3)

@@ -49,6 +49,8 @@ class Certificate:
     violation : float
         Largest amount by which M breaks a hard row, relative to 1 + |target|. Without a Frobenius
         term u has a constraint too, and its relative violation counts here as well.
+    scope : str
+        What the certificate holds for, where that is not all that was asked for.
     """
 
     primal: float
@@ -58,6 +60,7 @@ class Certificate:
     distance_bound: float = np.inf
     min_eigenvalue: float = 0.0
     violation: float = 0.0
+    scope: str = ""
 
     @property
     def error(self) -> float:
@@ -82,14 +85,15 @@ class Certificate:
         )
 
     def __str__(self) -> str:
+        scope = f"; {self.scope}" if self.scope else ""
         if self.violation > 0:
             return (
                 f"optimum >= {self.dual:.6g}; M costs {self.primal:.6g} and breaks "
-                f"a constraint by {self.violation:.1e}"
+                f"a constraint by {self.violation:.1e}{scope}"
             )
         return (
             f"optimum in [{self.dual:.6g}, {self.primal:.6g}], relative gap "
-            f"{self.relative_gap:.1e}; |M - M*| <= {self.distance_bound:.3g}"
+            f"{self.relative_gap:.1e}; |M - M*| <= {self.distance_bound:.3g}{scope}"
         )
 
 

@@ -26,6 +26,7 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from .. import metric
+from .._approximate import MiningRecall
 from .._environment import replacing, require
 from .._parameters import check_parameters
 from ..core import Certificate, Step
@@ -218,6 +219,8 @@ def _header(estimator, parameters, tensors, fields=None):
     }
     if fields is None and hasattr(estimator, "report_"):
         parts["choice"] = _choice(estimator)
+    if hasattr(estimator, "mining_recall_"):
+        parts["mining_recall"] = _to_json(asdict(estimator.mining_recall_))
     if hasattr(estimator, "promise_"):
         parts["promise"] = _to_json(asdict(estimator.promise_))
     header = {"format": FORMAT, "format_version": str(FORMAT_VERSION)}
@@ -290,7 +293,10 @@ def _rebuild(tensors, header):
     if int(header["format_version"]) < 2:
         _add_raw_units(header["class"], parameters, fitted)
     estimator = _class_of(header["class"])(**parameters)
-    estimator.certificate_ = Certificate(**{k: float(v) for k, v in part("certificate").items()})
+    estimator.certificate_ = _certificate(part("certificate"))
+    if "mining_recall" in header:
+        fields = part("mining_recall")
+        estimator.mining_recall_ = MiningRecall(**{k: _as_tuple(v) for k, v in fields.items()})
     for name, value in fitted.items():
         if name in SCALARS:
             setattr(estimator, name, SCALARS[name](value))
@@ -316,12 +322,21 @@ def _rebuild(tensors, header):
     return estimator if part("output") is None else estimator.set_output(transform=part("output"))
 
 
+def _certificate(fields):
+    scope = str(fields.pop("scope", ""))
+    return Certificate(**{name: float(value) for name, value in fields.items()}, scope=scope)
+
+
+def _as_tuple(value):
+    return tuple(value) if isinstance(value, list) else value
+
+
 def _rebuild_bridge(tensors, part):
     from .bridges import EncoderBridge, rebuild_bridge
 
     estimator = EncoderBridge(**part("parameters"))
     check_parameters(estimator, estimator._rules)
-    certificate = Certificate(**{k: float(v) for k, v in part("certificate").items()})
+    certificate = _certificate(part("certificate"))
     rebuild_bridge(estimator, tensors, part("fitted"), certificate)
     if names := part("feature_names"):
         estimator.feature_names_in_ = np.array(names, dtype=object)

@@ -76,6 +76,7 @@ class MetricEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     degree = 3
     coef0 = 1.0
     n_directions: int | None = None
+    neighbors = "exact"
 
     def transform(self, X: Any) -> np.ndarray:
         """Map samples to the space where the learned metric is Euclidean: X @ components_.T.
@@ -198,12 +199,16 @@ class MetricEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         zero warns with the text `if_zero`. Attributes of an earlier fit that are None now are
         deleted.
         """
-        solution = learned.solution
+        solution, recall = learned.solution, learned.comparisons.recall
+        certificate = solution.certificate
+        if recall is not None:
+            certificate = replace(certificate, scope=f"for the mined triplets; {recall}")
         attributes |= {
             "components_": learned.components,
             "rank_": learned.rank,
             "scale_": learned.coordinates.scale,
-            "certificate_": solution.certificate,
+            "certificate_": certificate,
+            "mining_recall_": recall,
             "status_": solution.status,
             "history_": list(solution.history),
             "n_iter_": solution.n_iter,
@@ -310,7 +315,8 @@ class Samples:
         if self.y is None:
             return triplets
         Z = coordinates.Z if point is None else coordinates.Z @ point.factor()
-        options = {name: getattr(metric, name) for name in ("n_neighbors", "n_impostors", "n_jobs")}
+        names = ("n_neighbors", "n_impostors", "neighbors", "n_jobs")
+        options = {name: getattr(metric, name) for name in names}
         mined = mine_triplets(Z, self.y, warn_small=point is None, **options)
         return concatenate(mined, triplets)
 

@@ -22,11 +22,10 @@ from ..neighbors.classification import NearestClass, NearestVote
 from ..neighbors.paired import PairedErrors
 from ..solvers import Interrupted
 from ._problem import PROBLEM_RULES
-from .frob import FrobMetric
+from .frob import FrobMetric, samples_of
 from .path import check_grid
 from .report import SelectionReport
 from .selection import Options, Race, choose, stratified_folds
-from .sharded import samples_of
 from .units import UNITS
 
 #: Values of C to begin with; larger ones follow while they are better.

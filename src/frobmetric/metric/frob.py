@@ -8,9 +8,11 @@ from typing import Any, ClassVar, Self
 
 from .._checkpoint import SECONDS
 from .._environment import limit_threads
+from .._mining import NEIGHBORS
 from .._parameters import Rule, check_parameters, choice
+from ..backends import is_sharded
 from ..core import Certificate
-from ._base import LABEL_RULES, NO_JOURNAL, MetricEstimator, learn_in_passes
+from ._base import LABEL_RULES, NO_JOURNAL, MetricEstimator, Samples, learn_in_passes
 from ._journal import FileJournal, ShardedJournal, identity_of
 from ._problem import (
     KERNEL_RULES,
@@ -24,7 +26,7 @@ from ._problem import (
     solve_frobenius,
 )
 from .sets import as_triplets
-from .sharded import samples_of
+from .sharded import ShardedSamples
 from .units import MOST_SAMPLES, UNITS, labels_look_random, warn_of_uneven_units
 
 #: Reason of a metric that is zero.
@@ -61,6 +63,10 @@ class FrobMetric(MetricEstimator):
         With labels: number of nearest samples of the same class that each sample is compared with.
     n_impostors : int, default=None
         With labels: the same number for samples of other classes; None is `n_neighbors`.
+    neighbors : {"auto", "exact", "approximate"}, default="auto"
+        With labels: kind of the search for neighbours. "auto" is approximate from 200,000 samples
+        on if faiss is installed (extra `ann`), and otherwise exact. The certificate then holds for
+        the triplets that were found.
     C : float, default=1000
         Weight of the triplets against the regulariser.
     units : {"auto", "raw", "deviation", "within"}, default="auto"
@@ -132,6 +138,9 @@ class FrobMetric(MetricEstimator):
         Number of steps of the last solve, including steps on a part of the triplets.
     n_triplets_ : int
         Number of triplets learned from.
+    mining_recall_ : MiningRecall
+        Share of the true neighbours that an approximate search found, near and far, with
+        intervals; of the pass with the smallest one. Absent if all searches were exact.
     scale_ : float
         Number that the centred data were divided by, before and after the map of a prior by name.
     units_ : str
@@ -171,6 +180,7 @@ class FrobMetric(MetricEstimator):
 
     _rules: ClassVar[dict[str, Rule]] = {
         **LABEL_RULES,
+        "neighbors": choice(NEIGHBORS),
         **PROBLEM_RULES,
         **KERNEL_RULES,
         "units": choice(["auto", *UNITS]),
@@ -181,6 +191,7 @@ class FrobMetric(MetricEstimator):
         *,
         n_neighbors: int = 3,
         n_impostors: int | None = None,
+        neighbors: str = "auto",
         C: float = 1000.0,
         units: str = "auto",
         n_components: int | str | None = None,
@@ -202,6 +213,7 @@ class FrobMetric(MetricEstimator):
         callback: Callable[..., Any] | None = None,
     ) -> None:
         self.n_neighbors, self.n_impostors, self.n_passes = n_neighbors, n_impostors, n_passes
+        self.neighbors = neighbors
         self.C, self.units, self.n_components, self.loss = C, units, n_components, loss
         self.prior, self.pull, self.n_directions = prior, pull, n_directions
         self.kernel, self.gamma, self.degree, self.coef0 = kernel, gamma, degree, coef0
@@ -333,6 +345,19 @@ class FrobMetric(MetricEstimator):
     def _problem(self, coordinates, triplets, C):
         options = {"loss": self.loss, "prior": self.prior, "pull": self.pull}
         return frobenius_problem(coordinates, triplets, C=C, **options)
+
+
+def samples_of(metric, X, y, triplets=None, triplet_weight=None, *, reset=True):
+    """Return the checked arguments of a fit, in memory or in shards.
+
+    With `reset` the features may be new ones; otherwise the fit is an update.
+    """
+    if not is_sharded(X):
+        return Samples.check(metric, X, y, triplets, triplet_weight, reset=reset)
+    if triplets is not None or triplet_weight is not None or not reset:
+        what = "an update" if not reset else "a fit from triplets"
+        raise ValueError(f"X is in shards, and {what} needs it in memory; give X as an array")
+    return ShardedSamples.check(metric, X, y)
 
 
 def _warn_of_chance(learned, samples):

@@ -7,12 +7,15 @@ from typing import ClassVar
 
 import numpy as np
 
+from .._approximate import MiningRecall
 from .._checks import as_index, as_weights, check_comparisons
 from ..core import NeighborTriplets, Pairs, Quadruplets, Stack, Triplets
 
 
 class _WeightedSet:
     """Base of all sets: rows with weights, of which the problem takes a mean."""
+
+    recall: MiningRecall | None = None
 
     @property
     def n_triplets(self):
@@ -88,6 +91,8 @@ class MinedTriplets(_WeightedSet):
     """Triplets stored as neighbour lists, never as one row a triplet."""
 
     blocks: tuple[Block, ...]
+    #: Recall of an approximate search for the neighbours, None if it was exact.
+    recall: MiningRecall | None = None
 
     @property
     def n_triplets(self):
@@ -120,6 +125,12 @@ class JoinedTriplets(_WeightedSet):
     """Triplets of several sources, such as labels and comparisons, one after the other."""
 
     parts: tuple[MinedTriplets | GivenTriplets, ...]
+
+    @property
+    def recall(self):
+        """Recall of the part for which it is smallest, None if all searches were exact."""
+        known = [part.recall for part in self.parts if part.recall is not None]
+        return min(known, key=lambda recall: min(recall.near, recall.far), default=None)
 
     @property
     def weight(self):

@@ -20,7 +20,7 @@ from .._candidates import Candidates, block_candidates, merge_candidates
 from .._checkpoint import fingerprint
 from .._parameters import InvalidParameterError
 from .._sketches import Points
-from ..backends import is_sharded, open_shards
+from ..backends import open_shards
 from ..backends.constraints import ShardedConstraints
 from ..backends.vectors import Sharded, map_shards
 from ._base import DTYPES, Samples
@@ -41,19 +41,6 @@ from .units import (
 
 #: Options of a fit that need all samples in one place, with the only value that does not.
 WHOLE = {"kernel": "linear", "n_directions": None, "keep_dual": False}
-
-
-def samples_of(metric, X, y, triplets=None, triplet_weight=None, *, reset=True):
-    """Return the checked arguments of a fit, in memory or in shards.
-
-    With `reset` the features may be new ones; otherwise the fit is an update.
-    """
-    if not is_sharded(X):
-        return Samples.check(metric, X, y, triplets, triplet_weight, reset=reset)
-    if triplets is not None or triplet_weight is not None or not reset:
-        what = "an update" if not reset else "a fit from triplets"
-        raise ValueError(f"X is in shards, and {what} needs it in memory; give X as an array")
-    return ShardedSamples.check(metric, X, y)
 
 
 class Moments(NamedTuple):
@@ -307,6 +294,7 @@ class ShardedTriplets:
     sets: Sharded
     needed: Sharded
     n_triplets: int
+    recall: ClassVar[None] = None  # the search is exact
 
     @classmethod
     def mined(cls, samples, neighbors, before=None):
@@ -412,6 +400,11 @@ def _check_options(metric):
                 f"{name}={given!r} needs all samples in memory, and X is in shards; give "
                 f"{name}={value!r}, or X as an array"
             )
+    if metric.neighbors == "approximate":
+        raise InvalidParameterError(
+            "neighbors='approximate' needs all samples in memory, and X is in shards, where the "
+            "search is exact; give neighbors='auto', or X as an array"
+        )
     if isinstance(metric.prior, str) and metric.prior in WHITENING:
         raise InvalidParameterError(
             f"prior={metric.prior!r} is computed from all samples in memory, and X is in shards; "

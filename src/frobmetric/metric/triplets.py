@@ -14,11 +14,10 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array, check_consistent_length, column_or_1d
 
 from .._checks import as_identities, as_index, as_signs, check_count, check_pairs
+from .._mining import Mining, is_approximate, nearest_in_group, nearest_in_others, search_by_group
 from .._neighbors import NeighborSearch, distinct_rows
 from .sets import Block, MinedTriplets
 
-#: Groups up to this size share one search among other groups, larger ones have one each.
-SMALL_GROUP = 32
 #: Moves of a feature by less than this, relative to the root mean squared norm of the data, are
 #: rounding: distances that they could make equal are ties.
 TIE = 2.0**-29
@@ -31,12 +30,13 @@ def mine_triplets(
     n_neighbors: int = 3,
     n_impostors: int | None = None,
     graph: Any = None,
+    neighbors: str = "exact",
     n_jobs: int | None = None,
     warn_small: bool = True,
 ) -> MinedTriplets:
     """Combine the nearest samples of the same class with the nearest of other classes.
 
-    The search is exact. Equal distances are decided by row number, so that the triplets do not
+    Equal distances are decided by row number, so that the triplets do not
     depend on rounding; a sample is never its own neighbour, a duplicate of it can be.
 
     Parameters
@@ -51,6 +51,11 @@ def mine_triplets(
     graph : sparse matrix of shape (n_samples, n_samples), optional
         A neighbour graph with distances as its stored values, from any search; each sample then
         takes its neighbours from its row, as many as are there.
+    neighbors : {"exact", "approximate", "auto"}, default="exact"
+        Kind of search. "approximate" needs the extra `ann` (faiss); it is widened until 98 % of the
+        true neighbours of some rows are found, and `recall` of the result says how many. "auto" is
+        approximate from 200,000 samples on if faiss is installed, and otherwise exact, with a
+        warning if that takes long.
     n_jobs : int, optional
     warn_small : bool, default=True
         Warn of the classes that have too few samples for `n_neighbors`.
@@ -80,17 +85,20 @@ def mine_triplets(
             f"y has one class ({classes[0]}); triplets need samples of at least two classes"
         )
     n_impostors = n_neighbors if n_impostors is None else n_impostors
+    recall = None
     if graph is None:
         rows = np.arange(len(X))
-        search = NeighborSearch(X, n_jobs=n_jobs)
         tie = TIE * np.sqrt(X.shape[1] * X.var(axis=0).sum())
-        near = _nearest_in_group(search, rows, rows, labels, n_neighbors, tie=tie)
-        far = _nearest_in_others(search, rows, rows, labels, n_impostors, tie=tie)
+        mining = Mining(X, labels, n_neighbors, n_impostors, tie, n_jobs)
+        if is_approximate(neighbors, *X.shape):
+            near, far, recall = mining.approximate()
+        else:
+            near, far = mining.exact(rows)
     else:
         near, far = _from_graph(graph, labels, n_neighbors, n_impostors)
     if warn_small:
         _warn_small_classes(classes, sizes, n_neighbors)
-    return _mined(near, far)
+    return _mined(near, far, recall)
 
 
 def triplets_from_pairs(
@@ -197,11 +205,11 @@ def _complete(search, pairs, is_similar, group, differ, pool, k):
 
     def nearest_different(queries):
         if differ is None:
-            return _nearest_in_others(search, queries, pool, group, k)
+            return nearest_in_others(search, queries, pool, group, k)
         return _nearest_known_to_differ(search, queries, pool, group, differ, k)
 
     def nearest_alike(queries):
-        return _nearest_in_group(search, queries, pool, group, k)
+        return nearest_in_group(search, queries, pool, group, k)
 
     anchor, partner = pairs.ravel(), pairs[:, ::-1].ravel()
     is_similar = np.repeat(is_similar, 2)
@@ -227,47 +235,7 @@ def _nearest_known_to_differ(search, queries, pool, group, differ, k):
         is_other[differ.indices[slice(*differ.indptr[of_query : of_query + 2])]] = True
         return pool[is_other[group_of_pool]]
 
-    return _search_by_group(search, queries, group, k, pool_of)
-
-
-def _nearest_in_group(search, queries, pool, group, k, tie=0.0):
-    """Return the k nearest rows of the pool in each query's own group, without itself."""
-    pool = pool[np.argsort(group[pool], kind="stable")]
-    start = np.searchsorted(group[pool], np.arange(group.max() + 2))
-
-    def pool_of(group):
-        return pool[start[group] : start[group + 1]]
-
-    return _search_by_group(search, queries, group, k, pool_of, tie)
-
-
-def _nearest_in_others(search, queries, pool, group, k, tie=0.0):
-    """Return the k nearest rows of the pool in other groups than each query's."""
-    found = np.full((len(queries), k), -1)
-    is_small = np.bincount(group[pool], minlength=group.max() + 1)[group[queries]] <= SMALL_GROUP
-
-    def pool_of(of_query):
-        return pool[group[pool] != of_query]
-
-    found[~is_small] = _search_by_group(search, queries[~is_small], group, k, pool_of, tie)
-    if is_small.any():
-        rows = queries[is_small]
-        labels = group[rows], group[pool]
-        found[is_small] = search.nearest_rows(rows, pool, k, labels=labels, tie=tie)
-    return found
-
-
-def _search_by_group(search, queries, group, k, pool_of, tie=0.0):
-    """Return the k nearest rows of the pool of each query's group, never the query itself."""
-    found = np.full((len(queries), k), -1)
-    order = np.argsort(group[queries], kind="stable")
-    ends = np.flatnonzero(np.diff(group[queries[order]])) + 1
-    for places in np.split(order, ends) if len(order) else []:
-        rows = queries[places]
-        pool = pool_of(group[rows[0]])
-        if len(pool):
-            found[places] = search.nearest_rows(rows, pool, k, labels=(rows, pool), tie=tie)
-    return found
+    return search_by_group(search, queries, group, k, pool_of)
 
 
 def _from_graph(graph, labels, n_neighbors, n_impostors):
@@ -310,7 +278,7 @@ def group_by_counts(near, far):
     return blocks
 
 
-def _mined(near, far):
+def _mined(near, far, recall=None):
     """Return all triplets of anchors with their neighbours."""
     blocks = group_by_counts(near, far)
     if not blocks:
@@ -318,7 +286,7 @@ def _mined(near, far):
             "no triplet can be formed: no sample has both a neighbour of its own class and one of "
             "another class; give at least one class two samples"
         )
-    return MinedTriplets(tuple(blocks))
+    return MinedTriplets(tuple(blocks), recall)
 
 
 def _warn_small_classes(classes, sizes, k):
