@@ -1,9 +1,4 @@
-"""Samples in shards: statistics, coordinates and triplets, without all rows in one place.
-
-Each shard has its own rows as anchors. Before a problem is solved it also gets the rows of other
-shards that are neighbours of its own; from then on only matrices of the order of the features and
-numbers leave a shard.
-"""
+"""Samples and labels in shards: checks, statistics and coordinates, without all rows in one place."""
 
 from __future__ import annotations
 
@@ -16,19 +11,14 @@ import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array
 
-from .._candidates import Candidates, block_candidates, merge_candidates
-from .._checkpoint import fingerprint
-from .._parameters import InvalidParameterError
-from .._sketches import Points
-from ..backends import open_shards
-from ..backends.constraints import ShardedConstraints
-from ..backends.vectors import Sharded, map_shards
-from ._base import DTYPES, Samples
-from .coordinates import Coordinates, prior_root, round_to_grid
-from .priors import prior_matrix_factor
-from .sets import Block, JoinedTriplets, MinedTriplets
-from .triplets import TIE, group_by_counts
-from .units import (
+from ..._checkpoint import fingerprint
+from ..._parameters import InvalidParameterError
+from ...backends import open_shards
+from ...backends.vectors import Sharded, map_shards
+from .._base import DTYPES, Samples
+from ..coordinates import Coordinates, prior_root, round_to_grid
+from ..priors import prior_matrix_factor
+from ..units import (
     MOST_SAMPLES,
     UNITS,
     WHITENING,
@@ -38,6 +28,8 @@ from .units import (
     spread_rows,
     weights_from_spread,
 )
+from .search import Mining
+from .triplets import ShardedTriplets
 
 #: Options of a fit that need all samples in one place, with the only value that does not.
 WHOLE = {"kernel": "linear", "n_directions": None, "keep_dual": False}
@@ -188,207 +180,6 @@ class ShardedMatrix(NamedTuple):
         return self.shape[0]
 
 
-# Search for neighbours
-
-
-class Place(NamedTuple):
-    """Rows of a shard as points to search, with their classes and the number of the first."""
-
-    points: np.ndarray
-    labels: np.ndarray
-    start: int
-
-
-class Found(NamedTuple):
-    """Candidates of the rows of a shard: neighbours of the same class, and of others."""
-
-    near: list[Candidates]
-    far: list[Candidates]
-
-    def __add__(self, other):
-        return Found(self.near + other.near, self.far + other.far)
-
-
-@dataclass(frozen=True, eq=False)
-class Mining:
-    """Exact search for the neighbours of all rows among the rows of all shards."""
-
-    samples: ShardedSamples
-    n_near: int
-    n_far: int
-
-    def search(self, Z, L=None):
-        """Return numbers of near and far rows, -1 where there are fewer, for each shard."""
-        points = Z if L is None else Z.map(_product, Z.share(L)).light()
-        square = points.reduce(operator.add, _scatter).get()
-        n_samples, n_coordinates = sum(self.samples.sizes), len(square) - 1
-        total, sums = np.trace(square[:-1, :-1]), square[-1, :-1]
-        variance = total / n_samples - float(sums @ sums) / n_samples**2
-        tie = TIE * float(np.sqrt(n_coordinates * variance))
-        places = map_shards(Place, points, self.samples.y, self.samples.start)
-        find = partial(_find, n_near=self.n_near, n_far=self.n_far, tie=tie)
-        found = places.pairwise(find, operator.add, places)
-        choose = partial(_choose, n_near=self.n_near, n_far=self.n_far, tie=tie)
-        return found.map(choose)
-
-
-def _find(queries, points, *, n_near, n_far, tie):
-    """Return the candidates of one shard among the rows of another, class by class."""
-    near, far = [], []
-    own = queries.start + np.arange(len(queries.points))
-    numbers = points.start + np.arange(len(points.points))
-    prepared = Points(points.points)
-    for label in np.unique(queries.labels):
-        rows = np.flatnonzero(queries.labels == label)
-        is_same = points.labels == label
-        for is_chosen, k, found in ((is_same, n_near, near), (~is_same, n_far, far)):
-            pool = np.flatnonzero(is_chosen)
-            if len(pool):
-                labels = (own[rows], numbers[pool])  # a row is not its own neighbour
-                some = queries.points[rows], prepared.subset(pool)
-                part = block_candidates(*some, k, labels=labels, tie=tie)
-                found.append(_renumbered(part, rows, numbers[pool], len(own)))
-    return Found([_joined(near, len(own))], [_joined(far, len(own))])
-
-
-def _renumbered(part, rows, numbers, n_queries):
-    """Return candidates of some queries as candidates of all, with the numbers of the points."""
-    edge = np.full(n_queries, np.inf)
-    edge[rows] = part.edge
-    return Candidates(rows[part.row], numbers[part.number], part.value, edge)
-
-
-def _joined(parts, n_queries):
-    """Return the candidates of different queries as one."""
-    none = np.empty(0, np.intp)
-    parts = [*parts, Candidates(none, none, np.empty(0), np.full(n_queries, np.inf))]
-    names = ("row", "number", "value")
-    entries = (np.concatenate([getattr(part, name) for part in parts]) for name in names)
-    return Candidates(*entries, np.min([part.edge for part in parts], axis=0))
-
-
-def _choose(found, *, n_near, n_far, tie):
-    """Return the numbers of the nearest among all candidates of a shard."""
-    numbers = []
-    for parts, k in ((found.near, n_near), (found.far, n_far)):
-        number, is_certain = merge_candidates(parts, k, tie=tie)
-        if not is_certain.all():
-            raise RuntimeError(
-                f"the neighbours of {np.count_nonzero(~is_certain)} rows are not certain"
-            )
-        numbers.append(number)
-    return tuple(numbers)
-
-
-# Triplets
-
-
-@dataclass(frozen=True, eq=False)
-class ShardedTriplets:
-    """Triplets whose anchors are the rows of each shard, from one or several passes.
-
-    `sets` has the triplets of each shard, by rows of `needed`: the numbers of all rows in them.
-    """
-
-    samples: ShardedSamples
-    sets: Sharded
-    needed: Sharded
-    n_triplets: int
-    recall: ClassVar[None] = None  # the search is exact
-
-    @classmethod
-    def mined(cls, samples, neighbors, before=None):
-        """Return triplets of near and far rows, added to those of the passes before."""
-        earlier = None if before is None else before.sets
-        lists = map_shards(_lists, neighbors, samples.start, earlier, before and before.needed)
-        sets, needed = lists.map(_local_sets), lists.map(_numbers_of)
-        n_triplets = int(sets.reduce(operator.add, operator.attrgetter("n_triplets")).get())
-        if not n_triplets:
-            raise ValueError(
-                "no triplet can be formed: no sample has both a neighbour of its own class and "
-                "one of another class; give at least one class two samples"
-            )
-        return cls(samples, sets, needed, n_triplets)
-
-    @property
-    def share(self):
-        """Weight of each row in a mean over all."""
-        return self.sets.map(partial(_equal_weights, total=self.n_triplets))
-
-    def constraints(self, Z):
-        parts = map_shards(_constraints, self.sets, self._rows(Z))
-        return ShardedConstraints(parts, Z.shape[1], self.n_triplets)
-
-    def near_scatter(self, Z):
-        """Return the P with <P, M> = mean of d^2(anchor, near) over the triplets."""
-        sums = map_shards(_near_scatter, self.sets, self._rows(Z))
-        return sums.reduce(operator.add, _same).get() / self.n_triplets
-
-    def _rows(self, Z):
-        """Return the rows of Z that each shard needs, those of other shards included."""
-        places = map_shards(Place, Z.rows, self.samples.y, self.samples.start).light()
-        return self.needed.pairwise(_rows_in, _append, places)
-
-
-def _lists(neighbors, start, earlier, needed):
-    """Return sets of triplets by the numbers of all rows: those of this pass after the others."""
-    near, far = neighbors
-    block = group_by_counts(near, far)
-    own = [Block(b.anchors + start, b.near, b.far) for b in block]
-    if not own:
-        own = [Block(np.empty(0, np.intp), np.empty((0, 1), np.intp), np.empty((0, 1), np.intp))]
-    mined = MinedTriplets(tuple(own))
-    if earlier is None:
-        return (mined,)
-    parts = earlier.parts if isinstance(earlier, JoinedTriplets) else (earlier,)
-    return (*(_moved(part, needed) for part in parts), mined)
-
-
-def _moved(triplets, numbers):
-    """Return triplets with each row i replaced by numbers[i]."""
-    blocks = (Block(*(numbers[rows] for rows in vars(b).values())) for b in triplets.blocks)
-    return MinedTriplets(tuple(blocks))
-
-
-def _numbers_of(lists):
-    rows = [rows.ravel() for part in lists for b in part.blocks for rows in vars(b).values()]
-    return np.unique(np.concatenate(rows))
-
-
-def _local_sets(lists):
-    numbers = _numbers_of(lists)
-    local = []
-    for part in lists:
-        blocks = (
-            Block(*(np.searchsorted(numbers, rows) for rows in vars(b).values()))
-            for b in part.blocks
-        )
-        local.append(MinedTriplets(tuple(blocks)))
-    return local[0] if len(local) == 1 else JoinedTriplets(tuple(local))
-
-
-def _rows_in(needed, place):
-    """Return the needed rows that are in one shard."""
-    local = needed - place.start
-    return place.points[local[(local >= 0) & (local < len(place.points))]]
-
-
-def _append(rows, others):
-    return np.concatenate([rows, others])
-
-
-def _constraints(triplets, rows):
-    return triplets.constraints(rows)
-
-
-def _near_scatter(triplets, rows):
-    return triplets.near_scatter(rows) * triplets.n_triplets if triplets.n_triplets else 0.0
-
-
-def _equal_weights(triplets, *, total):
-    return np.full(triplets.n_triplets, 1 / total)
-
-
 # Pieces
 
 
@@ -470,16 +261,6 @@ def _centred_square(largest, mean, X):
 
 def _unit_rows(largest, mean, spread, X):
     return round_to_grid((X.astype(np.float64) / largest - mean) / spread)
-
-
-def _product(Z, L):
-    return Z @ L
-
-
-def _scatter(points):
-    """Return the products of all coordinates, and of a last one that is 1."""
-    points = np.column_stack([points, np.ones(len(points))])
-    return points.T @ points
 
 
 def _moments(unit, n_classes, X, y):

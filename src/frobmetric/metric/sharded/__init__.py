@@ -1,0 +1,10 @@
+"""Fits from samples in shards: takes the place of samples, search and triplets in memory.
+
+Each shard has its own rows as anchors. Before a problem is solved it also gets the rows of other
+shards that are neighbours of its own; from then on only matrices of the order of the features and
+numbers leave a shard.
+"""
+
+from .samples import ShardedSamples
+
+__all__ = ["ShardedSamples"]
