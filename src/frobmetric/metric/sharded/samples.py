@@ -1,4 +1,4 @@
-"""Samples and labels in shards: checks, statistics and coordinates, without all rows in one place."""
+"""Samples and labels in shards: checks, statistics and coordinates; all rows stay in place."""
 
 from __future__ import annotations
 
