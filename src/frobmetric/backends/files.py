@@ -59,13 +59,14 @@ class RowFile:
         memory: int | None = None,
         folder: str | os.PathLike[str] | None = None,
     ) -> None:
-        self.path, self.columns, self.memory, self.folder = Path(path), columns, memory, folder
+        self.path, self.memory, self.folder = Path(path), memory, folder
         kinds = {".npy": _Npy, ".parquet": _Parquet}
         if self.path.suffix.lower() not in kinds:
             raise ValueError(
                 f"{path} is neither an npy nor a parquet file; convert it, or read it into memory"
             )
         self._file: Any = kinds[self.path.suffix.lower()](str(self.path), columns)
+        self.columns = columns if isinstance(columns, str) else self._file.names
 
     @property
     def shape(self) -> tuple[int, ...]:

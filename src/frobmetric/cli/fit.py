@@ -4,16 +4,25 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from time import perf_counter
 
 from sklearn.model_selection import StratifiedKFold
 
 from .._environment import require, target_file
+from ..backends import RowFile
 from ..core import CertificateError
 from ..io import disagreements, load, save
-from ..io.tables import READERS, Table, check_output, read_table, read_triplets, write_table
+from ..io.tables import (
+    READERS,
+    Table,
+    check_input,
+    check_output,
+    read_table,
+    read_triplets,
+    write_table,
+)
 from ..metric import FrobMetric, FrobMetricCV, compare
 from .options import command
 from .terminal import (
@@ -51,6 +60,7 @@ def fit(
     cv=None,
     checkpoint=None,
     resume=False,
+    memory=None,
     header=True,
 ):
     """Learn a metric from a table, and save it with its certificate.
@@ -76,6 +86,9 @@ def fit(
     resume : bool
         Go on with the fit whose state is in the file of --checkpoint; without such a file, start
         anew. The data and the options have to be the same.
+    memory : float
+        GB that the fit may take, for a parquet file that is larger than memory: its rows are read
+        in parts whenever they are needed. Such a model keeps no dual variables.
     """
     if triplets is not None:
         if cv:
@@ -88,7 +101,13 @@ def fit(
     if checkpoint is not None and isinstance(estimator, FrobMetricCV):
         raise wrong_usage("--checkpoint", "a choice of options has none; give --cv 0")
     saving = checkpoint_arguments(checkpoint, resume)
-    table = read_table(data, target, header=header)
+    if memory is not None:
+        if triplets is not None:
+            raise wrong_usage("--memory", "it needs labels, not --triplets")
+        estimator.set_params(keep_dual=False)
+        table = _open_table(data, target, memory)
+    else:
+        table = read_table(data, target, header=header)
     if triplets is None:
         _require_labels(table, data, ", or --triplets")
     if with_labels and (triplets is None or table.y is None):
@@ -344,6 +363,31 @@ def _read_columns(estimator, path, target, header):
             f"{estimator.n_features_in_}. If one column holds labels, name it with --target"
         )
     return table
+
+
+@dataclass(frozen=True)
+class _FileTable:
+    """Samples and labels in a file that is read in parts."""
+
+    X: RowFile
+    y: RowFile
+
+    def dataframe(self):
+        return self.X
+
+
+def _open_table(path, target, memory):
+    """Return a parquet file as a table that is read in parts."""
+    if path.suffix.lower() != ".parquet":
+        raise wrong_usage("--memory", f"it reads parquet files in parts; {path} is none")
+    if target is None:
+        raise wrong_usage("--target", f"the labels of {path} are needed with --memory")
+    if not memory > 0:
+        raise wrong_usage("--memory", f"{memory} is no number of GB above 0")
+    check_input(path, READERS)
+    y = RowFile(path, columns=target)
+    names = [name for name in RowFile(path).columns if name != target]
+    return _FileTable(RowFile(path, columns=names, memory=int(memory * 1e9)), y)
 
 
 def _require_labels(table, path, alternative=""):
