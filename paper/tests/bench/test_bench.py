@@ -275,6 +275,7 @@ QUICK = {
     "growth": ("D", "m"),
     "kernels": ("rings", "balance", "r8"),
     "levers": ("wine", "letters"),
+    "neighbors": ("exact", "approximate"),
     "pair_learners": ("iris", "digits", "lfw"),
     "paper_rows": ("usps", "letters"),
     "promise": ("neighbors",),
