@@ -1,4 +1,4 @@
-"""Approximate neighbours by faiss, their exact distances, and the recall that was measured."""
+"""Approximate neighbours by faiss, improved by neighbours of neighbours, with a measured recall."""
 
 from __future__ import annotations
 
@@ -11,16 +11,22 @@ from scipy.stats import binomtest
 from ._candidates import choose, tie_width
 from ._environment import require
 from .core.kernels import cross_distances
-from .core.threads import map_blocks
+from .core.threads import map_blocks, one_thread
 
-#: Candidates of the index for each neighbour that is asked for; their distances are exact.
-RANKED = 32
-#: Points for each list of the index that its centres and codes are learned from.
-PER_LIST = 40
-#: Lists that are searched at first.
-FIRST_PROBES = 8
-#: Queries of one call.
-QUERIES = 4096
+#: Leading directions of the points in which candidates are searched; their distances are exact.
+DIRECTIONS = 40
+#: Rows that the directions are computed from.
+SAMPLE = 4096
+#: Points of a cell of the index.
+CELL = 180
+#: Candidates of the index for each neighbour that is kept.
+RANKED = 3
+#: Neighbours that are kept beyond those asked for: they lead to others.
+SPARE = 7
+#: Cells of its own class, and of other classes, that are searched first for a point.
+NEAR_CELLS, FAR_CELLS = 6, 40
+#: Points that are searched at a time.
+QUERIES = 1 << 14
 
 
 def is_available():
@@ -29,80 +35,166 @@ def is_available():
 
 
 class ApproximateSearch:
-    """Approximate search for the nearest points of the same class, or of all other classes.
+    """Approximate search for the nearest points of the same class, and of all other classes.
 
-    An index of faiss (inverted lists with codes of 4 bits for each pair of features) finds
-    candidates of the wanted classes, whose distances are then computed in double precision. The
-    lists near a query are searched whether or not they hold such points; `n_probes` says how many.
+    An index of faiss has cells of points of one class each. Candidates come from the cells whose
+    centres are nearest, by distances in a few leading directions; their own distances are then
+    computed in double precision. `refine` goes on from these lists: an impostor of a near neighbour
+    is likely to be one of the point too, and so are the neighbours of an impostor.
+
+    Points are numbered by class inside, so that a class is a range.
 
     Parameters
     ----------
     X : ndarray of shape (n_samples, n_features)
     labels : ndarray of int of shape (n_samples,)
+    n_near, n_far : int
+        Numbers of neighbours that are wanted.
+    tie : float
+        Distances are ties if coordinates moved by less than this could make them equal.
     """
 
-    def __init__(self, X, labels):
-        faiss = require("faiss", "ann")
-        self.X, self.labels = X, labels
-        self.order = np.argsort(labels, kind="stable")  # so that a class is a range
-        self.start = np.searchsorted(labels[self.order], np.arange(labels.max() + 2))
-        self.center = X.mean(axis=0)
-        self.unit = max(float(abs(X - self.center).max()), np.finfo(float).tiny)
-        self.n_lists = int(max(1, min(3 * np.sqrt(len(X)), len(X) // PER_LIST)))
-        n_features = X.shape[1] + X.shape[1] % 2
-        kind = f"IVF{self.n_lists},PQ{n_features // 2}x4fsr"
-        self.index = faiss.index_factory(n_features, kind)
-        step = max(1, len(X) // (PER_LIST * self.n_lists))
-        self.index.train(self._single(self.order[::step]))
-        for i in range(0, len(X), 16 * QUERIES):
-            self.index.add(self._single(self.order[i : i + 16 * QUERIES]))
+    def __init__(self, X, labels, n_near, n_far, tie=0.0):
+        self.X, self.tie, self.n_near, self.n_far = X, tie, n_near, n_far
+        self.order = np.argsort(labels, kind="stable")
+        self.labels = labels[self.order]
+        self.start = np.searchsorted(self.labels, np.arange(labels.max() + 2))
+        self.points = _leading_directions(X)[self.order]
+        self._build()
+        self.n_cells, n = len(self.centers), len(X)
+        # numbers of 32 bits: sorting them is most of the work
+        self.near = np.full((n, n_near + SPARE), -1, dtype=np.int32)
+        self.far = np.full((n, n_far + SPARE), -1, dtype=np.int32)
 
-    def nearest(self, rows, n_neighbors, *, is_same, n_probes, tie=0.0):
-        """Return row numbers of the nearest samples, -1 where fewer were found.
+    def _build(self):
+        """Divide each class into cells, and make the index of all points."""
+        faiss, tools = require("faiss", "ann"), require("faiss.contrib.ivf_tools", "ann")
+        centers, cell, first = [], np.empty(len(self.points), np.int64), [0]
+        for rows in self._classes():
+            n_cells = max(1, round((rows.stop - rows.start) / CELL))
+            points, limits = self.points[rows], {"min_points_per_centroid": 1, "seed": 0}
+            means = faiss.Kmeans(
+                points.shape[1], n_cells, niter=6, max_points_per_centroid=40, **limits
+            )
+            means.train(points)
+            cell[rows] = means.index.search(points, 1)[1][:, 0] + first[-1]
+            centers.append(means.centroids)
+            first.append(first[-1] + n_cells)
+        self.first_cell, self.centers = np.array(first), np.concatenate(centers)
+        coarse = faiss.IndexFlatL2(self.points.shape[1])
+        coarse.add(self.centers)
+        self.index = faiss.IndexIVFFlat(coarse, self.points.shape[1], len(self.centers))
+        self.index.is_trained = True
+        tools.add_preassigned(self.index, self.points, cell)
 
-        They are of the class of the query if `is_same`, otherwise of the other classes.
-        """
-        found = np.full((len(rows), n_neighbors), -1)
-        for label in np.unique(self.labels[rows]):
-            places = np.flatnonzero(self.labels[rows] == label)
-            for i in range(0, len(places), QUERIES):
-                part = places[i : i + QUERIES]
-                some = self._candidates(rows[part], label, n_neighbors, is_same, n_probes)
-                found[part] = self._rank(rows[part], some, n_neighbors, tie)
+    def widen(self, near_cells, far_cells):
+        """Search so many cells of the own class, and of other classes, for each point."""
+        for label, rows in enumerate(self._classes()):
+            own = np.arange(*self.first_cell[[label, label + 1]])
+            others = np.delete(np.arange(self.n_cells), own)
+            for some in _parts(rows):
+                self._search(some, own, near_cells, self.near)
+                self._search(some, others, far_cells, self.far)
+
+    def refine(self, *, is_far):
+        """Improve the far lists, or the near ones, by neighbours of neighbours."""
+        for rows in _parts(slice(0, len(self.X))):
+            numbers, near, far = np.arange(rows.start, rows.stop), self.near[rows], self.far[rows]
+            if is_far:
+                candidates = [far, _of(self.far, near), _of(self.near, far)]
+                self.far[rows] = self._rank(numbers, candidates, self.far)
+            else:
+                self.near[rows] = self._rank(numbers, [near, _of(self.near, near)], self.near)
+
+    def found(self, rows=None):
+        """Return row numbers of the nearest of the same class and of others, -1 for none."""
+        place = np.argsort(self.order)
+        rows = slice(None) if rows is None else rows
+        lists = ((self.near, self.n_near), (self.far, self.n_far))
+        return tuple(self._final(place[rows], numbers, k) for numbers, k in lists)
+
+    def _classes(self):
+        return [slice(*self.start[i : i + 2]) for i in range(len(self.start) - 1)]
+
+    def _search(self, rows, cells, n_cells, lists):
+        """Add the points of the nearest of these cells to the lists of some points."""
+        if not len(cells) or not n_cells:
+            return
+        faiss, tools = require("faiss", "ann"), require("faiss.contrib.ivf_tools", "ann")
+        coarse = faiss.IndexFlatL2(self.points.shape[1])
+        coarse.add(np.ascontiguousarray(self.centers[cells]))
+        self.index.nprobe = min(n_cells, len(cells))
+        away, nearest = coarse.search(self.points[rows], self.index.nprobe)
+        n_ranked = RANKED * lists.shape[1]
+        _, found = tools.search_preassigned(
+            self.index, self.points[rows], n_ranked, cells[nearest], away
+        )
+        numbers = np.arange(rows.start, rows.stop)
+        lists[rows] = self._rank(numbers, [lists[rows], found.astype(np.int32)], lists)
+
+    def _rank(self, rows, candidates, lists):
+        """Return the nearest candidates by exact distances, as many as the lists have."""
+        candidates = np.concatenate(candidates, axis=1)
+        is_far = lists is self.far
+        found = np.empty((len(rows), lists.shape[1]), dtype=np.int32)
+
+        def rank(part):
+            some = np.sort(candidates[part], axis=1)
+            is_wrong = (some < 0) | (some == rows[part, None])
+            is_wrong[:, 1:] |= some[:, 1:] == some[:, :-1]
+            is_wrong |= (self.labels[some] == self.labels[rows[part], None]) == is_far
+            value = np.full(some.shape, np.inf)
+            row, column = np.nonzero(~is_wrong)
+            ends = self.order[rows[part][row]], self.order[some[row, column]]
+            value[row, column] = cross_distances(self.X, self.X, *ends)
+            k = min(found.shape[1], some.shape[1])
+            best = np.argpartition(value, k - 1, axis=1)[:, :k]
+            numbers = np.take_along_axis(some, best, axis=1)
+            is_none = np.take_along_axis(value, best, axis=1) == np.inf
+            found[part, :k], found[part, k:] = np.where(is_none, -1, numbers), -1
+
+        map_blocks(rank, len(rows), 256, np.inf)
         return found
 
-    def _candidates(self, rows, label, n_neighbors, is_same, n_probes):
-        """Return candidates for queries of one class, as row numbers; -1 where there are none."""
-        faiss = require("faiss", "ann")
-        selector = faiss.IDSelectorRange(int(self.start[label]), int(self.start[label + 1]))
-        selector = selector if is_same else faiss.IDSelectorNot(selector)
-        given = faiss.IVFSearchParameters(sel=selector, nprobe=n_probes)
-        n_ranked = min(RANKED * n_neighbors, len(self.X))
-        _, place = self.index.search(self._single(rows), n_ranked, params=given)
-        return np.where(place < 0, -1, self.order[place])
+    def _final(self, rows, lists, n_neighbors):
+        """Return the nearest of the lists as rows of X, with ties by row number."""
+        row, column = np.nonzero(lists[rows] >= 0)
+        number = self.order[lists[rows][row, column]]
+        value = cross_distances(self.X, self.X, self.order[rows[row]], number)
+        table = np.full((len(rows), max(lists.shape[1], n_neighbors)), np.inf)
+        table[row, column] = value
+        radius = np.partition(table, n_neighbors - 1, axis=1)[:, n_neighbors - 1]
+        is_near = value <= (radius + tie_width(radius, self.tie))[row]
+        entries = row[is_near], number[is_near], value[is_near]
+        return choose(*entries, radius, n_neighbors, self.tie)
 
-    def _rank(self, rows, number, n_neighbors, tie):
-        """Return the nearest of the candidates by their exact distances."""
-        value = np.full(number.shape, np.inf)
 
-        def measure(part):
-            row, column = np.nonzero((number[part] >= 0) & (number[part] != rows[part, None]))
-            ends = rows[part][row], number[part][row, column]
-            value[part][row, column] = cross_distances(self.X, self.X, *ends)
+def _leading_directions(X):
+    """Return the points along a few leading directions, centred, in single precision."""
+    sample = X[:: max(1, len(X) // SAMPLE)].astype(np.float64)
+    center = sample.mean(axis=0)
+    sample -= center
+    unit = max(float(np.abs(sample).max()), np.finfo(float).tiny)
+    with one_thread():
+        directions = np.linalg.eigh(sample.T @ sample)[1][:, ::-1][:, :DIRECTIONS]
+    points = np.empty((len(X), directions.shape[1]), dtype=np.float32)
 
-        map_blocks(measure, len(rows), 512, np.inf)
-        if number.shape[1] < n_neighbors:
-            value = np.pad(value, ((0, 0), (0, n_neighbors)), constant_values=np.inf)
-        radius = np.partition(value, n_neighbors - 1, axis=1)[:, n_neighbors - 1]
-        limit = radius + tie_width(radius, tie)
-        row, column = np.nonzero((value <= limit[:, None]) & (value < np.inf))
-        entries = row, number[row, column], value[row, column]
-        return choose(*entries, radius, n_neighbors, tie)
+    def project(rows):
+        points[rows] = (X[rows] - center) @ directions / unit
 
-    def _single(self, rows):
-        """Return rows in single precision, centred, with an even number of features."""
-        single = ((self.X[rows] - self.center) / self.unit).astype(np.float32)
-        return np.ascontiguousarray(np.pad(single, ((0, 0), (0, single.shape[1] % 2))))
+    map_blocks(project, len(X), QUERIES, np.inf)
+    return points
+
+
+def _parts(rows):
+    """Return slices of rows that are searched at a time."""
+    starts = range(rows.start, rows.stop, QUERIES)
+    return [slice(start, min(start + QUERIES, rows.stop)) for start in starts]
+
+
+def _of(lists, numbers):
+    """Return the lists of all these numbers, one after the other; -1 for those of none."""
+    return np.where(numbers[..., None] < 0, -1, lists[numbers]).reshape(len(numbers), -1)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ._approximate import FIRST_PROBES, ApproximateSearch, MiningRecall, is_available, share_found
+from ._approximate import (
+    FAR_CELLS,
+    NEAR_CELLS,
+    ApproximateSearch,
+    MiningRecall,
+    is_available,
+    share_found,
+)
 from ._environment import limit_threads
 from ._neighbors import FEW_FEATURES, NeighborSearch
 
@@ -19,6 +26,8 @@ NEIGHBORS = ("auto", "exact", "approximate")
 MANY_SAMPLES = 200_000
 #: Recall that an approximate search has to reach, and the one at which it is not widened further.
 RECALL, SAFE_RECALL = 0.98, 0.985
+#: Refinements of the lists by neighbours of neighbours before more cells are searched.
+REFINEMENTS = 3
 #: Rows on which the recall is measured, first to choose the width of the search, then to report it.
 TRIED_ROWS, MEASURED_ROWS = 400, 1000
 
@@ -59,38 +68,39 @@ class Mining:
 
     def approximate(self):
         """Return the neighbours of all rows, near and far, and the `MiningRecall`."""
-        random = np.random.default_rng(0)
         size = min(TRIED_ROWS + MEASURED_ROWS, len(self.X))
-        rows = random.choice(len(self.X), size, replace=False)
-        n_tried = min(TRIED_ROWS, size // 2)
+        rows = np.random.default_rng(0).choice(len(self.X), size, replace=False)
+        tried, measured = np.split(rows, [min(TRIED_ROWS, size // 2)])
         exact = self.exact(rows)
         with limit_threads(self.n_jobs):
-            search = ApproximateSearch(self.X, self.labels)
-            answers = [
-                self._search(search, is_same, rows, true, n_tried)
-                for is_same, true in zip((True, False), exact, strict=True)
-            ]
-        (near, *near_recall), (far, *far_recall) = answers
-        recall = MiningRecall(*near_recall, *far_recall, size - n_tried)
+            given = self.n_neighbors, self.n_impostors, self.tie
+            search = ApproximateSearch(self.X, self.labels, *given)
+            self._widen(search, tried, [true[: len(tried)] for true in exact])
+        found = search.found(measured)
+        shares = [share_found(f, true[len(tried) :]) for f, true in zip(found, exact, strict=True)]
+        recall = MiningRecall(*shares[0], *shares[1], len(measured))
         if min(recall.near, recall.far) < RECALL:
             warnings.warn(
                 f"approximate neighbours: {recall}, below {RECALL}; neighbors='exact' finds all",
                 UserWarning,
                 stacklevel=4,
             )
-        return near, far, recall
+        return *search.found(), recall
 
-    def _search(self, search, is_same, rows, exact, n_tried):
-        """Return neighbours of all rows with a recall, after widening the search as needed."""
-        n_neighbors = self.n_neighbors if is_same else self.n_impostors
-        given = {"is_same": is_same, "tie": self.tie, "n_probes": FIRST_PROBES}
-        while given["n_probes"] < search.n_lists:
-            found = search.nearest(rows[:n_tried], n_neighbors, **given)
-            if share_found(found, exact[:n_tried])[0] >= SAFE_RECALL:
-                break
-            given["n_probes"] = min(2 * given["n_probes"], search.n_lists)
-        found = search.nearest(np.arange(len(self.X)), n_neighbors, **given)
-        return found, *share_found(found[rows[n_tried:]], exact[n_tried:])
+    def _widen(self, search, rows, exact):
+        """Search more and more cells until the recall on these rows is high enough."""
+        cells = [NEAR_CELLS, FAR_CELLS]
+        search.widen(*cells)
+        for kind in (0, 1):  # far lists are improved by near ones
+            n_refined = 0
+            while share_found(search.found(rows)[kind], exact[kind])[0] < SAFE_RECALL:
+                if n_refined == REFINEMENTS:
+                    if cells[kind] >= search.n_cells:
+                        break
+                    cells[kind], n_refined = 2 * cells[kind], 0
+                    search.widen(*(each if i == kind else 0 for i, each in enumerate(cells)))
+                search.refine(is_far=bool(kind))
+                n_refined += 1
 
 
 def nearest_in_group(search, queries, pool, group, k, tie=0.0):

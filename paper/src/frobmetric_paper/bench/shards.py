@@ -22,8 +22,10 @@ GB = 1e9
 MNIST = {"C": 1e5, "n_passes": 1, "units": "raw"}
 #: Number of fits whose worker is killed, samples and features of each.
 FITS, SAMPLES, FEATURES = 20, 6000, 40
-#: Samples and features of the large fit, its classes, and the features in which they differ.
-MILLION, LONG, CLASSES, INFORMATIVE = 1_000_000, 128, 50, 24
+#: Samples and features of the large fit, and its classes.
+MILLION, LONG, CLASSES = 1_000_000, 128, 50
+#: Directions in which the classes differ, and those that vary most and say nothing.
+INFORMATIVE, NUISANCE = 10, 5
 #: Memory limit of each worker, data as a multiple of it, and features of these data.
 LIMIT, TIMES, WIDE = 700_000_000, 4, 1000
 
@@ -198,10 +200,10 @@ def _resident(pid):
 
 
 def make_hard_classes(n, D, seed=0):
-    """Return samples in single precision in which noise features hide the classes.
+    """Return samples in single precision in which strong directions hide the classes.
 
-    Classes differ in a few directions; the other features vary three times as much and say
-    nothing. All are mixed by a rotation.
+    Classes differ in a few directions; a few others vary four times as much and say nothing, and
+    all features have a little noise. A rotation mixes the directions.
     """
     rng = np.random.default_rng(seed)
     means = np.random.default_rng(1).standard_normal((CLASSES, INFORMATIVE))
@@ -210,7 +212,8 @@ def make_hard_classes(n, D, seed=0):
     X = rng.standard_normal((n, D), dtype=np.float32)
     X[:, :INFORMATIVE] *= 0.7
     X[:, :INFORMATIVE] += means[y].astype(np.float32)
-    X[:, INFORMATIVE:] *= 3
+    X[:, INFORMATIVE : INFORMATIVE + NUISANCE] *= 4
+    X[:, INFORMATIVE + NUISANCE :] *= 0.1
     for start in range(0, n, 100_000):
         X[start : start + 100_000] = X[start : start + 100_000] @ turn
     return X, y
