@@ -80,7 +80,7 @@ def test_an_example_counts_once_for_each_unit():
     ],
 )
 def test_what_is_held_out_has_a_name(make):
-    assert make().unit == "kinds of objects"
+    assert make(hold_out="kinds").unit == "kinds of objects"
     assert make(hold_out="objects").unit == "objects"
     with pytest.raises(ValueError, match="hold_out is 'pairs'; expected one of"):
         make(hold_out="pairs")

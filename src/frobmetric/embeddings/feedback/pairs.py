@@ -190,9 +190,9 @@ class SimilarPairs(_ObjectFeedback):
         Row numbers of X.
     y : array-like of shape (n_pairs,)
         +1 or True for similar, -1 or False for dissimilar pairs.
-    hold_out : {"kinds", "objects"}, default="kinds"
-        What is held out to measure a gain: whole kinds of similar objects, for pairs of
-        kinds that are new; or objects at random, for more pairs of the kinds at hand.
+    hold_out : {"objects", "kinds"}, default="objects"
+        What is held out to measure a gain: objects at random; or whole kinds of similar objects,
+        which claims a gain only if it holds for kinds that are new.
 
     Examples
     --------
@@ -209,7 +209,7 @@ class SimilarPairs(_ObjectFeedback):
     measure = "AUC"
     _name = "pairs"
 
-    def __init__(self, pairs: ArrayLike, y: ArrayLike, *, hold_out: str = "kinds") -> None:
+    def __init__(self, pairs: ArrayLike, y: ArrayLike, *, hold_out: str = "objects") -> None:
         self._hold_out(hold_out)
         index = as_index(pairs, (2,), name="pairs", points="rows of X")
         y = np.asarray(y)
@@ -255,7 +255,8 @@ class GradedPairs(_ObjectFeedback):
     margin : float, optional
         Default: half of the standard deviation of the scores.
     hold_out : {"kinds", "objects"}, default="kinds"
-        What is held out to measure a gain: as in `SimilarPairs`.
+        What is held out to measure a gain, as in `SimilarPairs`. Scores are seldom comparable
+        between sources of pairs, so the default is the careful one.
 
     Examples
     --------
@@ -335,8 +336,8 @@ class ComparedTriplets(_ObjectFeedback):
     ----------
     triplets : array-like of int of shape (n_triplets, 3)
         Rows (anchor, near, far), row numbers of X.
-    hold_out : {"kinds", "objects"}, default="kinds"
-        What is held out to measure a gain: as in `SimilarPairs`.
+    hold_out : {"objects", "kinds"}, default="objects"
+        What is held out to measure a gain, as in `SimilarPairs`.
 
     Examples
     --------
@@ -354,7 +355,7 @@ class ComparedTriplets(_ObjectFeedback):
     measure = "accuracy"
     _name = "triplets"
 
-    def __init__(self, triplets: ArrayLike, *, hold_out: str = "kinds") -> None:
+    def __init__(self, triplets: ArrayLike, *, hold_out: str = "objects") -> None:
         self._hold_out(hold_out)
         index = as_index(triplets, (3,), name="triplets", points="rows of X")
         self._set(index, np.ones(len(index), dtype=np.intp))
