@@ -11,6 +11,7 @@ from sklearn.datasets import load_iris, load_wine
 from typer.testing import CliRunner
 
 from frobmetric.cli import app
+from frobmetric.embeddings import EmbeddingAdapter, EncoderBridge
 from frobmetric.io import load, save
 from frobmetric.io.tables import Table, read_table, write_table
 from frobmetric.metric import FrobMetric, FrobMetricCV, TripletFrobMetric, compare
@@ -207,6 +208,28 @@ def test_a_model_of_tuples_is_proved_in_python():
     result = run("certify", "triplets.safetensors", "iris.csv", "-t", "species", code=3)
     assert "learned from tuples" in result.stderr
     assert "certify(tuples, y)" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "model",
+    [EncoderBridge(n_maps=1, strength=1.0, calibration=0.0), EmbeddingAdapter(strength=1.0)],
+    ids=lambda model: type(model).__name__,
+)
+def test_a_map_of_embeddings_has_nothing_to_prove_again(model):
+    save(model.fit(X, y if isinstance(model, EmbeddingAdapter) else X), "map.safetensors")
+    result = run("certify", "map.safetensors", "iris.csv", "-t", "species", code=3)
+    assert f"is an {type(model).__name__}, whose file keeps the certificate" in result.stderr
+    assert "keep-dual" not in result.stderr
+
+
+def test_an_adapter_explains_a_distance_and_a_bridge_has_none():
+    adapter = EmbeddingAdapter(strength=1.0).fit(X, y)
+    save(adapter, "adapter.safetensors")
+    answer = run_json("explain", "adapter.safetensors", "iris.csv", "-t", "species")
+    assert answer["squared_distance"] == pytest.approx(adapter.explain(X[0], X[1]).total)
+    save(EncoderBridge(n_maps=1, strength=1.0, calibration=0.0).fit(X, X), "bridge.safetensors")
+    result = run("explain", "bridge.safetensors", "iris.csv", "-t", "species", code=3)
+    assert "has no distance to explain" in result.stderr
 
 
 def test_a_kernel_maps_new_samples():

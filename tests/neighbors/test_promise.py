@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import beta, binom, norm
 from sklearn.frozen import FrozenEstimator
 
-from frobmetric import FrobMetric, MarginalizedKNN, PairFrobMetric
+from frobmetric import EmbeddingAdapter, FrobMetric, MarginalizedKNN, PairFrobMetric
 from frobmetric.neighbors import promised_threshold, units_needed
 from frobmetric.neighbors.promise import disjoint_pairs
 
@@ -292,10 +292,15 @@ def marginalized(rng):
     return MarginalizedKNN(n_neighbors=5).fit(X, person), X
 
 
+def adapter(rng):
+    X, person = people(30, 4, seed=1)
+    return EmbeddingAdapter(strength=10.0, unit_length=False).fit(X, person), X
+
+
 LOOSE = {"max_false_match": 0.1, "confidence": 0.9}
 
 
-@pytest.mark.parametrize("make", [pair_metric, marginalized])
+@pytest.mark.parametrize("make", [pair_metric, marginalized, adapter])
 def test_estimators_decide_by_the_promise(make, rng):
     model, _ = make(rng)
     X, person = people(150, 2, seed=2)
@@ -316,7 +321,7 @@ def test_estimators_decide_by_the_promise(make, rng):
         assert not hasattr(model, "promise_")
 
 
-@pytest.mark.parametrize("make", [pair_metric, marginalized])
+@pytest.mark.parametrize("make", [pair_metric, marginalized, adapter])
 def test_without_identities_pairs_of_one_point_are_dependent(make, rng):
     model, _ = make(rng)
     X, _ = people(100, 1, seed=2)

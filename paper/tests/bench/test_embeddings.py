@@ -136,6 +136,16 @@ def test_the_adapter_learns_and_reports():
         embeddings.METHODS["adapter_query"](problem, None, quick())
 
 
+def test_stored_vectors_are_moved_for_labels_only():
+    (problem,) = embeddings.label_problems("drawn", 5, "wordllama", quick())
+    learned = embeddings.METHODS["adapter_stored"](problem, None, quick())
+    assert learned.detail["report"].startswith(("accuracy", "no significant gain", "embedding"))
+    assert len(learned.answer.documents(problem.X)) == len(problem.X)
+    (problem,) = embeddings.search_problems("wordllama", quick())
+    with pytest.raises(embeddings.NotForThisTaskError):
+        embeddings.METHODS["adapter_stored"](problem, None, quick())
+
+
 def test_stored_records_are_not_measured_again():
     seen = []
 

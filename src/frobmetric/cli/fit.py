@@ -205,6 +205,12 @@ def certify(model, data, *, target=None, tol=None, header=True):
         Relative gap to demand; that of the model if not given.
     """
     estimator = _load(model)
+    if "keep_dual" not in estimator.get_params():
+        raise ValueError(
+            f"{model} is an {type(estimator).__name__}, whose file keeps the certificate of its "
+            "fit and nothing to prove it with again; read it in Python: "
+            "frobmetric.load(path).certificate_, or fit again, which proves it anew"
+        )
     if not hasattr(estimator, "dual_coef_"):
         reason = "no dual variables to prove it with; fit it with --keep-dual"
         raise CertificateError(f"{model} has {reason}")
@@ -247,6 +253,11 @@ def explain(model, data, *, rows="0,1", by="features", target=None, header=True)
     if len(numbers) != 2 or not all(number.isdecimal() for number in numbers):
         raise wrong_usage("--rows", f"{rows!r} is not two numbers of rows; expected such as 3,17")
     estimator = _load(model)
+    if not hasattr(estimator, "explain"):
+        raise ValueError(
+            f"{model} is an {type(estimator).__name__}, which maps vectors and has no distance to "
+            "explain; expected a metric or an EmbeddingAdapter"
+        )
     table = _read_columns(estimator, data, target, header)
     X, pair = table.X, [int(number) for number in numbers]
     if max(pair) >= len(X):

@@ -36,6 +36,7 @@ from .abilities import as_feedback, compare_task
 from .choice import PairedGain, as_strengths, measure_strengths
 from .feedback import Feedback, TooFewExamplesError
 from .length import components
+from .pairwise import PairwiseMethods, digests_of
 from .path import MapLearner
 from .report import AdapterReport
 from .structure import STRUCTURES
@@ -50,7 +51,9 @@ SHARE = Rule(
 IS_MEASURE = Rule("the name of a measure", lambda value: isinstance(value, str))
 
 
-class EmbeddingAdapter(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class EmbeddingAdapter(
+    PairwiseMethods, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
+):
     """Linear map of embeddings, learned from feedback; the unchanged embedding is its prior.
 
     The strength C of the feedback against the prior is chosen on held-out objects: samples, or
@@ -131,6 +134,9 @@ class EmbeddingAdapter(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         length, before the result is scaled to unit length; 0 if all are kept.
     weights_ : ndarray or None
         Weights of the features or blocks, for structures that have them.
+    threshold_, promise_ : float and Promise
+        Largest distance of pairs that `predict` calls similar, after `promise_threshold`,
+        `calibrate_threshold` or `set_threshold`; and what the first of them promises.
     cleaning_ : Cleaning or None
         Examples that were merged or dropped; None if none were left.
     n_features_in_, feature_names_in_ : int and ndarray of str
@@ -221,6 +227,7 @@ class EmbeddingAdapter(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
             except TooFewExamplesError as error:
                 report = self._report(feedback, 0.0, str(error))
         self._store(seen, vectors, learned, report, cleaning)
+        self._learned_from = digests_of(X, feedback.queries)
         if not report.is_changed:
             warnings.warn(str(report), UserWarning, stacklevel=2)
         return self
@@ -284,7 +291,8 @@ class EmbeddingAdapter(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
                 "side='query' compares by inner products, which rank as distances do at unit "
                 "length only; give unit_length=True, or side='both'"
             )
-        if self.side == "query" and not _is_full(self.structure):
+        is_full = isinstance(self.structure, str) and self.structure == "full"
+        if self.side == "query" and not is_full:
             raise InvalidParameterError(
                 f"structure={self.structure!r} is that of a map of both sides; with side='query' "
                 "give 'full'"
@@ -386,10 +394,6 @@ class EmbeddingAdapter(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
 def _is_identity(matrix):
     n_rows, n_columns = matrix.shape
     return n_rows == n_columns and np.array_equal(matrix, np.eye(n_rows))
-
-
-def _is_full(structure):
-    return isinstance(structure, str) and structure == "full"
 
 
 def _write_line(text):

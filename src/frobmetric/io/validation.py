@@ -33,7 +33,6 @@ VALUES = [
     ("at least 1", lambda v: v >= 1, ("n_directions_",)),
     ("a share, above 0 and at most 1", lambda v: 0 < v <= 1, ("kept_variance_",)),
     ("at least 0", lambda v: v >= 0, ("n_contradictions_",)),
-    ("a number", lambda v: not np.isnan(v), ("threshold_",)),
     ("a distance", lambda v: 0 <= v < np.inf, ("learned_threshold_", "prior_threshold_")),
 ]
 
@@ -42,6 +41,7 @@ def check_model(estimator):
     """Raise ValueError unless the fitted attributes of a model match each other."""
     if isinstance(estimator, EmbeddingAdapter):
         check_adapter(estimator)
+        _check_threshold(estimator)
         return
     for name in (*REQUIRED, *CLASSES[type(estimator).__name__]):
         if not hasattr(estimator, name):
@@ -69,8 +69,18 @@ def check_model(estimator):
         _check_dual(estimator)
     if hasattr(estimator, "report_"):
         _check_choice(estimator)
-    if hasattr(estimator, "promise_") and estimator.promise_.threshold != -estimator.threshold_:
-        raise ValueError(f"threshold_ = {estimator.threshold_} is not the threshold of promise_")
+    _check_threshold(estimator)
+
+
+def _check_threshold(estimator):
+    """Check that a threshold is a number, and that of the promise if there is one."""
+    threshold = getattr(estimator, "threshold_", None)
+    if threshold is not None and np.isnan(threshold):
+        raise ValueError(f"threshold_ = {threshold} is not a number")
+    if hasattr(estimator, "promise_") and (
+        threshold is None or estimator.promise_.threshold != -threshold
+    ):
+        raise ValueError(f"threshold_ = {threshold} is not the threshold of promise_")
 
 
 def _check_units(estimator):

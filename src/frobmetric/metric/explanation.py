@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from numbers import Integral
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -112,6 +112,13 @@ class SearchExplanation:
     moved: np.ndarray
     kind: str
 
+    @classmethod
+    def of(cls, names: tuple[str, ...], before: np.ndarray, after: np.ndarray, kind: str) -> Self:
+        """Return the explanation of squared distances, given as parts before and after."""
+        change = _relative(after) - _relative(before)
+        moved = change - change.mean(axis=0)
+        return cls(_ranks(before), _ranks(after), names, moved, kind)
+
     def __getitem__(self, candidate: int) -> Explanation:
         """Return the explanation of the change of one candidate."""
         parts = self.moved[candidate]
@@ -180,7 +187,7 @@ def explain_distance(
     sum          4  100.0 %
     """
     L = _as_components(components)
-    difference = _as_row(a, "a", L.shape[1]) - _as_row(b, "b", L.shape[1])
+    difference = as_row(a, "a", L.shape[1]) - as_row(b, "b", L.shape[1])
     names, parts, kind = _split(L, difference[None], by, feature_names)
     return Explanation(names, parts[0], float(np.sum((L @ difference) ** 2)), kind)
 
@@ -225,35 +232,46 @@ def explain_search(
     candidate 0       1      2              x0 (+0.33)
     """
     L = _as_components(model)
-    names = _names_of(model) if feature_names is None else feature_names
-    points = _as_rows(candidates, L.shape[1])
-    difference = points - _as_row(query, "query", L.shape[1])
+    names = getattr(model, "feature_names_in_", None) if feature_names is None else feature_names
+    points = as_rows(candidates, L.shape[1])
+    difference = points - as_row(query, "query", L.shape[1])
     if isinstance(by, str) and by == "components":
-        labels, before, after = _principal_parts(L, difference, baseline)
-        kind = by
-    else:
-        B = np.eye(L.shape[1]) if baseline is None else _as_components(baseline, "baseline")
-        if B.shape[1] != L.shape[1]:
+        if baseline is not None:
             raise ValueError(
-                f"baseline has {B.shape[1]} features; the metric has {L.shape[1]}, so expected as "
-                "many"
+                "a baseline was given with by='components'; the components of a metric split "
+                "Euclid's distance only: leave the baseline out, or explain by features or blocks"
             )
-        labels, after, kind = _split(L, difference, by, names)
-        _, before, _ = _split(B, difference, by, names)
-    change = _relative(after) - _relative(before)
-    moved = change - change.mean(axis=0)
-    return SearchExplanation(_ranks(before), _ranks(after), labels, moved, kind)
+        return SearchExplanation.of(*principal_parts(L, difference, difference), by)
+    B = np.eye(L.shape[1]) if baseline is None else _as_components(baseline, "baseline")
+    if B.shape[1] != L.shape[1]:
+        raise ValueError(
+            f"baseline has {B.shape[1]} features; the metric has {L.shape[1]}, so expected as many"
+        )
+    labels, after, kind = _split(L, difference, by, names)
+    _, before, _ = _split(B, difference, by, names)
+    return SearchExplanation.of(labels, before, after, kind)
 
 
 def _split(L, difference, by, feature_names):
     """Return names, parts of shape (n_differences, n_parts), and what the parts are of."""
+    mapped = difference @ L.T
+    return grouped_parts(mapped, difference * (mapped @ L), by, feature_names)
+
+
+def grouped_parts(
+    mapped: np.ndarray, parts: np.ndarray, by: Any, feature_names: Sequence[str] | None
+) -> tuple[tuple[str, ...], np.ndarray, str]:
+    """Return names, parts as asked for, and what they are of, from the parts of the features.
+
+    `mapped` are differences of shape (n_differences, n_components) in the space where the metric is
+    Euclidean, and `parts` the shares of the features in their squared lengths.
+    """
     if isinstance(by, str) and by not in KINDS:
         raise ValueError(f"by is {by!r}; expected one of {KINDS}, or blocks of features")
-    mapped = difference @ L.T
     if isinstance(by, str) and by == "components":
-        return tuple(f"component {j}" for j in range(len(L))), mapped**2, by
-    names = _feature_names(feature_names, L.shape[1])
-    parts = difference * (mapped @ L) + 0.0  # no -0.0
+        return tuple(f"component {j}" for j in range(mapped.shape[1])), mapped**2, by
+    names = _feature_names(feature_names, parts.shape[1])
+    parts = parts + 0.0  # no -0.0
     if isinstance(by, str):
         return names, parts, by
     blocks = _blocks(by, names)
@@ -261,19 +279,16 @@ def _split(L, difference, by, feature_names):
     return tuple(blocks), np.stack(sums, axis=1), "blocks"
 
 
-def _principal_parts(L, difference, baseline):
-    """Return names and parts of Euclid's and of the learned squared distances, by components."""
-    if baseline is not None:
-        raise ValueError(
-            "a baseline was given with by='components'; the components of a metric split Euclid's "
-            "distance only: leave the baseline out, or explain by features or blocks"
-        )
+def principal_parts(
+    L: np.ndarray, before: np.ndarray, after: np.ndarray
+) -> tuple[tuple[str, ...], np.ndarray, np.ndarray]:
+    """Return names and parts by principal components: Euclid's before, those of L.T @ L after."""
     _, sizes, axes = np.linalg.svd(L, full_matrices=False)
-    place = difference @ axes.T
-    outside = np.sum((difference - place @ axes) ** 2, axis=1)
-    before, after = np.column_stack([place**2, outside]), (place * sizes) ** 2
+    place = before @ axes.T
+    outside = np.sum((before - place @ axes) ** 2, axis=1)
     names = (*(f"component {j}" for j in range(len(sizes))), "outside")
-    return names, before, np.pad(after, ((0, 0), (0, 1)))
+    learned = (after @ axes.T * sizes) ** 2
+    return names, np.column_stack([place**2, outside]), np.pad(learned, ((0, 0), (0, 1)))
 
 
 def _relative(parts):
@@ -305,7 +320,8 @@ def _as_components(model, name="model"):
     return _finite(L, name)
 
 
-def _as_row(point, name, n_features):
+def as_row(point: Any, name: str, n_features: int) -> np.ndarray:
+    """Return a point as an array of finite numbers, one for each feature."""
     point = point.toarray().ravel() if sp.issparse(point) else np.asarray(point)
     if point.shape != (n_features,):
         raise ValueError(
@@ -315,7 +331,8 @@ def _as_row(point, name, n_features):
     return _finite(point, name)
 
 
-def _as_rows(candidates, n_features):
+def as_rows(candidates: Any, n_features: int) -> np.ndarray:
+    """Return candidates as rows of finite numbers, at least one."""
     points = candidates.toarray() if sp.issparse(candidates) else np.asarray(candidates)
     if points.ndim != 2 or points.shape[1] != n_features or not len(points):
         raise ValueError(
@@ -330,10 +347,6 @@ def _finite(values, name):
     if not np.isfinite(values).all():
         raise ValueError(f"{name} contains NaN or infinity; every number must be finite")
     return values
-
-
-def _names_of(model):
-    return getattr(model, "feature_names_in_", None)
 
 
 def _feature_names(names, n_features):

@@ -11,14 +11,18 @@ from numpy.typing import ArrayLike
 from sklearn.metrics import roc_auc_score
 from sklearn.utils.validation import check_is_fitted
 
-from .._checks import as_signs, as_weights, check_both_kinds, check_pairs
-from .._neighbors import row_digests
+from .._checks import check_pairs
 from .._parameters import Rule, check_parameters, choice, integer
 from ..comparisons.merging import is_contradicted, near_first
 from ..comparisons.reading import read_tuples
 from ..core import Certificate
-from ..neighbors.promise import promise_of_points
 from ..neighbors.thresholds import best_threshold
+from ..neighbors.verification import (
+    DistanceVerifier,
+    best_distance,
+    check_pair_labels,
+    point_digests,
+)
 from ._base import MetricEstimator, index_distance
 from ._problem import if_linear, learned_before
 from .priors import unit_margin_scale
@@ -42,7 +46,7 @@ NO_DIFFERENCE = (
 )
 
 
-class PairFrobMetric(MetricEstimator):
+class PairFrobMetric(DistanceVerifier, MetricEstimator):
     """Large-margin metric learning from pairs that are similar (+1) or dissimilar (-1).
 
     With `strategy="threshold"` the squared distances of similar pairs are to be below a threshold b
@@ -212,79 +216,13 @@ class PairFrobMetric(MetricEstimator):
     def predict(self, pairs: ArrayLike) -> np.ndarray:
         """Return +1 for pairs at `threshold_` or nearer, -1 for others."""
         check_is_fitted(self, "threshold_")
-        return np.where(self.pair_distance(pairs) <= self.threshold_, 1, -1)
+        return self._decide(pairs)
 
     def score(self, pairs: ArrayLike, y: Any, sample_weight: Any = None) -> float:
         """Return the area under the ROC curve: how often a similar pair is the nearer one."""
         score = self.decision_function(pairs)
-        y, weight = _check_labels(y, sample_weight, len(score))
+        y, weight = check_pair_labels(y, sample_weight, len(score))
         return float(roc_auc_score(y > 0, score, sample_weight=weight))
-
-    def set_threshold(self, threshold: float) -> Self:
-        """Set `threshold_`, a distance, and return the estimator."""
-        check_is_fitted(self)
-        if not isinstance(threshold, (int, float, np.number)) or not threshold >= 0:
-            raise ValueError(f"threshold is {threshold!r}; expected a distance, at least 0")
-        return self._decide_by(float(threshold))
-
-    def calibrate_threshold(
-        self,
-        pairs: ArrayLike,
-        y: ArrayLike,
-        *,
-        strategy: str = "accuracy",
-        beta: float = 1.0,
-        min_rate: float | None = None,
-        sample_weight: ArrayLike | None = None,
-    ) -> Self:
-        """Set `threshold_` to the best value for these pairs, and return the estimator.
-
-        Pairs that the metric was not learned from are best. The other parameters are those of
-        `frobmetric.neighbors.best_threshold`. `promise_threshold` bounds the errors on new pairs.
-        """
-        options = {"strategy": strategy, "beta": beta, "min_rate": min_rate}
-        best = _best_distance(self.pair_distance(pairs), y, sample_weight, **options)
-        return self._decide_by(best)
-
-    def promise_threshold(
-        self,
-        pairs: ArrayLike,
-        y: ArrayLike,
-        *,
-        max_false_match: float = 0.01,
-        confidence: float = 0.95,
-        identities: ArrayLike | None = None,
-    ) -> Self:
-        """Set `threshold_` so that false matches among new pairs are bounded with confidence.
-
-        The pairs must not be of people that the metric was learned from; a warning tells if points
-        of them are. The theorem, its assumptions and the other parameters are those of
-        `frobmetric.neighbors.promised_threshold`, with minus the distance as score.
-
-        Parameters
-        ----------
-        pairs : array-like of shape (n_pairs, 2, n_features) or (n_pairs, 2)
-        y : array-like of shape (n_pairs,)
-            +1 for similar, -1 for dissimilar pairs.
-        max_false_match : float in (0, 1), default=0.01
-            Bound on the false match rate.
-        confidence : float in (0, 1), default=0.95
-            Probability with which the bound holds.
-        identities : array-like of shape (n_pairs, 2), default=None
-            Who is shown by the two points of each pair. If None, every point is an identity of its
-            own: give them if a person has several points.
-
-        Returns
-        -------
-        self
-            With `threshold_` and `promise_`.
-        """
-        score = self.pair_score(pairs)
-        read = read_tuples(pairs, 2, self.preprocessor, self.n_features_in_)
-        is_known = np.isin(row_digests(read.points), getattr(self, "_learned_from", ()))
-        options = {"max_false_match": max_false_match, "confidence": confidence}
-        promise = promise_of_points(score, y, read.index, identities, is_known, **options)
-        return self._decide_by(-promise.threshold, promise)
 
     def certify(self, pairs: ArrayLike, y: Any = None, sample_weight: Any = None) -> Certificate:
         """Prove again how good the metric is, from the pairs and the dual of the last fit.
@@ -295,14 +233,6 @@ class PairFrobMetric(MetricEstimator):
         labelled = self._read(pairs, y, sample_weight, self.n_features_in_)
         arrange = partial(self._arrange, prior_threshold=getattr(self, "prior_threshold_", None))
         return certify_tuples(self, labelled, arrange, **self._problem_options())
-
-    def _decide_by(self, threshold, promise=None):
-        """Set the threshold; a promise of an earlier one is forgotten."""
-        self.threshold_ = threshold
-        vars(self).pop("promise_", None)
-        if promise is not None:
-            self.promise_ = promise
-        return self
 
     def _fit(self, pairs, y, sample_weight, calibration_params, before=None):
         before = before or {}
@@ -318,11 +248,11 @@ class PairFrobMetric(MetricEstimator):
         earlier = getattr(self, "_learned_from", ()) if before else ()
         length = YARDSTICK * np.linalg.norm(learned.solution.point.factor()[-1])
         attributes |= {
-            "threshold_": _best_distance(distance, y, **calibration),
+            "threshold_": best_distance(distance, y, **calibration),
             "learned_threshold_": float(length) if learned.coordinates.n_extra else None,
             "prior_threshold_": prior,
             "promise_": None,
-            "_learned_from": np.union1d(np.array(earlier, np.uint64), row_digests(read.points)),
+            "_learned_from": np.union1d(np.array(earlier, np.uint64), point_digests(read.points)),
         }
         return self._store(learned, NO_DIFFERENCE, **attributes)
 
@@ -334,7 +264,7 @@ class PairFrobMetric(MetricEstimator):
                 "strategy='threshold', or leave the weights out"
             )
         read = read_tuples(pairs, 2, self.preprocessor, n_features)
-        y, weight = _check_labels(y, sample_weight, len(read.index))
+        y, weight = check_pair_labels(y, sample_weight, len(read.index))
         pairs = np.asarray(pairs)
         if pairs.ndim == 2:
             check_pairs(pairs)
@@ -352,24 +282,6 @@ class PairFrobMetric(MetricEstimator):
         rows = np.hstack([index, yardstick])  # similar pairs are shorter than the yardstick
         coordinates = coordinates.with_yardstick(YARDSTICK, prior_threshold)
         return coordinates, GivenQuadruplets(near_first(rows, y), weight)
-
-
-def _check_labels(y, sample_weight, n):
-    """Return y as +1 and -1, both with a positive weight, and the weights."""
-    if y is None:
-        raise ValueError("y is None; a pair learner needs +1 (similar) or -1 for each pair")
-    weight = as_weights(sample_weight, n, of="pairs")
-    y = as_signs(y, n, of="pairs", positive="similar")
-    check_both_kinds(y[weight > 0])
-    return y, weight
-
-
-def _best_distance(distance, y, sample_weight=None, strategy="accuracy", **options):
-    """Return the best threshold for pairs of these distances."""
-    y, weight = _check_labels(y, sample_weight, len(distance))
-    # no distance is below zero: a threshold there calls no pair similar, as -inf does
-    threshold, _ = best_threshold(-distance, y, strategy=strategy, sample_weight=weight, **options)
-    return -threshold
 
 
 def _complete(Z, index, y, weight, n_neighbors):

@@ -146,6 +146,22 @@ class Judged:
         return values
 
 
+def evaluate_lists(
+    query: np.ndarray, score: np.ndarray, gain: np.ndarray, measure: Measure
+) -> np.ndarray:
+    """Return the measure of each query whose documents are listed; NaN where none is relevant.
+
+    Entries of the three arrays belong together, and the queries are in order of their numbers.
+    """
+    _, number, size = np.unique(query, return_inverse=True, return_counts=True)
+    place = np.arange(len(query)) - (np.cumsum(size) - size)[number]
+    table, gains = np.zeros((2, len(size), size.max(initial=1)))
+    table[number, place], gains[number, place] = score, gain
+    table = _rounded(table)
+    table[np.arange(table.shape[1]) >= size[:, None]] = -np.inf
+    return BLOCK_MEASURES[measure.kind](table, gains, measure.k)
+
+
 def score_blocks(
     queries: np.ndarray, documents: np.ndarray, metric: str = "euclidean"
 ) -> Iterator[tuple[slice, np.ndarray]]:

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from frobmetric import EmbeddingAdapter
 from frobmetric.embeddings import Clicks, RankedLists, TooFewExamplesError
 
 #: Documents on a line, and one query at 0.
@@ -77,3 +78,78 @@ def test_wrong_lists_are_refused():
         Clicks([0], [[1, 2]], [[2]])
     with pytest.raises(ValueError, match="the list of documents has row 8"):
         RankedLists([0], [[8, 1]]).scores(np.eye(3), np.eye(3))
+
+
+def ndcg(gains):
+    """Return nDCG of gains in the order that a search has found."""
+    discount = 1 / np.log2(np.arange(2, len(gains) + 2))
+    return gains @ discount / (np.sort(gains)[::-1] @ discount)
+
+
+def test_measures_of_a_search_rank_the_documents_of_a_list():
+    feedback = RankedLists(QUERY, [[2, 0, 1]])  # found as 0, 1, 2; documents 3 and 4 do not count
+    scores = {name: feedback.scores(QUERY, LINE, name).tolist() for name in ("MRR", "recall@2")}
+    assert scores == {"MRR": [pytest.approx(1 / 3)], "recall@2": [0.5]}
+    assert feedback.scores(QUERY, LINE, "precision@1").tolist() == [0.0]
+    expected = ndcg(np.array([0.5, 0.0, 1.0]))
+    np.testing.assert_allclose(feedback.scores(QUERY, LINE, "nDCG@10"), [expected])
+
+
+def test_clicked_documents_are_relevant_among_those_shown():
+    feedback = Clicks(QUERY, [[4, 1, 3, 0]], [[0, 2]])  # found as 0, 1, 3, 4; clicked 4 and 3
+    np.testing.assert_allclose(feedback.scores(QUERY, LINE, "MRR"), [1 / 3])
+    np.testing.assert_allclose(feedback.scores(QUERY, LINE, "recall@3"), [0.5])
+    np.testing.assert_allclose(feedback.scores(QUERY, LINE, "nDCG@10"), [ndcg(np.r_[0, 0, 1, 1])])
+
+
+def test_a_query_that_was_asked_again_has_shares_of_clicks():
+    queries = np.repeat(QUERY, 4, axis=0)
+    shown = [[0, 1, 2]] * 4
+    feedback, _ = Clicks(queries, shown, [[1], [1], [1], [2]]).cleaned(LINE)
+    expected = ndcg(np.array([0, 0.75, 0.25]))
+    np.testing.assert_allclose(feedback.scores(queries, LINE, "nDCG@10"), [expected])
+
+
+def test_a_query_among_the_documents_is_not_ranked():
+    feedback, _ = RankedLists([1], [[1, 3, 2]]).cleaned(LINE)
+    np.testing.assert_allclose(feedback.scores(LINE, LINE, "MRR"), [0.5])
+
+
+def test_tied_documents_have_the_expected_measure():
+    X = np.array([[1.0], [1.0], [2.0]])
+    feedback = RankedLists(QUERY, [[0, 1, 2]])
+    np.testing.assert_allclose(feedback.scores(QUERY, X, "MRR"), [0.75])
+
+
+def test_held_out_queries_together_have_all_scores(rng):
+    X, queries = rng.normal(size=(40, 3)), rng.normal(size=(25, 3))
+    lists = [rng.choice(40, rng.integers(2, 9), replace=False) for _ in queries]
+    feedback, _ = RankedLists(queries, lists).cleaned(X)
+    for measure in ("nDCG@3", "MRR", "recall@1"):
+        parts = [part.scores(queries, X, measure) for _, part in feedback.folds(X, 5, 0)]
+        everything = feedback.scores(queries, X, measure)
+        np.testing.assert_allclose(np.sort(np.concatenate(parts)), np.sort(everything))
+
+
+@pytest.mark.parametrize("measure", ["AUC", "Spearman"])
+def test_measures_of_pairs_are_refused(measure):
+    with pytest.raises(ValueError, match=f"measure of a search such as nDCG@10, not by '{measure}"):
+        RankedLists(QUERY, [[0, 1]]).scores(QUERY, LINE, measure)
+
+
+@pytest.mark.parametrize("scoring", ["nDCG@5", "MRR", "recall@3"])
+@pytest.mark.parametrize("kind", ["lists", "clicks"])
+def test_an_adapter_is_chosen_and_reported_by_the_measure(rng, kind, scoring):
+    X, queries = rng.normal(size=(80, 10)), rng.normal(size=(100, 10))
+    order = np.argsort(-(queries[:, :2] @ X[:, :2].T), axis=1)
+    lists = [found[np.sort(rng.choice(80, 12, replace=False))] for found in order]
+    feedback = RankedLists(queries, lists)
+    if kind == "clicks":
+        shown = [rng.permutation(found) for found in lists]
+        best = [
+            np.flatnonzero(np.isin(s, found[:3])) for s, found in zip(shown, lists, strict=True)
+        ]
+        feedback = Clicks(queries, shown, best)
+    adapter = EmbeddingAdapter(scoring=scoring).fit(X, feedback)
+    assert adapter.changed_
+    assert str(adapter.report_).startswith(scoring)

@@ -8,7 +8,7 @@ from scipy.stats import spearmanr
 from sklearn.metrics import roc_auc_score
 
 from frobmetric.embeddings import ComparedTriplets, GradedPairs, SimilarPairs, TooFewExamplesError
-from frobmetric.embeddings.feedback.pairs import draw_ordered
+from frobmetric.embeddings.feedback.base import draw_ordered
 from frobmetric.neighbors.agreement import pair_similarity
 
 X = np.array([[0.0], [1.0], [3.0], [7.0], [1.0]])  # the last equals the second
@@ -88,7 +88,8 @@ def test_the_mean_over_units_is_the_measure(rng, n_objects):
 
 def test_separate_pairs_are_units_of_their_own(rng):
     vectors = rng.normal(size=(80, 2))
-    feedback = GradedPairs(np.arange(80).reshape(40, 2), rng.normal(size=40))
+    feedback = GradedPairs(np.arange(80).reshape(40, 2), rng.normal(size=40), hold_out="objects")
+    assert feedback.unit == "objects"
     assert len(feedback.scores(vectors, vectors)) == 40
     folds = feedback.folds(vectors, 5, 0)
     assert [(len(training), len(held_out)) for training, held_out in folds] == [(32, 8)] * 5

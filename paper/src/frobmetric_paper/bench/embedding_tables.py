@@ -13,12 +13,14 @@ from ..harness.summary import paired_difference
 from . import mark, short
 from .embedding_problems import unpack
 
-UNCHANGED, OURS, QUERY, LOGISTIC = "unchanged", "adapter", "adapter_query", "logistic"
+UNCHANGED, LOGISTIC = "unchanged", "logistic"
+OURS, QUERY, STORED = OWN = ("adapter", "adapter_query", "adapter_stored")
 #: Methods by the names of their parts.
 NAMES = {
     UNCHANGED: "unchanged",
     OURS: "EmbeddingAdapter",
     QUERY: "EmbeddingAdapter, query side",
+    STORED: "EmbeddingAdapter, stored moved",
     "ridge_map": "ridge map",
     "adam_matrix": "Adam matrix",
     "nudge": "NUDGE",
@@ -155,7 +157,9 @@ def _number(value):
 
 def transfer_table(measured):
     """Return the gains on new intents, by rule."""
-    methods = [name for name in measured.methods() if name not in (UNCHANGED, QUERY, "nudge")]
+    methods = [
+        name for name in measured.methods() if name not in (UNCHANGED, QUERY, STORED, "nudge")
+    ]
     rows = []
     for task, encoder in measured.tasks("transfer"):
         for rule in TRANSFER:
@@ -199,7 +203,7 @@ def count_clear(gains):
 def against(cells, method):
     """Return on how many cells the adapter is not below a method, as text."""
     both = [cell for cell in cells if {method, OURS} <= set(cell.units)]
-    if method in (OURS, QUERY) or not both:
+    if method in OWN or not both:
         return {"not_below": None, "not_clearly_below": None}
     gains = [cell.gain(OURS, method) for cell in both]
     counts = count_clear(gains)
@@ -276,7 +280,7 @@ def is_shown(cell):
 def report_rows(measured):
     """Return what the adapter says about itself: how often it changed the embedding."""
     rows = []
-    for method in (OURS, QUERY):
+    for method in OWN:
         for task, records in measured.parts.get(method, {}).items():
             for encoder, record in records.items():
                 said = record.get("said")
@@ -293,7 +297,7 @@ def report_rows(measured):
 
 def second_table(measured):
     """Return the seconds of the first problem, with the choice of settings."""
-    methods = [*measured.methods((OURS, QUERY, *RIVALS)), *measured.methods((LOGISTIC,))]
+    methods = [*measured.methods((*OWN, *RIVALS)), *measured.methods((LOGISTIC,))]
     rows = []
     for task, encoder in measured.tasks(""):
         records = [measured.parts[name].get(task, {}).get(encoder, {}) for name in methods]
@@ -341,7 +345,7 @@ def embeddings_page(parts):
 
 # Figure
 
-STYLES = {OURS: ("C0", "o"), QUERY: ("C0", "D"), "ridge_map": ("C1", "s")}
+STYLES = {OURS: ("C0", "o"), QUERY: ("C0", "D"), STORED: ("C0", "P"), "ridge_map": ("C1", "s")}
 STYLES |= {"adam_matrix": ("C3", "v"), "nudge": ("C2", "^")}
 
 

@@ -21,6 +21,7 @@ from frobmetric.embeddings import (
     Labels,
     RelevantDocuments,
     SimilarPairs,
+    move_stored,
 )
 
 from ..baselines import MAP
@@ -233,6 +234,21 @@ def learn_adapter(side, problem, chosen, options):
     return Learned(answer, seconds, detail=detail, judges=judges)
 
 
+def learn_stored(problem, chosen, options):
+    """Return the answer of EmbeddingAdapter with labelled texts moved towards their class."""
+    if problem.feedback != "labels":
+        raise NotForThisTaskError("moves labelled vectors that are stored")
+    X, y = problem.labels
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # that the embedding is unchanged
+        seconds, model = timed(lambda: EmbeddingAdapter().fit(X, y))
+    taken, stored = timed(lambda: move_stored(model, X, y))
+    answer = Answer(model.transform_query, lambda documents: stored.vectors)
+    detail = {"report": str(stored.report), "strength": stored.share}
+    detail["gap"] = model.certificate_.relative_gap
+    return Learned(answer, seconds + taken, detail=detail)
+
+
 # Results
 
 
@@ -291,6 +307,7 @@ def in_order(data):
 METHODS: dict[str, Callable] = {"unchanged": learn_nothing, "logistic": learn_logistic}
 METHODS["adapter"] = partial(learn_adapter, "both")
 METHODS["adapter_query"] = partial(learn_adapter, "query")
+METHODS["adapter_stored"] = learn_stored
 RIVALS = ("ridge_map", "adam_matrix", "nudge")
 METHODS |= {name: partial(learn_by_baseline, name) for name in RIVALS}
 PARTS = {name: partial(measure_method, method) for name, method in METHODS.items()}

@@ -7,6 +7,7 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 from sklearn.utils import check_random_state
+from sklearn.utils.random import sample_without_replacement
 
 from ..._checks import check_count
 from ...neighbors.ranking import check_metric, comparable, unit_rows
@@ -166,6 +167,23 @@ def choose_rows(n_rows: int, max_rows: int, random_state: Any) -> np.ndarray | s
     if n_rows <= max_rows:
         return slice(None)
     return np.sort(check_random_state(random_state).choice(n_rows, max_rows, replace=False))
+
+
+def draw_ordered(
+    value: np.ndarray, margin: float, max_rows: int, random_state: Any
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return places (i, j) with value[i] > value[j] + margin: all, or some drawn at random."""
+    check_count(max_rows, name="max_rows")
+    order = np.argsort(value, kind="stable")
+    sorted_value = value[order]
+    start = np.searchsorted(sorted_value, sorted_value + margin, side="right")
+    ends = np.cumsum(len(value) - start)
+    n_all = int(ends[-1])
+    chosen = np.arange(min(n_all, max_rows))
+    if n_all > max_rows:
+        chosen = np.sort(sample_without_replacement(n_all, max_rows, random_state=random_state))
+    lower = np.searchsorted(ends, chosen, side="right")
+    return order[len(value) - (ends[lower] - chosen)], order[lower]
 
 
 def as_vectors(X: Any) -> np.ndarray:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import copy
 from typing import Any, Self
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import column_or_1d
@@ -236,6 +238,22 @@ class Labels:
         part = copy(self)
         part._rows, part._references = rows, references
         return part
+
+    def toward_means(
+        self, B: np.ndarray, share: float, scale: Callable[[np.ndarray], np.ndarray]
+    ) -> np.ndarray:
+        """Return vectors of which the samples are moved by a share of the way to their class.
+
+        `scale` brings the means to the length of vectors.
+        """
+        _, number, size = np.unique(
+            self._label[self._rows], return_inverse=True, return_counts=True
+        )
+        member = sp.csr_array((np.ones(len(number), B.dtype), (number, np.arange(len(number)))))
+        mean = scale((member @ B[self._rows]) / size[:, None].astype(B.dtype))
+        moved = B.copy()
+        moved[self._rows] += B.dtype.type(share) * (mean[number] - B[self._rows])
+        return moved
 
     def _check(self, X):
         X = as_vectors(X)

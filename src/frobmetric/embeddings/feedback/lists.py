@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -12,7 +13,7 @@ from numpy.typing import ArrayLike
 from ..._checks import as_index
 from ..._neighbors import distinct_rows
 from ...neighbors.agreement import pair_similarity
-from ...neighbors.ranking import Measure, check_metric
+from ...neighbors.ranking import BLOCK_MEASURES, Measure, check_metric, evaluate_lists
 from .base import (
     MAX_ROWS,
     Cleaning,
@@ -29,17 +30,48 @@ from .search import QueryAnchors
 MOST_LATER = 50
 
 
+@dataclass(frozen=True)
+class _Listed:
+    """Documents that were listed for queries, with grades; entries in order of the queries."""
+
+    query: np.ndarray
+    document: np.ndarray
+    grade: np.ndarray
+
+    @classmethod
+    def of(cls, lists: Sequence[np.ndarray], grades: Sequence[np.ndarray]) -> Self:
+        """Return the documents of each query, where a repeated one has its mean grade."""
+        query = np.repeat(np.arange(len(lists)), [len(documents) for documents in lists])
+        listed = cls(query, np.concatenate(lists).astype(np.intp), np.concatenate(grades))
+        return listed.merged(query, listed.document, np.ones(len(query), bool))
+
+    def merged(self, query: np.ndarray, document: np.ndarray, is_kept: np.ndarray) -> Self:
+        """Return the entries under other numbers; those that become equal get their mean grade."""
+        rows = np.column_stack([query, document])[is_kept]
+        pairs, number, count = np.unique(rows, axis=0, return_inverse=True, return_counts=True)
+        total = np.bincount(number.ravel(), self.grade[is_kept], minlength=len(pairs))
+        return type(self)(pairs[:, 0], pairs[:, 1], total / count)
+
+    def of_queries(self, queries: np.ndarray) -> Self:
+        """Return the entries of some queries."""
+        is_in = np.isin(self.query, queries)
+        return type(self)(self.query[is_in], self.document[is_in], self.grade[is_in])
+
+
 class _ListFeedback:
     """Base of feedback by preferences: rows (query, preferred document, other document).
 
     Queries are held out; those with equal vectors are in one fold. The measure is the accuracy: the
-    share of the preferences of a query that hold, where equal similarities count a half.
+    share of the preferences of a query that hold, where equal similarities count a half. Measures
+    of a search, such as "nDCG@10" or "MRR", rank the documents that were listed for the query, as
+    of others nothing is known; `_gains` tells what is relevant.
     """
 
     measure = "accuracy"
     unit = "queries"
     design_effect = 1.0
     _anchors: QueryAnchors
+    _listed: _Listed
 
     def _set(self, rows, weight=None):
         self._rows = rows
@@ -71,7 +103,17 @@ class _ListFeedback:
         dropped = {"n_self": int(is_self.sum()), "n_equal": int((is_equal & ~is_self).sum())}
         question, net, cleaning = majority(question, vote, of="preferences", **dropped)
         rows = np.where(net[:, None] > 0, question, question[:, [0, 2, 1]])
-        return self._part(rows, np.abs(net)), cleaning
+        merged = self._part(rows, np.abs(net))
+        merged._listed = self._merged_lists(X, first[kind])
+        return merged, cleaning
+
+    def _merged_lists(self, X, same):
+        """Return the listed documents, the first of equal ones, without the query itself."""
+        query = self._anchors.kinds(X)[self._listed.query]
+        document, is_other = same[self._listed.document], np.ones(len(query), bool)
+        if self._anchors.rows is not None:
+            is_other = document != same[self._anchors.rows[query]]
+        return self._listed.merged(query, document, is_other)
 
     def drawn(self, max_units: int, random_state: Any = None) -> Self:
         """Return the feedback as it is: only its own examples are scored."""
@@ -115,11 +157,17 @@ class _ListFeedback:
     def scores(
         self, A: np.ndarray, B: np.ndarray, measure: Any = None, metric: str = "euclidean"
     ) -> np.ndarray:
-        """Return for each query the share of its preferences that hold, by query number."""
-        if measure is not None and str(Measure.parse(measure)) != self.measure:
-            kind = type(self).__name__
-            raise ValueError(f"{kind} is scored by {self.measure}, not by {measure!r}")
+        """Return the measure of each query, by query number; without one, the accuracy."""
+        measure = Measure.parse(self.measure if measure is None else measure)
         A, B = self._anchors.check(A, self._check_documents(B))
+        if measure.kind in BLOCK_MEASURES:
+            return self._search_scores(A, B, measure, metric)
+        if measure.kind != "accuracy":
+            kind = type(self).__name__
+            raise ValueError(
+                f"{kind} is scored by accuracy or by a measure of a search such as nDCG@10, not by "
+                f"{str(measure)!r}"
+            )
         query, *documents = self._rows.T
         anchor = self._anchors.numbers(query)
         better, other = (
@@ -129,6 +177,18 @@ class _ListFeedback:
         _, number = np.unique(query, return_inverse=True)
         holds = self._weight * (np.sign(better - other) + 1) / 2
         return np.bincount(number, holds) / np.bincount(number, self._weight)
+
+    def _search_scores(self, A, B, measure, metric):
+        """Return the measure of each query that prefers a document and lists a relevant one."""
+        listed = self._listed.of_queries(np.unique(self._rows[:, 0]))
+        index = np.column_stack([self._anchors.numbers(listed.query), listed.document])
+        score = pair_similarity(A, B, index, metric)
+        values = evaluate_lists(listed.query, score, self._gains(listed, measure), measure)
+        return values[~np.isnan(values)]
+
+    def _gains(self, listed, measure):
+        """Return the gain of each listed document."""
+        return listed.grade
 
     def _part(self, rows, weight):
         part = copy(self)
@@ -153,7 +213,9 @@ class RankedLists(_ListFeedback):
     A list need not contain all documents; of those that are missing it says nothing. A document is
     compared with the later ones of its list, with at most 50 of them, evenly spread. All queries
     have the same weight. The score of a held-out query is the share of these comparisons that hold,
-    the accuracy.
+    the accuracy. Other measures rank the documents of the list: for nDCG@k the gain falls evenly
+    from the first to the last document, for recall@k and precision@k the first k documents are
+    relevant, and for MRR the first one.
 
     Parameters
     ----------
@@ -173,6 +235,8 @@ class RankedLists(_ListFeedback):
     [[0, 0, 0, 1], [0, 0, 0, 2], [0, 1, 0, 2], [1, 1, 1, 2]]
     >>> feedback.scores(queries, documents).tolist()
     [1.0, 0.0]
+    >>> feedback.scores(queries, documents, "MRR").tolist()
+    [1.0, 0.5]
     """
 
     def __init__(self, queries: Any, lists: Sequence[ArrayLike]) -> None:
@@ -184,6 +248,15 @@ class RankedLists(_ListFeedback):
             query = np.full(len(better), i)
             rows.append(np.column_stack([query, documents[better], documents[other]]))
         self._set(_stacked(rows, "lists has no list of two documents; give at least one"))
+        self._listed = _Listed.of(checked, [np.linspace(1, 0, len(each)) for each in checked])
+
+    def _gains(self, listed, measure):
+        if measure.kind == "ndcg":
+            return listed.grade
+        _, number, size = np.unique(listed.query, return_inverse=True, return_counts=True)
+        order = np.lexsort((-listed.grade, number))
+        last = np.cumsum(size) - size + np.minimum(measure.k or 1, size) - 1
+        return 1.0 * (listed.grade >= listed.grade[order][last][number])
 
 
 class Clicks(_ListFeedback):
@@ -193,7 +266,10 @@ class Clicks(_ListFeedback):
     document is better than all others. It says more about the documents that were seen and not
     clicked: those above it, and the next one below. Only these comparisons are made (T. Joachims,
     Optimizing search engines using clickthrough data, KDD 2002). All queries have the same weight.
-    The score of a held-out query is the share of these comparisons that hold, the accuracy.
+    The score of a held-out query is the share of these comparisons that hold, the accuracy. Other
+    measures rank the documents that were shown, and those that were clicked are relevant; for
+    nDCG@k the gain is the share of the times that a document was shown for the query at which it
+    was clicked. They favour the order of the page, in which people click.
 
     Parameters
     ----------
@@ -219,18 +295,20 @@ class Clicks(_ListFeedback):
     ) -> None:
         self._anchors = QueryAnchors(queries)
         checked = _as_lists(shown, len(self._anchors), "shown")
-        rows = []
+        rows, grades = [], [np.zeros(len(documents)) for documents in checked]
         for i, places in enumerate(_as_lists(clicked, len(self._anchors), "clicked")):
             if len(places) and places.max() >= len(checked[i]):
                 raise ValueError(
                     f"clicked[{i}] has place {places.max()}, but {len(checked[i])} documents were "
                     "shown; places are counted from 0"
                 )
+            grades[i][places] = 1
             better, other = _skipped(np.unique(places), len(checked[i]))
             query = np.full(len(better), i)
             rows.append(np.column_stack([query, checked[i][better], checked[i][other]]))
         message = "clicked has no click beside a document that was passed over; give at least one"
         self._set(_stacked(rows, message))
+        self._listed = _Listed.of(checked, grades)
 
 
 def _as_lists(lists, n_queries, name):

@@ -7,12 +7,9 @@ from copy import copy
 from typing import Any, Self
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike
-from scipy.sparse.csgraph import connected_components
-from sklearn.utils.random import sample_without_replacement
 
-from ..._checks import as_index, as_signs, check_count
+from ..._checks import as_index, as_signs
 from ..._neighbors import distinct_rows
 from ...comparisons.splitting import ObjectSplit
 from ...neighbors.agreement import (
@@ -31,12 +28,13 @@ from .base import (
     check_folds,
     check_rows,
     choose_rows,
+    draw_ordered,
     majority,
 )
+from .groups import connected_groups, kinds_of_objects, unit_values
 
-#: A group of connected objects is held out as a whole, and is one unit, if it has at most this
-#: share of the examples.
-LARGEST_GROUP = 0.1
+#: What may be held out.
+UNITS = {"kinds": "kinds of objects", "objects": "objects"}
 #: Default margin of graded pairs, in standard deviations of the scores.
 GRADE_MARGIN = 0.5
 
@@ -48,19 +46,28 @@ class _ObjectFeedback(ABC):
     equal vectors are one object. Objects that examples connect, also through others, are a group;
     small groups are held out as a whole, so that none of their examples is lost.
 
-    A measure over examples that share objects is no mean of independent numbers. `scores` therefore
-    gives for each unit the measure plus n_units times the sum of the influences of the examples of
-    the unit (centred). The mean is the measure, and its variance is that of a measure over units.
-    Units are the small groups, and the objects of large ones. An example then adds to each of its
-    objects in full, so that an interval is rather too wide: by up to sqrt(2) for pairs and sqrt(3)
-    for triplets if hardly any examples of a large group share objects.
+    With `hold_out="kinds"` whole kinds of similar groups are held out, and are the units of a gain:
+    examples that will come are seldom of the kinds that were at hand. See `kinds_of_objects` and
+    `unit_values`.
     """
 
     measure: str
-    unit = "objects"
+    hold_out: str
     design_effect = 1.0
     queries = None
     _name: str
+
+    _kind: np.ndarray | None = None  # of each object, in a part of kinds that are held out
+
+    def _hold_out(self, hold_out):
+        if hold_out not in UNITS:
+            raise ValueError(f"hold_out is {hold_out!r}; expected one of {list(UNITS)}")
+        self.hold_out = hold_out
+
+    @property
+    def unit(self) -> str:
+        """What is held out, in the plural."""
+        return UNITS[self.hold_out]
 
     def _set(self, index, value, weight=None):
         self._index, self._value = index, value
@@ -80,13 +87,16 @@ class _ObjectFeedback(ABC):
     def folds(self, X: Any, n_folds: int = 5, random_state: Any = None) -> list[tuple[Self, Self]]:
         """Return pairs of training and held-out examples that share no object."""
         X = check_rows(X, int(self._index.max()), f"list of {self._name}")
-        first, kind = distinct_rows(X)
-        index = first[kind][self._index]
-        group = _groups(index, len(X))
+        first, number = distinct_rows(X)
+        index = first[number][self._index]
+        kind = kinds_of_objects(X, index, random_state) if self.hold_out == "kinds" else None
+        group = connected_groups(index, len(X)) if kind is None else kind
         check_folds(len(np.unique(group[index])), n_folds, self.unit)
         split = ObjectSplit(n_folds, random_state=random_state, groups=group)
         parts = [np.isin(index, part) for part in split.parts(index)]
         folds = [(self._part(~is_in.any(axis=1)), self._part(is_in.all(axis=1))) for is_in in parts]
+        for _, held_out in folds:
+            held_out._kind = None if kind is None else kind[first[number]]
         folds = [fold for fold in folds if all(part._is_enough() for part in fold)]
         if len(folds) < 2:
             raise TooFewExamplesError(
@@ -117,14 +127,14 @@ class _ObjectFeedback(ABC):
     def scores(
         self, A: np.ndarray, B: np.ndarray, measure: Any = None, metric: str = "euclidean"
     ) -> np.ndarray:
-        """Return one number for each unit, whose mean is the measure; see the class."""
+        """Return one number for each unit, whose mean is the measure; see `unit_values`."""
         if measure is not None and str(Measure.parse(measure)) != self.measure:
             raise ValueError(
                 f"{type(self).__name__} is scored by {self.measure}, not by {measure!r}"
             )
         A, B = (check_rows(M, int(self._index.max()), f"list of {self._name}") for M in (A, B))
         estimate = self._estimate(A, B, metric)
-        return unit_values(estimate, self._index)
+        return unit_values(estimate, self._index, self._kind)
 
     @abstractmethod
     def _is_enough(self):
@@ -172,7 +182,7 @@ class SimilarPairs(_ObjectFeedback):
 
     The measure is the AUC, the share of similar pairs that are closer than a dissimilar one. The
     comparisons are of similar with dissimilar pairs: all, or as many as asked for, drawn at random.
-    Objects are held out, and equal vectors are one object. Repeated pairs are merged by majority.
+    Equal vectors are one object. Repeated pairs are merged by majority.
 
     Parameters
     ----------
@@ -180,6 +190,9 @@ class SimilarPairs(_ObjectFeedback):
         Row numbers of X.
     y : array-like of shape (n_pairs,)
         +1 or True for similar, -1 or False for dissimilar pairs.
+    hold_out : {"objects", "kinds"}, default="objects"
+        What is held out to measure a gain: objects at random; or whole kinds of similar objects,
+        which claims a gain only if it holds for kinds that are new.
 
     Examples
     --------
@@ -196,7 +209,8 @@ class SimilarPairs(_ObjectFeedback):
     measure = "AUC"
     _name = "pairs"
 
-    def __init__(self, pairs: ArrayLike, y: ArrayLike) -> None:
+    def __init__(self, pairs: ArrayLike, y: ArrayLike, *, hold_out: str = "objects") -> None:
+        self._hold_out(hold_out)
         index = as_index(pairs, (2,), name="pairs", points="rows of X")
         y = np.asarray(y)
         y = np.where(y, 1, -1) if y.dtype == bool else y
@@ -230,7 +244,7 @@ class GradedPairs(_ObjectFeedback):
 
     The measure is Spearman's rank correlation of scores and similarities. Comparisons are of pairs
     whose scores differ by more than a margin, drawn at random and weighted by the difference.
-    Objects are held out, and equal vectors are one object. A repeated pair gets its mean score.
+    Equal vectors are one object. A repeated pair gets its mean score.
 
     Parameters
     ----------
@@ -240,6 +254,9 @@ class GradedPairs(_ObjectFeedback):
         Larger for pairs that should be closer.
     margin : float, optional
         Default: half of the standard deviation of the scores.
+    hold_out : {"kinds", "objects"}, default="kinds"
+        What is held out to measure a gain, as in `SimilarPairs`. Scores are seldom comparable
+        between sources of pairs, so the default is the careful one.
 
     Examples
     --------
@@ -257,7 +274,15 @@ class GradedPairs(_ObjectFeedback):
     measure = "Spearman"
     _name = "graded pairs"
 
-    def __init__(self, pairs: ArrayLike, score: ArrayLike, *, margin: float | None = None) -> None:
+    def __init__(
+        self,
+        pairs: ArrayLike,
+        score: ArrayLike,
+        *,
+        margin: float | None = None,
+        hold_out: str = "kinds",
+    ) -> None:
+        self._hold_out(hold_out)
         index = as_index(pairs, (2,), name="pairs", points="rows of X")
         if margin is not None and not 0 <= margin < np.inf:
             raise ValueError(f"margin is {margin!r}; expected a difference of scores, at least 0")
@@ -304,13 +329,15 @@ class ComparedTriplets(_ObjectFeedback):
     """Feedback by comparisons: the anchor should be closer to the near than to the far object.
 
     The measure is the accuracy, the share of comparisons that hold; equal distances count a half.
-    Objects are held out, and equal vectors are one object. Repeated comparisons are merged: the
-    majority decides, and the weight is the number of votes by which it is ahead.
+    Equal vectors are one object. Repeated comparisons are merged: the majority decides, and the
+    weight is the number of votes by which it is ahead.
 
     Parameters
     ----------
     triplets : array-like of int of shape (n_triplets, 3)
         Rows (anchor, near, far), row numbers of X.
+    hold_out : {"objects", "kinds"}, default="objects"
+        What is held out to measure a gain, as in `SimilarPairs`.
 
     Examples
     --------
@@ -328,7 +355,8 @@ class ComparedTriplets(_ObjectFeedback):
     measure = "accuracy"
     _name = "triplets"
 
-    def __init__(self, triplets: ArrayLike) -> None:
+    def __init__(self, triplets: ArrayLike, *, hold_out: str = "objects") -> None:
+        self._hold_out(hold_out)
         index = as_index(triplets, (3,), name="triplets", points="rows of X")
         self._set(index, np.ones(len(index), dtype=np.intp))
 
@@ -354,45 +382,6 @@ class ComparedTriplets(_ObjectFeedback):
     def _estimate(self, A, B, metric):
         near, far = (pair_similarity(A, B, self._index[:, [0, i]], metric) for i in (1, 2))
         return estimate_mean((np.sign(near - far) + 1) / 2, self._weight)
-
-
-def draw_ordered(
-    value: np.ndarray, margin: float, max_rows: int, random_state: Any
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return places (i, j) with value[i] > value[j] + margin: all, or some drawn at random."""
-    check_count(max_rows, name="max_rows")
-    order = np.argsort(value, kind="stable")
-    sorted_value = value[order]
-    start = np.searchsorted(sorted_value, sorted_value + margin, side="right")
-    ends = np.cumsum(len(value) - start)
-    n_all = int(ends[-1])
-    chosen = np.arange(min(n_all, max_rows))
-    if n_all > max_rows:
-        chosen = np.sort(sample_without_replacement(n_all, max_rows, random_state=random_state))
-    lower = np.searchsorted(ends, chosen, side="right")
-    return order[len(value) - (ends[lower] - chosen)], order[lower]
-
-
-def unit_values(estimate: Estimate, objects: np.ndarray) -> np.ndarray:
-    """Return a number for each unit, whose mean is the estimate; see `_ObjectFeedback`."""
-    names, number = np.unique(objects, return_inverse=True)
-    member = _groups(number.reshape(objects.shape), len(names))[number].reshape(objects.shape)
-    # an example counts once for a group, and once for each object of a large group
-    is_new = np.column_stack([np.ones(len(member), bool), member[:, 1:] != member[:, :1]])
-    influence = np.where(is_new, estimate.influence[:, None], 0.0)
-    total = np.bincount(member.ravel(), influence.ravel())
-    return estimate.value + len(total) * (total - total.mean())
-
-
-def _groups(index, n_objects):
-    """Return the group of each object: those that examples connect; in a large one, itself."""
-    n_edges = len(index) * (index.shape[1] - 1)
-    ends = np.repeat(index[:, 0], index.shape[1] - 1), index[:, 1:].ravel()
-    graph = sp.coo_array((np.ones(n_edges, dtype=bool), ends), shape=(n_objects, n_objects))
-    group = connected_components(graph, directed=False)[1]
-    is_large = np.bincount(group[index[:, 0]], minlength=n_objects) > LARGEST_GROUP * len(index)
-    group = np.where(is_large[group], n_objects + np.arange(n_objects), group)
-    return np.unique(group, return_inverse=True)[1]
 
 
 def _has_repeated(index):

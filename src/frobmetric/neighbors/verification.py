@@ -1,0 +1,137 @@
+"""Verification by a learned distance: pairs at a threshold or nearer are called similar."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_is_fitted
+
+from .._checks import as_signs, as_weights, check_both_kinds
+from .._neighbors import row_digests
+from ..comparisons.reading import read_tuples
+from .promise import promise_of_points
+from .thresholds import best_threshold
+
+
+class DistanceVerifier:
+    """Methods of an estimator with `pair_distance` that set `threshold_`, a distance.
+
+    `_learned_from` holds the digests of the points that the estimator was learned from; it may be
+    missing. `preprocessor` is an attribute of estimators that take indices of points.
+    """
+
+    pair_distance: Callable[..., np.ndarray]
+    n_features_in_: int
+    threshold_: float
+    _learned_from: np.ndarray
+
+    def set_threshold(self, threshold: float) -> Self:
+        """Set `threshold_`, a distance, and return the estimator."""
+        check_is_fitted(self)
+        if not isinstance(threshold, (int, float, np.number)) or not threshold >= 0:
+            raise ValueError(f"threshold is {threshold!r}; expected a distance, at least 0")
+        return self._decide_by(float(threshold))
+
+    def calibrate_threshold(
+        self,
+        pairs: ArrayLike,
+        y: ArrayLike,
+        *,
+        strategy: str = "accuracy",
+        beta: float = 1.0,
+        min_rate: float | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Set `threshold_` to the best value for these pairs, and return the estimator.
+
+        Pairs that the metric was not learned from are best. The other parameters are those of
+        `frobmetric.neighbors.best_threshold`. `promise_threshold` bounds the errors on new pairs.
+        """
+        options: Any = {"strategy": strategy, "beta": beta, "min_rate": min_rate}
+        best = best_distance(self.pair_distance(pairs), y, sample_weight, **options)
+        return self._decide_by(best)
+
+    def promise_threshold(
+        self,
+        pairs: ArrayLike,
+        y: ArrayLike,
+        *,
+        max_false_match: float = 0.01,
+        confidence: float = 0.95,
+        identities: ArrayLike | None = None,
+    ) -> Self:
+        """Set `threshold_` so that false matches among new pairs are bounded with confidence.
+
+        The pairs must not be of people that the metric was learned from; a warning tells if points
+        of them are. The theorem, its assumptions and the other parameters are those of
+        `frobmetric.neighbors.promised_threshold`, with minus the distance as score.
+
+        Parameters
+        ----------
+        pairs : array-like of shape (n_pairs, 2, n_features) or (n_pairs, 2)
+            Pairs of points; or of indices, if the estimator has a preprocessor.
+        y : array-like of shape (n_pairs,)
+            +1 for similar, -1 for dissimilar pairs.
+        max_false_match : float in (0, 1), default=0.01
+            Bound on the false match rate.
+        confidence : float in (0, 1), default=0.95
+            Probability with which the bound holds.
+        identities : array-like of shape (n_pairs, 2), default=None
+            Who is shown by the two points of each pair. If None, every point is an identity of its
+            own: give them if a person has several points.
+
+        Returns
+        -------
+        self
+            With `threshold_` and `promise_`.
+        """
+        score = -self.pair_distance(pairs)
+        read = read_tuples(pairs, 2, getattr(self, "preprocessor", None), self.n_features_in_)
+        is_known = np.isin(point_digests(read.points), getattr(self, "_learned_from", ()))
+        options = {"max_false_match": max_false_match, "confidence": confidence}
+        promise = promise_of_points(score, y, read.index, identities, is_known, **options)
+        return self._decide_by(-promise.threshold, promise)
+
+    def _decide_by(self, threshold, promise=None):
+        """Set the threshold; a promise of an earlier one is forgotten."""
+        self.threshold_ = threshold
+        vars(self).pop("promise_", None)
+        if promise is not None:
+            self.promise_ = promise
+        return self
+
+    def _decide(self, pairs):
+        """Return +1 for pairs at `threshold_` or nearer, -1 for others."""
+        return np.where(self.pair_distance(pairs) <= self.threshold_, 1, -1)
+
+
+def point_digests(points: Any) -> np.ndarray:
+    """Return a number for each point, by which it is recognised in single and double precision."""
+    return row_digests(points.astype(np.float64))
+
+
+def check_pair_labels(y: Any, sample_weight: Any, n_pairs: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return y as +1 and -1, both with a positive weight, and the weights."""
+    if y is None:
+        raise ValueError("y is None; a pair learner needs +1 (similar) or -1 for each pair")
+    weight = as_weights(sample_weight, n_pairs, of="pairs")
+    y = as_signs(y, n_pairs, of="pairs", positive="similar")
+    check_both_kinds(y[weight > 0])
+    return y, weight
+
+
+def best_distance(
+    distance: np.ndarray,
+    y: Any,
+    sample_weight: Any = None,
+    strategy: str = "accuracy",
+    **options: Any,
+) -> float:
+    """Return the best threshold for pairs of these distances; see `best_threshold`."""
+    y, weight = check_pair_labels(y, sample_weight, len(distance))
+    # no distance is below zero: a threshold there calls no pair similar, as -inf does
+    threshold, _ = best_threshold(-distance, y, strategy=strategy, sample_weight=weight, **options)
+    return -threshold
