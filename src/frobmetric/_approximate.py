@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 
@@ -27,6 +28,8 @@ SPARE = 7
 NEAR_CELLS, FAR_CELLS = 6, 40
 #: Points that are searched at a time.
 QUERIES = 1 << 14
+#: Points that a thread searches at a time.
+PART = 1 << 11
 
 
 def is_available():
@@ -69,18 +72,17 @@ class ApproximateSearch:
     def _build(self):
         """Divide each class into cells, and make the index of all points."""
         faiss, tools = require("faiss", "ann"), require("faiss.contrib.ivf_tools", "ann")
-        centers, cell, first = [], np.empty(len(self.points), np.int64), [0]
-        for rows in self._classes():
-            n_cells = max(1, round((rows.stop - rows.start) / CELL))
-            points, limits = self.points[rows], {"min_points_per_centroid": 1, "seed": 0}
-            means = faiss.Kmeans(
-                points.shape[1], n_cells, niter=6, max_points_per_centroid=40, **limits
-            )
-            means.train(points)
-            cell[rows] = means.index.search(points, 1)[1][:, 0] + first[-1]
-            centers.append(means.centroids)
-            first.append(first[-1] + n_cells)
-        self.first_cell, self.centers = np.array(first), np.concatenate(centers)
+        classes, cell = self._classes(), np.empty(len(self.points), np.int64)
+        n_cells = [max(1, round((rows.stop - rows.start) / CELL)) for rows in classes]
+        self.first_cell = np.cumsum([0, *n_cells])
+
+        def divide(part):
+            rows, first = classes[part.start], self.first_cell[part.start]
+            centers, nearest = _cells(faiss, self.points[rows], n_cells[part.start])
+            cell[rows] = first + nearest
+            return centers
+
+        self.centers = np.concatenate(map_blocks(divide, len(classes), 1, np.inf))
         coarse = faiss.IndexFlatL2(self.points.shape[1])
         coarse.add(self.centers)
         self.index = faiss.IndexIVFFlat(coarse, self.points.shape[1], len(self.centers))
@@ -124,13 +126,17 @@ class ApproximateSearch:
         coarse = faiss.IndexFlatL2(self.points.shape[1])
         coarse.add(np.ascontiguousarray(self.centers[cells]))
         self.index.nprobe = min(n_cells, len(cells))
-        away, nearest = coarse.search(self.points[rows], self.index.nprobe)
-        n_ranked = RANKED * lists.shape[1]
-        _, found = tools.search_preassigned(
-            self.index, self.points[rows], n_ranked, cells[nearest], away
-        )
+        points = self.points[rows]
+
+        def search(part):
+            with _one_thread_of(faiss):
+                away, nearest = coarse.search(points[part], self.index.nprobe)
+                given = RANKED * lists.shape[1], cells[nearest], away
+                return tools.search_preassigned(self.index, points[part], *given)[1]
+
+        found = np.concatenate(map_blocks(search, len(points), PART, np.inf)).astype(np.int32)
         numbers = np.arange(rows.start, rows.stop)
-        lists[rows] = self._rank(numbers, [lists[rows], found.astype(np.int32)], lists)
+        lists[rows] = self._rank(numbers, [lists[rows], found], lists)
 
     def _rank(self, rows, candidates, lists):
         """Return the nearest candidates by exact distances, as many as the lists have."""
@@ -167,6 +173,26 @@ class ApproximateSearch:
         is_near = value <= (radius + tie_width(radius, self.tie))[row]
         entries = row[is_near], number[is_near], value[is_near]
         return choose(*entries, radius, n_neighbors, self.tie)
+
+
+@contextmanager
+def _one_thread_of(faiss):
+    """Let faiss use this thread only: the others are ours."""
+    n_threads = faiss.omp_get_max_threads()
+    faiss.omp_set_num_threads(1)
+    try:
+        yield
+    finally:
+        faiss.omp_set_num_threads(n_threads)
+
+
+def _cells(faiss, points, n_cells):
+    """Return the centres of cells of these points, and the cell of each point."""
+    limits = {"min_points_per_centroid": 1, "max_points_per_centroid": 40, "seed": 0}
+    with _one_thread_of(faiss):
+        means = faiss.Kmeans(points.shape[1], n_cells, niter=6, **limits)
+        means.train(points)
+        return means.centroids, means.index.search(points, 1)[1][:, 0]
 
 
 def _leading_directions(X):

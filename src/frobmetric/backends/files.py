@@ -60,7 +60,7 @@ class RowFile:
         folder: str | os.PathLike[str] | None = None,
     ) -> None:
         self.path, self.memory, self.folder = Path(path), memory, folder
-        kinds = {".npy": _Npy, ".parquet": _Parquet}
+        kinds: dict[str, Any] = {".npy": _Npy, ".parquet": _Parquet}
         if self.path.suffix.lower() not in kinds:
             raise ValueError(
                 f"{path} is neither an npy nor a parquet file; convert it, or read it into memory"
