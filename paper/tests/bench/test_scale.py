@@ -5,7 +5,7 @@ from dataclasses import asdict, fields, replace
 import numpy as np
 import pytest
 
-from frobmetric_paper.bench import Options, cost_model, fill, find_benchmarks, scale
+from frobmetric_paper.bench import Options, cost_model, cost_rates, fill, find_benchmarks, scale
 from frobmetric_paper.bench import cluster_simulation as simulation
 from frobmetric_paper.bench.cluster_simulation import Disturbances, simulate
 from frobmetric_paper.bench.cost_model import Job, Machines, Rates
@@ -71,8 +71,8 @@ def test_rates_are_found_again():
     for n, D, n_shards in scale.SMALL:
         job = Job(n=n, D=D, n_shards=n_shards, rank=D / 2)
         seconds = {}
-        for phase, (_, kinds) in scale.SOURCES.items():
-            work = scale._work(job, phase, kinds)
+        for phase, (_, kinds) in cost_rates.SOURCES.items():
+            work = cost_rates._work(job, phase, kinds)
             seconds[phase] = 100 * cost_model.seconds_of(work, RATES)
         seconds["eigh"] = 0.0
         inner = seconds["forward"] + seconds["adjoint"] + seconds["exchange"] / 2
@@ -81,7 +81,7 @@ def test_rates_are_found_again():
     orders = {
         D: cost_model.seconds_of(cost_model.work_of_eigh(Job(n=1, D=D)), RATES) for D in (8, 64, 99)
     }
-    rates, errors = scale.calibrate(points, orders)
+    rates, errors = cost_rates.calibrate(points, orders)
     assert max(error for name, error in errors.items() if name != "eigh") < 1e-6
     assert rates.search_product == pytest.approx(1e-7, rel=1e-4)
 

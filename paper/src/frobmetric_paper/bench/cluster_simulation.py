@@ -6,6 +6,7 @@ those of `cost_model`; without disturbances a simulated fit takes what the model
 """
 
 from dataclasses import asdict, dataclass, replace
+from textwrap import wrap
 
 import numpy as np
 
@@ -55,11 +56,9 @@ STRAGGLERS = {"spread": 0.1, "n_slow": 2, "slowness": 1.3}
 SCENARIOS = {
     "nothing": Disturbances(),
     "stragglers": Disturbances(**STRAGGLERS),
-    "and a machine lost every 30 days of its time; replayed": Disturbances(
-        **STRAGGLERS, lifetime=720.0
-    ),
-    "and a machine lost every day of its time; replayed": Disturbances(**STRAGGLERS, lifetime=24.0),
-    "and a machine lost every day of its time; checkpoint": Disturbances(
+    "stragglers, losses in 30 days, replayed": Disturbances(**STRAGGLERS, lifetime=720.0),
+    "stragglers, losses in a day, replayed": Disturbances(**STRAGGLERS, lifetime=24.0),
+    "stragglers, losses in a day, checkpoint": Disturbances(
         **STRAGGLERS, lifetime=24.0, is_replayed=False
     ),
 }
@@ -191,8 +190,8 @@ def _runs(way, name, job, rates, n_runs):
         "scenario": name,
         "hours": hours / 3600,
         "lost": lost.mean(),
-        "stragglers": (np.mean(without) - model) / mean,
-        "losses": (mean - np.mean(without)) / mean,
+        "stragglers": max(0.0, np.mean(without) - model) / mean,
+        "losses": 1 - np.mean(without) / mean,
     }
 
 
@@ -200,7 +199,7 @@ def plan_page(plan):
     """Return the tables of the page."""
     runs = []
     for row in plan["runs"]:
-        middle, late, latest = np.quantile(row["hours"], (0.5, 0.9, 1.0))
+        middle, late, latest = np.quantile(row["hours"], (0.5, 0.9, 1.0), method="inverted_cdf")
         runs.append(row | {"middle": middle, "late": late, "latest": latest})
     assumed = {"n_runs": len(plan["runs"][0]["hours"]), "memory": f"{MEMORY / 1e9:.0f}"}
     tables = {name: plan[name] for name in ("ways", "shards")}
@@ -224,7 +223,7 @@ def _draw_ways(axes, rows):
     for shift, (name, label) in enumerate((("search_hours", "search"), ("solve_hours", "solve"))):
         values = [row[name] for row in rows]
         axes.barh(places + 0.4 * shift - 0.2, values, 0.38, color=COLOURS[shift], label=label)
-    labels = [row["way"].replace(", ", ",\n").replace(" of ", "\nof ", 1) for row in rows]
+    labels = ["\n".join(wrap(row["way"], 20)) for row in rows]
     axes.set(yticks=places, yticklabels=labels, xscale="log", xlabel="hours on 64 machines")
     axes.set_title("Search and solve")
     axes.invert_yaxis()
@@ -249,7 +248,7 @@ def _draw_runs(axes, rows):
         axes.step(hours, share, where="post", color=colour, label=row["scenario"])
     axes.set(xlabel="hours of a fit", ylabel="share of the fits", ylim=(0, 1.02))
     axes.set_title("Simulated fits, approximate search")
-    axes.legend(frameon=False, fontsize=7, loc="lower right")
+    axes.legend(frameon=False, fontsize=8, loc="lower right")
 
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#555555")

@@ -21,8 +21,8 @@ PAIRS, OTHERS = 10, 8
 CANDIDATE = 24
 #: Messages of a step: the adjoint comes back; the factor goes out, and products come back.
 MESSAGES = 2
-#: Messages of a search, beside the search itself: sums and counts.
-SEARCH_MESSAGES = 4
+#: Messages of the reading and of a search, beside the search itself: sums and counts.
+READ_MESSAGES, SEARCH_MESSAGES = 8, 4
 #: Partial sums that are added by the client and not by the workers.
 FEW = 4
 #: Exchanges of rows in a fit: for the problem, and for the share of satisfied triplets at its end.
@@ -243,7 +243,8 @@ def reading(job, machines, rates):
     """Return the cost to read all rows and to compute their statistics."""
     size = NUMBER * job.n * job.D / machines.n_machines
     work = _in_parallel(seconds_of(work_of_reading(job), rates), job, machines, rates)
-    return Cost(work + size / machines.storage, memory=size)
+    waiting = READ_MESSAGES * rates.message if machines.is_cluster else 0.0
+    return Cost(work + size / machines.storage, waiting, memory=size)
 
 
 def search(job, machines, rates):

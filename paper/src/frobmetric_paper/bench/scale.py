@@ -15,7 +15,6 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
-from scipy.optimize import nnls
 
 from frobmetric import FrobMetric, RowFile
 from frobmetric.backends import constraints
@@ -27,14 +26,15 @@ from frobmetric.core.cones import PSD
 from frobmetric.metric import frob
 from frobmetric.metric.sharded import ShardedSamples, ShardedTriplets
 
-from . import RESULTS, Benchmark, Options, Results, cost_model, timed
+from . import RESULTS, Benchmark, Options, Results, cost_model
 from .cluster_simulation import draw_runs, plan_page, simulate_plan
-from .cost_model import Job, Machines, Rates
+from .cost_model import Job, Rates
+from .cost_rates import MACHINES, calibrate, with_cluster, with_files
 from .growth import make_classes
 
 #: Fits that the rates are fitted to: samples, features, shards.
-SMALL = ((1500, 32, 1), (3000, 32, 2), (6000, 32, 3), (1500, 128, 2), (3000, 128, 6))
-SMALL += ((4000, 128, 1), (3000, 256, 2), (2500, 512, 1), (8000, 64, 4))
+SMALL = ((3000, 32, 2), (6000, 32, 3), (8000, 32, 1), (1500, 128, 2), (3000, 128, 6))
+SMALL += ((4000, 128, 1), (3000, 256, 2), (8000, 256, 1), (2500, 512, 1), (8000, 64, 4))
 QUICK_SMALL = ((300, 16, 1), (600, 16, 2), (600, 24, 3), (900, 24, 1))
 #: Fits that the model predicts: where the shards are, samples, features, shards.
 CHECKS = (("memory", 20_000, 96, 3), ("memory", 8_000, 384, 4), ("file", 24_000, 64, 8))
@@ -43,10 +43,10 @@ QUICK_CHECKS = (("memory", 900, 20, 2), ("file", 900, 20, 4))
 #: A fit out of core, for the cost of temporary files, and one on a cluster that is all messages.
 FILE, TINY = ("file", 6000, 64, 3), ("cluster", 300, 16, 2)
 #: A fit on a cluster, for the work of its workers.
-PARALLEL = ("cluster", 8000, 64, 2)
+PARALLEL = ("cluster", 12_000, 96, 2)
 QUICK_FILE = ("file", 600, 16, 3)
 #: Shards of two sums on a cluster, whose difference is the time of tasks.
-FEW_SHARDS, MANY_SHARDS, N_SUMS = 2, 64, 15
+SUMS, N_SUMS = (2, 64), 15
 C, TOL, MAX_ITER = 1e4, 1e-3, 40
 #: Phases of a fit: what they call, as (owner, name).
 PHASES = {
@@ -62,7 +62,7 @@ INNER_PHASES = {
     "eigh": ((PSD, "split"),),
 }
 #: Orders of matrices whose eigen-decomposition is timed for the rates, and of a check.
-ORDERS, CHECKED_ORDERS = (32, 64, 128, 256, 512, 1024), (384, 1536)
+ORDERS, CHECKED_ORDERS = (64, 128, 256, 512, 1024), (384, 1536)
 QUICK_ORDERS, QUICK_CHECKED_ORDERS = (16, 32, 64), (48,)
 
 
@@ -148,14 +148,21 @@ def time_fit(X, y, phases=PHASES | INNER_PHASES, clock=time.process_time):
 
 
 def measure_all(cases, repeat):
-    """Return the fit of each case that took the least CPU time, and the job that it was.
+    """Return the least seconds of each phase of each case, and the job that it was.
 
     Each round has all cases: other work on the machine comes and goes.
     """
     for case in {home: (home, *QUICK_SMALL[1]) for home, *_ in cases}.values():
         _measure(*case)  # compiles
     rounds = [[_measure(*case) for case in cases] for _ in range(repeat)]
-    return [min(runs, key=lambda run: run["seconds"]["fit"]) for runs in zip(*rounds, strict=True)]
+    return [_least(runs) for runs in zip(*rounds, strict=True)]
+
+
+def _least(runs):
+    seconds = {name: min(run["seconds"][name] for run in runs) for name in runs[0]["seconds"]}
+    longest = max(run["seconds"]["fit"] for run in runs)
+    wall = min(run["wall"] for run in runs)
+    return runs[0] | {"seconds": seconds, "longest": longest, "wall": wall}
 
 
 def _measure(home, n, D, n_shards):
@@ -212,117 +219,31 @@ def fit_on_cluster(X, y, n_shards):
 HOMES = {"memory": fit_in_memory, "file": fit_out_of_core, "cluster": fit_on_cluster}
 
 
-def time_eigh(D, repeat):
-    """Return the least CPU seconds of a projection of a D x D matrix."""
-    S = np.random.default_rng(0).standard_normal((D, D))
+def least_cpu(work, repeat):
+    """Return the least CPU seconds of this process in several calls; the first may compile."""
     times = []
     for _ in range(repeat + 1):
         began = time.process_time()
-        PSD(D).split(S + S.T)
+        work()
         times.append(time.process_time() - began)
     return min(times)
 
 
+def time_eigh(D, repeat):
+    """Return the seconds of a projection of a D x D matrix."""
+    S = np.random.default_rng(0).standard_normal((D, D))
+    return least_cpu(lambda: PSD(D).split(S + S.T), repeat)
+
+
 def time_sum(client, n_shards):
-    """Return the least seconds of a sum of one number of each shard."""
+    """Return the seconds of a sum of one number of each shard, in client and scheduler."""
     from frobmetric.backends.dask import DaskEngine
 
     v = Sharded.put(DaskEngine(client, n_shards), list(range(n_shards)))
-    v.reduce(operator.add, abs).get()
-    return min(timed(lambda: v.reduce(operator.add, abs).get())[0] for _ in range(N_SUMS))
+    return least_cpu(lambda: v.reduce(operator.add, abs).get(), N_SUMS)
 
 
-# Calibration
-
-
-def calibrate(points, orders):
-    """Return the rates that fit some fits in memory, with the largest relative error of each phase.
-
-    `orders` has the seconds of eigen-decompositions by their order.
-    """
-    jobs = [Job(**point["job"]) for point in points]
-    rates, errors = {}, {}
-    for phase, (measured, kinds) in SOURCES.items():
-        work = [_work(job, phase, kinds) for job in jobs]
-        seconds = np.array([measured(point["seconds"]) for point in points])
-        found, errors[phase] = _fitted(work, seconds)
-        rates |= found
-    work = [cost_model.work_of_eigh(Job(n=1, D=D)) for D in orders]
-    found, errors["eigh"] = _fitted(work, np.array(list(orders.values())))
-    return Rates(**rates, **found), errors
-
-
-def _vector_seconds(seconds):
-    known = ("forward", "adjoint", "eigh", "exchange")
-    # half of the exchanges are in the solve
-    shares = {"exchange": 1 / cost_model.EXCHANGES}
-    return seconds["solve"] - sum(shares.get(name, 1) * seconds[name] for name in known)
-
-
-#: Phases: their measured seconds, and the kinds of work they have.
-SOURCES = {
-    "reading": (operator.itemgetter("reading"), (cost_model.work_of_reading,)),
-    "search": (operator.itemgetter("search"), (cost_model.work_of_search,)),
-    "exchange": (operator.itemgetter("exchange"), (cost_model.work_of_exchange,)),
-    "forward": (operator.itemgetter("forward"), (cost_model.work_of_forward,)),
-    "adjoint": (operator.itemgetter("adjoint"), (cost_model.work_of_adjoint,)),
-    "vectors": (_vector_seconds, (cost_model.work_of_vectors, cost_model.work_of_matrices)),
-}
-
-
-def _work(job, phase, kinds):
-    """Return the work of a whole fit in a phase, by the name of the rate."""
-    is_step = phase in ("forward", "adjoint", "vectors")
-    calls = job.n_steps if is_step else cost_model.EXCHANGES if phase == "exchange" else 1
-    work = {}
-    for kind in kinds:
-        n_places = 1 if kind is cost_model.work_of_matrices else job.n_shards
-        work |= {name: calls * n_places * size for name, size in kind(job).items()}
-    return work
-
-
-def _fitted(work, seconds):
-    """Return the rates of some work that took these seconds, and the largest relative error."""
-    sizes = np.array([list(each.values()) for each in work])
-    rates, error = _least_relative(sizes, seconds)
-    return dict(zip(work[0], rates.tolist(), strict=True)), error
-
-
-def _least_relative(sizes, seconds):
-    """Return rates, none negative, with the least relative errors, and the largest error."""
-    weighted = sizes / np.maximum(seconds, 1e-3)[:, None]
-    unit = weighted.max(axis=0)
-    rates, _ = nnls(weighted / unit, seconds / np.maximum(seconds, 1e-3))
-    rates = rates / unit
-    return rates, float(np.abs(sizes @ rates / np.maximum(seconds, 1e-3) - 1).max())
-
-
-def with_files(rates, point):
-    """Return the rates with that of temporary files: what a fit out of core takes beyond them."""
-    job = Job(**point["job"])
-    without = cost_model.solve(job, Machines(is_out_of_core=True), rates).seconds
-    per_byte = cost_model.solve(job, Machines(is_out_of_core=True), Rates(file_byte=1.0)).seconds
-    more = point["seconds"]["solve"] - without
-    return replace(rates, file_byte=max(0.0, more) / per_byte)
-
-
-def with_cluster(rates, tiny, small, sums):
-    """Return the rates with those of Dask.
-
-    The difference of sums over few and many shards is the time of tasks, a tiny fit has the time
-    of messages, and a small one tells how much longer the same work takes.
-    """
-    n_tasks = [2 * n + max(0, n - cost_model.FEW) for n in (FEW_SHARDS, MANY_SHARDS)]
-    rates = replace(rates, task=max(0.0, sums[1] - sums[0]) / (n_tasks[1] - n_tasks[0]))
-    job = Job(**tiny["job"])
-    more = tiny["seconds"]["solve"] - cost_model.solve(job, LOCAL_CLUSTER, rates).seconds
-    rates = replace(rates, message=max(0.0, more) / (cost_model.MESSAGES * job.n_steps))
-    cost = cost_model.fit(Job(**small["job"]), LOCAL_CLUSTER, rates)
-    return replace(rates, worker=(small["seconds"]["fit"] - cost.waiting) / cost.work)
-
-
-LOCAL_CLUSTER = Machines(n_machines=2, is_cluster=True)
-MACHINES = {"memory": Machines(), "file": Machines(is_out_of_core=True), "cluster": LOCAL_CLUSTER}
+# Checks
 
 
 def check_orders(orders, rates, repeat):
@@ -339,7 +260,7 @@ def check_orders(orders, rates, repeat):
 def compare(point, rates):
     """Return predicted and measured seconds of a fit."""
     job, machines = Job(**point["job"]), MACHINES[point["home"]]
-    row = {"home": point["home"], "wall": point["wall"]} | point["job"]
+    row = {"home": point["home"], "wall": point["wall"], "longest": point["longest"]} | point["job"]
     row["held_bound"] = replace(job, n_held=None).held
     for phase in ("search", "solve", "fit"):
         predicted = getattr(cost_model, phase)(job, machines, rates).seconds
@@ -356,7 +277,7 @@ def measure_model(options):
     cases, repeat = options.choose(CHECKS, QUICK_CHECKS), options.choose(options.repeat, 1)
     orders = {D: time_eigh(D, repeat) for D in options.choose(ORDERS, QUICK_ORDERS)}
     with small_cluster() if not options.is_quick else nullcontext() as client:
-        sums = [time_sum(client, n) for n in (FEW_SHARDS, MANY_SHARDS)] if client else None
+        sums = {n: time_sum(client, n) for n in SUMS} if client else None
         points = measure_all([*small, *others, *cases], repeat)
     n_small = len(small)
     rates, errors = calibrate(points[:n_small], orders)
