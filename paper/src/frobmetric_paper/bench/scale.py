@@ -39,6 +39,8 @@ QUICK_SMALL = ((300, 16, 1), (600, 16, 2), (600, 24, 3), (900, 24, 1))
 #: Fits that the model predicts: where the shards are, samples, features, shards.
 CHECKS = (("memory", 20_000, 96, 3), ("memory", 8_000, 384, 4), ("file", 24_000, 64, 8))
 CHECKS += (("cluster", 20_000, 128, 2),)
+#: Fits that were chosen after the model and its rates were fixed, and measured once.
+NEW_CHECKS = (("memory", 12_000, 160, 5), ("file", 15_000, 100, 6), ("cluster", 16_000, 80, 2))
 QUICK_CHECKS = (("memory", 900, 20, 2), ("file", 900, 20, 4))
 #: A fit out of core, for the cost of temporary files, and one on a cluster that is all messages.
 FILE, TINY = ("file", 6000, 64, 3), ("cluster", 300, 16, 2)
@@ -290,6 +292,14 @@ def measure_model(options):
     return data | {"checks": checks, "orders": check_orders(orders, rates, repeat)}
 
 
+def measure_new(options):
+    """Return predicted and measured times of fits that nothing in the model was chosen by."""
+    rates, repeat = stored_rates(), options.choose(options.repeat, 1)
+    with small_cluster() if not options.is_quick else nullcontext():
+        points = measure_all(options.choose(NEW_CHECKS, QUICK_CHECKS), repeat)
+    return [compare(point, rates) for point in points]
+
+
 # What the model predicts
 
 
@@ -302,8 +312,11 @@ def stored_rates():
 
 
 def measure_plan(options):
-    """Return what the model and the simulation predict for a large cluster."""
-    return simulate_plan(stored_rates(), options.choose(500, 10))
+    """Return what the model and the simulation predict for a large cluster.
+
+    The factor of workers is that of short arrays, and shrinks with the size: here it is one.
+    """
+    return simulate_plan(replace(stored_rates(), worker=1.0), options.choose(500, 10))
 
 
 def scale_page(parts):
@@ -312,6 +325,7 @@ def scale_page(parts):
     worst = [{"phase": name, "error": error} for name, error in model.get("errors", {}).items()]
     rates = [{"rate": name, "seconds": value} for name, value in model.get("rates", {}).items()]
     page = {"checks": model.get("checks", []), "rates": rates, "calibration": worst}
+    page["new_checks"] = parts.get("new", [])
     page["orders"] = model.get("orders", [])
     return page | (plan_page(parts["plan"]) if "plan" in parts else {})
 
@@ -322,7 +336,7 @@ def draw(parts, path):
         draw_runs(parts["plan"], path)
 
 
-PARTS = {"model": measure_model, "plan": measure_plan}
+PARTS = {"model": measure_model, "new": measure_new, "plan": measure_plan}
 BENCHMARKS = (
     Benchmark(name="scale", parts=PARTS, page=scale_page, draw=draw, options=Options(repeat=3)),
 )
