@@ -279,6 +279,7 @@ QUICK = {
     "pair_learners": ("iris", "digits", "lfw"),
     "paper_rows": ("usps", "letters"),
     "promise": ("neighbors",),
+    "scale": ("model new plan",),
     "sdp_speed": ("theta6", "random", "nearest", "invalid"),
     "sdplib": ("frobmetric csdp sdpa scs clarabel",),
     "shoes": ("unseen", "seeds", "curve", "by_comparison"),
