@@ -24,8 +24,9 @@ CELL = 180
 RANKED = 3
 #: Neighbours that are kept beyond those asked for: they lead to others.
 SPARE = 7
-#: Cells of its own class, and of other classes, that are searched first for a point.
-NEAR_CELLS, FAR_CELLS = 6, 40
+#: Cells of all classes that are searched first for a point; and cells of its own class, and of
+#: other classes, if these do not suffice.
+MIXED_CELLS, NEAR_CELLS, FAR_CELLS = 20, 6, 40
 #: Points that are searched at a time.
 QUERIES = 1 << 14
 #: Points that a thread searches at a time.
@@ -40,10 +41,12 @@ def is_available():
 class ApproximateSearch:
     """Approximate search for the nearest points of the same class, and of all other classes.
 
-    An index of faiss has cells of points of one class each. Candidates come from the cells whose
-    centres are nearest, by distances in a few leading directions; their own distances are then
-    computed in double precision. `refine` goes on from these lists: an impostor of a near neighbour
-    is likely to be one of the point too, and so are the neighbours of an impostor.
+    Candidates come from cells of an index of faiss whose centres are nearest, by distances in a few
+    leading directions; their own distances are then computed in double precision. `start_lists`
+    takes cells of all classes, which is enough where classes overlap; `widen` takes cells of one
+    class each, which finds impostors of classes that are far apart. `refine` goes on from these
+    lists: an impostor of a near neighbour is likely to be one of the point too, and so are the
+    neighbours of an impostor.
 
     Points are numbered by class inside, so that a class is a range.
 
@@ -71,9 +74,9 @@ class ApproximateSearch:
 
     def _build(self):
         """Divide each class into cells, and make the index of all points."""
-        faiss, tools = require("faiss", "ann"), require("faiss.contrib.ivf_tools", "ann")
+        faiss = require("faiss", "ann")
         classes, cell = self._classes(), np.empty(len(self.points), np.int64)
-        n_cells = [max(1, round((rows.stop - rows.start) / CELL)) for rows in classes]
+        n_cells = [_number_of_cells(rows.stop - rows.start) for rows in classes]
         self.first_cell = np.cumsum([0, *n_cells])
 
         def divide(part):
@@ -83,11 +86,20 @@ class ApproximateSearch:
             return centers
 
         self.centers = np.concatenate(map_blocks(divide, len(classes), 1, np.inf))
-        coarse = faiss.IndexFlatL2(self.points.shape[1])
-        coarse.add(self.centers)
-        self.index = faiss.IndexIVFFlat(coarse, self.points.shape[1], len(self.centers))
-        self.index.is_trained = True
-        tools.add_preassigned(self.index, self.points, cell)
+        self.index = _index(faiss, self.points, self.centers, cell)
+
+    def start_lists(self, n_cells):
+        """Search so many cells of points of all classes for each point."""
+        faiss = require("faiss", "ann")
+        centers, cell = _cells(faiss, self.points, _number_of_cells(len(self.points)))
+        index = _index(faiss, self.points, centers, cell)
+        every = np.arange(len(centers))
+        n_ranked = RANKED * (self.near.shape[1] + self.far.shape[1])
+        for rows in _parts(slice(0, len(self.X))):
+            found = self._candidates(index, centers, every, rows, n_cells, n_ranked)
+            numbers = np.arange(rows.start, rows.stop)
+            for lists in (self.near, self.far):
+                lists[rows] = self._rank(numbers, [lists[rows], found], lists)
 
     def widen(self, near_cells, far_cells):
         """Search so many cells of the own class, and of other classes, for each point."""
@@ -120,23 +132,26 @@ class ApproximateSearch:
 
     def _search(self, rows, cells, n_cells, lists):
         """Add the points of the nearest of these cells to the lists of some points."""
-        if not len(cells) or not n_cells:
-            return
+        if len(cells) and n_cells:
+            given = self.centers[cells], cells, rows, n_cells, RANKED * lists.shape[1]
+            found = self._candidates(self.index, *given)
+            numbers = np.arange(rows.start, rows.stop)
+            lists[rows] = self._rank(numbers, [lists[rows], found], lists)
+
+    def _candidates(self, index, centers, cells, rows, n_cells, n_ranked):
+        """Return the nearest points in the nearest cells, for each of some points."""
         faiss, tools = require("faiss", "ann"), require("faiss.contrib.ivf_tools", "ann")
         coarse = faiss.IndexFlatL2(self.points.shape[1])
-        coarse.add(np.ascontiguousarray(self.centers[cells]))
-        self.index.nprobe = min(n_cells, len(cells))
-        points = self.points[rows]
+        coarse.add(np.ascontiguousarray(centers))
+        index.nprobe, points = min(n_cells, len(cells)), self.points[rows]
 
         def search(part):
             with _one_thread_of(faiss):
-                away, nearest = coarse.search(points[part], self.index.nprobe)
-                given = RANKED * lists.shape[1], cells[nearest], away
-                return tools.search_preassigned(self.index, points[part], *given)[1]
+                away, nearest = coarse.search(points[part], index.nprobe)
+                given = n_ranked, cells[nearest], away
+                return tools.search_preassigned(index, points[part], *given)[1]
 
-        found = np.concatenate(map_blocks(search, len(points), PART, np.inf)).astype(np.int32)
-        numbers = np.arange(rows.start, rows.stop)
-        lists[rows] = self._rank(numbers, [lists[rows], found], lists)
+        return np.concatenate(map_blocks(search, len(points), PART, np.inf)).astype(np.int32)
 
     def _rank(self, rows, candidates, lists):
         """Return the nearest candidates by exact distances, as many as the lists have."""
@@ -193,6 +208,20 @@ def _cells(faiss, points, n_cells):
         means = faiss.Kmeans(points.shape[1], n_cells, niter=6, **limits)
         means.train(points)
         return means.centroids, means.index.search(points, 1)[1][:, 0]
+
+
+def _number_of_cells(n_points):
+    return max(1, round(n_points / CELL))
+
+
+def _index(faiss, points, centers, cell):
+    """Return an index of points whose cells are known."""
+    coarse = faiss.IndexFlatL2(points.shape[1])
+    coarse.add(centers)
+    index = faiss.IndexIVFFlat(coarse, points.shape[1], len(centers))
+    index.is_trained = True
+    require("faiss.contrib.ivf_tools", "ann").add_preassigned(index, points, cell)
+    return index
 
 
 def _leading_directions(X):

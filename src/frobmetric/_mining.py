@@ -9,6 +9,7 @@ import numpy as np
 
 from ._approximate import (
     FAR_CELLS,
+    MIXED_CELLS,
     NEAR_CELLS,
     ApproximateSearch,
     MiningRecall,
@@ -25,11 +26,9 @@ NEIGHBORS = ("auto", "exact", "approximate")
 #: Number of samples from which on neighbors="auto" is approximate.
 MANY_SAMPLES = 200_000
 #: Recall that an approximate search has to reach, and the one at which it is not widened further.
-RECALL, SAFE_RECALL = 0.98, 0.985
-#: Refinements of the lists by neighbours of neighbours before more cells are searched.
-REFINEMENTS = 3
+RECALL, SAFE_RECALL = 0.98, 0.984
 #: Rows on which the recall is measured, first to choose the width of the search, then to report it.
-TRIED_ROWS, MEASURED_ROWS = 400, 1000
+TRIED_ROWS, MEASURED_ROWS = 1000, 1000
 
 
 def is_approximate(neighbors, n_samples, n_features):
@@ -89,18 +88,22 @@ class Mining:
 
     def _widen(self, search, rows, exact):
         """Search more and more cells until the recall on these rows is high enough."""
-        cells = [NEAR_CELLS, FAR_CELLS]
-        search.widen(*cells)
-        for kind in (0, 1):  # far lists are improved by near ones
-            n_refined = 0
-            while share_found(search.found(rows)[kind], exact[kind])[0] < SAFE_RECALL:
-                if n_refined == REFINEMENTS:
-                    if cells[kind] >= search.n_cells:
-                        break
-                    cells[kind], n_refined = 2 * cells[kind], 0
-                    search.widen(*(each if i == kind else 0 for i, each in enumerate(cells)))
-                search.refine(is_far=bool(kind))
-                n_refined += 1
+        search.start_lists(MIXED_CELLS)
+        for kind, n_cells in enumerate((NEAR_CELLS, FAR_CELLS)):  # near lists improve far ones
+            recall, is_new, n_searched = 0.0, True, 0
+            while True:
+                before, recall = recall, share_found(search.found(rows)[kind], exact[kind])[0]
+                if recall >= SAFE_RECALL:
+                    break
+                # refine again if the last time found a good part of what is still missing
+                if is_new or 3 * (recall - before) > SAFE_RECALL - recall:
+                    search.refine(is_far=bool(kind))
+                    is_new = False
+                elif n_searched < search.n_cells:
+                    search.widen(*(0, n_cells) if kind else (n_cells, 0))
+                    n_searched, n_cells, is_new = n_cells, 2 * n_cells, True
+                else:
+                    break
 
 
 def nearest_in_group(search, queries, pool, group, k, tie=0.0):
