@@ -6,5 +6,6 @@ numbers leave a shard.
 """
 
 from .samples import ShardedSamples
+from .triplets import ShardedTriplets
 
-__all__ = ["ShardedSamples"]
+__all__ = ["ShardedSamples", "ShardedTriplets"]
