@@ -7,6 +7,8 @@ import pytest
 from sklearn.datasets import load_digits, load_wine
 
 from frobmetric import FrobMetric, FrobMetricCV, RowFile
+from frobmetric.metric.sharded import ShardedSamples
+from frobmetric.metric.units import spread_rows
 
 
 @pytest.fixture(scope="module")
@@ -198,3 +200,12 @@ def test_the_checkpoint_of_another_fit_is_refused(digits, tmp_path):
         FrobMetric().fit(rows, y[::-1], checkpoint=file)
     with pytest.raises(ValueError, match=r"C was 1000\.0 and is 10\.0"):
         FrobMetric(C=10.0).fit(rows, y, checkpoint=file)
+
+
+@pytest.mark.parametrize("n_shards", [1, 3])
+def test_an_excerpt_is_that_of_all_rows(digits, tmp_path, n_shards):
+    X, y = digits
+    samples = ShardedSamples.check(FrobMetric(), in_shards(X, tmp_path, n_shards), y)
+    few, rows = samples.excerpt(70), spread_rows(y, 70)
+    assert np.array_equal(few.X, X[rows])
+    assert np.array_equal(few.y, y[rows])

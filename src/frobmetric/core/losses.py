@@ -15,6 +15,12 @@ import numpy as np
 from .points import Rows, Vector
 
 
+def _total(a: Vector, b: Vector) -> float:
+    """Return the inner product: a number, or for sharded vectors one that is computed later."""
+    total = np.dot(a, b)
+    return float(total) if isinstance(total, np.floating) else total
+
+
 class Loss(Protocol):
     """A loss, separable over m rows, with absolute weights: C / m in each row is a mean."""
 
@@ -92,10 +98,10 @@ class Hinge(_Soft):
     target: Vector | float = 1.0
 
     def value(self, v: Vector) -> float:
-        return np.dot(self.weight, np.maximum(0, self.target - v))
+        return _total(self.weight, np.maximum(0, self.target - v))
 
     def conjugate(self, u: Vector) -> tuple[float, Vector]:
-        return np.sum(self.target * u), self.target * np.ones_like(u)
+        return _total(self.target * np.ones_like(u), u), self.target * np.ones_like(u)
 
     def multiplier(self, v: Vector) -> Vector:
         return self.weight * (v < self.target)
@@ -123,12 +129,12 @@ class SmoothedHinge(_Soft):
     def value(self, v: Vector) -> float:
         short = np.maximum(0, self.target - v)
         curved = np.minimum(short, self.smoothing)
-        return np.dot(self.weight, curved * (short - curved / 2) / self.smoothing)
+        return _total(self.weight, curved * (short - curved / 2) / self.smoothing)
 
     def conjugate(self, u: Vector) -> tuple[float, Vector]:
         # a row of weight 0 has u = 0, so any divisor is right
         share = self.smoothing * u / np.where(self.weight > 0, self.weight, 1.0)
-        return np.sum(u * (self.target - share / 2)), self.target - share
+        return _total(u, self.target - share / 2), self.target - share
 
     def multiplier(self, v: Vector) -> Vector:
         return self.weight * np.clip((self.target - v) / self.smoothing, 0, 1)
@@ -154,11 +160,11 @@ class SquaredHinge(_Soft):
         return 0.5 / np.where(self.weight > 0, self.weight, 1.0)
 
     def value(self, v: Vector) -> float:
-        return np.dot(self.weight, np.maximum(0, self.target - v) ** 2)
+        return _total(self.weight, np.maximum(0, self.target - v) ** 2)
 
     def conjugate(self, u: Vector) -> tuple[float, Vector]:
         share = u / np.where(self.weight > 0, 2 * self.weight, 1.0)
-        return np.sum(u * (self.target - share / 2)), self.target - share
+        return _total(u, self.target - share / 2), self.target - share
 
     def multiplier(self, v: Vector) -> Vector:
         return 2 * self.weight * np.maximum(0, self.target - v)
@@ -197,7 +203,7 @@ class Hard(Loss):
         return broken / (1 + np.abs(self.target))
 
     def conjugate(self, u: Vector) -> tuple[float, Vector]:
-        return np.dot(self.target, u), self.target
+        return _total(self.target, u), self.target
 
     def multiplier(self, v: Vector) -> Vector:
         return np.zeros_like(v)

@@ -154,9 +154,12 @@ def _violated(X, index):
 
 def spread_rows(y, most):
     """Return at most this many row numbers, in which the classes keep their shares."""
-    order = np.argsort(y, kind="stable")
-    places = np.linspace(0, len(y), min(most, len(y)), endpoint=False).astype(np.intp)
-    return np.sort(order[places])
+    return np.sort(np.argsort(y, kind="stable")[spread_places(len(y), most)])
+
+
+def spread_places(n_rows, most):
+    """Return the places, in an order by class, of the rows of `spread_rows`."""
+    return np.linspace(0, n_rows, min(most, n_rows), endpoint=False).astype(np.intp)
 
 
 def _weights(X, y):

@@ -25,7 +25,7 @@ from ..units import (
     Units,
     neighbor_error,
     required_units,
-    spread_rows,
+    spread_places,
     weights_from_spread,
 )
 from .search import Mining
@@ -91,12 +91,17 @@ class ShardedSamples:
         return cls(X, codes, start, sizes, classes, dtype, attributes)
 
     def excerpt(self, n_samples):
-        """Return about so many samples of all shards, in memory; classes keep their shares."""
-        most = -(-n_samples // len(self.sizes))
-        parts = map_shards(partial(_excerpt, most=most), self.X, self.y)
-        rows = parts.reduce(operator.add, _same).get()
-        X, y = (np.concatenate(each) for each in zip(*rows, strict=True))
-        return Samples(X, self.classes[y], None, self.attributes)
+        """Return at most so many samples in memory: those that `spread_rows` gives of all rows."""
+        n_classes = len(self.classes)
+        counts = np.array(self.y.map(partial(_counts, n_classes)).reduce(operator.add, _same).get())
+        total = counts.sum(axis=0)
+        # place of the first sample of each class and shard in the order by class
+        first = np.cumsum(total) - total + np.cumsum(counts, axis=0) - counts
+        first = Sharded.put(self.X.engine, list(first))
+        places = spread_places(int(total.sum()), n_samples)
+        parts = map_shards(partial(_excerpt, places=places), self.X, self.y, first)
+        X, y = zip(*parts.reduce(operator.add, _same).get(), strict=True)
+        return Samples(np.concatenate(X), self.classes[np.concatenate(y)], None, self.attributes)
 
     def fingerprints(self):
         """Return a text for each of X and y that differs for others."""
@@ -233,8 +238,15 @@ def _fingerprint(piece):
     return [fingerprint(piece)]
 
 
-def _excerpt(X, y, *, most):
-    rows = spread_rows(y, most)
+def _counts(n_classes, y):
+    return [np.bincount(y, minlength=n_classes)]
+
+
+def _excerpt(X, y, first, *, places):
+    order = np.argsort(y, kind="stable")
+    ordered = y[order]
+    place = first[ordered] + np.arange(len(y)) - np.searchsorted(ordered, ordered)
+    rows = np.sort(order[np.isin(place, places)])
     return [(X[rows], y[rows])]
 
 
