@@ -33,11 +33,11 @@ LIMIT, TIMES, WIDE = 700_000_000, 4, 1000
 
 
 @contextmanager
-def cluster(n_workers=2, memory_limit="auto"):
+def cluster(n_workers=2, memory_limit="auto", kept=KEPT):
     """Yield a cluster of worker processes of one thread each, and its client.
 
     Dask lets the workers return memory to the system whenever 64 kB are free, which costs a third
-    of their time; here they keep up to `KEPT` bytes.
+    of their time; here they keep up to so many bytes.
     """
     import dask
     import distributed
@@ -45,7 +45,7 @@ def cluster(n_workers=2, memory_limit="auto"):
     options = {"threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
     options |= {"silence_logs": 50, "memory_limit": memory_limit}
     names = ("MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_")
-    kept = {f"distributed.nanny.pre-spawn-environ.{name}": KEPT for name in names}
+    kept = {f"distributed.nanny.pre-spawn-environ.{name}": kept for name in names}
     with (
         dask.config.set(kept),
         distributed.LocalCluster(n_workers=n_workers, **options) as workers,
@@ -166,7 +166,7 @@ def fit_beyond_memory(options):
         path = str(Path(folder, "samples.npy"))
         y = write_wide(path, n, D)
         size = Path(path).stat().st_size
-        with cluster(memory_limit=limit) as (workers, _):
+        with cluster(memory_limit=limit, kept=1 << 16) as (workers, _):
             pids = {worker.pid for worker in workers.workers.values()}
             watch = Watch(workers)
             seconds, metric = timed(
