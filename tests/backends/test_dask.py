@@ -175,7 +175,7 @@ def test_a_lost_scheduler_is_a_clear_error(digits):
                     os.killpg(process.pid, signal.SIGKILL)
                     process.wait()
 
-            with pytest.raises(ClusterLostError, match="checkpoint"):
+            with client.as_current(), pytest.raises(ClusterLostError, match="checkpoint"):
                 FrobMetric(callback=kill).fit(*as_collections(*digits))
             client.close(timeout=1)
     finally:
