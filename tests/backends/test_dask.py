@@ -104,6 +104,7 @@ def test_errors_of_the_samples_reach_the_caller(cluster, digits):
         FrobMetric().fit(as_collections(*digits)[0], y[:-1])
 
 
+@pytest.mark.slow
 def test_no_vector_of_u_leaves_the_workers(cluster, digits, monkeypatch):
     sizes = []
     gather = DaskEngine._gather
@@ -185,6 +186,7 @@ def test_a_lost_scheduler_is_a_clear_error(digits):
         process.stdout.close()
 
 
+@pytest.mark.slow
 def test_without_a_cluster_the_error_tells_what_to_do(digits):
     code = (
         "import dask.array, numpy as np\n"

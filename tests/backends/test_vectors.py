@@ -58,7 +58,7 @@ def on_one_engine(a, b, cuts):
 
 
 @pytest.mark.parametrize("name", ENTRYWISE)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(vectors())
 def test_entrywise_functions_are_those_of_arrays(name, given):
     a, b, cuts = given
@@ -67,7 +67,7 @@ def test_entrywise_functions_are_those_of_arrays(name, given):
 
 
 @pytest.mark.parametrize("name", REDUCED)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(vectors())
 def test_reduced_values_are_those_of_arrays(name, given):
     a, b, cuts = given
@@ -76,7 +76,7 @@ def test_reduced_values_are_those_of_arrays(name, given):
     np.testing.assert_allclose(found, function(a, b), rtol=1e-12, atol=1e-12)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(vectors())
 def test_rows_can_be_replaced(given):
     a, b, cuts = given
