@@ -47,7 +47,7 @@ class Value(NamedTuple):
 
 
 class Bundle(NamedTuple):
-    """What a task leaves behind: pieces that stay where they are, and values to reduce."""
+    """Result of a task: pieces that stay where they are, and values to reduce."""
 
     kept: tuple[Any, ...]
     reduced: tuple[Any, ...]

@@ -37,7 +37,7 @@ ORDERS = (128, 256, 512, 1024, 2048, 4096, 8192)
 
 @dataclass(frozen=True)
 class Disturbances:
-    """What can go wrong: slow tasks, slow machines, lost machines."""
+    """Mishaps of a cluster: slow tasks, slow machines, lost machines."""
 
     #: Standard deviation of the logarithm of the time of a machine in a phase.
     spread: float = 0.0

@@ -66,7 +66,7 @@ class _ObjectFeedback(ABC):
 
     @property
     def unit(self) -> str:
-        """What is held out, in the plural."""
+        """Name of the objects that are held out, in the plural."""
         return UNITS[self.hold_out]
 
     def _set(self, index, value, weight=None):
