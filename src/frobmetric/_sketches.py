@@ -37,12 +37,15 @@ class Points:
     Parameters
     ----------
     coordinates : ndarray of shape (n_all, n_features)
+    frame : Frame, default=None
+        Frame of the copies; that of these points if None. Any frame gives the same neighbours.
     """
 
-    def __init__(self, coordinates):
+    def __init__(self, coordinates, frame=None):
         self.coordinates = coordinates
         self._rows = slice(0, len(coordinates))
-        self._sketches, self._copies = _sketches(coordinates), {}
+        self._sketches = _sketches(coordinates, frame or Frame.of(coordinates))
+        self._copies = {}
 
     def __len__(self):
         rows = self._rows
@@ -131,33 +134,43 @@ def _part(rows, start, stop):
     return rows[start:stop]
 
 
-def _sketches(coordinates):
+def _sketches(coordinates, frame):
     """Return sketches in the order of their precision."""
-    frame = _Frame(coordinates)
     n_features = coordinates.shape[1]
-    levels = [Sketch(frame, np.float32, n_features), Sketch(frame, np.float64, n_features)]
+    dtypes = (np.float32, np.float64)
+    levels = [Sketch(coordinates, frame, dtype, n_features) for dtype in dtypes]
     if frame.n_leading <= SHORT * n_features:
-        levels.insert(0, Sketch(frame, np.float32, frame.n_leading))
+        levels.insert(0, Sketch(coordinates, frame, np.float32, frame.n_leading))
     return levels
 
 
-class _Frame:
-    """Centre, unit and principal directions of most points; a few outliers do not matter."""
+class Frame(NamedTuple):
+    """Centre, unit and leading principal directions of most points; a few outliers do not matter."""
 
-    def __init__(self, coordinates):
-        self.coordinates = coordinates
+    center: np.ndarray
+    unit: float
+    directions: np.ndarray
+
+    @classmethod
+    def of(cls, coordinates):
+        """Return the frame of points."""
         step = max(1, len(coordinates) // SAMPLE)
         sample = coordinates[::step].astype(np.float64)
-        self.center = np.median(sample, axis=0)
-        sample -= self.center
+        center = np.median(sample, axis=0)
+        sample -= center
         norms = np.sqrt(row_norms(sample, squared=True))
         median = np.median(norms[norms > 0]) if norms.any() else 1.0
-        self.unit = 2.0 ** np.frexp(max(median, 1e-100))[1]
         sample = sample[norms <= OUTLYING * median]
         variance, directions = np.linalg.eigh(sample.T @ sample)
-        self.directions = directions[:, ::-1]
         share = np.cumsum(variance[::-1])
-        self.n_leading = 1 + int(np.searchsorted(share, LEADING * share[-1]))
+        n_leading = 1 + int(np.searchsorted(share, LEADING * share[-1]))
+        leading = np.ascontiguousarray(directions[:, ::-1][:, :n_leading])
+        return cls(center, 2.0 ** np.frexp(max(median, 1e-100))[1], leading)
+
+    @property
+    def n_leading(self):
+        """Number of leading directions."""
+        return self.directions.shape[1]
 
     def __call__(self, coordinates):
         return (coordinates.astype(np.float64, copy=False) - self.center) / self.unit
@@ -184,8 +197,9 @@ class Sketch:
     copies have a smaller bound that is certain; queries beyond it have none.
     """
 
-    def __init__(self, frame, dtype, n_leading):
-        self.frame, self.dtype, self.n_leading = frame, dtype, n_leading
+    def __init__(self, coordinates, frame, dtype, n_leading):
+        self.coordinates, self.frame = coordinates, frame
+        self.dtype, self.n_leading = dtype, n_leading
         self.slack = 4 * (n_leading + 8) * np.finfo(dtype).eps / 2
         # squares of norms up to `far` are in the range of the numbers, with room for products
         self.far, self.tiny = (2.0**40, 2.0**-100) if dtype == np.float32 else (2.0**400, 2.0**-900)
@@ -206,7 +220,7 @@ class Sketch:
     @cached_property
     def points(self):
         """Copies of all points, one in each column."""
-        coordinates = self.frame.coordinates
+        coordinates = self.coordinates
         copies = np.empty((self.n_leading + 4, len(coordinates)), dtype=self.dtype)
         step = max(1, (8 * DIFFERENCES) // coordinates.shape[1])
 
@@ -239,9 +253,9 @@ class Sketch:
         """Return coordinates along the leading directions, and the norm of the rest."""
         if self.n_leading == moved.shape[1]:
             return np.column_stack([moved, np.zeros(len(moved))])
-        turned = moved @ self.frame.directions
-        rest = np.sqrt(row_norms(turned[:, self.n_leading :], squared=True))
-        return np.column_stack([turned[:, : self.n_leading], rest])
+        leading = moved @ self.frame.directions
+        rest = moved - leading @ self.frame.directions.T
+        return np.column_stack([leading, np.sqrt(row_norms(rest, squared=True))])
 
     def thresholds(self, squared, norm2):
         """Return the products that no point exceeds whose squared distance is at most `squared`."""

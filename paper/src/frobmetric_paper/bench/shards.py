@@ -171,7 +171,7 @@ def fit_beyond_memory(options):
             pids = {worker.pid for worker in workers.workers.values()}
             watch = Watch(workers)
             seconds, metric = timed(
-                lambda: FrobMetric(n_passes=1, units="raw").fit(array_of_file(path, -(-n // 40)), y)
+                lambda: FrobMetric(n_passes=1, units="raw").fit(array_of_file(path, -(-n // 64)), y)
             )
             watch.end()
             survived = pids == {worker.pid for worker in workers.workers.values()}

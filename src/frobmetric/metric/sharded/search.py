@@ -10,17 +10,21 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..._candidates import Candidates, block_candidates, merge_candidates
-from ..._sketches import Points
+from ..._sketches import Frame, Points
 from ...backends.vectors import map_shards
 from ..triplets import TIE
 
 
 class Place(NamedTuple):
-    """Rows of a shard as points to search, with their classes and the number of the first."""
+    """Rows of a shard as points to search, with their classes and the number of the first.
+
+    With a frame, that of one of the shards, it is not computed again for each pair of shards.
+    """
 
     points: np.ndarray
     labels: np.ndarray
     start: int
+    frame: Frame | None = None
 
 
 class Found(NamedTuple):
@@ -49,7 +53,8 @@ class Mining:
         total, sums = np.trace(square[:-1, :-1]), square[-1, :-1]
         variance = total / n_samples - float(sums @ sums) / n_samples**2
         tie = TIE * float(np.sqrt(n_coordinates * variance))
-        places = map_shards(Place, points, self.samples.y, self.samples.start)
+        frame = points.share(points.reduce(_first, Frame.of).get())
+        places = map_shards(Place, points, self.samples.y, self.samples.start, frame)
         find = partial(_find, n_near=self.n_near, n_far=self.n_far, tie=tie)
         found = places.pairwise(find, operator.add, places)
         choose = partial(_choose, n_near=self.n_near, n_far=self.n_far, tie=tie)
@@ -61,7 +66,7 @@ def _find(queries, points, *, n_near, n_far, tie):
     near, far = [], []
     own = queries.start + np.arange(len(queries.points))
     numbers = points.start + np.arange(len(points.points))
-    prepared = Points(points.points)
+    prepared = Points(points.points, points.frame)
     for label in np.unique(queries.labels):
         rows = np.flatnonzero(queries.labels == label)
         is_same = points.labels == label
@@ -102,6 +107,10 @@ def _choose(found, *, n_near, n_far, tie):
             )
         numbers.append(number)
     return tuple(numbers)
+
+
+def _first(frame, _):
+    return frame
 
 
 def _product(Z, L):
