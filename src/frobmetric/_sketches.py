@@ -145,7 +145,7 @@ def _sketches(coordinates, frame):
 
 
 class Frame(NamedTuple):
-    """Centre, unit and leading principal directions of most points; a few outliers do not matter."""
+    """Centre, unit and leading directions of most points; a few outliers do not matter."""
 
     center: np.ndarray
     unit: float
