@@ -17,8 +17,8 @@ PAPER = ROOT / "paper" / "src" / "frobmetric_paper"
 BASE = {"numpy", "scipy", "sklearn", "joblib", "threadpoolctl"}
 
 #: The rooms of the library, in order: each may import itself and those before it.
-ROOMS = ("core", "solvers", "backends", "comparisons", "neighbors", "metric", "embeddings", "sdp")
-ROOMS += ("manifold", "io", "plotting", "cli")
+ROOMS = ("core", "solvers", "backends", "comparisons", "neighbors", "metric", "constraints")
+ROOMS += ("learners", "exceptions", "embeddings", "sdp", "manifold", "io", "plotting", "cli")
 #: Third-party packages that a room may import, where these are not the base dependencies.
 PACKAGES = {
     "core": {"numpy", "scipy", "threadpoolctl"},

@@ -12,6 +12,7 @@ from .comparisons import (
     read_comparisons,
     write_comparisons,
 )
+from .constraints import Constraints, wrap_pairs
 from .core import Certificate, CertificateError, FrobeniusSDP, NumericalError, Solution, certify
 from .metric import (
     BoostMetric,
@@ -30,9 +31,10 @@ from .neighbors import MarginalizedKNN, NearestClass, knn_error
 from .solvers import solve
 
 if TYPE_CHECKING:  # names that are imported on first use
-    from . import embeddings, manifold, plotting, sdp
+    from . import embeddings, learners, manifold, plotting, sdp
     from .embeddings import EmbeddingAdapter
     from .io import load, save
+    from .learners import Covariance
     from .manifold import MaximumVarianceUnfolding, neighborhood_quality
     from .sdp import nearest_correlation, nearest_covariance, read_sdpa, solve_sdp
 
@@ -40,10 +42,12 @@ __version__ = "0.1.0"
 
 #: Names that are imported when they are first used, and their rooms.
 _LAZY = {
+    "Covariance": "learners",
     "EmbeddingAdapter": "embeddings",
     "MaximumVarianceUnfolding": "manifold",
     "embeddings": None,
     "io": None,
+    "learners": None,
     "load": "io",
     "nearest_correlation": "sdp",
     "nearest_covariance": "sdp",
@@ -61,6 +65,8 @@ __all__ = [
     "Certificate",
     "CertificateError",
     "Comparison",
+    "Constraints",
+    "Covariance",
     "EmbeddingAdapter",
     "FrobMetric",
     "FrobMetricCV",
@@ -84,6 +90,7 @@ __all__ = [
     "embeddings",
     "frob_path",
     "knn_error",
+    "learners",
     "load",
     "manifold",
     "metric",
@@ -102,6 +109,7 @@ __all__ = [
     "solve_sdp",
     "solvers",
     "triplets_from_pairs",
+    "wrap_pairs",
     "write_comparisons",
 ]
 

@@ -17,6 +17,14 @@ KINDS = {2: "pairs (a, b)", 3: "triplets (anchor, near, far)", 4: "quadruplets (
 ASYMMETRY = 1e-8
 
 
+class PreprocessorError(ValueError):
+    """A preprocessor that failed, or did not return one point for each index."""
+
+
+class NonPSDError(ValueError):
+    """A matrix of a metric with a negative eigenvalue."""
+
+
 def as_index(values, sizes, *, name="tuples", n_points=None, points="objects"):
     """Return rows of indices below `n_points` as an array of intp.
 
@@ -133,16 +141,15 @@ def check_comparisons(index, name="tuples", rows=True):
     _refuse(index, _is_same(left, right) & rows, "compares a distance with itself", name)
 
 
-def check_distances_differ(index, name="tuples"):
-    """Refuse rows whose two distances are equal in every metric, because points are equal."""
+def says_nothing(index):
+    """Return which tuples have a pair of equal points, or compare a distance with itself.
+
+    The tuples are rows of numbers of distinct points.
+    """
+    if index.shape[1] == 2:
+        return index[:, 0] == index[:, 1]
     left, right = compared_pairs(index)
-    both_zero = (left[:, 0] == left[:, 1]) & (right[:, 0] == right[:, 1])
-    bad = np.flatnonzero(_is_same(left, right) | both_zero)
-    if len(bad):
-        raise ValueError(
-            f"{name}[{bad[0]}] compares two distances that are equal by construction: its points "
-            "are equal; remove it: no metric can change it"
-        )
+    return (left[:, 0] == left[:, 1]) | (right[:, 0] == right[:, 1]) | _is_same(left, right)
 
 
 def compared_pairs(index):

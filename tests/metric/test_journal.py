@@ -15,8 +15,8 @@ from frobmetric import FrobMetric
 from frobmetric._checkpoint import Checkpoint
 from frobmetric.core.points import Factored
 from frobmetric.metric import _base
-from frobmetric.metric._base import Progress
 from frobmetric.metric._journal import from_arrays, to_arrays
+from frobmetric.metric.base import Progress
 from frobmetric.metric.sets import GivenTriplets
 from frobmetric.solvers import Interrupted
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.utils.validation import check_array
 
-from .._checks import KINDS, as_index
+from .._checks import KINDS, PreprocessorError, as_index
 from .._neighbors import distinct_points
 
 
@@ -91,12 +91,7 @@ def _look_up(tuples, size, preprocessor):
     """Return the distinct points of these indices, and the place of each index among them."""
     if callable(preprocessor):
         names, index = np.unique(tuples, return_inverse=True)
-        points = _as_points(preprocessor(names))
-        if points.shape[0] != len(names):
-            raise ValueError(
-                f"preprocessor returned {points.shape[0]} points for {len(names)} indices; "
-                "expected one row for each"
-            )
+        points = _computed(preprocessor, names)
     else:
         known = _as_points(preprocessor)
         rows = {"n_points": known.shape[0], "points": "rows of the preprocessor"}
@@ -105,6 +100,32 @@ def _look_up(tuples, size, preprocessor):
         points = known[names]
     points, place = distinct_points(points)
     return points, place[index]
+
+
+def look_up_points(X, preprocessor):
+    """Return samples as a user gives them: points, or a list of indices of the preprocessor."""
+    if preprocessor is None or np.ndim(X) != 1:
+        return X
+    points, place = _look_up(np.asarray(X)[:, None], 1, preprocessor)
+    return points[place.ravel()]
+
+
+def _computed(preprocessor, names):
+    """Return the points that a function gives for indices."""
+    try:
+        points = preprocessor(names)
+    except Exception as error:
+        raise PreprocessorError(
+            f"preprocessor failed for {len(names)} indices, the first is {names[0]!r}: "
+            f"{type(error).__name__}: {error}"
+        ) from error
+    points = _as_points(points)
+    if points.shape[0] != len(names):
+        raise PreprocessorError(
+            f"preprocessor returned {points.shape[0]} points for {len(names)} indices; expected "
+            "one row for each"
+        )
+    return points
 
 
 def _as_points(points):

@@ -11,7 +11,7 @@ from .._parameters import MATRIX, NONE, NOT_NEGATIVE, POSITIVE, Rule, choice, in
 from ..core import CertificateError, FrobeniusSDP, Hinge, SmoothedHinge, SquaredHinge, certify
 from ..solvers import FROBENIUS_SOLVERS, Interrupted, State, solve
 from ..solvers.monitor import NOTHING
-from ._base import SHARED_RULES, check_n_components
+from .base import SHARED_RULES, check_n_components
 from .coordinates import as_components, coordinates_of
 from .feature_maps import KERNELS
 from .priors import PRIORS, scaled_identity

@@ -28,7 +28,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from .._checks import check_count
 from ..neighbors.classification import knn_predict
-from ._base import DTYPES, MetricEstimator
+from .base import DTYPES, MetricEstimator
 from .comparison import EUCLIDEAN, Comparison, ComparisonRow
 from .hints import Situation, find_hints
 

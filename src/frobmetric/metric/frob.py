@@ -12,7 +12,6 @@ from .._mining import NEIGHBORS
 from .._parameters import Rule, check_parameters, choice
 from ..backends import is_sharded
 from ..core import Certificate
-from ._base import LABEL_RULES, NO_JOURNAL, MetricEstimator, Samples, learn_in_passes
 from ._journal import FileJournal, ShardedJournal, identity_of
 from ._problem import (
     KERNEL_RULES,
@@ -25,6 +24,7 @@ from ._problem import (
     prove,
     solve_frobenius,
 )
+from .base import LABEL_RULES, NO_JOURNAL, MetricEstimator, Samples, learn_in_passes
 from .sets import as_triplets
 from .sharded import ShardedSamples
 from .units import MOST_SAMPLES, UNITS, labels_look_random, warn_of_uneven_units

@@ -8,23 +8,16 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.metrics import roc_auc_score
-from sklearn.utils.validation import check_is_fitted
 
-from .._checks import check_pairs
 from .._parameters import Rule, check_parameters, choice, integer
 from ..comparisons.merging import is_contradicted, near_first
 from ..comparisons.reading import read_tuples
 from ..core import Certificate
 from ..neighbors.thresholds import best_threshold
-from ..neighbors.verification import (
-    DistanceVerifier,
-    best_distance,
-    check_pair_labels,
-    point_digests,
-)
-from ._base import MetricEstimator, index_distance
+from ..neighbors.verification import best_distance, check_pair_labels, point_digests
 from ._problem import if_linear, learned_before
+from .base import MetricEstimator, index_distance
+from .predictors import PairPredictor
 from .priors import unit_margin_scale
 from .sets import GivenQuadruplets, GivenTriplets
 from .triplets import triplets_from_pairs
@@ -46,7 +39,7 @@ NO_DIFFERENCE = (
 )
 
 
-class PairFrobMetric(DistanceVerifier, MetricEstimator):
+class PairFrobMetric(PairPredictor, MetricEstimator):
     """Large-margin metric learning from pairs that are similar (+1) or dissimilar (-1).
 
     With `strategy="threshold"` the squared distances of similar pairs are to be below a threshold b
@@ -129,7 +122,6 @@ class PairFrobMetric(DistanceVerifier, MetricEstimator):
     array([ 1, -1])
     """
 
-    _size = 2
     _rules: ClassVar[dict[str, Rule]] = {
         "strategy": choice(["threshold", "triplets"]),
         "n_neighbors": integer(1),
@@ -209,21 +201,6 @@ class PairFrobMetric(DistanceVerifier, MetricEstimator):
         before = learned_before(self)
         return self._fit(pairs, y, sample_weight, calibration_params, before)
 
-    def decision_function(self, pairs: ArrayLike) -> np.ndarray:
-        """Return the similarity of each pair: minus its learned distance."""
-        return -self.pair_distance(pairs)
-
-    def predict(self, pairs: ArrayLike) -> np.ndarray:
-        """Return +1 for pairs at `threshold_` or nearer, -1 for others."""
-        check_is_fitted(self, "threshold_")
-        return self._decide(pairs)
-
-    def score(self, pairs: ArrayLike, y: Any, sample_weight: Any = None) -> float:
-        """Return the area under the ROC curve: how often a similar pair is the nearer one."""
-        score = self.decision_function(pairs)
-        y, weight = check_pair_labels(y, sample_weight, len(score))
-        return float(roc_auc_score(y > 0, score, sample_weight=weight))
-
     def certify(self, pairs: ArrayLike, y: Any = None, sample_weight: Any = None) -> Certificate:
         """Prove again how good the metric is, from the pairs and the dual of the last fit.
 
@@ -265,9 +242,6 @@ class PairFrobMetric(DistanceVerifier, MetricEstimator):
             )
         read = read_tuples(pairs, 2, self.preprocessor, n_features)
         y, weight = check_pair_labels(y, sample_weight, len(read.index))
-        pairs = np.asarray(pairs)
-        if pairs.ndim == 2:
-            check_pairs(pairs)
         return LabelledTuples.of(read, y, weight)
 
     def _problem_options(self):

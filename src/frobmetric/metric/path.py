@@ -15,8 +15,8 @@ from .._parameters import check_parameters
 from ..core import Certificate, certify
 from ..solvers import Interrupted, State, solve
 from ..solvers.active_set import previous_optimum_ball, settled
-from ._base import Samples
 from ._problem import LOSSES
+from .base import Samples
 from .coordinates import as_components, coordinates_of
 from .frob import FrobMetric
 

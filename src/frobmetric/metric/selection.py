@@ -12,8 +12,8 @@ from sklearn.base import clone
 
 from .._neighbors import nearest
 from ..neighbors.classification import majority
-from ._base import Samples
 from ._problem import solve_frobenius
+from .base import Samples
 from .coordinates import as_components, coordinates_of
 from .units import UNITS, VOTES, Units, spread_rows
 

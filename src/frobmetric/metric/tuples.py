@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import check_is_fitted
 
-from .._checks import as_signs, as_weights, check_comparisons, check_distances_differ
+from .._checks import as_signs, as_weights, says_nothing
 from .._environment import limit_threads
 from .._parameters import CALLABLE, MATRIX, NONE, Rule, check_parameters, choice
 from ..comparisons.merging import is_contradicted, near_first
 from ..comparisons.reading import column_names, read_tuples
 from ..core import Certificate, CertificateError
-from ._base import LearnedMetric, MetricEstimator, index_distance
 from ._problem import (
     KERNEL_RULES,
     PROBLEM_RULES,
@@ -28,8 +27,10 @@ from ._problem import (
     prove,
     solve_frobenius,
 )
+from .base import LearnedMetric, MetricEstimator
 from .coordinates import coordinates_of
 from .frob import NO_DIRECTION
+from .predictors import QuadrupletPredictor, TripletPredictor
 from .sets import GivenQuadruplets, GivenTriplets, is_same_set
 
 #: Rules of the parameters of learners from tuples.
@@ -52,10 +53,32 @@ class LabelledTuples:
 
     @classmethod
     def of(cls, tuples, y, weight):
-        """Return the tuples of positive weight, with only the points that they use."""
-        counts = weight > 0
+        """Return the tuples of positive weight, with only the points that they use.
+
+        Tuples that say nothing, because points of them are equal, are left out with a warning.
+        """
+        is_void = says_nothing(tuples.index)
+        if is_void.any():
+            _warn_of_void(is_void)
+        counts = (weight > 0) & ~is_void
         tuples = tuples.take(counts)
         return cls(tuples.points, tuples.index, y[counts], weight[counts])
+
+
+def _warn_of_void(is_void):
+    """Warn of tuples with equal points; raise ValueError if there are no others."""
+    first, n_void = int(np.argmax(is_void)), int(is_void.sum())
+    if n_void == len(is_void):
+        raise ValueError(
+            f"all {n_void} tuples have equal points where they should differ, the first is "
+            "tuples[0]; expected tuples of different points: no metric can tell equal points apart"
+        )
+    warnings.warn(
+        f"{n_void} of {len(is_void)} tuples have equal points where they should differ, the first "
+        f"is tuples[{first}]; they are left out, since no metric can tell equal points apart",
+        UserWarning,
+        stacklevel=5,
+    )
 
 
 def learn_from_tuples(metric, labelled, before, arrange, **options):
@@ -109,7 +132,7 @@ def refuse_fit_transform(self, *tuples: Any, **others: Any) -> NoReturn:
     )
 
 
-class TripletFrobMetric(MetricEstimator):
+class TripletFrobMetric(TripletPredictor, MetricEstimator):
     """Large-margin metric learning from triplets: the anchor is closer to near than to far.
 
     The problem, its solver and its certificate are those of `FrobMetric`. Contradictory
@@ -177,9 +200,7 @@ class TripletFrobMetric(MetricEstimator):
     """
 
     _rules: ClassVar[dict[str, Rule]] = TUPLE_RULES
-    _requires_y = False
-    _size, _kind = 3, GivenTriplets
-    _near, _far = (0, 1), (0, 2)
+    _kind: ClassVar[type] = GivenTriplets
 
     def __init__(
         self,
@@ -247,25 +268,6 @@ class TripletFrobMetric(MetricEstimator):
         labelled = self._read(tuples, y, sample_weight, self.n_features_in_)
         return self._fit(labelled, learned_before(self))
 
-    def decision_function(self, tuples: ArrayLike) -> np.ndarray:
-        """Return the far distance minus the near distance of each tuple, an (n_tuples,) array."""
-        check_is_fitted(self)
-        read = read_tuples(tuples, self._size, self.preprocessor, self.n_features_in_)
-        features = self._feature_map(read.points)
-        far = index_distance(self.components_, features, read.index[:, self._far])
-        return far - index_distance(self.components_, features, read.index[:, self._near])
-
-    def predict(self, tuples: ArrayLike) -> np.ndarray:
-        """Return +1 for tuples whose near distance is smaller under the metric, -1 for others."""
-        return np.where(self.decision_function(tuples) > 0, 1, -1)
-
-    def score(self, tuples: ArrayLike, y: Any = None, sample_weight: Any = None) -> float:
-        """Return the share of tuples that the metric predicts; equal distances count a half."""
-        margin = self.decision_function(tuples)
-        correct = (np.sign(margin * as_signs(y, len(margin))) + 1) / 2
-        weight = as_weights(sample_weight, len(correct))
-        return float(np.average(correct, weights=weight))
-
     def certify(self, tuples: ArrayLike, y: Any = None, sample_weight: Any = None) -> Certificate:
         """Prove again how good the metric is, from the tuples and the dual of the last fit.
 
@@ -284,10 +286,6 @@ class TripletFrobMetric(MetricEstimator):
         read = read_tuples(tuples, self._size, self.preprocessor, n_features)
         weight = as_weights(sample_weight, len(read.index))
         y = as_signs(y, len(read.index))
-        tuples = np.asarray(tuples)
-        if tuples.ndim == 2:
-            check_comparisons(tuples)
-        check_distances_differ(read.index)
         return LabelledTuples.of(read, y, weight)
 
     def _arrange(self, coordinates, labelled):
@@ -295,7 +293,7 @@ class TripletFrobMetric(MetricEstimator):
         return coordinates, self._kind(near_first(labelled.index, labelled.y), labelled.weight)
 
 
-class QuadrupletFrobMetric(TripletFrobMetric):
+class QuadrupletFrobMetric(QuadrupletPredictor, TripletFrobMetric):
     """Large-margin metric learning from quadruplets: a and b are closer than c and d.
 
     The methods and attributes are those of `TripletFrobMetric`, and so is the problem.
@@ -349,5 +347,4 @@ class QuadrupletFrobMetric(TripletFrobMetric):
     array([1])
     """
 
-    _size, _kind = 4, GivenQuadruplets
-    _near, _far = (0, 1), (2, 3)
+    _kind = GivenQuadruplets

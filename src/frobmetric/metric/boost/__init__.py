@@ -12,7 +12,7 @@ from ..._parameters import FLAG, InvalidParameterError, Rule, check_parameters, 
 from ...core import Certificate, CertificateError, Hinge
 from ...core.points import Factored
 from ...solvers import Interrupted
-from .._base import (
+from ..base import (
     LABEL_RULES,
     SHARED_RULES,
     MetricEstimator,

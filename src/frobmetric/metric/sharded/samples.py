@@ -15,7 +15,7 @@ from ..._checkpoint import fingerprint
 from ..._parameters import InvalidParameterError
 from ...backends import open_shards
 from ...backends.vectors import Sharded, map_shards
-from .._base import DTYPES, Samples
+from ..base import DTYPES, Samples
 from ..coordinates import Coordinates, prior_root, round_to_grid
 from ..priors import prior_matrix_factor
 from ..units import (

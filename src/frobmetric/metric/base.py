@@ -165,11 +165,14 @@ class MetricEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         return explain_distance(self.components_, *features, by=by, feature_names=feature_names)
 
     def get_metric(self) -> Callable[..., Any]:
-        """Return the learned distance as a function of two points."""
+        """Return the learned distance as a function of two points.
+
+        It takes vectors of `n_features_in_` numbers; with `squared=True` it returns the square.
+        """
         check_is_fitted(self)
         if self.kernel == "linear":
-            return partial(_distance, self.components_)
-        return partial(_kernel_distance, self._feature_map, self.components_)
+            return partial(_point_distance, self.components_, None)
+        return partial(_point_distance, self.components_, self._feature_map)
 
     def get_mahalanobis_matrix(self) -> np.ndarray:
         """Return M = components_.T @ components_, also when truncated."""
@@ -438,7 +441,18 @@ def _distance(components, a, b):
     return _length(components, np.asarray(a) - np.asarray(b))
 
 
-def _kernel_distance(feature_map, components, a, b):
-    points, index = distinct_points(np.stack([a, b]))
-    features = feature_map(points)
-    return _distance(components, features[index[0]], features[index[1]])
+def _point_distance(components, feature_map, a, b, *, squared=False):
+    """Return the distance of two points, or its square."""
+    a, b = (np.atleast_1d(np.squeeze(point)) for point in (a, b))
+    n_features = components.shape[-1] if feature_map is None else None
+    for point in (a, b):
+        if point.ndim != 1 or len(point) != (n_features or len(point)):
+            raise ValueError(
+                f"a point has shape {point.shape}; expected ({n_features or 'n_features'},), one "
+                "number for each feature of the metric; use pair_distance for many pairs"
+            )
+    if feature_map is not None:
+        points, index = distinct_points(np.stack([a, b]))
+        a, b = feature_map(points)[index]
+    distance = _distance(components, a, b)
+    return distance**2 if squared else distance

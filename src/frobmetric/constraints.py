@@ -1,0 +1,233 @@
+"""Constraints from labels: similar and dissimilar pairs, triplets of neighbours, and chunks."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils import check_array, check_random_state
+
+from ._checks import check_count
+from .metric.triplets import mine_triplets
+
+__all__ = ["Constraints", "wrap_pairs"]
+
+#: Rounds in which missing pairs are drawn again.
+ROUNDS = 10
+
+
+class Constraints:
+    """Makers of constraints from labels, of which some may be unknown.
+
+    Parameters
+    ----------
+    partial_labels : array-like of int, shape (n_samples,)
+        Class of each sample; negative where it is unknown.
+
+    Examples
+    --------
+    >>> from frobmetric import Constraints
+    >>> a, b, c, d = Constraints([0, 0, 1, 1, -1]).positive_negative_pairs(2, random_state=0)
+    >>> sorted(map(sorted, zip(a.tolist(), b.tolist())))
+    [[0, 1], [2, 3]]
+    """
+
+    def __init__(self, partial_labels: ArrayLike) -> None:
+        self.partial_labels = np.asarray(partial_labels).astype(int)
+
+    def positive_negative_pairs(
+        self, n_constraints: int, same_length: bool = False, random_state: Any = None
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Draw distinct pairs of the same class, and distinct pairs of different classes.
+
+        Parameters
+        ----------
+        n_constraints : int
+            Number of pairs of each kind; fewer, with a warning, if there are not so many.
+        same_length : bool, default=False
+            Leave out pairs of the kind of which there are more.
+        random_state : int, RandomState or None, default=None
+            Seed of the draw.
+
+        Returns
+        -------
+        a, b, c, d : ndarray
+            Row numbers: a[i] and b[i] are of one class, c[i] and d[i] of two.
+        """
+        rng = check_random_state(random_state)
+        positive = self._draw(n_constraints, rng, same=True)
+        negative = self._draw(n_constraints, rng, same=False)
+        if same_length:
+            n = min(len(positive), len(negative))
+            positive, negative = positive[:n], negative[:n]
+        return (*positive.T, *negative.T)
+
+    def generate_knntriplets(self, X: ArrayLike, k_genuine: int, k_impostor: int) -> np.ndarray:
+        """Combine each sample with near samples of its class and near samples of others.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        k_genuine, k_impostor : int
+            Number of neighbours of the same class, and of other classes; fewer, with a warning, in
+            classes that are too small.
+
+        Returns
+        -------
+        triplets : ndarray of shape (n_triplets, 3)
+            Row numbers (anchor, near, far).
+        """
+        known = np.flatnonzero(self.partial_labels >= 0)
+        X = check_array(X)
+        check_count(k_genuine, name="k_genuine")
+        check_count(k_impostor, name="k_impostor")
+        options: Any = {"n_neighbors": k_genuine, "n_impostors": k_impostor}
+        mined = mine_triplets(X[known], self.partial_labels[known], **options)
+        return known[mined.to_array()]
+
+    def chunks(
+        self, n_chunks: int = 100, chunk_size: int = 2, random_state: Any = None
+    ) -> np.ndarray:
+        """Draw disjoint chunks of samples that have the same class.
+
+        Parameters
+        ----------
+        n_chunks : int, default=100
+            Number of chunks.
+        chunk_size : int, default=2
+            Number of samples of each.
+        random_state : int, RandomState or None, default=None
+            Seed of the draw.
+
+        Returns
+        -------
+        chunks : ndarray of shape (n_samples,)
+            Number of the chunk of each sample; -1 for those in none.
+        """
+        rng = check_random_state(random_state)
+        check_count(chunk_size, name="chunk_size")
+        members = [_cut(rows, chunk_size, rng) for rows in self._classes()]
+        possible = np.concatenate([np.empty((0, chunk_size), int), *members])
+        if len(possible) < n_chunks:
+            raise ValueError(
+                f"{n_chunks} chunks of {chunk_size} samples were asked for, and the classes have "
+                f"room for {len(possible)}; lower n_chunks or chunk_size"
+            )
+        chunks = np.full(len(self.partial_labels), -1)
+        chosen = possible[rng.permutation(len(possible))[:n_chunks]]
+        chunks[chosen] = np.arange(n_chunks)[:, None]
+        return chunks
+
+    def _classes(self):
+        """Return the row numbers of each class."""
+        labels = self.partial_labels
+        return [np.flatnonzero(labels == label) for label in np.unique(labels[labels >= 0])]
+
+    def _draw(self, n_constraints, rng, *, same):
+        known = np.flatnonzero(self.partial_labels >= 0)
+        pairs = draw_pairs(self.partial_labels[known], n_constraints, rng, same=same)
+        return known[pairs]
+
+
+def draw_pairs(
+    labels: np.ndarray,
+    n_pairs: int,
+    rng: np.random.RandomState,
+    *,
+    same: bool,
+    weight: np.ndarray | None = None,
+) -> np.ndarray:
+    """Return distinct pairs of rows of the same class, or of different classes, (n_pairs, 2).
+
+    Both rows are drawn with probabilities in proportion to their weights. There are fewer pairs,
+    with a warning, if so many are not found.
+    """
+    check_count(n_pairs, name="n_constraints")
+    n = len(labels)
+    weight = np.ones(n) if weight is None else np.asarray(weight, dtype=float)
+    draw = _Partners(labels, weight, same)
+    codes = np.empty(0, dtype=np.int64)
+    for _ in range(ROUNDS):
+        first = draw.first(rng, n_pairs - len(codes))
+        second = draw.second(rng, first)
+        fresh = (first * n + second)[first != second]
+        codes = np.concatenate([codes, fresh])
+        _, place = np.unique(codes, return_index=True)
+        codes = codes[np.sort(place)]  # in the order in which they were drawn
+        if len(codes) >= n_pairs or not draw.is_possible:
+            break
+    if len(codes) < n_pairs:
+        kind = "similar" if same else "dissimilar"
+        warnings.warn(
+            f"{len(codes)} distinct {kind} pairs were found of {n_pairs} that were asked for; "
+            "lower n_constraints, or give more samples",
+            UserWarning,
+            stacklevel=4,
+        )
+    return np.column_stack(np.divmod(codes[:n_pairs], n)).astype(np.intp)
+
+
+class _Partners:
+    """Draws of rows, and of partners of them in the same class or in others."""
+
+    def __init__(self, labels, weight, same):
+        _, self.labels = np.unique(labels, return_inverse=True)
+        self.order = np.argsort(self.labels, kind="stable")
+        self.total = np.concatenate([[0.0], np.cumsum(weight[self.order])])
+        sizes = np.bincount(self.labels)
+        self.ends = np.concatenate([[0], np.cumsum(sizes)])
+        self.same = same
+        # a row has a partner in its class if that has others, in other classes if there are some
+        has_partner = sizes[self.labels] > 1 if same else sizes[self.labels] < len(labels)
+        self.weight = np.where(has_partner, weight, 0.0)
+        self.is_possible = bool(self.weight.any())
+
+    def first(self, rng, n):
+        """Return rows that have partners."""
+        if not self.is_possible:
+            return np.empty(0, dtype=np.int64)
+        total = np.cumsum(self.weight)
+        place = np.searchsorted(total, rng.uniform(size=n) * total[-1], side="right")
+        return np.minimum(place, np.flatnonzero(self.weight)[-1])
+
+    def second(self, rng, first):
+        """Return a partner for each row; sometimes the row itself, which is no partner."""
+        label = self.labels[first]
+        low, high = self.total[self.ends[label]], self.total[self.ends[label + 1]]
+        share = rng.uniform(size=len(first))
+        if self.same:
+            level = low + share * (high - low)
+        else:  # the others are in one interval around the class
+            level = share * (self.total[-1] - (high - low))
+            level = np.where(level < low, level, level + (high - low))
+        place = np.searchsorted(self.total[1:], level, side="right")
+        return self.order[np.minimum(place, len(self.order) - 1)]
+
+
+def wrap_pairs(X: ArrayLike, constraints: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return pairs of points and their labels, from what `positive_negative_pairs` returns.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features) or (n_samples,)
+        Samples, or indices of them.
+    constraints : tuple (a, b, c, d) of arrays of int
+        Row numbers of similar pairs (a, b) and dissimilar ones (c, d).
+
+    Returns
+    -------
+    pairs : ndarray of shape (n_pairs, 2, n_features) or (n_pairs, 2)
+    y : ndarray of shape (n_pairs,)
+        +1 for similar pairs, -1 for dissimilar ones.
+    """
+    a, b, c, d = (np.asarray(rows, dtype=np.intp) for rows in constraints)
+    rows = np.concatenate([np.column_stack([a, b]), np.column_stack([c, d])])
+    return np.asarray(X)[rows], np.repeat([1, -1], [len(a), len(c)])
+
+
+def _cut(rows, size, rng):
+    """Return rows in random order, cut into chunks; a rest that is too small is left out."""
+    n_chunks = len(rows) // size
+    return rng.permutation(rows)[: n_chunks * size].reshape(n_chunks, size)

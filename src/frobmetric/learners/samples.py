@@ -1,0 +1,125 @@
+"""Samples with labels, as learners take them: distinct rows with weights, some without label."""
+
+from __future__ import annotations
+
+import warnings
+from copy import copy
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight
+
+from .._neighbors import row_keys
+
+#: Label of rows without a label.
+UNLABELED = -1
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledSamples:
+    """Distinct labelled rows with a positive weight, in an order that depends on the values alone.
+
+    Equal rows of one class are one row with the sum of their weights, so that a weight of two is
+    the same as the row twice, whatever a learner does with its neighbours.
+    """
+
+    #: Distinct rows, (n, D), in double precision.
+    X: np.ndarray
+    #: Class numbers 0, 1, ... or, without classes, numbers.
+    y: np.ndarray
+    weight: np.ndarray
+    #: Labels of the classes; None without classes.
+    classes: np.ndarray | None
+    #: Distinct rows with their weights, those without a label too.
+    everything: np.ndarray
+    every_weight: np.ndarray
+    #: Type of the numbers that the user gave.
+    dtype: np.dtype
+    #: Fitted attributes that describe the features, and the number of rows without label.
+    attributes: dict
+
+    @classmethod
+    def read(cls, metric, X, y, sample_weight, *, has_classes=True, min_classes=1):
+        """Return the checked arguments of `fit`, and store nothing in the metric."""
+        seen = copy(metric)  # scikit-learn stores number and names of the features
+        options = {"ensure_min_samples": 2, "reset": True, "order": "C"}
+        if y is None and not metric._requires_y:
+            X = seen._check_samples(X, **options)
+            y, has_classes = np.zeros(len(X)), False
+        else:
+            X, y = seen._check_samples(X, y=y, y_numeric=not has_classes, **options)
+        weight = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
+        _check_any_weight(weight)
+        names = ("n_features_in_", "feature_names_in_")
+        attributes = {name: getattr(seen, name, None) for name in names}
+        rows, y, weight = X[weight > 0].astype(np.float64), y[weight > 0], weight[weight > 0]
+        if has_classes:
+            check_classification_targets(y)
+            known = _labelled_rows(y)
+            attributes["n_unlabeled_"] = int(np.count_nonzero(~known)) or None
+            classes, labels = np.unique(y[known], return_inverse=True)
+            _check_classes(classes, min_classes)
+        else:
+            known, classes, labels = np.ones(len(y), bool), None, y.astype(np.float64)
+        merged = _merged(rows[known], labels, weight[known])
+        everything, _, every_weight = _merged(rows, np.zeros(len(rows)), weight)
+        return cls(*merged, classes, everything, every_weight, X.dtype, attributes)
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return len(self.classes)
+
+    @property
+    def spread(self) -> float:
+        """Root of the mean squared distance to the mean, of all rows."""
+        return float(np.sqrt(np.trace(np.atleast_2d(self.covariance()))))
+
+    def covariance(self) -> np.ndarray:
+        """Return the covariance of all rows, (D, D): means with their weights."""
+        return weighted_covariance(self.everything, self.every_weight)
+
+
+def weighted_covariance(X, weight):
+    """Return the mean of (x - mean) (x - mean).T with these weights, (D, D)."""
+    share = weight / weight.sum()
+    deviations = X - share @ X
+    return (deviations * share[:, None]).T @ deviations
+
+
+def _merged(X, labels, weight):
+    """Return distinct rows of X and labels, and the sum of the weights of each."""
+    columns = np.column_stack([X, labels.astype(np.float64)])
+    _, first, place = np.unique(row_keys(columns + 0.0), return_index=True, return_inverse=True)
+    return X[first] + 0.0, labels[first], np.bincount(place.ravel(), weight)
+
+
+def _labelled_rows(y):
+    """Return which rows have a label: -1 is none, if there are two classes besides it."""
+    if y.dtype.kind not in "if":
+        return np.ones(len(y), bool)
+    known = y != UNLABELED
+    if known.all() or len(np.unique(y[known])) < 2:
+        return np.ones(len(y), bool)
+    warnings.warn(
+        f"{np.count_nonzero(~known)} of {len(y)} rows have the label -1 and are taken as rows "
+        "without a label, which count for scale and prior only; if -1 is a class, give it another "
+        "name, for example y + 1",
+        UserWarning,
+        stacklevel=6,
+    )
+    return known
+
+
+def _check_any_weight(weight):
+    if not weight.any():
+        raise ValueError("sample_weight is zero for all rows; expected at least one positive one")
+
+
+def _check_classes(classes, min_classes):
+    if len(classes) < min_classes:
+        raise ValueError(
+            f"y has {len(classes)} class ({classes[0]!r}); expected samples of at least "
+            f"{min_classes} classes"
+        )

@@ -1,0 +1,75 @@
+"""Predictions of learners from tuples: is a pair similar, which of two distances is smaller."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.metrics import roc_auc_score
+from sklearn.utils.validation import check_is_fitted
+
+from .._checks import as_signs, as_weights
+from ..comparisons.reading import read_tuples
+from ..neighbors.verification import DistanceVerifier, check_pair_labels
+from .base import index_distance
+
+
+class PairPredictor(DistanceVerifier):
+    """Predictions of an estimator with `pair_distance`, learned from pairs."""
+
+    _size = 2
+
+    def decision_function(self, pairs: ArrayLike) -> np.ndarray:
+        """Return the similarity of each pair: minus its learned distance."""
+        return -self.pair_distance(pairs)
+
+    def predict(self, pairs: ArrayLike) -> np.ndarray:
+        """Return +1 for pairs at `threshold_` or nearer, -1 for others."""
+        check_is_fitted(self, "threshold_")
+        return self._decide(pairs)
+
+    def score(self, pairs: ArrayLike, y: Any, sample_weight: Any = None) -> float:
+        """Return the area under the ROC curve: how often a similar pair is the nearer one."""
+        score = self.decision_function(pairs)
+        y, weight = check_pair_labels(y, sample_weight, len(score))
+        return float(roc_auc_score(y > 0, score, sample_weight=weight))
+
+
+class TripletPredictor:
+    """Predictions of an estimator learned from triplets (anchor, near, far)."""
+
+    _size = 3
+    _requires_y = False
+    _near: tuple[int, int] = (0, 1)
+    _far: tuple[int, int] = (0, 2)
+    preprocessor: Any
+    components_: np.ndarray
+    n_features_in_: int
+    _feature_map: Any
+
+    def decision_function(self, tuples: ArrayLike) -> np.ndarray:
+        """Return the far distance minus the near distance of each tuple, an (n_tuples,) array."""
+        check_is_fitted(self)
+        read = read_tuples(tuples, self._size, self.preprocessor, self.n_features_in_)
+        features = self._feature_map(read.points)
+        far = index_distance(self.components_, features, read.index[:, self._far])
+        return far - index_distance(self.components_, features, read.index[:, self._near])
+
+    def predict(self, tuples: ArrayLike) -> np.ndarray:
+        """Return +1 for tuples whose near distance is smaller under the metric, -1 for others."""
+        return np.where(self.decision_function(tuples) > 0, 1, -1)
+
+    def score(self, tuples: ArrayLike, y: Any = None, sample_weight: Any = None) -> float:
+        """Return the share of tuples that the metric predicts; equal distances count a half."""
+        margin = self.decision_function(tuples)
+        correct = (np.sign(margin * as_signs(y, len(margin))) + 1) / 2
+        weight = as_weights(sample_weight, len(correct))
+        return float(np.average(correct, weights=weight))
+
+
+class QuadrupletPredictor(TripletPredictor):
+    """Predictions of an estimator learned from quadruplets: a and b are closer than c and d."""
+
+    _size = 4
+    _near, _far = (0, 1), (2, 3)
