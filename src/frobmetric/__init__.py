@@ -34,7 +34,7 @@ if TYPE_CHECKING:  # names that are imported on first use
     from . import embeddings, learners, manifold, plotting, sdp
     from .embeddings import EmbeddingAdapter
     from .io import load, save
-    from .learners import ITML, Covariance, ITML_Supervised
+    from .learners import ITML, MMC, Covariance, ITML_Supervised, MMC_Supervised
     from .manifold import MaximumVarianceUnfolding, neighborhood_quality
     from .sdp import nearest_correlation, nearest_covariance, read_sdpa, solve_sdp
 
@@ -46,6 +46,8 @@ _LAZY = {
     "EmbeddingAdapter": "embeddings",
     "ITML": "learners",
     "ITML_Supervised": "learners",
+    "MMC": "learners",
+    "MMC_Supervised": "learners",
     "MaximumVarianceUnfolding": "manifold",
     "embeddings": None,
     "io": None,
@@ -64,6 +66,7 @@ _LAZY = {
 
 __all__ = [
     "ITML",
+    "MMC",
     "BoostMetric",
     "Certificate",
     "CertificateError",
@@ -75,6 +78,7 @@ __all__ = [
     "FrobMetricCV",
     "FrobeniusSDP",
     "ITML_Supervised",
+    "MMC_Supervised",
     "MarginalizedKNN",
     "MaximumVarianceUnfolding",
     "NearestClass",

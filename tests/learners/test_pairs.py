@@ -7,9 +7,9 @@ import pytest
 from sklearn.utils import estimator_checks
 from sklearn.utils.estimator_checks import check_estimator
 
-from frobmetric import ITML_Supervised
+from frobmetric import ITML_Supervised, MMC_Supervised
 
-LEARNERS = [ITML_Supervised()]
+LEARNERS = [ITML_Supervised(), MMC_Supervised(), MMC_Supervised(diagonal=True)]
 #: Checks that `check_estimator` does not call by itself.
 MORE_CHECKS = [
     "check_set_output_transform",
@@ -25,6 +25,7 @@ MORE_CHECKS = [
 # Tiny random problems have few pairs, and labels of -1.
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.* pairs were found of:UserWarning"),
+    pytest.mark.filterwarnings("ignore:.*dissimilar pairs differ and similar pairs:UserWarning"),
     pytest.mark.filterwarnings("ignore:.* rows have the label -1:UserWarning"),
     pytest.mark.filterwarnings("ignore:X (does not have|has) (valid )?feature names:UserWarning"),
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),

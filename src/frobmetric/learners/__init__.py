@@ -2,5 +2,6 @@
 
 from .closed_form import Covariance
 from .itml import ITML, ITML_Supervised
+from .mmc import MMC, MMC_Supervised
 
-__all__ = ["ITML", "Covariance", "ITML_Supervised"]
+__all__ = ["ITML", "MMC", "Covariance", "ITML_Supervised", "MMC_Supervised"]

@@ -74,9 +74,11 @@ class GivenPairLearner(PairLearner):
 class DrawnPairLearner(LabelLearner):
     """Fit from labels of a class that has `_learn`; the pairs are drawn at random."""
 
+    _min_classes = 1
+
     def _fit_labels(self, X, y, sample_weight, **options):
         check_parameters(self, self._rules)
-        samples = self._read(X, y, sample_weight)
+        samples = self._read(X, y, sample_weight, min_classes=self._min_classes)
         labelled = pairs_of_labels(samples, self.n_constraints, self.random_state)
         learned = self._learn(PairDifferences.of(labelled), **options)
         learned["components"] = learned["components"].astype(samples.dtype, copy=False)
