@@ -34,7 +34,15 @@ if TYPE_CHECKING:  # names that are imported on first use
     from . import embeddings, learners, manifold, plotting, sdp
     from .embeddings import EmbeddingAdapter
     from .io import load, save
-    from .learners import ITML, MMC, Covariance, ITML_Supervised, MMC_Supervised
+    from .learners import (
+        ITML,
+        MMC,
+        SDML,
+        Covariance,
+        ITML_Supervised,
+        MMC_Supervised,
+        SDML_Supervised,
+    )
     from .manifold import MaximumVarianceUnfolding, neighborhood_quality
     from .sdp import nearest_correlation, nearest_covariance, read_sdpa, solve_sdp
 
@@ -48,6 +56,8 @@ _LAZY = {
     "ITML_Supervised": "learners",
     "MMC": "learners",
     "MMC_Supervised": "learners",
+    "SDML": "learners",
+    "SDML_Supervised": "learners",
     "MaximumVarianceUnfolding": "manifold",
     "embeddings": None,
     "io": None,
@@ -67,6 +77,7 @@ _LAZY = {
 __all__ = [
     "ITML",
     "MMC",
+    "SDML",
     "BoostMetric",
     "Certificate",
     "CertificateError",
@@ -87,6 +98,7 @@ __all__ = [
     "PairFrobMetric",
     "QuadrupletFrobMetric",
     "RowFile",
+    "SDML_Supervised",
     "Solution",
     "TripletFrobMetric",
     "accuracy_difference",

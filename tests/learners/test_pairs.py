@@ -7,9 +7,14 @@ import pytest
 from sklearn.utils import estimator_checks
 from sklearn.utils.estimator_checks import check_estimator
 
-from frobmetric import ITML_Supervised, MMC_Supervised
+from frobmetric import ITML_Supervised, MMC_Supervised, SDML_Supervised
 
-LEARNERS = [ITML_Supervised(), MMC_Supervised(), MMC_Supervised(diagonal=True)]
+LEARNERS = [
+    ITML_Supervised(),
+    MMC_Supervised(),
+    MMC_Supervised(diagonal=True),
+    SDML_Supervised(balance_param=1e-5),  # problems with the default may have no optimum
+]
 #: Checks that `check_estimator` does not call by itself.
 MORE_CHECKS = [
     "check_set_output_transform",

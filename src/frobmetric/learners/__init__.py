@@ -3,5 +3,14 @@
 from .closed_form import Covariance
 from .itml import ITML, ITML_Supervised
 from .mmc import MMC, MMC_Supervised
+from .sdml import SDML, SDML_Supervised
 
-__all__ = ["ITML", "MMC", "Covariance", "ITML_Supervised", "MMC_Supervised"]
+__all__ = [
+    "ITML",
+    "MMC",
+    "SDML",
+    "Covariance",
+    "ITML_Supervised",
+    "MMC_Supervised",
+    "SDML_Supervised",
+]

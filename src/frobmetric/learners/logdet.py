@@ -10,6 +10,7 @@ from scipy.optimize import brentq
 
 from ..core import Certificate
 from ._base import certificate_of
+from .pairs import logdet_distance
 
 #: Weights of pairs grow by this factor from one stage to the next, if they are large.
 STAGE = 30.0
@@ -62,10 +63,7 @@ class LogDetProblem:
         while (dual := self.dual(u)) == -np.inf:
             u = u / 2
         proof = certificate_of(point.primal, dual, rounding=point.rounding)
-        # LogDet(M, M*) <= gap: no eigenvalue of M relative to M* is below 1 - sqrt(2 gap)
-        share = np.sqrt(2 * proof.gap)
-        bound = size * share / (1 - share) if share < 1 else np.inf
-        return replace(proof, distance_bound=float(bound))
+        return replace(proof, distance_bound=logdet_distance(proof.gap, size))
 
     def start(self):
         """Return a factor to start from: a lower bound of the optimal M, times the best number.

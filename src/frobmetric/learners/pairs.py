@@ -96,3 +96,12 @@ class ProgressLines:
         if self.report is not None:
             seconds = perf_counter() - self.start
             self.report(Step(primal, primal - gap, gap, rank, seconds))
+
+
+def logdet_distance(gap, size):
+    """Return a bound on the Frobenius distance of M to M* if LogDet(M, M*) <= gap.
+
+    No eigenvalue of M relative to M* is below 1 - sqrt(2 gap). `size` is the norm of M.
+    """
+    share = np.sqrt(2 * gap)
+    return float(size * share / (1 - share)) if share < 1 else np.inf
