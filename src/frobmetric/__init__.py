@@ -34,7 +34,15 @@ if TYPE_CHECKING:  # names that are imported on first use
     from . import embeddings, learners, manifold, plotting, sdp
     from .embeddings import EmbeddingAdapter
     from .io import load, save
-    from .learners import Covariance
+    from .learners import (
+        ITML,
+        MMC,
+        SDML,
+        Covariance,
+        ITML_Supervised,
+        MMC_Supervised,
+        SDML_Supervised,
+    )
     from .manifold import MaximumVarianceUnfolding, neighborhood_quality
     from .sdp import nearest_correlation, nearest_covariance, read_sdpa, solve_sdp
 
@@ -44,6 +52,12 @@ __version__ = "0.1.0"
 _LAZY = {
     "Covariance": "learners",
     "EmbeddingAdapter": "embeddings",
+    "ITML": "learners",
+    "ITML_Supervised": "learners",
+    "MMC": "learners",
+    "MMC_Supervised": "learners",
+    "SDML": "learners",
+    "SDML_Supervised": "learners",
     "MaximumVarianceUnfolding": "manifold",
     "embeddings": None,
     "io": None,
@@ -61,6 +75,9 @@ _LAZY = {
 }
 
 __all__ = [
+    "ITML",
+    "MMC",
+    "SDML",
     "BoostMetric",
     "Certificate",
     "CertificateError",
@@ -71,6 +88,8 @@ __all__ = [
     "FrobMetric",
     "FrobMetricCV",
     "FrobeniusSDP",
+    "ITML_Supervised",
+    "MMC_Supervised",
     "MarginalizedKNN",
     "MaximumVarianceUnfolding",
     "NearestClass",
@@ -79,6 +98,7 @@ __all__ = [
     "PairFrobMetric",
     "QuadrupletFrobMetric",
     "RowFile",
+    "SDML_Supervised",
     "Solution",
     "TripletFrobMetric",
     "accuracy_difference",

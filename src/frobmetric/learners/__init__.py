@@ -1,5 +1,16 @@
 """Learners of other methods by their known names, most of them with a certificate."""
 
 from .closed_form import Covariance
+from .itml import ITML, ITML_Supervised
+from .mmc import MMC, MMC_Supervised
+from .sdml import SDML, SDML_Supervised
 
-__all__ = ["Covariance"]
+__all__ = [
+    "ITML",
+    "MMC",
+    "SDML",
+    "Covariance",
+    "ITML_Supervised",
+    "MMC_Supervised",
+    "SDML_Supervised",
+]
