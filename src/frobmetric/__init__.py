@@ -34,7 +34,7 @@ if TYPE_CHECKING:  # names that are imported on first use
     from . import embeddings, learners, manifold, plotting, sdp
     from .embeddings import EmbeddingAdapter
     from .io import load, save
-    from .learners import Covariance
+    from .learners import LSML, Covariance, LSML_Supervised
     from .manifold import MaximumVarianceUnfolding, neighborhood_quality
     from .sdp import nearest_correlation, nearest_covariance, read_sdpa, solve_sdp
 
@@ -44,6 +44,8 @@ __version__ = "0.1.0"
 _LAZY = {
     "Covariance": "learners",
     "EmbeddingAdapter": "embeddings",
+    "LSML": "learners",
+    "LSML_Supervised": "learners",
     "MaximumVarianceUnfolding": "manifold",
     "embeddings": None,
     "io": None,
@@ -61,6 +63,7 @@ _LAZY = {
 }
 
 __all__ = [
+    "LSML",
     "BoostMetric",
     "Certificate",
     "CertificateError",
@@ -71,6 +74,7 @@ __all__ = [
     "FrobMetric",
     "FrobMetricCV",
     "FrobeniusSDP",
+    "LSML_Supervised",
     "MarginalizedKNN",
     "MaximumVarianceUnfolding",
     "NearestClass",
