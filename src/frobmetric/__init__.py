@@ -36,10 +36,12 @@ if TYPE_CHECKING:  # names that are imported on first use
     from .io import load, save
     from .learners import (
         ITML,
+        LSML,
         MMC,
         SDML,
         Covariance,
         ITML_Supervised,
+        LSML_Supervised,
         MMC_Supervised,
         SDML_Supervised,
     )
@@ -51,13 +53,15 @@ __version__ = "0.1.0"
 #: Names that are imported when they are first used, and their rooms.
 _LAZY = {
     "Covariance": "learners",
-    "EmbeddingAdapter": "embeddings",
     "ITML": "learners",
     "ITML_Supervised": "learners",
+    "LSML": "learners",
+    "LSML_Supervised": "learners",
     "MMC": "learners",
     "MMC_Supervised": "learners",
     "SDML": "learners",
     "SDML_Supervised": "learners",
+    "EmbeddingAdapter": "embeddings",
     "MaximumVarianceUnfolding": "manifold",
     "embeddings": None,
     "io": None,
@@ -76,6 +80,7 @@ _LAZY = {
 
 __all__ = [
     "ITML",
+    "LSML",
     "MMC",
     "SDML",
     "BoostMetric",
@@ -89,6 +94,7 @@ __all__ = [
     "FrobMetricCV",
     "FrobeniusSDP",
     "ITML_Supervised",
+    "LSML_Supervised",
     "MMC_Supervised",
     "MarginalizedKNN",
     "MaximumVarianceUnfolding",

@@ -2,15 +2,18 @@
 
 from .closed_form import Covariance
 from .itml import ITML, ITML_Supervised
+from .lsml import LSML, LSML_Supervised
 from .mmc import MMC, MMC_Supervised
 from .sdml import SDML, SDML_Supervised
 
 __all__ = [
     "ITML",
+    "LSML",
     "MMC",
     "SDML",
     "Covariance",
     "ITML_Supervised",
+    "LSML_Supervised",
     "MMC_Supervised",
     "SDML_Supervised",
 ]
