@@ -35,10 +35,12 @@ if TYPE_CHECKING:  # names that are imported on first use
     from .embeddings import EmbeddingAdapter
     from .io import load, save
     from .learners import (
+        GMML,
         ITML,
         MMC,
         SDML,
         Covariance,
+        GMML_Supervised,
         ITML_Supervised,
         MMC_Supervised,
         SDML_Supervised,
@@ -52,6 +54,8 @@ __version__ = "0.1.0"
 _LAZY = {
     "Covariance": "learners",
     "EmbeddingAdapter": "embeddings",
+    "GMML": "learners",
+    "GMML_Supervised": "learners",
     "ITML": "learners",
     "ITML_Supervised": "learners",
     "MMC": "learners",
@@ -75,6 +79,7 @@ _LAZY = {
 }
 
 __all__ = [
+    "GMML",
     "ITML",
     "MMC",
     "SDML",
@@ -88,6 +93,7 @@ __all__ = [
     "FrobMetric",
     "FrobMetricCV",
     "FrobeniusSDP",
+    "GMML_Supervised",
     "ITML_Supervised",
     "MMC_Supervised",
     "MarginalizedKNN",

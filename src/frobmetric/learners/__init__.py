@@ -1,15 +1,18 @@
 """Learners of other methods by their known names, most of them with a certificate."""
 
 from .closed_form import Covariance
+from .gmml import GMML, GMML_Supervised
 from .itml import ITML, ITML_Supervised
 from .mmc import MMC, MMC_Supervised
 from .sdml import SDML, SDML_Supervised
 
 __all__ = [
+    "GMML",
     "ITML",
     "MMC",
     "SDML",
     "Covariance",
+    "GMML_Supervised",
     "ITML_Supervised",
     "MMC_Supervised",
     "SDML_Supervised",
