@@ -35,11 +35,13 @@ if TYPE_CHECKING:  # names that are imported on first use
     from .embeddings import EmbeddingAdapter
     from .io import load, save
     from .learners import (
+        GMML,
         ITML,
         LSML,
         MMC,
         SDML,
         Covariance,
+        GMML_Supervised,
         ITML_Supervised,
         LSML_Supervised,
         MMC_Supervised,
@@ -53,6 +55,8 @@ __version__ = "0.1.0"
 #: Names that are imported when they are first used, and their rooms.
 _LAZY = {
     "Covariance": "learners",
+    "GMML": "learners",
+    "GMML_Supervised": "learners",
     "ITML": "learners",
     "ITML_Supervised": "learners",
     "LSML": "learners",
@@ -79,6 +83,7 @@ _LAZY = {
 }
 
 __all__ = [
+    "GMML",
     "ITML",
     "LSML",
     "MMC",
@@ -93,6 +98,7 @@ __all__ = [
     "FrobMetric",
     "FrobMetricCV",
     "FrobeniusSDP",
+    "GMML_Supervised",
     "ITML_Supervised",
     "LSML_Supervised",
     "MMC_Supervised",

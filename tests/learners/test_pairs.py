@@ -7,9 +7,10 @@ import pytest
 from sklearn.utils import estimator_checks
 from sklearn.utils.estimator_checks import check_estimator
 
-from frobmetric import ITML_Supervised, MMC_Supervised, SDML_Supervised
+from frobmetric import GMML_Supervised, ITML_Supervised, MMC_Supervised, SDML_Supervised
 
 LEARNERS = [
+    GMML_Supervised(),
     ITML_Supervised(),
     MMC_Supervised(),
     MMC_Supervised(diagonal=True),

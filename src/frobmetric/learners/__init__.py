@@ -1,17 +1,20 @@
 """Learners of other methods by their known names, most of them with a certificate."""
 
 from .closed_form import Covariance
+from .gmml import GMML, GMML_Supervised
 from .itml import ITML, ITML_Supervised
 from .lsml import LSML, LSML_Supervised
 from .mmc import MMC, MMC_Supervised
 from .sdml import SDML, SDML_Supervised
 
 __all__ = [
+    "GMML",
     "ITML",
     "LSML",
     "MMC",
     "SDML",
     "Covariance",
+    "GMML_Supervised",
     "ITML_Supervised",
     "LSML_Supervised",
     "MMC_Supervised",

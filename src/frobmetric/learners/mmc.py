@@ -36,8 +36,8 @@ class _Method:
     }
 
     def _learn(self, pairs):
+        pairs.require_both_kinds()
         (S, weight), (V, w) = pairs.similar, pairs.dissimilar
-        _check_kinds(len(S), len(V))
         S = S * np.sqrt(weight)[:, None]
         init = prior_matrix(self.init, pairs.points, None, self.random_state, name="init")
         if self.diagonal:
@@ -295,14 +295,6 @@ def _whitening(S, V, points):
 def _square(L):
     """Return L with rows of zeros below, as many rows as columns."""
     return np.vstack([L, np.zeros((L.shape[1] - len(L), L.shape[1]))])
-
-
-def _check_kinds(n_similar, n_dissimilar):
-    if not (n_similar and n_dissimilar):
-        raise ValueError(
-            f"there are {n_similar} similar and {n_dissimilar} dissimilar pairs of different "
-            "points; expected at least one of each kind"
-        )
 
 
 def _warn_of_loss(outside):

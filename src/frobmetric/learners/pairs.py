@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Any, Protocol
 
 import numpy as np
 from scipy.sparse import issparse
@@ -49,17 +48,21 @@ class PairDifferences:
         """Differences and weights of the dissimilar pairs."""
         return self.V[self.y < 0], self.weight[self.y < 0]
 
-
-class Method(Protocol):
-    """What a method adds to the fits below: its answer for given differences."""
-
-    def _learn(self, pairs: PairDifferences, **options: Any) -> dict[str, Any]:
-        """Return the arguments of `_keep`, with `components` in double precision."""
-        ...
+    def require_both_kinds(self):
+        """Raise ValueError if there are no similar or no dissimilar pairs."""
+        n_similar = int(np.count_nonzero(self.y > 0))
+        if not 0 < n_similar < len(self.y):
+            raise ValueError(
+                f"there are {n_similar} similar and {len(self.y) - n_similar} dissimilar pairs of "
+                "different points; expected at least one of each kind"
+            )
 
 
 class GivenPairLearner(PairLearner):
-    """Fit from pairs of a class that has `_learn`."""
+    """Fit from pairs of a class that has `_learn`.
+
+    `_learn` takes `PairDifferences` and returns arguments of `_keep`, `components` among them.
+    """
 
     def _fit_pairs(self, pairs, y, sample_weight, calibration_params, **options):
         check_parameters(self, self._rules)
@@ -72,7 +75,7 @@ class GivenPairLearner(PairLearner):
 
 
 class DrawnPairLearner(LabelLearner):
-    """Fit from labels of a class that has `_learn`; the pairs are drawn at random."""
+    """Fit from labels of a class that has `_learn`, as above; the pairs are drawn at random."""
 
     _min_classes = 1
 
