@@ -22,7 +22,6 @@ from .metric import (
     PairFrobMetric,
     QuadrupletFrobMetric,
     TripletFrobMetric,
-    compare,
     frob_path,
     mine_triplets,
     triplets_from_pairs,
@@ -34,7 +33,7 @@ if TYPE_CHECKING:  # names that are imported on first use
     from . import embeddings, learners, manifold, plotting, sdp
     from .embeddings import EmbeddingAdapter
     from .io import load, save
-    from .learners import Covariance
+    from .learners import Covariance, LearnersComparison, compare
     from .manifold import MaximumVarianceUnfolding, neighborhood_quality
     from .sdp import nearest_correlation, nearest_covariance, read_sdpa, solve_sdp
 
@@ -44,7 +43,9 @@ __version__ = "0.1.0"
 _LAZY = {
     "Covariance": "learners",
     "EmbeddingAdapter": "embeddings",
+    "LearnersComparison": "learners",
     "MaximumVarianceUnfolding": "manifold",
+    "compare": "learners",
     "embeddings": None,
     "io": None,
     "learners": None,
@@ -71,6 +72,7 @@ __all__ = [
     "FrobMetric",
     "FrobMetricCV",
     "FrobeniusSDP",
+    "LearnersComparison",
     "MarginalizedKNN",
     "MaximumVarianceUnfolding",
     "NearestClass",
