@@ -33,7 +33,8 @@ if TYPE_CHECKING:  # names that are imported on first use
     from . import embeddings, learners, manifold, plotting, sdp
     from .embeddings import EmbeddingAdapter
     from .io import load, save
-    from .learners import Covariance, LearnersComparison, compare
+    from .learners import Covariance
+    from .learners.comparing import LearnersComparison, compare
     from .manifold import MaximumVarianceUnfolding, neighborhood_quality
     from .sdp import nearest_correlation, nearest_covariance, read_sdpa, solve_sdp
 
@@ -43,9 +44,9 @@ __version__ = "0.1.0"
 _LAZY = {
     "Covariance": "learners",
     "EmbeddingAdapter": "embeddings",
-    "LearnersComparison": "learners",
+    "LearnersComparison": "learners.comparing",
     "MaximumVarianceUnfolding": "manifold",
-    "compare": "learners",
+    "compare": "learners.comparing",
     "embeddings": None,
     "io": None,
     "learners": None,

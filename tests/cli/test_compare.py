@@ -10,8 +10,7 @@ from sklearn.datasets import load_diabetes, load_iris
 from fake_learners import InProcess
 from frobmetric import compare
 from frobmetric.cli import compare as module
-from frobmetric.learners import ComparisonProgress
-from frobmetric.learners.comparing import race
+from frobmetric.learners.comparing import ComparisonProgress, race
 from terminals import check_help, check_mistake, press_ctrl_c, run, run_json
 
 X, y = load_iris(return_X_y=True)

@@ -19,8 +19,12 @@ from sklearn.preprocessing import StandardScaler
 import frobmetric.learners
 from fake_learners import InProcess, Raiser, Sleeper, Spy, Suicide, Unsendable, Warner, Weigher
 from frobmetric import BoostMetric, Comparison, FrobMetric, TripletFrobMetric, compare, knn_error
-from frobmetric.learners import InterruptedComparison, LearnerRow, LearnersComparison
-from frobmetric.learners.comparing import race
+from frobmetric.learners.comparing import (
+    InterruptedComparison,
+    LearnerRow,
+    LearnersComparison,
+    race,
+)
 from frobmetric.learners.comparing.candidates import GRIDS, label_learners, read_learners
 from frobmetric.learners.comparing.evaluation import Average, Vote
 

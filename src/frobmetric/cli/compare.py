@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 from .._environment import replacing, require
 from ..io.tables import check_output, read_table
-from ..learners import InterruptedComparison, compare_learners
+from ..learners.comparing import InterruptedComparison, compare_learners
 from ..plotting import LearnersDisplay
 from .options import command
 from .terminal import ExitCode, Report, errors_about, exit_codes, live_line, say, wrong_usage

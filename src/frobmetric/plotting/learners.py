@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from ..learners import LearnersComparison
+from ..learners.comparing import LearnersComparison
 from .style import COLOURS, draw_level, lighten, new_axes
 
 #: Places of a name beside its dot, the nearest first: offset in points and alignment.
