@@ -22,7 +22,6 @@ from .metric import (
     PairFrobMetric,
     QuadrupletFrobMetric,
     TripletFrobMetric,
-    compare,
     frob_path,
     mine_triplets,
     triplets_from_pairs,
@@ -47,6 +46,7 @@ if TYPE_CHECKING:  # names that are imported on first use
         MMC_Supervised,
         SDML_Supervised,
     )
+    from .learners.comparing import LearnersComparison, compare
     from .manifold import MaximumVarianceUnfolding, neighborhood_quality
     from .sdp import nearest_correlation, nearest_covariance, read_sdpa, solve_sdp
 
@@ -66,7 +66,9 @@ _LAZY = {
     "SDML": "learners",
     "SDML_Supervised": "learners",
     "EmbeddingAdapter": "embeddings",
+    "LearnersComparison": "learners.comparing",
     "MaximumVarianceUnfolding": "manifold",
+    "compare": "learners.comparing",
     "embeddings": None,
     "io": None,
     "learners": None,
@@ -101,6 +103,7 @@ __all__ = [
     "GMML_Supervised",
     "ITML_Supervised",
     "LSML_Supervised",
+    "LearnersComparison",
     "MMC_Supervised",
     "MarginalizedKNN",
     "MaximumVarianceUnfolding",
