@@ -34,7 +34,7 @@ if TYPE_CHECKING:  # names that are imported on first use
     from . import embeddings, learners, manifold, plotting, sdp
     from .embeddings import EmbeddingAdapter
     from .io import load, save
-    from .learners import Covariance
+    from .learners import LMNN, Covariance
     from .manifold import MaximumVarianceUnfolding, neighborhood_quality
     from .sdp import nearest_correlation, nearest_covariance, read_sdpa, solve_sdp
 
@@ -43,6 +43,7 @@ __version__ = "0.1.0"
 #: Names that are imported when they are first used, and their rooms.
 _LAZY = {
     "Covariance": "learners",
+    "LMNN": "learners",
     "EmbeddingAdapter": "embeddings",
     "MaximumVarianceUnfolding": "manifold",
     "embeddings": None,
@@ -71,6 +72,7 @@ __all__ = [
     "FrobMetric",
     "FrobMetricCV",
     "FrobeniusSDP",
+    "LMNN",
     "MarginalizedKNN",
     "MaximumVarianceUnfolding",
     "NearestClass",
