@@ -36,6 +36,7 @@ if TYPE_CHECKING:  # names that are imported on first use
     from .learners import (
         GMML,
         ITML,
+        LMNN,
         LSML,
         MMC,
         SDML,
@@ -59,6 +60,7 @@ _LAZY = {
     "GMML_Supervised": "learners",
     "ITML": "learners",
     "ITML_Supervised": "learners",
+    "LMNN": "learners",
     "LSML": "learners",
     "LSML_Supervised": "learners",
     "MMC": "learners",
@@ -87,6 +89,7 @@ _LAZY = {
 __all__ = [
     "GMML",
     "ITML",
+    "LMNN",
     "LSML",
     "MMC",
     "SDML",

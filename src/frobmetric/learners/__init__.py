@@ -3,6 +3,7 @@
 from .closed_form import Covariance
 from .gmml import GMML, GMML_Supervised
 from .itml import ITML, ITML_Supervised
+from .lmnn import LMNN
 from .lsml import LSML, LSML_Supervised
 from .mmc import MMC, MMC_Supervised
 from .sdml import SDML, SDML_Supervised
@@ -10,6 +11,7 @@ from .sdml import SDML, SDML_Supervised
 __all__ = [
     "GMML",
     "ITML",
+    "LMNN",
     "LSML",
     "MMC",
     "SDML",
