@@ -349,13 +349,13 @@ def test_findings_prefer_a_proven_learner():
     assert result.preferred.key == "proven"
     assert result.sentences()[0] == (
         "fast has the smallest error, 10.5 %. Not distinguishable from it by these 200 samples: "
-        "proven, slow. Prefer proven: of the proven ones the fastest (5.00 s)."
+        "proven, slow. Prefer proven: of the proven ones the fastest (11.0 % in 5.00 s)."
     )
 
 
 def test_findings_without_proofs():
     result = made(**EUCLID, fast=(22, 0.1, False), slow=(21, 9.0, False))
-    assert result.sentences()[0].endswith("Prefer fast: the fastest (0.10 s).")
+    assert result.sentences()[0].endswith("Prefer fast: the fastest (11.0 % in 0.10 s).")
     result = made(**EUCLID, one=(10, 0.1, False))
     assert result.sentences() == [
         "one has the smallest error, 5.0 %. All others are significantly worse."

@@ -7,6 +7,8 @@ from typing import Any, Self
 from ..learners.comparing import LearnersComparison
 from .style import COLOURS, draw_level, lighten, new_axes
 
+#: Factor of room beside the first and the last dot: there is always a power of ten in sight.
+ROOM = 4.0
 #: Places of a name beside its dot, the nearest first: offset in points and alignment.
 HEIGHTS = (0, 11, -11, 22, -22, 33, -33, 44, -44)
 PLACES = [
@@ -62,14 +64,18 @@ class LearnersDisplay:
             self._draw(row)
         euclidean = comparison.euclidean
         if euclidean is not None:
-            draw_level(ax, 100 * comparison.error(euclidean), euclidean.label)
+            height = 100 * comparison.error(euclidean)
+            draw_level(ax, height, euclidean.label, x=1.01, align="left")  # where no dots are
         ax.set(xscale="log", xlabel="seconds of the fit")
         ax.set_ylabel(f"{comparison.evaluation.name}, %")
         ax.set_title(f"{comparison.n_test} held-out samples; full dots are proven optimal")
         ends = [comparison.interval(row)[1] for row in rows]
         top = 105 * max(ends if euclidean is None else [*ends, comparison.error(euclidean)])
         ax.set_ylim(-0.04 * top, top)  # a dot at zero is whole
-        ax.margins(x=0.12)
+        seconds = [float(row.seconds or 0.0) for row in rows]
+        ax.set_xlim(min(seconds) / ROOM, max(seconds) * ROOM)
+        ax.xaxis.set_major_formatter("{x:g}")
+        ax.xaxis.set_minor_formatter("")
         lighten(ax)
         self.names_ = self._write_names(rows)
         return self

@@ -25,7 +25,7 @@ GRIDS: dict[str, Any] = {
     "LMNN": {"regularization": [0.1, 0.5, 0.9]},
     "ITML_Supervised": {"gamma": [0.01, 1.0, 100.0]},
     "MMC_Supervised": {"diagonal": [False, True]},
-    "SDML_Supervised": {"sparsity_param": [0.001, 0.01, 0.1]},
+    "SDML_Supervised": {"balance_param": [1e-2, 1e-3, 1e-4, 1e-5]},
     "LSML_Supervised": {"prior": ["identity", "covariance"]},
     "SCML_Supervised": {"beta": [1e-5, 1e-4, 1e-3]},
     "LFDA": {"embedding_type": ["weighted", "orthonormalized", "plain"]},

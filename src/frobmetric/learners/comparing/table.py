@@ -16,6 +16,8 @@ from ...neighbors.paired import decimals, format_interval
 from .evaluation import Evaluation
 
 HEADER = ("", "error", "95 % interval", "minus Euclid", "fit", "proof")
+#: Verdicts as a narrow table has them.
+SHORT = {"no difference": "same", "nothing to gain": "no gain"}
 MEASURED = ("", "error", "95 % interval", "minus Euclid", "verdict", "fit", "in all")
 WHOLE_HEADER = (*MEASURED, "settings", "chosen options", "proof")
 
@@ -249,7 +251,7 @@ class LearnersComparison:
             return (row.label, "none", *[""] * (len(HEADER) - 2))[: len(HEADER)]
         interval = format_interval(self.interval(row), decimals(self.n_test))
         points, verdict = self._difference(row)
-        difference = f"{points.partition(' ')[0]} {verdict}".strip()
+        difference = f"{points.partition(' ')[0]} {SHORT.get(verdict, verdict)}".strip()
         seconds = "" if row.is_baseline else _seconds(row.seconds)
         return row.label, self.percent(row), interval, difference, seconds, row.proof
 
@@ -289,17 +291,18 @@ class LearnersComparison:
             yield "As Euclid is among them, it is not shown that learning helps."
         if others and not preferred.is_baseline:
             kind = "of the proven ones the fastest" if preferred.is_proven else "the fastest"
-            yield f"Prefer {preferred.label}: {kind} ({_seconds(preferred.seconds)})."
+            facts = f"{self.percent(preferred)} in {_seconds(preferred.seconds)}"
+            yield f"Prefer {preferred.label}: {kind} ({facts})."
 
     def _events(self):
         for row in self.rows:
             if row.reason:
                 yield f"{row.label}: {row.reason}."
             elif row.ending == "budget":
-                yield (
-                    f"{row.label}: time was up after {row.n_tried} of {row.n_settings} settings; "
-                    "its last complete answer counts."
-                )
+                moment = f"after {row.n_tried} of {row.n_settings} settings"
+                if row.n_tried == row.n_settings:
+                    moment = "before the best setting was fitted to all samples"
+                yield f"{row.label}: time was up {moment}; its last complete answer counts."
         for row in self.rows:
             if row.warning:
                 yield f"{row.label} warns: {row.warning.rstrip('.')}."

@@ -13,8 +13,7 @@ from time import perf_counter, sleep
 from typing import Any, Self
 
 import numpy as np
-from joblib.externals.loky import ProcessPoolExecutor
-from joblib.externals.loky.process_executor import TerminatedWorkerError
+from joblib.externals.loky import ProcessPoolExecutor, process_executor
 from sklearn.pipeline import Pipeline
 
 from .division import Division
@@ -87,7 +86,7 @@ class FitWorker:
         if error is None:
             return future.result()
         self.end()
-        if isinstance(error, TerminatedWorkerError):
+        if isinstance(error, process_executor.TerminatedWorkerError):
             return Measured(failure="its process was killed, or ran out of memory")
         return Measured(failure=f"it cannot be sent to a process: {_one_line(error)}")
 
@@ -125,6 +124,8 @@ def _begin(division, evaluation):
     global _given
     _given = (division, evaluation)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # a fit may keep memory, which the pool would take for a leak, and restart within the budget
+    process_executor._USE_PSUTIL = False
     threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
 
 
