@@ -6,6 +6,7 @@ from .itml import ITML, ITML_Supervised
 from .lmnn import LMNN
 from .lsml import LSML, LSML_Supervised
 from .mmc import MMC, MMC_Supervised
+from .scml import SCML, SCML_Supervised
 from .sdml import SDML, SDML_Supervised
 
 __all__ = [
@@ -14,11 +15,13 @@ __all__ = [
     "LMNN",
     "LSML",
     "MMC",
+    "SCML",
     "SDML",
     "Covariance",
     "GMML_Supervised",
     "ITML_Supervised",
     "LSML_Supervised",
     "MMC_Supervised",
+    "SCML_Supervised",
     "SDML_Supervised",
 ]
