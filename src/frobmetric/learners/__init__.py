@@ -8,13 +8,16 @@ from .lsml import LSML, LSML_Supervised
 from .mmc import MMC, MMC_Supervised
 from .scml import SCML, SCML_Supervised
 from .sdml import SDML, SDML_Supervised
+from .softmax_neighbors import MLKR, NCA
 
 __all__ = [
     "GMML",
     "ITML",
     "LMNN",
     "LSML",
+    "MLKR",
     "MMC",
+    "NCA",
     "SCML",
     "SDML",
     "Covariance",

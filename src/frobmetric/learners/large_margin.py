@@ -163,7 +163,8 @@ class WorkingSet:
         slopes = slope - np.cumsum((weight * excess)[order])
         if slope >= 0 or not len(order):
             return 1.0
-        return float(-1 / excess[order[min(np.searchsorted(slopes, 0.0), len(order) - 1)]])
+        place = min(int(np.searchsorted(slopes, 0.0)), len(order) - 1)
+        return float(-1 / excess[order[place]])
 
     def _short(self, L):
         """Return by how much the margins fall short of one, (n_pairs, n_neighbors)."""
