@@ -1,6 +1,6 @@
 """Learners of other methods by their known names, most of them with a certificate."""
 
-from .closed_form import Covariance
+from .closed_form import LFDA, RCA, Covariance, RCA_Supervised
 from .gmml import GMML, GMML_Supervised
 from .itml import ITML, ITML_Supervised
 from .lmnn import LMNN
@@ -13,11 +13,13 @@ from .softmax_neighbors import MLKR, NCA
 __all__ = [
     "GMML",
     "ITML",
+    "LFDA",
     "LMNN",
     "LSML",
     "MLKR",
     "MMC",
     "NCA",
+    "RCA",
     "SCML",
     "SDML",
     "Covariance",
@@ -25,6 +27,7 @@ __all__ = [
     "ITML_Supervised",
     "LSML_Supervised",
     "MMC_Supervised",
+    "RCA_Supervised",
     "SCML_Supervised",
     "SDML_Supervised",
 ]

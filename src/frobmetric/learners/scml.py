@@ -139,7 +139,7 @@ class SCML(_SparseLearner, TripletLearner):
     >>> from sklearn.datasets import load_iris
     >>> from frobmetric import SCML
     >>> X, _ = load_iris(return_X_y=True)
-    >>> triplets = [[0, 1, 60], [60, 61, 110], [110, 111, 60], [0, 2, 110], [1, 3, 70]]
+    >>> triplets = [[0, 2, 60], [60, 61, 110], [110, 111, 60], [0, 3, 110], [1, 3, 70]]
     >>> metric = SCML(preprocessor=X[:, 2:3], random_state=0).fit(triplets)
     >>> metric.predict([[3, 4, 70], [3, 70, 4]])
     array([ 1, -1])
