@@ -23,8 +23,8 @@ MOST_SENT = 1 << 23
 #: Number of partial sums that are added here and not on the workers: each level of the tree takes
 #: its time.
 FEW = 4
-
-
+#: Number of shards that are compared with one of the others after another, while it is in memory.
+TILE = 4
 #: Share of the memory of a worker that the rows of a shard take, in double precision.
 SHARE = 1 / 24
 #: Names of the errors by which Dask tells that a cluster does not answer, or lost too much.
@@ -70,11 +70,20 @@ class DaskEngine(Engine):
     ) -> Node:
         self.compute(left, right)
         found = []
-        for i, a in enumerate(left.bundles or ()):
-            pairs = [(a, left.place, b, right.place) for b in right.bundles or ()]
-            parts = [self._at(i, _call_pair, function, *pair) for pair in pairs]
-            found += tree(partial(self._at, i, _combine_pair, combine), parts)
+        for tile in np.array_split(range(self.n_shards), -(-self.n_shards // TILE)):
+            parts = self._tile(function, tile, left, right)
+            for i in tile:
+                found += tree(partial(self._at, i, _combine_pair, combine), parts[i])
         return Node(bundles=found)
+
+    def _tile(self, function, tile, left, right):
+        """Submit function(left i, right j) for some i and all j, one right piece after the other."""
+        parts = {i: [] for i in tile}
+        for b in right.bundles:
+            for i in tile:
+                pair = left.bundles[i], left.place, b, right.place
+                parts[i].append(self._at(i, _call_pair, function, *pair))
+        return parts
 
     def start(self, program: Program, inputs: list[list[Any]]) -> list[Any]:
         return [
