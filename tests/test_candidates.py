@@ -81,8 +81,9 @@ def test_an_outlier_spoils_its_own_row_only(rng):
 def test_products_are_lower_bounds(rng, dtype, n_leading):
     X = np.vstack([rng.normal(size=(60, 30)), 1e5 * rng.normal(size=(9, 30)), np.zeros((2, 30))])
     X[-1, 0] = 1e25
-    frame = _sketches._Frame(X)
-    sketch = Sketch(frame, dtype, n_leading)
+    frame = _sketches.Frame.of(X)
+    frame = frame._replace(directions=frame.directions[:, :n_leading])
+    sketch = Sketch(X, frame, dtype, n_leading)
     moved = frame(X)
     norm2 = (moved**2).sum(axis=1)
     short, is_near = sketch.of_queries(moved, norm2)

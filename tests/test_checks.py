@@ -11,11 +11,11 @@ from frobmetric._checks import (
     check_both_kinds,
     check_comparisons,
     check_count,
-    check_distances_differ,
     check_pairs,
     check_psd,
     check_symmetric,
     check_whole,
+    says_nothing,
 )
 
 
@@ -109,11 +109,12 @@ def test_comparisons_that_no_metric_can_change_are_said():
         check_pairs(np.array([[0, 1], [2, 2]]))
 
 
-def test_distances_that_are_equal_by_construction_are_said():
-    check_distances_differ(np.array([[0, 0, 1], [0, 1, 2]]))  # zero is smaller than d(0, 1)
-    for row in ([0, 1, 1], [2, 2, 2]):
-        with pytest.raises(ValueError, match=r"tuples\[1\] compares two distances that are equal"):
-            check_distances_differ(np.array([[0, 1, 2], row]))
+def test_tuples_with_equal_points_say_nothing():
+    triplets = np.array([[0, 1, 2], [0, 0, 1], [0, 1, 0], [0, 1, 1], [2, 2, 2]])
+    assert says_nothing(triplets).tolist() == [False, True, True, True, True]
+    quadruplets = np.array([[0, 1, 2, 3], [0, 1, 1, 0], [0, 0, 1, 2], [0, 1, 0, 2]])
+    assert says_nothing(quadruplets).tolist() == [False, True, True, False]
+    assert says_nothing(np.array([[0, 1], [1, 1]])).tolist() == [False, True]
 
 
 @pytest.mark.parametrize("value", [0, -1, 2.0, "3", True, np.True_, None])

@@ -22,7 +22,6 @@ from .metric import (
     PairFrobMetric,
     QuadrupletFrobMetric,
     TripletFrobMetric,
-    compare,
     frob_path,
     mine_triplets,
     triplets_from_pairs,
@@ -34,7 +33,28 @@ if TYPE_CHECKING:  # names that are imported on first use
     from . import embeddings, learners, manifold, plotting, sdp
     from .embeddings import EmbeddingAdapter
     from .io import load, save
-    from .learners import Covariance
+    from .learners import (
+        GMML,
+        ITML,
+        LFDA,
+        LMNN,
+        LSML,
+        MLKR,
+        MMC,
+        NCA,
+        RCA,
+        SCML,
+        SDML,
+        Covariance,
+        GMML_Supervised,
+        ITML_Supervised,
+        LSML_Supervised,
+        MMC_Supervised,
+        RCA_Supervised,
+        SCML_Supervised,
+        SDML_Supervised,
+    )
+    from .learners.comparing import LearnersComparison, compare
     from .manifold import MaximumVarianceUnfolding, neighborhood_quality
     from .sdp import nearest_correlation, nearest_covariance, read_sdpa, solve_sdp
 
@@ -43,8 +63,28 @@ __version__ = "0.1.0"
 #: Names that are imported when they are first used, and their rooms.
 _LAZY = {
     "Covariance": "learners",
+    "GMML": "learners",
+    "GMML_Supervised": "learners",
+    "ITML": "learners",
+    "ITML_Supervised": "learners",
+    "LFDA": "learners",
+    "LMNN": "learners",
+    "LSML": "learners",
+    "LSML_Supervised": "learners",
+    "MLKR": "learners",
+    "MMC": "learners",
+    "MMC_Supervised": "learners",
+    "NCA": "learners",
+    "RCA": "learners",
+    "RCA_Supervised": "learners",
+    "SCML": "learners",
+    "SCML_Supervised": "learners",
+    "SDML": "learners",
+    "SDML_Supervised": "learners",
     "EmbeddingAdapter": "embeddings",
+    "LearnersComparison": "learners.comparing",
     "MaximumVarianceUnfolding": "manifold",
+    "compare": "learners.comparing",
     "embeddings": None,
     "io": None,
     "learners": None,
@@ -61,6 +101,17 @@ _LAZY = {
 }
 
 __all__ = [
+    "GMML",
+    "ITML",
+    "LFDA",
+    "LMNN",
+    "LSML",
+    "MLKR",
+    "MMC",
+    "NCA",
+    "RCA",
+    "SCML",
+    "SDML",
     "BoostMetric",
     "Certificate",
     "CertificateError",
@@ -71,6 +122,11 @@ __all__ = [
     "FrobMetric",
     "FrobMetricCV",
     "FrobeniusSDP",
+    "GMML_Supervised",
+    "ITML_Supervised",
+    "LSML_Supervised",
+    "LearnersComparison",
+    "MMC_Supervised",
     "MarginalizedKNN",
     "MaximumVarianceUnfolding",
     "NearestClass",
@@ -78,7 +134,10 @@ __all__ = [
     "ObjectSplit",
     "PairFrobMetric",
     "QuadrupletFrobMetric",
+    "RCA_Supervised",
     "RowFile",
+    "SCML_Supervised",
+    "SDML_Supervised",
     "Solution",
     "TripletFrobMetric",
     "accuracy_difference",

@@ -40,6 +40,14 @@ def integer(at_least):
     )
 
 
+def number_between(low, high):
+    """Return the rule of a number in a closed interval."""
+    return Rule(
+        f"a number between {low} and {high}",
+        lambda value: _is_number(value, Real) and low <= value <= high,
+    )
+
+
 def choice(names):
     """Return the rule of one of several names."""
     known = sorted(names)

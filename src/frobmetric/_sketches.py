@@ -161,11 +161,20 @@ class Frame(NamedTuple):
         norms = np.sqrt(row_norms(sample, squared=True))
         median = np.median(norms[norms > 0]) if norms.any() else 1.0
         sample = sample[norms <= OUTLYING * median]
-        variance, directions = np.linalg.eigh(sample.T @ sample)
+        return cls._of_scatter(center, median, sample.T @ sample)
+
+    @classmethod
+    def of_moments(cls, mean, covariance):
+        """Return the frame of points of which mean and covariance are known."""
+        return cls._of_scatter(mean, np.sqrt(np.trace(covariance)), covariance)
+
+    @classmethod
+    def _of_scatter(cls, center, size, scatter):
+        variance, directions = np.linalg.eigh(scatter)
         share = np.cumsum(variance[::-1])
         n_leading = 1 + int(np.searchsorted(share, LEADING * share[-1]))
         leading = np.ascontiguousarray(directions[:, ::-1][:, :n_leading])
-        return cls(center, 2.0 ** np.frexp(max(median, 1e-100))[1], leading)
+        return cls(center, 2.0 ** np.frexp(max(size, 1e-100))[1], leading)
 
     @property
     def n_leading(self):

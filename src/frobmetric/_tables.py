@@ -34,6 +34,13 @@ def html_table(
     return f'<table style="{style}"><thead>{head}</thead><tbody>{"".join(body)}</tbody></table>'
 
 
+def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a Markdown table: the first column to the left, all others to the right."""
+    marks = ["---", *["---:"] * (len(header) - 1)]
+    lines = [header, marks, *([cell.replace("|", "\\|") for cell in row] for row in rows)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
 def paragraph(text: str, *, indent: str = "") -> str:
     """Return text wrapped at whole words, all lines but the first indented."""
     options = {"break_long_words": False, "break_on_hyphens": False}

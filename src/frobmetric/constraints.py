@@ -14,6 +14,8 @@ from .metric.triplets import mine_triplets
 
 __all__ = ["Constraints", "wrap_pairs"]
 
+#: All pairs are listed if there are at most this many times the number that is asked for.
+FEW = 4
 #: Rounds in which missing pairs are drawn again.
 ROUNDS = 10
 
@@ -80,11 +82,11 @@ class Constraints:
             Row numbers (anchor, near, far).
         """
         known = np.flatnonzero(self.partial_labels >= 0)
-        X = check_array(X)
+        samples = check_array(X)
         check_count(k_genuine, name="k_genuine")
         check_count(k_impostor, name="k_impostor")
         options: Any = {"n_neighbors": k_genuine, "n_impostors": k_impostor}
-        mined = mine_triplets(X[known], self.partial_labels[known], **options)
+        mined = mine_triplets(samples[known], self.partial_labels[known], **options)
         return known[mined.to_array()]
 
     def chunks(
@@ -147,63 +149,94 @@ def draw_pairs(
     check_count(n_pairs, name="n_constraints")
     n = len(labels)
     weight = np.ones(n) if weight is None else np.asarray(weight, dtype=float)
-    draw = _Partners(labels, weight, same)
-    codes = np.empty(0, dtype=np.int64)
-    for _ in range(ROUNDS):
-        first = draw.first(rng, n_pairs - len(codes))
-        second = draw.second(rng, first)
-        fresh = (first * n + second)[first != second]
-        codes = np.concatenate([codes, fresh])
-        _, place = np.unique(codes, return_index=True)
-        codes = codes[np.sort(place)]  # in the order in which they were drawn
-        if len(codes) >= n_pairs or not draw.is_possible:
-            break
-    if len(codes) < n_pairs:
+    partners = _Partners(labels, weight, same)
+    draw = _choose_pairs if partners.n_pairs <= FEW * n_pairs else _draw_again
+    pairs = draw(partners, n_pairs, rng)
+    if len(pairs) < n_pairs:
         kind = "similar" if same else "dissimilar"
         warnings.warn(
-            f"{len(codes)} distinct {kind} pairs were found of {n_pairs} that were asked for; "
+            f"{len(pairs)} distinct {kind} pairs were found of {n_pairs} that were asked for; "
             "lower n_constraints, or give more samples",
             UserWarning,
             stacklevel=4,
         )
-    return np.column_stack(np.divmod(codes[:n_pairs], n)).astype(np.intp)
+    return pairs
+
+
+def _choose_pairs(partners, n_pairs, rng):
+    """Return some of all possible pairs, in random order."""
+    pairs = partners.all_pairs()
+    # the smallest of exponential times are drawn as if one by one in proportion to the weights
+    times = rng.exponential(size=len(pairs)) / partners.weight[pairs].prod(axis=1)
+    return pairs[np.argsort(times, kind="stable")[:n_pairs]]
+
+
+def _draw_again(partners, n_pairs, rng):
+    """Return pairs that are drawn again and again until there are enough different ones."""
+    n = len(partners.labels)
+    codes = np.empty(0, dtype=np.int64)
+    for _ in range(ROUNDS):
+        first = partners.first(rng, n_pairs - len(codes))
+        codes = np.concatenate([codes, first * n + partners.second(rng, first)])
+        _, place = np.unique(codes, return_index=True)
+        codes = codes[np.sort(place)]  # in the order in which they were drawn
+        if len(codes) == n_pairs:
+            break
+    return np.column_stack(np.divmod(codes, n)).astype(np.intp)
 
 
 class _Partners:
-    """Draws of rows, and of partners of them in the same class or in others."""
+    """Pairs of rows in the same class or in different ones, listed or drawn by their weights."""
 
     def __init__(self, labels, weight, same):
         _, self.labels = np.unique(labels, return_inverse=True)
+        self.weight, self.same = weight, same
         self.order = np.argsort(self.labels, kind="stable")
+        self.place = np.argsort(self.order)
         self.total = np.concatenate([[0.0], np.cumsum(weight[self.order])])
-        sizes = np.bincount(self.labels)
-        self.ends = np.concatenate([[0], np.cumsum(sizes)])
-        self.same = same
-        # a row has a partner in its class if that has others, in other classes if there are some
-        has_partner = sizes[self.labels] > 1 if same else sizes[self.labels] < len(labels)
-        self.weight = np.where(has_partner, weight, 0.0)
-        self.is_possible = bool(self.weight.any())
+        self.sizes = np.bincount(self.labels)
+        self.ends = np.concatenate([[0], np.cumsum(self.sizes)])
+
+    @property
+    def n_pairs(self):
+        """Number of possible pairs, in both orders."""
+        n_same = int(np.sum(self.sizes * (self.sizes - 1)))
+        n = len(self.labels)
+        return n_same if self.same else n * (n - 1) - n_same
+
+    def all_pairs(self):
+        """Return all possible pairs, in both orders."""
+        found = [np.empty((0, 2), dtype=np.intp)]
+        for label in range(len(self.sizes)):
+            rows = np.flatnonzero(self.labels == label)
+            others = rows if self.same else np.flatnonzero(self.labels != label)
+            first, second = np.repeat(rows, len(others)), np.tile(others, len(rows))
+            found.append(np.column_stack([first, second])[first != second])
+        return np.concatenate(found)
 
     def first(self, rng, n):
         """Return rows that have partners."""
-        if not self.is_possible:
-            return np.empty(0, dtype=np.int64)
-        total = np.cumsum(self.weight)
+        sizes = self.sizes[self.labels]
+        has_partner = sizes > 1 if self.same else sizes < len(self.labels)
+        total = np.cumsum(np.where(has_partner, self.weight, 0.0))
         place = np.searchsorted(total, rng.uniform(size=n) * total[-1], side="right")
-        return np.minimum(place, np.flatnonzero(self.weight)[-1])
+        return np.minimum(place, np.flatnonzero(has_partner)[-1])
 
     def second(self, rng, first):
-        """Return a partner for each row; sometimes the row itself, which is no partner."""
+        """Return a partner for each row: any of its class but itself, or any of other classes."""
         label = self.labels[first]
         low, high = self.total[self.ends[label]], self.total[self.ends[label + 1]]
+        place = self.place[first]
+        left, right = (self.total[place], self.total[place + 1]) if self.same else (low, high)
         share = rng.uniform(size=len(first))
+        start, end = (low, high) if self.same else (0.0, self.total[-1])
+        level = start + share * ((end - start) - (right - left))  # the part in between is skipped
+        level = np.where(level < left, level, level + (right - left))
+        found = np.searchsorted(self.total[1:], level, side="right")
+        first_end, last = (self.ends[label], self.ends[label + 1] - 1)
         if self.same:
-            level = low + share * (high - low)
-        else:  # the others are in one interval around the class
-            level = share * (self.total[-1] - (high - low))
-            level = np.where(level < low, level, level + (high - low))
-        place = np.searchsorted(self.total[1:], level, side="right")
-        return self.order[np.minimum(place, len(self.order) - 1)]
+            found = np.clip(found, first_end, last)
+        return self.order[np.minimum(found, len(self.order) - 1)]
 
 
 def wrap_pairs(X: ArrayLike, constraints: Any) -> tuple[np.ndarray, np.ndarray]:

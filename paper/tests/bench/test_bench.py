@@ -275,6 +275,7 @@ QUICK = {
     "growth": ("D", "m"),
     "interruptions": ("overhead",),
     "kernels": ("rings", "balance", "r8"),
+    "learners": ("balance",),
     "levers": ("wine", "letters"),
     "neighbors": ("exact", "approximate"),
     "pair_learners": ("iris", "digits", "lfw"),

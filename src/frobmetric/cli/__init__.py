@@ -6,7 +6,7 @@ from importlib.metadata import entry_points
 from typing import Annotated
 
 from .._environment import require
-from . import demo, fit, nearest, sdp, unfold
+from . import compare, demo, fit, nearest, sdp, unfold
 from .terminal import EXIT_CODES, ExitCode, say
 
 typer = require("typer", "cli")
@@ -78,6 +78,7 @@ def _add_plugin(group, name, entry_point):
 
 
 app.add_typer(fit.app)  # without a name: its commands are commands of this one
+app.add_typer(compare.app)
 app.add_typer(demo.app)
 app.add_typer(unfold.app)
 app.add_typer(sdp.app, name="sdp")

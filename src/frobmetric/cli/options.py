@@ -23,12 +23,12 @@ typer = require("typer", "cli")
 
 #: Further spellings of options.
 FLAGS = {"output": "-o", "target": "-t", "n_components": "-d", "n_neighbors": "-k"}
-FLAGS["random_state"] = "--seed"
+FLAGS |= {"random_state": "--seed", "n_votes": "--neighbors"}
 #: Least values of numbers; estimators check the others themselves.
 LEAST = {"max_iter": 1, "n_votes": 1, "cv": 0, "folds": 2, "seed": 0, "random_state": 0}
 LEAST["min_eigenvalue"] = 0
 #: Numbers that must be positive.
-POSITIVE = ("tol", "sigma", "time_limit")
+POSITIVE = ("tol", "sigma", "time_limit", "budget")
 #: Parameters of estimators that are no options of any command.
 NOT_OPTIONS = ("verbose",)
 #: Parameters that several commands have.
@@ -158,6 +158,7 @@ def _value_type(kind):
     """Return the type that a documented type means to typer, and options for mixed types."""
     words = re.findall(r"""["'](\w+)["']""", kind)
     simple = {"bool": bool, "path": Path, "list of path": list[Path], "str": str}
+    simple["list of str"] = list[str]
     if kind in simple:
         return simple[kind], {}
     number = next((t for t in (int, float) if re.search(rf"\b{t.__name__}\b", kind)), None)

@@ -66,7 +66,7 @@ class LabelledSamples:
     @property
     def n_classes(self) -> int:
         """Number of classes."""
-        return len(self.classes)
+        return 0 if self.classes is None else len(self.classes)
 
     @property
     def spread(self) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy.linalg import qr
 from sklearn.datasets import make_spd_matrix
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.utils import check_array, check_random_state
@@ -124,6 +125,23 @@ def components_of(M: np.ndarray) -> np.ndarray:
         return np.linalg.cholesky(M).T
     lengths = np.sqrt(np.where(values > limit, values, 0.0))[::-1, None]
     return lengths * _signed(vectors[:, ::-1].T) + 0.0
+
+
+def span_basis(points: np.ndarray) -> np.ndarray:
+    """Return orthonormal columns that span all differences of points, the identity if that is all.
+
+    Directions are left out only if there are fewer points than features.
+    """
+    if len(points) > points.shape[1]:
+        return np.eye(points.shape[1])
+    basis, _ = qr((points[1:] - points[0]).T, mode="economic")
+    return basis
+
+
+def triangular(L: np.ndarray) -> np.ndarray:
+    """Return the upper triangular L' with L'.T @ L' = L.T @ L and no negative diagonal entry."""
+    (triangle,) = qr(L, mode="r")
+    return triangle * np.where(np.diag(triangle) < 0, -1.0, 1.0)[:, None] + 0.0
 
 
 def _given_components(init, n_components, n_features):

@@ -18,7 +18,7 @@ from .base import index_distance
 class PairPredictor(DistanceVerifier):
     """Predictions of an estimator with `pair_distance`, learned from pairs."""
 
-    _size = 2
+    _size: int | None = 2
 
     def decision_function(self, pairs: ArrayLike) -> np.ndarray:
         """Return the similarity of each pair: minus its learned distance."""
@@ -39,7 +39,7 @@ class PairPredictor(DistanceVerifier):
 class TripletPredictor:
     """Predictions of an estimator learned from triplets (anchor, near, far)."""
 
-    _size = 3
+    _size: int | None = 3
     _requires_y = False
     _near: tuple[int, int] = (0, 1)
     _far: tuple[int, int] = (0, 2)
@@ -71,5 +71,5 @@ class TripletPredictor:
 class QuadrupletPredictor(TripletPredictor):
     """Predictions of an estimator learned from quadruplets: a and b are closer than c and d."""
 
-    _size = 4
+    _size: int | None = 4
     _near, _far = (0, 1), (2, 3)

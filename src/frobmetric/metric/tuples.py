@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NoReturn, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._checks import as_signs, as_weights, says_nothing
+from .._checks import as_signs, as_weights, check_both_kinds, says_nothing
 from .._environment import limit_threads
 from .._parameters import CALLABLE, MATRIX, NONE, Rule, check_parameters, choice
 from ..comparisons.merging import is_contradicted, near_first
@@ -62,6 +62,8 @@ class LabelledTuples:
             _warn_of_void(is_void)
         counts = (weight > 0) & ~is_void
         tuples = tuples.take(counts)
+        if tuples.index.shape[1] == 2:
+            check_both_kinds(y[counts])
         return cls(tuples.points, tuples.index, y[counts], weight[counts])
 
 

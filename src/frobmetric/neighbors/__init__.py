@@ -6,6 +6,7 @@ from .marginalized import MarginalizedKNN
 from .paired import PairedErrors
 from .promise import Promise, promised_threshold, units_needed
 from .ranking import Measure
+from .residuals import PairedResiduals
 from .retrieval import make_retrieval_scorer, ndcg_at_k, recall_at_k, reciprocal_rank
 from .thresholds import best_threshold
 
@@ -15,6 +16,7 @@ __all__ = [
     "NearestClass",
     "NearestVote",
     "PairedErrors",
+    "PairedResiduals",
     "Promise",
     "best_threshold",
     "knn_error",

@@ -4,6 +4,7 @@ from .bridge import TrustDisplay
 from .comparison import ComparisonDisplay
 from .embedding import EmbeddingDisplay, SpectrumDisplay
 from .explanation import ExplanationDisplay
+from .learners import LearnersDisplay
 from .length import LengthDisplay
 from .metric import MetricDisplay
 from .neighbors import NeighborsDisplay
@@ -14,6 +15,7 @@ __all__ = [
     "ComparisonDisplay",
     "EmbeddingDisplay",
     "ExplanationDisplay",
+    "LearnersDisplay",
     "LengthDisplay",
     "MetricDisplay",
     "NeighborsDisplay",

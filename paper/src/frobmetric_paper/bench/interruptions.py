@@ -18,7 +18,7 @@ import numpy as np
 from frobmetric import FrobMetric
 from frobmetric import _checkpoint as checkpoints
 from frobmetric._checkpoint import Checkpoint
-from frobmetric.metric import _base, _journal
+from frobmetric.metric import _journal, base
 
 from ..data import labelled
 from . import Benchmark, timed
@@ -170,11 +170,11 @@ def timed_checkpoints():
         spent["fingerprint"] += seconds
         return text
 
-    Checkpoint.save, _base.fingerprint = timed_save, timed_fingerprint
+    Checkpoint.save, base.fingerprint = timed_save, timed_fingerprint
     try:
         yield spent
     finally:
-        Checkpoint.save, _base.fingerprint = save, fingerprint
+        Checkpoint.save, base.fingerprint = save, fingerprint
 
 
 def time_fit(X, y, interval, folder):

@@ -29,7 +29,7 @@ INFORMATIVE, NUISANCE = 10, 5
 #: Bytes of free memory that a worker of the cluster keeps.
 KEPT = 1 << 28
 #: Memory limit of each worker, data as a multiple of it, and features of these data.
-LIMIT, TIMES, WIDE = 700_000_000, 4, 1000
+LIMIT, TIMES, WIDE = 700_000_000, 4, 2000
 
 
 @contextmanager
@@ -170,9 +170,9 @@ def fit_beyond_memory(options):
         with cluster(memory_limit=limit, kept=1 << 16) as (workers, _):
             pids = {worker.pid for worker in workers.workers.values()}
             watch = Watch(workers)
-            seconds, metric = timed(
-                lambda: FrobMetric(n_passes=1, units="raw").fit(array_of_file(path, -(-n // 64)), y)
-            )
+            model = FrobMetric(n_neighbors=1, n_impostors=1, n_passes=1, units="raw")
+            samples = array_of_file(path, -(-n // 64))
+            seconds, metric = timed(lambda: model.fit(samples, y))
             watch.end()
             survived = pids == {worker.pid for worker in workers.workers.values()}
     row = {"n": n, "D": D, "bytes": size, "limit": limit, "peak": watch.peak}

@@ -18,7 +18,7 @@ from ..triplets import TIE
 class Place(NamedTuple):
     """Rows of a shard as points to search, with their classes and the number of the first.
 
-    With a frame, that of one of the shards, it is not computed again for each pair of shards.
+    The frame is that of all shards, so that it is not computed again for each pair of them.
     """
 
     points: np.ndarray
@@ -50,10 +50,11 @@ class Mining:
         points = Z if L is None else Z.map(_product, Z.share(L)).light()
         square = points.reduce(operator.add, _scatter).get()
         n_samples, n_coordinates = sum(self.samples.sizes), len(square) - 1
-        total, sums = np.trace(square[:-1, :-1]), square[-1, :-1]
-        variance = total / n_samples - float(sums @ sums) / n_samples**2
+        mean = square[-1, :-1] / n_samples
+        covariance = square[:-1, :-1] / n_samples - np.outer(mean, mean)
+        variance = max(0.0, np.trace(covariance))
         tie = TIE * float(np.sqrt(n_coordinates * variance))
-        frame = points.share(points.reduce(_first, Frame.of).get())
+        frame = points.share(Frame.of_moments(mean, covariance))
         places = map_shards(Place, points, self.samples.y, self.samples.start, frame)
         find = partial(_find, n_near=self.n_near, n_far=self.n_far, tie=tie)
         found = places.pairwise(find, operator.add, places)
@@ -107,10 +108,6 @@ def _choose(found, *, n_near, n_far, tie):
             )
         numbers.append(number)
     return tuple(numbers)
-
-
-def _first(frame, _):
-    return frame
 
 
 def _product(Z, L):

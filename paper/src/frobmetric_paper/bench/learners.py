@@ -1,0 +1,235 @@
+"""Learners that metric-learn has too: objective and time of both programs on the same tuples."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from scipy.spatial.distance import pdist
+from sklearn.datasets import load_diabetes
+
+from frobmetric import Constraints
+from frobmetric.metric.coordinates import unit_mean_square
+
+from ..baselines.metric_learn import ENVIRONMENT
+from ..data import labelled
+from ..harness.worker import Target
+from . import Benchmark, Options, best_answer, short
+from . import learner_objectives as objectives
+
+DRIVER = str(Path(__file__).with_name("learner_driver.py"))
+THEIRS = Target(f"{DRIVER}:metric_learn", python=ENVIRONMENT.python)
+OURS = Target(f"{DRIVER}:frobmetric")
+#: Number of similar and of dissimilar pairs; triplets and bases of SCML.
+PAIRS, NEIGHBORS, BASES = 5000, 3, 400
+#: Objectives that differ by less than this share are equal.
+EQUAL = 1e-3
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """One learner with its arguments, and the objective of a map that it may find."""
+
+    name: str
+    learner: str
+    arguments: tuple[str, ...]
+    objective: object
+    parameters: dict = field(default_factory=dict)
+    array_parameters: dict = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class _Answer:
+    """Map that a program found, and its seconds."""
+
+    components: np.ndarray
+    seconds: float
+    detail: dict
+
+
+@dataclass(frozen=True, eq=False)
+class Tuples:
+    """Samples of a data set with all kinds of tuples of them."""
+
+    arrays: dict
+    cases: tuple[Case, ...]
+
+
+def load(name, options):
+    """Return labelled samples whose features have a mean square of one."""
+    split = labelled.load(name, folder=options.folder)
+    X, y = split.X_train, split.y_train
+    if options.is_quick:
+        chosen = np.random.default_rng(0).permutation(len(X))[:200]
+        X, y = X[chosen], y[chosen]
+    X = X - X.mean(axis=0)
+    return X / unit_mean_square(X)[1] * np.sqrt(X.shape[1]), y
+
+
+def make_tuples(X, y, options):
+    """Return pairs, quadruplets and triplets of labelled samples, as rows and as points."""
+    constraints = Constraints(y)
+    n_pairs = options.choose(PAIRS, 100)
+    a, b, c, d = constraints.positive_negative_pairs(n_pairs, same_length=True, random_state=0)
+    pairs = np.concatenate([np.column_stack([a, b]), np.column_stack([c, d])])
+    kinds = np.repeat([1, -1], len(a))
+    quadruplets = np.column_stack([a, b, c, d])
+    triplets = constraints.generate_knntriplets(X, NEIGHBORS, NEIGHBORS)
+    rng = np.random.default_rng(0)
+    ends = X[triplets[rng.permutation(len(triplets))[: options.choose(BASES, 40)]]]
+    bases = ends[:, 0] - ends[:, 2]
+    bases /= np.linalg.norm(bases, axis=1, keepdims=True)
+    return pairs, kinds, quadruplets, triplets, bases
+
+
+def label_cases(X, y, options):
+    """Return the arrays and the learners of a labelled set."""
+    pairs, kinds, quadruplets, triplets, bases = make_tuples(X, y, options)
+    used = np.unique(X[np.unique(pairs)], axis=0)
+    some = used[np.random.default_rng(0).permutation(len(used))[:3000]]
+    bounds = np.percentile(pdist(some), (5, 95))
+    targets = objectives.targets_of(X, y)
+    arrays = {"X": X, "y": y, "pairs": X[pairs], "kinds": kinds, "bounds": bounds}
+    arrays |= {"quadruplets": X[quadruplets], "triplets": X[triplets], "bases": bases}
+    of_pairs = (X, pairs, kinds)
+    itml_options = {"gamma": 1.0}
+    return Tuples(
+        arrays,
+        (
+            Case("LMNN", "LMNN", ("X", "y"), lambda L: objectives.lmnn(L, X, y, targets)),
+            Case(
+                "ITML",
+                "ITML",
+                ("pairs", "kinds", "bounds"),
+                lambda L: objectives.itml(L, *of_pairs, bounds),
+                itml_options,
+            ),
+            Case("MMC", "MMC", ("pairs", "kinds"), lambda L: objectives.mmc(L, *of_pairs)),
+            Case(
+                "MMC, diagonal",
+                "MMC",
+                ("pairs", "kinds"),
+                lambda L: objectives.mmc_diagonal(L, *of_pairs),
+                {"diagonal": True},
+            ),
+            Case(
+                "SDML",
+                "SDML",
+                ("pairs", "kinds"),
+                lambda L: objectives.sdml(L, *of_pairs, balance=1e-5),
+                {"balance_param": 1e-5},
+            ),
+            Case("LSML", "LSML", ("quadruplets",), lambda L: objectives.lsml(L, X, quadruplets)),
+            Case(
+                "SCML",
+                "SCML",
+                ("triplets",),
+                lambda L: objectives.scml(L, X, triplets),
+                {"n_basis": len(bases), "random_state": 0},
+                {"basis": "bases"},
+            ),
+            Case("NCA", "NCA", ("X", "y"), lambda L: objectives.nca(L, X, y)),
+        ),
+    )
+
+
+def target_cases(options):
+    """Return the arrays and the learners of a set with numbers as targets."""
+    X, y = load_diabetes(return_X_y=True)
+    X, y = X / X.std(axis=0), (y - y.mean()) / y.std()
+    n = options.choose(len(X), 100)
+    X, y = X[:n], y[:n]
+    case = Case("MLKR", "MLKR", ("X", "y"), lambda L: objectives.mlkr(L, X, y))
+    return Tuples({"X": X, "y": y}, (case,))
+
+
+def measure(tuples, options):
+    """Return a row for each learner, measured in both programs."""
+    rows = []
+    for case in tuples.cases:
+        timings = {
+            name: best_answer(partial(_run, target, case, tuples, options), options.repeat)
+            for name, target in (("ours", OURS), ("theirs", THEIRS))
+        }
+        rows.append(_row(case, timings))
+        options.store(rows)
+    return rows
+
+
+def _run(target, case, tuples, options):
+    names = {*case.arguments, *case.array_parameters.values()}
+    arrays = {name: tuples.arrays[name] for name in names}
+    values = {
+        "learner": case.learner,
+        "parameters": case.parameters,
+        "array_parameters": case.array_parameters,
+        "arguments": case.arguments,
+    }
+    found, detail = target.run(arrays, values, options.limit, options.threads)
+    return _Answer(found["components"], detail["seconds"], detail)
+
+
+def _row(case, timings):
+    row = {"learner": case.name}
+    for name, timing in timings.items():
+        row[name] = {"seconds": timing.seconds, "reason": timing.reason}
+        if timing.runs:
+            answer = timing.result
+            row[name]["objective"] = float(case.objective(answer.components))
+            row[name] |= {key: answer.detail.get(key) for key in ("gap", "steps", "remark")}
+    return row
+
+
+def _cells(set_name, row):
+    ours, theirs = row["ours"], row["theirs"]
+    cells = {"set": set_name, "learner": row["learner"]}
+    for name, side in (("ours", ours), ("theirs", theirs)):
+        value = side.get("objective")
+        cells[name] = side["reason"] if value is None else f"{value:.6g}"
+        has_time = side["seconds"] is not None and value is not None
+        cells[f"{name}_seconds"] = short(side["seconds"]) if has_time else ""
+    cells["gap"] = "" if ours.get("gap") is None else f"{ours['gap']:.0e}"
+    cells["ratio"], cells["verdict"] = _verdict(ours, theirs)
+    return cells
+
+
+def _verdict(ours, theirs):
+    """Return their time over ours, and which objective is less."""
+    if "objective" not in ours or theirs["seconds"] is None:
+        return "", "no answer to compare with"
+    at_least = "> " if "objective" not in theirs else ""
+    ratio = f"{at_least}{short(theirs['seconds'] / ours['seconds'])}"
+    if at_least:
+        return ratio, "theirs at the time limit"
+    a, b = ours["objective"], theirs["objective"]
+    if not np.isfinite(b):
+        return ratio, "ours; theirs is not finite"
+    if abs(a - b) <= EQUAL * max(abs(a), abs(b)):
+        return ratio, "equal"
+    return ratio, "ours" if a < b else "THEIRS"
+
+
+def fill_page(parts):
+    """Return the rows of the page."""
+    return {"lines": [_cells(name, row) for name, rows in parts.items() for row in rows]}
+
+
+def _part(name):
+    def run(options):
+        if name == "diabetes":
+            return measure(target_cases(options), options)
+        return measure(label_cases(*load(name, options), options), options)
+
+    return run
+
+
+BENCHMARKS = (
+    Benchmark(
+        name="learners",
+        parts={name: _part(name) for name in ("balance", "letters", "usps", "diabetes")},
+        page=fill_page,
+        options=Options(repeat=2, limit=240.0, threads=2),
+    ),
+)

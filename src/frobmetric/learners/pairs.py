@@ -1,0 +1,110 @@
+"""Fits of the learners from pairs: given pairs, or pairs that are drawn from labels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from time import perf_counter
+
+import numpy as np
+from scipy.sparse import issparse
+
+from .._parameters import check_parameters
+from ..core.solution import Step
+from ..metric.base import index_distance
+from ..solvers.monitor import Reporter
+from ._base import LabelLearner, PairLearner, pairs_of_labels, tuple_attributes
+
+
+@dataclass(frozen=True, eq=False)
+class PairDifferences:
+    """Differences of the two points of each pair, none of them zero.
+
+    `points` are the distinct points of the pairs, `y` is +1 for similar pairs and -1 for others.
+    """
+
+    V: np.ndarray
+    y: np.ndarray
+    weight: np.ndarray
+    points: np.ndarray
+
+    @classmethod
+    def of(cls, labelled):
+        """Return the differences of `LabelledTuples`; pairs of equal points are left out."""
+        used, index = np.unique(labelled.index, return_inverse=True)
+        points = labelled.points[used]
+        points = (points.toarray() if issparse(points) else points).astype(np.float64)
+        index = index.reshape(-1, 2)
+        V = points[index[:, 0]] - points[index[:, 1]]
+        counts = V.any(axis=1)
+        return cls(V[counts], labelled.y[counts], labelled.weight[counts], points)
+
+    @property
+    def similar(self):
+        """Differences and weights of the similar pairs."""
+        return self.V[self.y > 0], self.weight[self.y > 0]
+
+    @property
+    def dissimilar(self):
+        """Differences and weights of the dissimilar pairs."""
+        return self.V[self.y < 0], self.weight[self.y < 0]
+
+    def require_both_kinds(self):
+        """Raise ValueError if there are no similar or no dissimilar pairs."""
+        n_similar = int(np.count_nonzero(self.y > 0))
+        if not 0 < n_similar < len(self.y):
+            raise ValueError(
+                f"there are {n_similar} similar and {len(self.y) - n_similar} dissimilar pairs of "
+                "different points; expected at least one of each kind"
+            )
+
+
+class GivenPairLearner(PairLearner):
+    """Fit from pairs of a class that has `_learn`.
+
+    `_learn` takes `PairDifferences` and returns arguments of `_keep`, `components` among them.
+    """
+
+    def _fit_pairs(self, pairs, y, sample_weight, calibration_params, **options):
+        check_parameters(self, self._rules)
+        labelled = self._read(pairs, y, sample_weight)
+        learned = self._learn(PairDifferences.of(labelled), **options)
+        learned["components"] = learned["components"].astype(labelled.points.dtype, copy=False)
+        distance = index_distance(learned["components"], labelled.points, labelled.index)
+        threshold = self._threshold(labelled, distance, calibration_params)
+        return self._keep(**learned, **threshold, **tuple_attributes(self, labelled))
+
+
+class DrawnPairLearner(LabelLearner):
+    """Fit from labels of a class that has `_learn`, as above; the pairs are drawn at random."""
+
+    _min_classes = 1
+
+    def _fit_labels(self, X, y, sample_weight, **options):
+        check_parameters(self, self._rules)
+        samples = self._read(X, y, sample_weight, min_classes=self._min_classes)
+        labelled = pairs_of_labels(samples, self.n_constraints, self.random_state)
+        learned = self._learn(PairDifferences.of(labelled), **options)
+        learned["components"] = learned["components"].astype(samples.dtype, copy=False)
+        return self._keep(**learned, **samples.attributes)
+
+
+class ProgressLines:
+    """Report of the steps of a solver: a line each if `verbose`, else nothing."""
+
+    def __init__(self, verbose):
+        self.report = Reporter(1, None) if verbose else None
+        self.start = perf_counter()
+
+    def __call__(self, primal, gap, rank):
+        if self.report is not None:
+            seconds = perf_counter() - self.start
+            self.report(Step(primal, primal - gap, gap, rank, seconds))
+
+
+def logdet_distance(gap, size):
+    """Return a bound on the Frobenius distance of M to M* if LogDet(M, M*) <= gap.
+
+    No eigenvalue of M relative to M* is below 1 - sqrt(2 gap). `size` is the norm of M.
+    """
+    share = np.sqrt(2 * gap)
+    return float(size * share / (1 - share)) if share < 1 else np.inf
