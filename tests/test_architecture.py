@@ -220,12 +220,12 @@ def test_a_fit_goes_the_way_that_the_page_describes(number, fit):
 
 
 @pytest.mark.parametrize(("number", "fit"), [(0, _fit_labels), (1, _fit_triplets)])
-def test_a_fit_opens_at_most_seven_files_of_its_room(number, fit):
+def test_a_fit_opens_at_most_eight_files_of_its_room(number, fit):
     opened = {file for file, _ in _calls(fit) if file.startswith("metric/")}
     # with kernel="linear" the feature map is the identity, and there is nothing to follow
     named = {file for file, _ in _walks()[number] if file.startswith("metric/")}
     assert opened - {"metric/feature_maps.py"} == named
-    assert len(named) <= 7
+    assert len(named) <= 8
 
 
 def test_the_walk_through_an_experiment_names_what_exists():

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any
@@ -15,6 +16,8 @@ import numpy as np
 KINDS = {2: "pairs (a, b)", 3: "triplets (anchor, near, far)", 4: "quadruplets (a, b, c, d)"}
 #: Largest difference between a matrix and its transpose, relative to the largest entry.
 ASYMMETRY = 1e-8
+#: Label of rows without a label.
+UNLABELED = -1
 
 
 class PreprocessorError(ValueError):
@@ -126,6 +129,23 @@ def as_identities(name, values, n_samples, *, of="rows of X"):
     except TypeError:
         message = f"{name} mixes kinds of values; expected all strings or all numbers"
         raise TypeError(message) from None
+
+
+def labelled_rows(y, stacklevel):
+    """Return which rows have a label: -1 is none, if y is numeric and has two other classes."""
+    if y.dtype.kind not in "if":
+        return np.ones(len(y), bool)
+    known = y != UNLABELED
+    if known.all() or len(np.unique(y[known])) < 2:
+        return np.ones(len(y), bool)
+    warnings.warn(
+        f"{np.count_nonzero(~known)} of {len(y)} rows have the label -1 and are taken as rows "
+        "without a label, which count for scale and prior only; if -1 is a class, give it another "
+        "name, for example y + 1",
+        UserWarning,
+        stacklevel=stacklevel + 1,
+    )
+    return known
 
 
 def check_pairs(index, name="pairs"):

@@ -284,6 +284,38 @@ def row_keys(rows):
     return ordered.view(np.dtype((np.void, ordered.dtype.itemsize * ordered.shape[1]))).ravel()
 
 
+def merge_labelled(rows, labels):
+    """Return the number of the first of each kind of equal rows of one label, and each row's kind.
+
+    Kinds are in an order that depends on rows and labels (numbers) alone.
+    """
+    labels = np.asarray(labels, dtype=rows.dtype)[:, None]
+    columns = sp.hstack([rows, labels], "csr") if sp.issparse(rows) else np.hstack([rows, labels])
+    _, first, kind = np.unique(row_keys(columns), return_index=True, return_inverse=True)
+    return first, kind.ravel()
+
+
+def has_repeats(rows, labels):
+    """Return whether two rows of one label (an integer) may be equal; False is certain.
+
+    Each row has a number, equal for equal rows, that others have rarely: this is much faster than
+    a comparison.
+    """
+    factors = np.random.default_rng(0).integers(1 << 63, size=rows.shape[1] + 1, dtype=np.uint64)
+    numbers = labels.astype(np.uint64) * factors[-1]
+    if sp.issparse(rows):
+        if not rows.has_canonical_format:
+            rows = rows.copy()
+            rows.sum_duplicates()
+        bits = _ordered_bytes(rows.data).view(f"u{rows.dtype.itemsize}").astype(np.uint64)
+        numbers += sp.csr_array((bits, rows.indices, rows.indptr), shape=rows.shape) @ factors[:-1]
+    else:
+        for part in blocks(*rows.shape):
+            bits = _ordered_bytes(np.ascontiguousarray(rows[part])).view(f"u{rows.dtype.itemsize}")
+            numbers[part] += np.einsum("ij,j->i", bits, factors[:-1])
+    return len(np.unique(numbers)) < len(numbers)
+
+
 def row_digests(rows):
     """Return a number of 64 bits for each row of floats, equal for equal rows, in any array."""
     digests = (blake2b(bytes(key), digest_size=8).digest() for key in row_keys(rows))

@@ -35,6 +35,7 @@ pytestmark = pytest.mark.filterwarnings(
 )
 
 X, y = load_iris(return_X_y=True)
+X[142, 0] += 0.1  # otherwise equal to row 101
 SPECIES = np.array(["setosa", "versicolor", "virginica"])[y]
 TRIPLETS = np.array([[0, 1, 60], [0, 2, 99], [60, 61, 120]])
 QUADRUPLETS = np.array([[0, 1, 2, 60], [50, 51, 60, 110], [70, 71, 0, 140]])

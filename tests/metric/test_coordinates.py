@@ -262,7 +262,7 @@ class TestSparse:
     @pytest.mark.parametrize("row", [0.0, 0.1, 1 / 3])
     def test_equal_rows_are_refused(self, rng, row):
         X = sp.csr_array(np.tile(row * (rng.random(40) < 0.3) * rng.random(40), (1000, 1)))
-        with pytest.raises(ValueError, match="all 1000 rows of X are equal"):
+        with pytest.raises(ValueError, match="all rows of X are equal"):
             FrobMetric().fit(X, np.arange(1000) % 2)
 
     def test_variance_is_exact_far_from_zero(self, rng):

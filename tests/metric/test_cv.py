@@ -26,8 +26,8 @@ from sklearn.pipeline import make_pipeline
 
 from frobmetric import FrobMetric, FrobMetricCV, NearestClass, knn_error
 from frobmetric.metric import cv as module
-from frobmetric.metric import selection
-from frobmetric.metric.report import SelectionReport
+from frobmetric.metric import race, selection
+from frobmetric.metric.report import SelectionReport, warn_of_choice
 from frobmetric.metric.selection import NO_LEARNING, Setting
 from frobmetric.neighbors import NearestVote, PairedErrors
 
@@ -132,7 +132,7 @@ class TestChoice:
         )
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            module._warn(report, 0.5, None)
+            warn_of_choice(report, 0.5, None)
         assert len(caught) == bool(words)
         assert not words or re.search(words, str(caught[0].message))
 
@@ -146,7 +146,7 @@ class TestChoice:
             results["params"], results["score"], results["error"], strict=True
         ):
             errors = {k: [] for k in (1, 3, 5)}
-            fit = FrobMetric(**params, tol=selection.RACE_TOL)
+            fit = FrobMetric(**params, tol=race.RACE_TOL)
             for train, test in folds:
                 Z = fit.fit(X[train], y[train]).transform(X)
                 for k, wrong in errors.items():
@@ -184,13 +184,13 @@ class TestChoice:
     @pytest.mark.filterwarnings(QUIET)
     def test_many_samples_are_thinned_out_for_the_choice(self, monkeypatch):
         sizes = []
-        learn = selection.Race._learn
+        learn = race.Race._learn
 
-        def remember(self, family, train):
+        def remember(self, family, train, weight):
             sizes.append(len(train))
-            return learn(self, family, train)
+            return learn(self, family, train, weight)
 
-        monkeypatch.setattr(selection.Race, "_learn", remember)
+        monkeypatch.setattr(race.Race, "_learn", remember)
         X, y = useful_direction(600)
         metric = FrobMetricCV(**QUICK, max_samples=100).fit(X, y)
         assert max(sizes) <= 101
@@ -488,7 +488,7 @@ class TestEstimator:
         for samples, labels, words in [
             (X[:4], [0, 0, 0, 0], "one class"),
             (np.full_like(X, np.nan), y, "NaN"),
-            (np.ones_like(X), y, "all .* rows of X are equal"),
+            (np.ones_like(X), y, "a training part of 2 samples"),
         ]:
             with pytest.raises(ValueError, match=words):
                 metric.fit(samples, labels)
@@ -506,7 +506,7 @@ class TestEstimator:
         def press_ctrl_c(*_):
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(selection, "solve_frobenius", press_ctrl_c)
+        monkeypatch.setattr(race, "solve_frobenius", press_ctrl_c)
         for metric, old in zip((fresh, fitted), before, strict=True):
             with pytest.raises(KeyboardInterrupt):
                 metric.fit(X, y)

@@ -14,9 +14,9 @@ from sklearn.datasets import load_digits, load_iris, load_wine
 from frobmetric import FrobMetric
 from frobmetric._checkpoint import Checkpoint
 from frobmetric.core.points import Factored
-from frobmetric.metric import base
+from frobmetric.metric import samples as samples_module
 from frobmetric.metric._journal import from_arrays, to_arrays
-from frobmetric.metric.base import Progress
+from frobmetric.metric.samples import Progress
 from frobmetric.metric.sets import GivenTriplets
 from frobmetric.solvers import Interrupted
 
@@ -122,13 +122,13 @@ def test_after_a_stage_the_fit_goes_on_to_the_same_bits(
 
 
 def _count_searches(monkeypatch):
-    searches, mine = [], base.mine_triplets
+    searches, mine = [], samples_module.mine_distinct
 
     def count(*arguments, **options):
         searches.append(None)
         return mine(*arguments, **options)
 
-    monkeypatch.setattr(base, "mine_triplets", count)
+    monkeypatch.setattr(samples_module, "mine_distinct", count)
     return searches
 
 

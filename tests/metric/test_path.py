@@ -10,6 +10,7 @@ from frobmetric.solvers import Interrupted, solve
 from frobmetric.solvers.active_set import previous_optimum_ball, settled
 
 IRIS = load_iris(return_X_y=True)
+IRIS[0][142, 0] += 0.1  # otherwise equal to row 101
 
 
 class TestPath:

@@ -22,7 +22,9 @@ WITH_UNITS = [*COVARIANCES, "diagonal"]
 
 @pytest.fixture
 def iris():
-    return load_iris(return_X_y=True)
+    X, y = load_iris(return_X_y=True)
+    X[142, 0] += 0.1  # otherwise equal to row 101
+    return X, y
 
 
 def at_unit_norm(M):

@@ -67,9 +67,10 @@ def test_the_number_of_shards_does_not_matter(digits, tmp_path, n_shards):
     assert_same(FrobMetric().fit(in_shards(X, tmp_path, n_shards), y), FrobMetric().fit(X, y))
 
 
-def test_ties_and_duplicates_are_decided_by_row_number(tmp_path):
+def test_ties_are_decided_by_row_number(tmp_path):
     rng = np.random.default_rng(0)
-    X, y = rng.integers(3, size=(200, 4)).astype(float), rng.integers(3, size=200)
+    X = np.unique(rng.integers(3, size=(200, 6)).astype(float), axis=0)
+    X, y = rng.permutation(X), rng.integers(3, size=len(X))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # the labels are random
         found = FrobMetric(n_passes=1).fit(in_shards(X, tmp_path, 4), y)
@@ -125,12 +126,19 @@ def test_options_are_chosen_on_an_excerpt(digits, tmp_path):
         ({"keep_dual": True}, {}, "keep_dual=True needs all samples"),
         ({"prior": "within"}, {}, "give the prior as a matrix"),
         ({}, {"triplets": [[0, 1, 2]]}, "a fit from triplets needs it in memory"),
+        ({}, {"sample_weight": np.ones(600)}, "a fit with sample_weight needs it in memory"),
     ],
 )
 def test_what_shards_cannot_do_is_refused(digits, tmp_path, options, given, match):
     X, y = digits
     with pytest.raises(ValueError, match=match):
         FrobMetric(**options).fit(in_shards(X, tmp_path, 2), y, **given)
+
+
+def test_rows_without_label_are_refused(digits, tmp_path):
+    X, y = digits
+    with pytest.raises(ValueError, match="label -1, of rows without a label, beside 10 classes"):
+        FrobMetric().fit(in_shards(X, tmp_path, 2), np.where(np.arange(600) % 5, y, -1))
 
 
 def test_bad_samples_and_labels_are_refused(digits, tmp_path):
@@ -144,7 +152,7 @@ def test_bad_samples_and_labels_are_refused(digits, tmp_path):
     X[500, 3] = np.nan
     with pytest.raises(ValueError, match="NaN"):
         FrobMetric().fit(in_shards(X, tmp_path, 3), y)
-    with pytest.raises(ValueError, match="all 600 rows of X are equal"):
+    with pytest.raises(ValueError, match="all rows of X are equal"):
         FrobMetric(units="raw").fit(in_shards(np.ones((600, 3)), tmp_path, 3), y)
     with pytest.raises(ValueError, match="at least as many samples as features"):
         FrobMetric().fit(in_shards(np.eye(20)[:10], tmp_path, 2), np.arange(10) % 2)

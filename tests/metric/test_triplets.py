@@ -10,7 +10,7 @@ from sklearn.neighbors import kneighbors_graph
 from frobmetric import _mining as mining
 from frobmetric import _neighbors, mine_triplets, triplets_from_pairs
 from frobmetric.metric.sets import as_triplets, triplets_from_arrays
-from frobmetric.metric.triplets import CompletedPairs
+from frobmetric.metric.triplets import CompletedPairs, mine_distinct
 
 
 def neighbors_by_hand(X, y, k, n_impostors):
@@ -47,15 +47,15 @@ def test_ties_and_duplicates_go_by_row_number(rng, monkeypatch, block):
     X = rng.integers(0, 3, size=(80, 3)).astype(float)
     y = rng.integers(0, 3, size=80)
     expected = neighbors_by_hand(X, y, 3, 3)
-    assert as_set(mine_triplets(X, y)) == expected
+    assert as_set(mine_distinct(X, y)) == expected
     # scaling by 0.1 rounds every coordinate, but breaks no tie
-    assert as_set(mine_triplets(X * 0.1 + 7, y)) == expected
+    assert as_set(mine_distinct(X * 0.1 + 7, y)) == expected
 
 
 def test_no_sample_is_its_own_neighbor_among_duplicates():
     X = np.zeros((8, 2))
     X[6:] = 1.0
-    T = mine_triplets(X, np.array([0, 0, 0, 0, 0, 0, 1, 1]), n_neighbors=1).to_array()
+    T = mine_distinct(X, np.array([0, 0, 0, 0, 0, 0, 1, 1]), n_neighbors=1).to_array()
     assert (T[:, 0] != T[:, 1]).all()
     assert len(T) == 8
 
@@ -166,7 +166,7 @@ def test_ties_beyond_what_the_search_found(rng, monkeypatch, spare, small_group)
     monkeypatch.setattr(mining, "SMALL_GROUP", small_group)
     X = rng.integers(0, 2, size=(90, 4)).astype(float)
     y = rng.integers(0, 4, size=90)
-    assert as_set(mine_triplets(X, y)) == neighbors_by_hand(X, y, 3, 3)
+    assert as_set(mine_distinct(X, y)) == neighbors_by_hand(X, y, 3, 3)
 
 
 # From pairs -------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from scipy.spatial.distance import cdist, pdist
 from sklearn.datasets import load_iris, load_wine
 
 from frobmetric import FrobMetric, frob_path, load, mine_triplets, save
-from frobmetric.metric.base import Samples
+from frobmetric.metric.samples import Samples
 from frobmetric.metric.units import (
     SMALLEST_SPREAD,
     UNITS,

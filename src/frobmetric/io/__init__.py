@@ -43,11 +43,11 @@ __all__ = ["disagreements", "load", "save"]
 FORMAT, FORMAT_VERSION = "frobmetric", 2
 #: Fitted attributes that are arrays, and the names of their tensors.
 ARRAYS = ("components_", "dual_coef_", "prior_factor_", "prior_components_", "X_fit_")
-OTHER_ARRAYS = ("feature_weight_", "query_components_", "weights_")
+OTHER_ARRAYS = ("feature_weight_", "query_components_", "weights_", "point_rows_", "point_weight_")
 TENSORS = {name: name.removesuffix("_") for name in (*ARRAYS, *OTHER_ARRAYS)}
 #: Fitted attributes that are single values, and how to convert them from JSON.
 SCALARS: dict = dict.fromkeys(("n_features_in_", "rank_", "n_iter_", "n_triplets_"), index)
-SCALARS |= dict.fromkeys(("n_directions_", "n_contradictions_"), index)
+SCALARS |= dict.fromkeys(("n_directions_", "n_contradictions_", "n_unlabeled_"), index)
 SCALARS |= dict.fromkeys(("scale_", "unit_", "C_", "kept_variance_", "gamma_"), float)
 SCALARS |= dict.fromkeys(("threshold_", "learned_threshold_", "prior_threshold_"), float)
 SCALARS |= dict.fromkeys(("strength_", "kept_share_", "truncation_bound_"), float)

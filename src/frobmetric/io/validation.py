@@ -9,7 +9,7 @@ from .._parameters import check_parameters
 from ..embeddings import EmbeddingAdapter
 from ..metric import FrobMetric
 from ..metric.feature_maps import KERNELS
-from ..metric.sets import parts_of
+from ..metric.sets import blocks_of, parts_of
 from ..metric.units import UNITS
 from .adapters import check_adapter
 
@@ -30,7 +30,7 @@ SIZES = {"QuadrupletFrobMetric": (4,), "PairFrobMetric": (3, 4)}
 #: Expected values in words, the test of a value, and the fitted attributes that must pass it.
 VALUES = [
     ("a positive number", lambda v: 0 < v < np.inf, ("scale_", "unit_", "gamma_")),
-    ("at least 1", lambda v: v >= 1, ("n_directions_",)),
+    ("at least 1", lambda v: v >= 1, ("n_directions_", "n_unlabeled_")),
     ("a share, above 0 and at most 1", lambda v: 0 < v <= 1, ("kept_variance_",)),
     ("at least 0", lambda v: v >= 0, ("n_contradictions_",)),
     ("a distance", lambda v: 0 <= v < np.inf, ("learned_threshold_", "prior_threshold_")),
@@ -142,11 +142,24 @@ def _check_dual(estimator):
             f"it says {estimator.n_triplets_} triplets, but has {n_triplets}, and dual variables "
             f"of shape {shape}"
         )
+    _check_points(estimator)
     name, size = type(estimator).__name__, estimator.triplets_.to_array().shape[1]
     sizes = SIZES.get(name, (3,))
     if size not in sizes:
         expected = " or ".join(map(str, sizes))
         raise ValueError(f"it has comparisons of {size} points; those of a {name} have {expected}")
+
+
+def _check_points(estimator):
+    """Check the rows that were learned from, and their weights, if they are not all rows."""
+    rows, weight = (getattr(estimator, f"point_{name}_", None) for name in ("rows", "weight"))
+    if (rows is None) != (weight is None):
+        raise ValueError("it has only one of point_rows and point_weight; they belong together")
+    if rows is not None:
+        as_index(rows, (), name="point_rows", points="rows of X")
+        as_weights(weight, len(rows), name="point_weight", of="rows")
+        if not np.isin(estimator.triplets_.to_array(), rows).all():
+            raise ValueError("its triplets have rows that are not in point_rows")
 
 
 def check_triplets(arrays):
@@ -163,12 +176,14 @@ def check_triplets(arrays):
 
 
 def _check_mined(arrays):
-    for i in range(len(arrays) // 3):
-        anchors, near, far = (arrays[f"{name}.{i}"] for name in ("anchors", "near", "far"))
+    for i, block in enumerate(blocks_of(arrays)):
+        anchors, near, far = (block[name] for name in ("anchors", "near", "far"))
         lengths = {len(anchors), len(near), len(far)}
         if (anchors.ndim, near.ndim, far.ndim) != (1, 2, 2) or len(lengths) != 1:
             shapes = f"{anchors.shape}, {near.shape} and {far.shape}"
             expected = "(n,), (n, n_near) and (n, n_far)"
             raise ValueError(f"block {i} of the triplets has shapes {shapes}; expected {expected}")
-    for name, array in arrays.items():
-        as_index(array.ravel(), (), name=f"triplets.{name}", points="rows of X")
+        if (weight := block.pop("weight", None)) is not None:
+            as_weights(weight, len(anchors), name=f"triplets.weight.{i}", of="anchors")
+        for name, array in block.items():
+            as_index(array.ravel(), (), name=f"triplets.{name}.{i}", points="rows of X")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from copy import copy
 from dataclasses import dataclass
 
@@ -10,10 +9,8 @@ import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight
 
-from .._neighbors import row_keys
-
-#: Label of rows without a label.
-UNLABELED = -1
+from .._checks import labelled_rows
+from .._neighbors import merge_labelled
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +53,7 @@ class LabelledSamples:
         rows, y, weight = X[weight > 0].astype(np.float64), y[weight > 0], weight[weight > 0]
         if has_classes:
             check_classification_targets(y)
-            known = _labelled_rows(y)
+            known = labelled_rows(y, stacklevel=5)
             attributes["n_unlabeled_"] = int(np.count_nonzero(~known)) or None
             classes, labels = np.unique(y[known], return_inverse=True)
             _check_classes(classes, min_classes)
@@ -90,26 +87,8 @@ def weighted_covariance(X, weight):
 
 def _merged(X, labels, weight):
     """Return distinct rows of X and labels, and the sum of the weights of each."""
-    columns = np.column_stack([X, labels.astype(np.float64)])
-    _, first, place = np.unique(row_keys(columns + 0.0), return_index=True, return_inverse=True)
-    return X[first] + 0.0, labels[first], np.bincount(place.ravel(), weight)
-
-
-def _labelled_rows(y):
-    """Return which rows have a label: -1 is none, if there are two classes besides it."""
-    if y.dtype.kind not in "if":
-        return np.ones(len(y), bool)
-    known = y != UNLABELED
-    if known.all() or len(np.unique(y[known])) < 2:
-        return np.ones(len(y), bool)
-    warnings.warn(
-        f"{np.count_nonzero(~known)} of {len(y)} rows have the label -1 and are taken as rows "
-        "without a label, which count for scale and prior only; if -1 is a class, give it another "
-        "name, for example y + 1",
-        UserWarning,
-        stacklevel=6,
-    )
-    return known
+    first, place = merge_labelled(X, labels)
+    return X[first] + 0.0, labels[first], np.bincount(place, weight)
 
 
 def _check_any_weight(weight):

@@ -11,7 +11,7 @@ from .._checkpoint import Checkpoint, fingerprint
 from ..core.points import Factored
 from ..core.solution import Step
 from ..solvers.monitor import NOTHING, Run
-from .base import Journal, Progress
+from .samples import Journal, Progress
 from .sets import triplets_from_arrays
 
 #: Parameters that may differ when a fit goes on.

@@ -15,6 +15,7 @@ from .base import SHARED_RULES, check_n_components
 from .coordinates import as_components, coordinates_of
 from .feature_maps import KERNELS
 from .priors import PRIORS, scaled_identity
+from .sets import as_triplets
 from .units import Units
 
 #: Losses that a metric can be learned with.
@@ -115,7 +116,26 @@ def _last_units(metric):
     return Units(metric.units_, getattr(metric, "feature_weight_", None))
 
 
-def last_coordinates(metric, X):
+def last_samples(metric, X):
+    """Return samples, weights and triplets of the last fit, from the rows that were given to it.
+
+    The weights are None if each row was a sample of its own.
+    """
+    rows, n_rows = getattr(metric, "point_rows_", None), X.shape[0]
+    if rows is None:
+        return X, None, as_triplets(metric.triplets_, n_rows)
+    if rows.max() >= n_rows:
+        raise CertificateError(
+            f"X has {n_rows} rows, and the metric was learned from row {rows.max()} too; give the "
+            "rows of the last fit"
+        )
+    number = np.full(n_rows, -1)
+    number[rows] = np.arange(len(rows))
+    X = X[rows][:, rows] if metric.kernel == "precomputed" else X[rows]
+    return X, metric.point_weight_, metric.triplets_.renumbered(number)
+
+
+def last_coordinates(metric, X, weight=None):
     """Return the coordinates of the last fit, from the samples of that fit."""
     X_fit = getattr(metric, "X_fit_", None)
     if X_fit is not None and not _are_close(X, X_fit):
@@ -127,7 +147,10 @@ def last_coordinates(metric, X):
     known = {name: getattr(metric, f"{name}_", None) for name in names}
     known["units"] = _last_units(metric)
     unit = None if known["prior_components"] is None else metric.unit_
-    return coordinates_of(metric, X, unit=unit, **known)
+    coordinates = coordinates_of(metric, X, unit=unit, weight=weight, **known)
+    if weight is None or metric.kernel != "precomputed":
+        return coordinates
+    return coordinates.scattered(metric.point_rows_, metric.n_features_in_)
 
 
 def prove(metric, problem, coordinates):

@@ -1,22 +1,19 @@
-"""Base of the estimators: transform and distances, checks of the data, storing what was learned."""
+"""Base of the estimators: transform and distances, and storing what was learned."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._checkpoint import fingerprint
 from .._neighbors import distinct_points
 from .._parameters import (
     CALLABLE,
@@ -32,12 +29,10 @@ from ..backends import dask_backend, is_collection
 from ..comparisons.reading import read_tuples
 from ..core import Solution
 from ..solvers import Interrupted
-from ..solvers.monitor import NOTHING, Reporter, Run
-from .coordinates import Coordinates, as_components, coordinates_of
+from ..solvers.monitor import Reporter
+from .coordinates import Coordinates, as_components
 from .explanation import Explanation, explain_distance
 from .feature_maps import FeatureMap
-from .sets import as_triplets, concatenate
-from .triplets import mine_triplets
 
 DTYPES = [np.float64, np.float32]
 #: Rules of the parameters that all estimators have.
@@ -203,7 +198,7 @@ class MetricEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         deleted.
         """
         solution, recall = learned.solution, learned.comparisons.recall
-        certificate = solution.certificate
+        certificate, rows = solution.certificate, attributes.get("point_rows_")
         if recall is not None:
             certificate = replace(certificate, scope=f"for the mined triplets; {recall}")
         attributes |= {
@@ -217,7 +212,9 @@ class MetricEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             "n_iter_": solution.n_iter,
             "n_triplets_": learned.comparisons.n_triplets,
             "dual_coef_": solution.u if self.keep_dual else None,
-            "triplets_": learned.comparisons if self.keep_dual else None,
+            "triplets_": learned.numbered(rows) if self.keep_dual else None,
+            "point_rows_": rows if self.keep_dual else None,
+            "point_weight_": attributes.get("point_weight_") if self.keep_dual else None,
         }
         for name, value in attributes.items():
             vars(self).pop(name, None)
@@ -252,79 +249,6 @@ class MetricEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
 
 
 @dataclass(frozen=True, eq=False)
-class Samples:
-    """Checked arguments of a fit from labels, from triplets, or from both.
-
-    `attributes` are the fitted attributes that describe the features.
-    """
-
-    X: np.ndarray
-    y: np.ndarray | None
-    triplets: object
-    attributes: dict
-    is_in_memory: ClassVar[bool] = True
-
-    @classmethod
-    def check(cls, metric, X, y, triplets=None, triplet_weight=None, *, reset=True):
-        """Return the checked arguments of `fit`; with `reset` the features may be new ones."""
-        if triplets is None and triplet_weight is not None:
-            raise ValueError("triplet_weight was given without triplets; it weighs their rows")
-        seen = copy(metric)  # scikit-learn stores number and names of the features
-        options = {"reset": reset, "order": "C"}  # sums of data frames and of arrays round alike
-        if triplets is not None and y is None:
-            X = seen._check_samples(X, ensure_min_samples=3, **options)
-        else:
-            X, y = seen._check_samples(X, y=y, ensure_min_samples=2, **options)
-            check_classification_targets(y)
-        if triplets is not None:
-            triplets = as_triplets(triplets, X.shape[0], triplet_weight)
-        names = ("n_features_in_", "feature_names_in_")
-        return cls(X, y, triplets, {name: getattr(seen, name, None) for name in names})
-
-    @property
-    def dtype(self):
-        """Type of the numbers of X."""
-        return self.X.dtype
-
-    def excerpt(self, n_samples):
-        """Return samples for rough checks: all of them, since they are in memory."""
-        return self
-
-    def fingerprints(self):
-        """Return a text for each of X, y and triplets that differs for others."""
-        X = self.X
-        parts = (X.data, X.indices, X.indptr, np.array(X.shape)) if issparse(X) else (X,)
-        texts = {"X": fingerprint(*parts)}
-        if self.y is not None:
-            texts["y"] = fingerprint(self.y)
-        if self.triplets is not None:
-            texts["triplets"] = fingerprint(*self.triplets.to_arrays().values())
-        return texts
-
-    def takes_prior(self, prior):
-        """Return whether a metric can be learned with this prior from these samples."""
-        return True
-
-    def coordinates(self, metric, **before):
-        """Return the coordinates to learn in; `before` describes an earlier fit to update."""
-        options = {"triplets": self.triplets} | before
-        return coordinates_of(metric, self.X, self.y, **options)
-
-    def add_mined(self, triplets, metric, coordinates, point=None):
-        """Return triplets, None for none, together with those of the labels.
-
-        Neighbours are searched in the coordinates, or under the metric `point` of an earlier pass.
-        """
-        if self.y is None:
-            return triplets
-        Z = coordinates.Z if point is None else coordinates.Z @ point.factor()
-        names = ("n_neighbors", "n_impostors", "neighbors", "n_jobs")
-        options = {name: getattr(metric, name) for name in names}
-        mined = mine_triplets(Z, self.y, warn_small=point is None, **options)
-        return concatenate(mined, triplets)
-
-
-@dataclass(frozen=True, eq=False)
 class LearnedMetric:
     """Solution of a problem, together with the metric that it gives in features."""
 
@@ -343,68 +267,9 @@ class LearnedMetric:
         components = as_components(factor, sizes.get(metric.n_components, metric.n_components))
         return cls(solution, coordinates, comparisons, components.astype(dtype, copy=False), rank)
 
-
-@dataclass(frozen=True, eq=False)
-class Progress:
-    """Stage of a fit: the number of its pass, and what is known in it.
-
-    `triplets` are those of this pass and all before, or only those before if this pass has not
-    searched yet. Its solve starts at `point`, or goes on where `run` ended.
-    """
-
-    number: int = 0
-    is_searched: bool = False
-    triplets: Any = None
-    point: Any = None
-    run: Run = NOTHING
-
-
-class Journal:
-    """Journal of a fit that keeps nothing; `FileJournal` keeps a checkpoint."""
-
-    def begin(self, search):
-        """Return the stage to begin at; `search` is a function (triplets, point) -> triplets."""
-        return Progress()
-
-    def save(self, progress):
-        """Keep a stage that was reached."""
-
-    def listener(self, progress):
-        """Return a function that watches the monitor of the solve of this stage, or None."""
-
-    def finish(self):
-        """Forget everything: the fit is complete."""
-
-
-NO_JOURNAL = Journal()
-
-
-def learn_in_passes(metric, samples, coordinates, solve, journal=NO_JOURNAL):
-    """Return the metric learned in `n_passes` passes, each with its own search for neighbours.
-
-    Every pass adds its triplets to those of the passes before. `solve` is a function of the
-    `Progress` that returns a Solution. With a journal, the fit begins where that ends.
-    """
-
-    def search(triplets, point):
-        return samples.add_mined(triplets or samples.triplets, metric, coordinates, point)
-
-    progress = journal.begin(search)
-    for number in range(progress.number, metric.n_passes):
-        if not progress.is_searched:
-            journal.save(progress)
-            found = search(progress.triplets, progress.point)
-            progress = replace(progress, triplets=found, is_searched=True)
-            journal.save(progress)
-        solution, triplets = solve(progress), progress.triplets
-        if solution.status == "interrupted":
-            run = Run(solution.u, solution.history, solution.n_iter)
-            journal.save(replace(progress, run=run))
-            break
-        if samples.y is None or not solution.point.rank:
-            break  # nothing to search neighbours for, or with
-        progress = Progress(number + 1, triplets=triplets, point=solution.point)
-    return LearnedMetric.of(metric, solution, coordinates, triplets, samples.dtype)
+    def numbered(self, rows):
+        """Return the comparisons by row numbers of X; `rows` has that of each sample, if given."""
+        return self.comparisons if rows is None else self.comparisons.renumbered(rows)
 
 
 def check_n_components(n_components, coordinates):

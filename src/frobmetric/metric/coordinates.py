@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
-from scipy.sparse.linalg import LinearOperator, svds
+from scipy.sparse.linalg import LinearOperator, aslinearoperator, svds
 
 from .feature_maps import FeatureMap
 from .priors import named_prior_factor, prior_matrix_factor
@@ -50,33 +50,35 @@ class Coordinates:
     feature_map: FeatureMap = field(default_factory=FeatureMap)
     prior_factor: np.ndarray | None = None  # (n_directions, n_coordinates)
     units: Units = field(default_factory=Units)
+    weight: np.ndarray | None = None  # (n_samples,), one for each sample if None
     _unmapped_scale: float | None = None
 
     @classmethod
-    def dense(cls, X, *, keep_features=False, rounded=True, root=None, unit=None):
+    def dense(cls, X, *, keep_features=False, rounded=True, root=None, unit=None, weight=None):
         """Return the coordinates of dense samples; `root` @ `root`.T is the prior in features."""
-        Z, scale = unit_mean_square(X, rounded=rounded, unit=unit)
+        Z, scale = unit_mean_square(X, rounded=rounded, unit=unit, weight=weight)
         root = None if root is None else prior_root(root, scale)
         n_directions = len(Z) + (0 if root is None else root.shape[1])
         if keep_features or Z.shape[1] <= n_directions:
-            return cls(Z, scale, prior_root=root)
+            return cls(Z, scale, prior_root=root, weight=weight)
         if root is None:
             basis, triangle = scipy.linalg.qr(Z.T, mode="economic")
-            return cls(np.ascontiguousarray(triangle.T), scale, basis)
+            return cls(np.ascontiguousarray(triangle.T), scale, basis, weight=weight)
         basis = scipy.linalg.qr(np.hstack([Z.T, root]), mode="economic")[0]
-        return cls(Z @ basis, scale, basis, basis.T @ root)
+        return cls(Z @ basis, scale, basis, basis.T @ root, weight=weight)
 
     @classmethod
-    def sparse(cls, X, n_directions=None, *, rounded=True, root=None, unit=None):
+    def sparse(cls, X, n_directions=None, *, rounded=True, root=None, unit=None, weight=None):
         """Return the coordinates of sparse samples, never made dense, in leading directions."""
         largest = float(abs(X).max()) if X.nnz else 0.0
         X = X.astype(np.float64) / (largest or 1.0)  # squares of 1e200 overflow
         X.sum_duplicates()
-        mean = np.asarray(X.mean(axis=0)).ravel()
-        total = _centred_square(X, mean)
-        spread = float(np.sqrt(total / X.shape[0]))
-        _require_spread(spread, X.shape[0], X.shape[0])  # the mean is rounded once per row
-        basis, variance = _leading_directions(X, mean, _limit(n_directions, min(X.shape)), total)
+        mean = _mean(X, weight)
+        total = _centred_square(X, mean, weight)
+        spread = float(np.sqrt(total / (X.shape[0] if weight is None else weight.sum())))
+        _require_spread(spread, X.shape[0])  # the mean is rounded once per row
+        n_directions = _limit(n_directions, min(X.shape))
+        basis, variance = _leading_directions(X, mean, n_directions, total, weight)
         if root is not None:
             root = _significant_columns(root)
             basis = scipy.linalg.qr(np.hstack([basis, root]), mode="economic")[0]
@@ -84,10 +86,11 @@ class Coordinates:
         Z = (X @ basis - mean @ basis) * (largest / scale)
         root = None if root is None else basis.T @ root * scale
         Z = round_to_grid(Z) if rounded else Z
-        return cls(Z, scale, basis, root, min(1.0, variance / total), is_compact=True)
+        kept = min(1.0, variance / total)
+        return cls(Z, scale, basis, root, kept, is_compact=True, weight=weight)
 
     @classmethod
-    def kernel(cls, K, n_directions=None, *, rounded=True):
+    def kernel(cls, K, n_directions=None, *, rounded=True, weight=None):
         """Return the coordinates of samples from the kernel's values of all samples with all.
 
         The basis maps the values of any point with these samples to its coordinates, up to a
@@ -95,22 +98,26 @@ class Coordinates:
         """
         n, rounding = len(K), 4 * len(K) * np.finfo(K.dtype).eps * np.abs(K).max()
         K = K.astype(np.float64)
-        means = K.mean(axis=0)
-        centred = K - means - means[:, None] + means.mean()
-        scale = float(np.sqrt(max(np.trace(centred), 0.0) / n))
-        _require_spread(scale, np.sqrt(np.abs(K).max()), n)
+        total, root = (n, 1.0) if weight is None else (weight.sum(), np.sqrt(weight)[:, None])
+        means = _mean(K, weight)
+        centred = K - means - means[:, None] + _mean(means, weight)
+        if weight is not None:
+            centred = root * centred * root.T  # the eigenvectors are those of repeated rows
+        scale = float(np.sqrt(max(np.trace(centred), 0.0) / total))
+        _require_spread(scale, np.sqrt(np.abs(K).max()))
         first = n - _limit(n_directions, n)
         values, vectors = scipy.linalg.eigh(centred, subset_by_index=[first, n - 1])
         _require_psd(centred, max(NEGATIVE * values[-1], rounding))
         significant = values > max(KERNEL_RANK * values[-1], rounding)
         values, vectors = values[significant][::-1], vectors[:, significant][:, ::-1]
-        Z, kept = vectors * (np.sqrt(values) / scale), min(1.0, values.sum() / (n * scale**2))
+        Z, kept = vectors * (np.sqrt(values) / scale), min(1.0, values.sum() / (total * scale**2))
+        Z, basis = Z / root, vectors * root / np.sqrt(values)
         Z = round_to_grid(Z) if rounded else Z
-        return cls(Z, scale, vectors / np.sqrt(values), kept_variance=kept, is_compact=True)
+        return cls(Z, scale, basis, kept_variance=kept, is_compact=True, weight=weight)
 
     def mapped(self, factor):
         """Return coordinates in which the metric factor @ factor.T of these is Euclidean."""
-        Z, scale = unit_mean_square(self.Z @ factor)
+        Z, scale = unit_mean_square(self.Z @ factor, weight=self.weight)
         return replace(
             self,
             Z=Z,
@@ -124,7 +131,8 @@ class Coordinates:
         """Return coordinates in some leading directions (all if None) and those of the prior."""
         if n_directions is None or n_directions >= self.Z.shape[1]:
             return self
-        _, sizes, rows = np.linalg.svd(self.Z, full_matrices=False)
+        root = 1.0 if self.weight is None else np.sqrt(self.weight)[:, None]
+        _, sizes, rows = np.linalg.svd(self.Z * root, full_matrices=False)
         turn = rows[:n_directions].T
         if self.prior_root is not None:
             turn = scipy.linalg.qr(np.hstack([turn, self.prior_root]), mode="economic")[0]
@@ -134,8 +142,17 @@ class Coordinates:
             Z=Z,
             basis=turn if self.basis is None else self.basis @ turn,
             prior_root=None if self.prior_root is None else turn.T @ self.prior_root,
-            kept_variance=min(1.0, float(np.sum(Z**2) / np.sum(sizes**2))),
+            kept_variance=min(1.0, float(np.sum((Z * root) ** 2) / np.sum(sizes**2))),
         )
+
+    def scattered(self, rows, n_samples):
+        """Return coordinates whose basis has a row for each of so many samples of a kernel.
+
+        These coordinates are of the samples `rows`; the rows of all others are zero.
+        """
+        basis = np.zeros((n_samples, self.basis.shape[1]))
+        basis[rows] = self.basis
+        return replace(self, basis=basis)
 
     def with_yardstick(self, length, prior_length=None):
         """Return coordinates with two more points, `length` apart in one more coordinate.
@@ -190,6 +207,8 @@ def coordinates_of(
     y=None,
     *,
     triplets=None,
+    weight=None,
+    known=None,
     unit=None,
     prior_components=None,
     units=None,
@@ -198,15 +217,17 @@ def coordinates_of(
 ):
     """Return the coordinates in which an estimator learns from samples, dense or CSR.
 
-    Units and some priors depend on the class labels y, or on the triplets. In an update, `unit` is
-    the divisor of the samples and `prior_components` the metric to stay close to in place of
-    `metric.prior`. `units`, `prior_factor` and `gamma` are values of an earlier fit; they are
+    Units and some priors depend on the class labels y, or on the triplets. `weight` has the weight
+    of each sample, `known` is a mask of those with a label; None is one, and all. In an update,
+    `unit` is the divisor of the samples and `prior_components` the metric to stay close to in place
+    of `metric.prior`. `units`, `prior_factor` and `gamma` are values of an earlier fit; they are
     computed if not given.
     """
-    units = Units.of(metric, X, y, triplets) if units is None else units
+    if units is None:
+        units = Units.of(metric, X, y, triplets, weight=weight, known=known)
     X = units.scaled(X)
     gamma = metric.gamma if gamma is None else gamma
-    feature_map = FeatureMap.fit(X, metric.kernel, gamma, metric.degree, metric.coef0)
+    feature_map = FeatureMap.fit(X, metric.kernel, gamma, metric.degree, metric.coef0, weight)
     root, is_mapped = None, False
     if prior_components is not None:
         root = units.from_raw(prior_components.T)
@@ -214,7 +235,8 @@ def coordinates_of(
         is_mapped = metric.prior in WHITENING
     elif metric.prior is not None:
         root = prior_matrix_factor(metric.prior, X.shape[1], metric.kernel)
-    options = {"rounded": not is_mapped}  # coordinates that are mapped are rounded after that
+    # coordinates that are mapped are rounded after that
+    options = {"rounded": not is_mapped, "weight": weight}
     if metric.kernel != "linear":
         coordinates = Coordinates.kernel(feature_map(X), metric.n_directions, **options)
     elif sp.issparse(X):
@@ -225,7 +247,7 @@ def coordinates_of(
         coordinates = Coordinates.dense(X, **options).leading(metric.n_directions)
     coordinates = replace(coordinates, feature_map=feature_map, units=units)
     if is_mapped and prior_factor is None:
-        prior_factor = named_prior_factor(metric.prior, coordinates.Z, y)
+        prior_factor = named_prior_factor(metric.prior, coordinates.Z, y, weight, known)
     return coordinates.mapped(prior_factor) if is_mapped else coordinates
 
 
@@ -242,7 +264,7 @@ def as_components(factor, size):
     return components
 
 
-def unit_mean_square(X, *, rounded=True, unit=None):
+def unit_mean_square(X, *, rounded=True, unit=None, weight=None):
     """Return X centred and divided by one number, `unit` or the root mean square, and that number.
 
     The result is rounded to multiples of `GRID`, unless it is to be mapped further: below that
@@ -253,9 +275,9 @@ def unit_mean_square(X, *, rounded=True, unit=None):
     largest = np.abs(X).max()
     if largest > 0:
         X = X / largest  # squares of 1e200 overflow
-    X = X - X.mean(axis=0)
-    spread = np.sqrt(np.mean(np.einsum("ij,ij->i", X, X)))
-    _require_spread(spread, 1.0, len(X))
+    X = X - _mean(X, weight)
+    spread = np.sqrt(_mean(np.einsum("ij,ij->i", X, X), weight))
+    _require_spread(spread, 1.0)
     scale = float(largest * spread) if unit is None else unit
     Z = X * (largest / scale) if unit is not None else X / spread
     return round_to_grid(Z) if rounded else Z, scale
@@ -271,11 +293,16 @@ def prior_root(factor, scale):
     return _significant_columns(factor) * scale
 
 
-def _require_spread(spread, largest, n_samples):
+def _mean(X, weight=None):
+    """Return the mean of rows, dense or sparse, with these weights."""
+    if weight is None:
+        return np.asarray(X.mean(axis=0)).ravel() if sp.issparse(X) else X.mean(axis=0)
+    return weight @ X / weight.sum()
+
+
+def _require_spread(spread, largest):
     if not spread > 1e-15 * largest:
-        raise ValueError(
-            f"all {n_samples} rows of X are equal; there is no distance to learn from them"
-        )
+        raise ValueError("all rows of X are equal; there is no distance to learn from them")
 
 
 def _significant_columns(root):
@@ -300,14 +327,18 @@ def _limit(n_directions, largest):
     return min(MOST_DIRECTIONS if n_directions is None else n_directions, largest)
 
 
-def _centred_square(X, mean):
+def _centred_square(X, mean, weight=None):
     """Return the sum of squares of sparse X minus its mean, entry by entry: nothing cancels."""
     stored = X.data - mean[X.indices]
-    n_zeros = X.shape[0] - np.bincount(X.indices, minlength=X.shape[1])
-    return float(stored @ stored + n_zeros @ mean**2)
+    total, of_entry, weighted = X.shape[0], None, stored
+    if weight is not None:
+        total, of_entry = weight.sum(), np.repeat(weight, np.diff(X.indptr))
+        weighted = stored * of_entry
+    n_zeros = total - np.bincount(X.indices, of_entry, minlength=X.shape[1])
+    return float(stored @ weighted + n_zeros @ mean**2)
 
 
-def _leading_directions(X, mean, n_directions, total):
+def _leading_directions(X, mean, n_directions, total, weight=None):
     """Return orthonormal leading directions of sparse X minus its mean, and their variance."""
     if n_directions >= min(X.shape):
         if X.shape[1] <= X.shape[0]:
@@ -321,6 +352,8 @@ def _leading_directions(X, mean, n_directions, total):
         rmatmat=lambda V: X.T @ V - np.outer(mean, V.sum(axis=0)),
         dtype=np.float64,
     )
+    if weight is not None:
+        centred = aslinearoperator(sp.diags_array(np.sqrt(weight))) @ centred
     start = np.random.default_rng(0).normal(size=min(X.shape))
     _, sizes, rows = svds(centred, n_directions, v0=start, return_singular_vectors="vh")
     order = np.argsort(-sizes)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import replace
@@ -19,13 +18,13 @@ from .._environment import limit_threads
 from .._parameters import FOLDS, NONE, NUMBERS, Rule, check_parameters, choice, integer
 from ..core import Certificate
 from ..neighbors.classification import NearestClass, NearestVote
-from ..neighbors.paired import PairedErrors
 from ..solvers import Interrupted
 from ._problem import PROBLEM_RULES
 from .frob import FrobMetric, samples_of
 from .path import check_grid
-from .report import SelectionReport
-from .selection import Options, Race, choose, stratified_folds
+from .race import Race, stratified_folds
+from .report import report_of, warn_of_choice
+from .selection import Options, choose
 from .units import UNITS
 
 #: Values of C to begin with; larger ones follow while they are better.
@@ -183,14 +182,20 @@ class FrobMetricCV(ClassifierMixin, FrobMetric):
         self.keep_dual, self.n_jobs = keep_dual, n_jobs
         self.verbose, self.callback = verbose, callback
 
-    def fit(self, X: Any, y: Any = None) -> Self:  # type: ignore[override]
+    def fit(  # type: ignore[override]
+        self, X: Any, y: Any = None, sample_weight: Any = None
+    ) -> Self:
         """Choose the options on held-out parts of X, then learn the metric from all of it.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
-            Class labels.
+            Class labels. If they are numbers, -1 is no label where there are two other classes.
+            Rows without label have no part in the choice, and count for scale, units and prior.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the rows, as in `FrobMetric.fit`; held-out errors are weighted too. Equal
+            rows of one class have one vote in `predict`, whatever their weight.
 
         Returns
         -------
@@ -198,8 +203,8 @@ class FrobMetricCV(ClassifierMixin, FrobMetric):
         """
         check_parameters(self, self._rules)
         options = self._options()
-        samples = samples_of(self, X, y)
-        few = samples.excerpt(MOST_SAMPLES)
+        samples = samples_of(self, X, y, sample_weight)
+        few = samples.excerpt(MOST_SAMPLES).labelled()
         options = replace(options, priors=tuple(filter(samples.takes_prior, options.priors)))
         classes, labels = np.unique(few.y, return_inverse=True)
         if len(classes) < 2:
@@ -207,19 +212,20 @@ class FrobMetricCV(ClassifierMixin, FrobMetric):
                 f"y has one class ({classes[0]}); triplets need samples of at least two classes"
             )
         with limit_threads(self.n_jobs):
-            race = Race(self._fixed(), few.X, labels, self._folds(few.X, labels))
+            race = Race(self._fixed(), few.X, labels, *self._folds(few, labels))
             setting = choose(race, options)
             rule, rule_error = self._choose_rule(race, setting)
         choice = {"best_params_": race.parameters(setting), "C_": setting.C, "classes_": classes}
-        choice["report_"] = _report(race, setting, rule, rule_error)
+        choice["report_"] = report_of(race, setting, rule, rule_error)
         choice["cv_results_"] = race.results()
         metric = self._fixed().set_params(**choice["best_params_"])
         with self._taking(metric, choice):
             metric._fit(samples, setting.C, is_chosen=True)
-        if few is samples:
+        if samples.is_in_memory:
             self.classifier_ = clone(self._classifiers()[rule]).fit(self._mapped(few.X), few.y)
-        chance = 1 - np.bincount(labels).max() / len(labels)
-        _warn(self.report_, chance, None if self.Cs is None else options.Cs)
+        sizes = np.bincount(labels, few.weight)
+        chance = 1 - sizes.max() / sizes.sum()
+        warn_of_choice(self.report_, chance, None if self.Cs is None else options.Cs)
         return self
 
     @property
@@ -247,17 +253,19 @@ class FrobMetricCV(ClassifierMixin, FrobMetric):
             )
         return self.classifier_.predict(self._mapped(self._check_samples(X)))
 
-    def partial_fit(self, X: Any, y: Any = None, *, classes: Any = None, **given: Any) -> Self:
+    def partial_fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, classes: Any = None, **given: Any
+    ) -> Self:
         """Update the metric with new samples, by the chosen options: see `FrobMetric.partial_fit`.
 
         `predict` is lost by an update, as it has no training samples in the new metric. `classes`,
         which scikit-learn gives to classifiers, is not needed.
         """
         if not hasattr(self, "components_"):
-            return self.fit(X, y, **given)
+            return self.fit(X, y, sample_weight, **given)
         metric = self._chosen()
         with self._taking(metric, {n: v for n, v in vars(self).items() if n in CHOICE}):
-            metric.partial_fit(X, y, **given)
+            metric.partial_fit(X, y, sample_weight, **given)
         return self
 
     def certify(self, X: Any) -> Certificate:
@@ -316,22 +324,32 @@ class FrobMetricCV(ClassifierMixin, FrobMetric):
             is_open=self.Cs is None,
         )
 
-    def _folds(self, X, y):
-        """Return the folds, each of whose training parts must give triplets."""
+    def _folds(self, samples, y):
+        """Return folds, each of whose training parts must give triplets, and the weights in them.
+
+        Folds that the user gives are of rows; those of a number are of distinct samples, or of rows
+        if these are too few.
+        """
+        merge, parts = samples.merge, None
         if isinstance(self.cv, (int, np.integer)):
             check_count(self.cv, name="cv", at_least=2)
             folds = stratified_folds(y, self.cv, self.max_samples)
+            if merge is not None and _part_without_triplets(folds, y) is not None:
+                labels = np.unique(merge.y, return_inverse=True)[1]
+                folds, parts = merge.folds(stratified_folds(labels, self.cv, self.max_samples))
+        elif merge is None:
+            folds = list(check_cv(self.cv, y, classifier=True).split(samples.X, y))
         else:
-            folds = list(check_cv(self.cv, y, classifier=True).split(X, y))
-        for train, _ in folds:
-            sizes = np.unique(y[train], return_counts=True)[1]
-            if len(sizes) < 2 or sizes.max() < 2:
-                raise ValueError(
-                    f"a training part of {len(train)} samples has {len(sizes)} classes, the "
-                    f"largest of {sizes.max()}; the choice of options needs two classes, one of "
-                    "them with two samples, in each part: give more samples, or use FrobMetric"
-                )
-        return folds
+            splits = check_cv(self.cv, merge.y, classifier=True).split(merge.X, merge.y)
+            folds, parts = merge.folds(splits)
+        sizes = _part_without_triplets(folds, y)
+        if sizes is not None:
+            raise ValueError(
+                f"a training part of {sizes.sum()} samples has {len(sizes)} classes, the "
+                f"largest of {sizes.max()}; the choice of options needs two classes, one of "
+                "them with two samples, in each part: give more samples, or use FrobMetric"
+            )
+        return folds, samples.weight, parts
 
     def _mapped(self, X):
         return np.asarray(self._feature_map(X) @ self.components_.T)
@@ -351,50 +369,10 @@ def _is_auto(value):
     return isinstance(value, str) and value == "auto"
 
 
-def _report(race, setting, rule, rule_error):
-    """Return the report of a finished race."""
-    euclidean = race.best([each for each in race.finished if each.is_euclidean])
-    n_folds = race.n_folds_of_one_division
-    before = race.mistakes(lambda number: euclidean)
-    after = race.mistakes(race.choice_without if not setting.is_euclidean else lambda _: setting)
-    kinds = {}
-    for each in sorted(race.finished, key=race.score):
-        kinds.setdefault((each.prior, each.units, each.is_euclidean), each)
-    return SelectionReport(
-        setting=setting,
-        euclidean=euclidean,
-        errors=PairedErrors.from_mistakes(before, after),
-        kinds=tuple((each, race.error(each), race.score(each)) for each in kinds.values()),
-        n_settings=race.n_settings,
-        rule=rule,
-        rule_error=rule_error,
-        n_folds=n_folds,
-    )
-
-
-def _warn(report, chance, grid):
-    """Warn of a choice that leads nowhere, or that is at the end of the values of C.
-
-    `chance` is the error of always answering the most frequent class.
-    """
-    setting, errors = report.setting, report.errors
-    before, after = (n / errors.n_samples for n in (errors.n_before, errors.n_after))
-    advice = (
-        "Check that y belongs to the rows of X; more samples, other features or "
-        "FrobMetric(kernel='rbf') may help"
-    )
-    text = ""
-    if setting.is_euclidean and errors.n_after:
-        error = f"{after:.1%} errors of 3 neighbours"
-        text = f"the learned metric does not help here ({error}); {setting} is kept. {advice}"
-    elif after >= chance - np.sqrt(chance * (1 - chance) / errors.n_samples):
-        others = f"always answering the most frequent class has {chance:.1%}"
-        text = f"the chosen metric has {after:.1%} errors on held-out samples; {others}. {advice}"
-    elif errors.n_broken - errors.n_fixed > np.sqrt(errors.n_broken + errors.n_fixed):
-        others = f"{report.euclidean} has {before:.1%}. These samples may be too few to choose by"
-        text = f"the chosen metric has {after:.1%} errors on held-out samples; {others}"
-    elif grid is not None and len(grid) > 1 and setting.C in (grid[0], grid[-1]):
-        wider = f"smaller than {grid[0]:g}" if grid[0] == setting.C else f"larger than {grid[-1]:g}"
-        text = f"the best C is {setting.C:g}, at the end of Cs; give values {wider} too"
-    if text:
-        warnings.warn(text, UserWarning, stacklevel=3)
+def _part_without_triplets(folds, y):
+    """Return the sizes of the classes of the first training part that gives no triplet, or None."""
+    for train, _ in folds:
+        sizes = np.unique(y[train], return_counts=True)[1]
+        if len(sizes) < 2 or sizes.max() < 2:
+            return sizes
+    return None

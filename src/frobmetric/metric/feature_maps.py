@@ -31,13 +31,16 @@ class FeatureMap:
     coef0: float = 1.0
 
     @classmethod
-    def fit(cls, X, kernel, gamma, degree, coef0):
-        """Return the map of a kernel with these training samples; gamma=None takes the default."""
+    def fit(cls, X, kernel, gamma, degree, coef0, weight=None):
+        """Return the map of a kernel with these training samples; gamma=None takes the default.
+
+        `weight` has the weight of each sample; None is one.
+        """
         if kernel == "precomputed":
             _check_kernel_matrix(X)
         if kernel in ("linear", "precomputed"):
             return cls(kernel)
-        gamma = _default_gamma(X) if gamma is None else float(gamma)
+        gamma = _default_gamma(X, weight) if gamma is None else float(gamma)
         return cls(kernel, X.astype(np.float64), gamma, degree, coef0)
 
     def __call__(self, X):
@@ -69,9 +72,13 @@ def _check_kernel_matrix(K):
         )
 
 
-def _default_gamma(X):
+def _default_gamma(X, weight=None):
     """Return 1 / (n_features * variance), which makes the unit of X irrelevant."""
-    if sp.issparse(X):
+    if weight is not None:
+        share = weight / weight.sum()
+        squares = X.multiply(X) if sp.issparse(X) else np.square(X, dtype=np.float64)
+        variance = float(np.mean(share @ squares) - np.mean(share @ X) ** 2)
+    elif sp.issparse(X):
         mean = float(X.mean())
         variance = float(X.multiply(X).mean()) - mean**2
     else:

@@ -20,12 +20,13 @@ from ._problem import (
     frobenius_problem,
     if_linear,
     last_coordinates,
+    last_samples,
     learned_before,
     prove,
     solve_frobenius,
 )
-from .base import LABEL_RULES, NO_JOURNAL, MetricEstimator, Samples, learn_in_passes
-from .sets import as_triplets
+from .base import LABEL_RULES, MetricEstimator
+from .samples import NO_JOURNAL, Samples, learn_in_passes
 from .sharded import ShardedSamples
 from .units import MOST_SAMPLES, UNITS, labels_look_random, warn_of_uneven_units
 
@@ -165,6 +166,11 @@ class FrobMetric(MetricEstimator):
         Dual variables in the order of `triplets_`; only with `keep_dual`.
     triplets_ : set of triplets
         Triplets learned from, rows by `triplets_.to_array()`; only with `keep_dual`.
+    point_rows_, point_weight_ : ndarrays of shape (n_distinct,)
+        First row of each kind of equal rows of one class, and the sum of their weights; only with
+        `keep_dual`, and if there were equal rows or weights.
+    n_unlabeled_ : int
+        Number of rows without a label, if there were any.
     n_features_in_, feature_names_in_ : int and ndarray of str
         Number of the features of X, and their names if they have names.
 
@@ -225,6 +231,7 @@ class FrobMetric(MetricEstimator):
         self,
         X: Any,
         y: Any = None,
+        sample_weight: Any = None,
         *,
         triplets: Any = None,
         triplet_weight: Any = None,
@@ -238,13 +245,17 @@ class FrobMetric(MetricEstimator):
         X : array-like or sparse matrix of shape (n_samples, n_features)
             A sparse matrix is not made dense.
         y : array-like of shape (n_samples,), optional
-            Class labels.
+            Class labels. If they are numbers, -1 is no label where there are two other classes:
+            such rows count for scale, units and prior only.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the rows of X; 2 is the same as the row twice, and 0 as the row left out.
+            Equal rows of one class are one sample with the sum of their weights, and a triplet that
+            is found from the labels has the weight of its anchor.
         triplets : array-like of shape (n_triplets, 3) or MinedTriplets, optional
             Rows (anchor, near, far) of row numbers of X. Beside y, each counts as much as one of
             the triplets that are found from the labels.
         triplet_weight : array-like of shape (n_triplets,), optional
-            Weights of the rows of `triplets`; a weight of 2 is the same as the triplet twice. It
-            is not called `sample_weight`, which in scikit-learn has one entry per row of X.
+            Weights of the rows of `triplets`; a weight of 2 is the same as the triplet twice.
         checkpoint : str or Path, optional
             File in which the fit keeps its state while it runs. If the file exists, the fit of the
             same data and parameters that wrote it goes on where it was ended; the file of another
@@ -258,7 +269,7 @@ class FrobMetric(MetricEstimator):
         self
         """
         check_parameters(self, self._rules)
-        samples = samples_of(self, X, y, triplets, triplet_weight)
+        samples = samples_of(self, X, y, sample_weight, triplets, triplet_weight)
         journal = self._journal(samples, checkpoint, checkpoint_seconds)
         return self._fit(samples, self.C, journal=journal)
 
@@ -267,6 +278,7 @@ class FrobMetric(MetricEstimator):
         self,
         X: Any,
         y: Any = None,
+        sample_weight: Any = None,
         *,
         triplets: Any = None,
         triplet_weight: Any = None,
@@ -282,12 +294,13 @@ class FrobMetric(MetricEstimator):
         The parameters are those of `fit`.
         """
         if not hasattr(self, "components_"):
-            given = {"triplets": triplets, "triplet_weight": triplet_weight}
+            given = {"sample_weight": sample_weight}
+            given |= {"triplets": triplets, "triplet_weight": triplet_weight}
             if checkpoint is not None:
                 given |= {"checkpoint": checkpoint, "checkpoint_seconds": checkpoint_seconds}
             return self.fit(X, y, **{name: v for name, v in given.items() if v is not None})
         check_parameters(self, self._rules)
-        samples = samples_of(self, X, y, triplets, triplet_weight, reset=False)
+        samples = samples_of(self, X, y, sample_weight, triplets, triplet_weight, reset=False)
         before = learned_before(self)
         journal = self._journal(samples, checkpoint, checkpoint_seconds, before)
         return self._fit(samples, self.C, before, journal=journal)
@@ -295,12 +308,12 @@ class FrobMetric(MetricEstimator):
     def certify(self, X: Any) -> Certificate:
         """Prove again how good the metric is, from the training data X and the kept dual variables.
 
+        X has the rows of the last fit, all of them; their weights are kept with the triplets.
         Return the `Certificate`; raise `CertificateError` if these are other data.
         """
         self._require_dual()
-        X = self._check_samples(X)
-        coordinates = last_coordinates(self, X)
-        triplets = as_triplets(self.triplets_, X.shape[0])
+        X, weight, triplets = last_samples(self, self._check_samples(X))
+        coordinates = last_coordinates(self, X, weight)
         return prove(self, self._problem(coordinates, triplets, self.C), coordinates)
 
     def _fit(self, samples, C, before=None, *, journal=NO_JOURNAL, is_chosen=False):
@@ -340,23 +353,27 @@ class FrobMetric(MetricEstimator):
         """Warn if raw units were asked for, and one feature rules all distances by its unit."""
         is_plain = self.prior is None or (isinstance(self.prior, str) and self.prior == "identity")
         if self.units == "raw" and self.kernel == "linear" and is_plain:
-            warn_of_uneven_units(samples.X, samples.attributes["feature_names_in_"])
+            names = samples.attributes["feature_names_in_"]
+            warn_of_uneven_units(samples.X, names, samples.weight)
 
     def _problem(self, coordinates, triplets, C):
         options = {"loss": self.loss, "prior": self.prior, "pull": self.pull}
         return frobenius_problem(coordinates, triplets, C=C, **options)
 
 
-def samples_of(metric, X, y, triplets=None, triplet_weight=None, *, reset=True):
+def samples_of(metric, X, y, sample_weight=None, triplets=None, triplet_weight=None, *, reset=True):
     """Return the checked arguments of a fit, in memory or in shards.
 
     With `reset` the features may be new ones; otherwise the fit is an update.
     """
+    given = sample_weight, triplets, triplet_weight
     if not is_sharded(X):
-        return Samples.check(metric, X, y, triplets, triplet_weight, reset=reset)
-    if triplets is not None or triplet_weight is not None or not reset:
-        what = "an update" if not reset else "a fit from triplets"
-        raise ValueError(f"X is in shards, and {what} needs it in memory; give X as an array")
+        return Samples.check(metric, X, y, *given, reset=reset)
+    kinds = ("a fit with sample_weight", "a fit from triplets", "a fit from triplets")
+    needs = [kind for kind, value in zip(kinds, given, strict=True) if value is not None]
+    needs += [] if reset else ["an update"]
+    if needs:
+        raise ValueError(f"X is in shards, and {needs[0]} needs it in memory; give X as an array")
     return ShardedSamples.check(metric, X, y)
 
 

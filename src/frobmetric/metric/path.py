@@ -16,9 +16,9 @@ from ..core import Certificate, certify
 from ..solvers import Interrupted, State, solve
 from ..solvers.active_set import previous_optimum_ball, settled
 from ._problem import LOSSES
-from .base import Samples
-from .coordinates import as_components, coordinates_of
+from .coordinates import as_components
 from .frob import FrobMetric
+from .samples import Samples
 
 #: Values of C between hardly learning and hardly regularising.
 DEFAULT_CS = (1e1, 1e2, 1e3, 1e4, 1e5)
@@ -63,6 +63,7 @@ def frob_path(
     X: Any,
     y: ArrayLike | None = None,
     *,
+    sample_weight: ArrayLike | None = None,
     Cs: ArrayLike = DEFAULT_CS,
     triplets: Any = None,
     n_neighbors: int = 3,
@@ -87,6 +88,8 @@ def frob_path(
     X : array-like or sparse matrix of shape (n_samples, n_features)
     y : array-like of shape (n_samples,), optional
         Class labels; or give `triplets`, or both.
+    sample_weight : array-like of shape (n_samples,), optional
+        Weights of the rows of X, as in `FrobMetric.fit`.
     Cs : sequence of float
         Values of C in any order; they are solved rising, repeated ones once.
     triplets, n_neighbors, n_impostors, units, loss, prior, pull, tol, max_iter, solver, n_jobs
@@ -117,9 +120,9 @@ def frob_path(
     metric.set_params(tol=tol, max_iter=max_iter, solver=solver)
     grid = check_grid(Cs)
     check_parameters(metric, metric._rules)
-    samples = Samples.check(metric, X, y, triplets)
+    samples = Samples.check(metric, X, y, sample_weight, triplets)
     with limit_threads(n_jobs):
-        coordinates = coordinates_of(metric, samples.X, samples.y, triplets=samples.triplets)
+        coordinates = samples.coordinates(metric)
         triplets = samples.add_mined(samples.triplets, metric, coordinates)
         return _follow(metric, coordinates, triplets, grid, callback)
 

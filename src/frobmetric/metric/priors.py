@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+
 import numpy as np
 from sklearn.covariance import ledoit_wolf_shrinkage
 
 from .._checks import check_psd
 from .._parameters import InvalidParameterError
-from .units import SMALLEST_SPREAD
+from .units import SMALLEST_SPREAD, labelled_part
 
 #: Directions in which the data vary less than this, relative to the largest, are rounding.
 RANK = 1e-10
@@ -15,16 +17,39 @@ RANK = 1e-10
 FEW = 2
 
 
-def named_prior_factor(name, Z, y):
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Centred samples with their weights (one if None), and classes if they have labels."""
+
+    Z: np.ndarray
+    y: np.ndarray | None = None
+    weight: np.ndarray | None = None
+
+    @property
+    def total(self):
+        """Sum of the weights."""
+        return len(self.Z) if self.weight is None else self.weight.sum()
+
+    def weigh(self, rows):
+        """Return rows, one for each sample, times the weights."""
+        return rows if self.weight is None else rows * self.weight[:, None]
+
+    def roots(self, rows):
+        """Return rows times the roots of the weights, so that their squares are weighted."""
+        return rows if self.weight is None else rows * np.sqrt(self.weight)[:, None]
+
+
+def named_prior_factor(name, Z, y, weight=None, known=None):
     """Return a factor B, (n_features, rank), of the metric that is Euclidean for `Z @ B`.
 
     It is zero in directions in which the centred samples Z do not vary. y is None if triplets were
-    given.
+    given; `known` is a mask of the samples with a label, None if all have one.
     """
     compute, needs_y = PRIORS[name]
+    labelled = Rows(*labelled_part(known, Z, y, weight))
     if needs_y:
-        _check_classes(name, y)
-    return compute(Z, y)
+        _check_classes(name, labelled.y)
+    return compute(Rows(Z, weight=weight), labelled)
 
 
 def prior_matrix_factor(prior, n_features, kernel):
@@ -69,41 +94,51 @@ def _check_classes(name, y):
         )
 
 
-def _identity(Z, y):
-    return np.eye(Z.shape[1])
+def _identity(every, labelled):
+    return np.eye(every.Z.shape[1])
 
 
-def _covariance(Z, y):
-    return _whitening(Z, Z)
+def _covariance(every, labelled):
+    return _whitening(every, every)
 
 
-def _within(Z, y):
+def _within(every, labelled):
     """Return the factor of relevant component analysis, with the classes as its chunklets."""
-    return _whitening(Z - _class_means(Z, y)[0], Z)
+    return _whitening(_deviations(labelled), every)
 
 
-def _shrunk(Z, y):
+def _shrunk(every, labelled):
     """Return the factor of "within" with a covariance half way to its diagonal."""
-    return _whitening(Z - _class_means(Z, y)[0], Z, shrinkage=0.5)
+    return _whitening(_deviations(labelled), every, shrinkage=0.5)
 
 
-def _discriminant(Z, y):
+def _discriminant(every, labelled):
     """Return the factor of linear discriminant analysis: "within", where class means differ."""
-    B = _within(Z, y)
-    means, n_classes = _class_means(Z @ B, y)
-    _, _, directions = np.linalg.svd(means - means.mean(axis=0), full_matrices=False)
+    B = _within(every, labelled)
+    means, n_classes = _class_means(replace(labelled, Z=labelled.Z @ B))
+    if labelled.weight is None:
+        between = means - means.mean(axis=0)
+    else:
+        between = labelled.roots(means - labelled.weight @ means / labelled.total)
+    _, _, directions = np.linalg.svd(between, full_matrices=False)
     return B @ directions[: n_classes - 1].T
 
 
-def _class_means(Z, y):
+def _deviations(labelled):
+    """Return the samples without the means of their classes."""
+    return replace(labelled, Z=labelled.Z - _class_means(labelled)[0])
+
+
+def _class_means(rows):
     """Return the mean of the class of each sample, and the number of classes."""
-    _, labels, sizes = np.unique(y, return_inverse=True, return_counts=True)
-    sums = np.zeros((len(sizes), Z.shape[1]))
-    np.add.at(sums, labels, Z)
+    labels = np.unique(rows.y, return_inverse=True)[1]
+    sizes = np.bincount(labels, rows.weight)
+    sums = np.zeros((len(sizes), rows.Z.shape[1]))
+    np.add.at(sums, labels, rows.weigh(rows.Z))
     return (sums / sizes[:, None])[labels], len(sizes)
 
 
-def _whitening(deviations, Z, shrinkage=None):
+def _whitening(deviations, every, shrinkage=None):
     """Return a factor of the inverse covariance of these deviations, in the span of the samples.
 
     Features are first divided by their deviations, so that their units do not matter. Then the
@@ -111,29 +146,45 @@ def _whitening(deviations, Z, shrinkage=None):
     rule minimises the error of the covariance, not of its inverse, for which less shrinkage is
     better when there are many samples: hence `FEW`.
     """
-    weight = _unit_weights(deviations, Z)
-    _, sizes, basis = np.linalg.svd(Z * weight, full_matrices=False)
+    weight = _unit_weights(deviations, every)
+    _, sizes, basis = np.linalg.svd(every.Z * weight, full_matrices=False)
     basis = basis[sizes > RANK * sizes[0]].T
-    rows = (deviations * weight) @ basis
-    n, D = rows.shape
+    rows = replace(deviations, Z=(deviations.Z * weight) @ basis)
+    n, D = rows.total, rows.Z.shape[1]
+    covariance = rows.Z.T @ rows.weigh(rows.Z) / n
     if shrinkage is None:
-        shrinkage = ledoit_wolf_shrinkage(rows, assume_centered=True) * min(1.0, FEW * D / n) ** 3
-    covariance = rows.T @ rows / n
+        shrinkage = _shrinkage(rows, covariance) * min(1.0, FEW * D / n) ** 3
     target = np.trace(covariance) / D
     values, vectors = np.linalg.eigh((1 - shrinkage) * covariance + shrinkage * target * np.eye(D))
     values = np.maximum(values, SMALLEST_SPREAD**2 * values[-1])
     return (weight[:, None] * basis) @ (vectors / np.sqrt(values))
 
 
-def _unit_weights(deviations, Z):
+def _shrinkage(rows, covariance):
+    """Return the share of the identity by the rule of Ledoit and Wolf, for weighted rows too."""
+    if rows.weight is None:
+        return ledoit_wolf_shrinkage(rows.Z, assume_centered=True)
+    n, D = rows.total, len(covariance)
+    size = np.sum(covariance**2)
+    away = size - np.trace(covariance) ** 2 / D
+    noise = (rows.weight @ np.sum(rows.Z**2, axis=1) ** 2 / n - size) / n
+    return min(1.0, noise / away) if away > 0 else 0.0
+
+
+def _unit_weights(deviations, every):
     """Return the factor of each feature that makes its deviations one; 0 for constant features."""
-    spread, whole = (np.sqrt(np.mean(a**2, axis=0)) for a in (deviations, Z))
+    spread, whole = (np.sqrt(_mean_square(rows)) for rows in (deviations, every))
     varies = whole > RANK * whole.max()
     spread = np.maximum(spread, SMALLEST_SPREAD * whole)
     return np.divide(1.0, spread, where=varies, out=np.zeros_like(spread))
 
 
-#: Priors by name: a function (Z, y) -> factor, and whether it needs y.
+def _mean_square(rows):
+    squares = rows.Z**2
+    return np.mean(squares, axis=0) if rows.weight is None else rows.weight @ squares / rows.total
+
+
+#: Priors by name: a function (all rows, labelled rows) -> factor, and whether it needs y.
 PRIORS = {
     "identity": (_identity, False),
     "diagonal": (_identity, False),  # in units of the deviations within classes: see `units`

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import asdict, dataclass
 from html import escape
 from operator import index
 from typing import Any, Self
+
+import numpy as np
 
 from .._tables import html_table, paragraph, text_table
 from ..neighbors.paired import PairedErrors, decimals, format_interval
@@ -169,3 +172,53 @@ class SelectionReport:
             (str(setting), f"{100 * error:.{digits}f} %", f"{100 * score:.{digits}f} %")
             for setting, error, score in self.kinds
         ]
+
+
+def report_of(race, setting, rule, rule_error):
+    """Return the report of a finished race."""
+    euclidean = race.best([each for each in race.finished if each.is_euclidean])
+    n_folds = race.n_folds_of_one_division
+    before, weight = race.mistakes(lambda number: euclidean)
+    chosen = race.choice_without if not setting.is_euclidean else lambda _: setting
+    after, _ = race.mistakes(chosen)
+    kinds = {}
+    for each in sorted(race.finished, key=race.score):
+        kinds.setdefault((each.prior, each.units, each.is_euclidean), each)
+    return SelectionReport(
+        setting=setting,
+        euclidean=euclidean,
+        errors=PairedErrors.from_mistakes(before, after, weight),
+        kinds=tuple((each, race.error(each), race.score(each)) for each in kinds.values()),
+        n_settings=race.n_settings,
+        rule=rule,
+        rule_error=rule_error,
+        n_folds=n_folds,
+    )
+
+
+def warn_of_choice(report, chance, grid):
+    """Warn of a choice that leads nowhere, or that is at the end of the values of C.
+
+    `chance` is the error of always answering the most frequent class.
+    """
+    setting, errors = report.setting, report.errors
+    before, after = (n / errors.n_samples for n in (errors.n_before, errors.n_after))
+    advice = (
+        "Check that y belongs to the rows of X; more samples, other features or "
+        "FrobMetric(kernel='rbf') may help"
+    )
+    text = ""
+    if setting.is_euclidean and errors.n_after:
+        error = f"{after:.1%} errors of 3 neighbours"
+        text = f"the learned metric does not help here ({error}); {setting} is kept. {advice}"
+    elif after >= chance - np.sqrt(chance * (1 - chance) / errors.n_samples):
+        others = f"always answering the most frequent class has {chance:.1%}"
+        text = f"the chosen metric has {after:.1%} errors on held-out samples; {others}. {advice}"
+    elif errors.n_broken - errors.n_fixed > np.sqrt(errors.n_broken + errors.n_fixed):
+        others = f"{report.euclidean} has {before:.1%}. These samples may be too few to choose by"
+        text = f"the chosen metric has {after:.1%} errors on held-out samples; {others}"
+    elif grid is not None and len(grid) > 1 and setting.C in (grid[0], grid[-1]):
+        wider = f"smaller than {grid[0]:g}" if grid[0] == setting.C else f"larger than {grid[-1]:g}"
+        text = f"the best C is {setting.C:g}, at the end of Cs; give values {wider} too"
+    if text:
+        warnings.warn(text, UserWarning, stacklevel=3)

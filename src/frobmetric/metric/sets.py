@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -45,6 +45,10 @@ class GivenTriplets(_WeightedSet):
         """Return the P with <P, M> = weighted mean of d^2(near pair) over the rows."""
         return Pairs(X, self.index[:, :2]).adjoint(self.share)
 
+    def renumbered(self, numbers):
+        """Return the rows with each index i replaced by numbers[i]."""
+        return replace(self, index=numbers[self.index])
+
     def to_array(self):
         return self.index
 
@@ -62,21 +66,42 @@ class GivenQuadruplets(GivenTriplets):
 
 @dataclass(frozen=True)
 class Block:
-    """Anchors with equal numbers of neighbours; every near with every far is a triplet."""
+    """Anchors with equal numbers of neighbours; every near with every far is a triplet.
+
+    The weight of a triplet is that of its anchor, one if `weight` is None.
+    """
 
     anchors: np.ndarray
     near: np.ndarray
     far: np.ndarray
+    weight: np.ndarray | None = None
 
     @property
     def n_triplets(self):
         return self.near.size * self.far.shape[1]
 
+    @property
+    def lists(self):
+        """Arrays of row numbers: anchors, near and far."""
+        return self.anchors, self.near, self.far
+
+    @property
+    def triplet_weight(self):
+        """Weight of each triplet."""
+        if self.weight is None:
+            return np.ones(self.n_triplets)
+        return np.repeat(self.weight, self.near.shape[1] * self.far.shape[1])
+
+    def renumbered(self, numbers):
+        """Return the block with each row i replaced by numbers[i]."""
+        return Block(*(numbers[rows] for rows in self.lists), self.weight)
+
     def near_scatter(self, X):
-        """Return the sum over the triplets of (anchor - near) (anchor - near).T."""
+        """Return the sum over the triplets of weight (anchor - near) (anchor - near).T."""
         n_near, n_far = self.near.shape[1], self.far.shape[1]
         pairs = np.column_stack([np.repeat(self.anchors, n_near), self.near.ravel()])
-        return Pairs(X, pairs).adjoint(np.full(len(pairs), float(n_far)))
+        weight = 1.0 if self.weight is None else np.repeat(self.weight, n_near)
+        return Pairs(X, pairs).adjoint(np.full(len(pairs), float(n_far)) * weight)
 
     def to_array(self):
         """Return rows (anchor, near, far) in the order of `NeighborTriplets`."""
@@ -100,15 +125,25 @@ class MinedTriplets(_WeightedSet):
 
     @property
     def weight(self):
-        return np.ones(self.n_triplets)
+        return np.concatenate([block.triplet_weight for block in self.blocks])
 
     def constraints(self, X):
-        parts = [NeighborTriplets(X, b.anchors, b.near, b.far) for b in self.blocks]
+        parts = [NeighborTriplets(X, *block.lists) for block in self.blocks]
         return parts[0] if len(parts) == 1 else Stack(parts)
 
     def near_scatter(self, X):
         """Return the P with <P, M> = weighted mean of d^2(anchor, near) over the triplets."""
-        return np.sum([block.near_scatter(X) for block in self.blocks], axis=0) / self.n_triplets
+        total = self.weight.sum()
+        return np.sum([block.near_scatter(X) for block in self.blocks], axis=0) / total
+
+    def renumbered(self, numbers):
+        """Return the triplets with each row i replaced by numbers[i]."""
+        return replace(self, blocks=tuple(block.renumbered(numbers) for block in self.blocks))
+
+    def weighted(self, weight):
+        """Return the triplets with the weights of their anchors, one for each row."""
+        blocks = tuple(replace(block, weight=weight[block.anchors]) for block in self.blocks)
+        return replace(self, blocks=blocks)
 
     def to_array(self):
         """Return the triplets as an (n_triplets, 3) array of (anchor, near, far)."""
@@ -116,8 +151,12 @@ class MinedTriplets(_WeightedSet):
 
     def to_arrays(self):
         """Return the arrays that a file has to hold: see `triplets_from_arrays`."""
-        blocks = enumerate(self.blocks)
-        return {f"{name}.{i}": array for i, block in blocks for name, array in vars(block).items()}
+        return {
+            f"{name}.{i}": array
+            for i, block in enumerate(self.blocks)
+            for name, array in vars(block).items()
+            if array is not None
+        }
 
 
 @dataclass(frozen=True, repr=False)
@@ -144,6 +183,10 @@ class JoinedTriplets(_WeightedSet):
         totals = np.array([part.weight.sum() for part in self.parts])
         scatters = zip(totals / totals.sum(), self.parts, strict=True)
         return np.sum([share * part.near_scatter(X) for share, part in scatters], axis=0)
+
+    def renumbered(self, numbers):
+        """Return the triplets with each row i replaced by numbers[i]."""
+        return JoinedTriplets(tuple(part.renumbered(numbers) for part in self.parts))
 
     def to_array(self):
         """Return all triplets as an (n_triplets, 3) array of (anchor, near, far)."""
@@ -176,9 +219,16 @@ def triplets_from_arrays(arrays):
     if "index" in arrays:
         kind = GivenTriplets if arrays["index"].shape[1] == 3 else GivenQuadruplets
         return kind(arrays["index"], arrays["weight"])
-    names = ("anchors", "near", "far")
-    numbers = range(len(arrays) // len(names))
-    return MinedTriplets(tuple(Block(*(arrays[f"{name}.{i}"] for name in names)) for i in numbers))
+    return MinedTriplets(tuple(Block(**block) for block in blocks_of(arrays)))
+
+
+def blocks_of(arrays):
+    """Return the arrays of each block of `MinedTriplets` by name, in order."""
+    blocks = {}
+    for key, array in arrays.items():
+        name, _, number = key.rpartition(".")
+        blocks.setdefault(int(number), {})[name] = array
+    return [blocks[number] for number in sorted(blocks)]
 
 
 def parts_of(arrays):

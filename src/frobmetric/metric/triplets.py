@@ -13,9 +13,9 @@ from scipy.sparse.csgraph import connected_components
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array, check_consistent_length, column_or_1d
 
-from .._checks import as_identities, as_index, as_signs, check_count, check_pairs
+from .._checks import as_identities, as_index, as_signs, as_weights, check_count, check_pairs
 from .._mining import Mining, is_approximate, nearest_in_group, nearest_in_others, search_by_group
-from .._neighbors import NeighborSearch, distinct_rows
+from .._neighbors import NeighborSearch, distinct_rows, has_repeats, merge_labelled
 from .sets import Block, MinedTriplets
 
 #: Moves of a feature by less than this, relative to the root mean squared norm of the data, are
@@ -33,11 +33,13 @@ def mine_triplets(
     neighbors: str = "exact",
     n_jobs: int | None = None,
     warn_small: bool = True,
+    sample_weight: ArrayLike | None = None,
 ) -> MinedTriplets:
     """Combine the nearest samples of the same class with the nearest of other classes.
 
-    Equal distances are decided by row number, so that the triplets do not
-    depend on rounding; a sample is never its own neighbour, a duplicate of it can be.
+    Equal distances are decided by row number, so that the triplets do not depend on rounding. Equal
+    rows of one class are one sample, the first of them, with the sum of their weights; the weight
+    of a triplet is that of its anchor.
 
     Parameters
     ----------
@@ -50,7 +52,7 @@ def mine_triplets(
         Number of neighbours of other classes.
     graph : sparse matrix of shape (n_samples, n_samples), optional
         A neighbour graph with distances as its stored values, from any search; each sample then
-        takes its neighbours from its row, as many as are there.
+        takes its neighbours from its row, as many as are there, and equal rows stay as they are.
     neighbors : {"exact", "approximate", "auto"}, default="exact"
         Kind of search. "approximate" needs the extra `ann` (faiss); it is widened until 98 % of the
         true neighbours of some rows are found, and `recall` of the result says how many. "auto" is
@@ -59,6 +61,9 @@ def mine_triplets(
     n_jobs : int, optional
     warn_small : bool, default=True
         Warn of the classes that have too few samples for `n_neighbors`.
+    sample_weight : array-like of shape (n_samples,), optional
+        Weights of the samples: 2 is the same as the row twice, 0 as the row left out. Not with a
+        graph.
 
     Returns
     -------
@@ -77,8 +82,45 @@ def mine_triplets(
            [3, 2, 1]])
     """
     X = check_array(X, dtype=np.float64)
-    y = column_or_1d(y)
-    check_consistent_length(X, y)
+    of_class = column_or_1d(y)
+    check_consistent_length(X, of_class)
+    options: dict[str, Any] = {
+        "n_neighbors": n_neighbors,
+        "n_impostors": n_impostors,
+        "warn_small": warn_small,
+    }
+    if graph is not None:
+        if sample_weight is not None:
+            raise ValueError(
+                "sample_weight was given with a graph, whose neighbours would count as often as "
+                "their rows; give one of them"
+            )
+        return mine_distinct(X, of_class, graph=graph, **options)
+    options |= {"neighbors": neighbors, "n_jobs": n_jobs}
+    labels = np.unique(of_class, return_inverse=True)[1]
+    if sample_weight is None and not has_repeats(X, labels):
+        return mine_distinct(X, of_class, **options)
+    weight = as_weights(sample_weight, len(X), of="samples")
+    rows = np.flatnonzero(weight)
+    first, kind = merge_labelled(X[rows], labels[rows])
+    order, total = np.argsort(first), np.bincount(kind, weight[rows])
+    numbers = rows[first[order]]
+    mined = mine_distinct(X[numbers], of_class[numbers], **options)
+    return mined.weighted(total[order]).renumbered(numbers)
+
+
+def mine_distinct(
+    X,
+    y,
+    *,
+    n_neighbors=3,
+    n_impostors=None,
+    graph=None,
+    neighbors="exact",
+    n_jobs=None,
+    warn_small=True,
+):
+    """Return the triplets of samples as they are: see `mine_triplets`."""
     classes, labels, sizes = np.unique(y, return_inverse=True, return_counts=True)
     if len(classes) < 2:
         raise ValueError(
@@ -284,7 +326,7 @@ def _mined(near, far, recall=None):
     if not blocks:
         raise ValueError(
             "no triplet can be formed: no sample has both a neighbour of its own class and one of "
-            "another class; give at least one class two samples"
+            "another class; give at least one class two different samples"
         )
     return MinedTriplets(tuple(blocks), recall)
 

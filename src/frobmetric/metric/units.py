@@ -41,15 +41,19 @@ class Units:
     weight: np.ndarray | None = None
 
     @classmethod
-    def of(cls, metric, X, y=None, triplets=None):
-        """Return the units in which an estimator learns from these samples."""
+    def of(cls, metric, X, y=None, triplets=None, *, weight=None, known=None):
+        """Return the units in which an estimator learns from these samples.
+
+        `weight` has the weight of each sample, `known` is a mask of those with a label; None is
+        one, and all.
+        """
         name = required_units(metric, y)
         if name == "auto":
-            return _choose(X, y, triplets)
-        return cls.measure(name, X, y)
+            return _choose(X, y, triplets, weight, known)
+        return cls.measure(name, X, y, weight=weight, known=known)
 
     @classmethod
-    def measure(cls, name, X, y=None):
+    def measure(cls, name, X, y=None, *, weight=None, known=None):
         """Return the units of this name for some samples, whose labels "within" needs."""
         if name == "raw":
             return cls()
@@ -58,7 +62,7 @@ class Units:
                 "units='within' are computed from classes, and triplets were given; give "
                 "units='deviation'"
             )
-        return cls(name, _weights(X, y if name == "within" else None))
+        return cls(name, _weights(X, y if name == "within" else None, weight, known))
 
     def scaled(self, X):
         """Return the samples, dense or sparse, in these units."""
@@ -93,9 +97,9 @@ def required_units(metric, y):
     return "raw" if metric.prior in WHITENING else metric.units
 
 
-def warn_of_uneven_units(X, names=None):
+def warn_of_uneven_units(X, names=None, weight=None):
     """Warn if one of several features has nearly all of the variance."""
-    variance = _variance(X / (abs(X).max() or 1.0))  # squares of 1e200 overflow
+    variance = _variance(X / (abs(X).max() or 1.0), weight)  # squares of 1e200 overflow
     share = variance.max() / variance.sum() if variance.any() else 0.0
     if len(variance) >= MANY_FEATURES and share > DOMINANT:
         number = int(variance.argmax())
@@ -108,41 +112,52 @@ def warn_of_uneven_units(X, names=None):
         )
 
 
-def _choose(X, y, triplets):
+def labelled_part(known, *arrays):
+    """Return the rows of arrays that a mask marks, all without a mask; None stays None."""
+    return [array if known is None or array is None else array[known] for array in arrays]
+
+
+def _choose(X, y, triplets, weight, known):
     """Return the units with the fewest errors; of equal ones the simplest.
 
     With labels, an error is a sample that its nearest others misclassify; without, it is a triplet
     that is violated.
     """
-    candidates = [Units.measure(name, X, y) for name in (UNITS if y is not None else UNITS[:2])]
+    names = UNITS if y is not None else UNITS[:2]
+    candidates = [Units.measure(name, X, y, weight=weight, known=known) for name in names]
     if y is None:
         index = triplets.to_array()
         index = index[:: -(-len(index) // MOST_TRIPLETS)]
         errors = [_violated(each.scaled(X), index) for each in candidates]
     else:
+        X, y, weight = labelled_part(known, X, y, weight)
         rows = spread_rows(y, MOST_SAMPLES)
-        errors = [neighbor_error(each.scaled(X[rows]), y[rows]) for each in candidates]
+        X, y, weight = labelled_part(rows, X, y, weight)
+        errors = [neighbor_error(each.scaled(X), y, weight) for each in candidates]
     return candidates[int(np.argmin(errors))]
 
 
-def neighbor_error(X, y):
+def neighbor_error(X, y, weight=None):
     """Return the share of samples that their nearest others misclassify, mean of several votes."""
     most = min(max(VOTES), X.shape[0] - 1)
     number = NeighborSearch(X).nearest(X, most + 1)
     is_other = number != np.arange(len(number))[:, None]
     is_other[is_other.all(axis=1), -1] = False  # duplicates took the place of the sample itself
     labels = y[number[is_other].reshape(len(number), most)]
-    return np.mean([majority(labels[:, :k]) != y for k in VOTES if k <= most])
+    wrong = [majority(labels[:, :k]) != y for k in VOTES if k <= most]
+    return np.mean(wrong) if weight is None else np.average(np.mean(wrong, axis=0), weights=weight)
 
 
 def labels_look_random(units, samples):
     """Return whether the nearest others classify no better than the most frequent class does."""
     if samples.y is None:
         return False
-    rows = spread_rows(samples.y, MOST_SAMPLES)
-    y = samples.y[rows]
-    chance = 1 - np.unique(y, return_counts=True)[1].max() / len(y)
-    error = neighbor_error(units.scaled(samples.X[rows]), y)
+    X, y, weight = labelled_part(samples.known, samples.X, samples.y, samples.weight)
+    rows = spread_rows(y, MOST_SAMPLES)
+    X, y, weight = labelled_part(rows, X, y, weight)
+    sizes = np.bincount(np.unique(y, return_inverse=True)[1], weight)
+    chance = 1 - sizes.max() / sizes.sum()
+    error = neighbor_error(units.scaled(X), y, weight)
     return error >= chance - np.sqrt(chance * (1 - chance) / len(y))
 
 
@@ -162,16 +177,19 @@ def spread_places(n_rows, most):
     return np.linspace(0, n_rows, min(most, n_rows), endpoint=False).astype(np.intp)
 
 
-def _weights(X, y):
+def _weights(X, y, weight=None, known=None):
     """Return one over the deviation of each feature, within classes if y is given."""
     largest = np.asarray(abs(X).max(axis=0).todense() if sp.issparse(X) else np.abs(X).max(axis=0))
     largest = largest.ravel().astype(np.float64)
     unit = np.where(largest > 0, largest, 1.0)  # squares of 1e200 overflow
     X = X @ sp.diags_array(1 / unit) if sp.issparse(X) else X / unit
-    whole, spread = np.sqrt(_variance(X)), None
+    whole, spread = np.sqrt(_variance(X, weight)), None
     if y is not None:
-        _, labels, sizes = np.unique(y, return_inverse=True, return_counts=True)
-        of_classes = [_variance(X[labels == i]) for i in range(len(sizes))]
+        rows, y, weight = labelled_part(known, X, y, weight)
+        labels = np.unique(y, return_inverse=True)[1]
+        sizes = np.bincount(labels, weight)
+        members = (labelled_part(labels == i, rows, weight) for i in range(len(sizes)))
+        of_classes = [_variance(*part) for part in members]
         spread = np.sqrt(np.average(of_classes, axis=0, weights=sizes))
     return weights_from_spread(unit=unit, whole=whole, spread=spread, dtype=X.dtype)
 
@@ -187,7 +205,11 @@ def weights_from_spread(*, unit, whole, spread, dtype):
     return np.divide(1.0, spread * unit, where=varies, out=np.zeros(len(unit)))
 
 
-def _variance(X):
+def _variance(X, weight=None):
     if sp.issparse(X):
-        return mean_variance_axis(sp.csr_matrix(X.astype(np.float64)), axis=0)[1]
-    return X.var(axis=0, dtype=np.float64)
+        return mean_variance_axis(sp.csr_matrix(X.astype(np.float64)), axis=0, weights=weight)[1]
+    if weight is None:
+        return X.var(axis=0, dtype=np.float64)
+    share = weight / weight.sum()
+    X = X.astype(np.float64) - X[0]  # a constant feature is exactly zero
+    return share @ np.square(X - share @ X)

@@ -10,6 +10,8 @@ from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 from scipy.stats import binomtest
 
+from .._checks import as_weights
+
 #: Level of the test; intervals have the coverage 1 - LEVEL.
 LEVEL = 0.05
 #: Quantile of the normal distribution that belongs to LEVEL.
@@ -53,8 +55,14 @@ class PairedErrors:
     n_broken: int
 
     @classmethod
-    def from_mistakes(cls, before: ArrayLike, after: ArrayLike) -> Self:
-        """Count two masks of mistakes on the same samples."""
+    def from_mistakes(
+        cls, before: ArrayLike, after: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Count two masks of mistakes on the same samples.
+
+        With weights, the counts are the weighted shares of (sum w)^2 / (sum w^2) samples, rounded:
+        so many samples of equal weight say as much.
+        """
         before, after = np.asarray(before), np.asarray(after)
         for name, mask in (("before", before), ("after", after)):
             if mask.dtype != bool or mask.ndim != 1 or mask.shape != before.shape or not len(mask):
@@ -63,7 +71,10 @@ class PairedErrors:
                     "true at a mistake, of the same samples"
                 )
         masks = (before & after, before & ~after, after & ~before)
-        return cls(len(before), *(int(mask.sum()) for mask in masks))
+        weight = as_weights(sample_weight, len(before), of="samples")
+        n_samples = effective_size(weight)
+        counts = (n_samples * (weight @ mask) / weight.sum() for mask in masks)
+        return cls(round(n_samples), *(round(count) for count in counts))
 
     @property
     def n_before(self) -> int:
@@ -148,6 +159,11 @@ class PairedErrors:
         digits = decimals(self.n_samples)
         interval = format_interval(self.interval, digits, sign="+")
         return f"{100 * self.difference:+.{digits}f} points {interval}"
+
+
+def effective_size(weight: np.ndarray) -> float:
+    """Return the number of samples of equal weight that say as much: (sum w)^2 / (sum w^2)."""
+    return float(weight.sum() ** 2 / (weight @ weight))
 
 
 def error_interval(n_errors: int, n_samples: int) -> tuple[float, float]:

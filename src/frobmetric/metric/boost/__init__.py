@@ -12,17 +12,11 @@ from ..._parameters import FLAG, InvalidParameterError, Rule, check_parameters, 
 from ...core import Certificate, CertificateError, Hinge
 from ...core.points import Factored
 from ...solvers import Interrupted
-from ..base import (
-    LABEL_RULES,
-    SHARED_RULES,
-    MetricEstimator,
-    Samples,
-    check_n_components,
-    learn_in_passes,
-)
+from .._problem import last_samples
+from ..base import LABEL_RULES, SHARED_RULES, MetricEstimator, check_n_components
 from ..coordinates import Coordinates
 from ..frob import NO_DIRECTION
-from ..sets import as_triplets
+from ..samples import Samples, learn_in_passes
 from .problem import Exponential, Logistic, TraceSDP, certify_trace
 from .solvers import METHODS, boost
 
@@ -101,7 +95,7 @@ class BoostMetric(MetricEstimator):
         evaluated all triplets.
     dual_coef_ : ndarray of shape (n_triplets,)
         Dual variables, feasible for D2, in the order of `triplets_`; only with `keep_dual`.
-    components_, status_, rank_, n_iter_, n_triplets_, scale_, triplets_
+    components_, status_, rank_, n_iter_, n_triplets_, scale_, triplets_, n_unlabeled_
         As in `FrobMetric`.
     n_features_in_, feature_names_in_ : int and ndarray of str
         Number of the features of X, and their names if they have names.
@@ -149,7 +143,13 @@ class BoostMetric(MetricEstimator):
         self.verbose, self.callback = verbose, callback
 
     def fit(
-        self, X: Any, y: Any = None, *, triplets: Any = None, triplet_weight: Any = None
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        triplets: Any = None,
+        triplet_weight: Any = None,
     ) -> Self:
         """Learn the metric from class labels, from triplets, or from both together.
 
@@ -162,7 +162,7 @@ class BoostMetric(MetricEstimator):
                 "at a corner of that loss, where no single direction gains though the metric is "
                 "not optimal; use corrective=True, or loss='logistic' or 'exponential'"
             )
-        return self._fit(Samples.check(self, X, y, triplets, triplet_weight))
+        return self._fit(Samples.check(self, X, y, sample_weight, triplets, triplet_weight))
 
     def certify(self, X: Any) -> Certificate:
         """Prove the metric as it stands, from the training data and the kept dual variables.
@@ -172,20 +172,20 @@ class BoostMetric(MetricEstimator):
         `CertificateError`.
         """
         self._require_dual()
-        X = self._check_samples(X)
-        coordinates = Coordinates.dense(X)
+        X, weight, triplets = last_samples(self, self._check_samples(X))
+        coordinates = Coordinates.dense(X, weight=weight)
         if not np.isclose(coordinates.scale, self.scale_, rtol=1e-6, atol=0):
             raise CertificateError(
                 f"these data have the scale {coordinates.scale:.9g} and the metric was learned "
                 f"from data of scale {self.scale_:.9g}; they are other data"
             )
         point = _in_span(coordinates, self.components_.T.astype(float) * coordinates.scale)
-        problem = self._problem(coordinates, as_triplets(self.triplets_, len(X)))
+        problem = self._problem(coordinates, triplets)
         return certify_trace(problem, point, self.dual_coef_)
 
     def _fit(self, samples):
         with limit_threads(self.n_jobs):
-            coordinates = Coordinates.dense(samples.X)
+            coordinates = Coordinates.dense(samples.X, weight=samples.weight)
             check_n_components(self.n_components, coordinates)
 
             def solve(progress):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import warnings
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, ClassVar, NamedTuple
@@ -12,12 +13,14 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array
 
 from ..._checkpoint import fingerprint
+from ..._checks import labelled_rows
 from ..._parameters import InvalidParameterError
 from ...backends import open_shards
 from ...backends.vectors import Sharded, map_shards
-from ..base import DTYPES, Samples
+from ..base import DTYPES
 from ..coordinates import Coordinates, prior_root, round_to_grid
 from ..priors import prior_matrix_factor
+from ..samples import Samples
 from ..units import (
     MOST_SAMPLES,
     UNITS,
@@ -73,6 +76,7 @@ class ShardedSamples:
         _check_lengths(table.y, sizes)
         classes = table.y.reduce(_union, np.unique).get()
         check_classification_targets(classes)
+        _check_labels(classes)
         if len(classes) < 2:
             raise ValueError(
                 f"y has one class ({classes[0]}); triplets need samples of at least two classes"
@@ -125,9 +129,7 @@ class ShardedSamples:
         square = X.reduce(operator.add, partial(_centred_square, largest, mean)).get()
         spread = float(np.sqrt(square / n_samples))
         if not spread > 1e-15:
-            raise ValueError(
-                f"all {n_samples} rows of X are equal; there is no distance to learn from them"
-            )
+            raise ValueError("all rows of X are equal; there is no distance to learn from them")
         Z = X.map(partial(_unit_rows, largest, mean, spread)).light()
         scale, root = largest * spread, None
         if metric.prior is not None and not isinstance(metric.prior, str):
@@ -205,6 +207,19 @@ def _check_options(metric):
         raise InvalidParameterError(
             f"prior={metric.prior!r} is computed from all samples in memory, and X is in shards; "
             "give the prior as a matrix, or X as an array"
+        )
+
+
+def _check_labels(classes):
+    """Refuse the label -1 where it means that a row has none."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        is_known = labelled_rows(classes, stacklevel=1)
+    if not is_known.all():
+        raise ValueError(
+            f"y has the label -1, of rows without a label, beside {len(classes) - 1} classes, and "
+            "X is in shards, where every row needs a label; leave these rows out or give X as an "
+            "array; if -1 is a class, give it another name, for example y + 1"
         )
 
 

@@ -39,7 +39,7 @@ class ShardedTriplets:
         if not n_triplets:
             raise ValueError(
                 "no triplet can be formed: no sample has both a neighbour of its own class and "
-                "one of another class; give at least one class two samples"
+                "one of another class; give at least one class two different samples"
             )
         return cls(samples, sets, needed, n_triplets)
 
@@ -74,17 +74,11 @@ def _lists(neighbors, start, earlier, needed):
     if earlier is None:
         return (mined,)
     parts = earlier.parts if isinstance(earlier, JoinedTriplets) else (earlier,)
-    return (*(_moved(part, needed) for part in parts), mined)
-
-
-def _moved(triplets, numbers):
-    """Return triplets with each row i replaced by numbers[i]."""
-    blocks = (Block(*(numbers[rows] for rows in vars(b).values())) for b in triplets.blocks)
-    return MinedTriplets(tuple(blocks))
+    return (*(part.renumbered(needed) for part in parts), mined)
 
 
 def _numbers_of(lists):
-    rows = [rows.ravel() for part in lists for b in part.blocks for rows in vars(b).values()]
+    rows = [rows.ravel() for part in lists for b in part.blocks for rows in b.lists]
     return np.unique(np.concatenate(rows))
 
 
@@ -92,10 +86,7 @@ def _local_sets(lists):
     numbers = _numbers_of(lists)
     local = []
     for part in lists:
-        blocks = (
-            Block(*(np.searchsorted(numbers, rows) for rows in vars(b).values()))
-            for b in part.blocks
-        )
+        blocks = (Block(*(np.searchsorted(numbers, rows) for rows in b.lists)) for b in part.blocks)
         local.append(MinedTriplets(tuple(blocks)))
     return local[0] if len(local) == 1 else JoinedTriplets(tuple(local))
 
