@@ -77,7 +77,7 @@ class DaskEngine(Engine):
         return Node(bundles=found)
 
     def _tile(self, function, tile, left, right):
-        """Submit function(left i, right j) for some i and all j, one right piece after the other."""
+        """Submit function(left i, right j) for some i and all j, one right piece after another."""
         parts = {i: [] for i in tile}
         for b in right.bundles:
             for i in tile:

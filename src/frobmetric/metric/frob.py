@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
@@ -26,18 +25,16 @@ from ._problem import (
     solve_frobenius,
 )
 from .base import LABEL_RULES, MetricEstimator
+from .doubts import warn_of_doubts
 from .samples import NO_JOURNAL, Samples, learn_in_passes
 from .sharded import ShardedSamples
-from .units import MOST_SAMPLES, UNITS, labels_look_random, warn_of_uneven_units
+from .units import MOST_SAMPLES, UNITS
 
 #: Reason of a metric that is zero.
 NO_DIRECTION = (
     "no direction of X serves the triplets better than it contradicts them; check y or the order "
     "(anchor, near, far)"
 )
-#: Shares of satisfied triplets: up to the first a metric is hardly better than chance, up to the
-#: second it is doubtful; and the number of samples from which on they tell something.
-CHANCE, DOUBTFUL, ENOUGH_SAMPLES = 0.6, 0.75, 50
 
 
 class FrobMetric(MetricEstimator):
@@ -107,6 +104,11 @@ class FrobMetric(MetricEstimator):
     n_passes : int, default=2
         With labels: number of searches for neighbours, each under the metric learned before; the
         triplets of all of them count.
+    targets : {"classes", "values"}, default="classes"
+        What y of `fit` has: class labels, or values of a regression. For values, near samples are
+        the nearest of the quarter of all samples with the nearest values, and impostors the
+        nearest of those beyond three eighths; fifths of the values stand for classes in units and
+        priors, and the search is exact.
     tol : float, default=1e-3
         Relative duality gap at which a solve ends.
     max_iter : int, default=1000
@@ -190,6 +192,7 @@ class FrobMetric(MetricEstimator):
         **PROBLEM_RULES,
         **KERNEL_RULES,
         "units": choice(["auto", *UNITS]),
+        "targets": choice(["classes", "values"]),
     }
 
     def __init__(
@@ -210,6 +213,7 @@ class FrobMetric(MetricEstimator):
         coef0: float = 1.0,
         n_directions: int | None = None,
         n_passes: int = 2,
+        targets: str = "classes",
         tol: float = 1e-3,
         max_iter: int = 1000,
         solver: str = "auto",
@@ -224,7 +228,7 @@ class FrobMetric(MetricEstimator):
         self.prior, self.pull, self.n_directions = prior, pull, n_directions
         self.kernel, self.gamma, self.degree, self.coef0 = kernel, gamma, degree, coef0
         self.tol, self.max_iter, self.solver = tol, max_iter, solver
-        self.keep_dual, self.n_jobs = keep_dual, n_jobs
+        self.targets, self.keep_dual, self.n_jobs = targets, keep_dual, n_jobs
         self.verbose, self.callback = verbose, callback
 
     def fit(
@@ -245,8 +249,8 @@ class FrobMetric(MetricEstimator):
         X : array-like or sparse matrix of shape (n_samples, n_features)
             A sparse matrix is not made dense.
         y : array-like of shape (n_samples,), optional
-            Class labels. If they are numbers, -1 is no label where there are two other classes:
-            such rows count for scale, units and prior only.
+            Class labels, or values with `targets="values"`. If labels are numbers, -1 is no label
+            where there are two other classes: such rows count for scale, units and prior only.
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the rows of X; 2 is the same as the row twice, and 0 as the row left out.
             Equal rows of one class are one sample with the sum of their weights, and a triplet that
@@ -332,9 +336,7 @@ class FrobMetric(MetricEstimator):
 
             learned = learn_in_passes(self, samples, coordinates, solve, journal)
         if not is_chosen:
-            few = samples.excerpt(MOST_SAMPLES)
-            self._warn_of_units(few)
-            _warn_of_chance(learned, few)
+            warn_of_doubts(self, learned, samples.excerpt(MOST_SAMPLES))
         attributes = samples.attributes | coordinates.fitted_attributes()
         attributes["prior_components_"] = before.get("prior_components")
         self._store(learned, NO_DIRECTION, **attributes)
@@ -348,13 +350,6 @@ class FrobMetric(MetricEstimator):
         last = 0 if samples.y is None else self.n_passes - 1
         kind = FileJournal if samples.is_in_memory else ShardedJournal
         return kind(checkpoint, identity_of(self, samples, before), seconds, last)
-
-    def _warn_of_units(self, samples):
-        """Warn if raw units were asked for, and one feature rules all distances by its unit."""
-        is_plain = self.prior is None or (isinstance(self.prior, str) and self.prior == "identity")
-        if self.units == "raw" and self.kernel == "linear" and is_plain:
-            names = samples.attributes["feature_names_in_"]
-            warn_of_uneven_units(samples.X, names, samples.weight)
 
     def _problem(self, coordinates, triplets, C):
         options = {"loss": self.loss, "prior": self.prior, "pull": self.pull}
@@ -375,24 +370,3 @@ def samples_of(metric, X, y, sample_weight=None, triplets=None, triplet_weight=N
     if needs:
         raise ValueError(f"X is in shards, and {needs[0]} needs it in memory; give X as an array")
     return ShardedSamples.check(metric, X, y)
-
-
-def _warn_of_chance(learned, samples):
-    """Warn if the metric satisfies hardly more triplets than chance, or the labels look random."""
-    point, comparisons = learned.solution.point, learned.comparisons
-    n_samples = len(learned.coordinates.Z)
-    if not point.rank or learned.solution.status != "optimal" or n_samples < ENOUGH_SAMPLES:
-        return
-    is_satisfied = comparisons.constraints(learned.coordinates.Z).forward(point) > 0
-    share = float(comparisons.share @ is_satisfied)
-    reason = "they contradict each other, or the features do not tell the classes apart"
-    if share > CHANCE:
-        if share > DOUBTFUL or not labels_look_random(learned.coordinates.units, samples):
-            return
-        reason = "neighbours of a sample say no more about its class than its frequency"
-    warnings.warn(
-        f"the learned metric satisfies {share:.0%} of its triplets, where chance has 50%: "
-        f"{reason}. Check y; compare(model, X, y) measures whether the metric helps",
-        UserWarning,
-        stacklevel=4,
-    )

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
 from .._checkpoint import fingerprint
 from .._checks import UNLABELED, as_weights, labelled_rows
@@ -17,6 +17,7 @@ from ..solvers.monitor import NOTHING, Run
 from .base import LearnedMetric
 from .coordinates import coordinates_of
 from .sets import as_triplets, concatenate
+from .targets import as_targets, mine_by_targets, target_groups
 from .triplets import mine_distinct
 from .units import labelled_part
 
@@ -61,7 +62,8 @@ class Samples:
     With labels, equal rows of one class are one sample, with the sum of their weights: a weight of
     two is the same as the row twice. Weighted samples are in an order that depends on their values
     alone. `weight` is None if all weights are one, `known` a mask of the samples with a label, None
-    if all have one. `attributes` are the fitted attributes that describe the features.
+    if all have one. `attributes` are the fitted attributes that describe the features. If y are
+    targets of a regression, `targets` has them, and `y` groups of them in place of classes.
     """
 
     X: np.ndarray
@@ -71,6 +73,7 @@ class Samples:
     weight: np.ndarray | None = None
     known: np.ndarray | None = None
     merge: Merge | None = None
+    targets: np.ndarray | None = None
     is_in_memory: ClassVar[bool] = True
 
     @classmethod
@@ -85,7 +88,7 @@ class Samples:
             X = seen._check_samples(X, ensure_min_samples=3, **options)
         else:
             X, y = seen._check_samples(X, y=y, ensure_min_samples=2, **options)
-            check_classification_targets(y)
+            y = as_targets(y) if _has_targets(metric) else _as_classes(y)
         if triplets is not None:
             triplets = as_triplets(triplets, X.shape[0], triplet_weight)
         names = ("n_features_in_", "feature_names_in_")
@@ -95,7 +98,8 @@ class Samples:
         weight = sample_weight
         if weight is not None:
             weight = as_weights(weight, X.shape[0], of="rows of X")
-        return samples._merged(weight, metric.kernel == "precomputed")._described()
+        samples = samples._merged(weight, metric.kernel == "precomputed")
+        return samples._described(_has_targets(metric))
 
     @property
     def dtype(self):
@@ -125,7 +129,7 @@ class Samples:
         parts = (X.data, X.indices, X.indptr, np.array(X.shape)) if issparse(X) else (X,)
         texts = {"X": fingerprint(*parts)}
         if self.y is not None:
-            texts["y"] = fingerprint(self.y)
+            texts["y"] = fingerprint(self.y if self.targets is None else self.targets)
         if self.weight is not None:
             texts["sample_weight"] = fingerprint(self.weight)
         if self.triplets is not None:
@@ -155,7 +159,11 @@ class Samples:
         names = ("n_neighbors", "n_impostors", "neighbors", "n_jobs")
         options = {name: getattr(metric, name) for name in names}
         Z, y, weight = labelled_part(self.known, Z, self.y, self.weight)
-        mined = mine_distinct(Z, y, warn_small=point is None, **options)
+        if self.targets is None:
+            mined = mine_distinct(Z, y, warn_small=point is None, **options)
+        else:
+            options.pop("neighbors")
+            mined = mine_by_targets(Z, self.targets, **options)
         if weight is not None:
             mined = mined.weighted(weight)
         if self.known is not None:
@@ -187,17 +195,36 @@ class Samples:
         triplets = None if self.triplets is None else _renumbered(self.triplets, sample)
         return replace(self, X=X, y=self.y[first], weight=total, triplets=triplets, merge=merge)
 
-    def _described(self):
+    def _described(self, has_targets):
         """Return the samples with a mask of those with a label, and the attributes of rows."""
         attributes, y = dict(self.attributes), self.y
         if self.merge is not None:
             weight = np.ones(len(y)) if self.weight is None else self.weight
             attributes |= {"point_rows_": self.merge.first, "point_weight_": weight}
             y = self.merge.y[self.merge.sample >= 0]
+        if has_targets:
+            groups = target_groups(self.y)
+            return replace(self, attributes=attributes, y=groups, targets=self.y)
         n_unlabeled = int(np.count_nonzero(~labelled_rows(y, stacklevel=5)))
         attributes["n_unlabeled_"] = n_unlabeled or None
         known = self.y != UNLABELED if n_unlabeled else None
         return replace(self, attributes=attributes, known=known)
+
+
+def _has_targets(metric):
+    return getattr(metric, "targets", "classes") == "values"
+
+
+def _as_classes(y):
+    """Return class labels; refuse numbers that look like measurements."""
+    if type_of_target(y, input_name="y") == "continuous":
+        raise ValueError(
+            f"y has {len(np.unique(y))} different numbers with fractions, such as {y[0]!r}; "
+            "expected class labels (Unknown label type: continuous). For regression give "
+            "FrobMetric(targets='values'), or MLKR; otherwise give the classes as text or integers"
+        )
+    check_classification_targets(y)
+    return y
 
 
 def _check_given(y, sample_weight, triplets, triplet_weight):

@@ -140,7 +140,7 @@ def mine_distinct(
         near, far = _from_graph(graph, labels, n_neighbors, n_impostors)
     if warn_small:
         _warn_small_classes(classes, sizes, n_neighbors)
-    return _mined(near, far, recall)
+    return mined_triplets(near, far, recall)
 
 
 def triplets_from_pairs(
@@ -320,9 +320,14 @@ def group_by_counts(near, far):
     return blocks
 
 
-def _mined(near, far, recall=None):
+def mined_triplets(near, far, recall=None, of="classes"):
     """Return all triplets of anchors with their neighbours."""
     blocks = group_by_counts(near, far)
+    if not blocks and of == "targets":
+        raise ValueError(
+            "no triplet can be formed: no sample has others that are near in y and others that are "
+            "far; give more samples, with different targets"
+        )
     if not blocks:
         raise ValueError(
             "no triplet can be formed: no sample has both a neighbour of its own class and one of "

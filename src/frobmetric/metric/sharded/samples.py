@@ -35,7 +35,7 @@ from .search import Mining
 from .triplets import ShardedTriplets
 
 #: Options of a fit that need all samples in one place, with the only value that does not.
-WHOLE = {"kernel": "linear", "n_directions": None, "keep_dual": False}
+WHOLE = {"kernel": "linear", "n_directions": None, "keep_dual": False, "targets": "classes"}
 
 
 class Moments(NamedTuple):
