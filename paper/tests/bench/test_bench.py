@@ -276,6 +276,7 @@ QUICK = {
     "interruptions": ("overhead",),
     "kernels": ("rings", "balance", "r8"),
     "learners": ("balance",),
+    "regression": ("diabetes",),
     "levers": ("wine", "letters"),
     "neighbors": ("exact", "approximate"),
     "pair_learners": ("iris", "digits", "lfw"),

@@ -25,10 +25,9 @@ from ._problem import (
     solve_frobenius,
 )
 from .base import LABEL_RULES, MetricEstimator
-from .doubts import warn_of_doubts
 from .samples import NO_JOURNAL, Samples, learn_in_passes
 from .sharded import ShardedSamples
-from .units import MOST_SAMPLES, UNITS
+from .units import MOST_SAMPLES, UNITS, warn_of_doubts
 
 #: Reason of a metric that is zero.
 NO_DIRECTION = (

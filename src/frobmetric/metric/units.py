@@ -1,4 +1,4 @@
-"""Units of the features: a weight for each, and the choice of units by the nearest neighbours."""
+"""Units of the features, the choice of units by the nearest neighbours, and doubts about both."""
 
 from __future__ import annotations
 
@@ -28,6 +28,9 @@ MOST_SAMPLES, MOST_TRIPLETS = 2000, 100_000
 DOMINANT, MANY_FEATURES = 0.99, 3
 #: Numbers of neighbours that vote in turn: the mean error of several is less a matter of chance.
 VOTES = (1, 3, 5)
+#: Shares of satisfied triplets: up to the first a metric is hardly better than chance, up to the
+#: second it is doubtful; and the number of samples from which on they tell something.
+CHANCE, DOUBTFUL, ENOUGH_SAMPLES = 0.6, 0.75, 50
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,6 +113,39 @@ def warn_of_uneven_units(X, names=None, weight=None):
             UserWarning,
             stacklevel=5,
         )
+
+
+def warn_of_doubts(metric, learned, samples):
+    """Warn of uneven units if raw ones were asked for, and of a metric no better than chance."""
+    is_plain = metric.prior is None or (
+        isinstance(metric.prior, str) and metric.prior == "identity"
+    )
+    if metric.units == "raw" and metric.kernel == "linear" and is_plain:
+        names = samples.attributes["feature_names_in_"]
+        warn_of_uneven_units(samples.X, names, samples.weight)
+    _warn_of_chance(learned, samples)
+
+
+def _warn_of_chance(learned, samples):
+    """Warn if the metric satisfies hardly more triplets than chance, or the labels look random."""
+    point, comparisons = learned.solution.point, learned.comparisons
+    n_samples = len(learned.coordinates.Z)
+    if not point.rank or learned.solution.status != "optimal" or n_samples < ENOUGH_SAMPLES:
+        return
+    is_satisfied = comparisons.constraints(learned.coordinates.Z).forward(point) > 0
+    share = float(comparisons.share @ is_satisfied)
+    apart = "the classes" if samples.targets is None else "near values from far ones"
+    reason = f"they contradict each other, or the features do not tell {apart} apart"
+    if share > CHANCE:
+        if share > DOUBTFUL or not labels_look_random(learned.coordinates.units, samples):
+            return
+        reason = "neighbours of a sample say no more about its class than its frequency"
+    warnings.warn(
+        f"the learned metric satisfies {share:.0%} of its triplets, where chance has 50%: "
+        f"{reason}. Check y; held-out errors, as of compare(model, X, y), tell whether it helps",
+        UserWarning,
+        stacklevel=5,
+    )
 
 
 def labelled_part(known, *arrays):
