@@ -4,7 +4,8 @@ A model is a safetensors file: numbers and JSON, no pickle; nothing in it is exe
 tensors `components` and `history`; `dual_coef` and `triplets.<name>` if the dual variables were
 kept; `prior_factor` with a prior by name; `prior_components` after an update; `feature_weight` in
 units that are not raw; `X_fit` with a kernel of samples; one for each parameter that is an array,
-such as `prior`. Everything else is text in the header: see `_header`.
+such as `prior`. Learners of other methods have neither history nor dual variables. Everything else
+is text in the header: see `_header`.
 
 Files of an `EncoderBridge` have the same header and other tensors: see `bridges`.
 
@@ -25,7 +26,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
-from .. import metric
+from .. import learners, metric
 from .._approximate import MiningRecall
 from .._environment import replacing, require
 from .._parameters import check_parameters
@@ -44,6 +45,7 @@ FORMAT, FORMAT_VERSION = "frobmetric", 2
 #: Fitted attributes that are arrays, and the names of their tensors.
 ARRAYS = ("components_", "dual_coef_", "prior_factor_", "prior_components_", "X_fit_")
 OTHER_ARRAYS = ("feature_weight_", "query_components_", "weights_", "point_rows_", "point_weight_")
+OTHER_ARRAYS += ("bounds_",)
 TENSORS = {name: name.removesuffix("_") for name in (*ARRAYS, *OTHER_ARRAYS)}
 #: Fitted attributes that are single values, and how to convert them from JSON.
 SCALARS: dict = dict.fromkeys(("n_features_in_", "rank_", "n_iter_", "n_triplets_"), index)
@@ -72,7 +74,8 @@ def save(estimator: Any, path: str | Path) -> None:
     ----------
     estimator : object
         A fitted `FrobMetric`, `FrobMetricCV`, `BoostMetric`, `TripletFrobMetric`,
-        `QuadrupletFrobMetric`, `PairFrobMetric`, `EmbeddingAdapter` or `EncoderBridge`.
+        `QuadrupletFrobMetric`, `PairFrobMetric`, `EmbeddingAdapter`, `EncoderBridge`, or a learner
+        of `frobmetric.learners`.
     path : str or Path
         An existing file is replaced only when the new one is complete.
 
@@ -167,6 +170,8 @@ def _fitted_tensors(estimator):
     if hasattr(estimator, "triplets_"):
         arrays = estimator.triplets_.to_arrays()
         tensors |= {f"triplets.{name}": array for name, array in arrays.items()}
+    if not hasattr(estimator, "history_"):
+        return tensors
     history = np.array(estimator.history_, dtype=np.float64)
     return tensors | {"history": history.reshape(-1, len(Step._fields))}
 
@@ -212,11 +217,12 @@ def _header(estimator, parameters, tensors, fields=None):
         "parameters": parameters,
         "fitted": _to_json(fitted if fields is None else fields),
         "feature_names": _to_json(list(getattr(estimator, "feature_names_in_", []))),
-        "certificate": _to_json(asdict(estimator.certificate_)),
         # the order in memory decides how BLAS rounds, so it is part of the model
         "tensors": {key: "F" if np.isfortran(value) else "C" for key, value in tensors.items()},
         "output": getattr(estimator, "_sklearn_output_config", {}).get("transform"),
     }
+    if hasattr(estimator, "certificate_"):
+        parts["certificate"] = _to_json(asdict(estimator.certificate_))
     if fields is None and hasattr(estimator, "report_"):
         parts["choice"] = _choice(estimator)
     if hasattr(estimator, "mining_recall_"):
@@ -229,7 +235,9 @@ def _header(estimator, parameters, tensors, fields=None):
 
 
 def _class_of(name):
-    return EmbeddingAdapter if name == "EmbeddingAdapter" else getattr(metric, name)
+    if name == "EmbeddingAdapter":
+        return EmbeddingAdapter
+    return getattr(learners if name in learners.__all__ else metric, name)
 
 
 def _choice(estimator):
@@ -293,7 +301,9 @@ def _rebuild(tensors, header):
     if int(header["format_version"]) < 2:
         _add_raw_units(header["class"], parameters, fitted)
     estimator = _class_of(header["class"])(**parameters)
-    estimator.certificate_ = _certificate(part("certificate"))
+    is_proven = header["class"] not in learners.__all__ or "certificate" in header
+    if is_proven:
+        estimator.certificate_ = _certificate(part("certificate"))
     if "mining_recall" in header:
         fields = part("mining_recall")
         estimator.mining_recall_ = MiningRecall(**{k: _as_tuple(v) for k, v in fields.items()})
@@ -305,10 +315,11 @@ def _rebuild(tensors, header):
     for name, tensor in TENSORS.items():
         if tensor in tensors:
             setattr(estimator, name, tensors[tensor])
-    estimator.history_ = [
-        Step(primal, dual, gap, int(rank), seconds)
-        for primal, dual, gap, rank, seconds in tensors["history"].tolist()
-    ]
+    if header["class"] not in learners.__all__:
+        estimator.history_ = [
+            Step(primal, dual, gap, int(rank), seconds)
+            for primal, dual, gap, rank, seconds in tensors["history"].tolist()
+        ]
     prefix = "triplets."
     arrays = {key.removeprefix(prefix): t for key, t in tensors.items() if key.startswith(prefix)}
     if arrays:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from .. import learners
 from .._checks import as_index, as_weights
 from .._parameters import check_parameters
 from ..embeddings import EmbeddingAdapter
@@ -24,6 +25,7 @@ CLASSES = {
     "QuadrupletFrobMetric": ("n_contradictions_",),
     "TripletFrobMetric": ("n_contradictions_",),
 }
+CLASSES |= dict.fromkeys(learners.__all__, ())
 REQUIRED = ("components_", "n_features_in_", "scale_", "rank_", "n_iter_", "n_triplets_", "status_")
 #: Numbers of points in the comparisons of a class; 3 for classes that are not listed.
 SIZES = {"QuadrupletFrobMetric": (4,), "PairFrobMetric": (3, 4)}
@@ -43,6 +45,9 @@ def check_model(estimator):
         check_adapter(estimator)
         _check_threshold(estimator)
         return
+    if type(estimator).__name__ in learners.__all__:
+        _check_learner(estimator)
+        return
     for name in (*REQUIRED, *CLASSES[type(estimator).__name__]):
         if not hasattr(estimator, name):
             raise ValueError(f"it lacks {name}")
@@ -55,9 +60,7 @@ def check_model(estimator):
     _check_matrix("components", estimator.components_, n_columns)
     if hasattr(estimator, "prior_components_"):
         _check_matrix("prior_components", estimator.prior_components_, n_features)
-    names = getattr(estimator, "feature_names_in_", None)
-    if names is not None and len(names) != n_features:
-        raise ValueError(f"it has {len(names)} feature names for {n_features} features")
+    _check_names(estimator)
     for expected, is_right, attributes in VALUES:
         for name in attributes:
             value = getattr(estimator, name, None)
@@ -70,6 +73,23 @@ def check_model(estimator):
     if hasattr(estimator, "report_"):
         _check_choice(estimator)
     _check_threshold(estimator)
+
+
+def _check_learner(estimator):
+    """Check what the learners of other methods have: a map, and for pairs a threshold."""
+    for name in ("components_", "n_features_in_"):
+        if not hasattr(estimator, name):
+            raise ValueError(f"it lacks {name}")
+    check_parameters(estimator, estimator._rules)
+    _check_matrix("components", estimator.components_, estimator.n_features_in_)
+    _check_names(estimator)
+    _check_threshold(estimator)
+
+
+def _check_names(estimator):
+    names, n_features = getattr(estimator, "feature_names_in_", None), estimator.n_features_in_
+    if names is not None and len(names) != n_features:
+        raise ValueError(f"it has {len(names)} feature names for {n_features} features")
 
 
 def _check_threshold(estimator):

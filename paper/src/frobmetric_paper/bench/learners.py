@@ -24,6 +24,8 @@ THEIRS = Target(f"{DRIVER}:metric_learn", python=ENVIRONMENT.python)
 OURS = Target(f"{DRIVER}:frobmetric")
 #: Number of similar and of dissimilar pairs; triplets and bases of SCML.
 PAIRS, NEIGHBORS, BASES = 5000, 3, 400
+#: Size of the random numbers that break ties.
+TIE = 1e-5
 #: Objectives that differ by less than this share are equal.
 EQUAL = 1e-3
 
@@ -58,14 +60,18 @@ class Tuples:
 
 
 def load(name, options):
-    """Return labelled samples whose features have a mean square of one."""
+    """Return labelled samples whose features have a mean square of one, without ties.
+
+    The programs decide equal distances in different ways, and would have different problems.
+    """
     split = labelled.load(name, folder=options.folder)
     X, y = split.X_train, split.y_train
     if options.is_quick:
         chosen = np.random.default_rng(0).permutation(len(X))[:200]
         X, y = X[chosen], y[chosen]
     X = X - X.mean(axis=0)
-    return X / unit_mean_square(X)[1] * np.sqrt(X.shape[1]), y
+    X = X / unit_mean_square(X)[1] * np.sqrt(X.shape[1])
+    return X + TIE * np.random.default_rng(1).standard_normal(X.shape), y
 
 
 def make_tuples(X, y, options):
