@@ -85,6 +85,7 @@ class Constraints:
         samples = check_array(X)
         check_count(k_genuine, name="k_genuine")
         check_count(k_impostor, name="k_impostor")
+        _warn_few_impostors(self.partial_labels[known], k_impostor)
         options: Any = {"n_neighbors": k_genuine, "n_impostors": k_impostor}
         mined = mine_triplets(samples[known], self.partial_labels[known], **options)
         return known[mined.to_array()]
@@ -264,3 +265,18 @@ def _cut(rows, size, rng):
     """Return rows in random order, cut into chunks; a rest that is too small is left out."""
     n_chunks = len(rows) // size
     return rng.permutation(rows)[: n_chunks * size].reshape(n_chunks, size)
+
+
+def _warn_few_impostors(labels, k_impostor):
+    """Warn of classes outside of which there are fewer samples than impostors are asked for."""
+    classes, sizes = np.unique(labels, return_counts=True)
+    few = np.flatnonzero(len(labels) - sizes < k_impostor)
+    if len(few):
+        i = few[0]
+        warnings.warn(
+            f"{len(labels) - sizes[i]} samples are not of class {classes[i]}, fewer than "
+            f"k_impostor={k_impostor}; all of them are taken (classes of which that is so: "
+            f"{len(few)})",
+            UserWarning,
+            stacklevel=3,
+        )

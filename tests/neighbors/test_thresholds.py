@@ -208,7 +208,7 @@ def test_bad_scores_are_said(score, y, words):
         ({"strategy": "max_tnr", "min_rate": -0.1}, "min_rate is -0.1"),
         ({"strategy": "max_tnr", "min_rate": np.nan}, "min_rate is nan"),
         ({"min_rate": 0.5}, "min_rate is 0.5 with strategy='accuracy', which does not use it"),
-        ({"strategy": "f_beta", "beta": 0}, "beta is 0; expected a positive"),
+        ({"strategy": "f_beta", "beta": np.inf}, "beta is inf; expected a finite number"),
     ],
 )
 def test_bad_options_are_said(options, words):

@@ -44,9 +44,8 @@ __all__ = ["disagreements", "load", "save"]
 FORMAT, FORMAT_VERSION = "frobmetric", 2
 #: Fitted attributes that are arrays, and the names of their tensors.
 ARRAYS = ("components_", "dual_coef_", "prior_factor_", "prior_components_", "X_fit_")
-OTHER_ARRAYS = ("feature_weight_", "query_components_", "weights_", "point_rows_", "point_weight_")
-OTHER_ARRAYS += ("bounds_",)
-TENSORS = {name: name.removesuffix("_") for name in (*ARRAYS, *OTHER_ARRAYS)}
+OF_SAMPLES = ("feature_weight_", "query_components_", "weights_", "point_rows_", "point_weight_")
+TENSORS = {name: name.removesuffix("_") for name in (*ARRAYS, *OF_SAMPLES, "bounds_")}
 #: Fitted attributes that are single values, and how to convert them from JSON.
 SCALARS: dict = dict.fromkeys(("n_features_in_", "rank_", "n_iter_", "n_triplets_"), index)
 SCALARS |= dict.fromkeys(("n_directions_", "n_contradictions_", "n_unlabeled_"), index)

@@ -110,6 +110,7 @@ class BoostMetric(MetricEstimator):
     True
     """
 
+    prior = None  # there is no such parameter; code shared with FrobMetric asks for it
     _rules: ClassVar[dict[str, Rule]] = {
         **LABEL_RULES,
         **SHARED_RULES,
