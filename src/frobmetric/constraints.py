@@ -85,6 +85,7 @@ class Constraints:
         samples = check_array(X)
         check_count(k_genuine, name="k_genuine")
         check_count(k_impostor, name="k_impostor")
+        _warn_few_impostors(self.partial_labels[known], k_impostor)
         options: Any = {"n_neighbors": k_genuine, "n_impostors": k_impostor}
         mined = mine_triplets(samples[known], self.partial_labels[known], **options)
         return known[mined.to_array()]
@@ -131,6 +132,20 @@ class Constraints:
         known = np.flatnonzero(self.partial_labels >= 0)
         pairs = draw_pairs(self.partial_labels[known], n_constraints, rng, same=same)
         return known[pairs]
+
+
+def _warn_few_impostors(labels, k_impostor):
+    """Warn of classes with fewer samples of other classes than impostors are asked for."""
+    classes, sizes = np.unique(labels, return_counts=True)
+    few = np.flatnonzero(len(labels) - sizes < k_impostor)
+    if len(few):
+        named = ", ".join(f"{classes[i]} ({len(labels) - sizes[i]})" for i in few[:5])
+        warnings.warn(
+            f"k_impostor={k_impostor} is more than the samples of other classes than {named}; "
+            "all of them are used: lower k_impostor, or give more samples",
+            UserWarning,
+            stacklevel=3,
+        )
 
 
 def draw_pairs(

@@ -110,6 +110,7 @@ class BoostMetric(MetricEstimator):
     True
     """
 
+    prior: Any = None  # of the code that is shared with `FrobMetric`
     _rules: ClassVar[dict[str, Rule]] = {
         **LABEL_RULES,
         **SHARED_RULES,
