@@ -36,7 +36,7 @@ def best_threshold(
         Quantity to maximise: the share of right answers; the F score of the similar pairs; the true
         positive rate while the true negative rate is at least `min_rate`; the other way round.
     beta : float, default=1.0
-        For "f_beta": the weight of recall relative to precision.
+        For "f_beta": the weight of recall relative to precision; 0 is precision alone.
     min_rate : float in [0, 1], optional
         For "max_tpr" and "max_tnr", which need it.
     sample_weight : array-like of shape (n_pairs,), optional
@@ -71,7 +71,8 @@ def _accuracy(tp, fp, **_):
 
 
 def _f_beta(tp, fp, *, beta, **_):
-    return (1 + beta**2) * tp / (tp + fp + beta**2 * tp[-1])
+    size = tp + fp + beta**2 * tp[-1]  # zero if no pair is called similar and beta is zero
+    return np.divide((1 + beta**2) * tp, size, where=size > 0, out=np.zeros(len(tp)))
 
 
 def _max_tpr(tp, fp, *, min_rate, **_):
@@ -95,8 +96,8 @@ def _is_real(value):
 def _check_strategy(strategy, beta, min_rate):
     if strategy not in STRATEGIES:
         raise ValueError(f"strategy is {strategy!r}; expected one of {sorted(STRATEGIES)}")
-    if not (_is_real(beta) and 0 < beta < np.inf):
-        raise ValueError(f"beta is {beta!r}; expected a positive finite number")
+    if not (_is_real(beta) and 0 <= beta < np.inf):
+        raise ValueError(f"beta is {beta!r}; expected a finite number of at least 0")
     if strategy not in ("max_tpr", "max_tnr"):
         if min_rate is not None:
             raise ValueError(

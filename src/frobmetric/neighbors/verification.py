@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -29,10 +30,13 @@ class DistanceVerifier:
     _learned_from: np.ndarray
 
     def set_threshold(self, threshold: float) -> Self:
-        """Set `threshold_`, a distance, and return the estimator."""
+        """Set `threshold_`, a distance, and return the estimator.
+
+        With a number below zero, which no distance reaches, no pair is similar.
+        """
         check_is_fitted(self)
-        if not isinstance(threshold, (int, float, np.number)) or not threshold >= 0:
-            raise ValueError(f"threshold is {threshold!r}; expected a distance, at least 0")
+        if not isinstance(threshold, Real) or np.isnan(threshold):
+            raise ValueError(f"threshold is {threshold!r}; expected a distance, a real number")
         return self._decide_by(float(threshold))
 
     def calibrate_threshold(
