@@ -115,9 +115,7 @@ class RCA(LabelLearner):
     def __init__(self, n_components: int | None = None, preprocessor: Any = None) -> None:
         self.n_components, self.preprocessor = n_components, preprocessor
 
-    def fit(
-        self, X: Any, y: Any = None, sample_weight: Any = None, *, chunks: Any = None
-    ) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, chunks: Any = None) -> Self:
         """Compute the metric.
 
         Parameters

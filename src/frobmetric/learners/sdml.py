@@ -16,7 +16,6 @@ from .pairs import DrawnPairLearner, GivenPairLearner, ProgressLines, logdet_dis
 from .sparse_inverse import SparseInverseProblem, UnboundedError, solve_sparse_inverse
 from .start import PRIOR_RULE, prior_matrix
 
-
 #: Largest weight of the pairs that is chosen, and the share of the limit of the problem.
 MOST_BALANCE, SHARE = 0.5, 0.5
 

@@ -43,10 +43,26 @@ PRIVATE_MODULES = ("metric_learn._util", "metric_learn.lmnn")
 TEXTS = (".value)", "str(w", "message", "expected_err", "raised_err", "raised_warning", "msg")
 #: Names that moved in NumPy.
 MOVED = ("from numpy.core.numeric import array_equal", "from numpy import array_equal")
-LEARNERS = (
-    "Constraints Covariance ITML ITML_Supervised LFDA LMNN LSML LSML_Supervised MLKR MMC "
-    "MMC_Supervised NCA RCA RCA_Supervised SCML SCML_Supervised SDML SDML_Supervised"
-).split()
+LEARNERS = [
+    "Constraints",
+    "Covariance",
+    "ITML",
+    "ITML_Supervised",
+    "LFDA",
+    "LMNN",
+    "LSML",
+    "LSML_Supervised",
+    "MLKR",
+    "MMC",
+    "MMC_Supervised",
+    "NCA",
+    "RCA",
+    "RCA_Supervised",
+    "SCML",
+    "SCML_Supervised",
+    "SDML",
+    "SDML_Supervised",
+]
 
 #: Modules of the package `metric_learn` that the tests import, by name.
 SHIMS = {
