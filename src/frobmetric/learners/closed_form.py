@@ -213,7 +213,7 @@ class RCA_Supervised(RCA):  # noqa: N801
         self.n_components, self.n_chunks, self.chunk_size = n_components, n_chunks, chunk_size
         self.preprocessor, self.random_state = preprocessor, random_state
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:  # type: ignore[override]  # labels, no chunks
         """Draw chunks and compute the metric.
 
         Parameters
