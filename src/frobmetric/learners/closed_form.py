@@ -159,10 +159,7 @@ class RCA(LabelLearner):
 def _one_of(y, chunks):
     """Return the numbers of the chunks, which have two names."""
     if y is not None and chunks is not None:
-        raise ValueError(
-            "y and chunks are both given, and are two names of the numbers of the chunks; expected "
-            "one of them: leave out the other"
-        )
+        raise ValueError("y and chunks are both given; expected one of them: leave out the other")
     return chunks if y is None else y
 
 
@@ -213,7 +210,7 @@ class RCA_Supervised(RCA):  # noqa: N801
         self.n_components, self.n_chunks, self.chunk_size = n_components, n_chunks, chunk_size
         self.preprocessor, self.random_state = preprocessor, random_state
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:  # type: ignore[override]  # labels, no chunks
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:  # type: ignore[override]
         """Draw chunks and compute the metric.
 
         Parameters
