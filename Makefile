@@ -47,8 +47,10 @@ sklearn-matrix: $(BIN)/python  ## check_estimator under each supported scikit-le
 	  test -x $$d/bin/python || $(PYTHON) -m venv $$d; \
 	  $$d/bin/python -m pip install --quiet --editable '.[test]' "scikit-learn==$$v" || exit 1; \
 	  echo "== scikit-learn $$v"; \
-	  SCIPY_ARRAY_API=1 $$d/bin/python tests/metric/test_sklearn.py || exit 1; \
-	  $$d/bin/python -m pytest -q -p no:cacheprovider tests/metric/test_sklearn.py || exit 1; \
+	  for file in tests/metric/test_sklearn.py tests/learners/test_sklearn.py; do \
+	    SCIPY_ARRAY_API=1 $$d/bin/python $$file || exit 1; \
+	    $$d/bin/python -m pytest -q -p no:cacheprovider $$file || exit 1; \
+	  done; \
 	done
 
 $(VENV)/.bench: $(VENV)/.test

@@ -102,3 +102,14 @@ def test_chunks_are_disjoint_and_of_one_class(y, n_chunks, size, seed):
         assert len(members) == size
         assert len(set(members)) == 1
         assert members[0] >= 0
+
+
+def test_too_many_impostors_warn_and_all_are_used():
+    X = np.array([[0.0], [1.0], [5.0], [6.0], [7.0], [9.0]])
+    y = [0, 0, 1, 1, 1, -1]
+    with pytest.warns(UserWarning, match=r"k_impostor=3 .* other classes than 1 \(2\)"):
+        triplets = Constraints(y).generate_knntriplets(X, 1, 3)
+    with pytest.warns(UserWarning, match="0 .3., 1 .2."):
+        more = Constraints(y).generate_knntriplets(X, 1, 4)
+    np.testing.assert_array_equal(triplets, more)
+    assert sorted(np.bincount(triplets[:, 0]).tolist()) == [2, 2, 2, 3, 3]

@@ -134,6 +134,20 @@ class Constraints:
         return known[pairs]
 
 
+def _warn_few_impostors(labels, k_impostor):
+    """Warn of classes with fewer samples of other classes than impostors are asked for."""
+    classes, sizes = np.unique(labels, return_counts=True)
+    few = np.flatnonzero(len(labels) - sizes < k_impostor)
+    if len(few):
+        named = ", ".join(f"{classes[i]} ({len(labels) - sizes[i]})" for i in few[:5])
+        warnings.warn(
+            f"k_impostor={k_impostor} is more than the samples of other classes than {named}; "
+            "all of them are used: lower k_impostor, or give more samples",
+            UserWarning,
+            stacklevel=3,
+        )
+
+
 def draw_pairs(
     labels: np.ndarray,
     n_pairs: int,
@@ -265,18 +279,3 @@ def _cut(rows, size, rng):
     """Return rows in random order, cut into chunks; a rest that is too small is left out."""
     n_chunks = len(rows) // size
     return rng.permutation(rows)[: n_chunks * size].reshape(n_chunks, size)
-
-
-def _warn_few_impostors(labels, k_impostor):
-    """Warn of classes outside of which there are fewer samples than impostors are asked for."""
-    classes, sizes = np.unique(labels, return_counts=True)
-    few = np.flatnonzero(len(labels) - sizes < k_impostor)
-    if len(few):
-        i = few[0]
-        warnings.warn(
-            f"{len(labels) - sizes[i]} samples are not of class {classes[i]}, fewer than "
-            f"k_impostor={k_impostor}; all of them are taken (classes of which that is so: "
-            f"{len(few)})",
-            UserWarning,
-            stacklevel=3,
-        )

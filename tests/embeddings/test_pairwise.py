@@ -117,7 +117,7 @@ def test_thresholds_are_set_calibrated_and_forgotten(rng):
     assert np.mean(adapter.predict(pairs) == y) > 0.8
     assert adapter.set_threshold(0.5).threshold_ == 0.5
     with pytest.raises(ValueError, match="expected a distance"):
-        adapter.set_threshold(-1)
+        adapter.set_threshold(np.nan)
     adapter.fit(X, np.arange(60) % 3)
     assert not hasattr(adapter, "threshold_")
 

@@ -101,3 +101,19 @@ def test_a_weight_of_two_is_the_row_twice(learner):
     weighted = learner.fit(X, y, sample_weight=weight).get_mahalanobis_matrix()
     repeated = learner.fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
     np.testing.assert_allclose(repeated.get_mahalanobis_matrix(), weighted, rtol=1e-9)
+
+
+def test_chunks_of_rca_by_position_and_by_both_names():
+    chunks = Constraints(y).chunks(40, 3, random_state=0)
+    by_place = RCA().fit(X, chunks).components_
+    np.testing.assert_array_equal(RCA().fit(X, chunks=chunks).components_, by_place)
+    np.testing.assert_array_equal(RCA().fit(X, y=chunks).components_, by_place)
+    with pytest.raises(ValueError, match="y and chunks are both given"):
+        RCA().fit(X, chunks, chunks=chunks)
+    with pytest.raises(ValueError, match="requires y to be passed"):
+        RCA().fit(X)
+
+
+@pytest.mark.parametrize("learner", [RCA(), LFDA(), Covariance(), RCA_Supervised()], ids=str)
+def test_a_learner_without_prior_has_no_such_attribute(learner):
+    assert not hasattr(learner, "prior")

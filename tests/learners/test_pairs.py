@@ -14,7 +14,7 @@ LEARNERS = [
     ITML_Supervised(),
     MMC_Supervised(),
     MMC_Supervised(diagonal=True),
-    SDML_Supervised(balance_param=1e-5),  # problems with the default may have no optimum
+    SDML_Supervised(),
 ]
 #: Checks that `check_estimator` does not call by itself.
 MORE_CHECKS = [

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_wine
 
 from frobmetric import SDML, SDML_Supervised
 from frobmetric.exceptions import NonPSDError
@@ -117,7 +118,7 @@ def test_indefinite_matrix_with_a_large_penalty_is_solved():
 
 
 def test_problem_without_optimum_names_a_balance_that_has_one():
-    metric = SDML_Supervised(random_state=0)
+    metric = SDML_Supervised(balance_param=0.5, random_state=0)
     with pytest.raises(RuntimeError, match="balance_param below") as raised:
         metric.fit(IRIS, CLASSES)
     assert not hasattr(metric, "components_")
@@ -177,3 +178,21 @@ def test_contracts():
     check_pair_contracts(SDML(balance_param=1e-3))
     check_weights(SDML(balance_param=1e-3))
     check_refusals(SDML(balance_param=1e-3))
+
+
+@pytest.mark.parametrize("unit", [1e-3, 1.0, 100.0])
+def test_default_of_the_supervised_learner_has_an_optimum_in_all_units(unit):
+    X, y = load_wine(return_X_y=True)
+    metric = SDML_Supervised(random_state=0).fit(X * unit, y)
+    assert metric.certificate_.relative_gap <= 1e-4
+    assert 0 < metric.balance_param_ <= 0.5
+    given = SDML_Supervised(balance_param=metric.balance_param_, random_state=0).fit(X * unit, y)
+    np.testing.assert_array_equal(given.components_, metric.components_)
+
+
+def test_chosen_balance_is_half_of_the_largest_one():
+    pairs, y = [[[0.0, 0.0], [3.0, 0.0]], [[0.0, 0.0], [0.0, 4.0]]], [1, -1]
+    metric = SDML(balance_param=None).fit(pairs, y)  # P = diag(1 + 9 b, 1 - 16 b)
+    assert metric.balance_param_ == pytest.approx(1 / 32)
+    near = [pairs[0], [[0.0, 0.0], [0.0, 0.1]]]  # the limit is 100
+    assert SDML(balance_param=None).fit(near, y).balance_param_ == 0.5

@@ -406,12 +406,12 @@ def test_set_threshold():
     X, P, y = make()
     metric = PairFrobMetric(preprocessor=X, C=10.0).fit(P, y)
     distances = np.sort(metric.pair_distance(P))
-    for threshold in (distances[7], 0, -1, np.float32(1.0), np.inf):
+    for threshold in (distances[7], 0, np.float32(1.0), np.inf, -1, -np.inf):
         assert metric.set_threshold(threshold) is metric
         expected = np.where(metric.pair_distance(P) <= threshold, 1, -1)
         np.testing.assert_array_equal(metric.predict(P), expected)
-    for wrong in (1j, np.nan, "1", None, True):
-        with pytest.raises(ValueError, match="expected a number, the largest distance"):
+    for wrong in (np.nan, "1", None, 1j):
+        with pytest.raises(ValueError, match="expected a distance, a real number"):
             metric.set_threshold(wrong)
 
 

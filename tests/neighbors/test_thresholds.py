@@ -208,9 +208,16 @@ def test_bad_scores_are_said(score, y, words):
         ({"strategy": "max_tnr", "min_rate": -0.1}, "min_rate is -0.1"),
         ({"strategy": "max_tnr", "min_rate": np.nan}, "min_rate is nan"),
         ({"min_rate": 0.5}, "min_rate is 0.5 with strategy='accuracy', which does not use it"),
-        ({"strategy": "f_beta", "beta": np.inf}, "beta is inf; expected a finite number"),
+        ({"strategy": "f_beta", "beta": -1}, "beta is -1; expected a finite number of at least 0"),
     ],
 )
 def test_bad_options_are_said(options, words):
     with pytest.raises(ValueError, match=words):
         best_threshold([1.0, 2.0], [-1, 1], **options)
+
+
+def test_beta_of_zero_maximises_precision():
+    score, y = [5.0, 4.0, 3.0, 2.0, 1.0], [1, -1, 1, 1, -1]
+    threshold, value = best_threshold(score, y, strategy="f_beta", beta=0)
+    assert 4.0 < threshold < 5.0
+    assert value == 1.0

@@ -115,17 +115,19 @@ class RCA(LabelLearner):
     def __init__(self, n_components: int | None = None, preprocessor: Any = None) -> None:
         self.n_components, self.preprocessor = n_components, preprocessor
 
-    def fit(self, X: Any, chunks: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, chunks: Any = None) -> Self:
         """Compute the metric.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features) or (n_samples,)
             Samples, or indices of the preprocessor.
-        chunks : array-like of int, shape (n_samples,)
+        y : array-like of int, shape (n_samples,)
             Number of the chunk of each sample; -1 for samples in none.
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the samples; a weight of 2 is the same as the sample twice.
+        chunks : array-like of int, shape (n_samples,)
+            The name of `y` in metric-learn; give one of the two.
 
         Returns
         -------
@@ -134,14 +136,14 @@ class RCA(LabelLearner):
         check_parameters(self, self._rules)
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", ".*rows have the label -1", UserWarning)
-            samples = self._read(X, chunks, sample_weight)
+            samples = self._read(X, _one_of(y, chunks), sample_weight)
         numbers = samples.classes[samples.y]
         in_chunk = numbers >= 0 if numbers.dtype.kind in "if" else np.ones(len(numbers), bool)
         return self._whiten(samples, in_chunk, samples.y)
 
     def _whiten(self, samples, in_chunk, chunks):
         if not in_chunk.any():
-            raise ValueError("no sample is in a chunk; expected numbers of at least 0 in chunks")
+            raise ValueError("no sample is in a chunk; expected numbers of at least 0 in y")
         X, weight = samples.X[in_chunk], samples.weight[in_chunk]
         n_components = check_n_components(self.n_components, X.shape[1])
         _, place = np.unique(chunks[in_chunk], return_inverse=True)
@@ -152,6 +154,13 @@ class RCA(LabelLearner):
         total = _mean_square(X - weight @ X / weight.sum(), weight)
         components = _whitening(inner, total, n_components)
         return self._keep(components.astype(samples.dtype), **samples.attributes)
+
+
+def _one_of(y, chunks):
+    """Return the numbers of the chunks, which have two names."""
+    if y is not None and chunks is not None:
+        raise ValueError("y and chunks are both given; expected one of them: leave out the other")
+    return chunks if y is None else y
 
 
 class RCA_Supervised(RCA):  # noqa: N801
@@ -201,7 +210,7 @@ class RCA_Supervised(RCA):  # noqa: N801
         self.n_components, self.n_chunks, self.chunk_size = n_components, n_chunks, chunk_size
         self.preprocessor, self.random_state = preprocessor, random_state
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:  # type: ignore[override]
         """Draw chunks and compute the metric.
 
         Parameters

@@ -16,12 +16,15 @@ from .pairs import DrawnPairLearner, GivenPairLearner, ProgressLines, logdet_dis
 from .sparse_inverse import SparseInverseProblem, UnboundedError, solve_sparse_inverse
 from .start import PRIOR_RULE, prior_matrix
 
+#: Largest weight of the pairs that is chosen, and the share of the limit of the problem.
+MOST_BALANCE, SHARE = 0.5, 0.5
+
 
 class _Method:
     """The method, from differences of pairs to a metric."""
 
     _rules: ClassVar[dict[str, Rule]] = {
-        "balance_param": NOT_NEGATIVE,
+        "balance_param": NOT_NEGATIVE | NONE,
         "sparsity_param": NOT_NEGATIVE,
         "prior": PRIOR_RULE,
         "verbose": FLAG | integer(0),
@@ -34,7 +37,10 @@ class _Method:
         inverse = np.linalg.inv(prior)
         inverse = (inverse + inverse.T) / 2
         scatter = (pairs.V * (pairs.y * pairs.weight)[:, None]).T @ pairs.V
-        P = inverse + self.balance_param * scatter
+        balance = self.balance_param
+        if balance is None:
+            balance = min(MOST_BALANCE, SHARE * _largest_balance(inverse, scatter))
+        P = inverse + balance * scatter
         if (np.diag(P) <= 0).any():
             raise self._unbounded(inverse, scatter)
         scale = np.sqrt(np.diag(P))  # with these units of the features, the diagonal of P is one
@@ -46,7 +52,8 @@ class _Method:
         if not is_solved:
             _warn_of_gap()
         L = np.linalg.cholesky(T).T / scale
-        return {"components": L, "certificate": self._certify(P, L, scale)}
+        certificate = self._certify(P, L, scale)
+        return {"components": L, "certificate": certificate, "balance_param_": balance}
 
     def _problem(self, P, scale):
         units = np.outer(scale, scale)
@@ -71,12 +78,12 @@ class _Method:
 
     def _unbounded(self, inverse, scatter):
         """Return the error for a problem without optimum, with a balance_param that has one."""
-        largest = eigh(-scatter, inverse, eigvals_only=True)[-1]
+        limit = _largest_balance(inverse, scatter)
         return RuntimeError(
             f"balance_param={self.balance_param:g} gives dissimilar pairs so much weight that "
             "distances could grow without limit, and there is no optimum; choose a balance_param "
-            f"below {1 / largest:.2g}, with which there is one for every sparsity_param, or give "
-            "fewer dissimilar pairs"
+            f"below {limit:.2g}, with which there is one for every sparsity_param, or None, which "
+            "takes half of that, or give fewer dissimilar pairs"
         )
 
 
@@ -95,9 +102,10 @@ class SDML(_Method, GivenPairLearner):
 
     Parameters
     ----------
-    balance_param : float, default=0.5
+    balance_param : float or None, default=0.5
         Weight of the pairs against the prior. The sum over pairs grows with their number and with
-        the units of the features, so that small values are common.
+        the units of the features, so that small values are common. None is half of the largest
+        value below which P is positive definite, and at most 0.5.
     sparsity_param : float, default=0.01
         Weight of the entries of M outside of the diagonal.
     prior : {"identity", "covariance", "random"} or array-like of shape (n_features, n_features)
@@ -117,6 +125,8 @@ class SDML(_Method, GivenPairLearner):
     certificate_ : Certificate
         Interval that holds the optimum, recomputed from the answer; LogDet(M, M*) is at most its
         gap.
+    balance_param_ : float
+        Weight of the pairs that was used.
     threshold_ : float
         Distance up to which a pair is predicted to be similar.
 
@@ -141,7 +151,7 @@ class SDML(_Method, GivenPairLearner):
 
     def __init__(
         self,
-        balance_param: float = 0.5,
+        balance_param: float | None = 0.5,
         sparsity_param: float = 0.01,
         prior: Any = "identity",
         verbose: bool = False,
@@ -185,8 +195,9 @@ class SDML_Supervised(_Method, DrawnPairLearner):  # noqa: N801
 
     Parameters
     ----------
-    balance_param : float, default=0.5
-        Weight of the pairs against the prior; small values are common, as in `SDML`.
+    balance_param : float or None, default=None
+        Weight of the pairs against the prior. None is half of the largest value below which there
+        is an optimum for every `sparsity_param`, and at most 0.5.
     sparsity_param : float, default=0.01
         Weight of the entries of M outside of the diagonal.
     prior : {"identity", "covariance", "random"} or array-like of shape (n_features, n_features)
@@ -202,7 +213,7 @@ class SDML_Supervised(_Method, DrawnPairLearner):  # noqa: N801
 
     Attributes
     ----------
-    components_, certificate_
+    components_, certificate_, balance_param_
         As in `SDML`, for the pairs that were drawn.
 
     Examples
@@ -210,7 +221,7 @@ class SDML_Supervised(_Method, DrawnPairLearner):  # noqa: N801
     >>> from sklearn.datasets import load_iris
     >>> from frobmetric import SDML_Supervised
     >>> X, y = load_iris(return_X_y=True)
-    >>> metric = SDML_Supervised(balance_param=1e-4, random_state=0).fit(X, y)
+    >>> metric = SDML_Supervised(random_state=0).fit(X, y)
     >>> metric.certificate_.gap <= 1e-6
     True
     """
@@ -219,7 +230,7 @@ class SDML_Supervised(_Method, DrawnPairLearner):  # noqa: N801
 
     def __init__(
         self,
-        balance_param: float = 0.5,
+        balance_param: float | None = None,
         sparsity_param: float = 0.01,
         prior: Any = "identity",
         n_constraints: int | None = None,
@@ -253,6 +264,12 @@ class SDML_Supervised(_Method, DrawnPairLearner):  # noqa: N801
             If there is no optimum; the text says which `balance_param` has one.
         """
         return self._fit_labels(X, y, sample_weight)
+
+
+def _largest_balance(inverse, scatter):
+    """Return the balance below which inverse + balance * scatter is positive definite."""
+    largest = eigh(-scatter, inverse, eigvals_only=True)[-1]
+    return 1 / largest if largest > 0 else np.inf
 
 
 def _warn_of_gap():

@@ -64,7 +64,6 @@ class MetricEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     _requires_y = True
     _size: int | None = None  # number of points of a tuple, if the estimator learns from tuples
     units = "raw"
-    prior: Any
     pull = 0.0
     kernel = "linear"
     gamma: float | None = None

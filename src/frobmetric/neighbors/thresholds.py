@@ -58,7 +58,7 @@ def best_threshold(
     >>> best_threshold([1.0, 2.0, 3.0, 5.0], [-1, 1, -1, 1], strategy="max_tpr", min_rate=1.0)[0]
     4.0
     """
-    check_strategy(strategy, beta, min_rate)
+    _check_strategy(strategy, beta, min_rate)
     thresholds, tp, fp = _cuts(score, y, sample_weight)
     value = STRATEGIES[strategy](tp, fp, beta=beta, min_rate=min_rate)
     best = np.flatnonzero(value == value.max())
@@ -71,7 +71,7 @@ def _accuracy(tp, fp, **_):
 
 
 def _f_beta(tp, fp, *, beta, **_):
-    size = tp + fp + beta**2 * tp[-1]
+    size = tp + fp + beta**2 * tp[-1]  # zero if no pair is called similar and beta is zero
     return np.divide((1 + beta**2) * tp, size, where=size > 0, out=np.zeros(len(tp)))
 
 
@@ -93,12 +93,11 @@ def _is_real(value):
     return isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
 
 
-def check_strategy(strategy, beta, min_rate):
-    """Refuse options of `best_threshold` that are not possible."""
+def _check_strategy(strategy, beta, min_rate):
     if strategy not in STRATEGIES:
         raise ValueError(f"strategy is {strategy!r}; expected one of {sorted(STRATEGIES)}")
-    if not (_is_real(beta) and np.isfinite(beta)):
-        raise ValueError(f"beta is {beta!r}; expected a finite number, whose square counts")
+    if not (_is_real(beta) and 0 <= beta < np.inf):
+        raise ValueError(f"beta is {beta!r}; expected a finite number of at least 0")
     if strategy not in ("max_tpr", "max_tnr"):
         if min_rate is not None:
             raise ValueError(

@@ -30,17 +30,13 @@ class DistanceVerifier:
     _learned_from: np.ndarray
 
     def set_threshold(self, threshold: float) -> Self:
-        """Set `threshold_`, and return the estimator.
+        """Set `threshold_`, a distance, and return the estimator.
 
-        Pairs up to this distance are similar; below 0 there are none.
+        With a number below zero, which no distance reaches, no pair is similar.
         """
         check_is_fitted(self)
-        is_real = isinstance(threshold, Real) and not isinstance(threshold, (bool, np.bool_))
-        if not is_real or np.isnan(threshold):
-            raise ValueError(
-                f"threshold is {threshold!r}; expected a number, the largest distance of similar "
-                "pairs"
-            )
+        if not isinstance(threshold, Real) or np.isnan(threshold):
+            raise ValueError(f"threshold is {threshold!r}; expected a distance, a real number")
         return self._decide_by(float(threshold))
 
     def calibrate_threshold(

@@ -1,187 +1,267 @@
-"""metric-learn's own tests, run on this library's learners of the same names.
+"""metric-learn's own tests, run on the learners of frobmetric.
 
-    python -m frobmetric_paper.bench.metric_learn_tests CLONE [pytest options]
+    python -m frobmetric_paper.bench.metric_learn_tests CLONE
 
-CLONE is a checkout of https://github.com/scikit-learn-contrib/metric-learn. Its tests are copied to
-a temporary folder beside a package `metric_learn` that has our classes and nothing else but the two
-files of helpers that the tests use themselves. Texts of messages are not compared, because ours are
-our own; everything else is. Counts by file, and the names of the tests that fail, are printed and
-written to the folder of results.
+CLONE is a clone of metric-learn. Its tests are copied and import a package `metric_learn` that
+consists of frobmetric's classes. Two things are not part of the contract and are taken out: asserts
+on the texts of messages, and tests that call private functions of metric-learn.
 """
 
-from __future__ import annotations
-
 import ast
-import json
 import os
 import subprocess
 import sys
 import tempfile
-import xml.etree.ElementTree as ET
-from collections import Counter, defaultdict
+from collections import Counter
+from functools import partial
 from pathlib import Path
+from xml.etree import ElementTree
 
 import frobmetric
-from frobmetric import learners
-from frobmetric._environment import replacing
 
-from . import RESULTS
+from . import Benchmark
+from .metric_learn_reasons import REASONS, UNEXPLAINED
 
-#: Words in an assertion that compares the text of a message.
-OF_TEXTS = (".value", "str(w", "message", "expected_err", "raised_err", "raised_warning", "msg")
-#: Files of the package that stands for metric-learn.
+#: Files of metric-learn's tests.
+FILES = (
+    "metric_learn_test",
+    "test_base_metric",
+    "test_components_metric_conversion",
+    "test_constraints",
+    "test_fit_transform",
+    "test_mahalanobis_mixin",
+    "test_pairs_classifiers",
+    "test_quadruplets_classifiers",
+    "test_sklearn_compat",
+    "test_triplets_classifiers",
+    "test_utils",
+)
+OUTCOMES = ("passed", "failed", "skipped", "private")
+#: Modules whose functions are private; a test that calls one is not run.
+PRIVATE_MODULES = ("metric_learn._util", "metric_learn.lmnn")
+#: Parts of the asserts that compare the text of a message.
+TEXTS = (".value)", "str(w", "message", "expected_err", "raised_err", "raised_warning", "msg")
+#: Names that moved in NumPy.
+MOVED = ("from numpy.core.numeric import array_equal", "from numpy import array_equal")
+LEARNERS = (
+    "Constraints",
+    "Covariance",
+    "ITML",
+    "ITML_Supervised",
+    "LFDA",
+    "LMNN",
+    "LSML",
+    "LSML_Supervised",
+    "MLKR",
+    "MMC",
+    "MMC_Supervised",
+    "NCA",
+    "RCA",
+    "RCA_Supervised",
+    "SCML",
+    "SCML_Supervised",
+    "SDML",
+    "SDML_Supervised",
+)
+
+#: Modules of the package `metric_learn` that the tests import, by name.
 SHIMS = {
-    "__init__.py": f"""
-from frobmetric import Constraints, {", ".join(n for n in learners.__all__ if "GMML" not in n)}
-__version__ = "0.7.0"
+    "__init__": f"from frobmetric import {', '.join(LEARNERS)}\n__version__ = '0.7.0'\n",
+    "constraints": "from frobmetric.constraints import Constraints, wrap_pairs\n",
+    "exceptions": "from frobmetric.exceptions import NonPSDError, PreprocessorError\n",
+    "sdml": "class _BaseSDML:\n    'Exempt from some tests in metric-learn; nothing is here.'\n",
+    "lmnn": "def __getattr__(name):\n    return None\n",
+    # names for decorators; tests that call one of them are not run
+    "_util": """
+def __getattr__(name):
+    if name.startswith("__"):
+        raise AttributeError(name)
+    return lambda *given, **options: ""
 """,
-    "constraints.py": "from frobmetric.constraints import Constraints, wrap_pairs\n",
-    "exceptions.py": "from frobmetric.exceptions import NonPSDError, PreprocessorError\n",
-    "base_metric.py": """
-from metric_learn._util import ArrayIndexer
-from frobmetric.comparisons.reading import read_tuples
+    # classes that tests derive toy learners from
+    "base_metric": """
+import numpy as np
 from frobmetric.learners._base import Learner
 from frobmetric.metric.predictors import PairPredictor as _PairsClassifierMixin
 from frobmetric.metric.predictors import QuadrupletPredictor as _QuadrupletsClassifierMixin
-from frobmetric.metric.predictors import TripletPredictor as _TripletsClassifierMixin
-from frobmetric.neighbors.thresholds import check_strategy
+from frobmetric.learners._base import TripletLearner as _TripletsClassifierMixin
+
+ArrayIndexer = None
 
 
 class MahalanobisMixin(Learner):
-    # what the classifiers that the tests define rely on
     def __init__(self, preprocessor=None):
         self.preprocessor = preprocessor
 
-    def _prepare_inputs(self, pairs, y, type_of_inputs):
-        read = read_tuples(pairs, 2, self.preprocessor)
-        self.n_features_in_ = read.points.shape[1]
-        return read.points[read.index], y
-
-
-def _validate_calibration_params(strategy="accuracy", min_rate=None, beta=1.0):
-    check_strategy(strategy, beta, min_rate)
-
-
-Learner._tuple_size = property(lambda self: self._size)
-Learner._check_preprocessor = lambda self: None
-_PairsClassifierMixin._validate_calibration_params = staticmethod(_validate_calibration_params)
-""",
-    "sdml.py": "from frobmetric import SDML\n\n\nclass _BaseSDML:\n    pass\n",
-    "lmnn.py": """
-def _sum_outer_products(data, a, b, weights=None):
-    X = data[a] - data[b]
-    return X.T @ (X if weights is None else X * weights[:, None])
+    def _prepare_inputs(self, X, y, type_of_inputs):
+        self.n_features_in_ = np.shape(X)[-1]
+        return np.asarray(X), np.asarray(y)
 """,
 }
-#: Helpers of the tests, which are not under test.
-HELPERS = ("_util.py", "sklearn_shims.py")
 
 
-class WithoutTexts(ast.NodeTransformer):
-    """Leaves out what a test says about the texts of messages."""
+# The copies of the tests
 
-    def __init__(self):
-        self.n_left_out = 0
+
+class _Contract(ast.NodeTransformer):
+    """Leaves of a test file what is a contract, and counts the asserts that it takes out."""
+
+    def __init__(self, private):
+        self.private, self.n_texts = private, 0
 
     def visit_Assert(self, node):
-        """Leave out an assertion on a text."""
-        if any(word in ast.unparse(node.test) for word in OF_TEXTS):
-            self.n_left_out += 1
-            return ast.copy_location(ast.Pass(), node)
+        if not any(text in ast.unparse(node.test) for text in TEXTS):
+            return node
+        self.n_texts += 1
+        names = [part.id for part in ast.walk(node.test) if isinstance(part, ast.Name)]
+        warned = [name for name in names if name.startswith("raised_warning")]
+        left = f"assert len({warned[0]}) > 0" if warned else "pass"  # that something was said
+        return ast.copy_location(ast.parse(left).body[0], node)
+
+    def visit_Assign(self, node):
+        """Take out the making of an expected text by private functions."""
+        names = [ast.unparse(target) for target in node.targets]
+        is_text = all("msg" in name or name == "context" for name in names)
+        if is_text and self.uses_private([node]):
+            node.value = ast.copy_location(ast.Constant(""), node.value)
         return node
 
     def visit_Call(self, node):
-        """Leave out the text that an expected error or warning is to match."""
         self.generic_visit(node)
         if ast.unparse(node.func) in ("pytest.raises", "pytest.warns"):
             node.keywords = [each for each in node.keywords if each.arg != "match"]
         return node
 
+    def visit_FunctionDef(self, node):
+        self.generic_visit(node)
+        if node.name.startswith("test") and self.uses_private(node.body):
+            mark = "pytest.mark.skip(reason='private')"
+            node.decorator_list.insert(0, ast.parse(mark, mode="eval").body)
+        return node
 
-def prepare(clone, folder):
-    """Write the package and the tests to a folder; return the number of texts left out."""
-    package, tests, transform = folder / "metric_learn", folder / "test", WithoutTexts()
+    def uses_private(self, body):
+        """Return whether statements use a private function or method of metric-learn."""
+        parts = [part for statement in body for part in ast.walk(statement)]
+        attributes = {part.attr for part in parts if isinstance(part, ast.Attribute)}
+        names = {part.id for part in parts if isinstance(part, ast.Name)}
+        hidden = (each for each in attributes if each.startswith("_") and each[:2] != "__")
+        return bool(names & self.private) or any(hidden)
+
+
+def _private_names(tree):
+    """Return the private functions that a test file imports."""
+    imports = (node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom))
+    some = (node.names for node in imports if node.module in PRIVATE_MODULES)
+    return {alias.name for names in some for alias in names}
+
+
+def contract_of(source):
+    """Return the source of a test file without what is no contract, and the asserts taken out."""
+    tree = ast.parse(source)
+    contract = _Contract(_private_names(tree))
+    tree = ast.fix_missing_locations(contract.visit(tree))
+    return "import pytest\n" + ast.unparse(tree).replace(*MOVED), contract.n_texts
+
+
+def find_clone(folder):
+    """Return the path of the clone, which is the folder or its `metric-learn`."""
+    for path in (Path(folder or "."), Path(folder or ".", "metric-learn")):
+        if (path / "metric_learn").is_dir() and (path / "test").is_dir():
+            return path
+    raise FileNotFoundError(
+        f"{folder} is no clone of metric-learn; expected a folder with metric_learn and test: "
+        "git clone https://github.com/scikit-learn-contrib/metric-learn, and give its path"
+    )
+
+
+def write_tests(clone, folder):
+    """Write the package and the copies of the tests; return the asserts taken out, by file."""
+    package, tests = folder / "metric_learn", folder / "test"
     package.mkdir()
     tests.mkdir()
-    for name, text in SHIMS.items():
-        (package / name).write_text(text, encoding="utf-8")
-    for name in HELPERS:
-        text = (clone / "metric_learn" / name).read_text(encoding="utf-8")
-        text = text.replace("force_all_finite", "ensure_all_finite")  # renamed in scikit-learn 1.6
-        (package / name).write_text(text, encoding="utf-8")
-    for path in sorted((clone / "test").glob("*.py")):
-        tree = ast.fix_missing_locations(transform.visit(ast.parse(path.read_text("utf-8"))))
-        text = ast.unparse(tree).replace("numpy.core.numeric", "numpy")  # gone from NumPy 2
-        (tests / path.name).write_text(text, encoding="utf-8")
-    return transform.n_left_out
+    for name, source in SHIMS.items():
+        (package / f"{name}.py").write_text(source, encoding="utf-8")
+    shim = (clone / "metric_learn" / "sklearn_shims.py").read_text(encoding="utf-8")
+    (package / "sklearn_shims.py").write_text(shim, encoding="utf-8")
+    (tests / "__init__.py").touch()
+    counts = {}
+    for name in FILES:
+        source = (clone / "test" / f"{name}.py").read_text(encoding="utf-8")
+        source, counts[name] = contract_of(source)
+        (tests / f"{name}.py").write_text(source, encoding="utf-8")
+    return counts
 
 
-def run(folder, options=()):
-    """Run the tests of a folder; return the outcome of each by its file and name."""
-    source = Path(frobmetric.__file__).parents[1]
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(folder), str(source)])}
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=short"]
+# Running them
+
+
+def run_tests(folder, name, limit):
+    """Run one file of tests in a process of its own and return its report, an XML tree."""
+    sources = [str(folder), str(Path(frobmetric.__file__).parents[1])]
+    report = folder / f"{name}.xml"
+    command = [sys.executable, "-m", "pytest", "-q", f"test/{name}.py", f"--junitxml={report}"]
+    command += ["-p", "no:cacheprovider", "--rootdir", str(folder), "-c", os.devnull]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sources)}
     subprocess.run(
-        [*command, "--junitxml=report.xml", "test", *options],
-        cwd=folder,
-        env=environment,
-        check=False,
+        command, cwd=folder, env=environment, timeout=limit, check=False, capture_output=True
     )
-    outcomes = {}
-    for case in ET.parse(folder / "report.xml").iter("testcase"):
-        tags = {child.tag for child in case}
-        kind = next((tag for tag in ("failure", "error", "skipped") if tag in tags), "passed")
-        file, _, group = case.get("classname", "").removeprefix("test.").partition(".")
-        outcomes["::".join(filter(None, [file, group, case.get("name")]))] = kind
-    return outcomes
+    return ElementTree.parse(report).getroot()
 
 
-def as_markdown(outcomes, n_left_out, version):
-    """Return the page: counts by file, and what fails."""
-    counts = defaultdict(Counter)
-    for name, kind in outcomes.items():
-        counts[name.split("::")[0]][kind] += 1
-    total = sum(counts.values(), Counter())
-    lines = [
-        f"| {file} | {c['passed']} | {c['failure'] + c['error']} | {c['skipped']} |"
-        for file, c in sorted({**counts, "all": total}.items(), key=lambda item: item[0] == "all")
+def outcome_of(case):
+    """Return the outcome of a test, and the first line of what it raised."""
+    for tag, outcome in (("failure", "failed"), ("error", "failed"), ("skipped", "skipped")):
+        found = case.find(tag)
+        if found is not None:
+            text = found.get("message", "").partition("\n")[0]
+            return ("private" if text == "private" else outcome), text
+    return "passed", ""
+
+
+def name_of(case):
+    """Return the name of a test without its parameters, after that of its class."""
+    group, name = case.get("classname").rpartition(".")[2], case.get("name").partition("[")[0]
+    return f"{group}.{name}" if group.startswith("Test") else name
+
+
+def measure_file(name, options):
+    """Return the counts of a file of tests, and its failures by the name of the test."""
+    clone = find_clone(options.folder)
+    with tempfile.TemporaryDirectory() as folder:
+        n_texts = write_tests(clone, Path(folder))[name]
+        report = run_tests(Path(folder), name, options.limit)
+    counts, failures = Counter(), {}
+    for case in report.iter("testcase"):
+        outcome, text = outcome_of(case)
+        counts[outcome] += 1
+        if outcome == "failed":
+            failures.setdefault(name_of(case), []).append(text[:100])
+    rows = [
+        {"test": test, "count": len(texts), "first": texts[0]} for test, texts in failures.items()
     ]
-    failed = [f"* `{name}`" for name, kind in outcomes.items() if kind in ("failure", "error")]
-    return "\n".join(
-        [
-            "# metric-learn's own tests on these learners",
-            "",
-            f"Tests of metric-learn at {version}, run by `python -m "
-            f"frobmetric_paper.bench.metric_learn_tests CLONE`; {n_left_out} assertions on",
-            "texts of messages are left out. docs/from_metric_learn.md says why some fail.",
-            "",
-            "| file | passed | failed | skipped |",
-            "| --- | --: | --: | --: |",
-            *lines,
-            "",
-            *(["Failed:", "", *failed, ""] if failed else []),
-        ]
-    )
+    return {key: counts[key] for key in OUTCOMES} | {"texts": n_texts, "failures": rows}
 
 
-def main(arguments):
-    """Run the tests of a clone and write the results."""
-    clone = Path(arguments[0]).resolve()
-    if not (clone / "test").is_dir():
-        sys.exit(f"{clone} has no folder test; give the path of a checkout of metric-learn")
-    git = ["git", "-C", str(clone), "describe", "--tags", "--always"]
-    version = subprocess.run(git, capture_output=True, text=True, check=True).stdout.strip()
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        n_left_out = prepare(clone, folder)
-        outcomes = run(folder, arguments[1:])
-    page = as_markdown(outcomes, n_left_out, version)
-    content = json.dumps({"version": version, "outcomes": outcomes}, indent=1) + "\n"
-    for suffix, text in (("md", page), ("json", content)):
-        with replacing(RESULTS / f"metric_learn_tests.{suffix}") as file:
-            file.write(text.encode())
-    print(page)
+def contract_page(data):
+    """Return the rows of the page."""
+    files = [{"file": name} | each for name, each in data.items()]
+    keys = (*OUTCOMES, "texts")
+    files.append({"file": "all"} | {key: sum(each[key] for each in data.values()) for key in keys})
+    failures = [
+        {"file": name, "reason": REASONS.get(row["test"], UNEXPLAINED)} | row
+        for name, each in data.items()
+        for row in each["failures"]
+    ]
+    return {"files": files, "failures": failures}
+
+
+PARTS = {name: partial(measure_file, name) for name in FILES}
+BENCHMARKS = (Benchmark(name="metric_learn_tests", parts=PARTS, page=contract_page),)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:] or sys.exit(__doc__))
+    from .__main__ import main
+
+    if len(sys.argv) < 2:
+        sys.exit("no clone is given; expected the path of a clone of metric-learn")
+    sys.exit(main(["metric_learn_tests", "--folder", *sys.argv[1:]]))

@@ -110,7 +110,7 @@ class BoostMetric(MetricEstimator):
     True
     """
 
-    prior = None  # there is no such parameter; code shared with FrobMetric asks for it
+    prior: Any = None  # of the code that is shared with `FrobMetric`
     _rules: ClassVar[dict[str, Rule]] = {
         **LABEL_RULES,
         **SHARED_RULES,

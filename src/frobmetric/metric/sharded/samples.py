@@ -192,7 +192,7 @@ class ShardedMatrix(NamedTuple):
 
 def _check_options(metric):
     for name, value in WHOLE.items():
-        given = getattr(metric, name)
+        given = getattr(metric, name, value)
         if given != value:
             raise InvalidParameterError(
                 f"{name}={given!r} needs all samples in memory, and X is in shards; give "
