@@ -80,6 +80,7 @@ def test_the_progress_line():
 
 
 @pytest.mark.skipif(os.name == "nt", reason="terminals of POSIX")
+@pytest.mark.slow
 def test_ctrl_c_prints_the_finished_rows():
     rng = np.random.default_rng(0)
     np.savez("large.npz", X=rng.normal(size=(4000, 60)), y=rng.integers(4, size=4000))

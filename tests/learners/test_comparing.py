@@ -171,6 +171,7 @@ def test_sparse_samples(noisy, in_process):
 # Budgets, and processes that end
 
 
+@pytest.mark.slow
 def test_a_learner_that_is_never_done_is_stopped(noisy):
     grid = {"weight": [2.0, 3.0]}
     learners = [Sleeper(), ("napper", Sleeper(naps=True), grid)]
@@ -191,6 +192,7 @@ def test_an_error_of_a_learner_is_one_line(wines):
     assert "Raiser: ValueError: the matrix is singular at row 3." in wines.sentences()
 
 
+@pytest.mark.slow
 def test_a_killed_process_and_one_that_cannot_be_sent(noisy):
     result = compare(*noisy, learners=[Suicide(), Unsendable(), Weigher()])
     assert result["Suicide"].reason == "its process was killed, or ran out of memory"
@@ -264,12 +266,14 @@ def _start(tmp_path, **values):
     return subprocess.Popen([sys.executable, str(script)], env=environment, **pipes)
 
 
+@pytest.mark.slow
 def test_a_script_needs_no_guard_and_may_define_learners(tmp_path):
     out, error = _start(tmp_path, is_slow=False).communicate()
     assert out == "True\n", error
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+@pytest.mark.slow
 def test_the_process_of_a_fit_ends_with_its_parent(tmp_path):
     parent = _start(tmp_path, is_slow=True)
     assert parent.stdout.readline() == "fitting\n"

@@ -267,6 +267,7 @@ def test_preprocessor():
         np.testing.assert_array_equal(metric.components_, expected)
 
 
+@pytest.mark.slow
 def test_check_estimator():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -222,6 +222,7 @@ def test_a_quadruplet_of_equal_dissimilar_points_says_nothing():
     assert all("in none of the 1 quadruplets" in text for text in errors)
 
 
+@pytest.mark.slow
 @parametrize_with_checks([LSML_Supervised(random_state=0)])
 def test_scikit_learn_checks(estimator, check):
     with warnings.catch_warnings():

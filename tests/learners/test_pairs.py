@@ -39,6 +39,7 @@ pytestmark = [
 
 
 @pytest.mark.parametrize("learner", LEARNERS, ids=str)
+@pytest.mark.slow
 def test_check_estimator(learner):
     results = check_estimator(learner, on_skip=None, on_fail=None)
     failures = {

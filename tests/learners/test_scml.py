@@ -294,6 +294,7 @@ def test_triplets_of_labels_are_those_of_the_constraints():
     assert first.primal == pytest.approx(second.primal, rel=1e-5)
 
 
+@pytest.mark.slow
 @parametrize_with_checks([SCML_Supervised(random_state=0)])
 def test_scikit_learn_checks(estimator, check):
     with warnings.catch_warnings():

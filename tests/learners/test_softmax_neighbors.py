@@ -182,6 +182,7 @@ def test_preprocessor(learner):
 
 
 @pytest.mark.parametrize("learner", LEARNERS)
+@pytest.mark.slow
 def test_check_estimator(learner):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

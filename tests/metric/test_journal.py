@@ -80,6 +80,7 @@ def test_a_fit_with_a_checkpoint_is_the_same_to_the_last_bit(path, seconds):
     assert os.listdir(path.parent) == []
 
 
+@pytest.mark.slow
 def test_a_fit_goes_on_after_every_state(path, kill_after, monkeypatch):
     whole, seen = _metric().fit(X, Y), set()
     monkeypatch.setattr("frobmetric._checkpoint.SHARE", np.inf)  # a state after every step

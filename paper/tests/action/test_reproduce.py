@@ -19,6 +19,9 @@ from frobmetric_paper.command import COMMANDS
 from frobmetric_paper.data import DatasetNotFoundError
 from frobmetric_paper.data.labelled import Split
 
+#: They run experiments from end to end.
+pytestmark = pytest.mark.slow
+
 EXPERIMENT = action.experiment
 FEW = ("--methods", "euclid,frob")
 UTD = ("--only", "utd_mhad")

@@ -23,6 +23,9 @@ from frobmetric_paper.lfw.faces import MAIN, Recipe
 from frobmetric_paper.lfw.methods import METHODS
 from frobmetric_paper.lfw.report import mean_curve, rule_mean, rule_name
 
+#: They run experiments from end to end.
+pytestmark = pytest.mark.slow
+
 FIGURES = ("roc.png", "triplets.png")
 SMALL = lfw.FaceExperiment(
     Recipe(n_dimensions=12, n_neighbors=3, n_triplets=400, C=10.0, prior=None),

@@ -20,6 +20,9 @@ from frobmetric_paper.command import COMMANDS
 from frobmetric_paper.data import DatasetNotFoundError
 from frobmetric_paper.data.labelled import Split
 
+#: They run experiments from end to end.
+pytestmark = pytest.mark.slow
+
 EXPERIMENT = uci.experiment
 DRAW = report.TableResults.draw
 FEW = ("--methods", "euclid,svm", "--methods", "frob")
