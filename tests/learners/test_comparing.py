@@ -206,6 +206,7 @@ def test_a_warning_of_the_fit_is_told(noisy, in_process):
     assert "Warner warns: not converged; raise max_iter." in result.sentences()
 
 
+@pytest.mark.slow
 def test_ctrl_c_keeps_the_finished_rows(noisy):
     def interrupt(progress):
         if progress.label == "Sleeper" and progress.seconds > 0:
@@ -220,6 +221,7 @@ def test_ctrl_c_keeps_the_finished_rows(noisy):
     assert "stopped before all learners were done" in str(result)
 
 
+@pytest.mark.slow
 def test_a_true_result_of_the_callback_ends_the_comparison(noisy):
     seen = []
 

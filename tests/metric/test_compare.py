@@ -142,6 +142,7 @@ def test_a_classifier_behind_the_metric_is_a_further_row(wine):
     assert any("with NearestClass:" in text for text in result.sentences())
 
 
+@pytest.mark.slow
 def test_a_search_is_a_model(wine):
     search = GridSearchCV(BoostMetric(), {"C": [1e3]}, scoring=_one)
     result = compare(make_pipeline(StandardScaler(), search), *wine, cv=2, baselines=EUCLID)
@@ -186,6 +187,7 @@ def test_sparse_samples(wine):
     assert result.hints == compare(FrobMetric(C=1), A, labels, baselines=EUCLID).hints
 
 
+@pytest.mark.slow
 def test_a_kernel_is_compared_with_euclid_in_its_space():
     A = X + np.random.default_rng(0).normal(scale=1e-3, size=X.shape)  # no equal distances
     K = rbf_kernel(A, gamma=0.2)

@@ -68,6 +68,7 @@ class TestChoice:
         assert knn_error(Z[:300], y[:300], Z[300:], y[300:]) < 0.7 * euclidean
         assert 1 - metric.score(X[300:], y[300:]) < 0.7 * euclidean
 
+    @pytest.mark.slow
     def test_is_fitted_to_all_data_with_the_chosen_options(self):
         X, y = WINE
         metric = FrobMetricCV(keep_dual=True).fit(X, y)
@@ -448,6 +449,7 @@ class TestEstimator:
         weighted = FrobMetricCV(**QUICK).fit(X, y).score(X, y, sample_weight=np.arange(200.0))
         assert 0.9 < weighted <= 1
 
+    @pytest.mark.slow
     def test_same_data_same_bits(self):
         first, second = (FrobMetricCV(n_jobs=1).fit(*WINE) for _ in range(2))
         assert state(first) == state(second)

@@ -74,6 +74,7 @@ def test_a_tolerance_is_a_line_if_given(plt, path, tol):
         assert ax.get_ylim()[0] < tol < ax.get_ylim()[1]
 
 
+@pytest.mark.slow
 def test_a_gap_of_zero_is_marked(plt, path):
     display = PathDisplay.from_path(path, *PARTS)
     for gaps, n_marked in (([0.0, 1e-4, 1e-3], 1), ([0.0, 0.0, 0.0], 3), ([1e-5, 1e-4, 1e-3], 0)):

@@ -47,6 +47,7 @@ def test_the_paper_has_neither_prior_nor_units(parts, in_process):
     assert detail["primal"] == pytest.approx(solve(problem, tol=1e-7).certificate.primal, rel=1e-6)
 
 
+@pytest.mark.slow
 def test_the_defaults_are_those_of_the_library(parts, in_process):
     X, y, others = parts[:3]
     for name, model in {"frob_default": FrobMetric(), "frob_cv": FrobMetricCV()}.items():
@@ -69,6 +70,7 @@ def test_a_fit_that_did_not_converge_is_remarked(parts):
 
 
 @pytest.mark.parametrize("first", ["none", "plain"])
+@pytest.mark.slow
 def test_the_map_of_a_kernel_is_that_of_its_pipeline(first, parts, in_process):
     X, y, others = parts[:3]
     options = {"C": 1e3, "n_neighbors": 3, "n_points": 60, "n_directions": 20}

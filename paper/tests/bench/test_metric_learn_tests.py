@@ -63,6 +63,7 @@ def test_an_assert_on_the_text_of_a_warning_still_needs_a_warning():
     assert source.endswith("assert len(raised_warnings) > 0")
 
 
+@pytest.mark.slow
 def test_outcomes_are_counted(tmp_path):
     data = measure_file("test_utils", Options(folder=make_clone(tmp_path)))
     failures = data.pop("failures")

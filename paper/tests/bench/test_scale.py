@@ -86,6 +86,7 @@ def test_rates_are_found_again():
     assert rates.search_product == pytest.approx(1e-7, rel=1e-4)
 
 
+@pytest.mark.slow
 def test_a_small_run_fills_the_page(tmp_path):
     benchmark, options = find_benchmarks()["scale"], Options(is_quick=True)
     parts = {"model": scale.measure_model(options)}

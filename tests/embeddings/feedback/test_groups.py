@@ -45,6 +45,7 @@ def test_there_are_at_most_as_many_kinds_as_different_groups(rng):
     assert kinds_of_objects(X, np.arange(40).reshape(-1, 2), 0).max() == 3
 
 
+@pytest.mark.slow
 def test_what_helps_known_kinds_only_is_not_claimed(rng):
     X, pairs, score, _ = separate_kinds(rng)
     known = EmbeddingAdapter().fit(X, GradedPairs(pairs, score, hold_out="objects"))
@@ -54,6 +55,7 @@ def test_what_helps_known_kinds_only_is_not_claimed(rng):
     assert not adapter.changed_
 
 
+@pytest.mark.slow
 def test_what_helps_all_kinds_is_claimed(rng):
     X = rng.normal(size=(600, 8))
     pairs = np.arange(600).reshape(-1, 2)
