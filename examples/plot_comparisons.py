@@ -1,4 +1,6 @@
-"""Learn from people's comparisons of pictures, and predict them for pictures that nobody compared.
+"""
+Learn from people's comparisons of pictures, and predict them for pictures that nobody compared
+===============================================================================================
 
 "Is the first picture more like the second or the third?" Each of 4,000 questions is put to five
 people. They are simulated: they look at three properties of a picture, none of which is a single

@@ -1,4 +1,6 @@
-"""Bend embeddings for a search, and make them shorter.
+"""
+Bend embeddings for a search, and make them shorter
+===================================================
 
 Pictures of three digits side by side stand in for documents, and their leading principal
 components for the vectors of an encoder. The search is for the same digit in the *middle*, of

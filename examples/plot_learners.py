@@ -1,4 +1,6 @@
-"""Which learner? Errors on held-out samples, times and proofs, beside each other.
+"""
+Which learner? Errors on held-out samples, times and proofs, beside each other
+==============================================================================
 
 Digits of scikit-learn with a noisy copy of each pixel beside it, so that there is something to
 learn. Each learner chooses its options on the training samples within its budget of seconds, in a

@@ -1,4 +1,6 @@
-"""Repair a correlation matrix: find the nearest one that is valid.
+"""
+Repair a correlation matrix: find the nearest one that is valid
+===============================================================
 
 Correlations of columns with missing values are often computed pair by pair, each from the rows
 that both columns have. Every entry is then a correlation, but the matrix as a whole may be

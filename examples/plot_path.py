@@ -1,4 +1,6 @@
-"""Choose how strongly to learn: the path of metrics over C.
+"""
+Choose how strongly to learn: the path of metrics over C
+========================================================
 
 C weighs the triplets (anchor, near, far) against the size of the metric. With a small C every
 triplet pulls with all its weight and none is satisfied; with a large C the metric satisfies the

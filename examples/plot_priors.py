@@ -1,4 +1,6 @@
-"""Start from a metric of the data: priors by name.
+"""
+Start from a metric of the data: priors by name
+===============================================
 
 The wines of scikit-learn are described by 13 numbers in different units: magnesium goes up to 160,
 hue up to 1.7. Without a prior and in these units, a metric has to learn the units first, from

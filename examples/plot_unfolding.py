@@ -1,4 +1,6 @@
-"""Unroll a swiss roll by maximum variance unfolding.
+"""
+Unroll a swiss roll by maximum variance unfolding
+=================================================
 
 The method pulls the samples apart as far as the distances between neighbours allow. The answer
 comes with an interval that contains the largest possible variance, and with the eigenvalues that

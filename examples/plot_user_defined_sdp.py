@@ -1,4 +1,6 @@
-"""See what a constraint is worth: the multipliers of a portfolio.
+"""
+See what a constraint is worth: the multipliers of a portfolio
+==============================================================
 
 This is a semidefinite program of our own. Ten assets with the covariance S are held in the
 proportions w. X stands for w w.T, and its variance <S, X> is minimised such that

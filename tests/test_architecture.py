@@ -17,10 +17,23 @@ PAPER = ROOT / "paper" / "src" / "frobmetric_paper"
 BASE = {"numpy", "scipy", "sklearn", "joblib", "threadpoolctl"}
 
 #: The rooms of the library, in order: each may import itself and those before it.
-ROOMS = ("core", "solvers", "backends", "comparisons", "neighbors", "metric", "constraints")
-ROOMS += ("learners", "exceptions", "embeddings", "sdp", "manifold", "io", "plotting", "cli")
+ROOMS = ("verify", "core", "solvers", "backends", "comparisons", "neighbors", "metric")
+ROOMS += (
+    "constraints",
+    "learners",
+    "exceptions",
+    "embeddings",
+    "sdp",
+    "manifold",
+    "io",
+    "plotting",
+    "pages",
+    "teaching",
+    "cli",
+)
 #: Third-party packages that a room may import, where these are not the base dependencies.
 PACKAGES = {
+    "verify": {"numpy"},
     "core": {"numpy", "scipy", "threadpoolctl"},
     "solvers": {"numpy", "scipy", "sklearn.exceptions"},
     "sdp": {"numpy", "scipy", "sklearn.exceptions"},
@@ -33,11 +46,11 @@ OPTIONAL = {
     "backends/dask.py": {"dask", "distributed"},
 }
 #: Rooms that import optional packages inside functions, or by `require`.
-LAZY = {"io", "plotting", "cli"}
+LAZY = {"io", "plotting", "pages", "teaching", "cli"}
 #: Rooms and modules that write the version of the library to files.
 VERSIONED = LAZY | {"_checkpoint"}
 #: The parts of the reproduction, in order; experiments and benchmarks know nothing of each other.
-SHARED_PARTS = ("data", "harness", "baselines", "classification")
+SHARED_PARTS = ("data", "harness", "baselines", "classification", "attack")
 EXPERIMENTS = ("uci", "action", "lfw", "mvu", "bench")
 
 

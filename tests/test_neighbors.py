@@ -1,24 +1,12 @@
-"""Nearest neighbours against a sort of all distances; distinct rows against NumPy's."""
+"""Nearest neighbours against a sort of all distances."""
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from hypothesis.extra import numpy as hnp
 from scipy.spatial.distance import cdist
 
 from frobmetric import _neighbors
-from frobmetric._neighbors import (
-    NeighborSearch,
-    blocks,
-    distinct_points,
-    distinct_rows,
-    nearest,
-    neighbor_order,
-    pair_values,
-    row_keys,
-)
+from frobmetric._neighbors import NeighborSearch, blocks, nearest, neighbor_order, pair_values
 
 
 def by_hand(values, k, labels=None):
@@ -123,44 +111,6 @@ def test_pairs_of_close_points_are_accurate():
 def test_all_points_in_order():
     distances = np.array([[0.0, 2.0, 1.0, 2.0 + 1e-12], [5.0, 0.0, 5.0, 1.0]])
     assert neighbor_order(distances, np.array([0, 1])).tolist() == [[2, 1, 3], [3, 0, 2]]
-
-
-rows_of_numbers = hnp.arrays(
-    np.float64,
-    st.tuples(st.integers(1, 12), st.integers(1, 3)),
-    elements=st.sampled_from([-1.0, -0.0, 0.0, 0.5, 1e300, 5e-324]),
-)
-
-
-@given(rows_of_numbers)
-def test_distinct_points_are_those_of_numpy(points):
-    found, index = distinct_points(points)
-    np.testing.assert_array_equal(found[index], points)
-    assert len(found) == len(np.unique(points, axis=0))
-    shuffled, _ = distinct_points(points[::-1])
-    np.testing.assert_array_equal(shuffled, found)
-
-
-@settings(deadline=None)
-@given(rows_of_numbers, st.sampled_from([np.asarray, sp.csr_array]))
-def test_distinct_rows_are_in_the_order_of_their_first(rows, form):
-    first, label = distinct_rows(form(rows))
-    np.testing.assert_array_equal(rows[first][label], rows)
-    assert (np.diff(first) > 0).all()
-    assert [int(np.flatnonzero(label == i)[0]) for i in range(len(first))] == first.tolist()
-    assert len(first) == len(np.unique(rows, axis=0))
-
-
-def test_large_integers_are_told_apart():
-    big = 2**60
-    first, label = distinct_rows(np.array([[big, 1, 2], [big + 1, 1, 2], [big, 1, 2]]))
-    assert first.tolist() == [0, 1]
-    assert label.tolist() == [0, 1, 0]
-
-
-def test_keys_of_integers_are_ordered_as_rows():
-    rows = np.array([[2, 1], [1, 9], [2, 0], [1, 9], [-3, 4]])
-    assert np.argsort(row_keys(rows), kind="stable").tolist() == [4, 1, 3, 2, 0]
 
 
 def test_blocks_are_all_rows(monkeypatch):

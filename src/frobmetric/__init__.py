@@ -3,34 +3,31 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from .backends import RowFile
-from .comparisons import (
-    ObjectSplit,
-    accuracy_difference,
-    comparison_accuracy,
-    noise_ceiling,
-    read_comparisons,
-    write_comparisons,
-)
-from .constraints import Constraints, wrap_pairs
-from .core import Certificate, CertificateError, FrobeniusSDP, NumericalError, Solution, certify
-from .metric import (
-    BoostMetric,
-    Comparison,
-    FrobMetric,
-    FrobMetricCV,
-    PairFrobMetric,
-    QuadrupletFrobMetric,
-    TripletFrobMetric,
-    frob_path,
-    mine_triplets,
-    triplets_from_pairs,
-)
-from .neighbors import MarginalizedKNN, NearestClass, knn_error
-from .solvers import solve
-
-if TYPE_CHECKING:  # names that are imported on first use
-    from . import embeddings, learners, manifold, plotting, sdp
+if TYPE_CHECKING:  # every name is imported on first use: see _HOMES
+    from . import (
+        comparisons,
+        core,
+        embeddings,
+        learners,
+        manifold,
+        metric,
+        neighbors,
+        pages,
+        plotting,
+        sdp,
+        solvers,
+    )
+    from .backends import RowFile
+    from .comparisons import (
+        ObjectSplit,
+        accuracy_difference,
+        comparison_accuracy,
+        noise_ceiling,
+        read_comparisons,
+        write_comparisons,
+    )
+    from .constraints import Constraints, wrap_pairs
+    from .core import Certificate, CertificateError, FrobeniusSDP, NumericalError, Solution, certify
     from .embeddings import EmbeddingAdapter
     from .io import load, save
     from .learners import (
@@ -56,49 +53,48 @@ if TYPE_CHECKING:  # names that are imported on first use
     )
     from .learners.comparing import LearnersComparison, compare
     from .manifold import MaximumVarianceUnfolding, neighborhood_quality
+    from .metric import (
+        BoostMetric,
+        Comparison,
+        FrobMetric,
+        FrobMetricCV,
+        PairFrobMetric,
+        QuadrupletFrobMetric,
+        TripletFrobMetric,
+        frob_path,
+        mine_triplets,
+        triplets_from_pairs,
+    )
+    from .neighbors import MarginalizedKNN, NearestClass, knn_error
+    from .pages import report
     from .sdp import nearest_correlation, nearest_covariance, read_sdpa, solve_sdp
+    from .solvers import solve
 
 __version__ = "0.1.0"
 
-#: Names that are imported when they are first used, and their rooms.
-_LAZY = {
-    "Covariance": "learners",
-    "GMML": "learners",
-    "GMML_Supervised": "learners",
-    "ITML": "learners",
-    "ITML_Supervised": "learners",
-    "LFDA": "learners",
-    "LMNN": "learners",
-    "LSML": "learners",
-    "LSML_Supervised": "learners",
-    "MLKR": "learners",
-    "MMC": "learners",
-    "MMC_Supervised": "learners",
-    "NCA": "learners",
-    "RCA": "learners",
-    "RCA_Supervised": "learners",
-    "SCML": "learners",
-    "SCML_Supervised": "learners",
-    "SDML": "learners",
-    "SDML_Supervised": "learners",
-    "EmbeddingAdapter": "embeddings",
-    "LearnersComparison": "learners.comparing",
-    "MaximumVarianceUnfolding": "manifold",
-    "compare": "learners.comparing",
-    "embeddings": None,
-    "io": None,
-    "learners": None,
-    "load": "io",
-    "nearest_correlation": "sdp",
-    "nearest_covariance": "sdp",
-    "neighborhood_quality": "manifold",
-    "read_sdpa": "sdp",
-    "save": "io",
-    "sdp": None,
-    "solve_sdp": "sdp",
-    "manifold": None,
-    "plotting": None,
+#: Modules, and the public names that are imported from them when they are first used.
+_HOMES = {
+    "backends": "RowFile",
+    "comparisons": "ObjectSplit accuracy_difference comparison_accuracy noise_ceiling "
+    "read_comparisons write_comparisons",
+    "constraints": "Constraints wrap_pairs",
+    "core": "Certificate CertificateError FrobeniusSDP NumericalError Solution certify",
+    "embeddings": "EmbeddingAdapter",
+    "io": "load save",
+    "learners": "Covariance GMML GMML_Supervised ITML ITML_Supervised LFDA LMNN LSML "
+    "LSML_Supervised MLKR MMC MMC_Supervised NCA RCA RCA_Supervised SCML SCML_Supervised SDML "
+    "SDML_Supervised",
+    "learners.comparing": "LearnersComparison compare",
+    "manifold": "MaximumVarianceUnfolding neighborhood_quality",
+    "metric": "BoostMetric Comparison FrobMetric FrobMetricCV PairFrobMetric QuadrupletFrobMetric "
+    "TripletFrobMetric frob_path mine_triplets triplets_from_pairs",
+    "neighbors": "MarginalizedKNN NearestClass knn_error",
+    "pages": "report",
+    "plotting": "",
+    "sdp": "nearest_correlation nearest_covariance read_sdpa solve_sdp",
+    "solvers": "solve",
 }
+_LAZY = {name: home for home, names in _HOMES.items() for name in names.split()}
 
 __all__ = [
     "GMML",
@@ -159,9 +155,11 @@ __all__ = [
     "neighborhood_quality",
     "neighbors",
     "noise_ceiling",
+    "pages",
     "plotting",
     "read_comparisons",
     "read_sdpa",
+    "report",
     "save",
     "sdp",
     "solve",
@@ -175,10 +173,14 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """Import a room, or a name of one, when it is first used."""
-    if name not in _LAZY:
+    if name in _LAZY:
+        value = getattr(import_module(f".{_LAZY[name]}", __name__), name)
+    elif name in _HOMES:
+        value = import_module(f".{name}", __name__)
+    else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    room = import_module(f".{_LAZY[name] or name}", __name__)
-    return getattr(room, name) if _LAZY[name] else room
+    globals()[name] = value
+    return value
 
 
 def __dir__() -> list[str]:

@@ -2,16 +2,17 @@
 
 import sys
 
+from ._signals import end_at_once
+
 
 def main():
     """Run the command line; a missing extra gives one line, not a traceback."""
+    end_at_once()
     try:
         from .cli import main as run
     except ImportError as error:
         sys.stderr.write(f"error: {error}\n")
         sys.exit(2)
-    except KeyboardInterrupt:
-        sys.exit(130)
     run()
 
 

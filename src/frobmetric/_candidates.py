@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import local
 
 import numpy as np
 from sklearn.utils.extmath import row_norms
 
+from ._progress import advance
 from ._sketches import ROUNDING, Points
 from .core.threads import map_blocks
 
@@ -41,6 +42,8 @@ class Candidates:
     value: np.ndarray
     #: Lower bound, for each query, on the squared distances of the points that are not listed.
     edge: np.ndarray
+    #: Upper bound of the squared distance of each entry: the value, unless points are short.
+    largest: np.ndarray
 
 
 def block_candidates(queries, points, n_neighbors, *, labels=None, tie=0.0, offset=0):
@@ -50,7 +53,8 @@ def block_candidates(queries, points, n_neighbors, *, labels=None, tie=0.0, offs
     ----------
     queries : ndarray of shape (n_queries, n_features)
     points : Points or ndarray of shape (n_points, n_features)
-        Squares of coordinates must neither overflow nor vanish.
+        Squares of coordinates must neither overflow nor vanish. Of `ShortPoints` the values are
+        lower bounds, and the edge of a query with too many candidates is 0.
     n_neighbors : int
     labels : tuple of two arrays of int, optional
         Labels of the queries and of the points: points with a query's label are left out.
@@ -67,7 +71,7 @@ def block_candidates(queries, points, n_neighbors, *, labels=None, tie=0.0, offs
     left_out = None if labels is None else _LeftOut(*labels)
     search = _Search(queries, points, n_neighbors, left_out, tie)
     found = search.all_points() if len(points) <= n_neighbors + SPARE else search.by_sketches()
-    return Candidates(found.row, found.number + offset, found.value, found.edge)
+    return replace(found, number=found.number + offset)
 
 
 def merge_candidates(parts, n_neighbors, *, tie=0.0):
@@ -88,13 +92,45 @@ def merge_candidates(parts, n_neighbors, *, tie=0.0):
     is_certain : ndarray of bool of shape (n_queries,)
         False where a point that no part lists could be among the nearest.
     """
-    names = ("row", "number", "value")
-    row, number, value = (np.concatenate([getattr(part, n) for part in parts]) for n in names)
-    edge = np.min([part.edge for part in parts], axis=0)
-    radius = _radius(row, value, len(edge), n_neighbors)
-    found = choose(row, number, value, radius, n_neighbors, tie)
-    is_certain = (edge == np.inf) | (edge > radius + tie_width(radius, tie))
-    return found, is_certain
+    every = join_candidates(parts)
+    radius = _radius(every.row, every.value, len(every.edge), n_neighbors)
+    found = choose(every.row, every.number, every.value, radius, n_neighbors, tie)
+    return found, _is_certain(every.edge, radius + tie_width(radius, tie))
+
+
+def possible_neighbors(parts, n_neighbors, *, tie=0.0):
+    """Return the pairs that may be nearest by the bounds of short points, and which are certain.
+
+    Parameters
+    ----------
+    parts : sequence of Candidates
+        Results of `block_candidates` for the same queries and different points.
+    n_neighbors : int
+    tie : float, default=0.0
+
+    Returns
+    -------
+    row, number : ndarray of int of shape (n_pairs,)
+        All neighbours of the queries that are certain, with their ties, are among these pairs.
+    is_certain : ndarray of bool of shape (n_queries,)
+    """
+    every = join_candidates(parts)
+    radius = _radius(every.row, every.largest, len(every.edge), n_neighbors)
+    limit = radius + tie_width(radius, tie)
+    is_certain = _is_certain(every.edge, limit)
+    is_possible = is_certain[every.row] & ~(every.value > limit[every.row])
+    return every.row[is_possible], every.number[is_possible], is_certain
+
+
+def join_candidates(parts):
+    """Return the candidates of the same queries in several parts as one, not in order."""
+    names = ("row", "number", "value", "largest")
+    entries = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
+    return Candidates(**entries, edge=np.min([part.edge for part in parts], axis=0))
+
+
+def _is_certain(edge, limit):
+    return (edge == np.inf) | (edge > limit)
 
 
 # One block of points
@@ -115,12 +151,13 @@ class _Search:
         settled, pending = [], np.arange(self.queries.shape[0])
         sketches = self.points.sketches()
         for sketch in sketches:
-            most = None if sketch is sketches[-1] else MANY + 4 * self.n_neighbors
+            is_last = sketch is sketches[-1] and self.points.is_whole
+            most = None if is_last else MANY + 4 * self.n_neighbors
             parts, pending = self._try(sketch, pending, most)
             settled += parts
             if not len(pending):
                 break
-        return _join(settled, self.queries.shape[0])
+        return _join(settled, self.queries.shape[0], pending)
 
     def _try(self, sketch, rows, most):
         """Return the candidates of the queries that a sketch settles, and the other queries."""
@@ -142,7 +179,11 @@ class _Search:
             self.left_out.apply(products, rows)
         limit = products.bound(self.points, self.n_neighbors, self.tie)
         row, number, is_settled = products.entries(limit, most)
+        if not self.points.is_whole:  # no exact distance will leave out entries of a query
+            is_settled &= np.bincount(row, minlength=len(rows)) <= most
+            row, number = row[is_settled[row]], number[is_settled[row]]
         sketch.count(is_settled)
+        advance(np.count_nonzero(is_settled) * len(self.points), "distances")
         edge = limit / (1 + ROUNDING)
         entries = self._listed(products.queries, row, number, edge)
         return (rows, is_settled, edge, entries), rows[~is_settled]
@@ -154,8 +195,14 @@ class _Search:
         row, number = row[is_near], number[is_near]
         value = self.points.values(queries, row, number)
         is_listed = ~(value > edge[row])
-        entries = row[is_listed], number[is_listed], value[is_listed]
-        return _without_late_ties(*entries, self.n_neighbors)
+        row, number, value = row[is_listed], number[is_listed], value[is_listed]
+        if self.points.is_whole:
+            row, number, value = _without_late_ties(row, number, value, self.n_neighbors)
+        return row, number, value, self._largest(queries, row, number, value)
+
+    def _largest(self, queries, row, number, value):
+        """Return upper bounds of the squared distances of entries."""
+        return value if self.points.is_whole else self.points.largest_values(queries, row, number)
 
     def all_points(self):
         """Return all points as candidates."""
@@ -165,7 +212,9 @@ class _Search:
             is_listed[self.left_out.pairs(slice(None))] = False
         row, number = np.nonzero(is_listed)
         value = self.points.values(self.queries, row, number)
-        return Candidates(row, number, value, np.full(n_queries, np.inf))
+        advance(is_listed.size, "distances")
+        largest = self._largest(self.queries, row, number, value)
+        return Candidates(row, number, value, np.full(n_queries, np.inf), largest)
 
 
 class _Products:
@@ -212,7 +261,7 @@ class _Products:
         is_point = members[entry, place] < self.sketch.nowhere
         number = (number + place * self.n_groups)[is_point]
         value = np.full(len(row), np.inf)
-        value[is_point] = points.rough_values(self.queries, row[is_point], number)
+        value[is_point] = points.largest_values(self.queries, row[is_point], number)
         radius = np.partition(value.reshape(groups.shape), n_neighbors - 1, axis=1)
         radius = radius[:, n_neighbors - 1]
         return (radius + tie_width(radius, tie)) * (1 + 8 * ROUNDING) + TINY
@@ -280,18 +329,17 @@ class _LeftOut:
 # Entries
 
 
-def _join(parts, n_queries):
-    """Return the candidates of all queries from those of some queries each."""
-    edge, row, number, value = np.full(n_queries, np.inf), [], [], []
-    for rows, is_settled, limit, entries in parts:
+def _join(parts, n_queries, pending):
+    """Return the candidates of all queries from those of some queries each; others have none."""
+    edge, columns = np.full(n_queries, np.inf), [[np.empty(0, dtype=np.intp)] for _ in range(4)]
+    edge[pending] = 0.0
+    for rows, is_settled, limit, (row, *others) in parts:
         edge[rows[is_settled]] = limit[is_settled]
-        row.append(rows[entries[0]])
-        number.append(entries[1])
-        value.append(entries[2])
-    none = np.empty(0, dtype=np.intp)
-    row, number, value = (np.concatenate([none, *each]) for each in (row, number, value))
+        for column, entries in zip(columns, (rows[row], *others), strict=True):
+            column.append(entries)
+    row, number, value, largest = map(np.concatenate, columns)
     order = np.argsort(row, kind="stable")
-    return Candidates(row[order], number[order], value[order], edge)
+    return Candidates(row[order], number[order], value[order], edge, largest[order])
 
 
 def _without_late_ties(row, number, value, n_neighbors):

@@ -16,7 +16,7 @@ from math import prod
 
 import numpy as np
 
-from ._environment import remove_drafts, replacing, target_file
+from ._environment import check_file, remove_drafts, replacing, target_file
 
 FORMAT = 1
 #: First line of a file.
@@ -25,6 +25,8 @@ TITLE = "frobmetric checkpoint {}\n"
 SECONDS = 30.0
 #: Largest share of the time that writing may take between the stages of a fit.
 SHARE = 0.01
+#: Errors of a file whose checksum is right and whose content is not.
+UNREADABLE = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError)
 #: Kinds of numbers that a file can hold.
 KINDS = "biuf"
 #: Number of 64-bit words that a fingerprint sums up in one.
@@ -166,6 +168,7 @@ def _encode(identity, arrays):
 
 def _read(path):
     """Return the identity and the arrays in a file."""
+    check_file(path, "a checkpoint")
     with open(path, "rb") as file:
         title = file.readline(64)
         found = re.fullmatch(TITLE.format(r"(\d{1,9})").encode(), title)
@@ -186,7 +189,7 @@ def _read(path):
         )
     try:
         return _decode(content)
-    except (KeyError, TypeError, ValueError) as error:
+    except UNREADABLE as error:
         raise ValueError(
             f"the checkpoint {path} is damaged: {error}. Delete it to start anew"
         ) from error

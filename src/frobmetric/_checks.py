@@ -5,17 +5,29 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable
 from numbers import Integral, Real
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from .core.checks import MOST, as_array, as_finite, as_real, read_array, read_values
 
 #: Tuples by their size, with the roles of their points.
 KINDS = {2: "pairs (a, b)", 3: "triplets (anchor, near, far)", 4: "quadruplets (a, b, c, d)"}
 #: Largest difference between a matrix and its transpose, relative to the largest entry.
 ASYMMETRY = 1e-8
+#: Between these, squares of numbers, also of 1e-10 of them, are ordinary.
+SAFE = (2.0**-400, 2.0**400)
+#: Largest sum of weights: products of two of them are finite.
+MOST_WEIGHT = 2.0**500
+#: Options of a threshold that is set on the pairs of a fit.
+CALIBRATION = {"strategy", "beta", "min_rate", "sample_weight"}
+#: Largest number of equal answers to one question.
+MOST_ANSWERS = 10**6
 #: Label of rows without a label.
 UNLABELED = -1
 
@@ -33,7 +45,7 @@ def as_index(values, sizes, *, name="tuples", n_points=None, points="objects"):
 
     Rows have one of the `sizes`; without any, the values are a plain list of indices.
     """
-    index = np.asarray(values)
+    index = read_values(values, name=name)
     if index.ndim == 3:
         raise ValueError(
             f"{name} has shape {index.shape}, that of formed tuples; give indices of shape "
@@ -87,27 +99,111 @@ def as_weights(sample_weight, n, *, name="sample_weight", of="comparisons"):
     weight = as_column(sample_weight, n, name=name, of=of)
     if weight.dtype.kind not in "biuf":
         raise TypeError(f"{name} has dtype {weight.dtype}; expected a number for each of the {of}")
-    weight = weight.astype(np.float64)
+    with np.errstate(over="ignore"):  # of a longdouble, which becomes infinite
+        weight = weight.astype(np.float64)
     bad = np.flatnonzero(~((weight >= 0) & (weight < np.inf)))
     if len(bad):
         raise ValueError(f"{name}[{bad[0]}] = {weight[bad[0]]} must be non-negative and finite")
     if not weight.any():
         raise ValueError(f"{name} is zero for all {of}; give at least one a weight")
+    largest = weight.max()
+    if not 1 / MOST_WEIGHT <= largest <= MOST_WEIGHT / n:
+        raise ValueError(
+            f"{name} has the weight {largest:.3g}, the largest; expected at least "
+            f"{1 / MOST_WEIGHT:.1g}, and a sum of at most {MOST_WEIGHT:.1g}; divide all of them by "
+            "the largest"
+        )
     return weight
 
 
+def as_numbers(values, *, name):
+    """Return finite real numbers as an array of float64, or of float32 if they are.
+
+    Integers become float64: differences of unsigned ones would wrap around.
+    """
+    numbers = read_array(values, name=name)
+    if numbers.dtype.kind not in "biuf":
+        raise TypeError(
+            f"{name} has dtype {numbers.dtype}; expected real numbers; convert it before, complex "
+            "numbers for example to real and imaginary parts"
+        )
+    if numbers.dtype != np.float32:
+        with np.errstate(over="ignore"):  # of a longdouble: found in the next line
+            numbers = numbers.astype(np.float64)
+    if not np.isfinite(numbers).all():
+        raise ValueError(
+            f"{name} contains NaN or infinity; expected finite numbers; impute missing values, or "
+            "leave such rows out"
+        )
+    return numbers
+
+
+def as_labels(y, n, *, name="y", of="rows of X"):
+    """Return one label for each row; refuse NaN, which is no class."""
+    y = as_column(y, n, name=name, of=of)
+    missing = np.flatnonzero(y != y)
+    if len(missing):
+        raise ValueError(
+            f"{name}[{missing[0]}] is NaN; expected a label for each of the {of}; leave such rows "
+            f"out (rows without a label: {len(missing)})"
+        )
+    return y
+
+
+def require_finite(values, *, of):
+    """Return values that were computed; raise ValueError if they overflowed."""
+    if not np.isfinite(values).all():
+        raise ValueError(
+            f"{of} would be infinite, beyond the largest float64; expected smaller numbers; divide "
+            "the samples by a power of ten, in the fit too"
+        )
+    return values
+
+
+def require_ordinary(X, *, name, widest):
+    """Refuse samples whose largest entry is above a number, or below one over it."""
+    largest = float(abs(X).max()) if X.size else 0.0
+    if largest and not 1 / widest <= largest <= widest:
+        raise ValueError(
+            f"{name} has entries of size {largest:.3g}, whose products vanish or overflow; scale "
+            f"the features to sizes between {1 / widest:.1g} and {widest:.1g}"
+        )
+
+
+def safe_exponent(X):
+    """Return the e for which squares of X / 2^e, dense or sparse, neither overflow nor vanish.
+
+    It is zero for numbers of ordinary size.
+    """
+    largest = float(abs(X).max()) if X.shape[0] else 0.0
+    is_ordinary = largest == 0.0 or SAFE[0] < largest < SAFE[1]
+    return 0 if is_ordinary else int(np.frexp(largest)[1])
+
+
+def times_power(X, exponent):
+    """Return X times two to this power, exactly up to the range of its type."""
+    if not exponent:
+        return X
+    if not hasattr(X, "toarray"):
+        return np.ldexp(X, exponent)
+    X = X.copy()
+    X.data = np.ldexp(X.data, exponent)
+    return X
+
+
 def check_whole(weight, name="sample_weight"):
-    """Refuse weights that are not whole numbers, where they count answers."""
-    bad = np.flatnonzero(weight != np.rint(weight))
+    """Refuse weights that are not whole numbers, or too large, where they count answers."""
+    bad = np.flatnonzero((weight != np.rint(weight)) | (weight > MOST_ANSWERS))
     if len(bad):
         raise ValueError(
-            f"{name}[{bad[0]}] = {weight[bad[0]]}; expected whole numbers, which count answers"
+            f"{name}[{bad[0]}] = {weight[bad[0]]}; expected whole numbers up to {MOST_ANSWERS}, "
+            "which count answers"
         )
 
 
 def as_column(values, n, *, name, of="comparisons"):
     """Return values as an array of shape (n,)."""
-    values = np.asarray(values)
+    values = read_values(values, name=name)
     if values.shape != (n,):
         raise ValueError(f"{name} has shape {values.shape}; there are {n} {of}, so expected ({n},)")
     return values
@@ -178,30 +274,67 @@ def compared_pairs(index):
     return index[:, :2], index[:, second]
 
 
-def check_count(value, *, name, at_least=1):
-    """Refuse anything but an integer that is large enough."""
+def as_path(path: Any, *, name: str = "path") -> Path:
+    """Return the path of a file; numbers are none, though `open` takes them for open files."""
+    if not isinstance(path, (str, os.PathLike)) or "\0" in os.fspath(path) or not os.fspath(path):
+        raise TypeError(
+            f"{name} is {path!r:.80} of type {type(path).__name__}; expected the name of a file; "
+            "give a str or a Path"
+        )
+    return Path(path)
+
+
+def check_choice(value, known, *, name):
+    """Refuse anything but one of several names."""
+    if not isinstance(value, str) or value not in known:
+        raise ValueError(f"{name} is {value!r:.80}; expected one of {sorted(known)}")
+
+
+def check_count(value, *, name, at_least=1, at_most=None):
+    """Refuse anything but an integer that is large enough, and not too large."""
     is_integer = isinstance(value, Integral) and not isinstance(value, (bool, np.bool_))
     if not is_integer or value < at_least:
-        raise ValueError(f"{name} is {value!r}; expected an integer of at least {at_least}")
+        raise ValueError(f"{name} is {value!r:.80}; expected an integer of at least {at_least}")
+    if at_most is not None and value > at_most:
+        raise ValueError(
+            f"{name} is {value!r:.80}; expected an integer of at most {at_most}, for which there "
+            "is memory and time; give a smaller one"
+        )
+
+
+def as_options(value, *, name="calibration_params"):
+    """Return options that are given as a dictionary by name; none for None."""
+    if value is not None and not (
+        isinstance(value, dict) and all(isinstance(k, str) for k in value)
+    ):
+        raise TypeError(f"{name} is {value!r:.80}; expected a dict of options by name, or None")
+    unknown = sorted(set(value or {}) - CALIBRATION)
+    if unknown:
+        raise ValueError(f"{name} has {unknown}; expected only {sorted(CALIBRATION)}")
+    return value or {}
 
 
 def check_limits(tol: float, max_iter: int) -> None:
     """Refuse a tolerance that is not positive, and fewer than one step."""
-    if not tol > 0:
+    if not as_real(tol, name="tol") > 0:
         raise ValueError(f"tol={tol!r} must be positive")
-    if max_iter < 1:
+    if not as_real(max_iter, name="max_iter") >= 1:
         raise ValueError(f"max_iter={max_iter!r} must be at least 1")
 
 
 def as_symmetric(matrix: Any, *, name: str, is_free: Any = None, hint: str = "") -> Any:
     """Return a symmetric array of finite numbers, or of NaN where `is_free` lets one be missing."""
-    A = np.array(matrix.toarray() if hasattr(matrix, "toarray") else matrix, dtype=float)
+    A = read_array(matrix, name=name)
+    if A.dtype.kind == "c":
+        raise TypeError(f"{name} has complex entries; expected real numbers; give {name}.real")
+    A = as_array(A, name=name)
     if A.ndim != 2 or A.shape[0] != A.shape[1] or not A.size:
         raise ValueError(f"{name} has shape {A.shape}; expected (n, n) with n at least 1")
     is_missing = ~np.isfinite(A)
     is_wrong = is_missing if is_free is None else is_missing & ~is_free
     finite = f"every entry must be finite{hint}"
     refuse_where(is_wrong, lambda i, j: f"{name}[{i}, {j}] is {A[i, j]}; {finite}")
+    as_finite(np.where(is_missing, 0.0, A), name=name, most=MOST)
     is_missing |= is_missing.T
     check_symmetric(np.where(is_missing, 0.0, A), name=name, tolerance=ASYMMETRY)
     return np.where(is_missing, np.nan, (A + A.T) / 2)
@@ -226,7 +359,7 @@ def asymmetry(upper: Any, lower: Any, i: int, j: int, *, name: str) -> ValueErro
 
 def check_psd(name, value, n_features):
     """Return a symmetric positive semidefinite matrix of this order, as float64."""
-    matrix = np.asarray(value, dtype=np.float64)
+    matrix = as_array(value, name=name)
     if matrix.shape != (n_features, n_features):
         raise ValueError(
             f"{name} has shape {matrix.shape}; X has {n_features} features, so expected "
@@ -262,7 +395,8 @@ def _check_shape(index, sizes, name):
 
 
 def _is_identity(value):
-    return isinstance(value, (str, bytes)) or (isinstance(value, Real) and value == value)
+    # neither NaN nor infinity is a name
+    return isinstance(value, (str, bytes)) or (isinstance(value, Real) and value - value == 0)
 
 
 def _is_same(left, right):

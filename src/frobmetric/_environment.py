@@ -5,15 +5,17 @@ from __future__ import annotations
 import os
 import re
 import secrets
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
-from joblib import effective_n_jobs
-from threadpoolctl import threadpool_limits
-
+#: Largest number of threads: more make nothing faster.
+MOST_THREADS = 4096
 #: Name of an unfinished file, beside the file that it is to replace.
 DRAFT = ".{name}.{token}.tmp"
+#: Bytes that any file may expand to when it is read, and the largest factor beyond that.
+EXPANDED, EXPANSION = 1 << 26, 100
 
 
 class MissingExtraError(ImportError):
@@ -46,9 +48,13 @@ def require(module, extra):
 
 def target_file(path):
     """Return the file that a path leads to; raise an error if it cannot be written."""
+    if str(path) == "-":
+        raise ValueError("-: the standard output takes tables only; give the name of a file")
     target = Path(os.path.realpath(path))
     if not target.parent.is_dir():
         raise FileNotFoundError(f"{path}: the folder {target.parent} does not exist; create it")
+    if target.is_symlink():
+        raise OSError(f"{path} is a loop of symbolic links; give the name of a file")
     if target.exists() and not target.is_file():
         raise OSError(f"{path} is not a regular file; give the name of a file")
     if not os.access(target.parent, os.W_OK):
@@ -58,17 +64,27 @@ def target_file(path):
 
 @contextmanager
 def replacing(path):
-    """Yield a binary file that replaces `path` if the block ends without an error."""
+    """Yield a binary file that replaces `path` if the block ends without an error.
+
+    Drafts that killed processes left are removed first. A full disk, or any other error of
+    writing, names the file.
+    """
     target = target_file(path)
-    draft = target.with_name(DRAFT.format(name=target.name, token=secrets.token_hex(4)))
+    remove_drafts(target)
+    draft, file = _open_draft(target)
     try:
-        with open(draft, "xb") as file:
+        with file:
             yield file
             file.flush()
             os.fsync(file.fileno())
         os.replace(draft, target)
-    except BaseException:  # Ctrl-C too must leave no draft behind
+    except BaseException as error:  # Ctrl-C too must leave no draft behind
         draft.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.filename is None:
+            raise OSError(
+                f"{path} could not be written ({error.strerror or error}); what was there is "
+                "unchanged; free some space, or give a file on another disk"
+            ) from error
         raise
 
 
@@ -76,11 +92,122 @@ def remove_drafts(path):
     """Remove the drafts that killed processes left when they were `replacing` this file."""
     target = Path(os.path.realpath(path))
     pattern = re.compile(DRAFT.format(name=re.escape(target.name), token="[0-9a-f]{8}"))
-    for file in target.parent.iterdir():
-        if pattern.fullmatch(file.name):
-            file.unlink(missing_ok=True)
+    with suppress(OSError):  # a folder that cannot be listed hides its drafts
+        for file in target.parent.iterdir():
+            if pattern.fullmatch(file.name):
+                _remove_unlocked(file)
 
 
+def _open_draft(target):
+    """Return a new draft and its file, locked as long as it is open."""
+    while True:
+        draft = target.with_name(DRAFT.format(name=target.name, token=secrets.token_hex(4)))
+        file = open(draft, "xb")  # noqa: SIM115
+        if _lock(file) is not False and draft.exists():  # nobody took it for an old one meanwhile
+            return draft, file
+        file.close()
+
+
+def _remove_unlocked(draft):
+    """Remove a draft unless a process is writing it."""
+    with suppress(OSError), open(draft, "rb") as file:
+        if _lock(file):
+            draft.unlink(missing_ok=True)
+
+
+def _lock(file):
+    """Return whether a file is now locked by this process; None where files have no locks."""
+    try:
+        import fcntl
+    except ImportError:  # Windows removes no file that is open, which is as good
+        return None
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # a file system without locks
+        return None
+    return True
+
+
+def check_file(path: Any, expected: str) -> None:
+    """Raise an error unless a path leads to a regular file, which is not mostly holes.
+
+    Nothing is opened: a pipe or a device would make the reader wait. `expected` says what the file
+    is to be.
+    """
+    if not os.path.isfile(path):
+        problem = "is not a regular file" if os.path.lexists(path) else "does not exist"
+        raise FileNotFoundError(f"{path} {problem}; expected {expected}; check its name")
+    check_expansion(path)
+
+
+def check_expansion(path: Any, size: int | None = None) -> None:
+    """Raise ValueError if a file holds far more than it takes on the disk.
+
+    Parameters
+    ----------
+    path : path
+    size : int, optional
+        Bytes that its content takes when it is read; those of the file if None, which may be
+        mostly holes.
+
+    Raises
+    ------
+    ValueError
+        If that is more than `EXPANDED` bytes, and more than `EXPANSION` times the bytes on disk.
+    """
+    about = os.stat(path)
+    size = about.st_size if size is None else size
+    if size <= EXPANDED:
+        return
+    on_disk = min(about.st_size, getattr(about, "st_blocks", about.st_size) * 512)
+    if size > EXPANSION * on_disk and size > EXPANSION * _bytes_of_data(path):
+        raise ValueError(
+            f"{path} takes {on_disk:,} bytes on the disk and would expand to {size:,} or more; "
+            f"expected at most {EXPANDED:,}, or {EXPANSION} times what it takes; write what it "
+            "holds without compression and without holes, if you trust it"
+        )
+
+
+def total_memory() -> int:
+    """Return the bytes of memory of this machine, or a usual number where it does not say."""
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return 1 << 34
+
+
+def _bytes_of_data(path):
+    """Return the bytes of a file that are no holes; some file systems count them late in `stat`."""
+    total, end, size = 0, 0, os.stat(path).st_size
+    if not hasattr(os, "SEEK_DATA"):
+        return size
+    with open(path, "rb") as file, suppress(OSError):  # no data after the last hole is an error
+        while end < size and EXPANSION * total < size:
+            start = os.lseek(file.fileno(), end, os.SEEK_DATA)
+            end = os.lseek(file.fileno(), start, os.SEEK_HOLE)
+            total += end - start
+    return total
+
+
+@contextmanager
 def limit_threads(n_jobs):
-    """Return a context with at most this many threads; None sets no limit."""
-    return nullcontext() if n_jobs is None else threadpool_limits(effective_n_jobs(n_jobs))
+    """Limit the threads of this block; None sets no limit.
+
+    Blocks of several threads of a process may overlap in any order: see `frobmetric.core.threads`.
+    """
+    if n_jobs is None:
+        yield
+        return
+    from joblib import effective_n_jobs  # here, because the command line starts without NumPy
+    from threadpoolctl import ThreadpoolController
+
+    from .core.threads import at_most
+
+    n_threads = effective_n_jobs(min(n_jobs, MOST_THREADS))
+    # OpenMP has a number for each thread, BLAS one for the process; some BLAS use that of OpenMP
+    openmp = ThreadpoolController().select(user_api="openmp")
+    n_before = max((library.num_threads for library in openmp.lib_controllers), default=n_threads)
+    with openmp.limit(limits=min(n_threads, n_before)), at_most(n_threads):
+        yield

@@ -18,6 +18,7 @@ from ._approximate import (
 )
 from ._environment import limit_threads
 from ._neighbors import FEW_FEATURES, NeighborSearch
+from ._progress import working
 
 #: Groups up to this size share one search among other groups, larger ones have one each.
 SMALL_GROUP = 32
@@ -62,8 +63,10 @@ class Mining:
         """Return the neighbours of these rows of X, (n_rows, n_neighbors), near and far."""
         search = search or NeighborSearch(self.X, n_jobs=self.n_jobs)
         given = search, rows, np.arange(len(self.X)), self.labels
-        near = nearest_in_group(*given, self.n_neighbors, tie=self.tie)
-        return near, nearest_in_others(*given, self.n_impostors, tie=self.tie)
+        # those of its class and the others are all samples, for each row
+        with working("searching for neighbours", len(rows) * len(self.X), "distances"):
+            near = nearest_in_group(*given, self.n_neighbors, tie=self.tie)
+            return near, nearest_in_others(*given, self.n_impostors, tie=self.tie)
 
     def approximate(self):
         """Return the neighbours of all rows, near and far, and the `MiningRecall`."""

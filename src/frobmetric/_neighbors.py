@@ -1,11 +1,9 @@
-"""Exact nearest neighbours with ties by row number, distinct rows, and blocks of bounded memory."""
+"""Exact nearest neighbours with ties by row number, and blocks of bounded memory."""
 
 from __future__ import annotations
 
 from copy import copy
 from functools import cached_property
-from hashlib import blake2b
-from itertools import pairwise
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,6 +14,7 @@ from sklearn.utils.extmath import row_norms
 
 from ._candidates import POINTS, block_candidates, choose, merge_candidates, tie_width
 from ._environment import limit_threads
+from ._progress import advance
 from ._sketches import Points
 
 #: Number of additional neighbours: ties among this many need no second search.
@@ -29,6 +28,8 @@ ROUNDING = 1e-12
 FAR = 4.0
 #: Squares of numbers between these bounds neither overflow nor vanish.
 SAFE = (1e-100, 1e100)
+#: Largest coordinate of a query, in units of the points: all of them are equally far.
+FARTHEST = 2.0**400
 #: Up to this many features a tree is faster than products.
 FEW_FEATURES = 6
 #: Up to this many distances it is fastest to compute all of them.
@@ -65,7 +66,10 @@ class NeighborSearch:
         could make them equal; of the points tied with the last neighbour, the smallest numbers are
         chosen.
         """
-        queries = queries if self._unit == 1 else queries / self._unit
+        if self._unit != 1:
+            with np.errstate(over="ignore"):  # queries that are far from all points
+                queries = queries / self._unit
+            queries = queries if sp.issparse(queries) else np.clip(queries, -FARTHEST, FARTHEST)
         return self._nearest(queries, n_neighbors, labels, tie / self._unit)
 
     def nearest_rows(self, rows, pool, n_neighbors, *, labels, tie=0.0):
@@ -86,6 +90,7 @@ class NeighborSearch:
         n_points = self.points.shape[0] if self._pool is None else len(self._pool)
         n_left_out = _most_left_out(labels)
         labels = labels if n_left_out else None
+        n_neighbors = int(n_neighbors)  # one of 8 bits would wrap around
         reach = n_neighbors + SPARE + n_left_out
         if reach >= n_points or queries.shape[0] * n_points <= FEW_DISTANCES:
             return self._among_all(queries, n_neighbors, labels, tie)
@@ -93,6 +98,7 @@ class NeighborSearch:
             return self._in_blocks(queries, n_neighbors, labels, tie)
         moved = self._moved(queries)
         distance, number = self._search.kneighbors(moved, reach)
+        advance(queries.shape[0] * n_points, "distances")
         value = distance**2 if self.metric == "euclidean" else distance
         rounding = self._rounding(moved, value)
         edge = value[:, -1].copy()
@@ -191,6 +197,7 @@ class NeighborSearch:
                 value[labels[0][rows, None] == labels[1]] = np.inf
             number = np.broadcast_to(np.arange(n_points), value.shape)
             found[rows] = _select(value, number, n_neighbors, tie)
+            advance(value.size, "distances")
         return found
 
 
@@ -253,93 +260,10 @@ def neighbor_order(distances, rows):
     return keys[:, 1:]
 
 
-def distinct_rows(rows):
-    """Return the number of the first row of each kind of equal rows, and the kind of each row.
-
-    Kinds are in the order of their first rows; rows may be sparse, and -0.0 equals 0.0.
-    """
-    _, first, label = np.unique(row_keys(rows), return_index=True, return_inverse=True)
-    order = np.argsort(first)
-    return first[order], np.argsort(order)[label]
-
-
-def distinct_points(points):
-    """Return the distinct points, in an order that depends on them alone, and each row's place."""
-    _, first, index = np.unique(row_keys(points), return_index=True, return_inverse=True)
-    return points[first] + 0, index.ravel()  # + 0 makes 0.0 of -0.0
-
-
-def row_keys(rows):
-    """Return one key for each row, equal for equal rows, ordered by the values alone."""
-    if sp.issparse(rows):
-        return _sparse_keys(rows)
-    if rows.dtype.kind in "iu":
-        _, values = np.unique(rows, return_inverse=True)
-        values = values.reshape(rows.shape)
-        keys, n_values = np.zeros(len(rows), dtype=np.intp), values.max(initial=0) + 1
-        for column in values.T:
-            _, keys = np.unique(keys * n_values + column, return_inverse=True)
-        return keys
-    ordered = _ordered_bytes(np.ascontiguousarray(rows))
-    return ordered.view(np.dtype((np.void, ordered.dtype.itemsize * ordered.shape[1]))).ravel()
-
-
-def merge_labelled(rows, labels):
-    """Return the number of the first of each kind of equal rows of one label, and each row's kind.
-
-    Kinds are in an order that depends on rows and labels (numbers) alone.
-    """
-    labels = np.asarray(labels, dtype=rows.dtype)[:, None]
-    columns = sp.hstack([rows, labels], "csr") if sp.issparse(rows) else np.hstack([rows, labels])
-    _, first, kind = np.unique(row_keys(columns), return_index=True, return_inverse=True)
-    return first, kind.ravel()
-
-
-def has_repeats(rows, labels):
-    """Return whether two rows of one label (an integer) may be equal; False is certain.
-
-    Each row has a number, equal for equal rows, that others have rarely: this is much faster than
-    a comparison.
-    """
-    factors = np.random.default_rng(0).integers(1 << 63, size=rows.shape[1] + 1, dtype=np.uint64)
-    numbers = labels.astype(np.uint64) * factors[-1]
-    if sp.issparse(rows):
-        if not rows.has_canonical_format:
-            rows = rows.copy()
-            rows.sum_duplicates()
-        bits = _ordered_bytes(rows.data).view(f"u{rows.dtype.itemsize}").astype(np.uint64)
-        numbers += sp.csr_array((bits, rows.indices, rows.indptr), shape=rows.shape) @ factors[:-1]
-    else:
-        for part in blocks(*rows.shape):
-            bits = _ordered_bytes(np.ascontiguousarray(rows[part])).view(f"u{rows.dtype.itemsize}")
-            numbers[part] += np.einsum("ij,j->i", bits, factors[:-1])
-    return len(np.unique(numbers)) < len(numbers)
-
-
-def row_digests(rows):
-    """Return a number of 64 bits for each row of floats, equal for equal rows, in any array."""
-    digests = (blake2b(bytes(key), digest_size=8).digest() for key in row_keys(rows))
-    return np.frombuffer(b"".join(digests), dtype=np.uint64)
-
-
 def blocks(n_rows, row_size):
     """Return slices of rows that hold about `BLOCK` numbers each."""
     step = max(1, BLOCK // max(1, row_size))
     return (slice(start, start + step) for start in range(0, n_rows, step))
-
-
-def _sparse_keys(rows):
-    rows = rows.copy()
-    rows.sum_duplicates()
-    rows.eliminate_zeros()
-    places, values = rows.indices, _ordered_bytes(rows.data)
-    ends = pairwise(rows.indptr)
-    return np.array([places[i:j].tobytes() + values[i:j].tobytes() for i, j in ends], dtype=object)
-
-
-def _ordered_bytes(values):
-    """Return big-endian numbers: if they are not negative, their bytes have the same order."""
-    return (values + 0).astype(values.dtype.newbyteorder(">"))  # + 0 makes 0.0 of -0.0
 
 
 def _unit(points):

@@ -44,7 +44,7 @@ def number_between(low, high):
     """Return the rule of a number in a closed interval."""
     return Rule(
         f"a number between {low} and {high}",
-        lambda value: _is_number(value, Real) and low <= value <= high,
+        lambda value: _is_number(value, Real) and low <= _as_float(value) <= high,
     )
 
 
@@ -58,8 +58,17 @@ def _is_number(value, kind):
     return isinstance(value, kind) and not isinstance(value, (bool, np.bool_))
 
 
+def _as_float(value):
+    """Return a number as a float64 has it: infinity if it is larger than all of them."""
+    try:
+        return float(value)
+    except OverflowError:
+        return np.inf if value > 0 else -np.inf
+
+
 def _is_seed(value):
-    return _is_number(value, Integral) or isinstance(value, np.random.RandomState)
+    is_number = _is_number(value, Integral) and 0 <= value < 2**32
+    return is_number or isinstance(value, np.random.RandomState)
 
 
 def _is_array_like(value):
@@ -68,14 +77,16 @@ def _is_array_like(value):
 
 NONE = Rule("None", lambda value: value is None)
 POSITIVE = Rule(
-    "a positive finite number", lambda value: _is_number(value, Real) and 0 < value < np.inf
+    "a positive finite number",
+    lambda value: _is_number(value, Real) and 0 < _as_float(value) < np.inf,
 )
 NOT_NEGATIVE = Rule(
-    "a finite number of at least 0", lambda value: _is_number(value, Real) and 0 <= value < np.inf
+    "a finite number of at least 0",
+    lambda value: _is_number(value, Real) and 0 <= _as_float(value) < np.inf,
 )
 FLAG = Rule("True or False", lambda value: isinstance(value, (bool, np.bool_)))
 WHOLE = Rule("an integer", lambda value: _is_number(value, Integral))
-SEED = Rule("an integer, a RandomState", _is_seed)
+SEED = Rule("an integer from 0 to 2**32 - 1, a RandomState", _is_seed)
 MATRIX = Rule("a matrix", _is_array_like)
 NUMBERS = Rule("a sequence of numbers", _is_array_like)
 CALLABLE = Rule("a function", callable)
@@ -90,7 +101,11 @@ FOLDS = Rule(
 
 
 def check_parameters(estimator, rules):
-    """Raise `InvalidParameterError` for the first argument that breaks its rule."""
+    """Raise `InvalidParameterError` for the first argument that breaks its rule.
+
+    Numbers of other types become int or float, which neither wrap around like those of 8 bits nor
+    have a range of their own.
+    """
     for name, rule in rules.items():
         value = getattr(estimator, name)
         if not rule.is_met(value):
@@ -98,3 +113,5 @@ def check_parameters(estimator, rules):
                 f"The {name!r} parameter of {type(estimator).__name__} must be {rule.expected}. "
                 f"Got {value!r} instead."
             )
+        if type(value) not in (bool, int, float) and isinstance(value, Real):
+            setattr(estimator, name, int(value) if isinstance(value, Integral) else float(value))

@@ -29,6 +29,8 @@ SHORT = 0.75
 OUTLYING = 8.0
 #: Queries after which a sketch that settles too few of them is given up.
 TRIAL = 256
+#: Bound on the relative rounding error of `Frame.short`, and of squared distances computed from it.
+MARGIN = 1e-9
 
 
 class Points:
@@ -40,6 +42,9 @@ class Points:
     frame : Frame, default=None
         Frame of the copies; that of these points if None. Any frame gives the same neighbours.
     """
+
+    #: Whether all coordinates are known, so that every query can be settled.
+    is_whole = True
 
     def __init__(self, coordinates, frame=None):
         self.coordinates = coordinates
@@ -53,7 +58,7 @@ class Points:
 
     def subset(self, rows):
         """Return the points of these rows, a slice or numbers, which share the copies."""
-        part = object.__new__(Points)
+        part = object.__new__(type(self))
         vars(part).update(vars(self), _rows=rows, _copies={})
         return part
 
@@ -64,15 +69,11 @@ class Points:
 
     def values(self, queries, row, number):
         """Return the squared distances of pairs of a query and a point, from differences."""
-        number, values = self._number(number), np.empty(len(row))
-        step = max(1, DIFFERENCES // max(1, queries.shape[1]))
-        for start in range(0, len(row), step):
-            part = slice(start, start + step)
-            away = queries[row[part]].astype(np.float64, copy=False)
-            np.subtract(away, self.coordinates[number[part]], out=away)
-            with np.errstate(over="ignore", under="ignore"):
-                values[part] = row_norms(away, squared=True)
-        return values
+        return squared_distances(queries, self.coordinates, row, self._number(number))
+
+    def largest_values(self, queries, row, number):
+        """Return upper bounds of the squared distances of pairs, up to `ROUNDING`."""
+        return self.rough_values(queries, row, number)
 
     def rough_values(self, queries, row, number):
         """Return `values` up to `ROUNDING`, faster: the order of sums depends on the compiler."""
@@ -94,6 +95,41 @@ class Points:
         if (sketch, group) not in self._copies:
             self._copies[sketch, group] = Copies.of(sketch, self._rows, len(self), group)
         return self._copies[sketch, group]
+
+
+class ShortPoints(Points):
+    r"""Points of which only `Frame.short` is known: leading coordinates and the norm of the rest.
+
+    The rests of x and y, with the norms r and q, may have any angle. With their short copies x', y'
+
+        \|x' - y'\|^2  <=  \|x - y\|^2  <=  \|x' - y'\|^2 + 4 r q,
+
+    so that `values` are lower bounds. Rounding changes squared distances by some roundoffs of
+    \|x\|^2 + \|y\|^2: for points up to twice as far from the centre as the query that is less than
+    MARGIN \|x\|^2, for others less than MARGIN \|x' - y'\|^2. Upper bounds are larger by both, so
+    that the lower bound of every point within them is below them too.
+    """
+
+    is_whole = False
+
+    def largest_values(self, queries, row, number):
+        lower = self.rough_values(queries, row, number)
+        rests = queries[row, -1] * self.coordinates[self._number(number), -1]
+        margin = 2 * MARGIN * row_norms(queries, squared=True)[row]
+        return (1 + MARGIN) * (lower + 4 * rests + margin)
+
+
+def squared_distances(queries, points, row, number):
+    """Return the squared distances of pairs of a query and a point, from differences."""
+    values = np.empty(len(row))
+    step = max(1, DIFFERENCES // max(1, queries.shape[1]))
+    for start in range(0, len(row), step):
+        part = slice(start, start + step)
+        away = queries[row[part]].astype(np.float64, copy=False)
+        np.subtract(away, points[number[part]], out=away)
+        with np.errstate(over="ignore", under="ignore"):
+            values[part] = row_norms(away, squared=True)
+    return values
 
 
 class Copies(NamedTuple):
@@ -161,18 +197,18 @@ class Frame(NamedTuple):
         norms = np.sqrt(row_norms(sample, squared=True))
         median = np.median(norms[norms > 0]) if norms.any() else 1.0
         sample = sample[norms <= OUTLYING * median]
-        return cls._of_scatter(center, median, sample.T @ sample)
+        return cls._of_scatter(center, median, sample.T @ sample, LEADING)
 
     @classmethod
-    def of_moments(cls, mean, covariance):
+    def of_moments(cls, mean, covariance, leading=LEADING):
         """Return the frame of points of which mean and covariance are known."""
-        return cls._of_scatter(mean, np.sqrt(np.trace(covariance)), covariance)
+        return cls._of_scatter(mean, np.sqrt(np.trace(covariance)), covariance, leading)
 
     @classmethod
-    def _of_scatter(cls, center, size, scatter):
+    def _of_scatter(cls, center, size, scatter, leading):
         variance, directions = np.linalg.eigh(scatter)
         share = np.cumsum(variance[::-1])
-        n_leading = 1 + int(np.searchsorted(share, LEADING * share[-1]))
+        n_leading = 1 + int(np.searchsorted(share, leading * share[-1]))
         leading = np.ascontiguousarray(directions[:, ::-1][:, :n_leading])
         return cls(center, 2.0 ** np.frexp(max(size, 1e-100))[1], leading)
 
@@ -183,6 +219,12 @@ class Frame(NamedTuple):
 
     def __call__(self, coordinates):
         return (coordinates.astype(np.float64, copy=False) - self.center) / self.unit
+
+    def short(self, moved):
+        """Return coordinates of centred points along the directions, and the norm of the rest."""
+        leading = moved @ self.directions
+        rest = moved - leading @ self.directions.T
+        return np.column_stack([leading, np.sqrt(row_norms(rest, squared=True))])
 
 
 class Sketch:
@@ -262,9 +304,7 @@ class Sketch:
         """Return coordinates along the leading directions, and the norm of the rest."""
         if self.n_leading == moved.shape[1]:
             return np.column_stack([moved, np.zeros(len(moved))])
-        leading = moved @ self.frame.directions
-        rest = moved - leading @ self.frame.directions.T
-        return np.column_stack([leading, np.sqrt(row_norms(rest, squared=True))])
+        return self.frame.short(moved)
 
     def thresholds(self, squared, norm2):
         """Return the products that no point exceeds whose squared distance is at most `squared`."""

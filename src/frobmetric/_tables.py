@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from html import escape
 from textwrap import wrap
+
+from ._text import in_html, in_markdown, shown
 
 #: Number of columns of text, for terminals with 80.
 WIDTH = 79
@@ -14,7 +15,7 @@ CELL = "padding: 0.15em 0.7em; text-align: {align}; white-space: nowrap"
 
 def text_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Return aligned columns: the first to the left, all others to the right."""
-    table = [header, *rows]
+    table = [[shown(cell) for cell in row] for row in (header, *rows)]
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     aligns = ["<", *">" * (len(widths) - 1)]
     formats = [f"{{:{align}{width}}}" for align, width in zip(aligns, widths, strict=True)]
@@ -37,7 +38,7 @@ def html_table(
 def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Return a Markdown table: the first column to the left, all others to the right."""
     marks = ["---", *["---:"] * (len(header) - 1)]
-    lines = [header, marks, *([cell.replace("|", "\\|") for cell in row] for row in rows)]
+    lines = [list(map(in_markdown, header)), marks, *(map(in_markdown, row) for row in rows)]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
@@ -49,14 +50,14 @@ def paragraph(text: str, *, indent: str = "") -> str:
 
 def html_list(items: Sequence[str]) -> str:
     """Return an HTML list of escaped texts, nothing if there are none."""
-    entries = "".join(f"<li>{escape(item)}</li>" for item in items)
+    entries = "".join(f"<li>{in_html(item)}</li>" for item in items)
     return f'<ul style="margin: 0.2em 0">{entries}</ul>' if entries else ""
 
 
 def _html_row(tag: str, cells: Sequence[str], style: str) -> str:
     aligns = ["left", *["right"] * (len(cells) - 1)]
     texts = (
-        f'<{tag} style="{CELL.format(align=align)}">{escape(cell)}</{tag}>'
+        f'<{tag} style="{CELL.format(align=align)}">{in_html(cell)}</{tag}>'
         for align, cell in zip(aligns, cells, strict=True)
     )
     return f'<tr style="{style}; background: none">{"".join(texts)}</tr>'

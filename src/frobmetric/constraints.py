@@ -7,15 +7,18 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils import check_array, check_random_state
 
-from ._checks import check_count
+from ._checks import as_column, as_index, check_count
+from ._validation import check_array, check_random_state
+from .core.checks import as_array, as_sequence, read_values
 from .metric.triplets import mine_triplets
 
 __all__ = ["Constraints", "wrap_pairs"]
 
 #: All pairs are listed if there are at most this many times the number that is asked for.
 FEW = 4
+#: Largest number of a class that a float64 holds exactly.
+MOST_LABEL = 2**53
 #: Rounds in which missing pairs are drawn again.
 ROUNDS = 10
 
@@ -37,7 +40,7 @@ class Constraints:
     """
 
     def __init__(self, partial_labels: ArrayLike) -> None:
-        self.partial_labels = np.asarray(partial_labels).astype(int)
+        self.partial_labels = _as_class_numbers(partial_labels)
 
     def positive_negative_pairs(
         self, n_constraints: int, same_length: bool = False, random_state: Any = None
@@ -83,6 +86,7 @@ class Constraints:
         """
         known = np.flatnonzero(self.partial_labels >= 0)
         samples = check_array(X)
+        as_column(self.partial_labels, len(samples), name="partial_labels", of="rows of X")
         check_count(k_genuine, name="k_genuine")
         check_count(k_impostor, name="k_impostor")
         _warn_few_impostors(self.partial_labels[known], k_impostor)
@@ -110,7 +114,8 @@ class Constraints:
             Number of the chunk of each sample; -1 for those in none.
         """
         rng = check_random_state(random_state)
-        check_count(chunk_size, name="chunk_size")
+        check_count(chunk_size, name="chunk_size", at_most=2**31)
+        check_count(n_chunks, name="n_chunks", at_least=0)
         members = [_cut(rows, chunk_size, rng) for rows in self._classes()]
         possible = np.concatenate([np.empty((0, chunk_size), int), *members])
         if len(possible) < n_chunks:
@@ -132,6 +137,22 @@ class Constraints:
         known = np.flatnonzero(self.partial_labels >= 0)
         pairs = draw_pairs(self.partial_labels[known], n_constraints, rng, same=same)
         return known[pairs]
+
+
+def _as_class_numbers(labels):
+    """Return whole numbers of classes, negative where the class is unknown."""
+    numbers = as_array(labels, name="partial_labels")
+    if numbers.ndim != 1 or not (numbers == np.rint(numbers)).all():
+        raise ValueError(
+            f"partial_labels has shape {numbers.shape}; expected (n_samples,) whole numbers of "
+            "classes, negative where unknown; number the classes by np.unique"
+        )
+    if np.abs(numbers).max(initial=0.0) > MOST_LABEL:
+        raise ValueError(
+            f"partial_labels has a number of size {np.abs(numbers).max():.3g}; expected numbers of "
+            "classes; number them by np.unique"
+        )
+    return numbers.astype(int)
 
 
 def _warn_few_impostors(labels, k_impostor):
@@ -162,6 +183,7 @@ def draw_pairs(
     with a warning, if so many are not found.
     """
     check_count(n_pairs, name="n_constraints")
+    n_pairs = int(n_pairs)
     n = len(labels)
     weight = np.ones(n) if weight is None else np.asarray(weight, dtype=float)
     partners = _Partners(labels, weight, same)
@@ -270,9 +292,26 @@ def wrap_pairs(X: ArrayLike, constraints: Any) -> tuple[np.ndarray, np.ndarray]:
     y : ndarray of shape (n_pairs,)
         +1 for similar pairs, -1 for dissimilar ones.
     """
-    a, b, c, d = (np.asarray(rows, dtype=np.intp) for rows in constraints)
+    expected = "the four arrays a, b, c, d of row numbers"
+    parts = as_sequence(constraints, name="constraints", expected=expected)
+    points = read_values(X, name="X")
+    if len(parts) != 4 or not points.ndim:
+        raise ValueError(
+            f"constraints has {len(parts)} parts and X shape {points.shape}; expected {expected}, "
+            "and samples or indices of them"
+        )
+    sides = [
+        as_index(part, (), name=n, n_points=len(points)) if len(part) else np.empty(0, int)
+        for n, part in zip("abcd", (read_values(p, name="rows") for p in parts), strict=True)
+    ]
+    if len(sides[0]) != len(sides[1]) or len(sides[2]) != len(sides[3]):
+        raise ValueError(
+            f"a, b, c, d have the lengths {[len(side) for side in sides]}; expected as many of a "
+            "as of b, and of c as of d"
+        )
+    a, b, c, d = sides
     rows = np.concatenate([np.column_stack([a, b]), np.column_stack([c, d])])
-    return np.asarray(X)[rows], np.repeat([1, -1], [len(a), len(c)])
+    return points[rows], np.repeat([1, -1], [len(a), len(c)])
 
 
 def _cut(rows, size, rng):

@@ -18,6 +18,7 @@ import dask.dataframe  # noqa: E402
 
 from frobmetric.backends.dask import ClusterLostError, DaskEngine  # noqa: E402
 from frobmetric.backends.vectors import Sharded  # noqa: E402
+from frobmetric.metric.sharded import search  # noqa: E402
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
@@ -54,10 +55,28 @@ def assert_same(found, expected, tolerance=1e-9):
     assert found.certificate_.primal == pytest.approx(expected.certificate_.primal, rel=1e-9)
 
 
+@pytest.mark.slow
 def test_a_fit_on_a_cluster_is_that_in_memory(cluster, digits):
     found = FrobMetric().fit(*as_collections(*digits))
     assert_same(found, FrobMetric().fit(*digits))
     assert np.array_equal(found.components_, FrobMetric().fit(*as_collections(*digits)).components_)
+
+
+def test_rows_near_a_plane_are_searched_by_sketches(cluster, monkeypatch):
+    rng = np.random.default_rng(0)
+    y = np.arange(240) % 3
+    X = (rng.normal(size=(240, 3)) + y[:, None]) @ rng.normal(size=(3, 20))
+    X += 0.01 * rng.normal(size=X.shape)
+
+    def refuse(*_):
+        raise AssertionError("all rows met those of all shards")
+
+    monkeypatch.setattr(search._Search, "_in_full", refuse)
+    options = {"n_passes": 1, "units": "raw"}
+    found = FrobMetric(**options).fit(*as_collections(X, y, 50))
+    expected = FrobMetric(**options).fit(X, y)
+    assert found.n_triplets_ == expected.n_triplets_
+    assert_same(found, expected)
 
 
 @pytest.mark.slow
@@ -120,6 +139,17 @@ def test_no_vector_of_u_leaves_the_workers(cluster, digits, monkeypatch):
     metric = FrobMetric(n_passes=1, units="raw").fit(*as_collections(*digits))
     assert metric.n_triplets_ == 5400
     assert max(sizes) <= 65**2
+
+
+def test_what_is_sent_to_other_shards_is_sent_alone(cluster):
+    engine = DaskEngine(cluster, 2)
+    v = Sharded.put(engine, [np.arange(3.0), np.arange(2.0)])
+    rows = v.map(np.square)
+    short = rows.map(np.sum)
+    joined = short.joined(np.array, [range(2)])
+    assert joined.node.bundles[0].result().kept[0].tolist() == [5.0, 1.0]
+    assert [len(bundle.result().kept) for bundle in short.node.bundles] == [1, 1]
+    assert rows.node.is_computed
 
 
 def test_large_constants_are_sent_once(cluster):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from frobmetric.backends.constraints import ShardedConstraints
-from frobmetric.backends.engine import LocalEngine, tree
+from frobmetric.backends.engine import LocalEngine, Pairs, tree
 from frobmetric.backends.vectors import Sharded, map_shards
 from frobmetric.core import FrobeniusSDP, Hinge, Triplets, certify
 from frobmetric.solvers import solve
@@ -56,9 +56,24 @@ def test_steps_on_the_way_are_not_kept():
 def test_pairwise_combines_in_order():
     engine = LocalEngine(3)
     names = Sharded.put(engine, ["a", "b", "c"])
-    both = names.pairwise(operator.add, lambda x, y: f"{x},{y}", names)
+    both = names.pairwise(Pairs(operator.add, ",".join), names)
     found = both.reduce(operator.add, lambda piece: [piece]).get()
     assert found == ["aa,ab,ac", "ba,bb,bc", "ca,cb,cc"]
+
+
+def test_pairwise_takes_some_shards_or_groups_of_them():
+    engine = LocalEngine(3)
+    names = Sharded.put(engine, ["a", "b", "c"])
+    some = Pairs(operator.add, lambda parts, own: f"{own}:{','.join(parts)}", [0, 2], at_right=True)
+    both = names.pairwise(some, names.map(str.upper), names)
+    assert both.reduce(operator.add, lambda piece: [piece]).get() == [
+        "a:aA,aC",
+        "b:bA,bC",
+        "c:cA,cC",
+    ]
+    groups = names.joined("".join, [range(2), range(2, 3)])
+    both = names.pairwise(Pairs(operator.add, ",".join), groups)
+    assert both.reduce(operator.add, lambda piece: [piece]).get() == ["aab,ac", "bab,bc", "cab,cc"]
 
 
 def test_a_tree_has_one_order():

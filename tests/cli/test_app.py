@@ -35,6 +35,15 @@ def test_help_names_the_exit_codes():
         assert f"\n  {command} " in text
 
 
+@pytest.mark.parametrize("command", ["", "fit", "sdp solve"])
+def test_h_is_help(command):
+    assert run(*command.split(), "-h").stdout == run(*command.split(), "--help").stdout
+
+
+def test_completion_can_be_installed():
+    assert "--install-completion" in run("--help").stdout
+
+
 def test_version():
     assert run("--version").stdout == f"frobmetric {__version__}\n"
     assert "--no-version" not in run("--help").stdout
@@ -164,7 +173,7 @@ def interrupted_fit():
     X, y = (part[:600] for part in load_digits(return_X_y=True))
     np.savez("digits.npz", X=X, y=y)
     limits = ("--C", "1e6", "--tol", "1e-15", "--max-iter", "100000000")
-    yield ("fit", "digits.npz", "-o", "m.safetensors", *limits)
+    yield ("fit", "digits.npz", "-o", "m.safetensors", "--keep-proof", *limits)
     yield rb"step ([3-9]|\d\d+) .*relative gap .*rank \d+"
     answer = yield "the best metric so far was saved in m.safetensors"
     loaded = load("m.safetensors")

@@ -44,6 +44,7 @@ def test_numbers_depend_on_the_seed():
     assert not np.array_equal(first, other)
 
 
+@pytest.mark.slow
 def test_the_learned_distance_helps_where_euclid_fails(shown):
     _, answer = shown
     numbers = answer["tasks"]["numbers"]
@@ -55,12 +56,14 @@ def test_the_learned_distance_helps_where_euclid_fails(shown):
         assert task["rows"]["model"]["error"] < task["rows"]["raw"]["error"]
 
 
+@pytest.mark.slow
 def test_everything_is_certified(shown):
     _, answer = shown
     assert answer["certified"] is True
     assert all(task["certified"] for task in answer["tasks"].values())
 
 
+@pytest.mark.slow
 def test_the_files_are_what_was_measured(shown):
     folder, answer = shown
     files = sorted(path.name for path in folder.iterdir())
@@ -76,12 +79,14 @@ def test_the_files_are_what_was_measured(shown):
     np.testing.assert_allclose(read_table(folder / "wine.csv", "grower").X, load_wine().data)
 
 
+@pytest.mark.slow
 def test_the_saved_model_can_be_proved_again(shown):
     folder, _ = shown
     arguments = ("certify", folder / "wine.safetensors", folder / "wine.csv", "-t", "grower")
     assert "and the claim holds" in run(*arguments).stdout
 
 
+@pytest.mark.slow
 @pytest.mark.slow
 def test_the_text_shows_the_same_numbers(shown, tmp_path, monkeypatch):
     """It also fits 80 columns, and works without matplotlib."""
@@ -101,6 +106,7 @@ def test_the_text_shows_the_same_numbers(shown, tmp_path, monkeypatch):
         np.testing.assert_allclose(percents, errors, atol=0.05)
 
 
+@pytest.mark.slow
 def test_the_readme_shows_the_same_numbers(shown):
     _, answer = shown
     readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")

@@ -10,11 +10,13 @@ import pytest
 from sklearn.datasets import load_iris, load_wine
 from typer.testing import CliRunner
 
+from frobmetric import verify
 from frobmetric.cli import app
 from frobmetric.embeddings import EmbeddingAdapter, EncoderBridge
 from frobmetric.io import load, save
-from frobmetric.io.tables import Table, read_table, write_table
-from frobmetric.metric import FrobMetric, FrobMetricCV, TripletFrobMetric, compare
+from frobmetric.io.tables import Table, read_table
+from frobmetric.io.writing import write_table
+from frobmetric.metric import BoostMetric, FrobMetric, FrobMetricCV, TripletFrobMetric, compare
 from terminals import check_help, check_mistake, interrupt, run, run_json
 
 X, y = load_iris(return_X_y=True)
@@ -54,11 +56,24 @@ def test_fit_saves_a_certified_model():
     assert loaded.status_ == "optimal"
     assert list(loaded.feature_names_in_) == NAMES
     np.testing.assert_allclose(loaded.components_, FrobMetric().fit(X, y).components_, rtol=1e-6)
-    assert hasattr(loaded, "dual_coef_")
+    assert not hasattr(loaded, "dual_coef_")  # models are small
 
 
+def test_a_model_can_keep_its_proof():
+    arguments = ("fit", "iris.csv", "--target", "species", "--cv", "0")
+    run(*arguments, "-o", "small")
+    run(*arguments, "-o", "proven", "--keep-proof")
+    assert hasattr(load("proven"), "dual_coef_")
+    assert Path("small").stat().st_size < 20_000 < Path("proven").stat().st_size
+    run("certify", "proven", "iris.csv", "--target", "species")
+    error = run("certify", "small", "iris.csv", "--target", "species", code=4).stderr
+    assert "small keeps no proof" in error
+    assert "fit again with --keep-proof" in error
+
+
+@pytest.mark.slow
 def test_fit_chooses_the_options_and_reports():
-    result = run("fit", "wine.csv", "-t", "label", "-o", "m.safetensors")
+    result = run("fit", "wine.csv", "-t", "label", "-o", "m.safetensors", "--keep-proof")
     loaded = load("m.safetensors")
     assert type(loaded) is FrobMetricCV
     chosen = FrobMetricCV(keep_dual=True).fit(*WINE)
@@ -74,6 +89,8 @@ def test_fit_chooses_the_options_and_reports():
     assert answer["units"] == loaded.units_
     assert answer["C"] == loaded.C_
     run("certify", "m.safetensors", "wine.csv", "-t", "label")
+    tested = run("evaluate", "m.safetensors", "wine.csv", "--train", "wine.csv", "-t", "label")
+    assert "178 test samples" in " ".join(tested.stdout.split())
 
 
 @pytest.mark.parametrize(
@@ -83,7 +100,7 @@ def test_fit_chooses_the_options_and_reports():
         ("--units raw --cv 2", {"units": "raw", "prior": "auto", "cv": 2}),
         # also if it is the default of FrobMetric
         ("--n-passes 2 -k 3", {"n_passes": 2, "n_neighbors": 3, "units": "auto"}),
-        ("--units auto --tol 0.01", {"units": "auto", "tol": 0.01, "keep_dual": True}),
+        ("--units auto --tol 0.01", {"units": "auto", "tol": 0.01, "keep_dual": False}),
     ],
 )
 @pytest.mark.parametrize("command", ["fit", "evaluate"])
@@ -97,7 +114,6 @@ def test_options_that_are_given_are_not_chosen(command, arguments, expected, mon
     monkeypatch.setattr(FrobMetricCV, "fit", remember)
     run(command, "iris.csv", "-t", "species", *arguments.split(), code=3)
     parameters = made[0].get_params(deep=False)
-    expected = expected | ({} if command == "fit" else {"keep_dual": False})
     assert {name: parameters[name] for name in expected} == expected
 
 
@@ -165,7 +181,7 @@ def test_every_option_of_a_fit_reaches_the_estimator():
         "0.5",
         "--n-directions",
         "4",
-        "--no-keep-dual",
+        "--keep-dual",
     )
     parameters = load("m").get_params()
     expected = {
@@ -183,7 +199,7 @@ def test_every_option_of_a_fit_reaches_the_estimator():
         "degree": 2,
         "coef0": 0.5,
         "n_directions": 4,
-        "keep_dual": False,
+        "keep_dual": True,
     }
     assert {name: parameters[name] for name in expected} == expected
 
@@ -271,7 +287,7 @@ def test_not_converged_is_4_and_still_saved():
     assert load("m").status_ == "max_iter"
     warnings = [line for line in result.stderr.splitlines() if line.startswith("warning: ")]
     assert len(warnings) == 1
-    assert "raise max_iter or tol" in warnings[0]
+    assert "raise --max-iter or --tol" in warnings[0]
 
 
 def test_small_classes_are_one_plain_warning():
@@ -289,7 +305,7 @@ def test_small_classes_are_one_plain_warning():
         "--cv",
         "0",
     )
-    assert result.stderr.startswith("warning: classes with fewer than n_neighbors + 1 = 51")
+    assert result.stderr.startswith("warning: classes with fewer than --n-neighbors + 1 = 51")
     assert len(result.stderr.splitlines()) == 1
 
 
@@ -411,7 +427,7 @@ def test_evaluate_warns_once_for_all_folds():
     distinct = X + 1e-3 * np.arange(150)[:, None]  # equal rows are one sample, in some folds fewer
     write_table("distinct.csv", Table(distinct, SPECIES, NAMES), labels_name="species")
     result = run("evaluate", "distinct.csv", "-t", "species", *options)
-    assert result.stderr.count("warning: classes with fewer than n_neighbors + 1 = 46") == 1
+    assert result.stderr.count("warning: classes with fewer than --n-neighbors + 1 = 46") == 1
 
 
 def test_evaluate_a_given_model(model):
@@ -446,6 +462,39 @@ def test_certify(model):
     assert answer["claimed"].pop("scope") == answer["recomputed"].pop("scope") == ""
     assert answer["claimed"] == pytest.approx(answer["recomputed"], rel=1e-6)
     assert "and the claim holds" in run("certify", model, "iris.csv").stdout
+
+
+@pytest.mark.parametrize("options", [("--exact",), ("--proof", "proof.npz")])
+def test_certify_in_exact_arithmetic(model, options):
+    answer = run_json("certify", model, "iris.csv", *options)
+    assert answer["certified"]
+    assert answer["recomputed"]["scope"] == "verified in exact arithmetic"
+    assert "proof" not in answer["recomputed"]
+    for field in ("primal", "dual", "distance_bound"):
+        assert answer["recomputed"][field] == pytest.approx(answer["claimed"][field], rel=1e-6)
+    assert Path("proof.npz").exists() == ("--proof" in options)
+
+
+def test_a_proof_in_a_file_is_verified_alone(model, capsys):
+    text = run("certify", model, "iris.csv", "--proof", "proof.npz").stdout
+    assert text.endswith("verify it by: python -m frobmetric.verify proof.npz\n")
+    assert verify.main(["proof.npz"]) == 0
+    proof = verify.read("proof.npz")
+    interval = [load(model).certificate_.dual, load(model).certificate_.primal]
+    np.testing.assert_allclose(proof["claim"], interval, rtol=1e-9)
+    np.savez("proof.npz", **proof | {"weight": 1.001 * proof["weight"]})
+    assert verify.main(["proof.npz"]) == 4
+    assert "NOT proven" in capsys.readouterr().err
+    np.savez("proof.npz", **proof | {"u": 1.001 * proof["u"]})
+    assert verify.main(["proof.npz"]) == 4
+
+
+def test_certify_in_exact_arithmetic_is_not_for_every_model():
+    save(BoostMetric(keep_dual=True).fit(X, y), "boost")
+    for option in (("--exact",), ("--proof", "p.npz")):
+        result = run("certify", "boost", "iris.csv", "-t", "species", *option, code=3)
+        assert "is a BoostMetric, which has no proof in exact arithmetic" in result.stderr
+    assert not Path("p.npz").exists()
 
 
 def test_certify_to_another_tolerance(model):
@@ -490,7 +539,7 @@ def test_certify_notices_other_data(model):
 def test_certify_needs_the_dual_variables():
     save(FrobMetric().fit(X, y), "m")
     answer = run_json("certify", "m", "iris.csv", "-t", "species", code=4)
-    assert "fit it with --keep-dual" in answer["error"]
+    assert "fit again with --keep-proof" in answer["error"]
 
 
 def test_explain(model):
@@ -553,16 +602,16 @@ def test_bad_data_are_3(arguments, message):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ("fit iris.csv -t species --C -1", "'C' parameter .* positive"),
+        ("fit iris.csv -t species --C -1", "--C must be .* positive"),
         ("fit iris.csv -t species --C abc", "--C"),
         ("fit iris.csv -t species --tol 0", "--tol.* 0 is not positive"),
         ("fit iris.csv -t species --loss hing", "one of .*'hinge'"),
         ("fit iris.csv -t species --solver no", "one of .*'auto'"),
-        ("fit iris.csv -t species --n-neighbors 0", "'n_neighbors' parameter"),
-        ("fit iris.csv -t species --n-components nine", "'n_components' parameter"),
+        ("fit iris.csv -t species --n-neighbors 0", "--n-neighbors must be"),
+        ("fit iris.csv -t species --n-components nine", "--n-components must be"),
         (
             "fit iris.csv -t species --n-components 9",
-            "n_components=9 is larger than the 4 features",
+            "--n-components 9 is larger than the 4 features",
         ),
         ("fit iris.csv -t species --C 1 --cv 2", "--C.*--cv chooses C, of a metric"),
         ("fit iris.csv -t species --cv 2 --triplets t.csv", "it needs labels"),

@@ -6,7 +6,8 @@ from sklearn.datasets import load_wine
 
 from frobmetric import FrobMetric
 from frobmetric.io import load
-from frobmetric.io.tables import Table, write_table
+from frobmetric.io.tables import Table
+from frobmetric.io.writing import write_table
 from terminals import check_mistake, run
 
 X, Y = load_wine(return_X_y=True)
@@ -41,6 +42,8 @@ def test_a_file_is_learned_from_in_parts(options):
         ("fit wine.parquet -t label --memory -1", "no number of GB above 0"),
         ("fit wine.parquet -t color --memory 1", "has no column 'color'"),
         ("fit wine.parquet -t label --memory 1 --triplets wine.csv", "not --triplets"),
+        ("fit wine.parquet -t label --memory 1 --keep-proof", "cannot keep it"),
+        ("fit wine.parquet -t label --memory 1 --drop f0", "cannot be chosen or changed"),
     ],
 )
 def test_mistakes_have_one_clear_line(command, text):

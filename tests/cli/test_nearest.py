@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from frobmetric.sdp import nearest_correlation, nearest_covariance
+from frobmetric.io.matrices import read_matrix
+from frobmetric.sdp import nearest_correlation, nearest_covariance, pairwise_correlation
 from terminals import check_help, check_mistake, run, run_json
 
 G = np.array([[1.0, 1, 0], [1, 1, 1], [0, 1, 1]])
@@ -234,7 +235,7 @@ def test_bad_data_are_3(arguments, message):
         ("correlation g.csv", "Missing option"),
         ("correlation g.csv -o x.csv --lower low", "'low' is no number; expected one, or a file"),
         ("correlation g.csv -o x.csv --min-eigenvalue 1", "must be below 1"),
-        ("correlation g.csv -o x.csv --weights g.csv --elementwise g.csv", "not both"),
+        ("correlation g.csv -o x.csv --weights g.csv --elementwise g.csv", "not several"),
         ("covariance g.csv -o x.csv --min-eigenvalue -1", "--min-eigenvalue"),
     ],
 )
@@ -245,3 +246,17 @@ def test_wrong_usage_is_2(arguments, message):
 @pytest.mark.parametrize("command", ["correlation", "covariance"])
 def test_help_names_the_exit_codes(command):
     check_help(command)
+
+
+def test_counts_are_weights_and_entries_may_be_missing():
+    data = np.random.default_rng(0).normal(size=(20, 3))
+    data[:12, 0], data[10:, 1] = np.nan, np.nan
+    matrix, counts = pairwise_correlation(data)
+    assert np.isnan(matrix[0, 1])
+    lines = [",".join("" if np.isnan(x) else repr(float(x)) for x in row) for row in matrix]
+    Path("pairs.csv").write_text("\n".join(["a,b,c", *lines]))
+    np.save("counts.npy", counts)
+    run("correlation", "pairs.csv", "-o", "x.csv", "--counts", "counts.npy")
+    expected = nearest_correlation(matrix, counts=counts).matrix
+    np.testing.assert_allclose(read_matrix(Path("x.csv")).values, expected, atol=1e-7)
+    assert read_matrix(Path("x.csv")).names == ["a", "b", "c"]

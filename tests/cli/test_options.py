@@ -57,7 +57,7 @@ def test_the_defaults_are_the_estimators(monkeypatch, tmp_path):
     (tmp_path / "t.csv").write_text("a,b\n1,x\n2,y\n")
     with pytest.raises(ZeroDivisionError):
         raise CliRunner().invoke(whole_app, ["fit", "t.csv", "-t", "b", "--cv", "0"]).exception
-    assert made[0].get_params() == FrobMetric(keep_dual=True).get_params()
+    assert made[0].get_params() == FrobMetric().get_params()
 
 
 def test_what_is_not_given_is_chosen(monkeypatch, tmp_path):
@@ -67,7 +67,7 @@ def test_what_is_not_given_is_chosen(monkeypatch, tmp_path):
     (tmp_path / "t.csv").write_text("a,b\n1,x\n2,y\n")
     with pytest.raises(ZeroDivisionError):
         raise CliRunner().invoke(whole_app, ["fit", "t.csv", "-t", "b"]).exception
-    assert made[0].get_params() == FrobMetricCV(keep_dual=True).get_params()
+    assert made[0].get_params() == FrobMetricCV().get_params()
 
 
 class Source:

@@ -12,7 +12,8 @@ from sklearn.metrics import pairwise_distances
 
 import terminals
 from frobmetric.cli import unfold as unfold_module
-from frobmetric.io.tables import Table, read_table, write_table
+from frobmetric.io.tables import Table, read_table
+from frobmetric.io.writing import write_table
 from frobmetric.manifold import MaximumVarianceUnfolding, neighborhood_quality
 
 N = 60
@@ -269,7 +270,7 @@ def test_separate_parts():
     words = ("two.npy", "-o", "flat.npy", "--on-disconnected")
     result = run(*words[:3])
     assert f"has 2 components of {N} and {N} samples" in result.stderr
-    assert "raise n_neighbors (6 now), or set on_disconnected='separate'" in result.stderr
+    assert "raise --n-neighbors (6 now), or set --on-disconnected separate" in result.stderr
     assert len(np.load("flat.npy")) == 2 * N
     assert "has 2 components" in run(*words, "error", code=3).stderr
     assert f"{2 * N} distinct points, " in run(*words, "separate").stdout
@@ -396,10 +397,10 @@ def test_not_converged_is_4_and_still_written():
     (line,) = result.stderr.splitlines()
     assert line.startswith("warning: ")
     assert "after 2 steps" in line
-    assert line.endswith("raise max_iter or tol")
+    assert line.endswith("raise --max-iter or --tol")
     assert read_table("flat.csv").X.shape == (N, 2)
     result = run("roll.csv", "-o", "flat.csv", "--max-iter", "2", "--constraints", "equal", code=4)
-    assert "raise max_iter or tol, or set constraints='at_most'" in result.stderr
+    assert "raise --max-iter or --tol, or set --constraints at_most" in result.stderr
     assert "and misses a squared distance by" in result.stdout
 
 
@@ -415,7 +416,7 @@ def test_more_dimensions_than_there_are():
     result = run("line.npy", "-o", "flat.npy", "-d", "3")
     assert shown(
         result.stderr,
-        r"^warning: the unfolding has rank 1, so the last 2 of n_components=3 columns",
+        r"^warning: the unfolding has rank 1, so the last 2 of --n-components 3 columns",
     )
     assert not np.load("flat.npy")[:, 1:].any()
 
@@ -453,7 +454,10 @@ DISTANCES = "-o e.csv -k 1 -d 1 --metric precomputed"
         ("infinite.csv -o e.csv", "the value is infinite"),
         ("label.csv -t b -o e.csv", "label.csv, line 2, column 'b': the label is missing"),
         ("roll.csv -t angel -o e.csv", "no column 'angel'; did you mean 'angle'?"),
-        ("roll.csv -o e.txt", "cannot write e.txt: .*; expected one of .csv, .tsv, .parquet, .npy"),
+        (
+            "roll.csv -o e.txt",
+            "cannot write e.txt: .*; expected one of .csv, .tsv, .csv.gz, .tsv.gz",
+        ),
         ("roll.csv -o e", "cannot write e: a file without a suffix"),
         ("roll.csv -o no/e.csv", "no/e.csv: the folder .*no does not exist; create it"),
         (
@@ -463,16 +467,16 @@ DISTANCES = "-o e.csv -k 1 -d 1 --metric precomputed"
         ("roll.csv -o e.csv --plot-file no/e.png", "no/e.png: the folder .* does not exist"),
         (
             "roll.csv -o e.csv -k 60",
-            "roll.csv: n_neighbors=60 is too large: the 60 samples are 60 distinct "
-            "points, so each has 59 others; set n_neighbors to at most 59",
+            "roll.csv: --n-neighbors 60 is too large: the 60 samples are 60 distinct "
+            "points, so each has 59 others; set --n-neighbors to at most 59",
         ),
         (
             "roll.csv -o e.csv -k 1 --on-disconnected error",
-            r"raise n_neighbors \(1 now.*\), or set on_disconnected='separate' to unfold",
+            r"raise --n-neighbors \(1 now.*\), or set --on-disconnected separate to unfold",
         ),
         (
             "roll.csv -o e.csv --metric mahalanobis",
-            "metric='mahalanobis' needs parameters .* transform X, and use metric='euclidean'",
+            "--metric mahalanobis needs parameters .* transform X, and use --metric euclidean",
         ),
         ("roll.csv -o e.csv --metric precomputed", "roll.csv has 61 rows and 4 columns; expected"),
         (
@@ -501,21 +505,24 @@ def test_bad_data_are_3(arguments, message):
         ("roll.csv -o roll.csv", "roll.csv holds the data; give the embedding another name"),
         (
             "roll.csv -o e.csv -d 60",
-            "n_components=60 must be smaller than n_samples=60: n samples span at most",
+            "--n-components 60 must be smaller than n_samples=60: n samples span at most",
         ),
-        ("roll.csv -o e.csv -d 0", "'n_components' parameter"),
-        ("roll.csv -o e.csv -k 0", "'n_neighbors' parameter"),
-        ("roll.csv -o e.csv --n-landmarks 2", "'n_landmarks' parameter"),
+        ("roll.csv -o e.csv -d 0", "--n-components must be"),
+        ("roll.csv -o e.csv -k 0", "--n-neighbors must be"),
+        ("roll.csv -o e.csv --n-landmarks 2", "--n-landmarks must be"),
         ("roll.csv -o e.csv --max-iter 0", "--max-iter"),
         ("roll.csv -o e.csv --tol 0", "--tol.* 0 is not positive"),
         ("roll.csv -o e.csv --sigma -1", "--sigma.* -1 is not positive"),
-        ("roll.csv -o e.csv --sigma inf", "'sigma' parameter .* a positive finite number"),
-        ("roll.csv -o e.csv --constraints neq", "'constraints' .* one of .*'at_most', 'equal'"),
-        ("roll.csv -o e.csv --solver fast", "'solver' .* one of .*'auto', 'dual', 'lowrank'"),
-        ("roll.csv -o e.csv --metric eucledian", "'metric' parameter .*'euclidean'"),
+        ("roll.csv -o e.csv --sigma inf", "--sigma must be .*a positive finite number"),
+        (
+            "roll.csv -o e.csv --constraints neq",
+            "--constraints must be one of .*'at_most', 'equal'",
+        ),
+        ("roll.csv -o e.csv --solver fast", "--solver must be one of .*'auto', 'dual', 'lowrank'"),
+        ("roll.csv -o e.csv --metric eucledian", "--metric must be .*'euclidean'"),
         (
             "roll.csv -o e.csv --solver dual",
-            "solver='dual' needs a sigma and constraints='at_most', but there is no sigma",
+            "--solver dual needs a sigma and --constraints at_most, but there is no sigma",
         ),
     ],
 )

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from frobmetric._neighbors import distinct_rows
+from frobmetric._rows import distinct_rows
 from frobmetric.comparisons.merging import as_questions, count_contradictions, merge_comparisons
 
 

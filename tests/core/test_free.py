@@ -93,7 +93,7 @@ def test_a_row_alone_has_a_closed_form(seed, weight):
     A, B = rng.normal(size=(2, 3)), rng.normal(size=(2, 4))
     problem = FrobeniusSDP(Bilinear(A, B, np.array([[0, 0, 1, 1]])), Hinge(np.array([weight])))
     row = np.outer(A[0], B[0]) - np.outer(A[1], B[1])
-    solution = solve(problem, tol=1e-9)
+    solution = solve(problem, tol=1e-8)
     expected = min(weight, 1 / np.linalg.norm(row) ** 2) * row
     np.testing.assert_allclose(solution.point.dense(), expected, rtol=1e-4, atol=1e-7)
 

@@ -142,12 +142,3 @@ def test_sparse_data_give_the_same(rng):
     np.testing.assert_allclose(
         kernels.laplacian_product(sp.csr_array(pairs.X), *args), dense, atol=1e-10
     )
-
-
-def test_one_thread_is_given_back():
-    before = threads._blas_threads()
-    with threads.one_thread():
-        assert threads._blas_threads() == 1
-        with threads.one_thread():
-            assert threads._n_threads() == before
-    assert threads._blas_threads() == before

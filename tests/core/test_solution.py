@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 from frobmetric.core import (
+    Bilinear,
+    Certificate,
     CertificateError,
     Equal,
     FrobeniusSDP,
@@ -52,7 +54,9 @@ def test_distance_bound_holds(rng):
 def test_certificate_of_a_solution_is_reproduced(solved):
     problem, solution = solved
     assert certify(problem, solution.point, solution.u) == solution.certificate
-    assert certify(problem, solution.point.dense(), solution.u) == solution.certificate
+    again = certify(problem, solution.point.dense(), solution.u)
+    assert again.relative_gap == pytest.approx(solution.certificate.relative_gap, rel=1e-6)
+    assert again.distance_bound >= solution.certificate.distance_bound * (1 - 1e-12)
 
 
 def test_a_certificate_says_that_it_is_about_the_optimisation(solved):
@@ -62,6 +66,62 @@ def test_a_certificate_says_that_it_is_about_the_optimisation(solved):
     html = certificate._repr_html_()
     assert "It does not say how useful the answer is on new data" in html
     assert "|M - M*| &lt;= " in html
+
+
+@pytest.mark.parametrize("scale", [0.01, 10.0])
+def test_numbers_of_a_certificate_follow_from_its_interval(rng, scale):
+    A = EXAMPLES[Triplets](rng, 4, 30)
+    problem = FrobeniusSDP(A, Hinge(np.full(30, scale / 30)), sigma=0.7)
+    found = certify(problem, 0.01 * scale * psd(rng, 4), np.full(30, 0.4 * scale / 30))
+    assert found.relative_gap > 0.1
+    assert found.primal - found.dual < found.gap < (found.primal - found.dual) * (1 + 1e-15)
+    assert found.primal > found.dual > 0
+    assert found.relative_gap == found.error == found.gap / found.primal
+    assert found.distance_bound == pytest.approx(np.sqrt(2 * 0.7 * found.gap), rel=1e-12)
+    nothing = FrobeniusSDP(A, Hinge(np.zeros(30)))
+    found = certify(nothing, np.zeros((4, 4)), np.zeros(30))
+    assert (found.primal, found.dual) == (0, 0)
+    assert 0 < found.gap < 1e-300
+    plain = FrobeniusSDP(A, Hinge(np.zeros(30)), cost=np.eye(4), sigma=np.inf)
+    assert certify(plain, np.zeros((4, 4)), np.zeros(30)).distance_bound == np.inf
+
+
+def test_error_that_a_tolerance_is_compared_with():
+    soft = Certificate(primal=1.0, dual=-4.0, gap=2.0, relative_gap=0.5)
+    assert soft.error == 0.5
+    hard = Certificate(primal=3.0, dual=1.0, gap=np.inf, relative_gap=np.inf, violation=0.01)
+    assert hard.error == 0.5
+    assert Certificate(3.0, 1.0, np.inf, np.inf, violation=0.7).error == 0.7
+
+
+def test_what_counts_as_rounding_of_an_answer():
+    """M may leave its cone, and u its box, by rounding alone."""
+    X = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0]])
+    rows = Triplets(X, np.array([[0, 1, 2], [1, 0, 2], [2, 0, 1]]))
+    problem = FrobeniusSDP(rows, Hinge(np.array([2.0, 0.0, 4.0])))
+    M, u = np.diag([2.0, 0.0]), np.array([1.0, 0.0, 1.0])
+    for size, is_rounding in ((0.5, True), (2.0, False)):
+        slanted = M + np.array([[0.0, 2e-12 * size], [0.0, 0.0]])
+        outside = M - np.diag([0.0, 2e-10 * size])
+        below, above = np.array([-2e-12 * size, 0, 1]), np.array([1, 0, 4 + 4e-12 * size])
+        for answer in ((slanted, u), (outside, u), (M, below), (M, above)):
+            if is_rounding:
+                found = certify(problem, *answer)
+                inside = np.clip(answer[1], 0, [2.0, 0.0, 4.0])
+                assert found.dual == certify(problem, answer[0], inside).dual
+            else:
+                with pytest.raises(CertificateError):
+                    certify(problem, *answer)
+
+
+def test_any_matrix_of_scores_is_an_answer(rng):
+    rows = EXAMPLES[Bilinear](rng, 3, 5)
+    problem = FrobeniusSDP(rows, Hinge(np.ones(5)))
+    found = certify(problem, rng.normal(size=problem.cone.shape), np.zeros(5))
+    assert found.min_eigenvalue == np.inf
+    square = Bilinear(rng.normal(size=(4, 3)), rng.normal(size=(4, 3)), np.array([[0, 1, 2, 3]]))
+    found = certify(FrobeniusSDP(square, Hinge(np.ones(1))), rng.normal(size=(3, 3)), np.zeros(1))
+    assert found.gap > 0
 
 
 def test_tampered_metric_is_noticed(solved):
@@ -75,6 +135,10 @@ def test_tampered_metric_is_noticed(solved):
         certify(problem, M + np.triu(np.ones((5, 5)), 1), solution.u)
     with pytest.raises(CertificateError, match="NaN"):
         certify(problem, np.nan * M, solution.u)
+    with pytest.raises(CertificateError, match="NaN"):
+        certify(problem, np.where(np.eye(5) * [0, 0, 1, 0, 0] > 0, np.inf, M), solution.u)
+    with pytest.raises(CertificateError, match="symmetric"):
+        certify(problem, M * (1 + np.triu(np.full((5, 5), 0.5), 1)), solution.u)
     with pytest.raises(CertificateError, match="shape"):
         certify(problem, M[:4, :4], solution.u)
 
@@ -119,14 +183,17 @@ def test_hard_rows_have_no_gap_but_a_violation():
     assert rough.error >= 0.2 / 3
 
 
-def test_a_prior_that_needs_no_change_has_gap_zero():
+def test_a_prior_that_needs_no_change_has_a_gap_of_rounding_only():
     X = np.array([[0.0, 0.0], [0.0, 1.0], [2.0, 0.0]])
     problem = FrobeniusSDP(
         Triplets(X, np.array([[0, 1, 2]])), Hinge(np.ones(1)), prior=np.eye(2) * 1e3
     )
     solution = solve(problem)
     assert solution.status == "optimal"
-    assert solution.certificate.gap == 0
+    certificate = solution.certificate
+    assert 0 <= certificate.gap < 1e-20
+    assert certificate.relative_gap < 1e-12
+    assert "100% of the gap is rounding" in str(certificate)
     np.testing.assert_allclose(solution.point.dense(), 1e3 * np.eye(2))
 
 

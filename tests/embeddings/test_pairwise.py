@@ -197,4 +197,4 @@ def test_names_of_a_data_frame_name_the_parts(rng):
     X = pandas.DataFrame(rng.normal(size=(30, 3)), columns=["title", "text", "author"])
     adapter = EmbeddingAdapter(strength=1.0).fit(X, np.arange(30) % 3)
     assert adapter.explain(X.iloc[0], X.iloc[1]).names == ("title", "text", "author")
-    assert adapter.explain(X.iloc[0], X.iloc[1], feature_names="abc").names == ("a", "b", "c")
+    assert adapter.explain(X.iloc[0], X.iloc[1], feature_names=list("abc")).names == ("a", "b", "c")

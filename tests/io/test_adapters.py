@@ -10,6 +10,8 @@ pytest.importorskip("safetensors", reason="models are safetensors files")
 from safetensors import safe_open
 from safetensors.numpy import save_file
 
+from frobmetric.io.sealed import SEAL, seal_of
+
 pytestmark = pytest.mark.filterwarnings("ignore:.*embedding unchanged:UserWarning")
 
 
@@ -72,7 +74,8 @@ def test_a_damaged_file_is_refused(rng, tmp_path, name, array, message):
     with safe_open(path, framework="np") as file:
         header, names = file.metadata(), list(file.keys())
         tensors = {key: np.array(file.get_tensor(key)) for key in names}
-    save_file(tensors | {name: array}, path, header)
+    tensors |= {name: array}
+    save_file(tensors, path, header | {SEAL: seal_of(tensors, header)})
     with pytest.raises(ValueError, match=message):
         load(path)
 

@@ -12,6 +12,8 @@ pytest.importorskip("safetensors", reason="models are safetensors files")
 from safetensors import safe_open
 from safetensors.numpy import save_file
 
+from frobmetric.io.sealed import SEAL, seal_of
+
 OPTIONS = {"n_maps": 2, "neighbor_weight": 0.5, "random_state": 0}
 
 
@@ -46,7 +48,8 @@ def damage(path, change):
         keys, header = file.keys(), file.metadata()
         tensors = {key: file.get_tensor(key) for key in keys}
     change(header, tensors)
-    save_file(tensors, path, header)
+    tensors = {key: np.ascontiguousarray(value) for key, value in tensors.items()}
+    save_file(tensors, path, header | {SEAL: seal_of(tensors, header)})
 
 
 def _set(header, name, value):

@@ -11,6 +11,8 @@ pytest.importorskip("safetensors", reason="models are safetensors files")
 from safetensors import safe_open
 from safetensors.numpy import save_file
 
+from frobmetric.io.sealed import SEAL, seal_of
+
 X, y = load_iris(return_X_y=True)
 X = X + 1e-3 * np.random.default_rng(0).standard_normal(X.shape)
 RNG = np.random.default_rng(1)
@@ -52,6 +54,6 @@ def test_a_changed_file_is_refused(tmp_path):
     with safe_open(path, "np") as file:
         tensors, header = {key: file.get_tensor(key) for key in file.keys()}, file.metadata()  # noqa: SIM118
     tensors["components"] = tensors["components"][:, :3].copy()
-    save_file(tensors, path, header)
+    save_file(tensors, path, header | {SEAL: seal_of(tensors, header)})
     with pytest.raises(ValueError, match=r"components has shape \(4, 3\)"):
         load(path)

@@ -438,7 +438,7 @@ def test_html_and_markdown_escape():
     result = LearnersComparison((row,), Vote(3), 4, 4, 60.0)
     assert "&lt;a|b&gt;" in result._repr_html_()
     assert "<a|b>" not in result._repr_html_()
-    assert r"| <a\|b> | 100.0 % |" in result.to_markdown()
+    assert r"| \<a\|b\> | 100.0 % |" in result.to_markdown()
 
 
 # Numbers

@@ -124,7 +124,7 @@ def test_satisfied_comparisons_leave_the_prior(rng):
     prior = np.diag([1.0, 2.0, 3.0])
     metric = LSML(prior=prior).fit(quadruplets)
     np.testing.assert_allclose(metric.get_mahalanobis_matrix(), prior, atol=1e-12)
-    assert metric.certificate_.gap == 0
+    assert 0 <= metric.certificate_.gap < 1e-12
 
 
 def test_more_features_than_points(rng):

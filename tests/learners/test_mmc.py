@@ -136,7 +136,7 @@ def test_units_of_features_do_not_matter(diagonal):
     np.testing.assert_allclose(ratio, ratio[0], rtol=1e-2)
 
 
-@pytest.mark.parametrize("scale", [1e-60, 1e60])
+@pytest.mark.parametrize("scale", [1e-50, 1e50])
 @pytest.mark.parametrize("diagonal", [False, True])
 def test_units_of_any_size_are_solved(scale, diagonal):
     index, y = iris_pairs(30)

@@ -268,7 +268,7 @@ def test_folds_that_are_given():
         ({"y": np.linspace(0, 1, 150)}, ValueError, "Unknown label type"),
         ({"y": np.append(np.zeros(149), 1)}, ValueError, "leaves samples of one class"),
         ({"X": np.where(X > 7, np.nan, X)}, ValueError, "Input X contains NaN"),
-        ({"X": X.astype(str)[:, :1] + "a"}, ValueError, "could not convert string"),
+        ({"X": np.char.add(X.astype(str)[:, :1], "a")}, ValueError, "could not convert string"),
         ({"model": KNeighborsClassifier()}, TypeError, "has no `transform`"),
         ({"model": NearestCentroid()}, TypeError, "has no `transform`"),
     ],
@@ -450,3 +450,32 @@ def test_an_unclear_answer_says_how_many_samples_would_tell():
 
 def test_the_function_has_the_name_of_its_module():
     assert function is import_module("frobmetric.metric.compare").compare
+
+
+# Answers behind the counts
+
+
+def test_answers_and_classes_of_the_tested_rows_are_kept():
+    X, y = load_wine(return_X_y=True)
+    result = compare(FrobMetric(), X, y, cv=3, baselines=["raw", "scaled"])
+    np.testing.assert_array_equal(np.sort(result.tested), np.arange(len(y)))
+    np.testing.assert_array_equal(result.truth, y[result.tested])
+    for row in result.rows:
+        np.testing.assert_array_equal(row.predicted != result.truth, row.mistakes)
+
+
+def test_given_test_samples_have_no_row_numbers():
+    X, y = load_wine(return_X_y=True)
+    metric = FrobMetric().fit(X[::2], y[::2])
+    result = compare(metric, X[::2], y[::2], X_test=X[1::2], y_test=y[1::2], baselines=["raw"])
+    assert result.tested is None
+    np.testing.assert_array_equal(result.truth, y[1::2])
+
+
+def test_a_choice_without_the_samples_of_its_rule_is_tested_by_votes_alone():
+    X, y = load_wine(return_X_y=True)
+    model = FrobMetricCV(Cs=[100.0], n_passes=1, n_neighbors=3, prior="within").fit(X, y)
+    test = {"X_test": X, "y_test": y, "baselines": ["raw"]}
+    assert "rule" in [row.key for row in compare(model, X, y, **test).rows]
+    del model.classifier_  # as in a file
+    assert "rule" not in [row.key for row in compare(model, X, y, **test).rows]

@@ -1,13 +1,14 @@
 """A fit of samples in shards gives the metric of a fit in memory."""
 
+import operator
 import warnings
 
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits, load_wine
 
-from frobmetric import FrobMetric, FrobMetricCV, RowFile
-from frobmetric.metric.sharded import ShardedSamples
+from frobmetric import FrobMetric, FrobMetricCV, RowFile, _candidates, _mining, _sketches
+from frobmetric.metric.sharded import ShardedSamples, search
 from frobmetric.metric.units import spread_rows
 
 
@@ -75,6 +76,55 @@ def test_ties_are_decided_by_row_number(tmp_path):
         warnings.simplefilter("ignore", UserWarning)  # the labels are random
         found = FrobMetric(n_passes=1).fit(in_shards(X, tmp_path, 4), y)
         assert_same(found, FrobMetric(n_passes=1).fit(X, y))
+
+
+def near_a_plane(n=300, noise=0.01):
+    """Return samples of 24 features near a plane of three dimensions, and labels."""
+    rng = np.random.default_rng(0)
+    y = np.arange(n) % 3
+    hidden = rng.normal(size=(n, 3)) + y[:, None]
+    return hidden @ rng.normal(size=(3, 24)) + noise * rng.normal(size=(n, 24)), y
+
+
+def tied(X, y):
+    """Return samples in small integers, with equal distances and equal rows of other classes."""
+    X = np.round(X)
+    X[200:230] = X[:30]
+    return X, y
+
+
+@pytest.mark.parametrize(
+    ("data", "most", "n_hard"),
+    [
+        (near_a_plane(), 256, (0, 0)),
+        (tied(*near_a_plane()), 256, (0, 0)),
+        (near_a_plane(noise=0.3), -4, (1, 299)),  # some rows have too many candidates
+    ],
+)
+def test_sketches_find_the_neighbors_of_a_full_search(tmp_path, monkeypatch, data, most, n_hard):
+    X, y = data
+    monkeypatch.setattr(_candidates, "MANY", most)
+    monkeypatch.setattr(_sketches, "TRIAL", 1000)  # no sketch is given up
+    monkeypatch.setattr(search, "ROOM", 0.5)  # rows are fetched in several parts
+    metric = FrobMetric(units="raw")
+    samples = ShardedSamples.check(metric, in_shards(X, tmp_path, 4), y)
+    Z = samples.coordinates(metric).Z.rows
+    rows = np.concatenate(pieces(Z))
+    moments = search.Moments.of(search._scatter(rows), len(rows))
+    one = search._Search(search.Mining(samples, 3, 2), Z, moments)
+    possible = pieces(one._by_sketches(_sketches.Frame.of_moments(*moments, search.LEADING)))
+    n_uncertain = sum(np.count_nonzero(~each.is_certain) for each in possible)
+    assert n_hard[0] <= n_uncertain <= n_hard[1]
+    in_memory = _mining.Mining(rows, y, 3, 2, moments.tie).exact(np.arange(len(X)))
+    found, full = (zip(*pieces(each), strict=True) for each in (one.neighbors(), one._in_full()))
+    for numbers, expected, others in zip(found, full, in_memory, strict=True):
+        assert np.array_equal(np.concatenate(numbers), np.concatenate(expected))
+        assert np.array_equal(np.sort(np.concatenate(numbers)), np.sort(others))
+
+
+def pieces(sharded):
+    """Return the pieces of all shards."""
+    return sharded.reduce(operator.add, lambda piece: [piece]).get()
 
 
 def test_classes_may_be_in_one_shard_only_or_have_one_sample(tmp_path):

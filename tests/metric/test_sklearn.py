@@ -56,6 +56,7 @@ pytestmark = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("estimator", SETTINGS, ids=str)
 def test_check_estimator(estimator):
     results = check_estimator(estimator, on_skip=None, on_fail=None)

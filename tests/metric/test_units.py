@@ -95,7 +95,7 @@ class TestFits:
         assert scaled.units_ == "raw"
         assert not hasattr(scaled, "feature_weight_")
         assert metric.certificate_ == scaled.certificate_
-        assert metric.scale_ == scaled.scale_
+        assert metric.scale_ == pytest.approx(scaled.scale_, rel=1e-14)
         found, expected = metric.transform(X), scaled.transform(Z)
         np.testing.assert_allclose(pdist(found), pdist(expected), rtol=1e-9)
 

@@ -407,7 +407,9 @@ def test_bad_pairs_are_said(people):
     with pytest.raises(ValueError, match="n_neighbors=200, but only 120 of 120"):
         model.calibrate_threshold(pairs, y, n_neighbors=(10, 200))
     for threshold in (np.nan, True, np.True_, "0.5", None):
-        with pytest.raises(ValueError, match=f"threshold is .*{threshold}.*; expected a finite"):
+        with pytest.raises(
+            (TypeError, ValueError), match=f"threshold is .*{threshold}.*; expected a finite"
+        ):
             model.set_threshold(threshold)
     with pytest.raises(NotFittedError):
         MarginalizedKNN().pair_score(pairs)

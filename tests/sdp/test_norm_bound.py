@@ -203,13 +203,15 @@ def test_interruption_hands_over_the_best_answer():
 
 @pytest.mark.parametrize("delta", [0.0, -1.0, np.nan, np.inf])
 def test_delta_must_be_a_positive_number(delta):
-    with pytest.raises(ValueError, match=r"delta=.* must be a positive number"):
+    with pytest.raises(ValueError, match=r"delta is nan|delta=.* must be a positive number"):
         solve_norm_bounded(eigenvalues(2), delta)
 
 
 @pytest.mark.parametrize("bad", [{"tol": 0.0}, {"tol": np.nan}, {"max_iter": 0}])
 def test_limits_must_make_sense(bad):
-    with pytest.raises(ValueError, match=r"tol=.* must be positive, max_iter=.* at least 1"):
+    with pytest.raises(
+        ValueError, match=r"tol=0.0 must be positive|tol is nan|max_iter=0 must be at least 1"
+    ):
         solve_norm_bounded(eigenvalues(2), 1.0, **bad)
 
 

@@ -527,10 +527,6 @@ REFUSED = {
         plain(TWO, Mixed((AtMost(ONES[:1]), Hinge(0 * ONES[:1])))),
         "row 1 of the loss Mixed",
     ),
-    "target": (
-        plain(TWO, AtLeast(np.array([1.0, -np.inf]))),
-        "row 1 has no finite target; .* leave out",
-    ),
     "asymmetric row": (
         plain(Sparse.from_matrices([np.eye(2), np.array([[0, 1.0], [0, 0]])]), Equal(ONES)),
         "row 1 of the constraints is not a symmetric matrix; .* give",
@@ -539,7 +535,6 @@ REFUSED = {
         plain(TWO, Equal(ONES), cost=np.array([[0, 1.0], [-1.0, 0]])),
         "the cost is not a symmetric matrix",
     ),
-    "NaN": (plain(TWO, Equal(ONES), cost=np.full((2, 2), np.nan)), "NaN or infinity; .* finite"),
     "no rows": (plain(TWO.restrict([]), Equal(ONES[:0])), "no rows; an SDPA file needs one"),
     "empty block": (
         plain(Sparse(sp.csr_array((1, 4)), Product((PSD(2), Nonnegative(0)))), Equal(ONES[:1])),

@@ -101,7 +101,7 @@ def test_bad_arguments_are_refused(problem):
         solve(problem, solver="cplex")
     with pytest.raises(ValueError, match="tol=0"):
         solve(problem, tol=0)
-    with pytest.raises(ValueError, match="tol=nan"):
+    with pytest.raises(ValueError, match="tol is nan"):
         solve(problem, tol=np.nan)
     with pytest.raises(ValueError, match="max_iter=0"):
         solve(problem, max_iter=0)

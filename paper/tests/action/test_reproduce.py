@@ -139,7 +139,7 @@ def test_the_papers_numbers_stand_apart(fake):
     ):
         assert words in ours
     assert markdown.index("## Time") < markdown.index("## The paper's") < markdown.index("## How")
-    assert Path("action", "errors.png").read_bytes().startswith(b"\x89PNG")
+    assert "<svg" in page("errors.svg")
 
 
 def test_merged_words_are_on_the_page(fake, tmp_path):

@@ -268,17 +268,21 @@ def test_peak_memory():
 #: Parts to run, those of one text together.
 QUICK = {
     "accuracy": ("letters", "usps"),
+    "attack": ("names",),
     "adapter_speed": ("query structure fit",),
     "bridge": ("banking77/wordllama/use",),
+    "choice": ("wine",),
     "defaults": ("euclid lda default cv settings times",),
     "embeddings": ("unchanged ridge_map",),
     "growth": ("D", "m"),
     "interruptions": ("overhead",),
     "kernels": ("rings", "balance", "r8"),
-    "learners": ("balance",),
+    "learners": ("balance/MMC balance/SCML diabetes/MLKR",),
     "regression": ("diabetes",),
+    "report": ("pages",),
     "levers": ("wine", "letters"),
     "metric_learn_tests": ("test_constraints", "test_quadruplets_classifiers"),
+    "mutants": ("proof",),
     "neighbors": ("exact", "approximate"),
     "pair_learners": ("iris", "digits", "lfw"),
     "paper_rows": ("usps", "letters"),
@@ -289,6 +293,8 @@ QUICK = {
     "shards": ("cluster", "million"),
     "shoes": ("unseen", "seeds", "curve", "by_comparison"),
     "speed": tuple(BENCHMARKS["speed"].parts),
+    "teach": ("agreement",),
+    "verifier": ("small",),
     "unfolding": tuple(BENCHMARKS["unfolding"].parts),
 }
 

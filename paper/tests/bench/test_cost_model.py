@@ -38,7 +38,7 @@ def test_a_step_grows_with_pairs_and_rank(change):
 
 def test_phases_sum_to_the_fit():
     for machines in HOMES:
-        names = ("reading", "search", "exchange", "exchange")
+        names = ("reading", "search", "exchange")
         parts = [cost(name, machines=machines) for name in names]
         parts.append(cost("step", machines=machines).times(JOB.n_steps))
         whole = cost("fit", machines=machines)

@@ -7,9 +7,16 @@ import pytest
 
 from frobmetric_paper import classification
 from frobmetric_paper.baselines import ProgramFailedError, ProgramMissingError, TimeLimitError
-from frobmetric_paper.classification import Column, Published, TableExperiment, measure
+from frobmetric_paper.classification import (
+    Column,
+    ColumnResult,
+    Published,
+    TableExperiment,
+    measure,
+)
+from frobmetric_paper.classification.findings import findings
 from frobmetric_paper.classification.measure import MAIN, Cell, Run, Task, make_task, measure_map
-from frobmetric_paper.classification.report import Summary, compare, is_far
+from frobmetric_paper.classification.report import Summary, TableResults, compare, is_far
 from frobmetric_paper.data import DatasetNotFoundError
 from frobmetric_paper.data.labelled import Split
 from frobmetric_paper.harness.run import ProgressListener, Runner
@@ -141,7 +148,7 @@ def test_later_fits_may_fail_or_be_over_the_limit(run):
     assert [each["outcome"] for each in cell.tries] == ["failed", "done", "limit", "done"]
     assert cell.tries[0]["remark"] == "matrix"
     assert (cell.outcome, cell.parameters) == ("done", {"weight": 0.001})
-    assert cell.remark == "over the limit: {'weight': 0.01}"
+    assert cell.remark == "over the limit: weight = 0.01"
     assert cell.total_seconds == pytest.approx(61.0)
 
 
@@ -468,7 +475,7 @@ def test_a_difference_is_large_beyond_two_standard_deviations(published, far):
 def test_runs_are_compared_in_pairs():
     mine = [make_cell(0, "1100"), make_cell(1, "1110"), make_cell(2, "1111"), make_cell(4, "1111")]
     base = [make_cell(0, "1000"), make_cell(1, "1100"), make_cell(2, "1000"), make_cell(3, "0000")]
-    found = compare(mine, base)
+    found = compare(mine, base, 4)
     assert (found.n, found.over) == (3, "runs")
     assert found.mean == pytest.approx(125 / 3)
     shared = 4 / mine[0].task.n  # of test samples to training samples
@@ -480,19 +487,68 @@ def test_runs_are_compared_in_pairs():
 
 def test_a_single_run_is_compared_by_samples():
     mine, base = [make_cell(0, "1100" * 50)], [make_cell(0, "1010" * 50)]
-    found = compare(mine, base)
+    found = compare(mine, base, 200)
     assert (found.mean, found.n, found.over) == (0.0, 200, "samples")
     steps = np.tile([0, 100, -100, 0], 50)
     assert found.high == pytest.approx(1.959964 * steps.std(ddof=1) / np.sqrt(200))
-    better = compare([make_cell(0, "0000" * 50)], base)
+    better = compare([make_cell(0, "0000" * 50)], base, 200)
     assert better.is_clear
     assert better.high < 0
+
+
+def test_a_single_run_without_stored_decisions_is_compared_by_its_errors():
+    mine, base = make_cell(0, "1100" * 50), make_cell(0, "1000" * 50)
+    found = compare([replace(mine, wrong="")], [replace(base, wrong="")], 200)
+    half = 1.959964 * np.sqrt(50 * 50 / 200 + 25 * 75 / 200)
+    assert (found.mean, found.low) == pytest.approx((25.0, 25.0 - half))
 
 
 def test_other_data_are_not_compared():
     other = make_cell(0, "1000")
     other = replace(other, task=replace(other.task, data="other"))
-    assert compare([make_cell(0, "1100")], [other]) is None
+    assert compare([make_cell(0, "1100")], [other], 4) is None
+
+
+def make_results(tmp_path, cells):
+    """Results of one column whose test parts have 100 samples."""
+    methods = [FakeBaseline(name, name) for name in cells]
+    cells = [
+        replace(cell, task=replace(cell.task, n=1000, method=name))
+        for name, row in cells.items()
+        for cell in row
+    ]
+    column = Column("one", "One", 3, load=None)
+    table = TableExperiment("t", tmp_path, (column,), ("one",))
+    return TableResults(table, [ColumnResult(column, cells, {"test": 100})], methods)
+
+
+def with_errors(*counts):
+    return [make_cell(run, "1" * n + "0" * (100 - n)) for run, n in enumerate(counts)]
+
+
+def test_the_best_of_a_column_and_those_as_good(tmp_path):
+    ended = replace(make_cell(2, "1"), outcome="skipped")
+    cells = {
+        "best": with_errors(10, 12, 14),
+        "near": with_errors(12, 11, 14),
+        "always_worse": with_errors(11, 13, 15),
+        "far": with_errors(10, 12, 60),
+        "unfinished": [*with_errors(1, 1), ended],
+    }
+    results = make_results(tmp_path, cells)
+    assert results.best == {("one", "best"), ("one", "near")}
+    results = make_results(tmp_path, {"unfinished": cells["unfinished"]})
+    assert results.best == set()
+
+
+def test_findings_name_what_is_better_and_what_had_no_time(tmp_path):
+    over = [replace(cell, outcome="limit", limit=7.0) for cell in with_errors(1, 1, 1)]
+    cells = {"euclid": with_errors(30, 31, 33), "svm": with_errors(5, 6, 6), "nca": over}
+    results = make_results(tmp_path, cells | {"frob": with_errors(10, 11, 12)})
+    none, others, slow = findings(results).splitlines()
+    assert "(ours / Euclidean, percent): clearly fewer errors on One 11.00 / 31.33." in none
+    assert "fewer errors in 0 of 1 comparison, clearly more than svm on One (by 5.33" in others
+    assert "had a limit of 7 s, one of ours 60 s; no answer in time: nca (One)" in slow
 
 
 def test_explanations_go_from_special_to_general(tmp_path):

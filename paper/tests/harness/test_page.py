@@ -7,9 +7,17 @@ import pytest
 
 from frobmetric_paper.harness import page
 from frobmetric_paper.harness.command import command_line
-from frobmetric_paper.harness.formatting import number, parameters, percent, seconds, with_error
+from frobmetric_paper.harness.formatting import (
+    listed,
+    number,
+    parameters,
+    percent,
+    plural,
+    seconds,
+    with_error,
+)
 from frobmetric_paper.harness.machine import record_as_markdown, run_record
-from frobmetric_paper.harness.page import escape, fill, table, write_page
+from frobmetric_paper.harness.page import bold, details, escape, fill, links, table, write_page
 
 TEMPLATE = """# Title
 
@@ -97,6 +105,32 @@ def test_a_figure_is_shown_with_its_caption_if_it_is_there(tmp_path):
     assert fill(template, {"n": "3"}, tmp_path) == shown
 
 
+def test_a_page_in_html_has_contents_folded_parts_and_tables_that_scroll(tmp_path):
+    folded = details("More <b>", table(["a", "b", "c"], [["1", bold("2*"), ""]]))
+    write_page(tmp_path, f"# Title\n\n## First & last\n\n[x](../uci/index.md)\n\n{folded}\n")
+    html = (tmp_path / "index.html").read_text()
+    assert '<a href="#first-last">First &amp; last</a>' in html
+    assert '<h2 id="first-last">' in html
+    assert '<a href="../uci/index.html">' in html
+    assert "<summary>More &lt;b&gt;</summary>" in html
+    assert '<div class="wide"><table>' in html
+    assert "<strong>2*</strong>" in html
+    assert "<th" in html
+    assert ">c</th>" not in html  # a column without any text
+    parser = Balanced()
+    parser.feed(html)
+    assert parser.open == []
+
+
+def test_links_lead_to_what_is_there(tmp_path):
+    folder = tmp_path / "lfw"
+    for path in ("lfw/results.json", "lfw/index.md", "mvu/index.md"):
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        (tmp_path / path).write_text("")
+    found = links(folder, "lfw")
+    assert found == "[all results (json)](results.json) · [unfolding](../mvu/index.md)"
+
+
 def test_a_page_is_replaced_whole_or_not_at_all(tmp_path, monkeypatch):
     write_page(tmp_path, "# first\n")
     monkeypatch.setattr(page, "_html", lambda *arguments: 1 / 0)
@@ -142,5 +176,8 @@ def test_numbers_as_text():
     )
     assert parameters({}) == "–"
     assert (seconds(1.0, is_bound=True), seconds(None)) == ("< 1 s", "–")
+    assert (seconds(4e-5), seconds(0.25)) == ("< 0.001 s", "0.250 s")
+    assert (plural(1, "run"), plural(2, "run")) == ("1 run", "2 runs")
+    assert (listed(["a"]), listed(["a", "b", "c"])) == ("a", "a, b and c")
     assert (percent(2.316, 0.314), percent(2.316), percent(None)) == ("2.32 (0.31)", "2.32", "–")
     assert (with_error(87.5, 0.31), with_error(87.5, None)) == ("87.50 ± 0.31", "87.50")

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from math import isclose
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 from frobmetric_paper import action, lfw, uci
 from frobmetric_paper.harness.command import page_text, read_results
+from frobmetric_paper.harness.page import write_page
 
 FOLDER = Path(__file__).parents[2] / "results"
 EXPERIMENTS = {"uci": uci, "action": action, "lfw": lfw}
@@ -25,6 +27,18 @@ def test_the_page_follows_from_the_results(committed):
     folder, experiment, record, results = committed
     page = (folder / "index.md").read_text(encoding="utf-8")
     assert page_text(experiment, results, record, folder) == page
+
+
+@pytest.mark.parametrize("name", [*EXPERIMENTS, "mvu"])
+def test_the_html_follows_from_the_markdown(name, tmp_path):
+    """And links lead to files that are there."""
+    markdown = (FOLDER / name / "index.md").read_text(encoding="utf-8")
+    html = (FOLDER / name / "index.html").read_text(encoding="utf-8")
+    assert write_page(tmp_path, markdown).read_text(encoding="utf-8") == html
+    for target in re.findall(r'(?:href|src)="([^"#]+)"', html):
+        assert (FOLDER / name / target).exists(), target
+    for target in re.findall(r'href="#([^"]+)"', html):
+        assert f'id="{target}"' in html, target
 
 
 def is_same(value, other):

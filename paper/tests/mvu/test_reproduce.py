@@ -131,7 +131,7 @@ def test_all_figures_are_drawn_and_shown(drawing, teapot_folder):
     files += ["time_seconds.png"]
     markdown, html = pages()
     assert images(html) == files
-    assert re.findall(r"\]\((.*?)\)", markdown) == files
+    assert re.findall(r"\]\((.*?)\)", markdown) == ["results.json", *files]
     assert all(Path("mvu", file).read_bytes().startswith(b"\x89PNG") for file in files)
 
 
@@ -216,7 +216,8 @@ def test_the_page_keeps_what_other_runs_left(fake):
     run("--only", "time")
     run("--only", "swiss_roll")
     titles = re.findall(r"^## (.*)$", pages()[0], re.MULTILINE)
-    assert titles == ["Swiss roll", "Time against n", "How this was made"]
+    parts = ["Swiss roll", "Time against n"]
+    assert titles == ["Findings", *parts, "How it was measured", "How this was made"]
 
 
 # What is missing

@@ -37,6 +37,14 @@ class ShardedConstraints(Constraints):
     def adjoint(self, u: Any) -> Symmetric:
         return reduce_shards(operator.add, _adjoint, self.parts, u).get()
 
+    def forward_bound(self, M: Point) -> tuple[Any, Any]:
+        both = map_shards(_forward_bound, self.parts, self._shared(M))
+        return both.map(operator.itemgetter(0)), both.map(operator.itemgetter(1))
+
+    def adjoint_error(self, u: Any, n_more: int = 0) -> float:
+        n_more += self.parts.engine.n_shards
+        return float(reduce_shards(operator.add, _adjoint_error, self.parts, u, n_more))
+
     def restrict(self, rows: Any) -> ShardedConstraints:
         return ShardedConstraints(map_shards(_restrict, self.parts, rows), self.shape[1], len(rows))
 
@@ -65,6 +73,14 @@ def _forward(part: Constraints, M: Any) -> Any:
 
 def _adjoint(part: Constraints, u: Any) -> Symmetric:
     return part.adjoint(u)
+
+
+def _forward_bound(part: Constraints, M: Point) -> tuple[Any, Any]:
+    return part.forward_bound(M)
+
+
+def _adjoint_error(part: Constraints, u: Any, n_more: int) -> float:
+    return part.adjoint_error(u, n_more)
 
 
 def _restrict(part: Constraints, rows: Any) -> Constraints:

@@ -6,7 +6,6 @@ Tasks are pure functions of futures, so that the scheduler computes again what a
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
 import dask.array
@@ -14,7 +13,7 @@ import distributed
 import numpy as np
 from dask.sizeof import sizeof
 
-from .engine import Bundle, Engine, Node, Program, Values, combine_all, run, tree
+from .engine import Bundle, Engine, Node, Pairs, Program, Values, combine_all, run, tree
 from .table import ShardedTable, split_rows
 from .vectors import Sharded
 
@@ -23,8 +22,8 @@ MOST_SENT = 1 << 23
 #: Number of partial sums that are added here and not on the workers: each level of the tree takes
 #: its time.
 FEW = 4
-#: Number of shards that are compared with one of the others after another, while it is in memory.
-TILE = 4
+#: Number of shards that a piece of another one meets one after another, while it is in memory.
+TILE = 6
 #: Share of the memory of a worker that the rows of a shard take, in double precision.
 SHARE = 1 / 24
 #: Names of the errors by which Dask tells that a cluster does not answer, or lost too much.
@@ -65,25 +64,39 @@ class DaskEngine(Engine):
             return super().share(value)
         return Node(bundles=[self._at(0, _bundle, value)] * self.n_shards)
 
-    def pairwise(
-        self, function: Callable[..., Any], combine: Callable[..., Any], left: Node, right: Node
-    ) -> Node:
-        self.compute(left, right)
+    def pairwise(self, pairs: Pairs, left: Node, right: Node, beside: Sequence[Node] = ()) -> Node:
+        self.compute(left, right, *beside)
+        among = range(len(_bundles(right))) if pairs.among is None else pairs.among
         found = []
-        for tile in np.array_split(range(self.n_shards), -(-self.n_shards // TILE)):
-            parts = self._tile(function, tile, left, right)
+        for start in range(0, self.n_shards, TILE):
+            tile = range(start, min(start + TILE, self.n_shards))
+            parts = self._tile(pairs, tile, left, right, among)
             for i in tile:
-                found += tree(partial(self._at, i, _combine_pair, combine), parts[i])
+                others = [each for node in beside for each in (_bundles(node)[i], node.place)]
+                found.append(self._at(i, _join, pairs.join, parts[i], *others))
         return Node(bundles=found)
 
-    def _tile(self, function, tile, left, right):
+    def _tile(
+        self, pairs: Pairs, tile: Sequence[int], left: Node, right: Node, among: Sequence[int]
+    ) -> dict[int, list[Any]]:
         """Submit function(left i, right j) for some i and all j, one right piece after another."""
-        parts = {i: [] for i in tile}
-        for b in right.bundles:
+        parts: dict[int, list[Any]] = {i: [] for i in tile}
+        for j in among:
             for i in tile:
-                pair = left.bundles[i], left.place, b, right.place
-                parts[i].append(self._at(i, _call_pair, function, *pair))
+                given = _bundles(left)[i], left.place, _bundles(right)[j], right.place
+                place = j if pairs.at_right else i
+                parts[i].append(self._at(place, _call_pair, pairs.function, *given))
         return parts
+
+    def joined(self, join: Callable[..., Any], node: Node, groups: Sequence[range]) -> Node:
+        self.compute(node)
+        bundles = _bundles(node)
+        return Node(
+            bundles=[
+                self._at(group[0], _join_pieces, join, node.place, [bundles[i] for i in group])
+                for group in groups
+            ]
+        )
 
     def start(self, program: Program, inputs: list[list[Any]]) -> list[Any]:
         return [
@@ -202,9 +215,20 @@ def _reduced(bundle: Bundle) -> Values:
     return bundle.reduced
 
 
-def _call_pair(function: Callable[..., Any], a: Bundle, i: int, b: Bundle, j: int) -> Bundle:
-    return _bundle(function(a.kept[i], b.kept[j]))
+def _bundles(node: Node) -> list[Any]:
+    assert node.bundles is not None  # the node is computed
+    return node.bundles
 
 
-def _combine_pair(combine: Callable[..., Any], a: Bundle, b: Bundle) -> Bundle:
-    return _bundle(combine(a.kept[0], b.kept[0]))
+def _call_pair(function: Callable[..., Any], a: Bundle, i: int, b: Bundle, j: int) -> Any:
+    return function(a.kept[i], b.kept[j])
+
+
+def _join(join: Callable[..., Any], parts: list[Any], *beside: Any) -> Bundle:
+    """Join results of pairs; the others are bundles with the places of their pieces."""
+    pieces = (bundle.kept[place] for bundle, place in zip(beside[::2], beside[1::2], strict=True))
+    return _bundle(join(parts, *pieces))
+
+
+def _join_pieces(join: Callable[..., Any], place: int, bundles: list[Bundle]) -> Bundle:
+    return _bundle(join([bundle.kept[place] for bundle in bundles]))

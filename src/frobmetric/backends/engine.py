@@ -99,12 +99,31 @@ class Node:
     def is_computed(self) -> bool:
         return self.bundles is not None
 
+    @property
+    def is_kept(self) -> bool:
+        """Whether its pieces are kept once they are computed on the way to others."""
+        return self.n_handles > 0 and not self.is_light
+
 
 class Reduction(NamedTuple):
     """A value of each shard, and the function that combines two of them."""
 
     combine: Callable[[Any, Any], Any]
     node: Node
+
+
+class Pairs(NamedTuple):
+    """Function of pairs of shards: piece i of the result is join([function(left i, right j)], ...).
+
+    The list is in the order of j; other arguments of `join` are pieces of shard i.
+    """
+
+    function: Callable[..., Any]
+    join: Callable[..., Any]
+    #: Numbers j, all of the right node if None.
+    among: Sequence[int] | None = None
+    #: Whether results are computed where the right piece is, because they are small beside it.
+    at_right: bool = False
 
 
 class Deferred:
@@ -179,10 +198,12 @@ class Engine:
         # a constant of the steps that use it
         return Node(_same, (value,))
 
-    def pairwise(
-        self, function: Callable[..., Any], combine: Callable[..., Any], left: Node, right: Node
-    ) -> Node:
-        """Return the node whose piece i combines function(left i, right j) over all j in order."""
+    def pairwise(self, pairs: Pairs, left: Node, right: Node, beside: Sequence[Node] = ()) -> Node:
+        """Return the node of `pairs` of the pieces of two nodes; those of others stand beside."""
+        raise NotImplementedError
+
+    def joined(self, join: Callable[..., Any], node: Node, groups: Sequence[range]) -> Node:
+        """Return a node of join([pieces of a group of shards]) for `pairwise`, on the right."""
         raise NotImplementedError
 
     def start(self, program: Program, inputs: list[list[Any]]) -> list[Any]:
@@ -200,8 +221,16 @@ class Engine:
         return deferred
 
     def compute(self, *nodes: Node) -> None:
-        """Begin to compute some nodes, without waiting for them."""
-        self._run([node for node in nodes if not node.is_computed], [])
+        """Begin to compute some nodes, each in bundles of its own, without waiting for them.
+
+        What they need and is kept, such as rows of which they are short copies, is computed first:
+        pieces in one bundle are sent together.
+        """
+        for node in nodes:
+            before = [each for each in _steps([node]) if each.is_kept and each is not node]
+            for each in [*before, node]:
+                if not each.is_computed:
+                    self._run([each], [])
 
     def flush(self) -> None:
         """Compute all open numbers by one task a shard."""
@@ -219,7 +248,7 @@ class Engine:
             return []
         order = _steps([*targets, *reduced])
         wanted = {id(node) for node in targets}
-        worth = [n for n in order if id(n) in wanted or (n.n_handles and not n.is_light)]
+        worth = [n for n in order if id(n) in wanted or n.is_kept]
         kept = [node for node in worth if not node.is_computed]
         program, inputs = _program(order, kept, reduced)
         bundles = self.start(program, inputs)
@@ -273,6 +302,11 @@ def _same(value: Any) -> Any:
     return value
 
 
+def _n_pieces(node: Node, n_shards: int) -> int:
+    """Return the number of pieces of a node, which is another one if it is joined."""
+    return n_shards if node.bundles is None else len(node.bundles)
+
+
 class LocalEngine(Engine):
     """The pieces are in this process, and are computed one after the other.
 
@@ -292,15 +326,33 @@ class LocalEngine(Engine):
     def put(self, pieces: Sequence[Any]) -> Node:
         return Node(bundles=[Bundle((piece,), ()) for piece in pieces])
 
-    def pairwise(
-        self, function: Callable[..., Any], combine: Callable[..., Any], left: Node, right: Node
-    ) -> Node:
-        bundles = []
-        for i in range(self.n_shards):
-            piece = self._piece(left, i)
-            parts = [function(piece, self._piece(right, j)) for j in range(self.n_shards)]
-            bundles.append(self._stored(Bundle((tree(combine, parts)[0],), ())))
-        return Node(bundles=bundles)
+    def pairwise(self, pairs: Pairs, left: Node, right: Node, beside: Sequence[Node] = ()) -> Node:
+        shards = range(self.n_shards)
+        among = range(_n_pieces(right, self.n_shards)) if pairs.among is None else pairs.among
+
+        def joined(i: int, parts: list[Any]) -> Bundle:
+            others = (self._piece(node, i) for node in beside)
+            return self._stored(Bundle((pairs.join(parts, *others),), ()))
+
+        if not pairs.at_right:
+            bundles = []
+            for i in shards:
+                piece = self._piece(left, i)
+                parts = [pairs.function(piece, self._piece(right, j)) for j in among]
+                bundles.append(joined(i, parts))
+            return Node(bundles=bundles)
+        asked = [self._piece(left, i) for i in shards]
+        found: list[list[Any]] = [[] for _ in shards]
+        for j in among:
+            piece = self._piece(right, j)
+            for i in shards:
+                part = Bundle((pairs.function(asked[i], piece),), ())
+                found[i].append(self._stored(part).kept[0])
+        return Node(bundles=[joined(i, parts) for i, parts in enumerate(found)])
+
+    def joined(self, join: Callable[..., Any], node: Node, groups: Sequence[range]) -> Node:
+        pieces = (join([self._piece(node, i) for i in group]) for group in groups)
+        return Node(bundles=[self._stored(Bundle((piece,), ())) for piece in pieces])
 
     def start(self, program: Program, inputs: list[list[Any]]) -> list[Any]:
         shards = range(self.n_shards)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
+from tokenize import TokenError
 from typing import Any
 
 import numpy as np
 
-from .._environment import require
+from .._checks import as_path, check_count
+from .._environment import check_expansion, check_file, require
+from ..core.checks import as_sequence
 from .engine import LocalEngine
 from .table import ShardedTable, split_rows
 from .vectors import Sharded
@@ -59,12 +62,18 @@ class RowFile:
         memory: int | None = None,
         folder: str | os.PathLike[str] | None = None,
     ) -> None:
-        self.path, self.memory, self.folder = Path(path), memory, folder
+        self.path, self.memory = as_path(path), memory
+        self.folder = folder if folder is None else as_path(folder, name="folder")
+        if memory is not None:
+            check_count(memory, name="memory")
+        if not (columns is None or isinstance(columns, str)):
+            columns = as_sequence(columns, name="columns", expected="names of columns")
         kinds: dict[str, Any] = {".npy": _Npy, ".parquet": _Parquet}
         if self.path.suffix.lower() not in kinds:
             raise ValueError(
                 f"{path} is neither an npy nor a parquet file; convert it, or read it into memory"
             )
+        check_file(self.path, "an npy or parquet file")
         self._file: Any = kinds[self.path.suffix.lower()](str(self.path), columns)
         self.columns = columns if isinstance(columns, str) else self._file.names
 
@@ -114,6 +123,17 @@ def open_memmap(X: np.memmap, y: Any) -> ShardedTable:
 
 def _load(part: Any) -> np.ndarray:
     return part.load()
+
+
+@contextmanager
+def _reading(path: str) -> Iterator[None]:
+    """Raise ValueError, with the name of the file, if it cannot be read."""
+    try:
+        yield
+    except (ValueError, OSError, EOFError, TypeError, SyntaxError, TokenError) as error:
+        raise ValueError(
+            f"{path} cannot be read ({error}); expected numbers, in a file that is whole"
+        ) from error
 
 
 def _free_memory() -> int:
@@ -166,7 +186,8 @@ class _Npy:
     def __init__(self, path: str, columns: Any) -> None:
         if columns is not None:
             raise ValueError(f"{path} has no names of columns; columns={columns!r} is for parquet")
-        self.rows = np.load(path, mmap_mode="r", allow_pickle=False)
+        with _reading(path):
+            self.rows = np.lib.format.open_memmap(path, mode="r")
         self.shape = self.rows.shape
 
     def cut(self, n_rows: int) -> list[ArrayRows]:
@@ -179,7 +200,9 @@ class _Parquet:
 
     def __init__(self, path: str, columns: Any) -> None:
         self.path, self.is_vector = path, isinstance(columns, str)
-        file = require("pyarrow.parquet", "cli").ParquetFile(path)
+        with _reading(path):
+            file = require("pyarrow.parquet", "cli").ParquetFile(path)
+            check_expansion(path, 8 * file.metadata.num_rows * file.metadata.num_columns)
         wanted = [columns] if self.is_vector else columns
         self.names = file.schema_arrow.names if wanted is None else list(wanted)
         unknown = [name for name in self.names if name not in file.schema_arrow.names]

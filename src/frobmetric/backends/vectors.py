@@ -8,13 +8,13 @@ are numbers of kind `Deferred`. No operation brings a vector to one place.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from .engine import Deferred, Engine, Node
+from .engine import Deferred, Engine, Node, Pairs
 
 
 class Sharded(NDArrayOperatorsMixin):
@@ -51,12 +51,14 @@ class Sharded(NDArrayOperatorsMixin):
         """Return function(piece) of all shards, combined."""
         return reduce_shards(combine, function, self)
 
-    def pairwise(
-        self, function: Callable[..., Any], combine: Callable[..., Any], other: Sharded
-    ) -> Sharded:
-        """Return for each shard the combination of function(piece, piece of other) over others."""
-        node = self.engine.pairwise(function, combine, self.node, other.node)
-        return Sharded(self.engine, node)
+    def pairwise(self, pairs: Pairs, other: Sharded, *beside: Sharded) -> Sharded:
+        """Return `pairs` of the pieces of this and the other, with pieces of more beside them."""
+        nodes = [each.node for each in beside]
+        return Sharded(self.engine, self.engine.pairwise(pairs, self.node, other.node, nodes))
+
+    def joined(self, join: Callable[..., Any], groups: Sequence[range]) -> Sharded:
+        """Return join([pieces]) of groups of shards, as the other one of `pairwise`."""
+        return Sharded(self.engine, self.engine.joined(join, self.node, groups))
 
     def share(self, value: Any) -> Sharded:
         """Return a constant, such as a matrix, that all shards have."""

@@ -2,24 +2,82 @@
 
 from __future__ import annotations
 
-from importlib.metadata import entry_points
+from difflib import get_close_matches
+from functools import cache
 from typing import Annotated
 
 from .._environment import require
-from . import compare, demo, fit, nearest, sdp, unfold
+from .declared import read_commands, summary_of
 from .terminal import EXIT_CODES, ExitCode, say
 
 typer = require("typer", "cli")
 
+#: Commands in the order of the help, and their modules; the module of a group has its name.
+COMMANDS = {
+    "fit": "fit",
+    "transform": "use",
+    "search": "use",
+    "evaluate": "fit",
+    "certify": "fit",
+    "explain": "fit",
+    "compare": "compare",
+    "report": "report",
+    "teach": "teach",
+    "export": "export",
+    "demo": "demo",
+    "unfold": "unfold",
+    "sdp": "sdp",
+    "correlation": "nearest",
+    "covariance": "nearest",
+}
+GROUPS = ("sdp",)
 #: Commands of other packages, and how to install them.
 KNOWN = {"reproduce": "the paper's package; from a checkout: pip install ./paper"}
 
+
+class FlagGroup(typer.core.TyperGroup):  # type: ignore[name-defined]
+    """A group whose own options are flags."""
+
+    def get_params(self, ctx):
+        options = super().get_params(ctx)
+        for option in options:  # to convert None, typer imports what takes 0.1 s
+            option.default = option.default or False
+        return options
+
+
+class CommandGroup(FlagGroup):
+    """All commands, of which only the one that is called is built."""
+
+    def list_commands(self, ctx):
+        return [*COMMANDS, *_plugins()]
+
+    def get_command(self, ctx, cmd_name):
+        if cmd_name in COMMANDS:
+            return _build(cmd_name)
+        return _plugins().get(cmd_name)
+
+    def resolve_command(self, ctx, args):
+        if self.get_command(ctx, args[0]) is None:
+            close = get_close_matches(args[0], self.list_commands(ctx), n=1)
+            hint = f"did you mean {close[0]!r}?" if close else "`frobmetric --help` lists them"
+            ctx.fail(f"No such command {args[0]!r}; {hint}")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx, formatter):
+        plugins = _plugins()
+        rows = [(name, summary_of(_module(name), name)) for name in COMMANDS]
+        rows += [(name, command.help) for name, command in plugins.items()]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
+
 app = typer.Typer(
+    cls=CommandGroup,
     help="Learn a distance, unfold a manifold or solve a semidefinite program, with a proof of "
-    "how good the answer is. Messages use the Python names of parameters: max_iter is --max-iter.",
+    "how good the answer is.",
     epilog=EXIT_CODES,
     no_args_is_help=True,
-    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},  # of all commands
     rich_markup_mode=None,  # plain help is shorter, and wraps less
     pretty_exceptions_enable=False,
 )
@@ -27,7 +85,11 @@ app = typer.Typer(
 
 def main():
     """Run the command that the arguments of the process name."""
-    app(prog_name="frobmetric")
+    try:
+        app(prog_name="frobmetric")
+    except OSError as error:  # the text of the command cannot be read: too many open files
+        say(f"error: {error}")
+        raise SystemExit(ExitCode.BAD_DATA) from error
 
 
 def _print_version(is_wanted: bool):
@@ -77,10 +139,38 @@ def _add_plugin(group, name, entry_point):
     group.command(name, help=text, add_help_option=False, context_settings=any_arguments)(run)
 
 
-app.add_typer(fit.app)  # without a name: its commands are commands of this one
-app.add_typer(compare.app)
-app.add_typer(demo.app)
-app.add_typer(unfold.app)
-app.add_typer(sdp.app, name="sdp")
-app.add_typer(nearest.app)
-add_plugins(app)
+def entry_points(group):
+    """Return the entry points of a group; the import takes longer than most commands' help."""
+    from importlib import metadata
+
+    return metadata.entry_points(group=group)
+
+
+def _module(name):
+    return f"{__name__}.{COMMANDS[name]}"
+
+
+@cache
+def _build(name):
+    """Return a command, or a group of commands, without importing what it runs."""
+    is_group = name in GROUPS
+    holder = _new_holder()
+    if is_group:
+        holder.add_typer(read_commands(_module(name)), name=name, cls=FlagGroup)
+    else:
+        holder.add_typer(read_commands(_module(name), name))
+    return typer.main.get_group(holder).commands[name]
+
+
+@cache
+def _plugins():
+    """Return the commands of other packages by name."""
+    holder = _new_holder()
+    add_plugins(holder)
+    return typer.main.get_group(holder).commands
+
+
+def _new_holder():
+    holder = typer.Typer(rich_markup_mode=None)
+    holder.callback()(lambda: None)  # so that typer makes a group even of one command
+    return holder

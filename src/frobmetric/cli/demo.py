@@ -11,10 +11,11 @@ import numpy as np
 from sklearn.datasets import load_breast_cancer, load_digits, load_wine
 from sklearn.decomposition import PCA
 
-from .._environment import MissingExtraError, require
+from .._environment import MissingExtraError, replacing, require
 from .._tables import paragraph, text_table
 from ..io import save
-from ..io.tables import Table, write_table
+from ..io.tables import Table
+from ..io.writing import write_table
 from ..metric import FrobMetric, FrobMetricCV, compare
 from ..metric.comparison import Comparison
 from ..plotting import EmbeddingDisplay, NeighborsDisplay
@@ -223,8 +224,9 @@ def _draw(result, output, seed):
         title = "Which numbers have the same digit in the middle?"
         options = {"image_shape": SHAPE, "n_queries": 8, "random_state": seed, "title": title}
         display = NeighborsDisplay.from_estimator(result.metric, *data, **options)
-        display.figure_.savefig(output / "neighbors.png", dpi=100)
-        _draw_map(result).savefig(output / "map.png", dpi=100)
+        for name, figure in {"neighbors": display.figure_, "map": _draw_map(result)}.items():
+            with replacing(output / f"{name}.png") as file:
+                figure.savefig(file, dpi=100, format="png")
     except MissingExtraError as error:
         say(f"no figure: {error}")
         return

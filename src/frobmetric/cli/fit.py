@@ -1,29 +1,27 @@
-"""The commands for metrics: fit, transform, evaluate, certify and explain."""
+"""The commands for metrics: fit, evaluate, certify and explain."""
 
 from __future__ import annotations
 
 import inspect
 import warnings
 from dataclasses import asdict, dataclass, replace
+from os.path import realpath
 from pathlib import Path
 from time import perf_counter
 
+import numpy as np
 from sklearn.model_selection import StratifiedKFold
 
-from .._environment import require, target_file
+from .._environment import replacing, require, target_file
 from ..backends import RowFile
 from ..core import CertificateError
-from ..io import disagreements, load, save
-from ..io.tables import (
-    READERS,
-    Table,
-    check_input,
-    check_output,
-    read_table,
-    read_triplets,
-    write_table,
-)
+from ..io import disagreements, save
+from ..io.preparation import Preparing
+from ..io.tables import READERS, check_input, read_table, read_triplets
+from ..io.text import format_of
 from ..metric import FrobMetric, FrobMetricCV, compare
+from ..metric.claims import uses_labels
+from .models import load_model, preparing, read_columns, read_features, split_names
 from .options import command
 from .terminal import (
     ExitCode,
@@ -39,6 +37,8 @@ from .terminal import (
 typer = require("typer", "cli")
 app = typer.Typer()
 
+#: Relative gap from which on nothing is proven, whatever the tolerance.
+LARGEST_GAP = 0.99
 #: Number of folds of an evaluation, and the number of samples from which on one fold is enough.
 FOLDS, MANY_SAMPLES = 5, 5000
 #: Number of folds by which options are chosen.
@@ -47,7 +47,7 @@ CHOICE_FOLDS = 3
 VERDICTS = "the learned metric (does not help|satisfies)|the chosen metric has|the best C is"
 
 
-@command(app, FrobMetric, defaults={"keep_dual": True})
+@command(app, FrobMetric)
 def fit(
     data,
     parameters,
@@ -57,6 +57,10 @@ def fit(
     target=None,
     triplets=None,
     with_labels=False,
+    columns=None,
+    drop=None,
+    impute=None,
+    categories=None,
     cv=None,
     checkpoint=None,
     resume=False,
@@ -68,6 +72,9 @@ def fit(
     Options of the fit that are not given are chosen by errors on held-out samples, and the report
     tells whether the metric helps. Without a choice, by --cv 0, they have the defaults below; so
     they do with --C, --kernel, --n-directions and --triplets.
+
+    What --columns, --drop, --impute and --categories do to the table is kept in the model, and done
+    again by every command that uses it. The certificate is about the table that they make.
 
     Parameters
     ----------
@@ -88,15 +95,16 @@ def fit(
         anew. The data and the options have to be the same.
     memory : float
         GB that the fit may take, for a parquet file that is larger than memory: its rows are read
-        in parts whenever they are needed. Such a model keeps no dual variables.
+        in parts whenever they are needed. Such a model keeps no proof.
     """
     if triplets is not None:
         if cv:
             raise wrong_usage("--cv", "it needs labels, not --triplets")
         cv = 0
-    if output.suffix.lower() in READERS:
+    if format_of(output) in READERS:
         raise wrong_usage("--output", f"{output} names a table; a model is a .safetensors file")
     target_file(output)
+    how = preparing(columns, drop, impute, categories)
     estimator = _make_estimator(parameters, given, cv)
     if checkpoint is not None and isinstance(estimator, FrobMetricCV):
         raise wrong_usage("--checkpoint", "a choice of options has none; give --cv 0")
@@ -104,10 +112,14 @@ def fit(
     if memory is not None:
         if triplets is not None:
             raise wrong_usage("--memory", "it needs labels, not --triplets")
-        estimator.set_params(keep_dual=False)
+        if estimator.keep_dual:
+            raise wrong_usage("--keep-proof", "a fit with --memory cannot keep it; give only one")
+        if how != Preparing():
+            reason = "columns cannot be chosen or changed; write another parquet file first"
+            raise wrong_usage("--memory", reason)
         table = _open_table(data, target, memory)
     else:
-        table = read_table(data, target, header=header)
+        table = read_table(data, target, header=header, preparation=how)
     if triplets is None:
         _require_labels(table, data, ", or --triplets")
     if with_labels and (triplets is None or table.y is None):
@@ -115,27 +127,9 @@ def fit(
     answers = {"y": table.y} if triplets is None or with_labels else {}
     if triplets is not None:
         answers["triplets"] = read_triplets(triplets)
-    named = f" --target {target}" if target else ""
-    question = f"frobmetric evaluate {data}{named}" if "y" in answers else ""
+    question = _question(data, target, how) if "y" in answers else ""
     with errors_about(data):
         return _fit_and_save(estimator, table, answers | saving, output, question)
-
-
-@command(app)
-def transform(model, data, *, output, target=None, header=True):
-    """Map samples to the space in which the learned metric is Euclidean.
-
-    The column of --target is copied, so that the labels stay with their rows.
-    """
-    check_output(output)
-    estimator = _load(model)
-    table = _read_features(estimator, data, target, header)
-    X = estimator.transform(table.dataframe())
-    names = list(estimator.get_feature_names_out())
-    write_table(output, Table(X, table.y, names), labels_name=labels_name(target))
-    (n_rows, n_columns), file = X.shape, str(output)
-    data = {"output": file, "n_rows": n_rows, "n_columns": n_columns}
-    return Report(ExitCode.CERTIFIED, f"{file}: {n_rows} rows, {n_columns} columns", data)
 
 
 @command(app, FrobMetric, without=("keep_dual",))
@@ -149,6 +143,10 @@ def evaluate(
     cv=None,
     folds=None,
     baselines="raw,scaled",
+    columns=None,
+    drop=None,
+    impute=None,
+    categories=None,
     n_votes=3,
     header=True,
     seed=0,
@@ -178,14 +176,16 @@ def evaluate(
     if len(model) > 1 or data.suffix == ".safetensors" or bool(model) != (train is not None):
         forms = "`evaluate DATA` or `evaluate MODEL TEST_DATA --train TRAIN_DATA`"
         raise typer.BadParameter(f"expected {forms}")
-    if model and (cv is not None or folds is not None or given):
+    how = preparing(columns, drop, impute, categories)
+    if model and (cv is not None or folds is not None or given or how != Preparing()):
         raise typer.BadParameter("options of a fit have no effect on a given model; leave them out")
-    options = {"n_neighbors": n_votes, "baselines": _split_names(baselines), "random_state": seed}
+    options = {"n_neighbors": n_votes, "baselines": split_names(baselines), "random_state": seed}
     if model:
         estimator, tables = _read_model_and_data(model[0], (train, data), target, header)
     else:
         estimator = _make_estimator(parameters, given, cv)
-        tables = [_require_labels(read_table(data, target, header=header), data)]
+        table = read_table(data, target, header=header, preparation=how)
+        tables = [_require_labels(table, data)]
     with errors_about(data):
         comparison = _compare(estimator, *tables, folds=folds, **options)
     code = ExitCode.of(comparison.is_certified)
@@ -193,18 +193,26 @@ def evaluate(
 
 
 @command(app)
-def certify(model, data, *, target=None, tol=None, header=True):
+def certify(model, data, *, target=None, tol=None, exact=False, proof=None, header=True):
     """Recompute the certificate of a model from its training data.
 
-    Recomputes the certificate from the dual variables in the model, and compares it with the one
-    that the file claims.
+    Recomputes the certificate from the proof that a fit with --keep-proof left in the model, and
+    compares it, and what else the file claims of the data, with these data. With labels (--target),
+    the triplets, and a prior and units that depend on labels, are compared too.
 
     Parameters
     ----------
     tol : float
         Relative gap to demand; that of the model if not given.
+    exact : bool
+        Verify the certificate in exact arithmetic, which takes longer.
+    proof : path
+        File, such as proof.npz, for the proof in exact arithmetic, which `python -m
+        frobmetric.verify` verifies without the model and without the library.
     """
-    estimator = _load(model)
+    if proof is not None:
+        target_file(proof)
+    estimator = load_model(model)
     if "keep_dual" not in estimator.get_params():
         raise ValueError(
             f"{model} is an {type(estimator).__name__}, whose file keeps the certificate of its "
@@ -212,19 +220,32 @@ def certify(model, data, *, target=None, tol=None, header=True):
             "frobmetric.load(path).certificate_, or fit again, which proves it anew"
         )
     if not hasattr(estimator, "dual_coef_"):
-        reason = "no dual variables to prove it with; fit it with --keep-dual"
-        raise CertificateError(f"{model} has {reason}")
+        raise CertificateError(
+            f"{model} keeps no proof: it has the metric and the claim of its fit, but no dual "
+            "variables to check it with; fit again with --keep-proof"
+        )
     if "preprocessor" in estimator.get_params():
         raise ValueError(
             f"{model} is a {type(estimator).__name__}, learned from tuples, which a table does not "
             "hold; prove it in Python: frobmetric.load(path).set_params(preprocessor=X)"
             ".certify(tuples, y)"
         )
-    table = _read_features(estimator, data, target, header)
-    claimed, recomputed = estimator.certificate_, estimator.certify(table.dataframe())
-    differing, gap, tol = disagreements(claimed, recomputed), recomputed.error, tol or estimator.tol
-    is_certified = not differing and bool(gap <= tol)
-    verdict = _verdict(gap, tol) + ", and the claim holds" * is_certified
+    table = read_features(estimator, data, target, header)
+    options = {"exact": True} if exact or proof is not None else {}
+    if options and "exact" not in inspect.signature(estimator.certify).parameters:
+        kind = type(estimator).__name__
+        raise ValueError(
+            f"{model} is a {kind}, which has no proof in exact arithmetic; expected a "
+            "FrobMetric or FrobMetricCV; leave out --exact and --proof"
+        )
+    claimed = estimator.certificate_
+    recomputed = estimator.certify(table.dataframe(), table.y, **options)
+    differing = disagreements(claimed, recomputed, estimator.history_)
+    gap, tol = recomputed.error, tol or estimator.tol
+    is_certified = not differing and bool(gap <= min(tol, LARGEST_GAP))
+    verdict = _verdict(gap, min(tol, LARGEST_GAP)) + ", and the claim holds" * is_certified
+    if table.y is None and uses_labels(estimator):
+        verdict += "\nlabels were not given (--target): that the triplets are theirs is not checked"
     if differing:
         verdict = (
             f"NOT certified: the file claims another {', '.join(differing)} than its metric and "
@@ -232,7 +253,13 @@ def certify(model, data, *, target=None, tol=None, header=True):
         )
     data = {"tol": tol, "disagreements": differing, "certified": is_certified}
     data |= {"claimed": asdict(claimed), "recomputed": asdict(recomputed)}
-    text = f"claimed:    {claimed}\nrecomputed: {recomputed}\n{verdict}"
+    about = "\n(of the table that the model prepares)" * hasattr(estimator, "preparation_")
+    arrays = data["recomputed"].pop("proof", None)
+    text = f"claimed:    {claimed}\nrecomputed: {recomputed}\n{verdict}{about}"
+    if proof is not None:
+        with replacing(proof) as file:
+            np.savez(file, **arrays)
+        text += f"\nproof in {proof}; verify it by: python -m frobmetric.verify {proof}"
     return Report(ExitCode.of(is_certified), text, data)
 
 
@@ -249,16 +276,16 @@ def explain(model, data, *, rows="0,1", by="features", target=None, header=True)
     by : {"features", "components"}
         What to split the distance over; with a kernel, components only.
     """
-    numbers = _split_names(rows)
+    numbers = split_names(rows)
     if len(numbers) != 2 or not all(number.isdecimal() for number in numbers):
         raise wrong_usage("--rows", f"{rows!r} is not two numbers of rows; expected such as 3,17")
-    estimator = _load(model)
+    estimator = load_model(model)
     if not hasattr(estimator, "explain"):
         raise ValueError(
             f"{model} is an {type(estimator).__name__}, which maps vectors and has no distance to "
             "explain; expected a metric or an EmbeddingAdapter"
         )
-    table = _read_columns(estimator, data, target, header)
+    table = read_columns(estimator, data, target, header)
     X, pair = table.X, [int(number) for number in numbers]
     if max(pair) >= len(X):
         raise wrong_usage("--rows", f"{data} has {len(X)} rows, with the numbers 0 to {len(X) - 1}")
@@ -267,11 +294,6 @@ def explain(model, data, *, rows="0,1", by="features", target=None, header=True)
     parts = dict(zip(found.names, found.parts.tolist(), strict=True))
     content = {"rows": pair, "squared_distance": found.total, "parts": parts}
     return Report(ExitCode.CERTIFIED, str(found), content)
-
-
-def labels_name(target):
-    """Return the name of the column of labels in an output file."""
-    return "label" if target is None or target.lstrip("-").isdecimal() else target
 
 
 def _make_estimator(parameters, given, cv):
@@ -291,8 +313,7 @@ def _make_estimator(parameters, given, cv):
     if unknown:
         reason = "--cv chooses C, of a metric without a kernel, and cannot be combined"
         raise wrong_usage(f"--{unknown[0].replace('_', '-')}", f"{reason} with it; give only one")
-    kept = given | ({"keep_dual"} & set(parameters))
-    return FrobMetricCV(cv=cv or CHOICE_FOLDS, **{name: parameters[name] for name in kept})
+    return FrobMetricCV(cv=cv or CHOICE_FOLDS, **{name: parameters[name] for name in given})
 
 
 def _describe(step):
@@ -322,15 +343,13 @@ def _first_line(estimator):
 def _read_model_and_data(model, paths, target, header):
     """Return a model, and the tables to take neighbours from and to test."""
     train, test = paths
-    if train.resolve() == test.resolve():
+    if realpath(train) == realpath(test):
         say(f"warning: {test} is tested on itself; the errors say nothing about new data")
-    estimator = _load(model)
-    tables = (_read_features(estimator, path, target, header) for path in paths)
+    estimator = load_model(model)
+    if isinstance(estimator, FrobMetricCV):  # its own rule needs samples that no file holds
+        estimator = estimator._chosen()
+    tables = (read_features(estimator, path, target, header) for path in paths)
     return estimator, list(map(_require_labels, tables, paths))
-
-
-def _split_names(text):
-    return [name.strip() for name in text.split(",")]
 
 
 def _fit_and_save(estimator, table, answers, path, question=""):
@@ -339,9 +358,11 @@ def _fit_and_save(estimator, table, answers, path, question=""):
     `question` is the command that tells whether the metric helps.
     """
     began = perf_counter()
-    line = _first_line(estimator)
-    is_interrupted = fit_visibly(estimator, _describe, table.dataframe(), first=line, **answers)
+    shown = {"first": _first_line(estimator), "tol": estimator.tol}
+    is_interrupted = fit_visibly(estimator, _describe, table.dataframe(), **shown, **answers)
     seconds = perf_counter() - began
+    if getattr(table, "preparation", None) is not None:
+        estimator.preparation_ = table.preparation
     save(estimator, path)
     report = _fit_report(estimator, table, path, seconds, question)
     if is_interrupted:
@@ -349,31 +370,6 @@ def _fit_and_save(estimator, table, answers, path, question=""):
         say(f"interrupted; the best metric so far was saved in {path}{hint}")
         return replace(report, code=ExitCode.INTERRUPTED)
     return report
-
-
-def _load(path):
-    """Load a model whose `transform` returns arrays."""
-    return load(path).set_output(transform="default")
-
-
-def _read_features(estimator, path, target, header):
-    """Read the columns that a model was learned from, with names if it was learned with names."""
-    table = _read_columns(estimator, path, target, header)
-    has_names = hasattr(estimator, "feature_names_in_")
-    return table if has_names else replace(table, feature_names=None)
-
-
-def _read_columns(estimator, path, target, header):
-    """Read the columns that a model was learned from, with the names in the file."""
-    names = getattr(estimator, "feature_names_in_", None)
-    table = read_table(path, target, features=names, header=header)
-    n_features = table.X.shape[1]
-    if n_features != estimator.n_features_in_:
-        raise ValueError(
-            f"{path} has {n_features} columns of features; the model was learned from "
-            f"{estimator.n_features_in_}. If one column holds labels, name it with --target"
-        )
-    return table
 
 
 @dataclass(frozen=True)
@@ -405,6 +401,18 @@ def _require_labels(table, path, alternative=""):
     if table.y is None:
         raise wrong_usage("--target", f"the labels of {path} are needed{alternative}")
     return table
+
+
+def _question(data, target, how):
+    """Return the command that tells whether a metric helps."""
+    options = {"target": target, "columns": how.columns, "drop": how.drop}
+    options |= {"impute": how.impute, "categories": how.categories}
+    words = [
+        f"--{name} {value if isinstance(value, str) else ','.join(value)}"
+        for name, value in options.items()
+        if value
+    ]
+    return " ".join(["frobmetric evaluate", str(data), *words])
 
 
 def _verdict(gap, tol):
@@ -451,4 +459,6 @@ def _fit_report(estimator, table, path, seconds, question):
         f"{estimator.n_triplets_} triplets of {n_samples} samples: {options}\n"
         f"certificate: {estimator.certificate_}\n{verdict}{_usefulness(estimator, question)}"
     )
+    if hasattr(estimator, "preparation_"):
+        data["columns"] = estimator.preparation_.to_fields()
     return Report(ExitCode.of(data["certified"]), text, data)

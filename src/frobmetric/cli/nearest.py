@@ -11,7 +11,8 @@ import numpy as np
 from .._environment import require
 from ..core import PSD
 from ..io.matrices import SUFFIXES, as_numbers, read_array, read_cells, read_matrix, write_matrix
-from ..io.tables import as_number, check_output
+from ..io.tables import check_output
+from ..io.text import as_number
 from ..sdp import nearest_correlation, nearest_covariance
 from ..sdp.construct import SENSES
 from .options import command
@@ -28,7 +29,16 @@ LIMITS = ("min_eigenvalue", "tol", "max_iter")
 
 @command(app, nearest_correlation, names=LIMITS, codes=CODES)
 def correlation(
-    file, parameters, *, output, weights=None, elementwise=None, fixed=None, lower=None, upper=None
+    file,
+    parameters,
+    *,
+    output,
+    weights=None,
+    elementwise=None,
+    counts=None,
+    fixed=None,
+    lower=None,
+    upper=None,
 ):
     """Find the nearest correlation matrix.
 
@@ -42,6 +52,9 @@ def correlation(
     elementwise : path
         File of a matrix H >= 0: minimises |H o (X - G)|, entry by entry. Where H is 0 the data may
         be missing. Slower.
+    counts : path
+        File of a matrix of the numbers of rows behind the entries, as pairwise data have them:
+        these are the weights, and entries of the data may be missing.
     fixed : path
         csv file of entries to keep: two labels, or numbers from 0, on each line, below a line
         `row,column` or not.
@@ -51,17 +64,22 @@ def correlation(
     """
     if parameters["min_eigenvalue"] >= 1:
         raise wrong_usage("--min-eigenvalue", "it must be below 1")
-    if weights is not None and elementwise is not None:
-        raise wrong_usage("--elementwise", "give it or --weights, not both")
+    if sum(path is not None for path in (weights, elementwise, counts)) > 1:
+        raise wrong_usage("--elementwise", "give it, --weights or --counts, not several")
     check_output(output, SUFFIXES)
-    matrix, H = read_matrix(file), None
-    if elementwise is not None:
-        H = read_matrix(elementwise).in_order_of(matrix).require_known().values
+    matrix = read_matrix(file)
+    H, N = (
+        path and read_matrix(path).in_order_of(matrix).require_known().values
+        for path in (elementwise, counts)
+    )
     is_free = None if H is None else H == 0
-    matrix.require_symmetric(", or give it the weight 0 by --elementwise", is_free)
+    is_free = is_free if N is None else np.isnan(matrix.values)
+    hint = ", or give it the weight 0 by --elementwise, or the rows behind each entry by --counts"
+    matrix.require_symmetric(hint, is_free)
     given = {
         "weights": weights and _read_weights(weights, matrix),
         "elementwise": H,
+        "counts": N,
         "fixed": fixed and _read_pairs(fixed, matrix),
         "bounds": (_bound("--lower", lower, matrix), _bound("--upper", upper, matrix)),
     }

@@ -11,22 +11,24 @@ from __future__ import annotations
 
 import inspect
 import re
+from dataclasses import replace
 from functools import wraps
 from math import inf
 from pathlib import Path
 from typing import Annotated
 
 from .._environment import require
-from .terminal import EXIT_CODES, reports
+from .terminal import EXIT_CODES, reports, say, wrong_usage
 
 typer = require("typer", "cli")
 
 #: Further spellings of options.
 FLAGS = {"output": "-o", "target": "-t", "n_components": "-d", "n_neighbors": "-k"}
-FLAGS |= {"random_state": "--seed", "n_votes": "--neighbors"}
+FLAGS |= {"random_state": "--seed", "n_votes": "--neighbors", "keep_dual": "--keep-proof"}
+FLAGS["n_results"] = "-k"
 #: Least values of numbers; estimators check the others themselves.
 LEAST = {"max_iter": 1, "n_votes": 1, "cv": 0, "folds": 2, "seed": 0, "random_state": 0}
-LEAST["min_eigenvalue"] = 0
+LEAST |= {"min_eigenvalue": 0, "n_results": 1}
 #: Numbers that must be positive.
 POSITIVE = ("tol", "sigma", "time_limit", "budget")
 #: Parameters of estimators that are no options of any command.
@@ -36,9 +38,11 @@ COMMON = """
 Parameters
 ----------
 data : path
-    Samples: a csv, tsv, parquet, npy or npz file.
+    Samples: a csv, tsv, csv.gz, tsv.gz, parquet, npy or npz file; - is the standard input.
 model : path
     A model that `fit` wrote.
+n_results : int
+    Number of neighbours of each query.
 target : str
     Column of the labels: its name, or its number (from 0; -1 is the last). An npz file with X and y
     needs none.
@@ -49,6 +53,16 @@ output : path
     The result, in the same formats; csv keeps labels.
 problem : path
     An SDPA sparse file: .dat-s, .dat-s.gz or .dat-s.xz.
+columns : str
+    Only these columns are features: names, or numbers from 0, with commas.
+drop : str
+    Columns that are no features, such as the number of a row: names or numbers, with commas.
+impute : str
+    Fill in missing numbers by the median or the mean of their column, and missing categories by the
+    most frequent one; without it a missing value is an error.
+categories : str
+    How to use columns of texts: one-hot makes a feature of zeros and ones for each category.
+    Without it a text is an error.
 header : bool
     Whether a csv file begins with a line of names.
 seed : int
@@ -75,11 +89,18 @@ def command(app, source=None, *, names=None, without=(), defaults=None, codes=EX
 
         @wraps(function)
         def run(as_json, context, **values):
+            is_piped = str(values.get("output")) == "-"
+            if as_json and is_piped:
+                raise wrong_usage("--json", "the standard output holds the table of -o -")
             if source is not None:
                 values["parameters"] = {p.name: values.pop(p.name) for p in taken}
             if "given" in inspect.signature(function).parameters:
                 values["given"] = {p.name for p in taken if _is_given(context, p.name)}
-            return function(**values)
+            report = function(**values)
+            if is_piped:
+                say(report.text)
+                return replace(report, text="")
+            return report
 
         json = inspect.Parameter("as_json", inspect.Parameter.KEYWORD_ONLY, default=False)
         context = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY)
@@ -89,7 +110,8 @@ def command(app, source=None, *, names=None, without=(), defaults=None, codes=EX
         run.__annotations__ = {p.name: p.annotation for p in every}
         text = inspect.getdoc(function).partition("\nParameters\n---")[0]
         text = text.replace("\\b", "\b")  # typer's mark of lines that are not to be wrapped
-        app.command(help=text, epilog=codes)(reports(run))
+        options = {p.name: f"--{p.name.replace('_', '-')}" for p in taken}
+        app.command(help=text, epilog=codes)(reports(run, options))
         return function
 
     return register

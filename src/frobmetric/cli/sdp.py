@@ -9,6 +9,7 @@ import warnings
 from collections import Counter
 from dataclasses import replace
 from math import isfinite
+from os.path import realpath
 from time import perf_counter
 
 import numpy as np
@@ -93,7 +94,7 @@ def solve(problem, parameters, *, output=None, sigma=None):
         Solve the perturbed problem instead, with <F0, X> - |X|^2 / (2 sigma) in (D).
     """
     if output is not None:
-        if ".dat-s" in output.name.lower() or output.resolve() == problem.resolve():
+        if ".dat-s" in output.name.lower() or realpath(output) == realpath(problem):
             raise wrong_usage(
                 "--output", f"{output} names a problem; give the solution another name"
             )

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import isfinite
+from os.path import realpath
 from time import perf_counter
 
 import numpy as np
 
 from .._environment import replacing, require
+from .._text import drawn
 from ..io.matrices import SUFFIXES, LabelledMatrix, read_matrix
-from ..io.tables import Table, check_output, read_table, write_table
+from ..io.tables import Table, check_output, read_table
+from ..io.writing import write_table
 from ..manifold import MaximumVarianceUnfolding, neighborhood_quality
 from ..plotting import EmbeddingDisplay, SpectrumDisplay
 from ..plotting.style import plane, plane_size
-from .fit import labels_name
+from .models import labels_name
 from .options import command
 from .terminal import ExitCode, Report, errors_about, exit_codes, fit_visibly, say, wrong_usage
 
@@ -74,7 +77,7 @@ def unfold(
     """
     figure = plot_file or (output.with_suffix(".png") if plot and output.name else None)
     check_output(output)  # before a long fit
-    if output.resolve() == data.resolve():
+    if realpath(output) == realpath(data):
         raise wrong_usage("--output", f"{output} holds the data; give the embedding another name")
     if figure is not None:
         check_output(figure, FIGURES)
@@ -152,7 +155,7 @@ def _draw(estimator, samples, path, name):
     values = estimator.eigenvalues_
     values = np.pad(values, (0, max(0, N_AXES - len(values))))  # shows that there are no more
     colours = {"color": samples.color, "color_name": samples.labels_name}
-    title = f"{name}: {len(samples.X)} samples unfolded"
+    title = f"{drawn(name)}: {len(samples.X)} samples unfolded"
     EmbeddingDisplay.from_estimator(estimator, **colours, ax=left, title=title)
     SpectrumDisplay.from_eigenvalues(values, n_components=estimator.n_components, ax=right)
     left.ticklabel_format(scilimits=(-3, 4))  # longer numbers would overlap

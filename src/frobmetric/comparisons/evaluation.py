@@ -10,10 +10,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 from scipy.stats import norm
-from sklearn.utils import check_random_state
 
 from .._checks import as_comparisons, as_index, as_weights, check_count, check_whole
-from .._neighbors import distinct_rows
+from .._rows import distinct_rows
+from .._validation import check_random_state
+from ..core.checks import read_values
 from .merging import count_votes
 
 #: Numbers held at a time for the resampled multiplicities: the size of a processor's cache.
@@ -228,14 +229,14 @@ def noise_ceiling(index: ArrayLike, y: Any = None, sample_weight: Any = None) ->
 
 def _scores(correct, name="correct"):
     """Return 1 for correct, 0 for wrong, a half for a margin of zero."""
-    correct = np.asarray(correct)
+    correct = read_values(correct, name=name)
     if correct.ndim != 1 or len(correct) == 0:
         raise ValueError(
             f"{name} has shape {correct.shape}; expected (n_comparisons,) with at least one"
         )
     if correct.dtype == bool:
         return correct.astype(np.float64)
-    if not np.issubdtype(correct.dtype, np.number) or np.isnan(correct).any():
+    if correct.dtype.kind not in "iuf" or np.isnan(correct).any():
         raise ValueError(f"{name} has dtype {correct.dtype} or NaN; expected booleans or margins")
     is_integer = np.issubdtype(correct.dtype, np.integer)
     if np.isin(correct, [0, 1]).all() and 0 in correct and (is_integer or correct.any()):
@@ -266,6 +267,7 @@ def _with_interval(score, sample_weight, interval, objects, confidence, n_resamp
     weight = as_weights(sample_weight, len(score))
     if not isinstance(confidence, Real) or not 0 < confidence < 1:
         raise ValueError(f"confidence is {confidence!r}; expected a number between 0 and 1: 0.95")
+    confidence = float(confidence)
     value, n = _mean(score, weight), int(np.count_nonzero(weight))
     if objects is not None:
         means = _resampled_means(score, weight, objects, n_resamples, random_state)

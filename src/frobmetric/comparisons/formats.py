@@ -15,6 +15,7 @@ from .._checks import (
     check_count,
     check_whole,
 )
+from ..core.checks import as_array
 from .merging import Comparisons, near_first
 
 FORMATS = ("list-order", "list-boolean", "list-count")
@@ -126,8 +127,8 @@ def _as_array(values, name):
 
 
 def _check_format(format):
-    if format not in FORMATS:
-        raise ValueError(f"format is {format!r}; expected one of {sorted(FORMATS)}")
+    if not isinstance(format, str) or format not in FORMATS:
+        raise ValueError(f"format is {format!r:.80}; expected one of {sorted(FORMATS)}")
     return format
 
 
@@ -169,7 +170,7 @@ def _counts(response, n, format):
 def _as_counts(response):
     if response.dtype == bool or not np.issubdtype(response.dtype, np.number):
         raise TypeError(f"response has dtype {response.dtype}; expected counts: whole numbers")
-    response = response.astype(np.float64)
+    response = as_array(response, name="response")
     bad = np.flatnonzero(~(np.isfinite(response) & (response == np.rint(response))))
     if len(bad):
         raise ValueError(

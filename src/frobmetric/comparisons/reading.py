@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn.utils.validation import check_array
 
 from .._checks import KINDS, PreprocessorError, as_index
-from .._neighbors import distinct_points
+from .._rows import distinct_points
+from .._validation import check_array
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.model_selection import BaseCrossValidator
-from sklearn.utils import check_random_state
 
 from .._checks import as_index
 from .._parameters import FLAG, NONE, NUMBERS, SEED, Rule, check_parameters, integer
+from .._validation import check_random_state
 
 LABELS = Rule("a sequence of labels, one for each object,", NUMBERS.is_met)
 

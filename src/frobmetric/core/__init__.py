@@ -1,22 +1,14 @@
 """The mathematics: cones, constraints, losses, the problem, and the proof of an answer."""
 
 from .cones import PSD, Cone, Face, Nonnegative, NumericalError, Product
-from .constraints import (
-    Beside,
-    Bilinear,
-    NeighborTriplets,
-    Pairs,
-    Quadruplets,
-    Scores,
-    Stack,
-    Triplets,
-)
+from .constraints import Bilinear, NeighborTriplets, Pairs, Quadruplets, Scores, Triplets
 from .free import AllMatrices
 from .losses import AtLeast, AtMost, Equal, Hard, Hinge, Loss, Mixed, SmoothedHinge, SquaredHinge
 from .matrices import Constraints, LowRank, MatrixFree, Sparse
 from .points import Factored, Point, Unfactored
 from .problem import Evaluation, FrobeniusSDP
 from .solution import Certificate, CertificateError, Solution, Step, certify
+from .stacking import Beside, Stack
 
 __all__ = ["PSD", "AllMatrices", "Cone", "Face", "Nonnegative", "NumericalError", "Product"]
 __all__ += [

@@ -15,11 +15,16 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from .checks import as_count
 from .points import Array, Blocks, Diagonal, Factored, Point, Symmetric, Vector
 from .threads import threads_for_order
 
 #: Order from which single precision is faster, where it is allowed.
 ROUGH_ORDER = 150
+#: Largest order of a matrix; no machine has the memory of a larger one.
+MOST_ORDER = 2**17
+#: Largest length of a diagonal block.
+MOST_LENGTH = 2**28
 
 
 class NumericalError(ArithmeticError):
@@ -84,6 +89,9 @@ class Split(Protocol):
         """Number of eigenvalues that are positive beyond rounding."""
 
     def positive(self, scale: float = 1.0) -> Point: ...
+    def negative(self) -> Point:
+        """Return minus the negative part, as an element of the dual cone by its form alone."""
+
     def clipped(self, upper: float = np.inf) -> Symmetric:
         """Return the element with its eigenvalues moved into [0, upper]."""
 
@@ -122,6 +130,9 @@ class Signs:
     def positive(self, scale: float = 1.0) -> Point:
         return Diagonal(scale * np.maximum(self.values, 0))
 
+    def negative(self) -> Point:
+        return Diagonal(np.maximum(-self.values, 0))
+
     def clipped(self, upper: float = np.inf) -> Symmetric:
         return np.clip(self.values, 0, upper)
 
@@ -156,6 +167,11 @@ class Eigenpairs(Signs):
         leading = slice(len(self.values) - self.n_positive, None)
         roots = np.sqrt(scale * self.values[leading])
         return Factored(np.ascontiguousarray((self.vectors[:, leading] * roots)[:, ::-1]))
+
+    def negative(self) -> Factored:
+        # without `outside`: that part belongs to the dual cone of a face up to rounding only
+        is_minus = self.values < 0
+        return Factored(self.vectors[:, is_minus] * np.sqrt(-self.values[is_minus]))
 
     def clipped(self, upper: float = np.inf) -> Symmetric:
         is_plus = self.values > 0
@@ -208,6 +224,10 @@ class PSD(Cone):
     """Positive semidefinite matrices of order n; projects by one eigen-decomposition."""
 
     n: int
+
+    def __post_init__(self) -> None:
+        n = as_count(self.n, name="n", at_least=0, at_most=MOST_ORDER)
+        object.__setattr__(self, "n", n)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -272,6 +292,10 @@ class Nonnegative(Cone):
     n: int
     is_diagonal = True
 
+    def __post_init__(self) -> None:
+        n = as_count(self.n, name="n", at_least=0, at_most=MOST_LENGTH)
+        object.__setattr__(self, "n", n)
+
     @property
     def shape(self) -> tuple[int, ...]:
         return (self.n,)
@@ -313,6 +337,9 @@ class BlockSplit:
 
     def positive(self, scale: float = 1.0) -> Blocks:
         return Blocks(tuple(part.positive(scale) for part in self.parts))
+
+    def negative(self) -> Blocks:
+        return Blocks(tuple(part.negative() for part in self.parts))
 
     def clipped(self, upper: float = np.inf) -> Symmetric:
         return np.concatenate([part.clipped(upper).ravel() for part in self.parts])

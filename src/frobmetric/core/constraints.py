@@ -7,19 +7,19 @@ b between two sets of vectors. The other kinds are differences of rows of these 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy.sparse as sp
 
-from .cones import Cone, Product
+from .checks import as_data, as_rows, as_sided_rows, as_sides, read_array
+from .cones import Cone
 from .free import AllMatrices
-from .kernels import cross_product, image, laplacian_product, pair_products, row_products
-from .losses import split_rows
+from .kernels import BLOCK, cross_product, image, laplacian_product, pair_products, row_products
 from .matrices import Constraints, LowRank, MatrixFree, Sparse
-from .points import Array, Blocks, Data, Index, Point, Rows, Symmetric, Vector, as_dense
+from .points import Array, Data, Index, Point, Rows, Symmetric, Vector, as_dense
+from .rounding import EPS, TINY, gamma, norm, row_norms
+from .stacking import Stack
 
 #: Share of the terms of a squared norm that is added for their rounding.
 NORM_ROUNDING = 1e-14
@@ -35,8 +35,8 @@ class Pairs(Constraints):
     """
 
     def __init__(self, X: Data, pairs: Index) -> None:
-        self.X = X
-        self.first, self.second = np.asarray(pairs, dtype=np.intp).reshape(-1, 2).T.copy()
+        self.X = X = as_data(X)
+        self.first, self.second = as_rows(pairs, 2, X.shape[0], name="pairs").T.copy()
         self.shape = (len(self.first), int(X.shape[1]))
         # The pattern of W is fixed by the pairs: sort once, then only its data change.
         is_sorted = (np.diff(self.first) >= 0).all()
@@ -55,6 +55,27 @@ class Pairs(Constraints):
     def adjoint(self, u: Vector) -> Symmetric:
         return laplacian_product(self.X, self._indptr, self._indices, self._sorted(u))
 
+    def forward_bound(self, M: Point) -> tuple[Vector, Vector]:
+        # |d + e|^2 - |d|^2 <= 2 |d| |e| + |e|^2, with e from the images of both ends
+        distances, image_error = self.forward(M), self._image_error(M)
+        n_roundings = M.rank + 6
+        lengths = np.sqrt(distances)
+        e = image_error[self.first] + image_error[self.second]
+        error = e * (2 * lengths + e) + gamma(n_roundings) * distances + n_roundings * TINY
+        return distances, error
+
+    def adjoint_error(self, u: Vector, n_more: int = 0) -> float:
+        # no term w_ij x_i x_j.T is rounded more often than sums over pairs and over rows have terms
+        n, rows = self.X.shape[0], BLOCK // max(1, self.X.shape[1]) + 1
+        pairs = int(
+            (np.bincount(self.first, minlength=n) + np.bincount(self.second, minlength=n)).max(
+                initial=0
+            )
+        )
+        n_roundings = pairs + min(n, rows) + n // rows + 10 + n_more
+        ends = (self._row_norms[self.first] + self._row_norms[self.second]) ** 2
+        return gamma(n_roundings) * float(np.abs(u) @ ends) + u.any() * n_roundings * TINY
+
     def restrict(self, rows: Rows) -> Pairs:
         pairs = np.column_stack([self.first[rows], self.second[rows]])
         return type(self)(*_used_rows(self.X, pairs))
@@ -66,9 +87,22 @@ class Pairs(Constraints):
         # |ff' - gg'|^2 = |f|^4 - 2 (f.g)^2 + |g|^4, without the middle term
         return np.hypot(self._lengths[far], self._lengths[near])
 
+    def as_quadruplets(self) -> tuple[Data, Index]:
+        # a point has the distance zero to itself
+        return self.X, np.column_stack([self.first, self.first, self.first, self.second])
+
     @cached_property
     def _lengths(self) -> Vector:
         return pair_products(self.X, self.X, self.first, self.second)
+
+    @cached_property
+    def _row_norms(self) -> Vector:
+        return row_norms(self.X)
+
+    def _image_error(self, M: Point) -> Vector:
+        """Return a bound on the error of the image of each sample under the factor of M."""
+        L = M.factor()
+        return gamma(len(L) + 4) * norm(L) * self._row_norms + len(L) * TINY
 
     def _sorted(self, values: Any) -> Any:
         return values if self._order is None else values[self._order]
@@ -85,8 +119,9 @@ class Scores(Constraints):
     """
 
     def __init__(self, A: Array, B: Array, pairs: Index) -> None:
-        self.A, self.B = A, B
-        self.first, self.second = np.asarray(pairs, dtype=np.intp).reshape(-1, 2).T.copy()
+        self.A, self.B = A, B = as_sides(A, B)
+        pairs = as_sided_rows(pairs, 2, (len(A), len(B)), name="pairs")
+        self.first, self.second = pairs.T.copy()
         self.shape = (len(self.first), int(A.shape[1]))
         # Work on the rows of the smaller set. The pattern of the weights is fixed: sort it once.
         self._is_turned = len(B) < len(A)
@@ -104,6 +139,14 @@ class Scores(Constraints):
         weights = u[self._order]
         S = cross_product(self._left, self._indptr, self._indices, weights, self._right)
         return np.ascontiguousarray(S.T) if self._is_turned else S
+
+    def forward_bound(self, M: Point) -> tuple[Vector, Vector]:
+        size = gamma(sum(as_dense(M).shape) + 6) * norm(as_dense(M)) + M.rounding
+        return self.forward(M), size * self.norms() + TINY
+
+    def adjoint_error(self, u: Vector, n_more: int = 0) -> float:
+        n_roundings = int(np.diff(self._indptr).max(initial=0)) + len(self._left) + 6 + n_more
+        return gamma(n_roundings) * float(np.abs(u) @ self.norms()) + u.any() * n_roundings * TINY
 
     def restrict(self, rows: Rows) -> Scores:
         A, first = _used_rows(self.A, self.first[rows])
@@ -168,10 +211,27 @@ class PairDifferences(Constraints):
         near, far = (np.bincount(side, u, n_pairs) for side in (self.near, self.far))
         return self.pairs.adjoint(np.subtract(far, near, dtype=float))
 
+    def forward_bound(self, M: Point) -> tuple[Vector, Vector]:
+        distances, error = self.pairs.forward_bound(M)
+        margins = distances[self.far] - distances[self.near]
+        return margins, error[self.far] + error[self.near] + EPS * np.abs(margins)
+
+    def adjoint_error(self, u: Vector, n_more: int = 0) -> float:
+        ends, sizes = np.concatenate([self.near, self.far]), np.abs(np.concatenate([u, u]))
+        n_terms = int(np.bincount(ends).max(initial=0))
+        total = np.bincount(ends, sizes, self.pairs.shape[0]).astype(float)
+        return self.pairs.adjoint_error(total, n_more + n_terms + 1)
+
     def restrict(self, rows: Rows) -> PairDifferences:
         near, far = self.near[rows], self.far[rows]
         used, position = np.unique(np.concatenate([near, far]), return_inverse=True)
         return PairDifferences(self.pairs.restrict(used), *np.split(position, 2))
+
+    def as_quadruplets(self) -> tuple[Data, Index] | None:
+        found = self.pairs.as_quadruplets()
+        if found is None:
+            return None
+        return found[0], np.hstack([found[1][side, 2:] for side in (self.near, self.far)])
 
     def norms(self) -> Vector:
         return self.pairs.difference_norms(self.near, self.far)
@@ -193,7 +253,9 @@ class Quadruplets(PairDifferences):
     measure: ClassVar[type[Pairs]] = Pairs
 
     def __init__(self, X: Data, quadruplets: Index) -> None:
-        pairs, position = _distinct_pairs(quadruplets, int(X.shape[0]))
+        X = as_data(X)
+        quadruplets = as_rows(quadruplets, 4, X.shape[0], name="quadruplets")
+        pairs, position = _distinct_pairs(quadruplets, X.shape[0])
         super().__init__(self.measure(X, pairs), *np.split(position, 2))
 
 
@@ -211,6 +273,8 @@ class Bilinear(PairDifferences):
     """
 
     def __init__(self, A: Array, B: Array, quadruplets: Index) -> None:
+        A, B = as_sides(A, B)
+        quadruplets = as_sided_rows(quadruplets, 4, (len(A), len(B)), name="quadruplets")
         pairs, position = _distinct_pairs(quadruplets, len(B))
         larger, smaller = np.split(position, 2)
         super().__init__(Scores(A, B, pairs), near=smaller, far=larger)
@@ -226,7 +290,9 @@ class Triplets(Quadruplets):
     """
 
     def __init__(self, X: Data, triplets: Index) -> None:
-        super().__init__(X, np.asarray(triplets)[:, [0, 1, 0, 2]])
+        X = as_data(X)
+        triplets = as_rows(triplets, 3, X.shape[0], name="triplets")
+        super().__init__(X, triplets[:, [0, 1, 0, 2]])
 
 
 def _distinct_pairs(quadruplets: Index, n: int) -> tuple[Index, Index]:
@@ -249,8 +315,20 @@ class NeighborTriplets(Constraints):
     """
 
     def __init__(self, X: Data, anchors: Index, near: Index, far: Index) -> None:
+        named = {"anchors": anchors, "near": near, "far": far}
+        anchors, near, far = (read_array(part, name=name) for name, part in named.items())
+        axes = anchors.ndim, near.ndim, far.ndim
+        if axes != (1, 2, 2) or not len(anchors) == len(near) == len(far):
+            raise ValueError(
+                f"anchors, near and far have the shapes {anchors.shape}, {near.shape} and "
+                f"{far.shape}; expected (n_anchors,), (n_anchors, n_near) and (n_anchors, n_far)"
+            )
+        X = as_data(X)
         self._grid = (len(anchors), near.shape[1], far.shape[1])
         self.shape = (int(np.prod(self._grid)), int(X.shape[1]))
+        near, far = (as_rows(part, part.shape[1], X.shape[0], name=name)
+                     for name, part in (("near", near), ("far", far)))  # fmt: skip
+        anchors = as_rows(anchors[:, None], 1, X.shape[0], name="anchors")[:, 0]
         others = np.concatenate([near, far], axis=1)
         first = np.repeat(anchors, others.shape[1])
         self.pairs = Pairs(X, np.column_stack([first, others.ravel()]))
@@ -265,86 +343,34 @@ class NeighborTriplets(Constraints):
         block = u.reshape(self._grid)
         return self.pairs.adjoint(np.hstack([-block.sum(axis=2), block.sum(axis=1)]).ravel())
 
+    def forward_bound(self, M: Point) -> tuple[Vector, Vector]:
+        n_anchors, n_near, _ = self._grid
+        distances, error = (part.reshape(n_anchors, -1) for part in self.pairs.forward_bound(M))
+        margins = distances[:, None, n_near:] - distances[:, :n_near, None]
+        error = error[:, None, n_near:] + error[:, :n_near, None] + EPS * np.abs(margins)
+        return margins.ravel(), error.ravel()
+
+    def adjoint_error(self, u: Vector, n_more: int = 0) -> float:
+        block = np.abs(u.reshape(self._grid))
+        total = np.hstack([block.sum(axis=2), block.sum(axis=1)]).ravel()
+        return self.pairs.adjoint_error(total, n_more + max(self._grid[1:]))
+
     def norms(self) -> Vector:
         n_anchors, n_near, n_far = self._grid
         lengths = self.pairs.norms().reshape(n_anchors, n_near + n_far)
         return np.hypot(lengths[:, None, n_near:], lengths[:, :n_near, None]).ravel()
 
     def restrict(self, rows: Rows) -> PairDifferences:
+        return self._differences(rows).restrict(np.arange(len(rows)))
+
+    def as_quadruplets(self) -> tuple[Data, Index] | None:
+        return self._differences(np.arange(self.shape[0])).as_quadruplets()
+
+    def _differences(self, rows: Rows) -> PairDifferences:
         _, n_near, n_far = self._grid
         anchor, near, far = np.unravel_index(rows, self._grid)
         start = anchor * (n_near + n_far)
-        triplets = PairDifferences(self.pairs, start + near, start + n_near + far)
-        return triplets.restrict(np.arange(len(rows)))
-
-
-class Beside(Constraints):
-    """Different constraints on each block: row r is the sum of row r of all blocks.
-
-    The elements are those of the product of the blocks' cones.
-    """
-
-    def __init__(self, parts: Sequence[Constraints], cones: Sequence[Cone]) -> None:
-        self.parts, self.cone = tuple(parts), Product(tuple(cones))
-        self.shape = (self.parts[0].shape[0], self.cone.shape[0])
-
-    def forward(self, M: Point | Symmetric) -> Vector:
-        blocks: Iterable[Any] = M.parts if isinstance(M, Blocks) else self.cone.parts(as_dense(M))
-        pairs = zip(self.parts, blocks, strict=True)
-        return np.sum([part.forward(block) for part, block in pairs], axis=0)
-
-    def adjoint(self, u: Vector) -> Symmetric:
-        return np.concatenate([part.adjoint(u).ravel() for part in self.parts])
-
-    def restrict(self, rows: Rows) -> Beside:
-        return Beside([part.restrict(rows) for part in self.parts], self.cone.cones)
-
-    def norms(self) -> Vector:
-        return np.sqrt(np.sum([part.norms() ** 2 for part in self.parts], axis=0))
-
-    def default_cone(self) -> Cone:
-        return self.cone
-
-    def as_sparse(self) -> Sparse | None:
-        rows = _sparse_rows(self.parts)
-        return Sparse(sp.hstack(rows), Product(self.cone.blocks())) if rows else None
-
-
-class Stack(Constraints):
-    """Several kinds of rows, one below the other."""
-
-    def __init__(self, parts: Sequence[Constraints]) -> None:
-        self.parts = tuple(parts)
-        self._sizes = [part.shape[0] for part in parts]
-        self.shape = (sum(self._sizes), self.parts[0].shape[1])
-
-    def forward(self, M: Point | Symmetric) -> Vector:
-        return np.concatenate([part.forward(M) for part in self.parts])
-
-    def adjoint(self, u: Vector) -> Symmetric:
-        runs = np.split(u, np.cumsum(self._sizes)[:-1])
-        pairs = zip(self.parts, runs, strict=True)
-        return np.sum([part.adjoint(run) for part, run in pairs], axis=0)
-
-    def restrict(self, rows: Rows) -> Stack:
-        runs = split_rows(rows, self._sizes)
-        return Stack([part.restrict(run) for part, run in zip(self.parts, runs, strict=True)])
-
-    def norms(self) -> Vector:
-        return np.concatenate([part.norms() for part in self.parts])
-
-    def default_cone(self) -> Cone:
-        return self.parts[0].default_cone()
-
-    def as_sparse(self) -> Sparse | None:
-        rows, first = _sparse_rows(self.parts), self.parts[0].as_sparse()
-        return Sparse(sp.vstack(rows), first.cone) if rows and first is not None else None
-
-
-def _sparse_rows(parts: Sequence[Constraints]) -> list[sp.csr_array]:
-    """Return the rows of each part as a sparse matrix; none if a part has no sparse form."""
-    sparse = [part.as_sparse() for part in parts]
-    return [] if None in sparse else [part.rows for part in sparse if part is not None]
+        return PairDifferences(self.pairs, start + near, start + n_near + far)
 
 
 #: Every kind of comparisons of distances.

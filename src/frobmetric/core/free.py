@@ -29,6 +29,9 @@ class Everything:
     def positive(self, scale: float = 1.0) -> Unfactored:
         return Unfactored(scale * self.matrix)
 
+    def negative(self) -> Unfactored:
+        return Unfactored(np.zeros_like(self.matrix))
+
     def clipped(self, upper: float = np.inf) -> Array:
         return self.matrix
 

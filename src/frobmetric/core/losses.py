@@ -8,16 +8,20 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import dataclass, field
+from functools import partial
+from numbers import Real
 from typing import Any, Protocol
 
 import numpy as np
 
+from .checks import as_bounded, as_row_numbers
 from .points import Rows, Vector
+from .rounding import SUM, TINY, gamma
 
 
 def _total(a: Vector, b: Vector) -> float:
     """Return the inner product: a number, or for sharded vectors one that is computed later."""
-    total = np.dot(a, b)
+    total = np.sum(a * b)  # in pairs: its rounding error does not grow with the number of rows
     return float(total) if isinstance(total, np.floating) else total
 
 
@@ -47,6 +51,29 @@ class Loss(Protocol):
     def conjugate(self, u: Vector) -> tuple[float, Vector]:
         """Return the sum of -loss*(-u), and its gradient in u."""
 
+    def value_bound(self, v: Vector, error: Vector) -> float:
+        """Return an upper bound of the sum of the losses at margins that differ from v by `error`.
+
+        No loss rises with its margin, and none has a term below zero.
+        """
+        return (1 + gamma(SUM + 8)) * self.value(v - error)
+
+    def violation_bound(self, v: Vector, error: Vector) -> float:
+        """Return an upper bound of the largest violation at margins that differ by `error`."""
+        if not self.is_hard:
+            return 0.0
+        sides = (self.violation(v - error), self.violation(v + error))
+        return (1 + gamma(4)) * float(max(side.max(initial=0.0) for side in sides))
+
+    def conjugate_error(self, u: Vector) -> float:
+        """Return a bound on the rounding error of the value of `conjugate`.
+
+        Its terms are target_r u_r - curvature_r u_r^2 / 2, the slope target_r - curvature_r u_r.
+        """
+        size, (_, slope) = np.abs(u), self.conjugate(u)
+        terms = np.abs(slope) + 1.5 * self.curvature * size
+        return gamma(SUM + 8) * _total(terms, size) + np.count_nonzero(u) * TINY
+
     @property
     def curvature(self) -> Vector:
         """Rate at which the gradient of `conjugate` falls as u_r grows."""
@@ -75,7 +102,15 @@ class _Soft(Loss):
     """Base of soft losses: u is between zero and the steepest slope, the weight."""
 
     weight: Vector
+    target: Vector | float
     is_hard = False
+
+    def __post_init__(self) -> None:
+        put = object.__setattr__  # the instance is frozen from here on
+        put(self, "weight", as_row_numbers(self.weight, name="weight", least=0.0))
+        is_one = isinstance(self.target, Real)
+        check = as_bounded if is_one else partial(as_row_numbers, n_rows=len(self.weight))
+        put(self, "target", check(self.target, name="target"))
 
     @property
     def lower(self) -> Vector:
@@ -121,6 +156,12 @@ class SmoothedHinge(_Soft):
     weight: Vector
     target: Vector | float = 1.0
     smoothing: float = 0.5
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "smoothing", as_bounded(self.smoothing, name="smoothing"))
+        if not self.smoothing > 0:
+            raise ValueError(f"smoothing={self.smoothing!r} must be positive; use Hinge without it")
 
     @property
     def curvature(self) -> Vector:
@@ -181,6 +222,9 @@ class Hard(Loss):
     target: Vector
     sense: Any
     is_hard = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "target", as_row_numbers(self.target, name="target", most=np.inf))
 
     @property
     def lower(self) -> Vector:

@@ -4,13 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Protocol
+from math import prod
+from typing import Any, Protocol
 
 import numpy as np
 import scipy.sparse as sp
 
+from .checks import (
+    MOST,
+    as_array,
+    as_count,
+    as_finite,
+    as_sequence,
+    require_callable,
+    require_parts,
+)
 from .cones import PSD, Cone
-from .points import Array, Point, Rows, Symmetric, Vector, as_dense
+from .points import Array, Data, Index, Point, Rows, Symmetric, Vector, as_dense
+from .rounding import EPS, TINY, gamma, norm
+
+#: Largest number of rows that are given by two functions: each needs a call of its own.
+MOST_ROWS = 2**31
 
 
 class Constraints(Protocol):
@@ -23,6 +37,26 @@ class Constraints(Protocol):
 
     def adjoint(self, u: Vector) -> Symmetric:
         """Return the sum of u_r A_r."""
+
+    @property
+    def n_roundings(self) -> int:
+        """Largest number of roundings of a term of `forward` and `adjoint`, if both are sums."""
+        return max(self.shape[0], prod(self.default_cone().shape)) + 8
+
+    def forward_bound(self, M: Point) -> tuple[Vector, Vector]:
+        """Return <A_r, M> of every row, as `forward` does, and a bound on the error of each.
+
+        M is the exact product of its factor.
+        """
+        size = gamma(self.n_roundings) * norm(M.dense()) + M.rounding
+        return self.forward(M), self.norms() * (1 + gamma(self.n_roundings)) * size + TINY
+
+    def adjoint_error(self, u: Vector, n_more: int = 0) -> float:
+        """Return a bound on the rounding error of `adjoint`, in Frobenius norm.
+
+        `n_more` is the number of further roundings of its terms.
+        """
+        return gamma(self.n_roundings + n_more) * float(np.abs(u) @ self.norms()) + u.any() * TINY
 
     def restrict(self, rows: Rows) -> Constraints:
         """Return the constraints of these rows only; `rows` are increasing."""
@@ -49,6 +83,13 @@ class Constraints(Protocol):
         """Return the rows as sparse matrices, None if they are not available in that form."""
         return None
 
+    def as_quadruplets(self) -> tuple[Data, Index] | None:
+        """Return points and rows (a, b, c, d) of them, None if there is no such form.
+
+        Row r is the squared distance of c and d minus that of a and b.
+        """
+        return None
+
 
 class Sparse(Constraints):
     """Rows given as sparse symmetric matrices, on any cone.
@@ -61,21 +102,41 @@ class Sparse(Constraints):
     """
 
     def __init__(self, rows: sp.sparray, cone: Cone) -> None:
+        require_parts(cone, ("shape", "split"), name="cone", expected="a cone such as PSD(n)")
         self.cone = cone
-        self.rows = sp.csr_array(rows)
+        self.rows = rows if _is_plain(rows) else _as_sparse_rows(rows, cone)
         self.shape = (self.rows.shape[0], cone.shape[0])
 
     @classmethod
     def from_matrices(cls, matrices: Sequence[Array]) -> Sparse:
         """Return the constraints with one row for each symmetric matrix, dense or sparse."""
-        flat = [sp.csr_array(A).reshape((1, -1)) for A in matrices]
-        return cls(sp.vstack(flat), PSD(matrices[0].shape[0]))
+        expected = "symmetric matrices of one order"
+        given = as_sequence(matrices, name="matrices", expected=expected)
+        made = [A if sp.issparse(A) else as_array(A, name="a matrix") for A in given]
+        shapes = {A.shape for A in made}
+        n = made[0].shape[0] if made and made[0].ndim else 0
+        if shapes != {(n, n)}:
+            raise ValueError(
+                f"matrices have the shapes {sorted(shapes)}; expected {expected}; give (n, n) each"
+            )
+        return cls(sp.vstack([sp.csr_array(A).reshape((1, -1)) for A in made]), PSD(n))
 
     def forward(self, M: Point | Symmetric) -> Vector:
         return self.rows @ as_dense(M).ravel()
 
     def adjoint(self, u: Vector) -> Symmetric:
         return (self.rows.T @ u).reshape(self.cone.shape)
+
+    def forward_bound(self, M: Point) -> tuple[Vector, Vector]:
+        n_terms = np.diff(self.rows.indptr).max(initial=0)
+        sizes = abs(self.rows) @ np.abs(M.dense()).ravel()
+        error = gamma(n_terms + 2) * sizes + self.norms() * M.rounding + n_terms * TINY
+        return self.forward(M), error
+
+    def adjoint_error(self, u: Vector, n_more: int = 0) -> float:
+        n_terms = np.bincount(self.rows.indices).max(initial=0)
+        sizes = abs(self.rows).T @ np.abs(u)
+        return gamma(n_terms + 2 + n_more) * norm(sizes) + u.any() * self.rows.nnz * TINY
 
     def restrict(self, rows: Rows) -> Sparse:
         return Sparse(self.rows[rows], self.cone)
@@ -90,6 +151,35 @@ class Sparse(Constraints):
         return self
 
 
+def _is_plain(rows: Any) -> bool:
+    return isinstance(rows, sp.csr_array) and rows.dtype == np.float64
+
+
+def _as_sparse_rows(rows: Any, cone: Cone) -> sp.csr_array:
+    """Return rows of finite numbers, each an element of the cone, flattened."""
+    numbers = rows if sp.issparse(rows) else as_array(rows, name="rows")
+    size = int(np.prod(cone.shape))
+    if numbers.ndim != 2 or numbers.shape[1] != size:
+        raise ValueError(f"rows has shape {numbers.shape}; expected (n_rows, {size}); reshape it")
+    made = sp.csr_array(numbers)
+    as_finite(made.data, name="rows", most=MOST)
+    return made.astype(np.float64)
+
+
+def _as_columns(factors: Any) -> list[Array]:
+    """Return factors of rows as matrices with equally many rows."""
+    expected = "an array of shape (n, rank) for each row"
+    given = as_sequence(factors, name="factors", expected=expected)
+    made = [as_finite(F, name="a factor", most=MOST) for F in given]
+    made = [F.reshape(len(F), 1) if F.ndim == 1 else F for F in made]
+    if {F.ndim for F in made} != {2} or len({len(F) for F in made}) != 1:
+        raise ValueError(
+            f"factors have the shapes {[F.shape for F in made[:5]]}; expected {expected}, and at "
+            "least one row; reshape them"
+        )
+    return made
+
+
 class Scaled(Constraints):
     """The rows of other constraints, each times a factor."""
 
@@ -101,6 +191,14 @@ class Scaled(Constraints):
 
     def adjoint(self, u: Vector) -> Symmetric:
         return self.inner.adjoint(self.factors * u)
+
+    def forward_bound(self, M: Point) -> tuple[Vector, Vector]:
+        values, error = self.inner.forward_bound(M)
+        sizes = np.abs(self.factors)
+        return self.factors * values, sizes * (error + EPS * np.abs(values)) + TINY
+
+    def adjoint_error(self, u: Vector, n_more: int = 0) -> float:
+        return self.inner.adjoint_error(self.factors * u, n_more + 1)
 
     def restrict(self, rows: Rows) -> Scaled:
         return Scaled(self.inner.restrict(rows), self.factors[rows])
@@ -128,12 +226,14 @@ class LowRank(Constraints):
     """
 
     def __init__(self, factors: Sequence[Array], weights: Sequence[Vector] | None = None) -> None:
-        columns = [np.asarray(F, dtype=float).reshape(len(F), -1) for F in factors]
+        columns = _as_columns(factors)
         ranks = [F.shape[1] for F in columns]
         self._columns = np.hstack(columns)
         self._row = np.repeat(np.arange(len(columns)), ranks)
         weights = [np.ones(rank) for rank in ranks] if weights is None else weights
-        self._weights = np.concatenate([np.ravel(w).astype(float) for w in weights])
+        given = as_sequence(weights, name="weights", expected="weights of the columns of each row")
+        parts = [as_finite(w, name="weights", most=MOST).ravel() for w in given]
+        self._weights = np.concatenate(parts) if parts else np.empty(0)
         if len(self._weights) != len(self._row):
             raise ValueError(
                 f"the factors have {len(self._row)} columns and there are {len(self._weights)} "
@@ -150,6 +250,15 @@ class LowRank(Constraints):
 
     def adjoint(self, u: Vector) -> Symmetric:
         return (self._columns * (self._weights * u[self._row])) @ self._columns.T
+
+    @property
+    def n_roundings(self) -> int:
+        return max(self._columns.shape) + 8
+
+    def forward_bound(self, M: Point) -> tuple[Vector, Vector]:
+        L = M.factor()
+        relative, size = gamma(sum(L.shape) + self.n_roundings), norm(L)
+        return self.forward(M), 4 * relative * size * size * self.norms() + TINY
 
     def restrict(self, rows: Rows) -> LowRank:
         columns = [np.flatnonzero(self._row == r) for r in rows]
@@ -179,8 +288,11 @@ class MatrixFree(Constraints):
         n_rows: int,
         cone: Cone,
     ) -> None:
+        require_parts(cone, ("shape", "split"), name="cone", expected="a cone such as PSD(n)")
+        require_callable(forward, name="forward", is_optional=False)
+        require_callable(adjoint, name="adjoint", is_optional=False)
         self._forward, self._adjoint, self.cone = forward, adjoint, cone
-        self.shape = (n_rows, cone.shape[0])
+        self.shape = (as_count(n_rows, name="n_rows", at_least=0, at_most=MOST_ROWS), cone.shape[0])
         self._check()
 
     def forward(self, M: Point | Symmetric) -> Vector:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 import scipy.linalg
 from numpy.lib.mixins import NDArrayOperatorsMixin
 from numpy.typing import NDArray
 
+from .checks import as_array, as_finite
+from .rounding import TINY, gamma, norm
 from .threads import threads_for_order
 
 Array: TypeAlias = NDArray[np.float64]
@@ -25,24 +27,41 @@ Rows: TypeAlias = Index
 Data: TypeAlias = Any
 
 
+@runtime_checkable
 class Point(Protocol):
     """An element M of a cone, stored as a factor, M = L @ L.T, where it has one."""
 
     @property
     def rank(self) -> int: ...
+    @property
+    def rounding(self) -> float:
+        """Bound on the rounding error of `dense`, in Frobenius norm."""
+        return 0.0
+
     def factor(self) -> Array: ...
     def dense(self) -> Symmetric: ...
 
 
 @dataclass(frozen=True)
-class Factored:
+class Factored(Point):
     """The positive semidefinite matrix L @ L.T, L of shape (n, rank)."""
 
     L: Array
 
+    def __post_init__(self) -> None:
+        L = self.L
+        if not (isinstance(L, np.ndarray) and L.dtype.kind == "f" and L.ndim == 2):
+            object.__setattr__(self, "L", as_finite(L, name="L", ndim=2))
+
     @property
     def rank(self) -> int:
         return int(self.L.shape[1])
+
+    @property
+    def rounding(self) -> float:
+        # |fl(L L.T) - L L.T| <= gamma |L| |L.T| entry by entry
+        size = norm(self.L)
+        return gamma(self.rank + 2) * size * size + self.L.size * len(self.L) * TINY
 
     def factor(self) -> Array:
         return self.L
@@ -57,7 +76,7 @@ class Factored:
 
 
 @dataclass(frozen=True)
-class Diagonal:
+class Diagonal(Point):
     """The diagonal matrix of a non-negative vector, stored as that vector."""
 
     values: Vector
@@ -74,7 +93,7 @@ class Diagonal:
 
 
 @dataclass(frozen=True)
-class Unfactored:
+class Unfactored(Point):
     """A matrix as it is: not symmetric, so that it has no factor L with M = L @ L.T."""
 
     matrix: Array
@@ -92,7 +111,7 @@ class Unfactored:
 
 
 @dataclass(frozen=True)
-class Blocks:
+class Blocks(Point):
     """A block-diagonal point: one point for each block."""
 
     parts: tuple[Point, ...]
@@ -100,6 +119,10 @@ class Blocks:
     @property
     def rank(self) -> int:
         return sum(part.rank for part in self.parts)
+
+    @property
+    def rounding(self) -> float:
+        return sum(part.rounding for part in self.parts)
 
     def factor(self) -> Array:
         return scipy.linalg.block_diag(*(part.factor() for part in self.parts))
@@ -112,9 +135,11 @@ def as_vector(u: Any) -> Vector:
     """Return u as an array; one of another kind, such as a sharded one, stays as it is."""
     if isinstance(u, NDArrayOperatorsMixin):
         return u  # type: ignore[return-value]
-    return np.asarray(u, dtype=float)
+    return as_array(u, name="u")
 
 
 def as_dense(M: Point | Symmetric) -> Symmetric:
     """Return M as an array, however it is stored."""
-    return M if isinstance(M, np.ndarray) else M.dense()
+    if isinstance(M, np.ndarray):
+        return M
+    return M.dense() if hasattr(M, "dense") else as_array(M, name="M")

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from .checks import MOST, as_bounded, as_finite, as_real, require_parts
 from .cones import Cone, Split
 from .losses import Loss
 from .matrices import Constraints
@@ -14,13 +15,20 @@ from .points import Point, Rows, Symmetric, Vector, as_dense
 #: Rounding of the two objectives, relative to the terms that they sum.
 ROUNDING = 1e-13
 
+#: What the parts of a problem must be, for errors.
+EXPECTED = {
+    "constraints": "constraints such as Triplets(X, triplets)",
+    "loss": "a loss such as Hinge(weights)",
+    "cone": "a cone such as PSD(n), or None for that of the constraints",
+}
+
 
 @dataclass(frozen=True)
 class Comparison:
     """The primal objective of some M beside the dual objective of some u.
 
     `violation` is the largest relative amount by which M breaks a hard row or, without a Frobenius
-    term, cost - A*(u) leaves the dual cone; `rounding` bounds the rounding error of the objectives.
+    term, cost - A*(u) leaves the dual cone; `rounding` estimates the rounding of the objectives.
     """
 
     margins: Vector
@@ -32,15 +40,19 @@ class Comparison:
 
     @property
     def gap(self) -> float:
-        """Difference of primal and dual, zero where it is only rounding."""
+        """Difference of primal and dual, zero where it is only rounding: no step reduces that.
+
+        It ends a solver; the certificate of its answer bounds the rounding and adds it.
+        """
         gap = float(self.primal - self.dual)
-        return gap if abs(gap) > self.rounding else 0.0
+        return 0.0 if abs(gap) <= self.rounding < np.inf else gap
 
     @property
     def error(self) -> float:
         """Number that a tolerance is compared with."""
         size = max(abs(float(self.primal)), abs(float(self.dual)))
-        return relative_error(self.gap, size, self.violation)
+        gap = self.gap + float(self.rounding) if self.gap > 0 else self.gap
+        return relative_error(gap, size, self.violation)
 
 
 @dataclass(frozen=True)
@@ -107,20 +119,33 @@ class FrobeniusSDP:
     offset: float = 0.0
 
     def __post_init__(self) -> None:
+        parts = {"constraints": ("shape", "forward", "adjoint"), "loss": ("scale", "conjugate")}
+        parts |= {} if self.cone is None else {"cone": ("shape", "split")}
+        for name, of in parts.items():
+            require_parts(getattr(self, name), of, name=name, expected=EXPECTED[name])
         n_rows = len(self.loss.scale)
         if n_rows != self.constraints.shape[0]:
             raise ValueError(
                 f"the loss has {n_rows} rows and the constraints have "
                 f"{self.constraints.shape[0]}; they must have one each"
             )
+        put = object.__setattr__  # the instance is frozen from here on
+        for name in ("sigma", "offset"):
+            put(self, name, as_real(getattr(self, name), name=name))
         if not self.sigma > 0:
             raise ValueError(f"sigma={self.sigma!r} must be positive")
-        put = object.__setattr__  # the instance is frozen from here on
+        if MOST < self.sigma < np.inf:
+            as_bounded(self.sigma, name="sigma")
         if self.cone is None:
             put(self, "cone", self.constraints.default_cone())
+        most = np.inf if np.isinf(self.sigma) else MOST
         for name in ("cost", "prior"):
             given = getattr(self, name)
-            value = np.zeros(self.cone.shape) if given is None else np.asarray(given, dtype=float)
+            value = (
+                np.zeros(self.cone.shape)
+                if given is None
+                else as_finite(given, name=name, most=most)
+            )
             if value.shape != self.cone.shape:
                 raise ValueError(f"{name} has shape {value.shape}; expected {self.cone.shape}")
             put(self, name, value)

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from html import escape
-from typing import NamedTuple
+from math import inf, nextafter, sqrt
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from .points import Point, Symmetric, Vector, as_dense, as_vector
+from .bounds import dual_bound, primal_bound
+from .checks import MOST, as_array, require_problem
+from .points import Array, Point, Symmetric, Vector, as_dense, as_vector
 from .problem import FrobeniusSDP, relative_error
+from .proof import state_proof
+from .rounding import EPS, norm
+
+#: Objectives below this share of that of M = 0, without its cost, count as this share.
+FLOOR = 1e-6
 
 #: Every `status` of a solution, and its meaning.
 STATUSES = {
@@ -32,16 +40,19 @@ class CertificateError(ValueError):
 class Certificate:
     """Proof of the quality of an answer (M, u): the optimum lies in [dual, primal].
 
+    Every rounding error of both objectives is bounded and is part of the interval (`certify`).
     Certificates of other problems refine this one: all have these fields, `error` and `str`.
 
     Attributes
     ----------
     primal, dual : float
-        Objective at M, and the lower bound at u. With hard rows `primal` leaves them out.
+        Objective at M rounded up, and the lower bound at u rounded down. With hard rows `primal`
+        leaves them out.
     gap : float
-        primal - dual, never negative; infinity when M breaks a hard row.
+        primal - dual, never negative; infinity when M breaks a hard row, which equations always do
+        by rounding.
     relative_gap : float
-        gap / max(|primal|, |dual|).
+        gap / max(|primal|, |dual|, 1e-6 of the objective of M = 0): an optimum may be zero.
     distance_bound : float
         Upper bound on the distance of M to the optimal matrix, in Frobenius norm.
     min_eigenvalue : float
@@ -51,6 +62,9 @@ class Certificate:
         term u has a constraint too, and its relative violation counts here as well.
     scope : str
         What the certificate holds for, where that is not all that was asked for.
+    rounding : float
+        Part of primal - dual that bounds rounding errors: no answer has a smaller gap at this
+        precision.
     """
 
     primal: float
@@ -61,18 +75,46 @@ class Certificate:
     min_eigenvalue: float = 0.0
     violation: float = 0.0
     scope: str = ""
+    rounding: float = 0.0
 
     @property
     def error(self) -> float:
         """Number that a tolerance is compared with: the relative gap, or the error of the rows."""
+        if self.violation == 0:
+            return self.relative_gap
         size = max(abs(self.primal), abs(self.dual))
-        gap = self.gap if self.violation == 0 else self.primal - self.dual
-        return relative_error(gap, size, self.violation)
+        return relative_error(self.primal - self.dual, size, self.violation)
+
+    @classmethod
+    def between(cls, dual: float, primal: float, rounding: float = 0.0, **more: Any) -> Self:
+        """Return the certificate of two objectives whose rounding errors sum up to `rounding`.
+
+        The interval is widened by them. Objectives that are not finite have an infinite gap.
+        """
+        rounding = float(rounding) + 8 * EPS * (abs(float(primal)) + abs(float(dual)))
+        primal, dual = float(primal) + rounding, float(dual) - rounding
+        gap, size = primal - dual, max(abs(primal), abs(dual))
+        if not np.isfinite(gap):
+            return cls(primal, dual, np.inf, np.inf, **more)
+        gap = max(gap, rounding)  # objectives that were estimated may have changed places
+        relative_gap = gap / size if size > 0 else gap
+        return cls(primal, dual, gap, relative_gap, **more, rounding=2 * rounding)
+
+    @property
+    def rounding_share(self) -> float:
+        """Share of primal - dual that is rounding."""
+        return min(1.0, self.rounding / abs(self.primal - self.dual)) if self.rounding else 0.0
 
     def describe_error(self) -> str:
         """Return the error in words, as a warning states it."""
         name = "relative gap" if np.isfinite(self.gap) else "relative error"
-        return f"{name} {self.error:.1e}"
+        hidden = f" ({self.rounding_share:.0%} of it rounding)" if self.is_rounding else ""
+        return f"{name} {self.error:.1e}{hidden}"
+
+    @property
+    def is_rounding(self) -> bool:
+        """Whether most of the gap is rounding, so that this precision can prove little more."""
+        return self.rounding_share > 0.5
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of the optimisation, not of usefulness: {self}>"
@@ -85,7 +127,8 @@ class Certificate:
         )
 
     def __str__(self) -> str:
-        scope = f"; {self.scope}" if self.scope else ""
+        scope = f"; {self.rounding_share:.0%} of the gap is rounding" if self.is_rounding else ""
+        scope += f"; {self.scope}" if self.scope else ""
         if self.violation > 0:
             return (
                 f"optimum >= {self.dual:.6g}; M costs {self.primal:.6g} and breaks "
@@ -95,6 +138,17 @@ class Certificate:
             f"optimum in [{self.dual:.6g}, {self.primal:.6g}], relative gap "
             f"{self.relative_gap:.1e}; |M - M*| <= {self.distance_bound:.3g}{scope}"
         )
+
+
+@dataclass(frozen=True, repr=False)
+class ExactCertificate(Certificate):
+    """Certificate whose interval was verified in exact arithmetic, with the proof of it.
+
+    `proof` has the arrays that `frobmetric.verify` takes; `numpy.savez(path, **proof)` writes them
+    to a file that others can verify.
+    """
+
+    proof: dict[str, Array] = field(default_factory=dict, compare=False)
 
 
 class Step(NamedTuple):
@@ -144,46 +198,108 @@ class Solution:
         )
 
 
-def certify(problem: FrobeniusSDP, point: Point | Symmetric, u: Vector) -> Certificate:
+def certify(
+    problem: FrobeniusSDP, point: Point | Symmetric, u: Vector, *, exact: bool = False
+) -> Certificate:
     """Prove from scratch how good (M, u) is, without trusting any number of a solver.
+
+    The interval of the certificate contains the optimum of the problem, whose numbers are the
+    float64 of its parts: all rounding errors are bounded (`core.bounds`). Only constraints that are
+    functions, `MatrixFree`, are trusted to round no more than sums of their terms do.
 
     Parameters
     ----------
     problem : FrobeniusSDP
     point : Point or ndarray
-        M, as a factor or as a matrix.
+        M, as a factor or as a matrix; the bound of a matrix is that of the nearest element of the
+        cone.
     u : ndarray of shape (n_constraints,)
+    exact : bool, default=False
+        Whether to verify both objectives in exact arithmetic, by `frobmetric.verify`: the interval
+        then holds without any bound on rounding. For comparisons of distances and soft losses.
 
     Raises
     ------
     CertificateError
-        If M is not in the cone or u not in the box of the dual: such an answer proves nothing.
+        If M is not in the cone, u not in the box of the dual, or an objective not finite: such an
+        answer proves nothing.
+    ValueError
+        If the problem is none that can be verified in exact arithmetic, and `exact` asks for that.
     """
-    M = np.asarray(as_dense(point), dtype=float)
-    smallest = _check_point(problem, M)
+    require_problem(problem)
+    if not isinstance(exact, bool | np.bool_):
+        raise TypeError(f"exact={exact!r:.80} is no truth value; give exact=True or exact=False")
     u = _check_dual(problem, as_vector(u))
-    comparison = problem.compare(M, u)
-    is_broken = comparison.violation > 0
-    if comparison.gap < 0 and not is_broken:
+    with np.errstate(over="ignore", invalid="ignore"):
+        point, smallest, moved = _check_point(problem, point)
+    if exact:
+        return _exact_certificate(problem, point, u, smallest, moved)
+    with np.errstate(over="ignore", invalid="ignore"):
+        upper, lower = primal_bound(problem, point), dual_bound(problem, u)
+    primal, dual = float(upper.value + upper.error), float(lower.value - lower.error)
+    if not (np.isfinite(primal) and np.isfinite(dual)):
         raise CertificateError(
-            f"primal {comparison.primal!r} is below dual {comparison.dual!r} by more than "
+            f"the objectives are {primal!r} and {dual!r}, which prove nothing; expected numbers "
+            "that float64 holds; bring the data to values near 1, or lower the weights of the loss"
+        )
+    violation = max(upper.violation, lower.violation)
+    if primal < dual and violation == 0:
+        raise CertificateError(
+            f"primal {primal!r} is below dual {dual!r} by more than "
             "rounding: the constraints' forward and adjoint do not belong together"
         )
-    gap = np.inf if is_broken else comparison.gap
-    objectives = float(comparison.primal), float(comparison.dual)
-    size = max(map(abs, objectives))
-    reach = max(gap, float(comparison.rounding))  # a gap of zero is one below rounding
-    distance2 = np.inf if np.isinf(problem.sigma) else 2 * problem.sigma * reach
-    relative_gap, distance = gap / size if size > 0 else gap, float(np.sqrt(distance2))
-    return Certificate(*objectives, gap, relative_gap, distance, smallest, comparison.violation)
+    gap = np.inf if violation > 0 else float(np.nextafter(primal - dual, np.inf))
+    size = _size(problem, primal, dual)
+    distance = np.inf if np.isinf(problem.sigma) else float(np.sqrt(2 * problem.sigma * gap))
+    rounding = float(upper.error + lower.error)
+    relative_gap, reach = gap / size if size > 0 else gap, distance * (1 + 4 * EPS) + moved
+    return Certificate(
+        *(primal, dual, gap, relative_gap, reach, smallest, violation), rounding=rounding
+    )
 
 
-def _check_point(problem: FrobeniusSDP, M: Symmetric) -> float:
-    """Return the smallest eigenvalue of M, which must belong to the cone."""
+def _exact_certificate(
+    problem: FrobeniusSDP, point: Point, u: Vector, smallest: float, moved: float
+) -> ExactCertificate:
+    """Return the certificate by exact arithmetic, all its numbers rounded to the safe side."""
+    from ..verify import ProofError
+
+    try:
+        proof = state_proof(problem, point, u)
+    except ProofError as error:
+        raise CertificateError(str(error)) from error
+    dual, primal = proof["claim"].tolist()
+    size, gap = _size(problem, primal, dual), _above(primal - dual)
+    distance = _above(_above(sqrt(_above(2 * problem.sigma * gap))) + moved)
+    scope = "verified in exact arithmetic"
+    bounds = (primal, dual, gap, _above(gap / size) if gap else 0.0, distance)
+    return ExactCertificate(*bounds, smallest, scope=scope, proof=proof)
+
+
+def _size(problem: FrobeniusSDP, primal: float, dual: float) -> float:
+    """Return the number that a gap is relative to."""
+    losses = float(problem.loss.value(np.zeros_like(problem.loss.scale)))
+    at_zero = losses + float(np.vdot(problem.prior, problem.prior)) / (2 * problem.sigma)
+    return max(abs(primal), abs(dual), FLOOR * at_zero)
+
+
+def _above(number: float) -> float:
+    """Return a number that is larger than all which are rounded to this one; 0 stays."""
+    return nextafter(number, inf) if number else 0.0
+
+
+def _check_point(problem: FrobeniusSDP, point: Point | Symmetric) -> tuple[Point, float, float]:
+    """Return M in the cone by its form, its smallest eigenvalue, and how far a matrix was moved."""
+    M = as_array(as_dense(point), name="M")
     if M.shape != problem.cone.shape:
         raise CertificateError(f"M has shape {M.shape}; expected {problem.cone.shape}")
     if not np.isfinite(M).all():
         raise CertificateError("M contains NaN or infinity")
+    if np.abs(M).max(initial=0.0) > MOST:
+        raise CertificateError(
+            f"M has an entry of size {np.abs(M).max():.3g}; expected at most {MOST:.1g}, so that "
+            "sums of products are finite; scale the problem"
+        )
     is_symmetric = M.ndim == 2 and problem.cone.is_symmetric
     if is_symmetric and not np.allclose(M, M.T, rtol=0, atol=1e-12 * np.abs(M).max()):
         raise CertificateError("M is not symmetric")
@@ -192,7 +308,10 @@ def _check_point(problem: FrobeniusSDP, M: Symmetric) -> float:
         raise CertificateError(
             f"M has the eigenvalue {smallest:.3e}; a metric must be positive semidefinite"
         )
-    return smallest
+    if isinstance(point, Point):
+        return point, smallest, 0.0
+    near = problem.cone.split(M).positive()
+    return near, smallest, norm(near.dense() - M) + near.rounding
 
 
 def _check_dual(problem: FrobeniusSDP, u: Vector) -> Vector:

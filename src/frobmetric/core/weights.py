@@ -17,6 +17,7 @@ from .constraints import Pairs, Quadruplets
 from .kernels import BLOCK, block_differences, laplacian_diagonal, pair_products
 from .matrices import Constraints, Sparse
 from .points import Array, Index, Point, Rows, Symmetric, Vector, as_dense
+from .rounding import gamma, row_norms
 from .threads import Result, map_blocks
 
 
@@ -45,6 +46,9 @@ class WeightedPairs(Pairs):
 
     def default_cone(self) -> Cone:
         return Nonnegative(self.shape[1])
+
+    def _image_error(self, M: Point) -> Vector:
+        return gamma(4) * row_norms(self.X * np.sqrt(as_dense(M)))
 
     @cached_property
     def _lengths(self) -> Vector:

@@ -22,6 +22,7 @@ from .length import LengthTable, quality_by_length
 from .maps import LearnedMap
 from .query import learn_query_map
 from .report import AdapterReport
+from .sql import map_function
 from .stored import StoredVectors, move_stored
 from .structure import learn_structured_map
 
@@ -38,6 +39,7 @@ __all__ += [
 __all__ += [
     "learn_query_map",
     "learn_structured_map",
+    "map_function",
     "move_stored",
     "quality_by_length",
     "search_snippet",

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_array, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from .._tables import html_table, text_table
+from .._validation import check_array
+from ..core.checks import require_parts
 from ..core.points import Array
 from ..neighbors.ranking import unit_rows
 from .choice import PairedGain
@@ -83,12 +85,27 @@ def check_abilities(adapter: Any, tasks: Mapping[str, tuple[Any, Any]]) -> Abili
     >>> check_abilities(adapter, {"digits": (X[300:600], y[300:600])}).fell
     []
     """
-    if not tasks:
+    is_table = isinstance(tasks, Mapping) and all(
+        isinstance(task, (tuple, list)) and len(task) == 2 for task in tasks.values()
+    )
+    if is_table and not tasks:
         raise ValueError("tasks is empty; give at least one, as {name: (X, y)}")
+    if not is_table:
+        raise ValueError(
+            f"tasks is {tasks!r:.80}; expected at least one task, as {{name: (X, y)}}; give a dict"
+        )
+    require_adapter(adapter)
     gains, measures = {}, {}
     for name, (X, y) in tasks.items():
         gains[name], measures[name] = compare_task(adapter, X, y), as_feedback(y).measure
     return AbilityReport(gains, measures)
+
+
+def require_adapter(adapter: Any) -> None:
+    """Refuse what is no fitted adapter."""
+    parts = ("unit_length", "transform", "transform_query")
+    require_parts(adapter, parts, name="adapter", expected="a fitted EmbeddingAdapter")
+    check_is_fitted(adapter)
 
 
 def compare_task(adapter: Any, X: Any, y: Any) -> PairedGain:

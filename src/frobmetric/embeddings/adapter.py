@@ -11,8 +11,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from .._environment import limit_threads
 from .._parameters import (
@@ -29,6 +28,7 @@ from .._parameters import (
     choice,
     integer,
 )
+from .._validation import check_classification_targets, validate_data
 from ..core import Certificate
 from ..neighbors.ranking import Measure
 from ..solvers.monitor import Reporter

@@ -12,6 +12,7 @@ from scipy.stats import t as student
 from sklearn.exceptions import ConvergenceWarning
 
 from .._parameters import InvalidParameterError
+from ..core.checks import MOST, as_array, as_finite, as_positive, as_share
 from ..core.points import Array, Vector
 from .feedback import Feedback, TooFewExamplesError
 from .path import SIMILARITY, MapLearner
@@ -64,7 +65,10 @@ class PairedGain:
         cls, before: Any, after: Any, *, confidence: float = 0.95, design_effect: float = 1.0
     ) -> Self:
         """Return the gain of paired scores; one pair alone has an infinite interval."""
-        before, after = np.asarray(before, dtype=float), np.asarray(after, dtype=float)
+        before = as_finite(before, name="before", most=MOST)
+        after = as_finite(after, name="after", most=MOST)
+        confidence = as_share(confidence, name="confidence")
+        effect = as_positive(design_effect, name="design_effect")
         if before.ndim != 1 or before.shape != after.shape or not len(before):
             raise ValueError(
                 f"before has shape {before.shape} and after {after.shape}; expected one number "
@@ -73,7 +77,7 @@ class PairedGain:
         difference, n = after - before, len(before)
         half = np.inf
         if n > 1:
-            error = difference.std(ddof=1) * np.sqrt(design_effect / n)
+            error = difference.std(ddof=1) * np.sqrt(effect / n)
             half = student.ppf((1 + confidence) / 2, n - 1) * error
         middle = float(difference.mean())
         interval = (middle - float(half), middle + float(half))
@@ -155,7 +159,7 @@ class HeldOutScores:
 
 def as_strengths(strengths: Any) -> list[float]:
     """Return strengths in ascending order without 0, the default ones if None is given."""
-    values = np.asarray(STRENGTHS if strengths is None else strengths, dtype=float)
+    values = as_array(STRENGTHS if strengths is None else strengths, name="strengths")
     if values.ndim != 1 or not ((values >= 0) & (values < np.inf)).all():
         raise InvalidParameterError(
             f"strengths={strengths!r}; expected finite numbers of at least 0"

@@ -105,7 +105,7 @@ def search_snippet(
     _check(database, metric, collection, limit, candidates)
     names = check_names(names, len(weights))
     for name in names:
-        _check_identifier(name, "names")
+        check_identifier(name, "names")
     if not weights.any():
         raise ValueError("all weights are zero, so every record is as good as any other")
     shares = zip(names, weights / weights.sum(), strict=True)
@@ -163,7 +163,7 @@ def dimension_snippet(
     """
     weights = check_weights(weights)
     _check(database, metric, collection, limit, limit)
-    _check_identifier(field, "field")
+    check_identifier(field, "field")
     if database == "typesense" and metric == "l2":
         raise ValueError(
             "typesense compares vectors by 'cosine' or by inner product ('dot'), not by 'l2'; give "
@@ -365,16 +365,18 @@ def _lines(*lines: str) -> str:
 
 
 def _check(database: str, metric: str, collection: str, limit: int, candidates: int) -> None:
-    if database not in DATABASES:
-        raise ValueError(f"database={database!r} is not known; choose one of {sorted(DATABASES)}")
-    if metric not in OPERATORS:
-        raise ValueError(f"metric={metric!r} is not known; choose one of {sorted(OPERATORS)}")
-    _check_identifier(collection, "collection")
+    if not isinstance(database, str) or database not in DATABASES:
+        raise ValueError(
+            f"database={database!r:.80} is not known; choose one of {sorted(DATABASES)}"
+        )
+    if not isinstance(metric, str) or metric not in OPERATORS:
+        raise ValueError(f"metric={metric!r:.80} is not known; choose one of {sorted(OPERATORS)}")
+    check_identifier(collection, "collection")
     check_count(limit, name="limit")
     check_count(candidates, name="candidates", at_least=limit)
 
 
-def _check_identifier(value: str, name: str) -> None:
+def check_identifier(value: str, name: str) -> None:
     """Refuse names that would have to be quoted in code."""
     if not isinstance(value, str) or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", value):
         raise ValueError(

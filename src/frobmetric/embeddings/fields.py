@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._checks import check_count
 from .._tables import html_table, text_table
+from ..core.checks import as_array, as_sequence
 from ..core.points import Array, Index
 
 
@@ -36,7 +38,7 @@ def block_numbers(blocks: Sequence[Any], n_features: int) -> Index:
     >>> block_numbers([[0, 4], slice(1, 4)], 5)
     array([0, 1, 1, 1, 0])
     """
-    blocks = list(blocks)
+    blocks = as_sequence(blocks, name="blocks", expected="sizes of blocks, or blocks of features")
     if not blocks:
         raise ValueError("there are no blocks; give at least one")
     if all(_is_integer(block) for block in blocks):
@@ -122,13 +124,14 @@ def weights_table(
     table = WeightsTable(names, weights)
     if largest is None:
         return table
+    check_count(largest, name="largest")
     order = np.argsort(-weights, kind="stable")[:largest]
     return WeightsTable(tuple(names[k] for k in order), weights[order])
 
 
 def check_weights(weights: ArrayLike) -> Array:
     """Return weights, which must be a vector of finite numbers, none negative."""
-    checked = np.asarray(weights, dtype=float)
+    checked = as_array(weights, name="weights")
     if checked.ndim != 1 or not checked.size:
         raise ValueError(f"weights has shape {checked.shape}; expected (n_fields,), not empty")
     bad = np.flatnonzero(~((checked >= 0) & (checked < np.inf)))
@@ -141,7 +144,8 @@ def check_names(names: Sequence[str] | None, n_fields: int) -> tuple[str, ...]:
     """Return the names of fields, which must differ; numbers if there are none."""
     if names is None:
         return tuple(str(k) for k in range(n_fields))
-    checked = tuple(map(str, names))
+    expected = "a list of names"
+    checked = tuple(map(str, as_sequence(names, name="names", expected=expected)))
     if len(checked) != n_fields or len(set(checked)) < n_fields:
         raise ValueError(
             f"names has {len(checked)} entries, {len(set(checked))} of them different; there are "

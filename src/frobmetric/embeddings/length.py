@@ -174,7 +174,7 @@ def quality_by_length(
     True
     """
     feedback = as_feedback(y)
-    measure = str(Measure.parse(scoring or feedback.measure))
+    measure = str(Measure.parse(feedback.measure if scoring is None else scoring))
     before = unchanged_vectors(adapter, feedback, X)
     after = mapped_vectors(adapter, feedback, X)
     number = _check_lengths(lengths, adapter.n_features_in_)

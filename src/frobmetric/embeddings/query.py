@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 from numpy.typing import ArrayLike
-from sklearn.utils import check_array
 
 from .._checks import as_index, as_weights, refuse_where
+from .._validation import check_array
 from ..core import Bilinear, FrobeniusSDP, Hinge
+from ..core.checks import as_real, require_parts
 from ..core.points import Array, Index, Vector
 from ..metric.priors import unit_margin_scale
 from ..solvers import solve
@@ -88,6 +89,8 @@ def learn_query_map(
     rows = ComparedScores.check(A, B, index, weight)
     space = QuerySpace.of(rows)
     problem = space.problem(C)
+    if start is not None:
+        require_parts(start, ("start",), name="start", expected="a LearnedMap; give None instead")
     begin = None if start is None else start.start(C, len(rows.index))
     options: Any = {"tol": tol, "max_iter": max_iter, "callback": callback}
     solution = solve(problem, start=begin, **options)
@@ -183,7 +186,7 @@ class QuerySpace:
 
     def problem(self, C: float) -> FrobeniusSDP:
         """Return the problem with this weight of the loss."""
-        if not 0 < C < np.inf:
+        if not 0 < as_real(C, name="C") < np.inf:
             raise ValueError(f"C={C!r} must be a positive finite number")
         prior = _inside(self.prior, self.U_a, self.U_b)
         return FrobeniusSDP(self.constraints, Hinge(C * self.share), prior=prior)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from html import escape
 from operator import index
 from typing import Any, Self
 
 from .._tables import html_table, text_table
+from .._text import in_html
 from .choice import HeldOutScores, PairedGain
 
 HEADER = ("strength", "score")
@@ -104,7 +104,7 @@ class AdapterReport:
     def _repr_html_(self) -> str:
         chosen = [i for i, (C, _) in enumerate(self.scores) if self.strength == C]
         table = html_table(HEADER, self._cells(), strong=chosen) if self.scores else ""
-        return f"<div><div><b>{escape(str(self))}</b></div>{table}</div>"
+        return f"<div><div><b>{in_html(str(self))}</b></div>{table}</div>"
 
     def _cells(self):
         names = [f"{C:g}" if C else "0 (unchanged)" for C, _ in self.scores]

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_array, check_is_fitted
 
 from .._environment import limit_threads
 from .._parameters import InvalidParameterError
+from .._validation import check_array
+from ..core.checks import as_array
 from ..core.points import Array
+from .abilities import require_adapter
 from .choice import CHOICE_DIRECTIONS, CHOICE_ROWS, CHOICE_TOL, CHOICE_UNITS, HeldOutScores
 from .feedback import Labels, TooFewExamplesError
 from .path import SIMILARITY, MapLearner
@@ -83,8 +85,8 @@ def move_stored(adapter: Any, X: Any, y: Any, *, shares: Sequence[float] = SHARE
     >>> stored.share > 0
     True
     """
-    check_is_fitted(adapter)
-    values = sorted({float(share) for share in shares})
+    require_adapter(adapter)
+    values = np.unique(as_array(shares, name="shares")).tolist()
     if not values or not 0 < values[0] <= values[-1] <= 1:
         raise InvalidParameterError(f"shares={shares!r}; expected numbers above 0 and up to 1")
     vectors = check_array(X, dtype=[np.float64, np.float32])

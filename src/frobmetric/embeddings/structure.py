@@ -17,10 +17,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils import check_array
 
 from .._checks import as_index, as_weights
+from .._validation import check_array
 from ..core import PSD, Beside, FrobeniusSDP, Hinge, Quadruplets
+from ..core.checks import as_real, require_parts
 from ..core.matrices import Constraints
 from ..core.points import Array, Index, Point, Vector
 from ..core.weights import Vectors, WeightedQuadruplets
@@ -144,13 +145,11 @@ def learn_structured_map(
     weight : array-like of shape (n_rows,) or None
         Weights of the rows, relative to each other; equal if None.
     structure : {"full", "diagonal", "low_rank_plus_diagonal"} or sequence, default="full"
-        Set of metrics M = L @ L.T to choose from:
-        - "full": all positive semidefinite matrices;
-        - "diagonal": a weight >= 0 for each feature;
-        - a sequence of blocks: a weight >= 0 for each block of features. Blocks are given by their
-          sizes, which add up to n_features, or as slices or arrays of feature numbers;
-        - "low_rank_plus_diagonal": P + diag(w), P positive semidefinite and w >= 0, with the
-          regulariser |P|^2 / 2 + |w - s|^2 / 2.
+        Set of metrics M = L @ L.T to choose from. "full" is all positive semidefinite matrices, and
+        "diagonal" a weight >= 0 for each feature. A sequence of blocks is a weight >= 0 for each
+        block of features; blocks are given by their sizes, which add up to n_features, or as slices
+        or arrays of feature numbers. "low_rank_plus_diagonal" is P + diag(w), P positive
+        semidefinite and w >= 0, with the regulariser |P|^2 / 2 + |w - s|^2 / 2.
     C : float
         Weight of the comparisons against the regulariser; 0 leaves the vectors as they are.
     tol : float, default=1e-3
@@ -233,7 +232,7 @@ def _used(X: Array, index: Index) -> tuple[Array, Index]:
 
 
 def _check_strength(C: float) -> None:
-    if not 0 <= C < np.inf:
+    if not 0 <= as_real(C, name="C") < np.inf:
         raise ValueError(f"C={C!r} must be a finite number of at least 0")
 
 
@@ -244,6 +243,9 @@ def _state(problem: FrobeniusSDP, start: LearnedMap | None, rows: Index, n_rows:
     """
     if start is None:
         return State()
+    require_parts(
+        start, ("solution", "C"), name="start", expected="a LearnedMap; give None instead"
+    )
     u, upper = start.solution.u, problem.loss.upper
     if u.shape != (n_rows,):
         raise ValueError(

@@ -5,17 +5,20 @@ tensors `components` and `history`; `dual_coef` and `triplets.<name>` if the dua
 kept; `prior_factor` with a prior by name; `prior_components` after an update; `feature_weight` in
 units that are not raw; `X_fit` with a kernel of samples; one for each parameter that is an array,
 such as `prior`. Learners of other methods have neither history nor dual variables. Everything else
-is text in the header: see `_header`.
+is text in the header: see `_header`. What was done to the columns of a table before the fit is
+there too, and loads as `preparation_`.
 
 Files of an `EncoderBridge` have the same header and other tensors: see `bridges`.
 
-Version 1 of the format had no units: its models are of raw features.
+A seal, which `load` checks, covers all of it: see `sealed`. Version 1 of the format had no units:
+its models are of raw features. Versions 1 and 2 had no seal, and load with a warning.
 """
 
 from __future__ import annotations
 
 import json
 import warnings
+from collections.abc import Sequence
 from dataclasses import asdict
 from math import isfinite, sqrt
 from operator import index
@@ -28,7 +31,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .. import learners, metric
 from .._approximate import MiningRecall
-from .._environment import replacing, require
+from .._checks import as_path
 from .._parameters import check_parameters
 from ..core import Certificate, Step
 from ..embeddings import EmbeddingAdapter
@@ -36,12 +39,12 @@ from ..metric.report import SelectionReport
 from ..metric.sets import triplets_from_arrays
 from ..neighbors import Promise
 from .adapters import report_of, set_report
-from .validation import CLASSES, check_model, check_triplets
+from .preparation import TablePreparation
+from .sealed import FIRST_SEALED, read_sealed, write_sealed
+from .validation import CLASSES, check_fields, check_model, check_tensors, check_triplets
 
 __all__ = ["disagreements", "load", "save"]
 
-#: Name of the format, and the newest version of it that this code reads and writes.
-FORMAT, FORMAT_VERSION = "frobmetric", 2
 #: Fitted attributes that are arrays, and the names of their tensors.
 ARRAYS = ("components_", "dual_coef_", "prior_factor_", "prior_components_", "X_fit_")
 OF_SAMPLES = ("feature_weight_", "query_components_", "weights_", "point_rows_", "point_weight_")
@@ -55,6 +58,17 @@ SCALARS |= dict.fromkeys(("strength_", "kept_share_", "truncation_bound_"), floa
 SCALARS |= dict.fromkeys(("status_", "units_"), str) | {"changed_": bool}
 #: Parameters that belong to a run, not to the model.
 NOT_SAVED = ("callback", "preprocessor")
+#: Parts of the header that are texts.
+TEXTS = ("format", "format_version", "frobmetric_version", "class", "seal")
+#: Parts of the header that are JSON; some models lack the last ones.
+PARTS = ("parameters", "fitted", "feature_names", "tensors", "output", "certificate")
+MORE_PARTS = ("choice", "mining_recall", "promise", "preparation")
+#: Kinds of output of `transform`.
+OUTPUTS = (None, "default", "pandas", "polars")
+#: Errors of numbers that are no indices, or too large.
+UNEXPECTED = (ArithmeticError, IndexError)
+#: Number of characters of a reason why a file cannot be read.
+LONGEST = 500
 #: Largest relative difference of certificates of one answer, computed on two machines.
 AGREEMENT = 1e-6
 
@@ -86,10 +100,10 @@ def save(estimator: Any, path: str | Path) -> None:
     ValueError
         If its parameters were changed after `fit` and no longer match the learned metric.
     """
-    name = type(estimator).__name__
+    name, path = type(estimator).__name__, as_path(path)
     if name == "EncoderBridge":
         check_is_fitted(estimator)
-        _write(path, *_bridge_content(estimator))
+        write_sealed(path, *_bridge_content(estimator))
         return
     if name not in CLASSES or type(estimator) is not _class_of(name):
         known = sorted([*CLASSES, "EncoderBridge"])
@@ -108,7 +122,7 @@ def save(estimator: Any, path: str | Path) -> None:
         ) from error
     parameters, arrays = _parameters(estimator)
     tensors = _fitted_tensors(estimator) | arrays
-    _write(path, tensors, _header(estimator, parameters, tensors))
+    write_sealed(path, tensors, _header(estimator, parameters, tensors))
 
 
 def load(path: str | Path) -> Any:
@@ -129,19 +143,37 @@ def load(path: str | Path) -> Any:
     FileNotFoundError
         If there is no such file.
     ValueError
-        If the file is no model of frobmetric, has a newer format, or is damaged.
+        If the file is no model of frobmetric, has a newer format, is damaged, or was changed after
+        it was saved: its seal is a checksum of everything that it holds.
+
+    Warns
+    -----
+    UserWarning
+        If the file is of an earlier version, whose files have no seal. Save the model again, and
+        it has one.
     """
-    tensors, header = _read(Path(path))
+    return load_model(path)[0]
+
+
+def load_model(path: str | Path) -> tuple[Any, bool]:
+    """Return an estimator that `save` wrote, and whether its file has a seal."""
+    tensors, header = read_sealed(as_path(path))
     try:
-        return _rebuild(tensors, header)
+        return _rebuild(tensors, header), int(header["format_version"]) >= FIRST_SEALED
     except KeyError as error:
         raise ValueError(f"{path} is damaged: it lacks {error}") from error
-    except (TypeError, ValueError, AttributeError, RecursionError) as error:
-        raise ValueError(f"{path} is damaged: {error}") from error
+    except (TypeError, ValueError, AttributeError, RecursionError, *UNEXPECTED) as error:
+        reason = " ".join(str(error).split())[:LONGEST] or type(error).__name__
+        raise ValueError(f"{path} is damaged: {reason}") from error
 
 
-def disagreements(claimed: Certificate, recomputed: Certificate) -> list[str]:
-    """Return the fields in which two certificates differ by more than rounding."""
+def disagreements(
+    claimed: Certificate, recomputed: Certificate, history: Sequence[Step] = ()
+) -> list[str]:
+    """Return the fields in which two certificates differ by more than rounding.
+
+    "history" is one of them if that of the fit does not lead to the second certificate.
+    """
     size = max(abs(recomputed.primal), abs(recomputed.dual))
     units = dict.fromkeys(("primal", "dual", "gap"), size) | {"relative_gap": 1.0, "violation": 1.0}
     units["min_eigenvalue"] = sqrt(2 * size)  # |M|^2 / 2 <= primal when the prior is zero
@@ -153,14 +185,20 @@ def disagreements(claimed: Certificate, recomputed: Certificate) -> list[str]:
     # squares are compared, because the root of the gap magnifies its rounding error
     if not abs(claimed.distance_bound**2 - recomputed.distance_bound**2) <= 2 * AGREEMENT * size:
         wrong.append("distance_bound")
+    if history and not _leads_to(history, recomputed, max(AGREEMENT * size, recomputed.gap)):
+        wrong.append("history")
     return wrong
 
 
-def _write(path, tensors, header):
-    safetensors = require("safetensors.numpy", "cli")
-    content = {key: np.ascontiguousarray(value) for key, value in tensors.items()}
-    with replacing(path) as file:
-        file.write(safetensors.save(content, header))
+def _leads_to(history, proof, allowed):
+    """Return whether a step has the objectives of a proof, and none is below the bound of another.
+
+    Differences up to `allowed` are rounding.
+    """
+    primal, dual, *_ = np.array(history, dtype=np.float64).T
+    away = np.maximum(np.abs(primal - proof.primal), np.abs(dual - proof.dual))
+    is_ordered = min(primal.min(), proof.primal) >= max(dual.max(), proof.dual) - allowed
+    return bool(away.min() <= allowed and is_ordered)
 
 
 def _fitted_tensors(estimator):
@@ -228,8 +266,9 @@ def _header(estimator, parameters, tensors, fields=None):
         parts["mining_recall"] = _to_json(asdict(estimator.mining_recall_))
     if hasattr(estimator, "promise_"):
         parts["promise"] = _to_json(asdict(estimator.promise_))
-    header = {"format": FORMAT, "format_version": str(FORMAT_VERSION)}
-    header |= {"frobmetric_version": __version__, "class": type(estimator).__name__}
+    if hasattr(estimator, "preparation_"):
+        parts["preparation"] = estimator.preparation_.to_fields()
+    header = {"frobmetric_version": __version__, "class": type(estimator).__name__}
     return header | {key: json.dumps(part, allow_nan=False) for key, part in parts.items()}
 
 
@@ -251,55 +290,28 @@ def _choice(estimator):
     }
 
 
-def _read(path):
-    """Return the tensors and the header of a model file."""
-    safetensors = require("safetensors", "cli")
-    if not path.is_file():
-        problem = "is not a file" if path.exists() else "does not exist"
-        raise FileNotFoundError(f"{path} {problem}; expected a model saved by frobmetric")
-    try:
-        with safetensors.safe_open(path, framework="np") as file:
-            keys, header = file.keys(), file.metadata() or {}
-            tensors = {key: file.get_tensor(key) for key in keys}
-    except (safetensors.SafetensorError, TypeError, AttributeError) as error:
-        raise ValueError(
-            f"{path} is damaged, or not a model saved by frobmetric: {error}"
-        ) from error
-    if header.get("format") != FORMAT:
-        raise ValueError(f"{path} is a safetensors file, but not a model saved by frobmetric")
-    version = header.get("format_version", "")
-    if not version.isdecimal():
-        raise ValueError(f"{path} has format version {version!r}; expected a number")
-    if int(version) > FORMAT_VERSION:
-        raise ValueError(
-            f"{path} has format version {version} (frobmetric "
-            f"{header.get('frobmetric_version', '?')}); this frobmetric reads versions up to "
-            f"{FORMAT_VERSION}: upgrade it"
-        )
-    if int(version) < 2 and header.get("class") == "FrobMetricCV":
-        raise ValueError(
-            f"{path} holds a FrobMetricCV of format version {version}, which chose nothing but C; "
-            "fit it again"
-        )
-    return tensors, header
-
-
 def _rebuild(tensors, header):
-    orders = json.loads(header["tensors"])
+    orders = _part(header, "tensors", {})
+    check_fields("header", header, (*TEXTS, *PARTS, *MORE_PARTS))
+    check_fields("tensors", tensors, orders)
     # copied, because the arrays of safetensors may be neither aligned nor writable
     tensors = {key: np.array(tensors[key], order=order) for key, order in orders.items()}
 
     def part(name):
-        return json.loads(header[name], object_hook=lambda value: _from_json(value, tensors))
+        return _part(header, name, tensors)
 
     if header["class"] == "EncoderBridge":
         return _rebuild_bridge(tensors, part)
     if header["class"] not in CLASSES:
-        raise ValueError(f"class {header['class']!r} is not known; expected {sorted(CLASSES)}")
+        raise ValueError(f"class {header['class']!r:.80} is not known; expected {sorted(CLASSES)}")
     parameters, fitted = part("parameters"), part("fitted")
     if int(header["format_version"]) < 2:
         _add_raw_units(header["class"], parameters, fitted)
-    estimator = _class_of(header["class"])(**parameters)
+    estimator = _class_of(header["class"])()
+    check_fields("parameters", parameters, estimator.get_params(deep=False))
+    check_fields("fitted", fitted, SCALARS)
+    check_tensors(tensors, (*TENSORS.values(), "history"), header["parameters"])
+    estimator.set_params(**parameters)
     is_proven = header["class"] not in learners.__all__ or "certificate" in header
     if is_proven:
         estimator.certificate_ = _certificate(part("certificate"))
@@ -307,10 +319,8 @@ def _rebuild(tensors, header):
         fields = part("mining_recall")
         estimator.mining_recall_ = MiningRecall(**{k: _as_tuple(v) for k, v in fields.items()})
     for name, value in fitted.items():
-        if name in SCALARS:
-            setattr(estimator, name, SCALARS[name](value))
-    if names := part("feature_names"):
-        estimator.feature_names_in_ = np.array(names, dtype=object)
+        setattr(estimator, name, SCALARS[name](value))
+    _set_names(estimator, part("feature_names"))
     for name, tensor in TENSORS.items():
         if tensor in tensors:
             setattr(estimator, name, tensors[tensor])
@@ -328,13 +338,49 @@ def _rebuild(tensors, header):
         _set_choice(estimator, part("choice"))
     if "promise" in header:
         estimator.promise_ = Promise(**part("promise"))
+    if "preparation" in header:
+        estimator.preparation_ = _preparation(part("preparation"), estimator)
     check_model(estimator)
-    return estimator if part("output") is None else estimator.set_output(transform=part("output"))
+    return _with_output(estimator, part("output"))
+
+
+def _with_output(estimator, kind):
+    """Return an estimator whose `transform` gives arrays, or data frames of this kind."""
+    if kind not in OUTPUTS:
+        raise ValueError(f"output = {kind!r:.80} is not one of {OUTPUTS}")
+    return estimator if kind is None else estimator.set_output(transform=kind)
+
+
+def _part(header, name, tensors):
+    """Return a part of the header; an error names it."""
+    try:
+        return json.loads(header[name], object_hook=lambda value: _from_json(value, tensors))
+    except ValueError as error:
+        raise ValueError(f"{name} cannot be read: {error}") from error
+
+
+def _set_names(estimator, names):
+    """Set the names of the features, if there are any."""
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise TypeError(f"feature_names = {names!r:.80} is not a list of texts")
+    if names:
+        estimator.feature_names_in_ = np.array(names, dtype=object)
 
 
 def _certificate(fields):
     scope = str(fields.pop("scope", ""))
     return Certificate(**{name: float(value) for name, value in fields.items()}, scope=scope)
+
+
+def _preparation(fields, estimator):
+    preparation = TablePreparation.from_fields(fields)
+    names = list(getattr(estimator, "feature_names_in_", [])) or None
+    if (preparation.n_features, preparation.feature_names) != (estimator.n_features_in_, names):
+        raise ValueError(
+            f"it prepares {preparation.n_features} features {preparation.feature_names!r:.60}; the "
+            f"metric has {estimator.n_features_in_}: {names!r:.60}"
+        )
+    return preparation
 
 
 def _as_tuple(value):
@@ -344,13 +390,14 @@ def _as_tuple(value):
 def _rebuild_bridge(tensors, part):
     from .bridges import EncoderBridge, rebuild_bridge
 
-    estimator = EncoderBridge(**part("parameters"))
+    parameters, estimator = part("parameters"), EncoderBridge()
+    check_fields("parameters", parameters, estimator.get_params(deep=False))
+    estimator.set_params(**parameters)
     check_parameters(estimator, estimator._rules)
     certificate = _certificate(part("certificate"))
     rebuild_bridge(estimator, tensors, part("fitted"), certificate)
-    if names := part("feature_names"):
-        estimator.feature_names_in_ = np.array(names, dtype=object)
-    return estimator if part("output") is None else estimator.set_output(transform=part("output"))
+    _set_names(estimator, part("feature_names"))
+    return _with_output(estimator, part("output"))
 
 
 def _add_raw_units(name, parameters, fitted):

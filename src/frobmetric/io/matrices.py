@@ -10,7 +10,7 @@ import numpy as np
 from .._checks import ASYMMETRY, first_true
 from .._environment import replacing
 from . import tables
-from .tables import DELIMITERS, as_number
+from .text import DELIMITERS, as_number, check_widths, csv_records, write_csv
 
 SUFFIXES = (*DELIMITERS, ".npy")
 
@@ -116,7 +116,7 @@ def write_matrix(path, values, labels_of):
         if labels_of.has_header:
             corner = [] if labels_of.corner is None else [labels_of.corner]
             rows = [[*corner, *names], *rows]
-        tables.write_csv(file, rows, DELIMITERS[path.suffix.lower()])
+        write_csv(file, rows, DELIMITERS[path.suffix.lower()])
 
 
 def read_array(path):
@@ -132,11 +132,11 @@ def read_array(path):
 def read_cells(path):
     """Read the cells of a csv or tsv file as texts, with line numbers; all lines equally long."""
     tables.check_input(path, SUFFIXES)
-    records = [(line, [cell.strip() for cell in row]) for line, row in tables.csv_records(path)]
+    records = [(line, [cell.strip() for cell in row]) for line, row in csv_records(path)]
     records = [(line, row) for line, row in records if any(row)]
     if not records:
         raise ValueError(f"{path} has only blank lines; expected numbers")
-    tables.check_widths(path, records)
+    check_widths(path, records)
     return records
 
 

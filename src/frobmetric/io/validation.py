@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import difflib
+
 import numpy as np
 
 from .. import learners
 from .._checks import as_index, as_weights
 from .._parameters import check_parameters
+from ..core.solution import STATUSES
 from ..embeddings import EmbeddingAdapter
 from ..metric import FrobMetric
 from ..metric.feature_maps import KERNELS
@@ -38,6 +41,30 @@ VALUES = [
     ("a distance", lambda v: 0 <= v < np.inf, ("learned_threshold_", "prior_threshold_")),
 ]
 
+#: Status of a run that ended above its tolerance.
+UNFINISHED = ("max_iter", "time_limit", "stalled")
+#: Errors of a certified answer and of another one, relative to the tolerance; the certificate is
+#: computed again, and rounds differently.
+LATE, EARLY = 1.01, 0.99
+
+
+def check_fields(part, given, known):
+    """Raise ValueError if a part of a file is no mapping, or has a field that is not known."""
+    if not isinstance(given, dict):
+        raise TypeError(f"{part} = {given!r:.80} is not a mapping")
+    for name in given:
+        if name not in known:
+            close = difflib.get_close_matches(name, known, n=1)
+            hint = f"did you mean {close[0]!r}?" if close else f"expected some of {sorted(known)}"
+            raise ValueError(f"{part} has {name!r:.80}, which is not known here; {hint}")
+
+
+def check_tensors(tensors, known, parameters):
+    """Raise ValueError if a tensor is neither known, nor of triplets, nor named in a parameter."""
+    for name in tensors:
+        if name not in known and not name.startswith("triplets.") and f'"{name}"' not in parameters:
+            raise ValueError(f"tensors has {name!r:.80}, which nothing of the model refers to")
+
 
 def check_model(estimator):
     """Raise ValueError unless the fitted attributes of a model match each other."""
@@ -51,6 +78,7 @@ def check_model(estimator):
     for name in (*REQUIRED, *CLASSES[type(estimator).__name__]):
         if not hasattr(estimator, name):
             raise ValueError(f"it lacks {name}")
+    check_parameters(estimator, estimator._rules)
     if hasattr(estimator, "partial_fit") and not hasattr(estimator, "unit_"):
         raise ValueError("it lacks unit_, which updates need")
     n_features = estimator.n_features_in_
@@ -60,6 +88,10 @@ def check_model(estimator):
     _check_matrix("components", estimator.components_, n_columns)
     if hasattr(estimator, "prior_components_"):
         _check_matrix("prior_components", estimator.prior_components_, n_features)
+    _check_rank(estimator)
+    for name in ("prior_factor", "dual_coef"):
+        if hasattr(estimator, f"{name}_"):
+            _check_numbers(name, getattr(estimator, f"{name}_"))
     _check_names(estimator)
     for expected, is_right, attributes in VALUES:
         for name in attributes:
@@ -73,6 +105,43 @@ def check_model(estimator):
     if hasattr(estimator, "report_"):
         _check_choice(estimator)
     _check_threshold(estimator)
+    _check_proof(estimator)
+    _check_history(estimator)
+
+
+def _check_proof(estimator):
+    """Check that the status is that of the certificate: within the tolerance, or not."""
+    proof, status, tol = estimator.certificate_, estimator.status_, estimator.tol
+    if status not in STATUSES:
+        raise ValueError(f"status_ = {status!r:.40} is not one of {sorted(STATUSES)}")
+    if np.isnan([proof.primal, proof.dual, proof.distance_bound]).any() or not proof.gap >= 0:
+        raise ValueError(f"certificate has a gap of {proof.gap}, or objectives that are no numbers")
+    if (status == "optimal" and proof.error > LATE * tol) or (
+        status in UNFINISHED and proof.error < EARLY * tol
+    ):
+        raise ValueError(
+            f"status_ = {status!r} does not belong to a relative gap of {proof.error:.3g} and "
+            f"tol={tol:g}"
+        )
+
+
+def _check_history(estimator):
+    """Check that the history ends at the first step within the tolerance."""
+    history, tol = estimator.history_, estimator.tol
+    early = [step for step in history[:-1] if step.relative_gap < tol / 2]
+    if early and estimator.status_ in ("optimal", *UNFINISHED):
+        raise ValueError(
+            f"history goes on after a step with relative gap {early[0].relative_gap:.3g}, at which "
+            f"a fit with tol={tol:g} ends"
+        )
+
+
+def _check_rank(estimator):
+    """Check that as many rows are not zero as the rank says; in single precision some underflow."""
+    n_rows, rank = np.count_nonzero(estimator.components_.any(axis=1)), estimator.rank_
+    fewest = min(rank, len(estimator.components_)) if estimator.components_.itemsize == 8 else 0
+    if not fewest <= n_rows <= rank:
+        raise ValueError(f"rank_ = {rank} and {n_rows} rows of components that are not zero")
 
 
 def _check_learner(estimator):
@@ -151,6 +220,10 @@ def _check_kernel(estimator):
 def _check_matrix(name, matrix, n_columns):
     if matrix.ndim != 2 or matrix.shape[1] != n_columns:
         raise ValueError(f"{name} has shape {matrix.shape}; expected (n_rows, {n_columns})")
+    _check_numbers(name, matrix)
+
+
+def _check_numbers(name, matrix):
     if matrix.dtype not in (np.float32, np.float64) or not np.isfinite(matrix).all():
         raise ValueError(f"{name} must hold finite numbers in single or double precision")
 

@@ -5,10 +5,11 @@ from .gmml import GMML, GMML_Supervised
 from .itml import ITML, ITML_Supervised
 from .lmnn import LMNN
 from .lsml import LSML, LSML_Supervised
+from .mlkr import MLKR
 from .mmc import MMC, MMC_Supervised
+from .nca import NCA
 from .scml import SCML, SCML_Supervised
 from .sdml import SDML, SDML_Supervised
-from .softmax_neighbors import MLKR, NCA
 
 __all__ = [
     "GMML",

@@ -7,9 +7,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 
+from .._checks import as_options, require_ordinary
 from .._parameters import CALLABLE, MATRIX, NONE, Rule
+from .._validation import check_random_state
 from ..comparisons.reading import column_names, look_up_points, read_tuples
 from ..constraints import draw_pairs
 from ..core import Certificate
@@ -23,10 +24,16 @@ from .samples import LabelledSamples
 PREPROCESSOR: dict[str, Rule] = {"preprocessor": MATRIX | CALLABLE | NONE}
 
 
+#: Largest entry of samples of learners that need squares only.
+WIDEST_SQUARES = 2.0**505
+
+
 class Learner(MetricEstimator):
     """A metric whose `fit` ends with `_keep`; samples may be indices of a preprocessor."""
 
     _takes_sparse = False
+    #: Largest entry of samples; products of five are finite, and of one over it as well.
+    _widest = 2.0**186
     _rules: ClassVar[dict[str, Rule]] = PREPROCESSOR
     preprocessor: Any
 
@@ -82,13 +89,13 @@ class PairLearner(PairPredictor, Learner):
 
     def _read(self, pairs, y, sample_weight):
         """Return the checked `LabelledTuples` of a fit."""
-        read = read_tuples(pairs, 2, self.preprocessor)
+        read = read_ordinary(self, pairs, 2)
         y, weight = check_pair_labels(y, sample_weight, len(read.index))
         return LabelledTuples.of(read, y, weight)
 
     def _threshold(self, labelled, distance, calibration_params):
         """Return attributes: the best threshold for these pairs, and the points it was set on."""
-        options = {"sample_weight": labelled.weight} | (calibration_params or {})
+        options = {"sample_weight": labelled.weight} | as_options(calibration_params)
         return {
             "threshold_": best_distance(distance, labelled.y, **options),
             "promise_": None,
@@ -106,6 +113,13 @@ class QuadrupletLearner(QuadrupletPredictor, Learner):
     """A learner from quadruplets: a and b are closer than c and d."""
 
     fit_transform = refuse_fit_transform
+
+
+def read_ordinary(metric, tuples, size):
+    """Return tuples of points, whose numbers are of ordinary size."""
+    read = read_tuples(tuples, size, metric.preprocessor)
+    require_ordinary(read.points, name="points", widest=metric._widest)
+    return read
 
 
 def pairs_of_labels(samples, n_constraints, random_state):
@@ -136,7 +150,4 @@ def certificate_of(primal: float, dual: float, rounding: float = 0.0) -> Certifi
 
     `rounding` bounds the error of the two numbers; the interval is widened by it.
     """
-    primal, dual = float(primal) + rounding, float(dual) - rounding
-    gap = max(0.0, primal - dual)
-    size = max(abs(primal), abs(dual))
-    return Certificate(primal, dual, gap, gap / size if size else gap)
+    return Certificate.between(dual, primal, rounding)

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-from sklearn.utils import check_array
 from sklearn.utils.random import sample_without_replacement
 
-from .._neighbors import distinct_points, nearest
+from .._neighbors import nearest
 from .._parameters import InvalidParameterError
+from .._rows import distinct_points
+from .._validation import check_array
 from .samples import LabelledSamples
 from .start import ZERO
 

@@ -9,12 +9,12 @@ import numpy as np
 from scipy.linalg import eigh
 from sklearn.metrics import euclidean_distances
 from sklearn.neighbors import NearestNeighbors
-from sklearn.utils import check_random_state
 
 from .._neighbors import blocks
 from .._parameters import NONE, SEED, Rule, check_parameters, choice, integer
+from .._validation import check_random_state
 from ..constraints import Constraints
-from ._base import PREPROCESSOR, LabelLearner
+from ._base import PREPROCESSOR, WIDEST_SQUARES, LabelLearner
 from .start import ZERO, check_n_components, components_of, prior_matrix
 
 #: Share of the mean eigenvalue that is added to a scatter which may be singular.
@@ -52,6 +52,8 @@ class Covariance(LabelLearner):
     """
 
     _requires_y = False
+
+    _widest = WIDEST_SQUARES
 
     def __init__(self, preprocessor: Any = None) -> None:
         self.preprocessor = preprocessor
@@ -110,6 +112,7 @@ class RCA(LabelLearner):
     (6, 2)
     """
 
+    _widest = WIDEST_SQUARES
     _rules: ClassVar[dict[str, Rule]] = PREPROCESSOR | {"n_components": integer(1) | NONE}
 
     def __init__(self, n_components: int | None = None, preprocessor: Any = None) -> None:
@@ -286,6 +289,7 @@ class LFDA(LabelLearner):
     (150, 2)
     """
 
+    _widest = WIDEST_SQUARES
     _rules: ClassVar[dict[str, Rule]] = PREPROCESSOR | {
         "n_components": integer(1) | NONE,
         "k": integer(1) | NONE,

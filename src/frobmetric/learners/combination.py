@@ -18,8 +18,9 @@ import scipy.linalg
 import scipy.sparse as sp
 from scipy.optimize import linprog, nnls
 
-from ..core import Certificate
+from ..core import Certificate, Factored
 from ..core.kernels import block_differences
+from ..core.rounding import SUM, gamma, norm
 from ..core.solution import Step
 from ._base import certificate_of
 
@@ -99,11 +100,16 @@ class SparseCombination:
 
     def certify(self, weight: np.ndarray, u: np.ndarray) -> Certificate:
         """Return the certificate of weights and multipliers."""
-        u = np.clip(u, 0.0, self.share)
-        size = float(np.einsum("ij,ij->i", self.basis, self.basis).max())
-        rounding = 4 * EPS * size * float(u @ self.rows.norms())
+        u, used = np.clip(u, 0.0, self.share), np.flatnonzero(weight)
+        # the weights are the squares of the rounded roots, so that M is a product
+        point = Factored(self.basis[used].T * np.sqrt(weight[used]))
+        margins, reach = self.rows.forward_bound(point)
+        primal = self.value(weight, 1 - (margins - reach))
+        # the matrix in `reach` is known up to the error of the adjoint
+        size, S = norm(self.basis) ** 2, self.rows.adjoint(u)
+        rounding = size * (self.rows.adjoint_error(u) + gamma(2 * len(S) + 4) * norm(S))
         dual = self.bound(u, self.reach(u) + rounding)
-        return certificate_of(self.value(weight, self.residuals(weight)), dual)
+        return certificate_of(primal, dual, gamma(SUM + 8) * primal)
 
     def residuals(self, weight: np.ndarray) -> np.ndarray:
         """Return 1 - margin of each triplet."""

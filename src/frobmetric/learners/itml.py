@@ -8,9 +8,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy.linalg import solve_triangular
 from sklearn.metrics import pairwise_distances
-from sklearn.utils import check_array
 
 from .._parameters import FLAG, NONE, POSITIVE, SEED, Rule, integer
+from .._validation import check_array
 from ._base import PREPROCESSOR
 from .logdet import LogDetProblem, solve_logdet
 from .pairs import DrawnPairLearner, GivenPairLearner, ProgressLines

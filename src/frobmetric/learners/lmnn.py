@@ -7,15 +7,15 @@ from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from .._mining import nearest_in_group
 from .._neighbors import NeighborSearch
 from .._parameters import FLAG, NONE, POSITIVE, SEED, Rule, check_parameters, integer
+from .._validation import check_random_state
 from ..metric.coordinates import Coordinates, as_components
 from ..metric.triplets import TIE
 from ..solvers.monitor import Reporter
-from ._base import PREPROCESSOR, LabelLearner, certificate_of
+from ._base import PREPROCESSOR, WIDEST_SQUARES, LabelLearner, certificate_of
 from .large_margin import LargeMargin
 from .margin_solver import MarginSolver
 from .start import INIT_RULE, check_n_components, start_components
@@ -113,6 +113,7 @@ class LMNN(LabelLearner):
     True
     """
 
+    _widest = WIDEST_SQUARES
     _rules: ClassVar[dict[str, Rule]] = {
         "init": INIT_RULE,
         "n_neighbors": integer(1),

@@ -6,12 +6,11 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.utils import check_random_state
 
 from .._checks import as_signs, as_weights
 from .._parameters import FLAG, NONE, NUMBERS, POSITIVE, SEED, Rule, check_parameters, integer
+from .._validation import check_random_state
 from ..comparisons.merging import near_first
-from ..comparisons.reading import read_tuples
 from ..core.threads import one_thread
 from ..metric.tuples import LabelledTuples
 from ..solvers.monitor import Reporter
@@ -21,6 +20,7 @@ from ._base import (
     Learner,
     QuadrupletLearner,
     pairs_of_labels,
+    read_ordinary,
     tuple_attributes,
 )
 from .residuals import SquaredResiduals
@@ -148,7 +148,7 @@ default="identity"
         self
         """
         check_parameters(self, self._rules)
-        read = read_tuples(quadruplets, 4, self.preprocessor)
+        read = read_ordinary(self, quadruplets, 4)
         weight = as_weights(_one_of(weights, sample_weight), len(read.index), of="quadruplets")
         labelled = LabelledTuples.of(read, as_signs(y, len(read.index)), weight)
         points, index = labelled.points, near_first(labelled.index, labelled.y)

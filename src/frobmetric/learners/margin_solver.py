@@ -25,8 +25,8 @@ SOLVED = 10.0
 SHORTEST, LONGEST, LOOK = 30, 240, 4
 #: Factor by which the objective rises if a working set lacks too many triplets.
 RISE = 1.5
-#: Distances between a few samples and all others, for the scale of the start.
-FEW_DISTANCES = 1 << 20
+#: Distances between a few anchors and all others, for the scale of the start, and those anchors.
+FEW_DISTANCES, FEW_ANCHORS = 1 << 20, 100
 #: The scale is changed if the objective of these is this many times as large as need be.
 WORSE = 2.0
 #: Anchors of the problem that is solved first, if there are several times as many.
@@ -140,17 +140,17 @@ class MarginSolver:
         """Return L times the best number for a few anchors, if L itself is much worse for them."""
         problem = self.problem
         moved, reg = image(problem.Z, L), problem.regularization
-        rows = rows[: max(1, FEW_DISTANCES // len(rows))]
+        rows = rows[: min(FEW_ANCHORS, max(1, FEW_DISTANCES // len(rows)))]
         near, weight = problem.near(moved, rows), problem.weight[rows]
         far = [_distances_to_others(moved, problem.labels, row) for row in rows]
+        loss = _hinge_sums(
+            [np.subtract.outer(a, b) for a, b in zip(near, far, strict=True)], weight
+        )
+        pull = weight @ near.sum(axis=1)
 
         def cost(log_scale):
             scale = np.exp(log_scale)
-            losses = [
-                np.maximum(0.0, 1 + scale * (a[:, None] - b)).sum()
-                for a, b in zip(near, far, strict=True)
-            ]
-            return weight @ (reg * scale * near.sum(axis=1) + (1 - reg) * np.array(losses))
+            return reg * scale * pull + (1 - reg) * loss(scale)
 
         middle = -np.log(max(np.mean(np.concatenate(far)), np.finfo(float).tiny))
         options = {"bounds": (middle - 10, middle + 20), "options": {"xatol": 0.2}}
@@ -202,3 +202,22 @@ class _Descent:
 
 def _distances_to_others(Z, labels, row):
     return np.sum((Z[labels != labels[row]] - Z[row]) ** 2, axis=1)
+
+
+def _hinge_sums(differences, weight):
+    """Return the function s -> sum of weight * max(0, 1 + s * difference) over arrays of each row.
+
+    The differences are sorted once; a call then finds the place from which terms are positive.
+    """
+    sizes = [each.size for each in differences]
+    flat, weights = np.concatenate([each.ravel() for each in differences]), np.repeat(weight, sizes)
+    order = np.argsort(-flat)
+    flat, weights = flat[order], weights[order]
+    n_terms = np.concatenate([[0.0], np.cumsum(weights)])
+    total = np.concatenate([[0.0], np.cumsum(weights * flat)])
+
+    def evaluate(scale):
+        end = np.searchsorted(-flat, 1 / scale)
+        return n_terms[end] + scale * total[end]
+
+    return evaluate

@@ -10,6 +10,7 @@ from scipy.sparse import issparse
 
 from .._parameters import check_parameters
 from ..core.solution import Step
+from ..core.threads import threads_for_order
 from ..metric.base import index_distance
 from ..solvers.monitor import Reporter
 from ._base import LabelLearner, PairLearner, pairs_of_labels, tuple_attributes
@@ -30,12 +31,15 @@ class PairDifferences:
     @classmethod
     def of(cls, labelled):
         """Return the differences of `LabelledTuples`; pairs of equal points are left out."""
-        used, index = np.unique(labelled.index, return_inverse=True)
-        points = labelled.points[used]
-        points = (points.toarray() if issparse(points) else points).astype(np.float64)
-        index = index.reshape(-1, 2)
-        V = points[index[:, 0]] - points[index[:, 1]]
+        points = labelled.points
+        points = points.toarray() if issparse(points) else points
+        points = points.astype(np.float64, copy=False)
+        is_used = np.bincount(labelled.index.ravel(), minlength=len(points)) > 0
+        V = points[labelled.index[:, 0]] - points[labelled.index[:, 1]]
+        points = points if is_used.all() else points[is_used]
         counts = V.any(axis=1)
+        if counts.all():
+            return cls(V, labelled.y, labelled.weight, points)
         return cls(V[counts], labelled.y[counts], labelled.weight[counts], points)
 
     @property
@@ -67,7 +71,8 @@ class GivenPairLearner(PairLearner):
     def _fit_pairs(self, pairs, y, sample_weight, calibration_params, **options):
         check_parameters(self, self._rules)
         labelled = self._read(pairs, y, sample_weight)
-        learned = self._learn(PairDifferences.of(labelled), **options)
+        with threads_for_order(labelled.points.shape[1]):
+            learned = self._learn(PairDifferences.of(labelled), **options)
         learned["components"] = learned["components"].astype(labelled.points.dtype, copy=False)
         distance = index_distance(learned["components"], labelled.points, labelled.index)
         threshold = self._threshold(labelled, distance, calibration_params)
@@ -83,7 +88,8 @@ class DrawnPairLearner(LabelLearner):
         check_parameters(self, self._rules)
         samples = self._read(X, y, sample_weight, min_classes=self._min_classes)
         labelled = pairs_of_labels(samples, self.n_constraints, self.random_state)
-        learned = self._learn(PairDifferences.of(labelled), **options)
+        with threads_for_order(labelled.points.shape[1]):
+            learned = self._learn(PairDifferences.of(labelled), **options)
         learned["components"] = learned["components"].astype(samples.dtype, copy=False)
         return self._keep(**learned, **samples.attributes)
 

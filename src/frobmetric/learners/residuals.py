@@ -9,7 +9,8 @@ bound of the one that is looked for.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from time import perf_counter
 from typing import Any, NamedTuple, Self
 
@@ -63,14 +64,14 @@ class SquaredResiduals:
         Large residuals come in by shares: the minimum with a small share of them is easy to find
         from the identity, and each is the start of the next. Lines of progress are about the share.
         """
-        identity, rows = np.eye(self.Z.shape[1]), Quadruplets(self.Z, self.index)
-        iterate, started = Iterate.of(identity, rows, self.weight), perf_counter()
+        started = perf_counter()
+        iterate = Iterate.of(np.eye(self.Z.shape[1]), self._rows, self.weight)
         share = min(1.0, len(iterate.R) / max(float(np.trace(iterate.pull)), EPS))
-        iterate = iterate.weighing(share * self.weight)
+        iterate = iterate.with_residuals(share)
         for n_iter in range(1, max_iter + 1):
             while share < 1 and iterate.gap <= ROUGH * iterate.primal:
-                share = min(1.0, LARGER * share)
-                iterate = iterate.weighing(share * self.weight)
+                before, share = share, min(1.0, LARGER * share)
+                iterate = iterate.with_residuals(share / before)
             primal, gap = iterate.primal, iterate.gap
             if report is not None:
                 seconds = perf_counter() - started
@@ -83,7 +84,7 @@ class SquaredResiduals:
 
     def certify(self, N: np.ndarray) -> Certificate:
         """Return the certificate of N, in the coordinates of Z: its tangents prove the bound."""
-        rows = Quadruplets(self.Z, self.index)
+        rows = self._rows
         near, far = (np.maximum(squares, 0.0) for squares in _forward(rows, N))
         moved = np.linalg.eigvalsh(N - np.eye(len(N)))
         loss = self.weight @ np.maximum(np.sqrt(near) - np.sqrt(far), 0.0) ** 2
@@ -93,6 +94,10 @@ class SquaredResiduals:
         # an eigenvalue has an error of some digits of the largest one
         errors = [_rounding(moved, moved / (1 + moved)), _rounding(bound, 1 / (1 + bound))]
         return certificate_of(primal, float(np.sum(np.log1p(bound))), max(errors) + EPS * primal)
+
+    @cached_property
+    def _rows(self) -> Quadruplets:
+        return Quadruplets(self.Z, self.index)
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,16 +123,25 @@ class Iterate:
         p, q = _tangents(near, far)
         return cls(R, rows, weight, near, far, _adjoint(rows, weight * p, weight * q))
 
-    def weighing(self, weight: np.ndarray) -> Iterate:
-        """Return the same N for other weights of the comparisons."""
-        return Iterate.of(self.R, self.rows, weight)
+    def with_residuals(self, factor: float) -> Iterate:
+        """Return the same N where the residuals count so many times as much."""
+        return replace(self, weight=factor * self.weight, pull=factor * self.pull)
 
     def scaled(self) -> Iterate:
-        """Return the best multiple of N, of which the regulariser and the residuals are known."""
+        """Return the best multiple of N, of which the regulariser and the residuals are known.
+
+        Its tangents are those of N, because the residuals are homogeneous.
+        """
         factor = len(self.R) / (self._trace + float(np.trace(self.pull)))
         root = np.sqrt(factor)
-        rows = _with_points(self.rows, root * self.rows.pairs.X)
-        return Iterate.of(root * self.R, rows, self.weight)
+        return Iterate(
+            root * self.R,
+            _with_points(self.rows, root * self.rows.pairs.X),
+            self.weight,
+            factor * self.near,
+            factor * self.far,
+            factor * self.pull,
+        )
 
     @property
     def primal(self) -> float:

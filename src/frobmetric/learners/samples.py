@@ -6,11 +6,11 @@ from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight
 
-from .._checks import labelled_rows
-from .._neighbors import merge_labelled
+from .._checks import as_weights, labelled_rows, require_ordinary
+from .._rows import merge_labelled
+from .._validation import check_classification_targets
+from ..core.checks import MOST, as_finite
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,8 +46,8 @@ class LabelledSamples:
             y, has_classes = np.zeros(len(X)), False
         else:
             X, y = seen._check_samples(X, y=y, y_numeric=not has_classes, **options)
-        weight = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
-        _check_any_weight(weight)
+        require_ordinary(X, name="X", widest=metric._widest)
+        weight = as_weights(sample_weight, len(X), of="rows of X")
         names = ("n_features_in_", "feature_names_in_")
         attributes = {name: getattr(seen, name, None) for name in names}
         rows, y, weight = X[weight > 0].astype(np.float64), y[weight > 0], weight[weight > 0]
@@ -58,7 +58,7 @@ class LabelledSamples:
             classes, labels = np.unique(y[known], return_inverse=True)
             _check_classes(classes, min_classes)
         else:
-            known, classes, labels = np.ones(len(y), bool), None, y.astype(np.float64)
+            known, classes, labels = np.ones(len(y), bool), None, as_finite(y, name="y", most=MOST)
         merged = _merged(rows[known], labels, weight[known])
         everything, _, every_weight = _merged(rows, np.zeros(len(rows)), weight)
         return cls(*merged, classes, everything, every_weight, X.dtype, attributes)
@@ -89,11 +89,6 @@ def _merged(X, labels, weight):
     """Return distinct rows of X and labels, and the sum of the weights of each."""
     first, place = merge_labelled(X, labels)
     return X[first] + 0.0, labels[first], np.bincount(place, weight)
-
-
-def _check_any_weight(weight):
-    if not weight.any():
-        raise ValueError("sample_weight is zero for all rows; expected at least one positive one")
 
 
 def _check_classes(classes, min_classes):

@@ -7,7 +7,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.utils import check_random_state
 
 from .._checks import as_signs, as_weights
 from .._parameters import (
@@ -22,14 +21,21 @@ from .._parameters import (
     choice,
     integer,
 )
+from .._validation import check_random_state
 from ..comparisons.merging import near_first
-from ..comparisons.reading import read_tuples
 from ..core.threads import one_thread
 from ..metric.sets import GivenTriplets
 from ..metric.triplets import mine_triplets
 from ..metric.tuples import LabelledTuples
 from ..solvers.monitor import Reporter
-from ._base import PREPROCESSOR, LabelLearner, Learner, TripletLearner, tuple_attributes
+from ._base import (
+    PREPROCESSOR,
+    LabelLearner,
+    Learner,
+    TripletLearner,
+    read_ordinary,
+    tuple_attributes,
+)
 from .bases import given_basis, local_discriminants, triplet_directions
 from .combination import SparseCombination
 from .start import components_of
@@ -184,7 +190,7 @@ class SCML(_SparseLearner, TripletLearner):
         self
         """
         self._check()
-        read = read_tuples(triplets, 3, self.preprocessor)
+        read = read_ordinary(self, triplets, 3)
         weight = as_weights(sample_weight, len(read.index), of="triplets")
         labelled = LabelledTuples.of(read, as_signs(y, len(read.index)), weight)
         points, dtype = labelled.points, labelled.points.dtype

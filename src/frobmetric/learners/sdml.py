@@ -79,7 +79,7 @@ class _Method:
     def _unbounded(self, inverse, scatter):
         """Return the error for a problem without optimum, with a balance_param that has one."""
         limit = _largest_balance(inverse, scatter)
-        return RuntimeError(
+        return UnboundedError(
             f"balance_param={self.balance_param:g} gives dissimilar pairs so much weight that "
             "distances could grow without limit, and there is no optimum; choose a balance_param "
             f"below {limit:.2g}, with which there is one for every sparsity_param, or None, which "

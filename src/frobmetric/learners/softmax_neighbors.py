@@ -1,4 +1,4 @@
-"""Learners by soft neighbours, NCA and MLKR: each sample is told from all others by their nearness.
+"""Soft neighbours, the problem of NCA and MLKR: each sample is told from others by their nearness.
 
 Sample i takes j as its neighbour with probability p_ij, in proportion to w_j exp(-d2(i, j)), and
 gets the mean_i of what its neighbours pay, sum_j p_ij t_ij. The objectives are functions of these
@@ -10,16 +10,16 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 import scipy.optimize
-from sklearn.utils import check_random_state
 
 from .._parameters import FLAG, NONE, NOT_NEGATIVE, SEED, Rule, check_parameters, integer
+from .._validation import check_random_state
 from ..core.threads import each_block, one_thread
-from ._base import PREPROCESSOR, LabelLearner
+from ._base import PREPROCESSOR, WIDEST_SQUARES, LabelLearner
 from .start import INIT_RULE, start_components
 
 #: Probabilities that a block may hold, and rows that it has at least.
@@ -122,24 +122,61 @@ def _probabilities(Z, offset, rows):
     return p
 
 
+@dataclass(frozen=True, eq=False)
+class Entries:
+    """All maps of a shape; the coordinates are their entries."""
+
+    start: np.ndarray
+
+    def coordinates(self) -> np.ndarray:
+        """Return the coordinates of the start."""
+        return self.start.ravel()
+
+    def map(self, x: np.ndarray) -> np.ndarray:
+        """Return the map with these coordinates."""
+        return x.reshape(self.start.shape)
+
+    def gradient(self, of_map: np.ndarray) -> np.ndarray:
+        """Return the gradient in the coordinates, from that in the map."""
+        return of_map.ravel()
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureWeights(Entries):
+    """A map behind weights of the features; the coordinates are the weights."""
+
+    def coordinates(self) -> np.ndarray:
+        return np.ones(self.start.shape[1])
+
+    def map(self, x: np.ndarray) -> np.ndarray:
+        return self.start * x
+
+    def gradient(self, of_map: np.ndarray) -> np.ndarray:
+        return np.sum(of_map * self.start, axis=0)
+
+
 @dataclass
-class _Descent:
+class Descent:
     """L-BFGS that remembers the best map of all that it tried, also after Ctrl-C."""
 
     problem: SoftNeighbors
-    best: np.ndarray
-    on_step: Callable[[int, float], Any] | None = None
+    family: Entries
+    on_step: Callable[[int, float, np.ndarray], Any] | None = None
+    best: np.ndarray = field(init=False)
     cost: float = np.inf
     n_iter: int = 0
     is_converged: bool = False
     is_interrupted: bool = False
 
-    def run(self, max_iter: int, tol: float | None) -> _Descent:
+    def __post_init__(self) -> None:
+        self.best = self.family.start
+
+    def run(self, max_iter: int, tol: float | None = None) -> Descent:
         """Minimise; the tolerance is that of SciPy's L-BFGS-B."""
         given = {"jac": True, "method": "L-BFGS-B", "tol": tol, "callback": self._count}
         try:
             with one_thread():
-                start = self.best.ravel()
+                start = self.family.coordinates()
                 found = scipy.optimize.minimize(
                     self._value, start, options={"maxiter": max_iter}, **given
                 )
@@ -149,19 +186,19 @@ class _Descent:
         return self
 
     def _value(self, x):
-        L = x.reshape(self.best.shape)
+        L = self.family.map(x)
         cost, gradient = self.problem.evaluate(L)
         if cost < self.cost:
             self.best, self.cost = L.copy(), cost
-        return cost, gradient.ravel()
+        return cost, self.family.gradient(gradient)
 
-    def _count(self, _):
+    def _count(self, x):
         self.n_iter += 1
         if self.on_step:
-            self.on_step(self.n_iter, self.cost)
+            self.on_step(self.n_iter, self.cost, self.family.map(x))
 
 
-class _SoftNeighborLearner(LabelLearner):
+class SoftNeighborLearner(LabelLearner):
     """Base of NCA and MLKR, which differ in what neighbours pay."""
 
     init: Any
@@ -170,6 +207,7 @@ class _SoftNeighborLearner(LabelLearner):
     tol: float | None
     verbose: bool
     random_state: Any
+    _widest = WIDEST_SQUARES
     _rules: ClassVar[dict[str, Rule]] = {
         "init": INIT_RULE,
         "n_components": integer(1) | NONE,
@@ -203,186 +241,28 @@ class _SoftNeighborLearner(LabelLearner):
         weight = samples.weight[order]
         centred = samples.X[order] - np.average(samples.X, axis=0, weights=samples.weight)
         problem = SoftNeighbors(centred, weight, self._payoff(samples.y[order], weight))
-        on_step = _print_steps() if self.verbose else None
-        run = _Descent(problem, start, on_step).run(self.max_iter, self.tol)
+        run, attributes = self._descend(problem, start, _print_steps() if self.verbose else None)
         self._keep(
             run.best.astype(samples.dtype),
             n_iter=max(1, run.n_iter),
             is_converged=run.is_converged or run.is_interrupted,
             **samples.attributes,
+            **attributes,
         )
         if run.is_interrupted:
             raise KeyboardInterrupt(f"after {run.n_iter} iterations; the best metric is kept")
         return self
 
-
-class NCA(_SoftNeighborLearner):
-    r"""Neighbourhood components analysis.
-
-    Each sample takes another one as its neighbour at random, the nearer the more likely. NCA
-    maximises the expected number of samples whose neighbour is of their class,
-
-    .. math:: \max_L \quad \sum_i w_i \sum_{j: y_j = y_i} p_{ij}, \qquad
-        p_{ij} = \frac{w_j \exp(-|L x_i - L x_j|^2)}{\sum_{k \ne i} w_k \exp(-|L x_i - L x_k|^2)},
-
-    where w are the weights of the samples. The problem is not convex: the answer depends on `init`,
-    and nothing is proven.
-
-    Parameters
-    ----------
-    init : {"auto", "pca", "lda", "identity", "random"} or array-like, default="auto"
-        Map of shape (n_components, n_features) to start from. "auto" is "lda" if there are fewer
-        components than classes, else "pca", or "identity" if there are as many as features.
-    n_components : int, default=None
-        Number of rows of `components_`; that of the features if None.
-    max_iter : int, default=100
-        Largest number of iterations (of L-BFGS).
-    tol : float, default=None
-        Tolerance of SciPy's L-BFGS-B for the relative fall of the objective and for the gradient;
-        its own ones if None.
-    verbose : bool, default=False
-        Print the objective after each iteration.
-    preprocessor : array-like or callable, default=None
-        Array whose row numbers may stand for samples, or a function from indices to samples.
-    random_state : int, RandomState or None, default=None
-        Seed of init="random".
-
-    Attributes
-    ----------
-    components_ : ndarray of shape (n_components, n_features)
-        L, the best map of all iterations.
-    n_iter_ : int
-        Number of iterations.
-
-    Notes
-    -----
-    Probabilities are computed in blocks of rows: time grows with the square of the number of
-    samples, and memory does not. Equal rows of one class are one row with the sum of their weights,
-    so that they are no neighbours of each other. Ctrl-C keeps the best map so far.
-
-    References
-    ----------
-    J. Goldberger, S. Roweis, G. Hinton, R. Salakhutdinov, "Neighbourhood components analysis",
-    Advances in Neural Information Processing Systems 17, 2005.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from frobmetric import NCA
-    >>> X, y = load_iris(return_X_y=True)
-    >>> NCA(n_components=2, max_iter=300).fit(X, y).transform(X).shape
-    (150, 2)
-    """
-
-    _payoff = SameClass
-
-    def __init__(
-        self,
-        init: Any = "auto",
-        n_components: int | None = None,
-        max_iter: int = 100,
-        tol: float | None = None,
-        verbose: bool = False,
-        preprocessor: Any = None,
-        random_state: Any = None,
-    ) -> None:
-        self.init = init
-        self.n_components = n_components
-        self.max_iter = max_iter
-        self.tol = tol
-        self.verbose = verbose
-        self.preprocessor = preprocessor
-        self.random_state = random_state
-
-
-class MLKR(_SoftNeighborLearner):
-    r"""Metric learning for kernel regression.
-
-    The number of each sample is predicted by the mean of all others, weighted by a Gaussian kernel
-    of their distance. MLKR minimises the squared errors,
-
-    .. math:: \min_L \quad \sum_i w_i \Bigl(y_i - \sum_{j \ne i} p_{ij} y_j\Bigr)^2, \qquad
-        p_{ij} = \frac{w_j \exp(-|L x_i - L x_j|^2)}{\sum_{k \ne i} w_k \exp(-|L x_i - L x_k|^2)},
-
-    where w are the weights of the samples. The problem is not convex: the answer depends on `init`,
-    and nothing is proven.
-
-    Parameters
-    ----------
-    n_components : int, default=None
-        Number of rows of `components_`; that of the features if None.
-    init : {"auto", "pca", "identity", "random"} or array-like, default="auto"
-        Map of shape (n_components, n_features) to start from. "auto" is "pca", or "identity" if
-        there are as many components as features.
-    tol : float, default=None
-        Tolerance of SciPy's L-BFGS-B for the relative fall of the objective and for the gradient;
-        its own ones if None.
-    max_iter : int, default=1000
-        Largest number of iterations (of L-BFGS).
-    verbose : bool, default=False
-        Print the objective after each iteration.
-    preprocessor : array-like or callable, default=None
-        Array whose row numbers may stand for samples, or a function from indices to samples.
-    random_state : int, RandomState or None, default=None
-        Seed of init="random".
-
-    Attributes
-    ----------
-    components_ : ndarray of shape (n_components, n_features)
-        L, the best map of all iterations.
-    n_iter_ : int
-        Number of iterations.
-
-    Notes
-    -----
-    Probabilities are computed in blocks of rows: time grows with the square of the number of
-    samples, and memory does not. Equal rows with the same number are one row with the sum of their
-    weights, so that they do not predict each other. Ctrl-C keeps the best map so far.
-
-    References
-    ----------
-    K. Q. Weinberger, G. Tesauro, "Metric learning for kernel regression", International Conference
-    on Artificial Intelligence and Statistics, 2007.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from frobmetric import MLKR
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.normal(size=(60, 3))
-    >>> metric = MLKR(max_iter=30, tol=1e-3).fit(X, X[:, 0])
-    >>> lengths = np.linalg.norm(metric.components_, axis=0)
-    >>> bool(lengths[0] > 2 * lengths[1:].max())
-    True
-    """
-
-    _has_classes = False
-    _payoff = Value
-
-    def __init__(
-        self,
-        n_components: int | None = None,
-        init: Any = "auto",
-        tol: float | None = None,
-        max_iter: int = 1000,
-        verbose: bool = False,
-        preprocessor: Any = None,
-        random_state: Any = None,
-    ) -> None:
-        self.n_components = n_components
-        self.init = init
-        self.tol = tol
-        self.max_iter = max_iter
-        self.verbose = verbose
-        self.preprocessor = preprocessor
-        self.random_state = random_state
+    def _descend(self, problem, start, on_step):
+        """Return the finished `Descent`, and further fitted attributes."""
+        return Descent(problem, Entries(start), on_step).run(self.max_iter, self.tol), {}
 
 
 def _print_steps():
     """Return a function that prints a line for each iteration."""
     begin = time.perf_counter()
 
-    def on_step(number, cost):
+    def on_step(number, cost, _):
         seconds = time.perf_counter() - begin
         sys.stdout.write(f"step {number:4d}  objective {abs(cost):.6g}  {seconds:.1f} s\n")
 

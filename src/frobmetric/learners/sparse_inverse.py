@@ -18,7 +18,7 @@ SMALL = 1e-4
 SHORTEST = 1e-14
 
 
-class UnboundedError(RuntimeError):
+class UnboundedError(RuntimeError, ValueError):
     """The objective has no lower bound, so that there is no optimum."""
 
 

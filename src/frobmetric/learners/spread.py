@@ -20,7 +20,7 @@ class SpreadProblem:
     The variable is a factor F with N = F F.T / |F|^2. For every e > 0, the optimum is at most
     sqrt(2 a b) with a = sum_r w_r e_r, b the largest eigenvalue of sum_r w_r z_r z_r.T / (2 e_r):
     sqrt(q) <= (q / e + e) / 2, and N is free to be scaled. With the distances of the optimal N as
-    e, it is equal.
+    e, it is equal. The same matrix, of the distances under N, gives the gradient in F.
     """
 
     Z: np.ndarray
@@ -30,18 +30,29 @@ class SpreadProblem:
         """Return the factor of a multiple of the identity, as a vector."""
         return np.eye(self.Z.shape[1]).ravel()
 
+    def evaluate(self, x):
+        """Return the sum of distances under N, an upper bound of it, and its gradient in F."""
+        distances = self.distances(x)
+        total = float(self.weight @ distances)
+        scatter, bound = self._scatter(distances)
+        return total, bound, (self.pull(x, scatter) - total * x) / (x @ x)
+
     def distances(self, x):
         """Return the distances under N."""
-        F = self._factor(x)
-        return np.linalg.norm(self.Z @ F, axis=1) / np.linalg.norm(F)
+        Y = self.Z @ self._factor(x)
+        return np.sqrt(np.einsum("ij,ij->i", Y, Y)) / np.linalg.norm(x)
 
-    def pull(self, x, c):
-        """Return half the gradient of sum_r c_r |F.T z_r|^2 by the factor."""
-        return (self.Z.T @ (c[:, None] * (self.Z @ self._factor(x)))).ravel()
+    def pull(self, x, scatter):
+        """Return the product of the scatter and the factor."""
+        return (scatter @ self._factor(x)).ravel()
 
-    def largest(self, c):
-        """Return the largest sum_r c_r z_r.T N z_r of all N in the cone."""
-        return float(np.linalg.eigvalsh((self.Z * c[:, None]).T @ self.Z)[-1])
+    def scatter(self, c):
+        """Return sum_r c_r z_r z_r.T."""
+        return (self.Z * c[:, None]).T @ self.Z
+
+    def largest(self, scatter):
+        """Return the largest inner product of the scatter with any N in the cone of trace one."""
+        return float(np.linalg.eigvalsh(scatter)[-1])
 
     def matrix_factor(self, x):
         """Return A with N = A.T @ A, the longest direction first; zero up to rounding is zero."""
@@ -51,9 +62,14 @@ class SpreadProblem:
 
     def bound(self, distances):
         """Return an upper bound of the optimum, from the distances of any N as e."""
+        return self._scatter(distances)[1]
+
+    def _scatter(self, distances):
+        """Return the sum of w_r z_r z_r.T / e_r for these distances, and the bound from it."""
         mean = self.weight @ distances / self.weight.sum()
         e = np.maximum(distances, SHORTEST * mean)
-        return float(np.sqrt(2 * self.largest(self.weight / (2 * e)) * (self.weight @ e)))
+        scatter = self.scatter(self.weight / e)
+        return scatter, float(np.sqrt(self.largest(scatter) * (self.weight @ e)))
 
     def _factor(self, x):
         n = self.Z.shape[1]
@@ -69,11 +85,14 @@ class DiagonalSpreadProblem(SpreadProblem):
     def distances(self, x):
         return np.sqrt(self.Z @ x**2) / np.linalg.norm(x)
 
-    def pull(self, x, c):
-        return x * (self.Z.T @ c)
+    def pull(self, x, scatter):
+        return x * scatter
 
-    def largest(self, c):
-        return float((self.Z.T @ c).max())
+    def scatter(self, c):
+        return self.Z.T @ c
+
+    def largest(self, scatter):
+        return float(scatter.max())
 
     def matrix_factor(self, x):
         return np.diag(np.abs(x) / np.linalg.norm(x))
@@ -81,18 +100,18 @@ class DiagonalSpreadProblem(SpreadProblem):
 
 def solve_spread(problem, tol, max_iter, report):
     """Return the factor, as a vector, and how the solver ended: L-BFGS on minus the logarithm."""
+    last = {}
 
     def objective(x):
-        size, distances = np.linalg.norm(x), problem.distances(x)
-        total = problem.weight @ distances
-        c = np.divide(problem.weight, distances, where=distances > 0, out=np.zeros_like(distances))
-        return -np.log(total), (x - problem.pull(x, c) / total) / size**2
+        total, bound, gradient = problem.evaluate(x)
+        last.update(x=x.copy(), total=total, bound=bound)
+        return -np.log(total), -gradient / total
 
     def is_solved(x):
-        distances = problem.distances(x)
-        total, bound = problem.weight @ distances, problem.bound(distances)
-        report(-total, bound - total, problem.Z.shape[1])
-        return bool(bound <= (1 + tol) * total)
+        if not np.array_equal(x, last["x"]):
+            objective(x)
+        report(-last["total"], last["bound"] - last["total"], problem.Z.shape[1])
+        return last["bound"] <= (1 + tol) * last["total"]
 
     def watch(intermediate_result):
         if is_solved(intermediate_result.x):

@@ -90,6 +90,6 @@ def make_certificate(primal, dual, violation, sigma=np.inf):
         dual=float(dual),
         gap=gap,
         relative_gap=float(gap / abs(dual)) if 0 < abs(dual) < np.inf else np.inf,
-        distance_bound=float(np.sqrt(2 * sigma * gap)) if is_near else np.inf,
+        distance_bound=float(np.sqrt(2 * sigma) * np.sqrt(gap)) if is_near else np.inf,
         violation=float(violation),
     )

@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from ..core.checks import require_parts
 from .samples import GraphSamples, as_samples, components
 
 COINCIDENT = 2.0**-40  #: distance, relative to the longest edge, up to which points are one
@@ -149,6 +150,8 @@ def connect_components(
            [1, 2],
            [2, 3]])
     """
+    parts = ("components", "edges", "representative")
+    require_parts(graph, parts, name="graph", expected="a NeighborGraph, as of neighbor_graph")
     n_components, label = graph.components()
     if n_components == 1:
         return graph

@@ -12,11 +12,11 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 from sklearn.metrics import pairwise_distances
-from sklearn.utils import check_random_state
 from sklearn.utils.extmath import row_norms, safe_sparse_dot
-from sklearn.utils.validation import check_array
 
 from .._neighbors import neighbor_order
+from .._validation import check_array, check_random_state
+from ..core.checks import as_array
 from ..core.threads import map_blocks
 
 BLOCK = 1 << 19  #: number of distances in memory per thread; five such arrays have 20 MB
@@ -83,7 +83,11 @@ class Space:
     @classmethod
     def of(cls, points, metric="euclidean", name="X"):
         """Validate points; Euclidean ones are also moved to the origin and scaled."""
-        dtype = np.float64 if metric == "euclidean" else "numeric"
+        if not (isinstance(metric, str) or callable(metric)):
+            raise TypeError(
+                f"metric is {metric!r:.80}; expected the name of a metric or a function"
+            )
+        dtype = np.float64 if isinstance(metric, str) and metric == "euclidean" else "numeric"
         options = {"accept_sparse": "csr", "dtype": dtype, "input_name": name}
         points = check_array(points, ensure_all_finite=False, ensure_min_samples=0, **options)
         if points.shape[0] < 3:
@@ -112,7 +116,7 @@ class Space:
             return self._valid(self.points[rows].astype(np.float64), rows)
         if self.metric != "euclidean":
             distances = pairwise_distances(self.points[rows], self.points, metric=self.metric)
-            return self._valid(np.array(distances, dtype=np.float64), rows)
+            return self._valid(as_array(distances, name="distances of metric"), rows)
         if sp.issparse(self.points) or self.points.shape[1] >= MANY_FEATURES:
             return self._from_products(rows)
         return cdist(self.points[rows], self.points, "sqeuclidean")
@@ -188,11 +192,12 @@ def neighborhood_quality(
     n = data.n_points
     chosen = np.arange(n)
     if n_rows is not None:
-        if not isinstance(n_rows, Integral) or not 1 <= n_rows <= n:  # type: ignore[operator]
+        is_integer = isinstance(n_rows, Integral) and not isinstance(n_rows, bool)
+        if not is_integer or not 1 <= int(n_rows) <= n:
             raise ValueError(
                 f"n_rows = {n_rows}; expected an integer from 1 to {n} (samples), or None"
             )
-        chosen = np.sort(check_random_state(random_state).choice(n, n_rows, replace=False))
+        chosen = np.sort(check_random_state(random_state).choice(n, int(n_rows), replace=False))
     extruded, kept, intruded = _tally(data, embedding, chosen)
     size = np.arange(1, n)
     q_nx = np.cumsum(extruded + kept + intruded) / (size * len(chosen))

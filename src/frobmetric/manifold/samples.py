@@ -8,10 +8,11 @@ from functools import cached_property
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
-from sklearn.utils.validation import check_array
 
 from .._checks import asymmetry, check_count
-from .._neighbors import NeighborSearch, blocks, distinct_rows, pair_values
+from .._neighbors import NeighborSearch, blocks, pair_values
+from .._rows import distinct_rows
+from .._validation import check_array
 
 SYMMETRY = 1e-8  #: relative error allowed on the diagonal and between two entries of a distance
 REACH = 3  #: multiple of `n_neighbors` up to which one that connects the graph is looked for
@@ -220,6 +221,8 @@ def shortest_edges(ends, lengths):
 
 def _union(nearest, extra_edges):
     """Return the edges of each point to its nearest, and between these if asked for."""
+    if not isinstance(extra_edges, (bool, np.bool_)):
+        raise TypeError(f"extra_edges is {extra_edges!r:.80}; expected True or False")
     n, k = nearest.shape
     star = np.column_stack([np.arange(n), nearest])
     first, second = np.triu_indices(k + 1, 1)  # the pairs with the point itself come first

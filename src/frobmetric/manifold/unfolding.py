@@ -9,8 +9,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from .._parameters import (
     CALLABLE,
@@ -24,6 +23,7 @@ from .._parameters import (
     choice,
     integer,
 )
+from .._validation import check_array, check_random_state, validate_data
 from ..solvers import conclude
 from ..solvers.monitor import Reporter
 from .extension import Extension

@@ -12,11 +12,11 @@ from ..core import CertificateError, FrobeniusSDP, Hinge, SmoothedHinge, Squared
 from ..solvers import FROBENIUS_SOLVERS, Interrupted, State, solve
 from ..solvers.monitor import NOTHING
 from .base import SHARED_RULES, check_n_components
+from .claims import check_coordinates_of_fit, check_order, check_rank, check_sources, last_units
 from .coordinates import as_components, coordinates_of
 from .feature_maps import KERNELS
 from .priors import PRIORS, scaled_identity
 from .sets import as_triplets
-from .units import Units
 
 #: Losses that a metric can be learned with.
 LOSSES = {"hinge": Hinge, "smoothed_hinge": SmoothedHinge, "squared_hinge": SquaredHinge}
@@ -37,7 +37,10 @@ PROBLEM_RULES: dict[str, Rule] = {
     "solver": choice(FROBENIUS_SOLVERS),
 }
 #: Rounding of samples that are given again, relative to the largest of their numbers.
-SINGLE = 1e-6
+SINGLE = 2e-7
+#: Relative rounding errors of a metric: for each operation on the rows, and in directions that an
+#: eigen-decomposition or an iteration found.
+ROUNDINGS, COMPACT = 1e4, 1e-5
 #: Share of the variance outside the directions that were kept from which on a fit warns.
 NOTEWORTHY = 1e-3
 
@@ -108,12 +111,7 @@ if_linear = available_if(_has_linear_kernel)
 def learned_before(metric):
     """Return the arguments of `coordinates_of` that make a fit an update of a fitted metric."""
     components = metric.components_[metric.components_.any(axis=1)].astype(np.float64)
-    return {"unit": metric.unit_, "prior_components": components, "units": _last_units(metric)}
-
-
-def _last_units(metric):
-    """Return the units of the features in the last fit."""
-    return Units(metric.units_, getattr(metric, "feature_weight_", None))
+    return {"unit": metric.unit_, "prior_components": components, "units": last_units(metric)}
 
 
 def last_samples(metric, X):
@@ -143,9 +141,11 @@ def last_coordinates(metric, X, weight=None):
             f"these {X.shape[0]} samples are not the {X_fit.shape[0]} that the metric was learned "
             "from; give those of the last fit"
         )
-    names = ("prior_components", "prior_factor", "gamma")
-    known = {name: getattr(metric, f"{name}_", None) for name in names}
-    known["units"] = _last_units(metric)
+    check_sources(metric, X, weight=weight)
+    known = {
+        name: getattr(metric, f"{name}_", None) for name in ("prior_components", "prior_factor")
+    }
+    known["units"] = last_units(metric)
     unit = None if known["prior_components"] is None else metric.unit_
     coordinates = coordinates_of(metric, X, unit=unit, weight=weight, **known)
     if weight is None or metric.kernel != "precomputed":
@@ -153,19 +153,55 @@ def last_coordinates(metric, X, weight=None):
     return coordinates.scattered(metric.point_rows_, metric.n_features_in_)
 
 
-def prove(metric, problem, coordinates):
-    """Return the certificate of a fitted metric, if the kept dual variables give this metric."""
+def prove(metric, problem, coordinates, *, exact=False):
+    """Return the certificate of a fitted metric, if the kept dual variables give this metric.
+
+    With `exact` it is verified in exact arithmetic: see `certify`.
+    """
     point = problem.evaluate(metric.dual_coef_).point
     components = metric.components_
-    expected = as_components(coordinates.to_features(point.factor()), len(components))
-    allowed = 1e3 * np.sqrt(np.finfo(components.dtype).eps)
-    error = _metric_difference(expected, components) / max(np.linalg.norm(expected) ** 2, 1e-300)
-    if not error <= min(allowed, 1e-2):
+    factor = coordinates.to_features(point.factor())
+    _require_all_components(metric, coordinates)
+    check_coordinates_of_fit(metric, coordinates)
+    expected = as_components(factor, len(components))
+    allowed = _rounding(metric, problem, coordinates, point)
+    with np.errstate(over="ignore", invalid="ignore"):  # of other data: NaN is no small error
+        size = max(np.linalg.norm(expected) ** 2, 1e-300)
+        error = _metric_difference(expected, components) / size
+    if not error <= allowed:
         raise CertificateError(
             f"components_ differ by {error:.1e} (relative) from the metric that the dual "
             "variables give on these data; the model was changed, or these are other data"
         )
-    return certify(problem, point, metric.dual_coef_)
+    check_rank(metric, factor)
+    is_mapped = coordinates.n_extra > 0  # then the rows are orthogonal in features
+    check_order(components, expected, factor if is_mapped else point.factor(), allowed)
+    return certify(problem, point, metric.dual_coef_, exact=exact)
+
+
+def _rounding(metric, problem, coordinates, point):
+    """Return the relative error of a metric that its storage and another machine can cause.
+
+    The matrix before projection is a sum over the rows that may cancel to a small metric.
+    """
+    if coordinates.is_compact:  # directions of small variance depend on the last bits
+        return COMPACT
+    size = np.linalg.norm(point.factor().T @ point.factor())
+    rows = np.abs(metric.dual_coef_) @ problem.constraints.norms()
+    terms = np.linalg.norm(problem.prior) + problem.sigma * (rows + np.linalg.norm(problem.cost))
+    summed = ROUNDINGS * np.finfo(np.float64).eps * terms / max(size, 1e-300)
+    return min(8 * np.finfo(metric.components_.dtype).eps + summed, COMPACT)
+
+
+def _require_all_components(metric, coordinates):
+    """Raise CertificateError if `components_` has not the rows that its parameters ask for."""
+    sizes = {None: coordinates.n_rows, "rank": max(1, metric.rank_)}
+    n_rows, size = len(metric.components_), sizes.get(metric.n_components, metric.n_components)
+    if n_rows != size:
+        raise CertificateError(
+            f"components_ has {n_rows} rows, and n_components={metric.n_components!r} gives "
+            f"{size} on these data; the model was changed, or these are other data"
+        )
 
 
 def _are_close(X, other):
@@ -179,4 +215,5 @@ def _metric_difference(a, b):
     """Return |a.T @ a - b.T @ b|_F, in the span of the rows: features may be many."""
     triangle = np.linalg.qr(np.vstack([a, b]).T, mode="r")
     a, b = triangle[:, : len(a)], triangle[:, len(a) :]
-    return np.linalg.norm(a @ a.T - b @ b.T)
+    with np.errstate(over="ignore", invalid="ignore"):  # of other data, of a far larger scale
+        return np.nan_to_num(np.linalg.norm(a @ a.T - b @ b.T), nan=np.inf)

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from .._neighbors import distinct_points
+from .._checks import as_numbers, require_finite
 from .._parameters import (
     CALLABLE,
     FLAG,
@@ -25,9 +25,12 @@ from .._parameters import (
     choice,
     integer,
 )
+from .._rows import distinct_points
+from .._validation import validate_data
 from ..backends import dask_backend, is_collection
 from ..comparisons.reading import read_tuples
 from ..core import Solution
+from ..core.checks import read_values
 from ..solvers import Interrupted
 from ..solvers.monitor import Reporter
 from .coordinates import Coordinates, as_components
@@ -88,8 +91,9 @@ class MetricEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             return self._transform_collection(X)
         X = self._check_samples(X)
         features = self._feature_map(X)
-        mapped = features @ self.components_.T.astype(features.dtype, copy=False)
-        return mapped.astype(X.dtype, copy=False)
+        with np.errstate(over="ignore", invalid="ignore"):
+            mapped = features @ self.components_.T.astype(features.dtype, copy=False)
+            return require_finite(mapped.astype(X.dtype, copy=False), of="mapped samples")
 
     def _transform_collection(self, X):
         """Return a Dask array of mapped samples, computed when it is asked for."""
@@ -114,8 +118,13 @@ class MetricEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         """
         check_is_fitted(self)
         if self._size is None and self.kernel == "linear":
-            points = np.asarray(pairs)
-            if points.ndim == 3 and points.shape[1:] == (2, self.n_features_in_):
+            points = read_values(pairs, name="pairs")
+            if (
+                points.dtype.kind in "biufc"
+                and points.ndim == 3
+                and points.shape[1:] == (2, self.n_features_in_)
+            ):
+                points = as_numbers(points, name="pairs")
                 return _distance(self.components_, points[:, 0], points[:, 1])
         preprocessor = getattr(self, "preprocessor", None)
         pairs = read_tuples(pairs, 2, preprocessor, self.n_features_in_)
@@ -264,7 +273,7 @@ class LearnedMetric:
         rank = factor.shape[1]
         sizes = {None: coordinates.n_rows, "rank": max(1, rank)}
         components = as_components(factor, sizes.get(metric.n_components, metric.n_components))
-        return cls(solution, coordinates, comparisons, components.astype(dtype, copy=False), rank)
+        return cls(solution, coordinates, comparisons, in_precision(components, dtype), rank)
 
     def numbered(self, rows):
         """Return the comparisons by row numbers of X; `rows` has that of each sample, if given."""
@@ -297,17 +306,50 @@ def index_distance(components, features, index):
 
 
 def _length(components, difference):
-    return np.sqrt(np.sum((difference @ components.T) ** 2, axis=-1))
+    with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+        square = np.atleast_1d(np.sum((difference @ components.T) ** 2, axis=-1))
+    limits = np.finfo(square.dtype)
+    is_odd = ~((square > limits.tiny / limits.eps) & (square < np.inf))
+    length = np.sqrt(square)
+    if is_odd.any():
+        rows = difference[is_odd] if difference.ndim > 1 else difference[None]
+        rows = rows.toarray() if issparse(rows) else rows
+        length[is_odd] = require_finite(_scaled_length(components, rows), of="distances")
+    return length if difference.ndim > 1 else length[0]
+
+
+def _scaled_length(components, difference):
+    """Return lengths whose squares overflow or vanish: rows are multiplied by powers of two."""
+    _, first = np.frexp(np.abs(difference).max(axis=1))
+    with np.errstate(over="ignore", invalid="ignore"):
+        mapped = np.ldexp(difference, -first[:, None]) @ components.T
+        _, second = np.frexp(np.abs(mapped).max(axis=1, initial=0.0))
+        norm = np.linalg.norm(np.ldexp(mapped, -second[:, None]), axis=1)
+        return np.ldexp(norm, first + second)
 
 
 def _distance(components, a, b):
     # differences first: this is exactly symmetric, and exactly zero for equal points
-    return _length(components, np.asarray(a) - np.asarray(b))
+    with np.errstate(over="ignore"):
+        return _length(components, require_finite(a - b, of="differences of points"))
+
+
+def in_precision(components, dtype):
+    """Return components in the precision of the samples; refuse numbers that it cannot hold."""
+    with np.errstate(over="ignore"):
+        cast = components.astype(dtype, copy=False)
+    if not np.isfinite(cast).all():
+        raise ValueError(
+            f"X has dtype {dtype} and varies so little that the learned map has numbers of size "
+            f"{np.abs(components).max():.3g}, beyond the largest of that type; expected larger "
+            "numbers; give X as float64"
+        )
+    return cast
 
 
 def _point_distance(components, feature_map, a, b, *, squared=False):
     """Return the distance of two points, or its square."""
-    a, b = (np.atleast_1d(np.squeeze(point)) for point in (a, b))
+    a, b = (np.atleast_1d(np.squeeze(as_numbers(point, name="a point"))) for point in (a, b))
     n_features = components.shape[-1] if feature_map is None else None
     for point in (a, b):
         if point.ndim != 1 or len(point) != (n_features or len(point)):
@@ -318,5 +360,10 @@ def _point_distance(components, feature_map, a, b, *, squared=False):
     if feature_map is not None:
         points, index = distinct_points(np.stack([a, b]))
         a, b = feature_map(points)[index]
+    if not isinstance(squared, (bool, np.bool_)):
+        raise TypeError(f"squared is {squared!r:.80}; expected True or False")
     distance = _distance(components, a, b)
-    return distance**2 if squared else distance
+    if not squared:
+        return distance
+    with np.errstate(over="ignore"):
+        return require_finite(distance**2, of="the squared distance")

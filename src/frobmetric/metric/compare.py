@@ -21,12 +21,12 @@ from sklearn.model_selection import StratifiedKFold, check_cv
 from sklearn.neighbors import NeighborhoodComponentsAnalysis
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
-from sklearn.utils import check_array, column_or_1d, get_tags
+from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import _safe_split
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from .._checks import check_count
+from .._validation import check_array, check_classification_targets, column_or_1d
 from ..neighbors.classification import knn_predict
 from .base import DTYPES, MetricEstimator
 from .comparison import EUCLIDEAN, Comparison, ComparisonRow
@@ -105,9 +105,9 @@ def compare(
     rows = [_baseline_row(name, trial, n_neighbors, random_state) for name in baselines]
     is_ready = X_test is not None and _is_fitted(model)
     measured = _measure(model, trial.given, trial, n_neighbors, is_ready=is_ready)
-    rows.append(ComparisonRow("model", _name(model), measured.mistakes, measured.seconds))
-    if measured.own is not None:
-        rows.append(ComparisonRow("rule", _rule_name(model), measured.own))
+    rows.append(measured.row("model", _name(model), seconds=measured.seconds))
+    if measured.answers:
+        rows.append(measured.row("rule", _rule_name(model), measured.answers))
     comparison = Comparison(
         rows=tuple(rows),
         n_neighbors=n_neighbors,
@@ -116,6 +116,8 @@ def compare(
         majority_error=trial.majority_error(),
         certified=tuple(measured.certified),
         notes=tuple(trial.notes()),
+        truth=np.concatenate(measured.truth),
+        tested=trial.tested,
     )
     metric, steps = _find_metric(measured.last)
     situation = Situation(metric, steps, trial.numbers[0], trial.y, comparison)
@@ -166,6 +168,11 @@ class _Trial:
             yield *learned, *_safe_split(estimator, X, self.y, test, train)
 
     @property
+    def tested(self):
+        """Row numbers of X in the order of the tests; None if test samples are given."""
+        return np.concatenate([test for _, test in self.splits]) if self.splits else None
+
+    @property
     def n_train(self):
         """Number of training samples, in the smallest part."""
         return min((len(train) for train, _ in self.splits), default=len(self.y))
@@ -190,21 +197,20 @@ class _Trial:
 
 @dataclass(eq=False)
 class _Measured:
-    """Mistakes of a method on the test samples, by the vote and by its own `predict` if any."""
+    """Answers of a method on the test samples, by the vote and by its own `predict` if any."""
 
     last: Any = None
     votes: list = field(default_factory=list)
     answers: list = field(default_factory=list)
+    truth: list = field(default_factory=list)
     times: list = field(default_factory=list)
     certified: list = field(default_factory=list)
 
-    @property
-    def mistakes(self):
-        return np.concatenate(self.votes)
-
-    @property
-    def own(self):
-        return np.concatenate(self.answers) if self.answers else None
+    def row(self, key, label, answers=None, seconds=None):
+        """Return the row of the votes, or of other answers."""
+        predicted = np.concatenate(answers or self.votes)
+        mistakes = predicted != np.concatenate(self.truth)
+        return ComparisonRow(key, label, mistakes, seconds, predicted=predicted)
 
     @property
     def seconds(self):
@@ -223,10 +229,10 @@ def _measure(estimator, samples, trial, n_neighbors, *, is_ready=False):
             measured.times.append(perf_counter() - began)
         mapping = fitted if hasattr(fitted, "transform") else fitted[:-1]
         Z_train, Z_test = mapping.transform(X_train), mapping.transform(X_test)
-        predicted = knn_predict(Z_train, y_train, Z_test, n_neighbors=n_neighbors)
-        measured.votes.append(predicted != y_test)
+        measured.votes.append(knn_predict(Z_train, y_train, Z_test, n_neighbors=n_neighbors))
+        measured.truth.append(y_test)
         if _is_classifier(fitted):
-            measured.answers.append(np.asarray(fitted.predict(X_test)) != y_test)
+            measured.answers.append(np.asarray(fitted.predict(X_test)))
         metric, _ = _find_metric(fitted)
         if hasattr(metric, "certificate_"):
             measured.certified.append(bool(metric.certificate_.error <= metric.tol))
@@ -248,7 +254,7 @@ def _baseline_row(name, trial, n_neighbors, random_state):
             raise
         return ComparisonRow(name, LABELS[name], skipped=str(error).splitlines()[0].rstrip("."))
     seconds = None if name in EUCLIDEAN else measured.seconds
-    return ComparisonRow(name, LABELS[name], measured.mistakes, seconds)
+    return measured.row(name, LABELS[name], seconds=seconds)
 
 
 def _baseline(name, trial, random_state):
@@ -308,8 +314,10 @@ def _folds(cv, X, y, random_state):
 
 def _check_options(model, baselines, n_neighbors, is_missing):
     check_count(n_neighbors, name="n_neighbors")
-    unknown = [name for name in baselines if name not in LABELS]
-    if isinstance(baselines, str) or unknown or not set(baselines) & set(EUCLIDEAN):
+    is_list = isinstance(baselines, (list, tuple, set, frozenset))
+    names = baselines if is_list else ()
+    unknown = [name for name in names if not isinstance(name, str) or name not in LABELS]
+    if not is_list or unknown or not set(baselines) & set(EUCLIDEAN):
         raise ValueError(
             f"baselines={baselines!r}; expected a list of {list(LABELS)}, with 'raw' or 'scaled'"
         )
@@ -328,7 +336,7 @@ def _check_options(model, baselines, n_neighbors, is_missing):
 
 
 def _check_common_labels(y, y_test):
-    if not np.isin(y_test, y).any():
+    if not set(y_test.tolist()) & set(y.tolist()):
         raise ValueError(
             f"no label of the test samples (such as {y_test[0]!r}) occurs among those of the "
             f"training samples (such as {y[0]!r}); are these the labels of one problem?"
@@ -356,7 +364,11 @@ def _is_classifier(fitted):
     """Return whether `predict` of an estimator answers with class labels of samples."""
     tags = get_tags(fitted)
     is_kind = tags.estimator_type in (None, "classifier", "transformer")
-    return is_kind and not tags.input_tags.three_d_array and hasattr(fitted, "predict")
+    # a metric from a file has its choice of options, but not the samples that its rule needs
+    is_chosen = isinstance(fitted, MetricEstimator) and hasattr(fitted, "best_params_")
+    is_whole = not is_chosen or hasattr(fitted, "classifier_")
+    is_right = is_kind and is_whole and not tags.input_tags.three_d_array
+    return is_right and hasattr(fitted, "predict")
 
 
 def _steps(model):

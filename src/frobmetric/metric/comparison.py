@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from html import escape
 from typing import Any
 
 import numpy as np
 
 from .._tables import html_list, html_table, paragraph, text_table
+from .._text import in_html
 from ..neighbors.paired import PairedErrors, decimals, error_interval, format_interval
 from .hints import Hint
 
@@ -33,6 +33,8 @@ class ComparisonRow:
         Mean time of a fit; None if there was none.
     skipped : str
         Reason why the method was left out, empty if it was not.
+    predicted : ndarray of shape (n_test,) or None
+        Predicted class of each test sample; None if the method was left out.
     """
 
     key: str
@@ -40,6 +42,7 @@ class ComparisonRow:
     mistakes: np.ndarray | None = field(default=None, repr=False)
     seconds: float | None = None
     skipped: str = ""
+    predicted: np.ndarray | None = field(default=None, repr=False)
 
     @property
     def n_errors(self) -> int:
@@ -89,6 +92,10 @@ class Comparison:
         Remarks on the data.
     hints : tuple of Hint
         Suggestions, which know the options of the model.
+    truth : ndarray of shape (n_test,) or None
+        Classes of the test samples, in the order of `mistakes` of the rows.
+    tested : ndarray of shape (n_test,) or None
+        Their row numbers in X; None if test samples were given.
     """
 
     rows: tuple[ComparisonRow, ...]
@@ -99,6 +106,8 @@ class Comparison:
     certified: tuple[bool, ...] = ()
     notes: tuple[str, ...] = ()
     hints: tuple[Hint, ...] = ()
+    truth: np.ndarray | None = None
+    tested: np.ndarray | None = None
 
     def __getitem__(self, key: str) -> ComparisonRow:
         for row in self.rows:
@@ -210,10 +219,10 @@ class Comparison:
         hints = [hint.sentence() for hint in self.hints]
         heading = "<div>What to try next:</div>" if hints else ""
         return (
-            f"<div><div>{escape(self._title())}</div>"
+            f"<div><div>{in_html(self._title())}</div>"
             f"{html_table(HEADER, self._cells(), strong=strong)}"
-            f"<div><b>{escape(opening)}</b>{colon}{escape(rest)}</div>"
-            f"{''.join(f'<div>{escape(text)}</div>' for text in others)}"
+            f"<div><b>{in_html(opening)}</b>{colon}{in_html(rest)}</div>"
+            f"{''.join(f'<div>{in_html(text)}</div>' for text in others)}"
             f"{heading}{html_list(hints)}</div>"
         )
 

@@ -11,7 +11,7 @@ from scipy.sparse.linalg import LinearOperator, aslinearoperator, svds
 
 from .feature_maps import FeatureMap
 from .priors import named_prior_factor, prior_matrix_factor
-from .units import WHITENING, Units
+from .units import WHITENING, Units, from_lowest
 
 #: Differences below this, relative to the root mean squared norm of the data, are rounding.
 GRID = 2.0**-32
@@ -62,9 +62,9 @@ class Coordinates:
         if keep_features or Z.shape[1] <= n_directions:
             return cls(Z, scale, prior_root=root, weight=weight)
         if root is None:
-            basis, triangle = scipy.linalg.qr(Z.T, mode="economic")
-            return cls(np.ascontiguousarray(triangle.T), scale, basis, weight=weight)
-        basis = scipy.linalg.qr(np.hstack([Z.T, root]), mode="economic")[0]
+            basis = _span(Z.T)
+            return cls(Z @ basis, scale, basis, weight=weight)
+        basis = _span(np.hstack([Z.T, root / np.linalg.norm(root, axis=0)]))
         return cls(Z @ basis, scale, basis, basis.T @ root, weight=weight)
 
     @classmethod
@@ -178,7 +178,9 @@ class Coordinates:
         """Return a factor in coordinates as a factor in the features of X, in their units."""
         if not self.n_extra:
             factor = factor if self.basis is None else self.basis @ factor
-            return self.units.to_raw(factor / self.scale)
+            with np.errstate(over="ignore"):
+                factor = self.units.to_raw(factor / self.scale)
+            return _representable(factor, self.scale)
         # no constraint mixes the extra coordinates with the others, so the metric of the features
         # is what is left of the factor; its columns are made orthogonal again
         inner = replace(self, n_extra=0).to_features(factor[: len(factor) - self.n_extra])
@@ -225,7 +227,7 @@ def coordinates_of(
     """
     if units is None:
         units = Units.of(metric, X, y, triplets, weight=weight, known=known)
-    X = units.scaled(X)
+    X = units.scaled(from_lowest(X) if metric.kernel == "linear" else X)
     gamma = metric.gamma if gamma is None else gamma
     feature_map = FeatureMap.fit(X, metric.kernel, gamma, metric.degree, metric.coef0, weight)
     root, is_mapped = None, False
@@ -251,6 +253,16 @@ def coordinates_of(
     return coordinates.mapped(prior_factor) if is_mapped else coordinates
 
 
+def _representable(factor, scale):
+    """Return a factor of the metric in units of X; refuse X so small that it overflows."""
+    if not np.isfinite(factor).all():
+        raise ValueError(
+            f"X varies by {scale:.3g} only, so that the learned map would be beyond the largest "
+            "float64; expected samples that vary by more than 1e-300; multiply X by a power of ten"
+        )
+    return factor
+
+
 def as_components(factor, size):
     """Return the first `size` columns of a factor as rows of `components_`, zero beyond the rank.
 
@@ -271,13 +283,13 @@ def unit_mean_square(X, *, rounded=True, unit=None, weight=None):
     another unit of X (metres for millimetres) rounds differently, and a solver that amplifies such
     noise would otherwise end at another point within its tolerance.
     """
-    X = X.astype(np.float64)
-    largest = np.abs(X).max()
+    size, X = float(np.abs(X).max()), from_lowest(X)
+    largest = float(np.abs(X).max())
     if largest > 0:
         X = X / largest  # squares of 1e200 overflow
     X = X - _mean(X, weight)
     spread = np.sqrt(_mean(np.einsum("ij,ij->i", X, X), weight))
-    _require_spread(spread, 1.0)
+    _require_spread(spread * largest, size)
     scale = float(largest * spread) if unit is None else unit
     Z = X * (largest / scale) if unit is not None else X / spread
     return round_to_grid(Z) if rounded else Z, scale
@@ -303,6 +315,12 @@ def _mean(X, weight=None):
 def _require_spread(spread, largest):
     if not spread > 1e-15 * largest:
         raise ValueError("all rows of X are equal; there is no distance to learn from them")
+
+
+def _span(columns):
+    """Return an orthonormal basis of the span of these columns, without directions of rounding."""
+    basis, triangle, _ = scipy.linalg.qr(columns, mode="economic", pivoting=True)
+    return basis[:, np.abs(np.diag(triangle)) > GRID * np.sqrt(len(columns))]
 
 
 def _significant_columns(root):

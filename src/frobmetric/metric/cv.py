@@ -16,10 +16,12 @@ from sklearn.utils.validation import check_is_fitted
 from .._checks import check_count
 from .._environment import limit_threads
 from .._parameters import FOLDS, NONE, NUMBERS, Rule, check_parameters, choice, integer
+from .._text import shown
 from ..core import Certificate
-from ..neighbors.classification import NearestClass, NearestVote
+from ..neighbors.classification import NearestClass, NearestVote, share_right
 from ..solvers import Interrupted
 from ._problem import PROBLEM_RULES
+from .claims import check_class_names
 from .frob import FrobMetric, samples_of
 from .path import check_grid
 from .race import Race, stratified_folds
@@ -209,7 +211,8 @@ class FrobMetricCV(ClassifierMixin, FrobMetric):
         classes, labels = np.unique(few.y, return_inverse=True)
         if len(classes) < 2:
             raise ValueError(
-                f"y has one class ({classes[0]}); triplets need samples of at least two classes"
+                f"y has one class ({shown(classes[0])}); triplets need samples of at least two "
+                "classes"
             )
         with limit_threads(self.n_jobs):
             race = Race(self._fixed(), few.X, labels, *self._folds(few, labels))
@@ -232,6 +235,10 @@ class FrobMetricCV(ClassifierMixin, FrobMetric):
     def C(self) -> float:  # type: ignore[override]  # noqa: N802 - the name of the parameter
         """Chosen value of C."""
         return self.C_
+
+    def score(self, X: Any, y: ArrayLike, sample_weight: Any = None) -> float:
+        """Return the share of samples whose class is predicted, each with its weight."""
+        return share_right(self.predict(X), y, sample_weight)
 
     def predict(self, X: Any) -> np.ndarray:
         """Predict the class of each sample by the chosen metric and rule.
@@ -268,10 +275,14 @@ class FrobMetricCV(ClassifierMixin, FrobMetric):
             metric.partial_fit(X, y, sample_weight, **given)
         return self
 
-    def certify(self, X: Any) -> Certificate:
+    def certify(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, exact: bool = False
+    ) -> Certificate:
         """Prove again how good the metric is: see `FrobMetric.certify`."""
         self._require_dual()
-        return self._chosen().certify(X)
+        if y is not None:
+            check_class_names(self, y)
+        return self._chosen().certify(X, y, sample_weight, exact=exact)
 
     def _repr_mimebundle_(self, **options):
         """Return what a notebook shows: scikit-learn's diagram, and the report of a fit."""

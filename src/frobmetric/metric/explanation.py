@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
 from numbers import Integral
 from typing import Any, Self
 
@@ -12,8 +11,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from .._checks import check_count
+from .._checks import check_count, require_finite
 from .._tables import html_table, text_table
+from .._text import in_html, shown
+from ..core.checks import as_array, as_sequence, read_array, read_values
 
 #: What the squared distance can be split over, besides blocks of features.
 KINDS = ("features", "components")
@@ -128,7 +129,7 @@ class SearchExplanation:
         return text_table(*self._table())
 
     def _repr_html_(self):
-        kind = escape(self.kind)
+        kind = in_html(self.kind)
         return f"<p>Moved by {kind}:</p>{html_table(*self._table())}"
 
     def _table(self, n=N_SHOWN):
@@ -188,8 +189,11 @@ def explain_distance(
     """
     L = _as_components(components)
     difference = as_row(a, "a", L.shape[1]) - as_row(b, "b", L.shape[1])
-    names, parts, kind = _split(L, difference[None], by, feature_names)
-    return Explanation(names, parts[0], float(np.sum((L @ difference) ** 2)), kind)
+    with np.errstate(over="ignore", invalid="ignore"):
+        names, parts, kind = _split(L, difference[None], by, feature_names)
+        total = float(np.sum((L @ difference) ** 2))
+    require_finite([*parts[0], total], of="parts of the squared distance")
+    return Explanation(names, parts[0], total, kind)
 
 
 def explain_search(
@@ -249,13 +253,16 @@ def explain_search(
         )
     labels, after, kind = _split(L, difference, by, names)
     _, before, _ = _split(B, difference, by, names)
+    require_finite(np.append(before.sum(axis=1), after.sum(axis=1)), of="squared distances")
     return SearchExplanation.of(labels, before, after, kind)
 
 
 def _split(L, difference, by, feature_names):
     """Return names, parts of shape (n_differences, n_parts), and what the parts are of."""
-    mapped = difference @ L.T
-    return grouped_parts(mapped, difference * (mapped @ L), by, feature_names)
+    with np.errstate(over="ignore", invalid="ignore"):  # the callers refuse what is not finite
+        mapped = difference @ L.T
+        parts = difference * (mapped @ L)
+    return grouped_parts(mapped, parts, by, feature_names)
 
 
 def grouped_parts(
@@ -311,7 +318,8 @@ def _as_components(model, name="model"):
             f"{name} has kernel={model.kernel!r}; what a metric of a kernel changed cannot be "
             "split: explain one distance by components, or learn with kernel='linear'"
         )
-    L = np.asarray(getattr(model, "components_", model))
+    given = getattr(model, "components_", None if hasattr(model, "get_params") else model)
+    L = read_array([] if given is None else given, name=name)
     if L.ndim != 2 or L.dtype.kind not in "iuf" or not L.size:
         raise ValueError(
             f"{name} has components of shape {L.shape} and dtype {L.dtype}; expected a fitted "
@@ -322,7 +330,8 @@ def _as_components(model, name="model"):
 
 def as_row(point: Any, name: str, n_features: int) -> np.ndarray:
     """Return a point as an array of finite numbers, one for each feature."""
-    point = point.toarray().ravel() if sp.issparse(point) else np.asarray(point)
+    given = point.toarray().ravel() if sp.issparse(point) else point
+    point = as_array(given, name=name)
     if point.shape != (n_features,):
         raise ValueError(
             f"{name} has shape {point.shape}; the metric has {n_features} features, so expected "
@@ -333,7 +342,7 @@ def as_row(point: Any, name: str, n_features: int) -> np.ndarray:
 
 def as_rows(candidates: Any, n_features: int) -> np.ndarray:
     """Return candidates as rows of finite numbers, at least one."""
-    points = candidates.toarray() if sp.issparse(candidates) else np.asarray(candidates)
+    points = as_array(candidates, name="candidates")
     if points.ndim != 2 or points.shape[1] != n_features or not len(points):
         raise ValueError(
             f"candidates has shape {points.shape}; expected (n_candidates, {n_features}), at least "
@@ -343,14 +352,16 @@ def as_rows(candidates: Any, n_features: int) -> np.ndarray:
 
 
 def _finite(values, name):
-    values = values.astype(np.float64)
+    values = as_array(values, name=name)
     if not np.isfinite(values).all():
         raise ValueError(f"{name} contains NaN or infinity; every number must be finite")
     return values
 
 
 def _feature_names(names, n_features):
-    names = [f"x{i}" for i in range(n_features)] if names is None else [str(n) for n in names]
+    if names is None:
+        return tuple(f"x{i}" for i in range(n_features))
+    names = [str(n) for n in as_sequence(names, name="feature_names", expected="a list of names")]
     if len(names) != n_features:
         raise ValueError(f"feature_names has {len(names)} names; there are {n_features} features")
     return tuple(names)
@@ -358,8 +369,12 @@ def _feature_names(names, n_features):
 
 def _blocks(by, names):
     """Return the feature numbers of each block by its name; every feature is in one block."""
-    if not isinstance(by, (Mapping, Sequence, np.ndarray)) or not len(by):
-        raise ValueError(f"by is {by!r}; expected one of {KINDS}, or blocks of features")
+    if (
+        not isinstance(by, (Mapping, Sequence, np.ndarray))
+        or getattr(by, "ndim", 1) == 0
+        or not len(by)
+    ):
+        raise ValueError(f"by is {by!r:.80}; expected one of {KINDS}, or blocks of features")
     if not isinstance(by, Mapping) and all(isinstance(each, Integral) for each in by):
         by = _consecutive(by, len(names))
     given = by if isinstance(by, Mapping) else {f"block {k}": each for k, each in enumerate(by)}
@@ -368,7 +383,9 @@ def _blocks(by, names):
     used = np.concatenate(list(blocks.values()))
     twice = np.flatnonzero(np.bincount(used, minlength=len(names)) > 1)
     if len(twice):
-        raise ValueError(f"feature {names[twice[0]]} is in several blocks; blocks must be disjoint")
+        raise ValueError(
+            f"feature {shown(names[twice[0]])} is in several blocks; blocks must be disjoint"
+        )
     left = np.setdiff1d(np.arange(len(names)), used)
     return blocks | ({OTHERS: left} if len(left) else {})
 
@@ -388,7 +405,7 @@ def _numbers(block, features, number):
     """Return the numbers of the features of a block: given by numbers, names or a slice."""
     if isinstance(features, slice):
         features = np.arange(len(number))[features]
-    features = np.atleast_1d(np.asarray(features))
+    features = np.atleast_1d(read_values(features, name=f"block {block!r:.80}"))
     if features.dtype.kind in "UO" and all(str(each) in number for each in features):
         return np.array([number[str(each)] for each in features], dtype=np.intp)
     is_number = features.dtype.kind in "iu" and features.ndim == 1 and features.size

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, ClassVar, Self
 
 from .._checkpoint import SECONDS
@@ -25,6 +26,7 @@ from ._problem import (
     solve_frobenius,
 )
 from .base import LABEL_RULES, MetricEstimator
+from .claims import check_labels
 from .samples import NO_JOURNAL, Samples, learn_in_passes
 from .sharded import ShardedSamples
 from .units import MOST_SAMPLES, UNITS, warn_of_doubts
@@ -51,8 +53,8 @@ class FrobMetric(MetricEstimator):
     The data are first centred and divided by one number, `scale_`, so that their mean squared
     norm is one: `C` means the same for every data set, and the learned distances are the same for
     X and 1000 X (differences below 2^-32 of that norm count as rounding). The certificate is that
-    of the scaled problem. `components_` and all distances are in the units of X, in which a
-    satisfied triplet has d^2(far) - d^2(near) >= 1.
+    of the problem of these samples: centred, scaled, rounded and in their span. `components_` and
+    all distances are in the units of X, in which a satisfied triplet has d^2(far) - d^2(near) >= 1.
 
     Parameters
     ----------
@@ -308,16 +310,26 @@ class FrobMetric(MetricEstimator):
         journal = self._journal(samples, checkpoint, checkpoint_seconds, before)
         return self._fit(samples, self.C, before, journal=journal)
 
-    def certify(self, X: Any) -> Certificate:
+    def certify(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, exact: bool = False
+    ) -> Certificate:
         """Prove again how good the metric is, from the training data X and the kept dual variables.
 
-        X has the rows of the last fit, all of them; their weights are kept with the triplets.
-        Return the `Certificate`; raise `CertificateError` if these are other data.
+        X has the rows of the last fit, all of them; their weights are kept with the triplets. With
+        the labels y, and `sample_weight` if the fit had it, the triplets and what else depends on
+        labels (prior, units) are compared with them; without, they are those of the model.
+        Return the `Certificate`; raise `CertificateError` if these are other data or labels.
+        With `exact` the interval is verified in exact arithmetic, and the certificate has the
+        `proof`: `numpy.savez(path, **certificate.proof)` writes it for `frobmetric.verify`.
         """
         self._require_dual()
-        X, weight, triplets = last_samples(self, self._check_samples(X))
+        given = self._check_samples(X).astype(self.components_.dtype, copy=False)
+        X, weight, triplets = last_samples(self, given)
+        if y is not None:
+            check_labels(self, given, y, sample_weight, partial(last_coordinates, self))
         coordinates = last_coordinates(self, X, weight)
-        return prove(self, self._problem(coordinates, triplets, self.C), coordinates)
+        problem = self._problem(coordinates, triplets, self.C)
+        return prove(self, problem, coordinates, exact=exact)
 
     def _fit(self, samples, C, before=None, *, journal=NO_JOURNAL, is_chosen=False):
         """Learn from checked samples, as an update of what was learned before if that is given.

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._checks import as_options
 from .._parameters import Rule, check_parameters, choice, integer
 from ..comparisons.merging import is_contradicted, near_first
 from ..comparisons.reading import read_tuples
@@ -201,15 +202,18 @@ class PairFrobMetric(PairPredictor, MetricEstimator):
         before = learned_before(self)
         return self._fit(pairs, y, sample_weight, calibration_params, before)
 
-    def certify(self, pairs: ArrayLike, y: Any = None, sample_weight: Any = None) -> Certificate:
+    def certify(
+        self, pairs: ArrayLike, y: Any = None, sample_weight: Any = None, *, exact: bool = False
+    ) -> Certificate:
         """Prove again how good the metric is, from the pairs and the dual of the last fit.
 
         Return the `Certificate`; raise `CertificateError` if these are other pairs or labels.
+        With `exact` it is verified in exact arithmetic, as that of `FrobMetric.certify`.
         """
         self._require_dual()
         labelled = self._read(pairs, y, sample_weight, self.n_features_in_)
         arrange = partial(self._arrange, prior_threshold=getattr(self, "prior_threshold_", None))
-        return certify_tuples(self, labelled, arrange, **self._problem_options())
+        return certify_tuples(self, labelled, arrange, exact=exact, **self._problem_options())
 
     def _fit(self, pairs, y, sample_weight, calibration_params, before=None):
         before = before or {}
@@ -218,7 +222,7 @@ class PairFrobMetric(PairPredictor, MetricEstimator):
         arrange = partial(self._arrange, prior_threshold=prior)
         options = self._problem_options()
         learned, attributes = learn_from_tuples(self, labelled, before, arrange, **options)
-        calibration = {"sample_weight": sample_weight} | (calibration_params or {})
+        calibration = {"sample_weight": sample_weight} | as_options(calibration_params)
         read = read_tuples(pairs, 2, self.preprocessor)
         features = learned.coordinates.feature_map(read.points)
         distance = index_distance(learned.components, features, read.index)

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from .._environment import limit_threads
 from .._parameters import check_parameters
 from ..core import Certificate, certify
+from ..core.checks import as_array, require_callable
 from ..solvers import Interrupted, State, solve
 from ..solvers.active_set import previous_optimum_ball, settled
 from ._problem import LOSSES
@@ -119,6 +120,7 @@ def frob_path(
     metric.set_params(units=units, loss=loss, prior=prior, pull=pull)
     metric.set_params(tol=tol, max_iter=max_iter, solver=solver)
     grid = check_grid(Cs)
+    require_callable(callback, name="callback")
     check_parameters(metric, metric._rules)
     samples = Samples.check(metric, X, y, sample_weight, triplets)
     with limit_threads(n_jobs):
@@ -192,7 +194,7 @@ def _path_point(C, coordinates, solution, n_screened, seconds):
 
 def check_grid(values):
     """Return values of C, rising and none twice; raise ValueError if one is not positive."""
-    grid = np.unique(np.asarray(values, dtype=np.float64).ravel())
+    grid = np.unique(as_array(values, name="Cs").ravel())
     if grid.size == 0 or not (np.isfinite(grid).all() and grid[0] > 0):
         raise ValueError(f"Cs={values!r} must be positive finite numbers, at least one")
     return grid

@@ -9,10 +9,13 @@ from sklearn.covariance import ledoit_wolf_shrinkage
 
 from .._checks import check_psd
 from .._parameters import InvalidParameterError
+from .._text import shown
 from .units import SMALLEST_SPREAD, labelled_part
 
 #: Directions in which the data vary less than this, relative to the largest, are rounding.
 RANK = 1e-10
+#: Margins below this, relative to the largest, are those of ties.
+TIE = 1e-8
 #: Number of samples per coordinate from which on the shrinkage decreases.
 FEW = 2
 
@@ -71,7 +74,8 @@ def scaled_identity(constraints, comparisons):
 
 def unit_margin_scale(margins, share):
     """Return the factor that makes the weighted mean of the positive margins one."""
-    weight = share * (margins > 0)
+    # a tie is no margin, whatever its rounding: the size must not depend on it
+    weight = share * (margins > TIE * np.abs(margins).max(initial=0.0))
     return float(weight.sum() / (weight @ margins)) if weight.any() else 1.0
 
 
@@ -85,7 +89,7 @@ def _check_classes(name, y):
     classes, sizes = np.unique(y, return_counts=True)
     if len(classes) < 2:
         raise ValueError(
-            f"y has one class ({classes[0]}); triplets need samples of at least two classes"
+            f"y has one class ({shown(classes[0])}); triplets need samples of at least two classes"
         )
     if sizes.max() < 2:
         raise ValueError(
@@ -157,7 +161,16 @@ def _whitening(deviations, every, shrinkage=None):
     target = np.trace(covariance) / D
     values, vectors = np.linalg.eigh((1 - shrinkage) * covariance + shrinkage * target * np.eye(D))
     values = np.maximum(values, SMALLEST_SPREAD**2 * values[-1])
-    return (weight[:, None] * basis) @ (vectors / np.sqrt(values))
+    return _within_span((weight[:, None] * basis) @ (vectors / np.sqrt(values)), every.Z)
+
+
+def _within_span(B, Z):
+    """Return a factor without what is outside the span of the samples, which sets no distance."""
+    if B.shape[1] == len(B):
+        return B
+    _, _, rows = np.linalg.svd(Z, full_matrices=False)
+    rows = rows[: B.shape[1]]
+    return rows.T @ (rows @ B)
 
 
 def _shrinkage(rows, covariance):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import asdict, dataclass
-from html import escape
 from operator import index
 from typing import Any, Self
 
 import numpy as np
 
 from .._tables import html_table, paragraph, text_table
+from .._text import in_html
 from ..neighbors.paired import PairedErrors, decimals, format_interval
 from .selection import Setting
 
@@ -157,9 +157,9 @@ class SelectionReport:
     def _repr_html_(self) -> str:
         first, *others = self.sentences()
         strong = [i for i, (setting, *_) in enumerate(self.kinds) if setting == self.setting]
-        lines = "".join(f"<div>{escape(text)}</div>" for text in others)
+        lines = "".join(f"<div>{in_html(text)}</div>" for text in others)
         table = html_table(HEADER, self._cells(), strong=strong)
-        return f"<div><div><b>{escape(first)}</b></div>{lines}{table}</div>"
+        return f"<div><div><b>{in_html(first)}</b></div>{lines}{table}</div>"
 
     def _choices(self):
         yield f"Chosen of {self.n_settings} settings: {self.setting}."

@@ -8,11 +8,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
 from .._checkpoint import fingerprint
 from .._checks import UNLABELED, as_weights, labelled_rows
-from .._neighbors import has_repeats, merge_labelled
+from .._rows import has_repeats, merge_labelled
+from .._validation import check_classification_targets, type_of_target
 from ..solvers.monitor import NOTHING, Run
 from .base import LearnedMetric
 from .coordinates import coordinates_of

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from sklearn.utils.validation import check_array
 
 from .._mining import search_by_group
 from .._neighbors import NeighborSearch
+from .._validation import check_array
+from ..core.checks import MOST, as_finite
 from .triplets import TIE, mined_triplets
 
 #: Share of the samples that are near in y to a sample, and share that are not far.
@@ -19,6 +20,7 @@ GROUPS, CLASSES = 64, 5
 def as_targets(y):
     """Return targets as finite floats, or say what is wrong with them."""
     y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
+    as_finite(y, name="y", most=MOST)
     if np.ptp(y) == 0:
         raise ValueError(
             f"all {len(y)} targets are {y[0]:g}; give targets that differ, or leave rows of other "

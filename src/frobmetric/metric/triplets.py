@@ -10,12 +10,23 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 from scipy.sparse.csgraph import connected_components
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_array, check_consistent_length, column_or_1d
 
-from .._checks import as_identities, as_index, as_signs, as_weights, check_count, check_pairs
+from .._checks import (
+    as_identities,
+    as_index,
+    as_labels,
+    as_signs,
+    as_weights,
+    check_count,
+    check_pairs,
+    safe_exponent,
+    times_power,
+)
 from .._mining import Mining, is_approximate, nearest_in_group, nearest_in_others, search_by_group
-from .._neighbors import NeighborSearch, distinct_rows, has_repeats, merge_labelled
+from .._neighbors import NeighborSearch
+from .._rows import distinct_rows, has_repeats, merge_labelled
+from .._text import shown
+from .._validation import check_array, check_random_state, column_or_1d
 from .sets import Block, MinedTriplets
 
 #: Moves of a feature by less than this, relative to the root mean squared norm of the data, are
@@ -82,8 +93,10 @@ def mine_triplets(
            [3, 2, 1]])
     """
     X = check_array(X, dtype=np.float64)
-    of_class = column_or_1d(y)
-    check_consistent_length(X, of_class)
+    of_class = as_labels(column_or_1d(y), len(X))
+    check_count(n_neighbors, name="n_neighbors")
+    if n_impostors is not None:
+        check_count(n_impostors, name="n_impostors")
     options: dict[str, Any] = {
         "n_neighbors": n_neighbors,
         "n_impostors": n_impostors,
@@ -97,7 +110,7 @@ def mine_triplets(
             )
         return mine_distinct(X, of_class, graph=graph, **options)
     options |= {"neighbors": neighbors, "n_jobs": n_jobs}
-    labels = np.unique(of_class, return_inverse=True)[1]
+    labels = as_identities("y", of_class, len(X))[1]
     if sample_weight is None and not has_repeats(X, labels):
         return mine_distinct(X, of_class, **options)
     weight = as_weights(sample_weight, len(X), of="samples")
@@ -124,22 +137,24 @@ def mine_distinct(
     classes, labels, sizes = np.unique(y, return_inverse=True, return_counts=True)
     if len(classes) < 2:
         raise ValueError(
-            f"y has one class ({classes[0]}); triplets need samples of at least two classes"
+            f"y has one class ({shown(classes[0])}); triplets need samples of at least two classes"
         )
     n_impostors = n_neighbors if n_impostors is None else n_impostors
+    # no sample has more neighbours; small integers of NumPy would wrap around
+    k, n_impostors = (min(int(n), len(labels)) for n in (n_neighbors, n_impostors))
     recall = None
     if graph is None:
-        rows = np.arange(len(X))
+        rows, X = np.arange(len(X)), times_power(X, -safe_exponent(X))
         tie = TIE * np.sqrt(X.shape[1] * X.var(axis=0).sum())
-        mining = Mining(X, labels, n_neighbors, n_impostors, tie, n_jobs)
+        mining = Mining(X, labels, k, n_impostors, tie, n_jobs)
         if is_approximate(neighbors, *X.shape):
             near, far, recall = mining.approximate()
         else:
             near, far = mining.exact(rows)
     else:
-        near, far = _from_graph(graph, labels, n_neighbors, n_impostors)
+        near, far = _from_graph(graph, labels, k, n_impostors)
     if warn_small:
-        _warn_small_classes(classes, sizes, n_neighbors)
+        _warn_small_classes(classes, sizes, int(n_neighbors))
     return mined_triplets(near, far, recall)
 
 
@@ -339,7 +354,7 @@ def mined_triplets(near, far, recall=None, of="classes"):
 def _warn_small_classes(classes, sizes, k):
     small = np.flatnonzero(sizes <= k)
     if len(small):
-        named = ", ".join(f"{classes[i]!s} ({sizes[i]})" for i in small[:5])
+        named = ", ".join(f"{shown(classes[i])} ({sizes[i]})" for i in small[:5])
         more = f" and {len(small) - 5} more" if len(small) > 5 else ""
         warnings.warn(
             f"classes with fewer than n_neighbors + 1 = {k + 1} samples contribute only the "
@@ -360,8 +375,8 @@ def _known_groups(identity, pairs, is_similar, n_samples):
         a, b = pairs[i].tolist()
         said = "similar" if is_similar[i] else "dissimilar"
         raise ValueError(
-            f"pairs[{i}] = ({a}, {b}) is {said}, but identity says {names[group[a]]!s} and "
-            f"{names[group[b]]!s}; correct one of them (pairs that disagree: {len(wrong)})"
+            f"pairs[{i}] = ({a}, {b}) is {said}, but identity says {shown(names[group[a]])} and "
+            f"{shown(names[group[b]])}; correct one of them (pairs that disagree: {len(wrong)})"
         )
     return group, None
 

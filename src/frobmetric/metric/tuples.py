@@ -109,8 +109,11 @@ def learn_from_tuples(metric, labelled, before, arrange, **options):
     }
 
 
-def certify_tuples(metric, labelled, arrange, **options):
-    """Return the certificate of the last fit; the parameters are those of `learn_from_tuples`."""
+def certify_tuples(metric, labelled, arrange, *, exact=False, **options):
+    """Return the certificate of the last fit; the parameters are those of `learn_from_tuples`.
+
+    With `exact` it is verified in exact arithmetic.
+    """
     coordinates, rows = arrange(last_coordinates(metric, labelled.points), labelled)
     if not is_same_set(rows, metric.triplets_):
         raise CertificateError(
@@ -118,7 +121,7 @@ def certify_tuples(metric, labelled, arrange, **options):
             "last fit in the same order, with their y and sample_weight"
         )
     problem = _problem(metric, coordinates, metric.triplets_, options)
-    return prove(metric, problem, coordinates)
+    return prove(metric, problem, coordinates, exact=exact)
 
 
 def _problem(metric, coordinates, rows, options):
@@ -270,14 +273,17 @@ class TripletFrobMetric(TripletPredictor, MetricEstimator):
         labelled = self._read(tuples, y, sample_weight, self.n_features_in_)
         return self._fit(labelled, learned_before(self))
 
-    def certify(self, tuples: ArrayLike, y: Any = None, sample_weight: Any = None) -> Certificate:
+    def certify(
+        self, tuples: ArrayLike, y: Any = None, sample_weight: Any = None, *, exact: bool = False
+    ) -> Certificate:
         """Prove again how good the metric is, from the tuples and the dual of the last fit.
 
         Return the `Certificate`; raise `CertificateError` if these are other tuples or labels.
+        With `exact` it is verified in exact arithmetic, as that of `FrobMetric.certify`.
         """
         self._require_dual()
         labelled = self._read(tuples, y, sample_weight, self.n_features_in_)
-        return certify_tuples(self, labelled, self._arrange)
+        return certify_tuples(self, labelled, self._arrange, exact=exact)
 
     def _fit(self, labelled, before=None):
         learned, attributes = learn_from_tuples(self, labelled, before or {}, self._arrange)

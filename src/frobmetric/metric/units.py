@@ -17,6 +17,8 @@ from ..neighbors.classification import majority
 UNITS = ("raw", "deviation", "within")
 #: Priors by name that have units of their own.
 WHITENING = ("shrunk", "within", "discriminant", "covariance")
+#: Values whose differences may be beyond the largest float64.
+FAR = 1e307
 #: Deviations below this many roundings of the largest value are those of a constant feature.
 CONSTANT = 8
 #: Lower bound on the deviation of a feature within classes, relative to that of all samples: a
@@ -31,6 +33,9 @@ VOTES = (1, 3, 5)
 #: Shares of satisfied triplets: up to the first a metric is hardly better than chance, up to the
 #: second it is doubtful; and the number of samples from which on they tell something.
 CHANCE, DOUBTFUL, ENOUGH_SAMPLES = 0.6, 0.75, 50
+
+#: Features with no number as large as this have no units: their inverse overflows.
+SMALLEST_FEATURE = 1e-300
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,6 +166,7 @@ def _choose(X, y, triplets, weight, known):
     """
     names = UNITS if y is not None else UNITS[:2]
     candidates = [Units.measure(name, X, y, weight=weight, known=known) for name in names]
+    X = from_lowest(X)
     if y is None:
         index = triplets.to_array()
         index = index[:: -(-len(index) // MOST_TRIPLETS)]
@@ -216,9 +222,16 @@ def spread_places(n_rows, most):
 def _weights(X, y, weight=None, known=None):
     """Return one over the deviation of each feature, within classes if y is given."""
     largest = np.asarray(abs(X).max(axis=0).todense() if sp.issparse(X) else np.abs(X).max(axis=0))
-    largest = largest.ravel().astype(np.float64)
+    largest, dtype = largest.ravel().astype(np.float64), X.dtype
+    small = np.flatnonzero((largest > 0) & (largest < SMALLEST_FEATURE))
+    if len(small):
+        raise ValueError(
+            f"feature {small[0]} of X varies by {largest[small[0]]:.3g} only, whose inverse is "
+            f"beyond the largest float64; expected {SMALLEST_FEATURE:g} or more; multiply X by a "
+            "power of ten, or remove the feature"
+        )
     unit = np.where(largest > 0, largest, 1.0)  # squares of 1e200 overflow
-    X = X @ sp.diags_array(1 / unit) if sp.issparse(X) else X / unit
+    X = X @ sp.diags_array(1 / unit) if sp.issparse(X) else from_lowest(X) / unit
     whole, spread = np.sqrt(_variance(X, weight)), None
     if y is not None:
         rows, y, weight = labelled_part(known, X, y, weight)
@@ -227,7 +240,20 @@ def _weights(X, y, weight=None, known=None):
         members = (labelled_part(labels == i, rows, weight) for i in range(len(sizes)))
         of_classes = [_variance(*part) for part in members]
         spread = np.sqrt(np.average(of_classes, axis=0, weights=sizes))
-    return weights_from_spread(unit=unit, whole=whole, spread=spread, dtype=X.dtype)
+    return weights_from_spread(unit=unit, whole=whole, spread=spread, dtype=dtype)
+
+
+def from_lowest(X):
+    """Return dense samples as differences from the smallest value of each feature.
+
+    These have no rounding error where the values of a feature are integers or of similar size, so
+    that neither an origin far away nor ties lose digits when the samples are scaled and centred.
+    Sparse samples are returned as they are.
+    """
+    if sp.issparse(X):
+        return X
+    X = X.astype(np.float64)
+    return X - X.min(axis=0) if np.abs(X).max() < FAR else X
 
 
 def weights_from_spread(*, unit, whole, spread, dtype):

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import rankdata
-from sklearn.utils.validation import check_array
 
 from .._checks import as_column, as_index, as_signs, check_both_kinds, refuse_where
 from .._neighbors import pair_values
+from .._validation import check_array
+from ..core.checks import MOST, as_finite
 from .ranking import check_metric, unit_of, unit_rows
 
 
@@ -117,9 +118,10 @@ def as_grades(score: ArrayLike, pairs: np.ndarray) -> np.ndarray:
     grade = as_column(score, len(pairs), name="score", of="pairs")
     if grade.dtype.kind not in "biuf":
         raise TypeError(f"score has dtype {grade.dtype}; expected a number for each pair")
-    grade = grade.astype(np.float64)
+    with np.errstate(over="ignore"):  # of a longdouble, which becomes infinite
+        grade = grade.astype(np.float64)
     refuse_where(~np.isfinite(grade), lambda i: f"score[{i}] = {grade[i]} must be finite")
-    return grade
+    return as_finite(grade, name="score", most=MOST)
 
 
 # Estimates with influences

@@ -9,11 +9,13 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.extmath import row_norms
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
+from .._checks import as_labels, as_weights, check_count, require_finite, safe_exponent, times_power
 from .._neighbors import NeighborSearch, blocks, nearest, pair_values
 from .._parameters import NONE, WHOLE, Rule, check_parameters, choice, integer
+from .._text import shown
+from .._validation import check_array, check_classification_targets, validate_data
 
 #: Samples that are accepted.
 SAMPLES: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
@@ -42,12 +44,19 @@ def knn_predict(
     X_train, X_test = (check_array(X, **SAMPLES) for X in (X_train, X_test))
     if sp.issparse(X_train) or sp.issparse(X_test):
         X_train, X_test = sp.csr_array(X_train), sp.csr_array(X_test)
+    check_count(n_neighbors, name="n_neighbors")
     if n_neighbors > X_train.shape[0]:
         raise ValueError(
             f"n_neighbors={n_neighbors}, but there are {X_train.shape[0]} training samples; choose "
             "a smaller n_neighbors"
         )
-    return majority(np.asarray(y_train)[nearest(X_test, X_train, n_neighbors, n_jobs=n_jobs)])
+    if X_train.shape[1] != X_test.shape[1]:
+        raise ValueError(
+            f"X_test has {X_test.shape[1]} features; X_train has {X_train.shape[1]}; give both the "
+            "same features"
+        )
+    labels = as_labels(y_train, X_train.shape[0], name="y_train", of="rows of X_train")
+    return majority(labels[nearest(X_test, X_train, int(n_neighbors), n_jobs=n_jobs)])
 
 
 def majority(labels):
@@ -77,11 +86,22 @@ def knn_error(
     n_jobs : int, default=None
     """
     predicted = knn_predict(X_train, y_train, X_test, n_neighbors=n_neighbors, n_jobs=n_jobs)
-    return float(np.mean(predicted != np.asarray(y_test)))
+    truth = as_labels(y_test, len(predicted), name="y_test", of="rows of X_test")
+    return float(np.mean(predicted != truth))
+
+
+def share_right(predicted: np.ndarray, y: ArrayLike, sample_weight: Any) -> float:
+    """Return the share of predicted classes that are right, each with its weight."""
+    weight = as_weights(sample_weight, len(predicted), of="samples")
+    truth = as_labels(y, len(predicted), of="samples")
+    return float(np.average(predicted == truth, weights=weight))
 
 
 class _NearestClassifier(ClassifierMixin, BaseEstimator):
-    """Base of classifiers that take dense and sparse samples."""
+    """Base of classifiers that take dense and sparse samples.
+
+    Samples are kept in units of a power of two, so that squares of distances do not overflow.
+    """
 
     _rules: ClassVar[dict[str, Rule]]
 
@@ -89,14 +109,20 @@ class _NearestClassifier(ClassifierMixin, BaseEstimator):
         check_parameters(self, self._rules)
         X, y = validate_data(self, X, y, **SAMPLES)
         check_classification_targets(y)
-        return X, y
+        self._exponent = safe_exponent(X)
+        return times_power(X, -self._exponent), y
 
     def _check_new(self, X, points):
         """Return checked samples, dense or sparse as the points that they are compared with."""
-        X = validate_data(self, X, reset=False, **SAMPLES)
+        with np.errstate(over="ignore"):
+            X = times_power(validate_data(self, X, reset=False, **SAMPLES), -self._exponent)
         if sp.issparse(points):
             return sp.csr_array(X)
         return X.toarray() if sp.issparse(X) else X
+
+    def score(self, X: Any, y: ArrayLike, sample_weight: Any = None) -> float:
+        """Return the share of samples whose class is predicted, each with its weight."""
+        return share_right(self.predict(X), y, sample_weight)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -231,30 +257,40 @@ class NearestClass(_NearestClassifier):
         self.classes_, labels = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(
-                f"y has one class ({self.classes_[0]}); a classifier needs at least two classes"
+                f"y has one class ({shown(self.classes_[0])}); a classifier needs at least two "
+                "classes"
             )
-        members = (X[labels == i] for i in range(len(self.classes_)))
-        self._searches = [NeighborSearch(samples, n_jobs=self.n_jobs) for samples in members]
+        self._members = [X[labels == i] for i in range(len(self.classes_))]
+        self._searches = [NeighborSearch(samples, n_jobs=self.n_jobs) for samples in self._members]
         return self
 
     def energies(self, X: Any) -> np.ndarray:
         """Return the energy of each sample in each class, an array (n_samples, n_classes)."""
-        check_is_fitted(self)
-        X = self._check_new(X, self._searches[0].points)
-        return np.column_stack([self._energy(X, search) for search in self._searches])
+        scaled = self._scaled_energies(X)
+        with np.errstate(over="ignore"):
+            return require_finite(times_power(scaled, 2 * self._exponent), of="energies")
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the class with the smallest energy; a tie goes to the first in `classes_`."""
-        nearest_class = self.energies(X).argmin(axis=1)  # raises if not fitted
+        nearest_class = self._scaled_energies(X).argmin(axis=1)  # raises if not fitted
         return self.classes_[nearest_class]
 
-    def _energy(self, X, search):
-        k = min(self.n_neighbors, search.points.shape[0])
-        number = search.nearest(X, k)
+    def _scaled_energies(self, X):
+        """Return the energies of samples in units in which those of the fit are ordinary."""
+        check_is_fitted(self)
+        X, classes = self._check_new(X, self._members[0]), range(len(self.classes_))
+        with np.errstate(over="ignore"):
+            energies = np.column_stack([self._energy(X, i) for i in classes])
+        return require_finite(energies, of="energies")
+
+    def _energy(self, X, i):
+        members = self._members[i]
+        k = min(self.n_neighbors, members.shape[0])
+        number = self._searches[i].nearest(X, k)
         if self.rule == "center":
-            return _squared_distance_to_center(X, search.points, number)
+            return _squared_distance_to_center(X, members, number)
         pairs = np.column_stack([np.repeat(np.arange(len(number)), k), number.ravel()])
-        return pair_values(X, search.points, pairs).reshape(-1, k).mean(axis=1)
+        return pair_values(X, members, pairs).reshape(-1, k).mean(axis=1)
 
 
 def _squared_distance_to_center(X, members, number):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -13,12 +12,16 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import roc_auc_score
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from .._checks import as_identities, as_signs, as_weights, check_both_kinds
-from .._neighbors import nearest, row_keys
+from .._neighbors import nearest
 from .._parameters import CALLABLE, MATRIX, NONE, WHOLE, Rule, check_parameters, integer
+from .._rows import row_keys
+from .._text import shown
+from .._validation import check_array, validate_data
 from ..comparisons.reading import read_tuples
+from ..core.checks import as_real, read_values
 from .promise import promise_of_points
 from .thresholds import best_threshold
 
@@ -125,8 +128,8 @@ class MarginalizedKNN(BaseEstimator):
         self.classes_, self._label = as_identities("y", y, len(X))
         if len(self.classes_) < 2:
             raise ValueError(
-                f"y has one identity ({self.classes_[0]}); every pair would score 1. The reference "
-                "set needs at least two identities"
+                f"y has one identity ({shown(self.classes_[0])}); every pair would score 1. The "
+                "reference set needs at least two identities"
             )
         self.metric_ = None if self.metric is None else clone(self.metric).fit(given, y)
         self._reference = self._transform(X)
@@ -249,10 +252,10 @@ class MarginalizedKNN(BaseEstimator):
     def set_threshold(self, threshold: float) -> Self:
         """Set `threshold_`, the smallest score of a similar pair, and return the estimator."""
         check_is_fitted(self)
-        is_number = isinstance(threshold, Real) and not isinstance(threshold, bool)
-        if not is_number or not np.isfinite(threshold):
+        number = as_real(threshold, name="threshold", expected="a finite number")
+        if not np.isfinite(number):
             raise ValueError(f"threshold is {threshold!r}; expected a finite number")
-        self.threshold_ = float(threshold)
+        self.threshold_ = number
         self.__dict__.pop("promise_", None)
         return self
 
@@ -332,8 +335,8 @@ class MarginalizedKNN(BaseEstimator):
         if len(unknown):
             raise ValueError(
                 f"exclude has {len(unknown)} identities that the reference set does not have, the "
-                f"first is {unknown[0]!s}; such people need no exclusion: correct the name, or "
-                "pass np.intersect1d(exclude, model.classes_)"
+                f"first is {shown(unknown[0])}; such people need no exclusion: correct the name, "
+                "or pass np.intersect1d(exclude, model.classes_)"
             )
         return np.flatnonzero(~np.isin(self.classes_, names)[self._label])
 
@@ -377,7 +380,8 @@ def _as_names(exclude):
         return np.empty(0)
     if isinstance(exclude, (set, frozenset)):
         exclude = sorted(exclude, key=str)
-    names = np.atleast_1d(np.asarray(exclude)).ravel()
+    names = np.atleast_1d(read_values(exclude, name="exclude")).ravel()
+    as_identities("exclude", names, len(names), of="identities")
     is_text = [isinstance(name, str) for name in np.ravel(np.asarray(exclude, dtype=object))]
     if any(is_text) and not all(is_text):
         raise ValueError(

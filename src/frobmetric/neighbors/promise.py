@@ -13,10 +13,14 @@ from numpy.typing import ArrayLike
 from scipy.stats import beta, binom
 
 from .._checks import as_identities, as_signs
+from .._text import shown
+from ..core.checks import read_values
 from .thresholds import as_score
 
 #: Relative rounding error of probabilities and of ratios of logarithms.
 ROUNDING = 1e-12
+#: Rates below this need more pairs than there are.
+LEAST_RATE = 1e-15
 
 
 @dataclass(frozen=True)
@@ -302,12 +306,19 @@ def _impossible(n, n_different, max_false_match, confidence, ends, where):
 def _check_rate(value, name):
     is_number = isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
     if not is_number or not 0 < value < 1:
-        raise ValueError(f"{name} is {value!r}; expected a number between 0 and 1, without them")
+        raise ValueError(
+            f"{name} is {value!r:.80}; expected a number between 0 and 1, without them"
+        )
+    if not LEAST_RATE < value < 1 - LEAST_RATE:
+        raise ValueError(
+            f"{name} is {value!r}; expected at least {LEAST_RATE:g} from 0 and 1: no number of "
+            "pairs could prove it"
+        )
 
 
 def _as_ends(identities, y):
     """Return the numbers of the two identities of each pair; those of dissimilar pairs differ."""
-    identities = np.asarray(identities)
+    identities = read_values(identities, name="identities")
     if identities.shape != (len(y), 2):
         raise ValueError(
             f"identities has shape {identities.shape}; there are {len(y)} pairs, so expected "
@@ -315,11 +326,12 @@ def _as_ends(identities, y):
         )
     for i in range(2):
         as_identities(f"identities[:, {i}]", identities[:, i], len(y), of="pairs")
-    ends = as_identities("identities", identities.ravel(), 2 * len(y))[1].reshape(-1, 2)
+    flat = np.asarray(identities).ravel()
+    ends = as_identities("identities", flat, 2 * len(y))[1].reshape(-1, 2)
     bad = np.flatnonzero((y < 0) & (ends[:, 0] == ends[:, 1]))
     if len(bad):
         raise ValueError(
-            f"identities[{bad[0]}] has {identities[bad[0], 0]!s} twice, and y[{bad[0]}] is -1; "
-            "correct the label or the identities, or leave the pair out"
+            f"identities[{bad[0]}] has {shown(identities[bad[0], 0])} twice, and y[{bad[0]}] is "
+            "-1; correct the label or the identities, or leave the pair out"
         )
     return ends

@@ -13,6 +13,7 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 
+from .._checks import check_choice, check_count
 from .._neighbors import blocks
 
 #: Similarities by which documents are ranked.
@@ -51,6 +52,15 @@ class Measure:
     kind: str
     k: int | None = None
 
+    def __post_init__(self) -> None:
+        check_choice(self.kind, {*WITH_K, *WITHOUT_K}, name="kind")
+        if (self.k is None) == (self.kind in WITH_K):
+            raise ValueError(
+                f"k is {self.k!r:.80} with {self.kind}; expected one for {WITH_K} only"
+            )
+        if self.k is not None:
+            check_count(self.k, name="k")
+
     @classmethod
     def parse(cls, name: Any) -> Self:
         """Return the measure of this name; the case of letters does not matter."""
@@ -70,8 +80,8 @@ class Measure:
 
 def check_metric(metric: Any) -> None:
     """Refuse a similarity of unknown name."""
-    if metric not in METRICS:
-        raise ValueError(f"metric is {metric!r}; expected one of {list(METRICS)}")
+    if not isinstance(metric, str) or metric not in METRICS:
+        raise ValueError(f"metric is {metric!r:.80}; expected one of {list(METRICS)}")
 
 
 class Judgements(Protocol):
@@ -177,6 +187,7 @@ def best_documents(score: np.ndarray, n: int) -> np.ndarray:
 
     Documents of score -inf are none; -1 takes their place.
     """
+    n = int(n)
     n_known = min(n, score.shape[1])
     # of minus the scores: a search from the top is slow where many are equal at the bottom
     number = np.argpartition(-score, n_known - 1, axis=1)[:, :n_known]
@@ -267,13 +278,15 @@ def _ndcg(score, gain, k):
 
 def _recall(score, gain, k):
     relevant = (gain > 0).astype(np.float64)
-    return _ratio(_weighted_top(score, relevant, np.ones(k)), relevant.sum(axis=1))
+    return _ratio(
+        _weighted_top(score, relevant, np.ones(min(k, score.shape[1]))), relevant.sum(axis=1)
+    )
 
 
 def _precision(score, gain, k):
     relevant = (gain > 0).astype(np.float64)
     has_any = np.where(relevant.any(axis=1), k, 0)
-    return _ratio(_weighted_top(score, relevant, np.ones(k)), has_any)
+    return _ratio(_weighted_top(score, relevant, np.ones(min(k, score.shape[1]))), has_any)
 
 
 def _reciprocal_rank(score, gain, _):

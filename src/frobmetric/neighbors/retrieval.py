@@ -12,12 +12,18 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import check_array, check_consistent_length, column_or_1d
+from sklearn.utils.validation import check_consistent_length
 
-from .._checks import as_index, check_count, refuse_where
+from .._checks import as_index, check_choice, check_count, refuse_where
+from .._validation import check_array, column_or_1d
+from ..core.checks import MOST, as_array, read_array
 from .ranking import GAINS, GradedDocuments, Judged, Measure, SameLabel, check_metric
 
 # Measures of vectors and judgements
+
+
+#: Largest grade whose exponential gain, and sums of many, are finite.
+MOST_EXPONENT = 250
 
 
 def ndcg_at_k(
@@ -145,6 +151,8 @@ def reciprocal_rank(
 
 
 def _mean(values, per_query):
+    if not isinstance(per_query, (bool, np.bool_)):
+        raise TypeError(f"per_query is {per_query!r:.80}; expected True or False")
     if per_query:
         return values
     if np.isnan(values).all():
@@ -157,8 +165,7 @@ def _mean(values, per_query):
 
 def _judge(queries, documents, relevance, metric, gain="linear"):
     check_metric(metric)
-    if gain not in GAINS:
-        raise ValueError(f"gain is {gain!r}; expected one of {sorted(GAINS)}")
+    check_choice(gain, GAINS, name="gain")
     documents = check_array(documents, dtype=[np.float64, np.float32])
     itself = None
     if np.ndim(queries) == 1:
@@ -167,6 +174,11 @@ def _judge(queries, documents, relevance, metric, gain="linear"):
     queries = check_array(queries, dtype=[np.float64, np.float32])
     check_width(queries, documents)
     pairs, grade = as_relevance(relevance, len(queries), len(documents))
+    if gain == "exponential" and grade.max() > MOST_EXPONENT:
+        raise ValueError(
+            f"relevance has the grade {grade.max():g}, whose gain 2^grade is too large; expected "
+            f"grades of at most {MOST_EXPONENT}; give smaller ones, or gain='linear'"
+        )
     if itself is not None:
         pairs = np.vstack([pairs, np.column_stack([np.arange(len(itself)), itself])])
         grade = np.append(grade, np.full(len(itself), np.nan))
@@ -177,7 +189,7 @@ def as_relevance(
     relevance: ArrayLike, n_queries: int, n_documents: int | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return rows (query, document) and their grades, checked."""
-    rows = np.asarray(relevance)
+    rows = read_array(relevance, name="relevance")
     if rows.ndim != 2 or rows.shape[1] not in (2, 3) or not len(rows):
         raise ValueError(
             f"relevance has shape {rows.shape}; expected rows (query, document) or (query, "
@@ -185,10 +197,13 @@ def as_relevance(
         )
     if rows.dtype.kind not in "iuf":
         raise TypeError(f"relevance has dtype {rows.dtype}; expected numbers")
+    rows = as_array(rows, name="relevance")
     name = "relevance[{}] = {}".format
     is_wrong = ~np.isfinite(rows) | (rows != np.rint(rows)) & (np.arange(rows.shape[1]) < 2)
     hint = "expected whole numbers for query and document, and a finite grade"
     refuse_where(is_wrong, lambda i, _: f"{name(i, tuple(rows[i].tolist()))}; {hint}")
+    sizes = np.where(np.arange(rows.shape[1]) < 2, 2.0**53, MOST)
+    refuse_where(np.abs(rows) > sizes, lambda i, _: f"{name(i, tuple(rows[i].tolist()))}; {hint}")
     pairs = rows[:, :2].astype(np.intp)
     most = np.inf if n_documents is None else n_documents
     named = "" if n_documents is None else f" and {n_documents} documents"

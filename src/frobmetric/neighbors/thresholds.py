@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._checks import as_signs, as_weights, check_both_kinds
+from ..core.checks import read_values
 
 
 def best_threshold(
@@ -94,8 +95,8 @@ def _is_real(value):
 
 
 def _check_strategy(strategy, beta, min_rate):
-    if strategy not in STRATEGIES:
-        raise ValueError(f"strategy is {strategy!r}; expected one of {sorted(STRATEGIES)}")
+    if not isinstance(strategy, str) or strategy not in STRATEGIES:
+        raise ValueError(f"strategy is {strategy!r:.80}; expected one of {sorted(STRATEGIES)}")
     if not (_is_real(beta) and 0 <= beta < np.inf):
         raise ValueError(f"beta is {beta!r}; expected a finite number of at least 0")
     if strategy not in ("max_tpr", "max_tnr"):
@@ -132,13 +133,14 @@ def _cuts(score, y, sample_weight):
 
 def as_score(score):
     """Return finite scores of pairs, one number each, in their own precision."""
-    score = np.asarray(score)
+    score = read_values(score, name="score")
     if score.ndim != 1 or score.dtype.kind not in "iuf" or not len(score):
         raise ValueError(
             f"score has shape {score.shape} and dtype {score.dtype}; expected one number a pair"
         )
     # single precision stays: a threshold between its numbers must hold when compared with them
-    score = score if score.dtype == np.float32 else score.astype(np.float64)
+    with np.errstate(over="ignore"):  # of a longdouble, which becomes infinite
+        score = score if score.dtype == np.float32 else score.astype(np.float64)
     bad = np.flatnonzero(~np.isfinite(score))
     if len(bad):
         raise ValueError(f"score[{bad[0]}] = {score[bad[0]]} must be finite")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -11,8 +10,9 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from .._checks import as_signs, as_weights, check_both_kinds
-from .._neighbors import row_digests
+from .._rows import row_numbers
 from ..comparisons.reading import read_tuples
+from ..core.checks import as_real
 from .promise import promise_of_points
 from .thresholds import best_threshold
 
@@ -35,9 +35,9 @@ class DistanceVerifier:
         With a number below zero, which no distance reaches, no pair is similar.
         """
         check_is_fitted(self)
-        if not isinstance(threshold, Real) or np.isnan(threshold):
-            raise ValueError(f"threshold is {threshold!r}; expected a distance, a real number")
-        return self._decide_by(float(threshold))
+        return self._decide_by(
+            as_real(threshold, name="threshold", expected="a distance, a real number")
+        )
 
     def calibrate_threshold(
         self,
@@ -114,7 +114,7 @@ class DistanceVerifier:
 
 def point_digests(points: Any) -> np.ndarray:
     """Return a number for each point, by which it is recognised in single and double precision."""
-    return row_digests(points.astype(np.float64))
+    return row_numbers(points.astype(np.float64))
 
 
 def check_pair_labels(y: Any, sample_weight: Any, n_pairs: int) -> tuple[np.ndarray, np.ndarray]:

@@ -6,6 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from .._text import drawn
 from ..embeddings.bridge.choice import trust_curve
 from .style import colours, lighten, new_axes
 
@@ -70,7 +71,7 @@ class TrustDisplay:
         ):
             style = STYLES[i % len(STYLES)]
             ax.plot(100 * np.asarray(shares), 100 * np.asarray(recalls), style, color=colour)
-            ax.lines[-1].set_label(name)
+            ax.lines[-1].set_label(drawn(name))
             ax.plot([0, 100], [100 * recalls[0], 100], color=colour, linewidth=0.6, alpha=0.5)
         ax.set(xlabel="queries embedded by the old encoder, %", ylabel="recall of all queries, %")
         ax.legend(frameon=False, loc="lower right")

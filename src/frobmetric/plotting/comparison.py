@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Self
 
+from .._text import drawn
 from ..metric import Comparison
 from .style import COLOURS, lighten, new_axes
 
@@ -53,10 +54,10 @@ class ComparisonDisplay:
             ax.annotate(row.percent(), (ends[1], height), **place, color="0.3")
         euclidean = self.comparison.euclidean.error
         ax.axvline(100 * euclidean, color="0.4", linestyle="--", linewidth=1, zorder=0)
-        ax.set_yticks(range(len(rows)), [row.label for row in rows])
+        ax.set_yticks(range(len(rows)), [drawn(row.label) for row in rows])
         widest = max(row.interval[1] for row in rows)
         ax.set(xlim=(0, 115 * widest), ylim=(-0.6, len(rows) - 0.4))
         ax.set_xlabel(f"errors of {self.comparison.n_neighbors} nearest neighbours, %")
-        ax.set_title(f"{self.comparison['model'].label}: {self.comparison.verdict}")
+        ax.set_title(f"{drawn(self.comparison['model'].label)}: {self.comparison.verdict}")
         lighten(ax)
         return self

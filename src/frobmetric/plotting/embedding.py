@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils.validation import check_array, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
+from .. import _text
+from .._validation import check_array
 from . import style
 from .style import COLOURS, lighten
 
@@ -138,7 +140,9 @@ class EmbeddingDisplay:
         options = {"sizes": (4, 24), "zorder": 2}
         if self.color is not None and not _is_classes(self.color):
             drawn = style.draw_points(ax, points, c=self.color, cmap=cmap, **options)
-            self.figure_.colorbar(drawn, ax=ax, label=self.color_name or "", shrink=0.8)
+            self.figure_.colorbar(
+                drawn, ax=ax, label=_text.drawn(self.color_name or ""), shrink=0.8
+            )
             return drawn.to_rgba(self.color)
         labels = np.zeros(len(points)) if self.color is None else self.color
         classes, labels = np.unique(labels, return_inverse=True)

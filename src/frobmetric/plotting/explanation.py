@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Self
 
+from .._text import drawn
 from ..metric import Explanation
 from ..metric.explanation import N_SHOWN
 from .style import COLOURS, lighten, new_axes
@@ -56,7 +57,7 @@ class ExplanationDisplay:
             # right of the bar or of zero, where no label of the axis is in the way
             place = {"textcoords": "offset points", "xytext": (4, 0), "va": "center"}
             ax.annotate(f"{value:.3g}", (max(value, 0.0), height), **place, color="0.3")
-        ax.set_yticks(range(len(rows)), [name for name, _ in rows])
+        ax.set_yticks(range(len(rows)), [drawn(name) for name, _ in rows])
         ax.set_ylim(-0.6, len(rows) - 0.4)
         ax.margins(x=0.15)
         quantity, total = self.explanation.quantity, self.explanation.total

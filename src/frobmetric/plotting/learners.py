@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Self
 
+from .._text import drawn
 from ..learners.comparing import LearnersComparison
 from .style import COLOURS, draw_level, lighten, new_axes
 
@@ -67,7 +68,7 @@ class LearnersDisplay:
             height = 100 * comparison.error(euclidean)
             draw_level(ax, height, euclidean.label, x=1.01, align="left")  # where no dots are
         ax.set(xscale="log", xlabel="seconds of the fit")
-        ax.set_ylabel(f"{comparison.evaluation.name}, %")
+        ax.set_ylabel(f"{drawn(comparison.evaluation.name)}, %")
         ax.set_title(f"{comparison.n_test} held-out samples; full dots are proven optimal")
         ends = [comparison.interval(row)[1] for row in rows]
         top = 105 * max(ends if euclidean is None else [*ends, comparison.error(euclidean)])
@@ -113,4 +114,4 @@ def _write(ax, text, dot, place):
     back = {"facecolor": "white", "edgecolor": "none", "alpha": 0.7, "pad": 0.5}
     style = {"ha": across, "va": "center", "parse_math": False, "fontsize": "small", "bbox": back}
     style["in_layout"] = False  # the axes keep their size
-    return ax.annotate(text, dot, xytext=offset, textcoords="offset points", **style)
+    return ax.annotate(drawn(text), dot, xytext=offset, textcoords="offset points", **style)

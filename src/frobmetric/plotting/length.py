@@ -7,6 +7,7 @@ from typing import Any, Self
 
 from numpy.typing import ArrayLike
 
+from .._text import drawn
 from ..embeddings.length import WAYS, LengthTable, quality_by_length
 from .style import COLOURS, draw_level, lighten, new_axes
 
@@ -79,7 +80,7 @@ class LengthDisplay:
         ax.set_xscale("log", base=2)
         ax.set_xticks(table.lengths[order], [str(length) for length in table.lengths[order]])
         ax.minorticks_off()
-        ax.set(xlabel="number of components", ylabel=table.measure)
+        ax.set(xlabel="number of components", ylabel=drawn(table.measure))
         ax.legend(frameon=False, loc="lower right")
         lighten(ax)
         return self

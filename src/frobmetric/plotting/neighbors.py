@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_array, check_consistent_length, check_is_fitted
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from .._checks import as_index
 from .._neighbors import nearest
+from .._text import drawn, shown
+from .._validation import check_array, check_random_state
 from . import style
 from .style import COLOURS
 
@@ -184,7 +185,7 @@ class NeighborsDisplay:
         """Return the width of a cell in heights: that of the pictures, or of the longest label."""
         if self.images is not None:
             return self.images.shape[2] / self.images.shape[1]
-        return max(1.0, LETTER * (2 + max(len(str(label)) for label in np.unique(self.y))))
+        return max(1.0, LETTER * (2 + max(len(shown(label)) for label in np.unique(self.y))))
 
     def shares_right(self) -> dict[str, float]:
         """Return the share of neighbours of the right class, over all queries, by distance."""
@@ -198,7 +199,7 @@ class NeighborsDisplay:
         ax.text(0, 1.2, "query", va="center", color="0.3")
         for left, name, share in zip(lefts, shares, shares.values(), strict=True):
             middle = {"x": left + block / 2, "ha": "center", "va": "center"}
-            ax.text(**middle, y=0.5, s=f"Nearest by {name}", fontsize=13, weight="bold")
+            ax.text(**middle, y=0.5, s=f"Nearest by {drawn(name)}", fontsize=13, weight="bold")
             text = f"of all neighbours of {len(self.y_query)} queries, {share:.0%} are right"
             ax.text(**middle, y=1.2, s=text, color="0.3")
         right, height = lefts[1] + block, TITLE + 0.4 * NAME
@@ -212,8 +213,8 @@ class NeighborsDisplay:
         picture = None if self.images is None else self.query_images[row]
         if picture is not None:
             place = {"ha": "right", "va": "center", "fontsize": 13, "weight": "bold"}
-            ax.text(-0.2, top + 0.5, str(label), **place)
-        _draw_cell(ax, (0, top), cell, picture, str(label), "0.2")
+            ax.text(-0.2, top + 0.5, drawn(label), **place)
+        _draw_cell(ax, (0, top), cell, picture, label, "0.2")
         for left, found in zip(lefts, self.neighbors.values(), strict=True):
             for k, sample in enumerate(found[row]):
                 corner = (left + k * (cell + GAP), top)
@@ -259,7 +260,7 @@ def _draw_cell(ax, corner, width, picture, text, colour):
     """Draw a picture, or a text if there is none, in a frame."""
     (left, top), plt = corner, style.require("matplotlib.pyplot", "plot")
     if picture is None:
-        ax.text(left + width / 2, top + 0.5, text, ha="center", va="center", fontsize=11)
+        ax.text(left + width / 2, top + 0.5, drawn(text), ha="center", va="center", fontsize=11)
     else:
         ax.imshow(picture, extent=(left, left + width, top + 1, top), cmap="gray_r")
     frame = plt.Rectangle(corner, width, 1, fill=False, edgecolor=colour, linewidth=1.2)

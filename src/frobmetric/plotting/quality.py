@@ -6,6 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from .._text import drawn
 from ..manifold.quality import NeighborhoodQuality, neighborhood_quality
 from .style import colours, lighten, new_panels
 
@@ -114,6 +115,6 @@ class QualityDisplay:
     def _plot_lines(self, ax, attribute):
         line_colours = colours(len(self.qualities))
         for i, (name, quality) in enumerate(self.qualities.items()):
-            curve, label = getattr(quality, attribute), f"{name} (area {quality.area:.3f})"
+            curve, label = getattr(quality, attribute), f"{drawn(name)} (area {quality.area:.3f})"
             sizes, style = np.arange(1, len(curve) + 1), STYLES[i % len(STYLES)]
             ax.plot(sizes, curve, style, color=line_colours[i], label=label)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .._environment import require
+from .._text import drawn
 
 #: Largest number of classes with a legend: more colours cannot be told apart.
 MAX_LEGEND = 10
@@ -51,7 +52,7 @@ def draw_level(ax, height, label, x=0.98, align="right"):
     """Draw a dashed horizontal line with its label above it."""
     ax.axhline(height, color="0.4", linestyle="--", linewidth=1)
     place = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points", "xytext": (0, 3)}
-    ax.annotate(label, (x, height), **place, color="0.3", ha=align)
+    ax.annotate(drawn(label), (x, height), **place, color="0.3", ha=align)
 
 
 def draw_points(ax, points, sizes, **style):
@@ -68,7 +69,8 @@ def add_class_legend(ax, classes, title):
     if len(classes) > MAX_LEGEND:
         return
     for name, colour in zip(classes, colours(len(classes)), strict=True):
-        ax.scatter([], [], color=[colour], label=str(name), s=24)
+        ax.scatter([], [], color=[colour], label=drawn(name), s=24)
+    title = None if title is None else drawn(title)
     ax.legend(title=title, loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
 
 

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 
 from .._checks import ASYMMETRY, check_symmetric, refuse_where
 from ..core import PSD, Constraints, Equal, FrobeniusSDP, Hard, Loss, Nonnegative, Product, Sparse
+from ..core.checks import as_array, as_real, as_sequence
 from ..core.cones import Cone
 from ..core.points import Vector
 
@@ -70,6 +71,7 @@ def make_sdp(
     >>> solution.X.round(3).tolist(), solution.y.round(3).tolist()
     ([[1.0, 2.0], [2.0, 4.0]], [-1.0, -0.25])
     """
+    sigma, offset = as_real(sigma, name="sigma"), as_real(offset, name="offset")
     if not sigma > 0:
         raise ValueError(f"sigma={sigma!r} must be positive; np.inf leaves the Frobenius term out")
     if prior is not None and np.isinf(sigma):
@@ -84,13 +86,13 @@ def make_sdp(
     if prior is not None:
         centre = _flat("prior", prior, cone).toarray().reshape(cone.shape)
     loss = _loss(b, senses, rows.shape[0])
-    return FrobeniusSDP(rows, loss, cost, centre, float(sigma), cone, float(offset))
+    return FrobeniusSDP(rows, loss, cost, centre, sigma, cone, offset)
 
 
 def _cone(C: Any) -> Cone:
     """Return the cone of X, from the form of C."""
     if not isinstance(C, list | tuple):
-        shape = np.shape(C)
+        shape = np.shape(C) if sp.issparse(C) else _numbers("C", C).shape
         if len(shape) != 2 or shape[0] != shape[1] or shape[0] == 0:
             raise ValueError(
                 f"C has shape {shape}; expected a square matrix with at least one row, or for a "
@@ -99,12 +101,15 @@ def _cone(C: Any) -> Cone:
         return PSD(shape[0])
     if not C:
         raise ValueError("C is an empty list; expected a matrix, or a list of at least one block")
-    if all(isinstance(block, list | tuple) and np.ndim(block) == 1 for block in C):
+    shapes = [
+        np.shape(b) if sp.issparse(b) else _numbers(f"C[{k}]", b).shape for k, b in enumerate(C)
+    ]
+    is_list = [isinstance(block, list | tuple) for block in C]
+    if all(is_list) and {len(shape) for shape in shapes} == {1}:
         raise ValueError(
             "C is a list of lists of numbers, which may mean a matrix or diagonal blocks; give "
             "np.array(C) for the matrix, [np.array(block) for block in C] for the blocks"
         )
-    shapes = [np.shape(block) for block in C]
     for k, shape in enumerate(shapes):
         if len(shape) not in (1, 2) or len(set(shape)) != 1 or shape[0] == 0:
             raise ValueError(
@@ -152,10 +157,7 @@ def _flat_block(name: str, given: Any, cone: Cone) -> Any:
 
 def _numbers(name: str, given: Any) -> Any:
     try:
-        values = np.asarray(given)
-        if values.dtype.kind == "c":
-            raise ValueError("complex numbers")
-        return values.astype(float)
+        return as_array(given, name=name)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name} is not an array of real numbers ({error})") from error
 
@@ -199,7 +201,9 @@ def _loss(b: Any, senses: str | Sequence[str], n_rows: int) -> Loss:
 
 def as_senses(senses: str | Sequence[str], n_rows: int) -> Vector:
     """Return +1 for ">=", -1 for "<=" and 0 for "=", one for each row."""
-    given = [senses] * n_rows if isinstance(senses, str) else list(senses)
+    words = as_sequence([senses] * n_rows if isinstance(senses, str) else senses, name="senses",
+                        expected="'=', '<=' or '>=', or one of them for each row")  # fmt: skip
+    given = [str(word) if isinstance(word, str) else word for word in words]
     if len(given) != n_rows:
         raise ValueError(
             f"there are {len(given)} senses for {n_rows} rows; give one, or one for each row"

@@ -8,13 +8,15 @@ from functools import cache
 import numpy as np
 from scipy.optimize import brentq
 
+from .._checks import check_limits
 from ..core import FrobeniusSDP
+from ..core.checks import as_real, require_problem
 from ..core.points import Symmetric, Vector
 from ..solvers import Callback, Monitor, State, conclude
 from ..solvers.plain import targets
 from .infeasibility import Ray
 from .solution import SDPCertificate, SDPSolution, certify_sdp, dual_slack
-from .solve import SDPRun, describe_by, make_run
+from .solve import SDPRun, as_state, describe_by, make_run
 
 __all__ = ["solve_norm_bounded"]
 
@@ -79,18 +81,20 @@ def solve_norm_bounded(
     >>> solve_norm_bounded(problem, 0.4).status
     'primal_infeasible'
     """
+    require_problem(problem)
+    delta = as_real(delta, name="delta")
     if not 0 < delta < np.inf:
         raise ValueError(f"delta={delta!r} must be a positive number; solve_sdp has no bound")
-    if not tol > 0 or max_iter < 1:
-        raise ValueError(f"tol={tol!r} must be positive, max_iter={max_iter!r} at least 1")
+    check_limits(tol, max_iter)
     if np.isfinite(problem.sigma) or problem.prior.any():
         raise ValueError(
             f"sigma={problem.sigma!r}; the bound replaces the Frobenius term: give sigma=np.inf"
         )
     monitor = Monitor(-np.inf, max_iter, callback, time_limit, describe_by(problem))
     search = _Search(problem, delta, tol, monitor)
+    state = as_state(start, problem)
     with monitor.running():
-        search.run(start)
+        search.run(state)
     solution = search.solution()
     conclude(solution, tol)
     return solution
@@ -108,7 +112,7 @@ class _Search:
     ray: Ray | None = None
     y: Vector | None = None
 
-    def run(self, start: SDPSolution | None) -> None:
+    def run(self, start: State) -> None:
         """Find the smallest X that meets the rows, then the sigma whose X meets the bound."""
         rows = replace(self.problem, cost=0 * self.problem.cost, sigma=1.0, offset=0.0)
         smallest = self._solve(rows, FINER * self.tol)
@@ -118,8 +122,10 @@ class _Search:
         if not self.monitor.status:
             sigma = float(np.sqrt(self.delta) / np.linalg.norm(self.problem.cost))
             self.y = y / sigma
-            if start is not None:
-                sigma, self.y = min(start.sigma, 1e6 * sigma), start.y
+            if start.u is not None:
+                self.y = start.u
+            if start.sigma is not None:
+                sigma = min(start.sigma, 1e6 * sigma)
             self._search(float(np.log(sigma)))
 
     def solution(self) -> SDPSolution:

@@ -29,9 +29,10 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import scipy.sparse as sp
 
-from .._checks import refuse_where
-from .._environment import replacing
+from .._checks import as_path, refuse_where
+from .._environment import check_expansion, check_file, replacing, total_memory
 from ..core import PSD, Equal, FrobeniusSDP, Nonnegative, Product, Sparse
+from ..core.checks import require_problem
 from ..core.cones import Cone
 from ..core.points import Array, Index, Symmetric, Vector
 from ..solvers.plain import SDPStep, targets
@@ -43,6 +44,8 @@ __all__ = ["SDPAAnswer", "SDPAError", "read_sdpa", "sdpa_objectives", "sdpa_stat
 PathLike: TypeAlias = str | os.PathLike[str]
 #: Largest difference between a matrix and its transpose, relative to the largest entry.
 ROUNDING = 1e-13
+#: Number of matrices of the size of the problem that a solver holds at least.
+MATRICES = 3
 _BLANKS = str.maketrans(",(){}", " " * 5)
 _HEADER_BLANKS = str.maketrans(",(){}=", " " * 6)  # "3=mDIM"
 _POSITIVE = re.compile(r"\+?(?=0*[1-9])\d{1,15}", re.ASCII)
@@ -129,7 +132,9 @@ def read_sdpa(path: PathLike) -> FrobeniusSDP:
     >>> problem.cone, problem.loss.target.tolist(), problem.cost.tolist()
     (PSD(n=2), [1.0], [[0.0, -3.0], [-3.0, 0.0]])
     """
+    path = as_path(path)
     c, layout, entries = parse_sdpa(_content(path), os.fspath(path))
+    _check_memory(layout, os.fspath(path))
     matrix, block, row, column, value = (part[entries.value != 0] for part in entries)
     off = row != column  # these stand for two entries
     position = layout.position(block, row, column)
@@ -142,13 +147,27 @@ def read_sdpa(path: PathLike) -> FrobeniusSDP:
     return FrobeniusSDP(Sparse(F[1:], cone), Equal(c), cost, sigma=np.inf, cone=cone)
 
 
+def _check_memory(layout: Layout, name: str) -> None:
+    """Raise SDPAError if the matrices of a problem cannot be held in the memory of this machine."""
+    needed, memory = MATRICES * 8 * layout.size, total_memory()
+    if needed > memory:
+        raise SDPAError(
+            f"{name} has blocks of up to {max(map(abs, layout.sizes))} rows, for which at least "
+            f"{needed / 1e9:,.0f} GB of memory are needed; this machine has {memory / 1e9:,.0f} GB"
+        )
+
+
 def _content(path: PathLike) -> bytes:
+    check_file(path, "an SDPA sparse file")
     chunks: list[bytes] = []
+    size = 0
     try:
         with open(path, "rb") as file, _stream(file, path, "rb") as stream:
             # read1: the lines before a damaged place are kept, so its line is known
             while chunk := stream.read1(1 << 16):
                 chunks.append(chunk)
+                size += len(chunk)
+                check_expansion(path, size)
     except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile) as error:
         line = b"".join(chunks).count(b"\n") + 1
         raise SDPAError(
@@ -336,6 +355,8 @@ def write_sdpa(problem: FrobeniusSDP, path: PathLike, *, comment: str = "") -> N
     """
     rows = _plain_rows(problem)
     equations, _ = with_slacks(problem)
+    if not isinstance(comment, str):
+        raise TypeError(f"comment is {comment!r:.80}; expected text; give '' for none")
     layout, remarks, c = Layout.of(equations.cone), comment.splitlines(), targets(problem)
     if equations is not problem:
         rows, block = _plain_rows(equations), len(layout.sizes)
@@ -344,6 +365,7 @@ def write_sdpa(problem: FrobeniusSDP, path: PathLike, *, comment: str = "") -> N
     numbers = ([len(c)], [len(layout.sizes)], layout.sizes, c.tolist())
     head = [*(f"* {text}" for text in texts), *(" ".join(map(repr, row)) for row in numbers)]
     entries = _upper_triangles(equations.cost, rows, layout)
+    path = as_path(path)
     with replacing(path) as file, _stream(file, path, "wb") as stream:
         stream.write("".join(f"{line}\n" for line in head).encode())
         stream.writelines(_entry_lines(entries))
@@ -351,6 +373,7 @@ def write_sdpa(problem: FrobeniusSDP, path: PathLike, *, comment: str = "") -> N
 
 def _plain_rows(problem: FrobeniusSDP) -> Any:
     """Return the rows as a sparse array; raise an error if an SDPA file cannot hold the problem."""
+    require_problem(problem)
     A, loss = problem.constraints.as_sparse(), problem.loss
     sigma, offset, kind = problem.sigma, problem.offset, type(loss).__name__
     if A is None:

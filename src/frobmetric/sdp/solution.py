@@ -7,13 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..core import Certificate, CertificateError, FrobeniusSDP
+from ..core.bounds import dual_bound, lowest_eigenvalue
+from ..core.checks import MOST, as_array, as_real, require_problem
 from ..core.points import Symmetric, Vector
+from ..core.rounding import EPS, inner, norm
 from ..core.solution import STATUSES
 from ..solvers.plain import SDPStep, gram_solver, senses, targets
 from .infeasibility import Ray
-
-#: Rounding of an eigenvalue or a sum, relative to the sum of the norms of its terms.
-ROUNDING = 1e-15
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -146,7 +146,10 @@ def certify_sdp(
     CertificateError
         If X or y has the wrong shape or is not finite.
     """
+    require_problem(problem)
     b, norm_c = targets(problem), float(np.linalg.norm(problem.cost))
+    if trace_bound is not None:
+        trace_bound = as_real(trace_bound, name="trace_bound")
     X, y = _checked("X", X, problem.cone.shape), _checked("y", y, b.shape)
     y = np.clip(y, problem.loss.lower, problem.loss.upper)
     margins = problem.constraints.forward(X)
@@ -154,18 +157,21 @@ def certify_sdp(
     if np.isfinite(problem.sigma):  # every y is dual feasible, and its objective a bound
         comparison = problem.compare(X, y)
         primal, dual = comparison.primal, comparison.dual
-        outside, lowest, bound, trace_bound = 0.0, 0.0, dual, np.inf
+        lower = dual_bound(problem, y)
+        outside, lowest, trace_bound = 0.0, 0.0, np.inf
+        bound = lower.value - lower.error
     else:
         primal = float(np.vdot(problem.cost, X)) + problem.offset
         dual = float(b @ y) + problem.offset
         slack = problem.cone.split(dual_slack(problem, X, y))
         outside, lowest = float(np.sqrt(slack.negative_norm2)), slack.lowest
         trace_bound = find_trace_bound(problem) if trace_bound is None else trace_bound
-        # the terms of b.y and of C - A*(y) may cancel, so rounding counts too
-        size = norm_c + float(np.abs(y) @ problem.constraints.norms())
-        short = min(0.0, lowest - ROUNDING * size)
-        rounding = ROUNDING * float(np.abs(y) @ np.abs(b))
-        bound = dual - rounding + (trace_bound * short if short else 0.0)
+        bound = _proven_bound(problem, y, dual, trace_bound)
+    if not np.isfinite([primal, dual]).all():
+        raise CertificateError(
+            f"the objectives are {primal!r} and {dual!r}, which prove nothing; expected numbers "
+            "that float64 holds; scale the problem"
+        )
     return SDPCertificate(
         primal=primal,
         dual=dual,
@@ -179,6 +185,16 @@ def certify_sdp(
         bound=bound,
         trace_bound=trace_bound,
     )
+
+
+def _proven_bound(problem: FrobeniusSDP, y: Vector, dual: float, trace_bound: float) -> float:
+    """Return b.y less what C - A*(y) lacks to the dual cone, times the trace; all rounded down."""
+    slack = problem.cost - problem.constraints.adjoint(y)
+    error = problem.constraints.adjoint_error(y, n_more=1) + EPS * norm(slack)
+    short = min(0.0, lowest_eigenvalue(problem.cone, slack, error))
+    missing = trace_bound * short if short else 0.0
+    rounding = problem.loss.conjugate_error(y) + 8 * EPS * (abs(dual) + abs(problem.offset))
+    return (dual - rounding + missing) - 2 * EPS * abs(missing)
 
 
 def dual_slack(problem: FrobeniusSDP, X: Symmetric, y: Vector) -> Symmetric:
@@ -197,10 +213,11 @@ def find_trace_bound(problem: FrobeniusSDP) -> float:
     v = np.where(sense * v > 0, 0.0, v)  # an inequality is a bound in one direction only
     if not np.isfinite(v).all():
         return np.inf
-    lowest = problem.cone.min_eigenvalue(A.adjoint(v))
+    lowest = lowest_eigenvalue(problem.cone, A.adjoint(v), A.adjoint_error(v))
     if lowest <= 1e-8 * float(np.abs(v).max(initial=0.0)):
         return np.inf
-    return max(0.0, float(targets(problem) @ v)) / lowest
+    total, rounding = inner(targets(problem), v)
+    return max(0.0, total + rounding) / lowest * (1 + 4 * EPS)
 
 
 def primal_residual(problem: FrobeniusSDP, margins: Vector) -> Vector:
@@ -210,9 +227,14 @@ def primal_residual(problem: FrobeniusSDP, margins: Vector) -> Vector:
 
 
 def _checked(name: str, value: Symmetric, shape: tuple[int, ...]) -> Symmetric:
-    value = np.asarray(value, dtype=float)
+    value = as_array(value, name=name)
     if value.shape != shape:
         raise CertificateError(f"{name} has shape {value.shape}; expected {shape}")
     if not np.isfinite(value).all():
         raise CertificateError(f"{name} contains NaN or infinity")
+    if np.abs(value).max(initial=0.0) > MOST:
+        raise CertificateError(
+            f"{name} has an entry of size {np.abs(value).max():.3g}; expected at most {MOST:.1g}, "
+            "so that sums of products are finite; scale the problem"
+        )
     return value

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from math import inf
 from typing import Any
 
 import numpy as np
 
 from .._checks import check_limits
 from ..core import Evaluation, FrobeniusSDP
+from ..core.checks import MOST, as_finite, as_real, require_problem
 from ..core.points import Symmetric, Vector, as_dense
 from ..solvers import Callback, Monitor, State, conclude
 from ..solvers.admm import admm
@@ -36,7 +38,7 @@ def solve_sdp(
     *,
     tol: float = 1e-6,
     max_iter: int = 20_000,
-    time_limit: float = np.inf,
+    time_limit: float = inf,
     callback: Callback | None = None,
     start: SDPSolution | State | None = None,
     trace_bound: float | None = None,
@@ -89,17 +91,41 @@ def solve_sdp(
     ('optimal', 3.0)
     """
     check_limits(tol, max_iter)
+    require_problem(problem)
     _check(problem)
+    if trace_bound is not None:
+        trace_bound = as_real(trace_bound, name="trace_bound")
     # with a Frobenius term the certificate decides when the run ends
     monitor = Monitor(0.0, max_iter, callback, time_limit, describe_by(problem))
     run = make_run(problem, tol, monitor)
-    if isinstance(start, SDPSolution):
-        start = State(start.y, start.X, start.sigma)
+    state = as_state(start, problem)
     with monitor.running():
-        run.go(start or State())
+        run.go(state)
     solution = run.solution(trace_bound)
     conclude(solution, tol)
     return solution
+
+
+def as_state(start: Any, problem: FrobeniusSDP) -> State:
+    """Return where to start; refuse anything but the answer of a problem of this size."""
+    if isinstance(start, SDPSolution):
+        start = State(start.y, start.X, start.sigma)
+    if not (start is None or isinstance(start, State)):
+        raise TypeError(
+            f"start is {start!r:.80} of type {type(start).__name__}; expected an SDPSolution or a "
+            "State; give None to start anew"
+        )
+    state = start or State()
+    sizes = {"u": (problem.constraints.shape[0],), "point": problem.cone.shape}
+    for name, shape in sizes.items():
+        part = getattr(state, name)
+        given = None if part is None else np.shape(as_dense(part) if name == "point" else part)
+        if given not in (None, shape):
+            raise ValueError(
+                f"start has {name} of shape {given}; this problem has {shape}; give the solution "
+                "of a problem of the same size, or None"
+            )
+    return state
 
 
 def describe_by(problem: FrobeniusSDP) -> Callable[[Any, float], SDPStep]:
@@ -275,6 +301,8 @@ class _RegularisedRun(SDPRun):
 
 
 def _check(problem: FrobeniusSDP) -> None:
+    for name, value in (("cost", problem.cost), ("right-hand sides", targets(problem))):
+        as_finite(value, name=name, most=MOST)
     open_ended = np.isinf(problem.loss.lower) | np.isinf(problem.loss.upper)
     if problem.loss.curvature.any() or not open_ended.all():
         raise ValueError(

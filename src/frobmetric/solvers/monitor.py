@@ -16,11 +16,14 @@ from typing import Any, Protocol
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from ..core.checks import as_real, require_callable
 from ..core.points import Point, Symmetric, Vector, as_vector
 from ..core.problem import FrobeniusSDP
 from ..core.solution import Solution, Step
 from ..core.threads import one_thread
 
+#: More steps than any run takes.
+MOST_STEPS = 2**62
 #: Called with each entry of the history; a true answer stops the run.
 Callback = Callable[[Any], object]
 
@@ -116,6 +119,13 @@ class Monitor:
     _is_phase: bool = False
     _began: float = field(default_factory=time.perf_counter)
 
+    def __post_init__(self) -> None:
+        require_callable(self.callback, name="callback")
+        require_callable(self.listener, name="listener")
+        self.tol, self.time_limit = float(self.tol), as_real(self.time_limit, name="time_limit")
+        # an integer of 8 bits would wrap around where the steps are counted
+        self.max_iter = int(min(self.max_iter, MOST_STEPS))
+
     def record(self, iterate: Iterate) -> bool:
         """Record an iterate, which cost one eigen-decomposition; return whether to stop."""
         self._add(iterate)
@@ -165,9 +175,12 @@ class Monitor:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Run a solver with one BLAS thread; Ctrl-C ends it if there is an iterate to return."""
+        """Run a solver with one BLAS thread; Ctrl-C ends it if there is an iterate to return.
+
+        Overflow gives no warning: an iterate that is not finite is never the best.
+        """
         try:
-            with one_thread():
+            with one_thread(), np.errstate(over="ignore", invalid="ignore", divide="ignore"):
                 yield
         except KeyboardInterrupt:
             if self.best is None:
@@ -240,6 +253,11 @@ def conclude(solution: Any, tol: float, *, advice: str = "") -> None:
     if solution.status not in ("max_iter", "time_limit", "stalled"):
         return
     usual = "raise tol" if solution.status == "stalled" else f"raise {solution.status} or tol"
+    if solution.certificate.is_rounding:
+        usual = (
+            "it cannot be certified at this precision: raise tol, centre the data, or use units "
+            "in which their values are near 1"
+        )
     warnings.warn(
         f"{solution.solver} ended ({solution.status}) after {solution.n_iter} steps with "
         f"{solution.certificate.describe_error()} > tol={tol:g}; {advice or usual}",

@@ -66,7 +66,7 @@ def test_without_constraints_eigenvalues_are_raised(floor, rng):
     assert result.distance == pytest.approx(np.linalg.norm(clipped(S, floor) - S))
     assert result.multipliers.shape == (0,)
     assert result.status == "optimal"
-    assert result.certificate.gap <= 1e-12
+    assert result.certificate.relative_gap <= 1e-12
     assert result.certificate.min_eigenvalue == pytest.approx(floor, abs=1e-12)
 
 

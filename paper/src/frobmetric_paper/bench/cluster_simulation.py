@@ -71,8 +71,7 @@ def phases_of(job, machines, rates):
     names = ("reading", "search", "exchange")
     before = [getattr(cost_model, name)(job, machines, rates) for name in names]
     step = cost_model.step(job, machines, rates)
-    more = cost_model.exchange(job, machines, rates).times(cost_model.EXCHANGES - 1)
-    return [*before, *[step] * job.n_steps, more]
+    return [*before, *[step] * job.n_steps]
 
 
 def repetitions(job, machines, rates, is_replayed):

@@ -25,8 +25,6 @@ MESSAGES = 2
 READ_MESSAGES, SEARCH_MESSAGES = 8, 4
 #: Partial sums that are added by the client and not by the workers.
 FEW = 4
-#: Exchanges of rows in a fit: for the problem, and for the share of satisfied triplets at its end.
-EXCHANGES = 2
 
 
 @dataclass(frozen=True)
@@ -105,7 +103,7 @@ class Rates:
     search_class: float = 0.0
     search_frame: float = 0.0
     #: Number of a row that is copied to the shard that needs it, and of a row that is only looked
-    #: at: in one process the rows of all shards are computed again for each shard.
+    #: at: in one process the rows of all shards are computed again.
     exchange: float = 0.0
     exchange_pass: float = 0.0
     #: Margins: a multiplication of rows and factor, a number of a pair of mapped rows, a pair.
@@ -199,7 +197,7 @@ def work_of_search(job):
 
 def work_of_exchange(job):
     """Return the work to collect the rows that a shard needs."""
-    return {"exchange": job.held * job.D, "exchange_pass": job.n * job.D}
+    return {"exchange": job.held * job.D, "exchange_pass": job.n / job.n_shards * job.D}
 
 
 def work_of_forward(job):
@@ -248,7 +246,10 @@ def reading(job, machines, rates):
 
 
 def search(job, machines, rates):
-    """Return the cost of one search for the neighbours of all anchors."""
+    """Return the cost of one search for the neighbours of all anchors, compared in full.
+
+    Rows near a plane of few dimensions are found by sketches, for less.
+    """
     work = _in_parallel(seconds_of(work_of_search(job), rates), job, machines, rates)
     size, S = NUMBER * job.n * job.D, job.n_shards
     n_searched = max(1.0, job.searched * S)
@@ -256,8 +257,8 @@ def search(job, machines, rates):
     if machines.is_out_of_core:
         return Cost(work, memory=2 * size / S + found)
     moved = max(0.0, size * (job.searched - 1 / machines.n_machines))
-    # a task for each pair of shards, and one that joins two results
-    waiting = _overhead(2 * S * n_searched, moved, machines, rates)
+    # a task for each pair of shards, and one of each shard that joins the results
+    waiting = _overhead(S * (n_searched + 1), moved, machines, rates)
     waiting += SEARCH_MESSAGES * rates.message if machines.is_cluster else 0.0
     memory = (2 * size + S * found) / machines.n_machines
     return Cost(work, waiting, moved, memory)
@@ -272,7 +273,7 @@ def exchange(job, machines, rates):
         return Cost(work + job.n_shards * size * rates.file_byte, memory=2 * size)
     of_machine = job.n_shards / machines.n_machines
     moved = of_machine * NUMBER * job.halo * job.D if machines.n_machines > 1 else 0.0
-    waiting = _overhead(2 * job.n_shards**2, moved, machines, rates)
+    waiting = _overhead(job.n_shards * (job.n_shards + 1), moved, machines, rates)
     return Cost(work, waiting, moved, of_machine * size)
 
 
@@ -302,9 +303,8 @@ def solve(job, machines, rates):
 
 def fit(job, machines, rates):
     """Return the cost of a fit with one pass."""
-    more = exchange(job, machines, rates).times(EXCHANGES - 1)
     phases = reading(job, machines, rates).then(search(job, machines, rates))
-    return phases.then(solve(job, machines, rates)).then(more)
+    return phases.then(solve(job, machines, rates))
 
 
 def tasks_of_step(job):

@@ -36,9 +36,7 @@ def calibrate(points, orders):
 
 def _vector_seconds(seconds):
     known = ("forward", "adjoint", "eigh", "exchange")
-    # half of the exchanges are in the solve
-    shares = {"exchange": 1 / cost_model.EXCHANGES}
-    return seconds["solve"] - sum(shares.get(name, 1) * seconds[name] for name in known)
+    return seconds["solve"] - sum(seconds[name] for name in known)
 
 
 #: Phases: their measured seconds, and the kinds of work they have.
@@ -55,7 +53,7 @@ SOURCES = {
 def _work(job, phase, kinds):
     """Return the work of a whole fit in a phase, by the name of the rate."""
     is_step = phase in ("forward", "adjoint", "vectors")
-    calls = job.n_steps if is_step else cost_model.EXCHANGES if phase == "exchange" else 1
+    calls = job.n_steps if is_step else 1
     work = {}
     for kind in kinds:
         n_places = 1 if kind is cost_model.work_of_matrices else job.n_shards

@@ -58,7 +58,7 @@ PHASES = {
 }
 #: The same inside of a solve, for fits in this process.
 INNER_PHASES = {
-    "exchange": ((ShardedTriplets, "_rows"),),
+    "exchange": ((ShardedTriplets, "_with_rows"),),
     "forward": ((constraints, "_forward"),),
     "adjoint": ((constraints, "_adjoint"),),
     "eigh": ((PSD, "split"),),

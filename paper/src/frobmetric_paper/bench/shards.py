@@ -29,15 +29,20 @@ INFORMATIVE, NUISANCE = 10, 5
 #: Bytes of free memory that a worker of the cluster keeps.
 KEPT = 1 << 28
 #: Memory limit of each worker, data as a multiple of it, and features of these data.
-LIMIT, TIMES, WIDE = 700_000_000, 4, 2000
+LIMIT, TIMES, WIDE = 700_000_000, 4, 1000
+#: Options of the fit to data beyond memory.
+BEYOND = {"C": 100, "n_neighbors": 1, "n_impostors": 1, "n_passes": 1, "units": "raw"}
+#: Share of the limit up to which results stay in memory: the imports take half of it.
+RESULTS = 0.05
 
 
 @contextmanager
-def cluster(n_workers=2, memory_limit="auto", kept=KEPT):
+def cluster(n_workers=2, memory_limit="auto", kept=KEPT, results=0.6):
     """Yield a cluster of worker processes of one thread each, and its client.
 
     Dask lets the workers return memory to the system whenever 64 kB are free, which costs a third
-    of their time; here they keep up to so many bytes.
+    of their time; here they keep up to so many bytes. Results beyond a share of the limit are
+    written to files.
     """
     import dask
     import distributed
@@ -45,9 +50,13 @@ def cluster(n_workers=2, memory_limit="auto", kept=KEPT):
     options = {"threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
     options |= {"silence_logs": 50, "memory_limit": memory_limit}
     names = ("MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_")
-    kept = {f"distributed.nanny.pre-spawn-environ.{name}": kept for name in names}
+    settings = {f"distributed.nanny.pre-spawn-environ.{name}": kept for name in names}
+    settings |= {
+        "distributed.worker.memory.target": results,
+        "distributed.worker.memory.pause": 0.9,
+    }
     with (
-        dask.config.set(kept),
+        dask.config.set(settings),
         distributed.LocalCluster(n_workers=n_workers, **options) as workers,
         distributed.Client(workers) as client,
     ):
@@ -167,13 +176,12 @@ def fit_beyond_memory(options):
         path = str(Path(folder, "samples.npy"))
         y = write_wide(path, n, D)
         size = Path(path).stat().st_size
-        with cluster(memory_limit=limit, kept=1 << 16) as (workers, _):
+        with cluster(memory_limit=limit, kept=1 << 16, results=RESULTS) as (workers, _):
             pids = {worker.pid for worker in workers.workers.values()}
-            watch = Watch(workers)
-            model = FrobMetric(n_neighbors=1, n_impostors=1, n_passes=1, units="raw")
+            model = FrobMetric(**BEYOND)
             samples = array_of_file(path, -(-n // 64))
-            seconds, metric = timed(lambda: model.fit(samples, y))
-            watch.end()
+            with Watch(workers) as watch:
+                seconds, metric = timed(lambda: model.fit(samples, y))
             survived = pids == {worker.pid for worker in workers.workers.values()}
     row = {"n": n, "D": D, "bytes": size, "limit": limit, "peak": watch.peak}
     return row | {"survived": survived} | describe(metric, seconds)
@@ -185,10 +193,12 @@ class Watch:
     def __init__(self, workers):
         self.peak, self._workers, self._ended = 0, workers, threading.Event()
         self._thread = threading.Thread(target=self._run)
-        self._thread.start()
 
-    def end(self):
-        """Stop to watch."""
+    def __enter__(self):
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_):
         self._ended.set()
         self._thread.join()
 

@@ -13,6 +13,7 @@ from typing import ClassVar
 from frobmetric._parameters import InvalidParameterError
 
 from ..baselines import METRIC, TABLE
+from ..harness.formatting import plural
 from ..harness.page import read_rows
 from ..harness.run import first_values
 from ..harness.task import grouped
@@ -201,5 +202,5 @@ def _reason_to_stop(cells, budget):
         return f"{cells[0].remark} in the first run"
     if sum(cell.total_seconds for cell in cells) > budget:
         n_done = sum(cell.is_done for cell in cells)
-        return f"the budget of {budget:g} s was used up by {n_done} runs"
+        return f"the budget of {budget:g} s was used up by {plural(n_done, 'run')}"
     return ""

@@ -265,15 +265,15 @@ class Search:
     @property
     def remark(self):
         """Note on values that were not tried, or not in time."""
-        over = [str(each["parameters"]) for each in self.tries if each["outcome"] == "limit"]
-        slow = f"over the limit: {', '.join(over)}" if over else ""
-        return "; ".join(filter(None, (slow, self.cut)))
+        over = [each["parameters"] for each in self.tries if each["outcome"] == "limit"]
+        slow = ["over the limit: " + "; ".join(map(formatting.parameters, over))] if over else []
+        return "; ".join([*slow, *filter(None, [self.cut])])
 
     def evaluate(self, parameters):
         """Return the validation error, None without one, and whether the search goes on."""
         if self.seconds > self.budget:
-            spent = f"{len(self.tries)} fits, which took more than {self.budget:g} s"
-            self.cut = f"the search ended after {spent}"
+            fits = formatting.plural(len(self.tries), "fit")
+            self.cut = f"the search ended after {fits}, which took more than {self.budget:g} s"
             return None, False
         attempt = {"parameters": parameters, "outcome": "done", "seconds": 0.0}
         attempt |= {"validation_error": None, "remark": ""}

@@ -14,18 +14,30 @@ from frobmetric.plotting.style import COLOURS, lighten
 
 from ..harness import formatting
 from ..harness.formatting import NOTHING, percent, seconds
-from ..harness.page import escape, fill, panels, table
-from ..harness.summary import Difference, Mean, binomial_std, mean_of_known, paired_difference
+from ..harness.page import Markdown, bold, details, escape, fill, panels, table
+from ..harness.summary import (
+    Difference,
+    Mean,
+    binomial_std,
+    independent_difference,
+    mean_of_known,
+    paired_difference,
+)
 from ..harness.task import Results, done
+from .findings import findings
 
 #: Ours, with which the other methods are compared.
 BASES = ("frob_tuned", "frob")
 #: Number of standard deviations beyond which a difference from the paper is marked.
 LARGE = 2.0
 MARK = "†"
+#: Mark of an error over fewer runs than were asked for.
+FEWER = "‡"
 #: Fields of a Summary that table.csv leaves out.
 NOT_IN_CSV = ("asked", "parameters", "parameters_runs")
 TEMPLATE = Path(__file__).with_name("table.md")
+#: Sentence on cells with two numbers.
+BESIDE = "Where a cell has two numbers, the first is ours and the second the paper's."
 #: Ends of captions that speak of the paper's numbers.
 HOLLOW = {
     "hollow_errors": " The paper's errors are hollow.",
@@ -72,6 +84,11 @@ class Summary:
             **(_numbers(finished) if finished else {}),
         )
 
+    @property
+    def is_whole(self):
+        """Return whether all runs are finished."""
+        return 0 < self.runs == self.asked
+
     def spread(self, n_test):
         """Return the standard deviation; of a single run that of a binomial distribution."""
         return binomial_std(self.error, n_test) if self.std is None else self.std
@@ -109,11 +126,12 @@ def is_far(summary, published, n_test):
     return abs(summary.error - published.error) > LARGE * max(summary.spread(n_test), theirs)
 
 
-def compare(cells, base):
+def compare(cells, base, n_test):
     """Return the Difference of the errors of two methods on the runs that both finished.
 
-    Over two runs or more it is of the errors by run, over one of the decisions by test sample. It
-    is None without a common run, and positive where `cells` err more often.
+    Over two runs or more it is of the errors by run, over one of the decisions by test sample, or
+    of two binomial distributions where decisions are not stored. It is None without a common run,
+    and positive where `cells` err more often.
     """
     other = {_key(cell): cell for cell in done(base)}
     pairs = [(cell, other[_key(cell)]) for cell in done(cells) if _key(cell) in other]
@@ -122,7 +140,9 @@ def compare(cells, base):
     if len(pairs) > 1:
         first = pairs[0][0]
         errors = [100 * (mine.test_error - theirs.test_error) for mine, theirs in pairs]
-        return paired_difference(errors, len(first.wrong) / first.task.n)
+        return paired_difference(errors, n_test / first.task.n)
+    if not all(cell.wrong for cell in pairs[0]):
+        return independent_difference(*(100 * cell.test_error for cell in pairs[0]), n_test)
     mine, theirs = (np.array(list(cell.wrong)) == "1" for cell in pairs[0])
     return paired_difference(100.0 * (mine.astype(int) - theirs))
 
@@ -174,7 +194,9 @@ class TableResults(Results):
 
     def is_far(self, result, method):
         """Return whether an error is far from the paper's; never in the small version."""
-        summary, paper = self.summary(result, method), self.published(result, method)
+        return self.differs(result, self.summary(result, method), self.published(result, method))
+
+    def differs(self, result, summary, paper):
         return not self.experiment.quick and is_far(summary, paper, result.sizes["test"])
 
     @cached_property
@@ -188,10 +210,40 @@ class TableResults(Results):
             }
         found = {}
         for result, base, method in product(self.filled, BASES, self.methods):
-            difference = compare(result.of(method.name), result.of(base))
+            n_test = result.sizes["test"]
+            difference = compare(result.of(method.name), result.of(base), n_test)
             if difference and method.name != base:
                 found[result.column.name, method.name, base] = difference
         return found
+
+    @cached_property
+    def best(self):
+        """(column, method) of the fewest errors of a column, and of those as good as it.
+
+        These are within one standard deviation, and the difference may be chance. Only methods that
+        finished all runs count.
+        """
+        found = set()
+        for result in self.filled:
+            whole = {
+                method.name: summary
+                for method in self.methods
+                if (summary := self.summary(result, method)).is_whole
+            }
+            first = min(whole, key=lambda name: whole[name].error, default=None)
+            for name, summary in whole.items():
+                reach = whole[first].error + whole[first].spread(result.sizes["test"])
+                if summary.error <= reach and not self._errs_more(result, name, first):
+                    found.add((result.column.name, name))
+        return found
+
+    def _errs_more(self, result, method, other):
+        """Return whether a method errs more often than another one beyond chance."""
+        column, n_test = result.column.name, result.sizes["test"]
+        if difference := self.differences.get((column, other, method)):
+            return difference.high < 0
+        known = self.differences.get((column, method, other))
+        return (known or compare(result.of(method), result.of(other), n_test)).low > 0
 
     # Files
 
@@ -240,18 +292,27 @@ class TableResults(Results):
         for result in self.columns:
             left_out = result.reason and escape(f"Left out: {result.reason}")
             sets[f"set_{result.column.name}"] = left_out or self._set_table(result)
-        template = TEMPLATE.read_text("utf-8")
-        return sets | {"table": fill(template, self._common(), folder).strip()}
+        texts = fill(TEMPLATE.read_text("utf-8"), self._common(), folder).strip()
+        return sets | {"table": texts, "findings": "" if self.experiment.quick else findings(self)}
+
+    @property
+    def has_paper(self):
+        """Return whether the paper's numbers are shown: not beside those of the small version."""
+        return bool(self.experiment.paper) and not self.experiment.quick
+
+    def shown_paper(self, result, method):
+        return self.published(result, method) if self.has_paper else None
 
     def _common(self):
-        texts = dict.fromkeys(("data", "errors", "times", "total", "far", "mark"), "")
+        names = ("data", "errors", "times", "total", "far", "mark", "beside", "limits")
+        texts = dict.fromkeys((*names, "hollow_errors", "hollow_times"), "")
         texts |= {f"compared_{base}": self._compared_table(base) for base in BASES}
-        texts |= {"hollow_errors": "", "hollow_times": ""}
         if self.filled:
             texts |= {"data": self._data_table(), "errors": self._errors_table()}
             texts |= {"times": self._times_table(), "total": self._total_time()}
-        if self.filled and self.experiment.paper:
-            texts |= {"mark": MARK, "far": self._far_table()} | HOLLOW
+            texts |= {"limits": formatting.limits(self.cells)}
+        if self.filled and self.has_paper:
+            texts |= {"mark": MARK, "far": self._far_table(), "beside": BESIDE} | HOLLOW
         return texts
 
     def _table(self, rows, first="method", **more):
@@ -266,26 +327,29 @@ class TableResults(Results):
         return self._table(rows, "")
 
     def _with_paper(self, ours, theirs):
-        """Return a row for each method, and the paper's below it where it has one."""
-        rows = []
-        for method in self.methods:
-            rows.append([method.label, *(ours(result, method) for result in self.filled)])
-            paper = [self.published(result, method) for result in self.filled]
-            texts = [theirs(each) if each else NOTHING for each in paper]
-            if set(texts) != {NOTHING}:
-                rows.append(["… the paper's", *texts])
+        """Return a row for each method; in a cell the paper's number stands behind ours."""
+
+        def cell(result, method):
+            paper = self.shown_paper(result, method)
+            texts = [ours(result, method), escape(theirs(paper)) if paper else NOTHING]
+            return Markdown(" / ".join(text for text in texts if text != NOTHING) or NOTHING)
+
+        rows = [[m.label, *(cell(result, m) for result in self.filled)] for m in self.methods]
         return self._table(rows)
 
     def _errors_table(self):
         def ours(result, method):
-            mark = f" {MARK}" if self.is_far(result, method) else ""
-            return f"{_error(self.summary(result, method))}{mark}"
+            summary, name = self.summary(result, method), (result.column.name, method.name)
+            text = bold(_error(summary)) if name in self.best else escape(_error(summary))
+            marks = MARK * self.is_far(result, method)
+            marks += FEWER * (summary.error is not None and not summary.is_whole)
+            return f"{text} {marks}".strip()
 
-        return self._with_paper(ours, lambda paper: percent(paper.error, paper.std))
+        return self._with_paper(ours, lambda paper: percent(paper.error))
 
     def _times_table(self):
         return self._with_paper(
-            lambda result, method: seconds(self.summary(result, method).seconds),
+            lambda result, method: escape(seconds(self.summary(result, method).seconds)),
             lambda paper: seconds(paper.seconds, paper.is_bound),
         )
 
@@ -321,13 +385,18 @@ class TableResults(Results):
             keys = [(result.column.name, method.name, base) for result in self.filled]
             texts = [formatting.difference(self.differences.get(key)) for key in keys]
             rows.append([method.label, *texts])
-        return self._table(rows) if any(set(row[1:]) != {NOTHING} for row in rows) else ""
+        is_empty = all(set(row[1:]) == {NOTHING} for row in rows)
+        return "" if is_empty else details("Differences and intervals", self._table(rows))
 
     def _set_table(self, result):
         header = ["method", "runs", "validation error", "test error", "best rule", "recall@10"]
-        header += ["ARI", "parameters", "all fits", "remark"]
-        rows = [[method.label, *_set_row(self.summary(result, method))] for method in self.methods]
-        return table(header, rows, texts=("best rule", "parameters", "remark"))
+        header += ["ARI", "all fits", "limit of a fit", "parameters", "remark"]
+        rows = []
+        for method in self.methods:
+            summary, cells = self.summary(result, method), result.of(method.name)
+            rows.append([method.label, *_set_row(summary, formatting.limits(cells))])
+        texts = table(header, rows, texts=("parameters", "remark"))
+        return details(f"{result.column.label}: runs, limits, parameters, other measures", texts)
 
     # Figures
 
@@ -336,7 +405,7 @@ class TableResults(Results):
         if not done(self.cells):
             return
         for file, plot in FIGURES.items():
-            _panels(self, plot).savefig(folder / file, dpi=110)
+            _panels(self, plot).savefig(folder / file)
 
 
 def _error(summary):
@@ -345,15 +414,21 @@ def _error(summary):
     return percent(summary.error, summary.std)
 
 
-def _set_row(summary):
+def _set_row(summary, limits):
     chosen = formatting.parameters(summary.parameters)
     often = f" ({summary.parameters_runs} of {summary.runs})" if chosen != NOTHING else ""
     rule = f"{summary.best_rule}: {percent(summary.best_rule_error)}"
     row = [formatting.count(summary.runs, summary.asked), percent(summary.validation_error)]
     row += [_error(summary), rule if summary.best_rule else NOTHING]
     row += [formatting.change(summary.recall_at_10_before, summary.recall_at_10)]
-    row += [formatting.change(summary.ari_before, summary.ari), f"{chosen}{often}"]
-    return [*row, seconds(summary.total_seconds or None), summary.remark]
+    row += [formatting.change(summary.ari_before, summary.ari)]
+    return [
+        *row,
+        seconds(summary.total_seconds or None),
+        limits,
+        f"{chosen}{often}",
+        summary.remark,
+    ]
 
 
 # Figures
@@ -375,7 +450,7 @@ def _panels(results, plot):
         lighten(ax)
     axes[0].set_yticks(range(len(methods)), [method.label for method in methods])
     axes[0].set_ylim(len(methods) - 0.5, -0.5)
-    if results.experiment.paper:
+    if results.has_paper:
         axes[0].plot([], [], "o", color=OURS, label="ours")
         axes[0].plot([], [], "o", color=PAPER, fillstyle="none", label="the paper's")
         drawing.legend(loc="outside upper left", ncols=2, frameon=False)
@@ -383,18 +458,18 @@ def _panels(results, plot):
 
 
 def _plot_error(ax, line, results, result, method):
-    ours, paper = results.summary(result, method), results.published(result, method)
+    ours, paper = results.summary(result, method), results.shown_paper(result, method)
     if ours.error is not None:
         _dot(ax, ours.error, line - OFFSET, ours.spread(result.sizes["test"]), color=OURS)
     if paper and paper.error is not None:
         _dot(ax, paper.error, line + OFFSET, paper.std, color=PAPER, markerfacecolor="white")
-    ax.set_xlim(left=-0.02 * ax.get_xlim()[1])  # dots at zero are whole
+    ax.update_datalim([(0, line)])  # the axis begins at zero
     ax.set_xlabel("test error, %")
 
 
 def _plot_time(ax, line, results, result, method):
     ax.set_xscale("log")
-    ours, paper = results.summary(result, method), results.published(result, method)
+    ours, paper = results.summary(result, method), results.shown_paper(result, method)
     if ours.seconds:
         _dot(ax, ours.seconds, line - OFFSET, color=OURS)
     elif ours.outcome == "limit":
@@ -411,4 +486,4 @@ def _dot(ax, x, y, bar=None, **style):
 
 
 #: File -> what draws a method in a panel; the captions are in table.md.
-FIGURES = {"errors.png": _plot_error, "times.png": _plot_time}
+FIGURES = {"errors.svg": _plot_error, "times.svg": _plot_time}

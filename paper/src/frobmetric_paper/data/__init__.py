@@ -62,8 +62,8 @@ class NpzFile:
             place = f"is not in {folder}" if folder else "is needed, and no data folder was given"
             arrays = ", ".join(f"{key} {shape}" for key, shape in self.shapes.items())
             raise DatasetNotFoundError(
-                f"the data file {self.name} {place}. Pass folder= or set FROBMETRIC_DATA to the "
-                f"folder that holds it; {self.hint}. The arrays it must contain: "
+                f"the data file {self.name} {place}. Give the folder that holds it by --data (in "
+                f"Python folder=) or by FROBMETRIC_DATA; {self.hint}. The arrays it must contain: "
                 f"{arrays}{self.note}."
             )
         path = folder / self.name

@@ -181,7 +181,11 @@ class _Set:
         shapes = {X: (rows, self.n_features) for X, _, rows in self.parts}
         shapes |= {y: (rows,) for _, y, rows in self.parts}
         note = f", X being {self.unit} times the features" if self.unit != 1 else ""
-        hint = {"hint": f"or pass download=True to fetch {self.openml}"} if self.openml else {}
+        hint = (
+            {"hint": f"or, in Python, pass download=True to fetch {self.openml}"}
+            if self.openml
+            else {}
+        )
         return NpzFile(self.file, shapes, note=note, **hint)
 
     def is_present(self, folder: Path | None) -> bool:

@@ -20,7 +20,7 @@ from frobmetric._environment import MissingExtraError
 from frobmetric.cli.terminal import ExitCode, Report, live_line, say
 
 from . import formatting
-from .page import SMALL, colophon, fill, write_files, write_page
+from .page import SMALL, colophon, fill, links, write_files, write_page
 from .run import ProgressListener, Runner
 from .task import Store, done
 
@@ -41,6 +41,7 @@ def reproduce(experiment, output, *, limit, threads, options, page_only=False, *
         raise ValueError(f"{output} is not a folder; give --output another name") from None
     if page_only:
         record, results = read_results(experiment, output)
+        _draw(results, output)
         page = write_page(output, page_text(experiment, results, record, output))
         return Report(ExitCode.CERTIFIED, f"{page}: written from results.json", {"page": str(page)})
     with live_line("looking for finished results") as show:
@@ -51,7 +52,9 @@ def reproduce(experiment, output, *, limit, threads, options, page_only=False, *
     options |= {"limit": limit} | budget | {"threads": threads}
     record = _record(experiment, results, output, options)
     with live_line("drawing"):
-        _draw(experiment, results, output)
+        for file in experiment.figures:
+            (output / file).unlink(missing_ok=True)
+        _draw(results, output)
         _write_results(output, record | results.to_dict(), results.rows())
         page = write_page(output, page_text(experiment, results, record, output))
     return _report(page, results, runner.interrupted, record["command"])
@@ -86,6 +89,7 @@ def page_text(experiment, results, record, folder):
     """Return the page in Markdown."""
     blocks = results.blocks(folder) | {
         "small": SMALL if record["is_small"] else "",
+        "links": links(folder, experiment.name),
         "colophon": colophon(record["command"], record["settings"], record["machines"]),
     }
     return fill(experiment.template.read_text(encoding="utf-8"), blocks, folder)
@@ -131,9 +135,7 @@ def _record(experiment, results, output, options):
     }
 
 
-def _draw(experiment, results, output):
-    for file in experiment.figures:
-        (output / file).unlink(missing_ok=True)
+def _draw(results, output):
     try:
         results.draw(output)
     except MissingExtraError as error:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 NOTHING = "–"
+#: Shortest time that is shown, in seconds.
+SHORTEST = 0.001
 #: Text in place of a number, by outcome.
 OUTCOME_TEXT = {"missing": "not installed", "failed": "failed", "skipped": NOTHING}
 
@@ -37,9 +39,10 @@ def change(before, after):
 
 
 def seconds(value, is_bound=False):
-    """Return a time as text; "<" marks an upper bound."""
+    """Return a time as text; "<" marks an upper bound, such as a millisecond for less than that."""
     if value is None:
         return NOTHING
+    value, is_bound = (SHORTEST, True) if value < SHORTEST else (value, is_bound)
     return f"< {value:g} s" if is_bound else f"{number(value, 3)} s"
 
 
@@ -70,6 +73,24 @@ def difference(interval):
         return NOTHING
     star = " *" if interval.is_clear else ""
     return f"{interval.mean:+.2f} [{interval.low:+.2f}, {interval.high:+.2f}]{star}"
+
+
+def limits(cells):
+    """Return the limits of a fit that cells were run with: 15 s, or 15 to 300 s."""
+    found = sorted({cell.limit for cell in cells if cell.outcome != "skipped"})
+    ends = dict.fromkeys([*found[:1], *found[-1:]])
+    return f"{' to '.join(f'{each:,g}' for each in ends)} s" if ends else NOTHING
+
+
+def listed(texts):
+    """Return texts as a list in a sentence: a, b and c."""
+    *first, last = texts
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def plural(n, noun):
+    """Return a number of things: 1 run, 2 runs."""
+    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
 
 
 def count(n, whole):

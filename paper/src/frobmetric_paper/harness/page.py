@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import re
 from html import escape as escape_html
+from itertools import pairwise
 from pathlib import Path
 from string import Template
 
@@ -12,6 +13,17 @@ from frobmetric._environment import replacing, require
 
 #: A figure in a template: caption, file.
 FIGURE = re.compile(r"!\[(.*)\]\((.*)\)")
+#: What a page links to where it is there, in the folder of this name: path -> text.
+LINKS = {
+    "table.csv": "numbers for programs (csv)",
+    "results.json": "all results (json)",
+    "../uci/index.md": "classification",
+    "../action/index.md": "actions",
+    "../lfw/index.md": "faces",
+    "../mvu/index.md": "unfolding",
+    "../../src/frobmetric_paper/{name}": "code",
+    "../../../docs/experiments.md": "how to run it",
+}
 #: Frame of index.html.
 HTML = Path(__file__).with_name("page.html")
 SMALL = (
@@ -25,15 +37,50 @@ def escape(text):
     return re.sub(r"([\\`*_\[\]<>|#&])", r"\\\1", " ".join(text.split()))
 
 
+class Markdown(str):
+    """Text that is Markdown already: tables do not escape it."""
+
+    __slots__ = ()
+
+
+def bold(text):
+    """Return text in bold."""
+    return Markdown(f"**{escape(text)}**")
+
+
+def details(summary, text):
+    """Return text that is folded below its summary; nothing if there is no text."""
+    opening = f"<details>\n<summary>{escape_html(summary)}</summary>"
+    return f"{opening}\n\n{text}\n\n</details>" if text else ""
+
+
+def links(folder, name):
+    """Return links to the files of a page, other pages and code, of those that are there."""
+    paths = {path.format(name=name): text for path, text in LINKS.items()}
+    found = [
+        f"[{text}]({path})"
+        for path, text in paths.items()
+        if (folder / path).exists() and path != f"../{name}/index.md"
+    ]
+    return " · ".join(found)
+
+
 def table(header, rows, caption="", texts=()):
     """Return a table in Markdown, with a paragraph above it if there is a caption.
 
-    Columns hold numbers, except for the first one and those named in `texts`.
+    Columns hold numbers, except for the first one and those named in `texts`. Columns without any
+    text are left out.
     """
-    edge = ["---" if name in (header[0], *texts) else "--:" for name in header]
-    lines = [_line(map(escape, header)), _line(edge)]
-    lines += [_line(map(escape, row)) for row in rows]
+    shown = [place for place in range(len(header)) if any(row[place] for row in rows)]
+    lines = [[header[place] for place in shown], *([row[place] for place in shown] for row in rows)]
+    lines = [_line(map(_cell, line)) for line in lines]
+    edge = [header[place] in (header[0], *texts) for place in shown]
+    lines.insert(1, _line("---" if is_text else "--:" for is_text in edge))
     return "\n".join([escape(caption), "", *lines] if caption else lines)
+
+
+def _cell(text):
+    return text if isinstance(text, Markdown) else escape(text)
 
 
 def _line(cells):
@@ -43,7 +90,8 @@ def _line(cells):
 def colophon(command, settings, machines):
     """Return how a page was made: command, settings, machines of its cells."""
     texts = [f"{', '.join(f'{name}: {value}' for name, value in settings.items())}.", *machines]
-    return "\n\n".join([f"    {command}", *map(escape, texts)])
+    text = "\n\n".join([f"    {command}", *map(escape, texts)])
+    return details("Command, settings and machine", text)
 
 
 def fill(template, values, folder=Path()):
@@ -127,7 +175,23 @@ def write_page(folder, markdown):
 
 
 def _html(markdown):
-    parser = require("markdown_it", "cli").MarkdownIt("commonmark", {"html": False})
-    title = re.sub(r"\\(.)", r"\1", markdown.partition("\n")[0].lstrip("# "))
-    body = parser.enable("table").render(markdown)
-    return Template(HTML.read_text("utf-8")).substitute(title=escape_html(title), body=body)
+    """Return the page in HTML, with the sections listed at its beginning."""
+    # all texts that are not ours are escaped in Markdown
+    parser = require("markdown_it", "cli").MarkdownIt("commonmark", {"html": True})
+    tokens = parser.enable("table").parse(markdown)
+    titles = []
+    for heading, inline in pairwise(tokens):
+        if heading.type == "heading_open":
+            text = "".join(child.content for child in inline.children)
+            heading.attrSet("id", re.sub(r"\W+", "-", text.lower()).strip("-"))
+            titles.append((heading.tag, heading.attrGet("id"), escape_html(text)))
+    body = parser.renderer.render(tokens, parser.options, {})
+    for old, new in (
+        ("<table>", '<div class="wide"><table>'),
+        ("</table>", "</table></div>"),
+        ('/index.md"', '/index.html"'),
+    ):
+        body = body.replace(old, new)
+    sections = [f'<a href="#{name}">{text}</a>' for tag, name, text in titles if tag == "h2"]
+    parts = {"title": titles[0][2], "contents": "\n".join(sections), "body": body}
+    return Template(HTML.read_text("utf-8")).substitute(parts)

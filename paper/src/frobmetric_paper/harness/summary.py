@@ -47,7 +47,7 @@ def binomial_std(percent, n):
 
 @dataclass(frozen=True)
 class Difference:
-    """Mean of paired differences, and its 95 % interval."""
+    """Mean of differences, mostly paired, and its 95 % interval."""
 
     mean: float
     low: float
@@ -76,3 +76,12 @@ def paired_difference(differences, test_share=None):
     quantile = float(distribution.ppf((1 + CONFIDENCE) / 2))
     half = quantile * std * sqrt(1 / n + (test_share or 0.0))
     return Difference(mean, mean - half, mean + half, n, over)
+
+
+def independent_difference(percent, other, n):
+    """Return the Difference of two shares of n samples, with the normal interval."""
+    mean = percent - other
+    half = stats.norm.ppf((1 + CONFIDENCE) / 2) * np.hypot(
+        binomial_std(percent, n), binomial_std(other, n)
+    )
+    return Difference(mean, float(mean - half), float(mean + half), n, "samples")

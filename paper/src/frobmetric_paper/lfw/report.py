@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -14,10 +15,12 @@ from frobmetric.plotting.style import COLOURS, lighten
 from ..data.pairs import load_face_pictures
 from ..harness import formatting
 from ..harness.formatting import NOTHING, percent, seconds, with_error
-from ..harness.page import escape, panels, read_rows, table
-from ..harness.summary import Mean, mean_of_known
+from ..harness.page import bold, details, escape, panels, read_rows, table
+from ..harness.summary import mean_of_known
 from ..harness.task import NOT_RUN, Results, done
+from .accuracy import compare, rule_mean
 from .faces import MAIN, VARIANTS
+from .findings import findings
 from .methods import COUNTING, FROB
 
 #: The paper's table over dimensions and triplets: percent, the number in brackets, CPU seconds.
@@ -34,7 +37,7 @@ PUBLISHED = read_rows(Path(__file__).with_name("published.csv"))
 #: False positive rates at which curves are averaged.
 RATES = np.linspace(0, 1, 301)
 #: Files of the figures, whose captions are on the page.
-FIGURES = ("roc.png", "triplets.png")
+FIGURES = ("roc.svg", "triplets.png")
 SPACES = {"identity": "principal components", "covariance": "whitened"}
 SPACES |= {"within": "whitened within people"}
 
@@ -165,27 +168,20 @@ class FaceResults(Results):
         """Return the placeholders of the page."""
         names = ("sizes", "choices", "tries", "folds", "accuracies", "times", "largest_gap")
         names += ("n_tries", "methods", "published")
-        best = ("known", "rule", "accuracy", "no_best")
-        blocks = dict.fromkeys((*names, *best, "left_out", "no_triplets"), "")
+        blocks = dict.fromkeys((*names, "findings", "no_best", "left_out", "no_triplets"), "")
         blocks["n_parts"] = str(self.plan.n_parts)
         if "lfw" in self.left_out:
             return blocks | {"left_out": escape(f"Left out: {self.left_out['lfw']}")}
         if not (folder / "triplets.png").is_file():
             reason = self.left_out.get("pictures", "--pictures was not given")
             blocks["no_triplets"] = escape(f"The figure is left out: {reason}.")
-        return blocks | {name: getattr(self, f"_{name}")() for name in names} | self._best()
-
-    def _best(self):
-        """Return the accuracy of the variant and rule that View 1 prefers."""
-        chosen = [(v, c) for v, c, *_ in self._own_rules()]
-        if not chosen:
-            return {"no_best": "Nothing is chosen yet."}
-        variant, choice = max(chosen, key=lambda each: each[1].best.best_share_right)
-        cells = self.folds(FROB.name, variant)
-        if not done(cells):
-            return {"no_best": "No fold is finished."}
-        accuracy = _accuracy(cells, choice.rule)
-        return {"known": VARIANTS[variant], "rule": rule_name(choice.rule), "accuracy": accuracy}
+        blocks |= {name: getattr(self, f"_{name}")() for name in names}
+        choices = [self.choice(FROB.name, variant) for variant in self.plan.variants]
+        if not any(choice.best for choice in choices):
+            return blocks | {"no_best": "Nothing is chosen yet."}
+        return blocks | {
+            "findings": "" if self.plan.quick else findings(self, PAPER_ACCURACY, PAPER_SECONDS)
+        }
 
     def _sizes(self):
         rows = [
@@ -200,7 +196,8 @@ class FaceResults(Results):
             [method.label, variant, *_choice_row(self.choice(method.name, variant), method)]
             for method, variant in self._rows_of_folds
         ]
-        return table(header, rows, texts=("variant", "chosen", "rule", "remark"))
+        texts = table(header, rows, texts=("variant", "chosen", "rule", "remark"))
+        return details("Choices for each method", texts)
 
     def _tries(self):
         """Return a table for each variant of every setup of FrobMetric that was tried."""
@@ -209,18 +206,17 @@ class FaceResults(Results):
             choice = self.choice(FROB.name, variant)
             if choice.best is None:
                 continue
-            rules = list(choice.best.rules)
-            rows = [
-                [
-                    _setup_text(cell.task.setup, self.plan.methods[-1]),
-                    *(percent(100 * cell.share_right(rule)) for rule in rules),
-                    "chosen" if cell is choice.best else "",
-                ]
-                for cell in done(choice.tries)
-            ]
-            header = [f"{variant}: setup", *map(rule_name, rules), " "]
+            rules, method = list(choice.best.rules), self.plan.methods[-1]
+            rows = []
+            for cell in done(choice.tries):
+                texts = {rule: percent(100 * cell.share_right(rule)) for rule in rules}
+                if cell is choice.best:
+                    texts[choice.rule] = bold(texts[choice.rule])
+                rows.append([*_setup_values(cell.task.setup, method).values(), *texts.values()])
+            header = [*_setup_values(choice.setup, method), *map(rule_name, rules)]
             text = f"{VARIANTS[variant]}: {_recipe_text(choice.setup.recipe)}"
-            tables.append(table(header, rows, f"FrobMetric on View 1, {text}.", texts=(" ",)))
+            caption = f"FrobMetric on View 1, {text}. Bold: chosen."
+            tables.append(details(f"Tries with {VARIANTS[variant]}", table(header, rows, caption)))
         return "\n\n".join(tables)
 
     def _folds(self):
@@ -242,7 +238,7 @@ class FaceResults(Results):
         return "\n\n".join(
             self._grid(
                 lambda cells, rule=rule: _accuracy(cells, rule, with_std=True),
-                lambda place: percent(*PAPER_ACCURACY[place]),
+                lambda place: percent(PAPER_ACCURACY[place][0]),
                 f"FrobMetric by the rule “{rule_name(rule)}”.",
             )
             for rule in dict.fromkeys([choice.rule, choice.rules[-1]])
@@ -263,13 +259,15 @@ class FaceResults(Results):
         return "" if gap is None else f"{gap:.1e}"
 
     def _grid(self, ours, paper, caption):
-        """Return rows of triplets, columns of dimensions, the paper's numbers below ours."""
-        rows = []
-        for count in self.plan.n_triplets:
-            places = [(count, dimensions) for dimensions in self.plan.dimensions]
-            rows.append([f"{count:,}", *(ours(self.place(*place)) for place in places)])
-            theirs = [paper(place) if place in PAPER_ACCURACY else NOTHING for place in places]
-            rows.append(["… the paper's", *theirs])
+        """Return rows of triplets, columns of dimensions, the paper's numbers behind ours."""
+
+        def cell(*place):
+            is_known = place in PAPER_ACCURACY and not self.plan.quick
+            return ours(self.place(*place)) + (f" / {paper(place)}" if is_known else "")
+
+        rows = [
+            [f"{n:,}", *(cell(n, d) for d in self.plan.dimensions)] for n in self.plan.n_triplets
+        ]
         return table(["triplets", *(f"{d}-D" for d in self.plan.dimensions)], rows, caption)
 
     def _n_tries(self):
@@ -279,11 +277,28 @@ class FaceResults(Results):
     def _methods(self):
         header = ["method", "dimensions", "folds", "distance", "cosine", "MkNN", "chosen rule"]
         header += ["area below ROC", "time", "remark"]
-        rows = [
-            [each.label, *_method_row(self.choice(each.name, MAIN), self.folds(each.name, MAIN))]
-            for each in self.plan.methods
-        ]
+        rows = []
+        for method in self.plan.methods:
+            choice, cells = self.choice(method.name, MAIN), self.folds(method.name, MAIN)
+            is_best = [method.name in best for best in self._best_by_rule]
+            rows.append([method.label, *_method_row(choice, cells, is_best)])
         return table(header, rows, texts=("chosen rule", "remark"))
+
+    @cached_property
+    def _best_by_rule(self):
+        """Names of the best methods, and those that may be chance, by each of the three rules."""
+        answered = {}
+        for method in self.plan.methods:
+            choice, cells = self.choice(method.name, MAIN), done(self.folds(method.name, MAIN))
+            if choice.best and cells:
+                answered[method.name] = choice.rules, cells
+        found = []
+        for place in range(3):
+            rows = {name: (cells, rules[place]) for name, (rules, cells) in answered.items()}
+            first = max(rows, key=lambda name: rule_mean(*rows[name]).mean, default=None)
+            near = [n for n in rows if compare(*rows[n], *rows[first]).high >= 0]
+            found.append(near)
+        return found
 
     def _published(self):
         rows = [[text or NOTHING for text in line.values()] for line in PUBLISHED]
@@ -299,7 +314,7 @@ class FaceResults(Results):
         """Draw the curves, and triplets if they are wanted and there are pictures."""
         lines = self._lines() if self.cells else []
         if lines:
-            _draw_curves(lines).savefig(folder / "roc.png", dpi=110)
+            _draw_curves(lines).savefig(folder / "roc.svg")
         if not self.cells or not self.plan.pictures:
             return
         try:
@@ -355,11 +370,6 @@ def _draw_triplets(examples, pictures):
 
 
 # Numbers
-
-
-def rule_mean(cells, rule, name="accuracy"):
-    """Return the Mean of a result of `decide` over finished folds, in percent; None if none is."""
-    return Mean.of([100 * cell.rules[rule][name] for cell in done(cells)])
 
 
 def mean_curve(cells, rule):
@@ -444,14 +454,17 @@ def _choice_row(choice, method):
     ]
 
 
-def _method_row(choice, cells):
+def _method_row(choice, cells, is_best):
     remark = next((cell.remark for cell in cells if cell.remark), "")
     if choice.best is None:
         return [*[NOTHING] * 2, *[formatting.outcome(choice.tries[0])] * 3, *[NOTHING] * 3, remark]
     return [
         str(choice.setup.recipe.n_dimensions),
         _n_folds(cells),
-        *(_accuracy(cells, rule) for rule in choice.rules),
+        *(
+            bold(_accuracy(cells, rule)) if best else _accuracy(cells, rule)
+            for rule, best in zip(choice.rules, is_best, strict=True)
+        ),
         rule_name(choice.rule),
         _area(cells, choice.rule),
         seconds(mean_of_known([cell.seconds for cell in cells]) or None),
@@ -460,11 +473,16 @@ def _method_row(choice, cells):
 
 
 def _setup_text(setup, method):
-    """Return the values of a setup that are chosen for a method."""
+    """Return the values of a setup that are chosen for a method, in one text."""
+    return formatting.parameters(_setup_values(setup, method))
+
+
+def _setup_values(setup, method):
+    """Return the values of a setup that are chosen for a method, as texts by name."""
     names = [name for names in method.search for name in names.split()]
     values = asdict(setup.recipe) | dict(setup.parameters)
-    chosen = {name: values.get(name) for name in names}
-    return formatting.parameters({n: "none" if v is None else v for n, v in chosen.items()})
+    known = {name: values.get(name) for name in names}
+    return {n: "none" if v is None else formatting.parameter(v) for n, v in known.items()}
 
 
 def _recipe_text(recipe):

@@ -14,7 +14,7 @@ from frobmetric.plotting.style import COLOURS, lighten
 from ..baselines.embedding import CSDP_TOL, OUR_TOL, power
 from ..harness import formatting
 from ..harness.formatting import NOTHING, number
-from ..harness.page import escape, panels, read_rows, table
+from ..harness.page import bold, details, escape, panels, read_rows, table
 from ..harness.task import Results, done, grouped
 from .spread import EVENNESS, at_unit_scale, local_spread
 
@@ -54,6 +54,8 @@ class UnfoldingResults(Results):
     def blocks(self, folder):
         """Return the placeholders of the page: tables of each part."""
         blocks = {"our_tol": f"{OUR_TOL:g}", "csdp_tol": f"{CSDP_TOL:g}"}
+        found = [_finding(result) for result in self.results if done(result.cells)]
+        blocks["findings"] = "\n".join(f"- {text}" for text in found)
         for part in self.plan:
             blocks |= {part.name: "", f"{part.name}_scale": "", f"{part.name}_n": ""}
         for result in self.results:
@@ -68,10 +70,30 @@ class UnfoldingResults(Results):
         return blocks
 
     def draw(self, folder):
-        """Draw all figures of the parts that have an answer."""
-        for result in (each for each in self.results if done(each.cells)):
+        """Draw all figures of the parts that have an answer; results.json has no points."""
+        for result in (each for each in self.results if each.points and done(each.cells)):
             for kind, make in FIGURES[result.part.name].items():
                 make(result).savefig(folder / f"{result.part.name}_{kind}.png", dpi=110)
+
+
+# Findings
+
+
+def _finding(result):
+    """Return times on the largest set that most methods finished, and who keeps neighbours best."""
+    by_size = grouped(done(result.cells), "n")
+    n = max(by_size, key=lambda size: (len(by_size[size]), size))
+    times = [f"{cell.label} {_seconds(cell)}" for cell in by_size[n]]
+    text = f"{n:,} points: {', '.join(times)}"
+    over = [cell for cell in result.cells if cell.outcome == "limit"]
+    slow = [f"{cell.label} {formatting.outcome(cell)} at n = {cell.task.n:,}" for cell in over]
+    text += f"; over the limit: {', '.join(slow)}" if slow else ""
+    areas = {cell.label: cell.measures["area"] for cell in by_size[n] if "area" in cell.measures}
+    if areas and result.part.name != "time":
+        order = sorted(areas, key=areas.get, reverse=True)
+        kept = ", ".join(f"{label} {areas[label]:.3f}" for label in order)
+        text += f". Neighbourhoods kept, as the area under R_NX: {kept}"
+    return f"{bold(result.part.name.replace('_', ' '))}, {escape(text)}."
 
 
 # Tables
@@ -90,7 +112,7 @@ def _scale_table(result):
     header += ["mean squared distance of neighbours", "total variance Σ|x_i − mean|²"]
     values = f"σ = {power(part.sigma)}; k = {part.n_neighbors} neighbours"
     caption = f"Scale of the data, without which σ means nothing: {values}."
-    return table(header, rows, caption)
+    return details("Scale of the data", table(header, rows, caption))
 
 
 def _embedding_tables(result):
@@ -117,7 +139,7 @@ def _spread_table(result):
             rows[-1] += [number(cell.measures.get(name)), _paper(result, cell, name)]
     header = ["method", *(text for measure in EVENNESS for text in (measure.upper(), "paper"))]
     caption = "Evenness of the embedding: our reconstruction of the measures, and the paper's."
-    return table(header, rows, caption)
+    return details("Evenness of the embeddings", table(header, rows, caption))
 
 
 def _time_tables(result):
@@ -130,7 +152,8 @@ def _time_tables(result):
         yield table(["n", *methods], rows, caption)
     remarks = [[f"{c.task.n:,}", c.label, c.remark] for c in result.cells if c.remark]
     if remarks:
-        yield table(["n", "method", "remark"], remarks, "Remarks.", texts=("method", "remark"))
+        texts = table(["n", "method", "remark"], remarks, texts=("method", "remark"))
+        yield details("Remarks", texts)
 
 
 def _seconds(cell):

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from ..._parameters import (
     FLAG,
@@ -19,6 +19,7 @@ from ..._parameters import (
     choice,
     integer,
 )
+from ..._validation import validate_data
 from ...neighbors.ranking import unit_rows
 from .choice import (
     BridgeReport,
@@ -277,6 +278,11 @@ class EncoderBridge(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         X = validate_data(self, X, reset=False, dtype=DTYPES)
         old = as_old_vectors(y)
         check_consistent_length(X, old)
+        if old.shape[1] != self.index_.vectors.shape[1]:
+            raise ValueError(
+                f"y has {old.shape[1]} features; the old vectors of the fit have "
+                f"{self.index_.vectors.shape[1]}, so expected as many"
+            )
         old = unit_rows(old) if self.unit_length else old / self.old_scale_
         return float(self.index_.questions(old).recall(self._mapped(X)).mean())
 

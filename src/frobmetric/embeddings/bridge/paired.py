@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_array, check_consistent_length, validate_data
+from sklearn.utils.validation import check_consistent_length
 
-from ..._neighbors import row_keys
+from ..._rows import row_keys
+from ..._validation import check_array, check_random_state, validate_data
 from ...core.points import Array
 from ...neighbors.ranking import unit_rows
 from .ridge import Cells, RidgePath

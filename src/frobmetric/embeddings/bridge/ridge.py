@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from sklearn.cluster import KMeans
 
 from ...core.points import Array, Vector
+from ...core.rounding import SUM, gamma
 from ...core.solution import Certificate
 
 #: Size of the constant feature relative to the others: its coefficient is hardly penalised.
@@ -152,6 +153,8 @@ class RidgePath:
         slope = self.s[:, None] * (self.U.T @ u)
         primal = (np.vdot(u, u) + penalty * np.vdot(moved, moved)) / 2
         dual = np.vdot(u, self.residual) - (np.vdot(u, u) + np.vdot(slope, slope) / penalty) / 2
-        gap, size = max(0.0, float(primal - dual)), max(abs(float(primal)), abs(float(dual)))
-        bound = float(np.sqrt(2 * gap / penalty))
-        return Certificate(float(primal), float(dual), gap, gap / size if gap else 0.0, bound)
+        terms = np.vdot(u, u) + abs(np.vdot(u, self.residual)) + np.vdot(slope, slope) / penalty
+        proof = Certificate.between(
+            float(dual), float(primal), gamma(SUM + sum(self.U.shape)) * float(terms)
+        )
+        return replace(proof, distance_bound=float(np.sqrt(2 * proof.gap / penalty)))

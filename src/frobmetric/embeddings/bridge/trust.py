@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ..._neighbors import NeighborSearch, distinct_rows
+from ..._neighbors import NeighborSearch
+from ..._rows import distinct_rows
 from ...core.points import Array, Vector
 from ...neighbors.ranking import unit_rows
 

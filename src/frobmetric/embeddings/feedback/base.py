@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from typing import Any, Protocol, Self
 
 import numpy as np
-from sklearn.utils import check_random_state
 from sklearn.utils.random import sample_without_replacement
 
 from ..._checks import check_count
+from ..._validation import check_random_state
+from ...core.checks import as_array, read_values
 from ...neighbors.ranking import check_metric, comparable, unit_rows
 
 #: Largest number of comparisons, unless another is asked for.
@@ -188,13 +189,13 @@ def draw_ordered(
 
 def as_vectors(X: Any) -> np.ndarray:
     """Return rows of finite numbers as an array; single precision stays."""
-    X = np.asarray(X)
+    X = read_values(X, name="vectors")
     if X.ndim != 2 or X.dtype.kind not in "biuf" or not X.size:
         raise ValueError(
             f"vectors have shape {X.shape} and dtype {X.dtype}; expected numbers of shape "
             "(n_samples, n_features), at least one of each"
         )
-    X = X if X.dtype == np.float32 else X.astype(np.float64, copy=False)
+    X = X if X.dtype == np.float32 else as_array(X, name="vectors")
     if not np.isfinite(X).all():
         raise ValueError("vectors contain NaN or infinity; leave such rows out")
     return X

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 from sklearn.cluster import KMeans
 
-from ..._neighbors import distinct_rows
+from ..._rows import distinct_rows
 from ...neighbors.agreement import Estimate
 from .base import choose_rows
 

@@ -9,11 +9,10 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import column_or_1d
 
 from ..._checks import as_identities, check_count
-from ..._neighbors import distinct_rows
+from ..._rows import distinct_rows
+from ..._validation import check_random_state, column_or_1d
 from ...metric.units import spread_rows
 from ...neighbors.ranking import Judged, Measure, SameLabel, best_documents, score_blocks
 from .base import (
@@ -92,8 +91,8 @@ class Labels:
         n_impostors: int | None = None,
         hold_out: str = "samples",
     ) -> None:
-        if hold_out not in ("samples", "classes"):
-            raise ValueError(f"hold_out is {hold_out!r}; expected 'samples' or 'classes'")
+        if not isinstance(hold_out, str) or hold_out not in ("samples", "classes"):
+            raise ValueError(f"hold_out is {hold_out!r:.80}; expected 'samples' or 'classes'")
         labels = np.asarray(column_or_1d(y))
         if not len(labels):
             raise ValueError("y is empty; give a label for each sample")

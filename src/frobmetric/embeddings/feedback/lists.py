@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..._checks import as_index
-from ..._neighbors import distinct_rows
+from ..._rows import distinct_rows
+from ...core.checks import as_sequence
 from ...neighbors.agreement import pair_similarity
 from ...neighbors.ranking import BLOCK_MEASURES, Measure, check_metric, evaluate_lists
 from .base import (
@@ -312,6 +313,11 @@ class Clicks(_ListFeedback):
 
 
 def _as_lists(lists, n_queries, name):
+    lists = as_sequence(lists, name=name, expected="a list of row numbers for each query")
+    lists = [
+        as_sequence(each, name=f"{name}[{i}]", expected="a list of row numbers")
+        for i, each in enumerate(lists)
+    ]
     if len(lists) != n_queries:
         raise ValueError(f"{name} has {len(lists)} lists; there are {n_queries} queries")
     empty = np.empty(0, dtype=np.intp)

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..._checks import as_index, as_signs
-from ..._neighbors import distinct_rows
+from ..._rows import distinct_rows
 from ...comparisons.splitting import ObjectSplit
+from ...core.checks import as_real, read_values
 from ...neighbors.agreement import (
     Estimate,
     as_grades,
@@ -60,8 +61,8 @@ class _ObjectFeedback(ABC):
     _kind: np.ndarray | None = None  # of each object, in a part of kinds that are held out
 
     def _hold_out(self, hold_out):
-        if hold_out not in UNITS:
-            raise ValueError(f"hold_out is {hold_out!r}; expected one of {list(UNITS)}")
+        if not isinstance(hold_out, str) or hold_out not in UNITS:
+            raise ValueError(f"hold_out is {hold_out!r:.80}; expected one of {list(UNITS)}")
         self.hold_out = hold_out
 
     @property
@@ -212,9 +213,9 @@ class SimilarPairs(_ObjectFeedback):
     def __init__(self, pairs: ArrayLike, y: ArrayLike, *, hold_out: str = "objects") -> None:
         self._hold_out(hold_out)
         index = as_index(pairs, (2,), name="pairs", points="rows of X")
-        y = np.asarray(y)
-        y = np.where(y, 1, -1) if y.dtype == bool else y
-        self._set(index, as_signs(y, len(index), of="pairs", positive="similar"))
+        given = read_values(y, name="y")
+        signs = np.where(given, 1, -1) if given.dtype == bool else given
+        self._set(index, as_signs(signs, len(index), of="pairs", positive="similar"))
 
     def cleaned(self, X: Any) -> tuple[Self, Cleaning]:
         """Drop pairs that no map can change, and merge repeated ones by majority."""
@@ -284,7 +285,7 @@ class GradedPairs(_ObjectFeedback):
     ) -> None:
         self._hold_out(hold_out)
         index = as_index(pairs, (2,), name="pairs", points="rows of X")
-        if margin is not None and not 0 <= margin < np.inf:
+        if margin is not None and not 0 <= as_real(margin, name="margin") < np.inf:
             raise ValueError(f"margin is {margin!r}; expected a difference of scores, at least 0")
         grade = as_grades(score, index)
         self.margin = GRADE_MARGIN * float(grade.std()) if margin is None else margin

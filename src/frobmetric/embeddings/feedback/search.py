@@ -7,10 +7,12 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import check_array
 
 from ..._checks import as_index, check_count
-from ..._neighbors import distinct_rows, pair_values
+from ..._neighbors import pair_values
+from ..._rows import distinct_rows
+from ..._validation import check_array
+from ...core.checks import as_real, read_values
 from ...neighbors.ranking import (
     GradedDocuments,
     Judged,
@@ -42,6 +44,7 @@ class QueryAnchors:
     def __init__(self, queries: Any) -> None:
         self.rows: Any = None
         self.vectors: Any = None
+        queries = queries if hasattr(queries, "shape") else read_values(queries, name="queries")
         if np.ndim(queries) == 1:
             self.rows = as_index(queries, (), name="queries", points="rows of X")
         else:
@@ -79,6 +82,10 @@ class QueryAnchors:
             raise ValueError(f"there are {len(self)} queries and {len(A)} vectors of anchors")
         check_width(A, B)
         return A, B
+
+
+#: Largest number of negatives of a query: more comparisons than a fit could use.
+MOST_NEGATIVES = 2**20
 
 
 class RelevantDocuments:
@@ -141,12 +148,12 @@ class RelevantDocuments:
         margin: float = 0.25,
         twin: float = 0.1,
     ) -> None:
-        check_count(n_negatives, name="n_negatives")
-        if not 0 <= margin <= 1:
+        check_count(n_negatives, name="n_negatives", at_most=MOST_NEGATIVES)
+        if not 0 <= as_real(margin, name="margin") <= 1:
             raise ValueError(f"margin is {margin!r}; expected a share of distances, from 0 to 1")
-        if not 0 <= twin < np.inf:
+        if not 0 <= as_real(twin, name="twin") < np.inf:
             raise ValueError(f"twin is {twin!r}; expected a share of distances, at least 0")
-        self.n_negatives, self.margin, self.twin = n_negatives, margin, twin
+        self.n_negatives, self.margin, self.twin = int(n_negatives), margin, twin
         self._anchors = QueryAnchors(queries)
         self._pairs, self._grade = as_relevance(relevance, len(self._anchors))
         self._hidden = np.empty(0, dtype=np.intp)

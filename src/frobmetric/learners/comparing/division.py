@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 from sklearn.model_selection import KFold, StratifiedKFold, train_test_split
-from sklearn.utils import check_array, column_or_1d
-from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_consistent_length
 
+from ..._validation import check_array, column_or_1d, type_of_target
 from ...metric.base import DTYPES
 from .evaluation import Average, Vote
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from sklearn.utils import check_array
 
 from ..._neighbors import nearest
+from ..._validation import check_array
 from ...neighbors import PairedErrors, PairedResiduals, knn_predict
 from ...neighbors.paired import error_interval
 from ...neighbors.residuals import residual_interval, root_mean

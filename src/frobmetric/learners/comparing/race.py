@@ -30,7 +30,7 @@ class InterruptedComparison(KeyboardInterrupt):
 
 @dataclass(frozen=True)
 class ComparisonProgress:
-    """Where a comparison is.
+    """Stage of a comparison.
 
     Attributes
     ----------

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from html import escape
 from typing import Any
 
 import numpy as np
 
 from ..._tables import html_table, markdown_table, paragraph, text_table
+from ..._text import in_html
 from ...metric.comparison import EUCLIDEAN
 from ...neighbors import PairedErrors, PairedResiduals
 from ...neighbors.paired import decimals, format_interval
@@ -233,9 +233,9 @@ class LearnersComparison:
         strong = [i for i, row in enumerate(self.rows) if row is self.best]
         cells = [self._whole_cells(row) for row in self.rows]
         return (
-            f"<div><div><b>{escape(findings)}</b></div><div>{escape(self._title())}</div>"
+            f"<div><div><b>{in_html(findings)}</b></div><div>{in_html(self._title())}</div>"
             f"{html_table(WHOLE_HEADER, cells, strong=strong)}"
-            f"{''.join(f'<div>{escape(text)}</div>' for text in others)}</div>"
+            f"{''.join(f'<div>{in_html(text)}</div>' for text in others)}</div>"
         )
 
     def _title(self):

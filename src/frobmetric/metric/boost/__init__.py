@@ -14,6 +14,7 @@ from ...core.points import Factored
 from ...solvers import Interrupted
 from .._problem import last_samples
 from ..base import LABEL_RULES, SHARED_RULES, MetricEstimator, check_n_components
+from ..claims import SAME, check_labels
 from ..coordinates import Coordinates
 from ..frob import NO_DIRECTION
 from ..samples import Samples, learn_in_passes
@@ -165,17 +166,20 @@ class BoostMetric(MetricEstimator):
             )
         return self._fit(Samples.check(self, X, y, sample_weight, triplets, triplet_weight))
 
-    def certify(self, X: Any) -> Certificate:
+    def certify(self, X: Any, y: Any = None, sample_weight: Any = None) -> Certificate:
         """Prove the metric as it stands, from the training data and the kept dual variables.
 
         The metric is that of `components_`: if `n_components` truncated it, the gap is that of the
         truncated metric. X is the data that it was learned from; other data raise
-        `CertificateError`.
+        `CertificateError`, and so do labels y, if given, that are not those of the triplets.
         """
         self._require_dual()
-        X, weight, triplets = last_samples(self, self._check_samples(X))
-        coordinates = Coordinates.dense(X, weight=weight)
-        if not np.isclose(coordinates.scale, self.scale_, rtol=1e-6, atol=0):
+        given = self._check_samples(X).astype(self.components_.dtype, copy=False)
+        X, weight, triplets = last_samples(self, given)
+        if y is not None:
+            check_labels(self, given, y, sample_weight, _coordinates)
+        coordinates = _coordinates(X, weight)
+        if not np.isclose(coordinates.scale, self.scale_, rtol=SAME, atol=0):
             raise CertificateError(
                 f"these data have the scale {coordinates.scale:.9g} and the metric was learned "
                 f"from data of scale {self.scale_:.9g}; they are other data"
@@ -186,7 +190,7 @@ class BoostMetric(MetricEstimator):
 
     def _fit(self, samples):
         with limit_threads(self.n_jobs):
-            coordinates = Coordinates.dense(samples.X, weight=samples.weight)
+            coordinates = _coordinates(samples.X, samples.weight)
             check_n_components(self.n_components, coordinates)
 
             def solve(progress):
@@ -210,6 +214,10 @@ class BoostMetric(MetricEstimator):
             return boost(problem, method, start=point, **options)
         except Interrupted as interruption:
             return interruption.solution
+
+
+def _coordinates(X, weight):
+    return Coordinates.dense(X, weight=weight)
 
 
 def _reason_of_zero(problem, C):

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from scipy.special import entr, expit
 
 from ...core import PSD, Certificate, CertificateError
+from ...core.bounds import lowest_eigenvalue
 from ...core.points import Factored, as_dense
 from ...core.problem import ROUNDING, relative_error
+from ...core.rounding import SUM, gamma, inner
 
 #: Upper bound on exponents, so that the loss of a trial far from the optimum stays finite.
 MOST_EXPONENT = 600.0
 #: Amount by which rounding may put the largest eigenvalue of sum_r u_r A_r above one.
 FEASIBLE = 1e-9
+#: Roundings of a term for which a logarithm or an exponential of the C library counts.
+LIBRARY = 32
 #: Rounding error of sum_r u_r A_r, relative to the sum of u_r |A_r|: its terms may cancel.
 CANCELLATION = 4 * np.finfo(float).eps
 
@@ -39,6 +43,10 @@ class Logistic:
 
     def multiplier(self, v):
         return self.weight * expit(-v)
+
+    def conjugate_error(self, u):
+        """Return a bound on the rounding error of the value of `conjugate`."""
+        return gamma(SUM + LIBRARY) * (self.conjugate(u)[0] + 2 * float(np.sum(u)))
 
     def conjugate(self, u):
         """Return the sum of -loss*(-u), and its gradient in u."""
@@ -66,6 +74,11 @@ class Exponential:
 
     def multiplier(self, v):
         return self.weight * np.exp(np.minimum(-v, MOST_EXPONENT))
+
+    def conjugate_error(self, u):
+        """Return a bound on the rounding error of the value of `conjugate`."""
+        terms = float(2 * np.sum(u) + self.weight @ np.abs(entr(_share(u, self.weight))))
+        return gamma(SUM + LIBRARY) * terms
 
     def conjugate(self, u):
         """Return the sum of -loss*(-u), and its gradient in u."""
@@ -169,22 +182,34 @@ def certify_trace(problem, point, u):
     point = point if isinstance(point, Factored) else _factored(problem, as_dense(point))
     if not np.isfinite(point.L).all():
         raise CertificateError("M contains NaN or infinity")
-    bounds = problem.bounds(point, problem.constraints.forward(point), _feasible(problem, u))
-    if bounds.gap < 0:
+    primal, rounding = _primal_bound(problem, point)
+    dual, dual_rounding = _dual_bound(problem, _feasible(problem, u))
+    if not np.isfinite([primal, dual]).all() or primal + rounding < dual - dual_rounding:
         raise CertificateError(
-            f"primal {bounds.primal!r} is below dual {bounds.dual!r} by more than rounding: the "
-            "constraints' forward and adjoint do not belong together"
+            f"primal {primal!r} is below dual {dual!r} by more than rounding, or not finite: the "
+            "constraints' forward and adjoint do not belong together, or the data are too large"
         )
+    proof = Certificate.between(dual, primal, max(rounding, dual_rounding))
     M = point.dense()
-    return Certificate(
-        primal=bounds.primal,
-        dual=bounds.dual,
-        gap=bounds.gap,
-        relative_gap=bounds.error,
-        distance_bound=float(np.hypot(np.linalg.norm(M), bounds.primal)),
-        min_eigenvalue=PSD(problem.order).min_eigenvalue(M),
-        violation=0.0,
-    )
+    reach = float(np.hypot(np.linalg.norm(M), proof.primal)) * (1 + gamma(SUM))
+    smallest = PSD(problem.order).min_eigenvalue(M)
+    return replace(proof, distance_bound=reach, min_eigenvalue=smallest)
+
+
+def _primal_bound(problem, point):
+    """Return the objective at M with all rounding added, and how much of it that is."""
+    margins, reach = problem.constraints.forward_bound(point)
+    trace, trace_rounding = inner(point.L, point.L)
+    losses, worst = (problem.loss.value(v) for v in (margins, margins - reach))
+    return trace + losses, trace_rounding + worst - losses + gamma(SUM + LIBRARY) * worst
+
+
+def _dual_bound(problem, u):
+    """Return the bound from u, made feasible with all rounding, and its own rounding."""
+    S, error = problem.constraints.adjoint(u), problem.constraints.adjoint_error(u)
+    largest = -lowest_eigenvalue(PSD(problem.order), -S, error)
+    u = u / max(1.0, largest * (1 + gamma(8)))
+    return problem.loss.conjugate(u)[0], problem.loss.conjugate_error(u)
 
 
 def _factored(problem, M):

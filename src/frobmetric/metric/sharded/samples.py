@@ -9,12 +9,12 @@ from functools import cached_property, partial
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_array
 
 from ..._checkpoint import fingerprint
 from ..._checks import labelled_rows
 from ..._parameters import InvalidParameterError
+from ..._text import shown
+from ..._validation import check_array, check_classification_targets
 from ...backends import open_shards
 from ...backends.vectors import Sharded, map_shards
 from ..base import DTYPES
@@ -22,10 +22,12 @@ from ..coordinates import Coordinates, prior_root, round_to_grid
 from ..priors import prior_matrix_factor
 from ..samples import Samples
 from ..units import (
+    FAR,
     MOST_SAMPLES,
     UNITS,
     WHITENING,
     Units,
+    from_lowest,
     neighbor_error,
     required_units,
     spread_places,
@@ -79,7 +81,8 @@ class ShardedSamples:
         _check_labels(classes)
         if len(classes) < 2:
             raise ValueError(
-                f"y has one class ({classes[0]}); triplets need samples of at least two classes"
+                f"y has one class ({shown(classes[0])}); triplets need samples of at least two "
+                "classes"
             )
         if sum(sizes) < n_features:
             raise ValueError(
@@ -122,7 +125,8 @@ class ShardedSamples:
     def coordinates(self, metric):
         """Return the coordinates to learn in."""
         units = self._units(metric)
-        X = self.X.map(partial(_scaled, units)).light()
+        lowest = self.X.reduce(np.minimum, _lowest).get()
+        X = self.X.map(partial(_scaled, units, lowest)).light()
         largest = float(X.reduce(max, _largest).get()) or 1.0
         n_samples = sum(self.sizes)
         mean = X.reduce(operator.add, partial(_sum, largest)).get() / n_samples
@@ -149,7 +153,8 @@ class ShardedSamples:
         if name != "auto":
             return self._measured(name)
         candidates, few = [self._measured(each) for each in UNITS], self.excerpt(MOST_SAMPLES)
-        errors = [neighbor_error(each.scaled(few.X), few.y) for each in candidates]
+        near = from_lowest(few.X)
+        errors = [neighbor_error(each.scaled(near), few.y) for each in candidates]
         return candidates[int(np.argmin(errors))]
 
     def _measured(self, name):
@@ -265,8 +270,13 @@ def _excerpt(X, y, first, *, places):
     return [(X[rows], y[rows])]
 
 
-def _scaled(units, X):
-    return units.scaled(X)
+def _scaled(units, lowest, X):
+    X = X.astype(np.float64)
+    return units.scaled(X - lowest if np.abs(lowest).max() < FAR else X)
+
+
+def _lowest(X):
+    return X.min(axis=0, initial=np.inf).astype(np.float64)
 
 
 def _largest(X):

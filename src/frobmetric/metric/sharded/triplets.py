@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import operator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 
 from ...backends.constraints import ShardedConstraints
+from ...backends.engine import Pairs
 from ...backends.vectors import Sharded, map_shards
 from ..sets import Block, JoinedTriplets, MinedTriplets
 from ..triplets import group_by_counts
@@ -28,11 +29,15 @@ class ShardedTriplets:
     needed: Sharded
     n_triplets: int
     recall: ClassVar[None] = None  # the search is exact
+    #: Constraints that were made last, with their coordinates: the rows in them came from afar.
+    _made: list = field(default_factory=list, init=False, repr=False)
 
     @classmethod
     def mined(cls, samples, neighbors, before=None):
         """Return triplets of near and far rows, added to those of the passes before."""
         earlier = None if before is None else before.sets
+        if before is not None:
+            before._made.clear()
         lists = map_shards(_lists, neighbors, samples.start, earlier, before and before.needed)
         sets, needed = lists.map(_local_sets), lists.map(_numbers_of)
         n_triplets = int(sets.reduce(operator.add, operator.attrgetter("n_triplets")).get())
@@ -49,18 +54,21 @@ class ShardedTriplets:
         return self.sets.map(partial(_equal_weights, total=self.n_triplets))
 
     def constraints(self, Z):
-        parts = map_shards(_constraints, self.sets, self._rows(Z))
-        return ShardedConstraints(parts, Z.shape[1], self.n_triplets)
+        if not (self._made and self._made[0] is Z):
+            parts = self._with_rows(_constraints, Z)
+            self._made[:] = Z, ShardedConstraints(parts, Z.shape[1], self.n_triplets)
+        return self._made[1]
 
     def near_scatter(self, Z):
         """Return the P with <P, M> = mean of d^2(anchor, near) over the triplets."""
-        sums = map_shards(_near_scatter, self.sets, self._rows(Z))
+        sums = self._with_rows(_near_scatter, Z)
         return sums.reduce(operator.add, np.asarray).get() / self.n_triplets
 
-    def _rows(self, Z):
-        """Return the rows of Z that each shard needs, those of other shards included."""
-        places = map_shards(Place, Z.rows, self.samples.y, self.samples.start).light()
-        return self.needed.pairwise(_rows_in, _append, places)
+    def _with_rows(self, function, Z):
+        """Return function(rows of Z that a shard needs, triplets); rows come from all shards."""
+        places = map_shards(Place.of, Z.rows, self.samples.y, self.samples.start).light()
+        pairs = Pairs(_rows_in, function, at_right=True)
+        return self.needed.pairwise(pairs, places, self.sets)
 
 
 def _lists(neighbors, start, earlier, needed):
@@ -92,21 +100,17 @@ def _local_sets(lists):
 
 
 def _rows_in(needed, place):
-    """Return the needed rows that are in one shard."""
-    local = needed - place.start
-    return place.points[local[(local >= 0) & (local < len(place.points))]]
+    return place.rows_of(needed)
 
 
-def _append(rows, others):
-    return np.concatenate([rows, others])
+def _constraints(rows, triplets):
+    return triplets.constraints(np.concatenate(rows))
 
 
-def _constraints(triplets, rows):
-    return triplets.constraints(rows)
-
-
-def _near_scatter(triplets, rows):
-    return triplets.near_scatter(rows) * triplets.n_triplets if triplets.n_triplets else 0.0
+def _near_scatter(rows, triplets):
+    if not triplets.n_triplets:
+        return 0.0
+    return triplets.near_scatter(np.concatenate(rows)) * triplets.n_triplets
 
 
 def _equal_weights(triplets, *, total):

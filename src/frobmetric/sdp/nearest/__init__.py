@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from ...core import Certificate, Hard
-from ...core.points import Array, Symmetric, Vector
+from ...core.checks import as_real
+from ...core.points import Array, Vector
 
 __all__ = ["NearestMatrix"]
 
@@ -19,7 +20,7 @@ class NearestMatrix:
 
     Attributes
     ----------
-    matrix : ndarray of shape (n, n)
+    matrix : ndarray of shape (n, n), or a data frame if one was given
     distance : float
         |X - given matrix|_F, in the weighted norm if there are weights.
     certificate : Certificate
@@ -37,7 +38,7 @@ class NearestMatrix:
     solver : str
     """
 
-    matrix: Symmetric = field(repr=False)
+    matrix: Any = field(repr=False)
     distance: float
     certificate: Certificate
     multipliers: Vector = field(repr=False)
@@ -52,7 +53,7 @@ class NearestMatrix:
 
 def check_min_eigenvalue(min_eigenvalue: float, *, below: float = np.inf) -> float:
     """Return the smallest eigenvalue that is allowed, if it lies in [0, below)."""
-    if not 0 <= min_eigenvalue < below:
+    if not 0 <= as_real(min_eigenvalue, name="min_eigenvalue") < below:
         expected = "be finite and not negative" if below == np.inf else f"lie in [0, {below:g})"
         raise ValueError(f"min_eigenvalue={min_eigenvalue!r} must {expected}")
     return float(min_eigenvalue)

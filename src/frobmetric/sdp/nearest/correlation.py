@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -10,18 +10,23 @@ import numpy as np
 
 from ..._checks import as_symmetric, check_limits
 from ...core import PSD, Certificate, FrobeniusSDP, Step
+from ...core.checks import read_array, require_callable
 from ...core.points import Array, Symmetric, Vector, as_dense
 from ...core.problem import ROUNDING
 from ...core.threads import one_thread, threads_for_order
 from ...solvers import SOLVERS, Callback, Monitor, State, conclude, solve
 from . import NearestMatrix, check_min_eigenvalue, residual_norm
 from .entries import EntryRows, Norm, ScaledEntries, as_elementwise, as_norm, as_rows, congruence
+from .pairwise import Labels, counts_as_weights
 
 __all__ = ["nearest_correlation"]
 
 #: Distance by which rounding may leave an eigenvalue below `min_eigenvalue`.
 BELOW = 5e-13
-MISSING = "; where it is missing, give it the weight 0 by `elementwise`"
+MISSING = (
+    "; where it is missing, give it the weight 0 by `elementwise`, or give the numbers of rows "
+    "behind the entries by `counts`"
+)
 
 
 def nearest_correlation(
@@ -29,6 +34,7 @@ def nearest_correlation(
     *,
     weights: Any = None,
     elementwise: Any = None,
+    counts: Any = None,
     bounds: tuple[Any, Any] | None = None,
     fixed: Any = None,
     min_eigenvalue: float = 0.0,
@@ -40,14 +46,18 @@ def nearest_correlation(
 
     Parameters
     ----------
-    G : array-like of shape (n, n), symmetric
-        Its diagonal need not be 1.
+    G : array-like or data frame of shape (n, n), symmetric
+        Its diagonal need not be 1. Of a data frame the answer has the labels.
     weights : array-like of shape (n,) or (n, n), optional
         Minimise |W^(1/2) (X - G) W^(1/2)|_F with W the diagonal matrix of a positive vector, or a
         positive definite matrix.
     elementwise : array-like of shape (n, n), optional
         Minimise |H o (X - G)|_F, entry by entry, for these H >= 0 instead. Where H is 0 the entry
         is free, and that of G may be NaN. Slower: it solves many nearest-matrix problems in turn.
+    counts : array-like of shape (n, n), optional
+        Numbers of rows of data behind the entries of G, as `pairwise_correlation` gives them. H is
+        then their square root, relative to the largest; entries of G that are NaN, or have the
+        count 0, are free.
     bounds : (lower, upper), optional
         Bounds on the entries off the diagonal: numbers or symmetric arrays. None, NaN and infinity
         are no bound.
@@ -86,20 +96,32 @@ def nearest_correlation(
     >>> print(f"{nearest.distance:.6f}", nearest.status)
     0.527790 optimal
     """
-    if weights is not None and elementwise is not None:
-        raise ValueError("give weights or elementwise, not both")
+    if sum(given is not None for given in (weights, elementwise, counts)) > 1:
+        raise ValueError("give one of weights, elementwise and counts, not several")
     check_limits(tol, max_iter)
-    unit = 1 - check_min_eigenvalue(min_eigenvalue, below=1)
-    H = None if elementwise is None else as_elementwise(elementwise, np.shape(G))
+    require_callable(callback, name="callback")
+    unit, labels = 1 - check_min_eigenvalue(min_eigenvalue, below=1), Labels(G, name="G")
+    if counts is not None:
+        G, elementwise = _without_gaps_on_diagonal(G), counts_as_weights(counts, G)
+    H = elementwise
+    if H is not None:
+        H = as_elementwise(H, read_array(G, name="G").shape)
     G = as_symmetric(G, name="G", is_free=None if H is None else H == 0, hint=MISSING)
     norm, rows = as_norm(weights, len(G)), as_rows(G, bounds, fixed, unit)
     prior = np.nan_to_num(G) - (1 - unit) * np.eye(len(G))
     task = _Task(prior, rows, unit, tol, max_iter, callback)
-    if H is None:
-        return _project(task, norm)
-    nearest = _descend(task, H)
-    conclude(nearest, tol)
-    return nearest
+    nearest = _project(task, norm) if H is None else _descend(task, H)
+    if H is not None:
+        conclude(nearest, tol)
+    return replace(nearest, matrix=labels.put(nearest.matrix))
+
+
+def _without_gaps_on_diagonal(G: Any) -> Array:
+    """Return G with 1 for a column of data that does not vary, and so has no correlation."""
+    G = np.array(G, dtype=float)
+    diagonal = np.diag(G)
+    np.fill_diagonal(G, np.where(np.isnan(diagonal), 1.0, diagonal))
+    return G
 
 
 @dataclass(frozen=True)
@@ -250,13 +272,11 @@ def _answer(
     exact = make_exact(M, task.rows, task.unit)
     distance = float(np.linalg.norm(weigh(exact - task.G)))
     primal, violation = distance**2 / 2, float(task.rows.violation(exact).max())
-    size = max(primal, abs(dual))
-    rounding = ROUNDING * size + (ROUNDING * float(np.linalg.norm(task.G))) ** 2
-    gap = np.inf if violation > 0 else max(0.0, primal - dual)
-    gap = gap if gap > rounding else 0.0
-    relative_gap, error = gap / size if size > 0 else gap, float(np.sqrt(2 * max(gap, rounding)))
-    lowest = 1 - task.unit - BELOW
-    certificate = Certificate(primal, dual, gap, relative_gap, error, lowest, violation)
+    rounding = ROUNDING * max(primal, abs(dual)) + (ROUNDING * float(np.linalg.norm(task.G))) ** 2
+    certificate = Certificate.between(dual, primal, rounding, min_eigenvalue=1 - task.unit - BELOW)
+    certificate = replace(certificate, distance_bound=float(np.sqrt(2 * certificate.gap)))
+    if violation > 0:
+        certificate = replace(certificate, gap=np.inf, relative_gap=np.inf, violation=violation)
     X = exact + (1 - task.unit) * np.eye(len(M))
     np.fill_diagonal(X, 1.0)
     gradient = residual_norm(task.rows.loss, task.rows.of(M))

@@ -11,13 +11,20 @@ import scipy.sparse as sp
 
 from ..._checks import ASYMMETRY, as_symmetric, check_symmetric, refuse_where
 from ...core import PSD, FrobeniusSDP, Hard, LowRank, Sparse, Stack
+from ...core.checks import MOST, as_array, as_finite, as_sequence
 from ...core.matrices import Scaled
 from ...core.points import Index, Vector
 from ...solvers import Callback, solve
 from ..construct import as_senses
 from . import NearestMatrix, check_min_eigenvalue, residual_norm
+from .pairwise import Labels
 
 __all__ = ["nearest_covariance"]
+
+MISSING = (
+    "; where it is missing, find the nearest correlation matrix (`nearest_correlation` with "
+    "`counts`), and multiply it by the standard deviations on both sides"
+)
 
 
 def nearest_covariance(
@@ -40,7 +47,8 @@ def nearest_covariance(
 
     Parameters
     ----------
-    S : array-like of shape (n, n), symmetric
+    S : array-like or data frame of shape (n, n), symmetric
+        Of a data frame the answer has the labels.
     A : sequence of symmetric matrices, dense or sparse, and of vectors
         A vector a stands for a a.T: <a a.T, X> is the variance of the portfolio a.
     b : array-like of shape (n_constraints,)
@@ -68,9 +76,12 @@ def nearest_covariance(
     >>> print(np.round(nearest.matrix, 6).tolist(), np.round(nearest.multipliers, 6).tolist())
     [[1.75, 0.75], [0.75, 0.75]] [-0.25]
     """
-    S = as_symmetric(S, name="S")
+    labels, S = Labels(S, name="S"), as_symmetric(S, name="S", hint=MISSING)
     floor, n = check_min_eigenvalue(min_eigenvalue), len(S)
-    given = [_as_row(k, row, n) for k, row in enumerate(A)]
+    given = [
+        _as_row(k, row, n)
+        for k, row in enumerate(as_sequence(A, name="A", expected="a list of matrices"))
+    ]
     order = np.array(sorted(range(len(given)), key=lambda k: given[k].ndim == 1), dtype=int)
     matrices = [given[k].reshape((1, -1)) for k in order if given[k].ndim == 2]
     vectors = [given[k] for k in order if given[k].ndim == 1]
@@ -92,12 +103,13 @@ def nearest_covariance(
     multipliers[order] = solution.u / sizes
     gradient = residual_norm(loss, problem.constraints.forward(M))
     distance, n_iter = float(np.linalg.norm(X - S)), solution.n_iter
+    X = labels.put(X)
     return NearestMatrix(X, distance, certificate, multipliers, gradient, status, n_iter)
 
 
 def _as_row(k: int, row: Any, n: int) -> Any:
     """Return a constraint as a sparse matrix, or as a vector."""
-    row = row if sp.issparse(row) else np.asarray(row, dtype=float)
+    row = row if sp.issparse(row) else as_array(row, name="a matrix of A")
     if row.shape not in ((n,), (n, n)):
         raise ValueError(
             f"A[{k}] has shape {row.shape}; expected ({n}, {n}), or ({n},) for a portfolio"
@@ -112,12 +124,12 @@ def _as_row(k: int, row: Any, n: int) -> Any:
 
 
 def _as_targets(b: Any, n_rows: int) -> Vector:
-    b = np.asarray(b, dtype=float)
+    b = as_array(b, name="b")
     if b.shape != (n_rows,):
         raise ValueError(f"b has shape {b.shape} for {n_rows} constraints; give one number each")
     advice = "leave out constraints that demand nothing"
     refuse_where(~np.isfinite(b), lambda k: f"b[{k}] is {b[k]}; {advice}")
-    return b
+    return as_finite(b, name="b", most=MOST)
 
 
 def _check_variances(

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..._checks import as_symmetric, refuse_where
 from ...core import PSD, Constraints, Hard, Point
+from ...core.checks import MOST, as_array, as_finite
 from ...core.points import Array, Index, Rows, Symmetric, Vector, as_dense
 from ...core.threads import threads_for_order
 
@@ -84,10 +85,11 @@ def as_elementwise(elementwise: Any, shape: tuple[int, ...]) -> Array:
 
 def as_norm(weights: Any, n: int) -> Norm:
     """Return the norm of a positive vector or a positive definite matrix; Frobenius for None."""
-    w = np.ones(n) if weights is None else np.asarray(weights, dtype=float)
+    w = np.ones(n) if weights is None else as_array(weights, name="weights")
     if w.shape == (n,):
         expected, is_valid = "weights must be positive and finite", np.isfinite(w) & (w > 0)
         refuse_where(~is_valid, lambda k: f"weights[{k}] = {w[k]:g}; {expected}")
+        as_finite(np.append(w, 1 / w), name="weights or one over them", most=MOST)
         return Norm(np.sqrt(w), 1 / np.sqrt(w), float(w.sum()))
     if w.shape != (n, n):
         raise ValueError(f"weights has shape {w.shape}; expected ({n},) or ({n}, {n})")
@@ -126,7 +128,7 @@ def as_rows(G: Symmetric, bounds: Any, fixed: Any, unit: float) -> EntryRows:
 
 def _as_bounds(name: str, value: Any, none: float, n: int) -> Array:
     """Return a symmetric matrix of bounds, infinite where there is none."""
-    bound = np.asarray(none if value is None else value, dtype=float)
+    bound = as_array(none if value is None else value, name=name)
     if bound.ndim and bound.shape != (n, n):
         raise ValueError(f"the {name} bounds have shape {bound.shape}; give a number or ({n}, {n})")
     bound = np.broadcast_to(np.where(np.isnan(bound), none, bound), (n, n))

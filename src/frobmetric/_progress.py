@@ -1,0 +1,61 @@
+"""Progress of long work: who works tells its share, who listens shows it, and by default nobody."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import Lock
+
+#: Function of the name of a work and the share of it that is done.
+Listener = Callable[[str, float], None]
+
+
+class Work:
+    """Some work of a size in a unit, of which several threads may do parts."""
+
+    def __init__(self, name: str, total: float, unit: str, listener: Listener | None) -> None:
+        self.name, self.total, self.unit, self.done = name, total, unit, 0.0
+        self._listener, self._lock = listener, Lock()
+
+    def advance(self, amount: float) -> None:
+        """Tell that a part is done."""
+        if self._listener is not None:
+            with self._lock:
+                self.done += amount
+                self._listener(self.name, min(1.0, self.done / self.total))
+
+
+_silent = Work("", 1.0, "", None)
+_listener: Listener | None = None
+_current: Work = _silent
+
+
+@contextmanager
+def listening(listener: Listener | None) -> Iterator[None]:
+    """Call a listener, from any thread, with the name and share of each work in this block."""
+    global _listener
+    before, _listener = _listener, listener
+    try:
+        yield
+    finally:
+        _listener = before
+
+
+@contextmanager
+def working(name: str, total: float, unit: str) -> Iterator[Work]:
+    """Yield a work of this size; inside of another one it is silent, as a part of that."""
+    global _current
+    if _listener is None or total <= 0 or _current is not _silent:
+        yield _silent
+        return
+    _current = Work(name, total, unit, _listener)
+    try:
+        yield _current
+    finally:
+        _current = _silent
+
+
+def advance(amount: float, unit: str) -> None:
+    """Tell that a part of the work under way is done, if that is counted in this unit."""
+    if _current.unit == unit:
+        _current.advance(amount)

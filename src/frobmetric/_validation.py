@@ -1,0 +1,94 @@
+"""The checks of samples and labels of scikit-learn, and of what it leaves open.
+
+Masked entries are refused, because an array without its mask has other data. Numbers beyond float64
+are refused as infinite ones are, and not by an OverflowError or a warning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+import sklearn.utils.multiclass
+import sklearn.utils.validation
+
+#: scikit-learn's mark of an argument that is not given.
+ABSENT = "no_validation"
+#: Number of seeds that NumPy has.
+SEEDS = 2**32
+
+
+def check_array(X: Any, **options: Any) -> Any:
+    """Return an array of numbers as scikit-learn's function of this name does."""
+    with _converting(X, name=options.get("input_name") or "X"):
+        return sklearn.utils.validation.check_array(X, **options)
+
+
+def validate_data(estimator: Any, X: Any = ABSENT, y: Any = ABSENT, **options: Any) -> Any:
+    """Return samples of an estimator, or samples and labels, as scikit-learn's function does."""
+    with _converting(X, name="X", labels=y):
+        return sklearn.utils.validation.validate_data(estimator, X, y, **options)
+
+
+def check_classification_targets(y: Any) -> None:
+    """Refuse targets of a regression as scikit-learn's function of this name does."""
+    with _converting(y, name="y"):
+        sklearn.utils.multiclass.check_classification_targets(y)
+
+
+def type_of_target(y: Any, **options: Any) -> str:
+    """Return the kind of targets as scikit-learn's function of this name does."""
+    with _converting(y, name="y"):
+        return str(sklearn.utils.multiclass.type_of_target(y, **options))
+
+
+def column_or_1d(y: Any, **options: Any) -> Any:
+    """Return labels as one column as scikit-learn's function of this name does."""
+    with _converting(y, name="y"):
+        return sklearn.utils.validation.column_or_1d(y, **options)
+
+
+@contextmanager
+def _converting(given: Any, *, name: str, labels: Any = None) -> Iterator[None]:
+    _refuse_masked(given, name)
+    _refuse_masked(labels, "y")
+    try:
+        with np.errstate(over="ignore", invalid="ignore"):  # infinity and NaN are found next
+            yield
+    except OverflowError as error:
+        name = name if _is_beyond_float(given) else "y"
+        raise ValueError(
+            f"{name} has an integer beyond the largest float64 ({error}); expected finite numbers; "
+            "divide it by a power of ten"
+        ) from None
+
+
+def check_random_state(seed: Any) -> np.random.RandomState:
+    """Return a source of random numbers as scikit-learn's function of this name does."""
+    if isinstance(seed, Integral) and not 0 <= int(seed) < SEEDS:
+        raise ValueError(
+            f"random_state is {seed!r:.80}; expected a seed from 0 to {SEEDS - 1}, a RandomState "
+            "or None"
+        )
+    return sklearn.utils.validation.check_random_state(seed)
+
+
+def _refuse_masked(given: Any, name: str) -> None:
+    if isinstance(given, np.ma.MaskedArray) and np.ma.is_masked(given):
+        raise ValueError(
+            f"{name} has {np.count_nonzero(np.ma.getmaskarray(given))} masked entries; expected a "
+            "value for each; impute them, or leave such rows out"
+        )
+
+
+def _is_beyond_float(given: Any) -> bool:
+    try:
+        np.asarray(given, dtype=np.float64)
+    except OverflowError:
+        return True
+    except (TypeError, ValueError):
+        return False
+    return False

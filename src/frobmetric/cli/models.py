@@ -1,0 +1,73 @@
+"""Models and the tables that belong to them, read by several commands."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ..io import load
+from ..io.preparation import ENCODINGS, FILLS, Preparing
+from ..io.tables import read_table
+from .terminal import wrong_usage
+
+
+def load_model(path):
+    """Load a model whose `transform` returns arrays."""
+    return load(path).set_output(transform="default")
+
+
+def labels_name(target):
+    """Return the name of the column of labels in an output file."""
+    return "label" if target is None or target.lstrip("-").isdecimal() else target
+
+
+def split_names(text):
+    """Return the names in a text with commas."""
+    return [name.strip() for name in text.split(",")]
+
+
+def preparing(columns, drop, impute, categories):
+    """Return how the columns of a table are prepared, from the options of a command."""
+    for option, value, known in (
+        ("--impute", impute, list(FILLS)),
+        ("--categories", categories, ENCODINGS),
+    ):
+        if value is not None and value not in known:
+            raise wrong_usage(option, f"{value!r} is not known; expected {' or '.join(known)}")
+    return Preparing(
+        columns and split_names(columns), drop and split_names(drop), impute, categories
+    )
+
+
+def reading_options(estimator):
+    """Return the options of `read_table` for the columns that a model was learned from."""
+    if hasattr(estimator, "preparation_"):
+        return {"preparation": estimator.preparation_}
+    return {"features": getattr(estimator, "feature_names_in_", None)}
+
+
+def read_features(estimator, path, target, header):
+    """Read the columns that a model was learned from, with names if it was learned with names."""
+    return of_model(estimator, read_columns(estimator, path, target, header))
+
+
+def read_columns(estimator, path, target, header):
+    """Read the columns that a model was learned from, with the names in the file."""
+    table = read_table(path, target, header=header, **reading_options(estimator))
+    check_columns(estimator, table, path)
+    return table
+
+
+def check_columns(estimator, table, path):
+    """Raise ValueError unless a table has as many features as a model was learned from."""
+    n_features = table.X.shape[1]
+    if n_features != estimator.n_features_in_:
+        raise ValueError(
+            f"{path} has {n_features} columns of features; the model was learned from "
+            f"{estimator.n_features_in_}. If one column holds labels, name it with --target"
+        )
+
+
+def of_model(estimator, table):
+    """Return a table with names if the model was learned with names."""
+    has_names = hasattr(estimator, "feature_names_in_")
+    return table if has_names else replace(table, feature_names=None)

@@ -1,0 +1,117 @@
+"""Sealed files: tensors and texts in a safetensors file, with one checksum over all of them.
+
+The seal is the SHA-256 of every text of the header and of name, type, shape and numbers of every
+tensor. It finds damage and edits. It is no signature: who can write a file can seal it again, and
+then only `certify`, which needs the training data, finds what was changed.
+"""
+
+from __future__ import annotations
+
+import json
+import warnings
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .._environment import check_file, replacing, require
+
+#: Name of the format, and the newest version of it that this code reads and writes.
+FORMAT, FORMAT_VERSION = "frobmetric", 3
+#: First version whose files have a seal.
+FIRST_SEALED = 3
+#: Field of the header with the seal.
+SEAL = "seal"
+
+
+def write_sealed(path: str | Path, tensors: dict[str, np.ndarray], header: dict[str, str]) -> None:
+    """Write tensors and texts with their seal, whole or not at all."""
+    safetensors = require("safetensors.numpy", "cli")
+    content = {key: np.ascontiguousarray(value) for key, value in tensors.items()}
+    header = {"format": FORMAT, "format_version": str(FORMAT_VERSION)} | header
+    header[SEAL] = seal_of(content, header)
+    with replacing(path) as file:
+        file.write(safetensors.save(content, header))
+
+
+def read_sealed(path: Path) -> tuple[dict[str, np.ndarray], dict[str, str]]:
+    """Return tensors and texts of a file, whose seal is checked if its version has one.
+
+    A file of an earlier version, which has none, warns.
+    """
+    check_file(path, "a model saved by frobmetric")
+    tensors, header = _read(path)
+    version = _version(path, header)
+    if (version >= FIRST_SEALED) != (SEAL in header):
+        has = "has" if SEAL in header else "lacks"
+        raise ValueError(
+            f"{path} is damaged: it has format version {version} and {has} a seal, which files "
+            f"have from version {FIRST_SEALED} on; get the file again, or fit again"
+        )
+    if version < FIRST_SEALED:
+        warnings.warn(
+            f"{path} has format version {version}, whose files have no seal: nothing tells whether "
+            "it was changed since it was saved. If you trust it, load it and save it again",
+            UserWarning,
+            stacklevel=4,
+        )
+    elif header[SEAL] != seal_of(tensors, header):
+        raise ValueError(
+            f"{path} was changed or damaged after it was saved: its seal, a checksum of all that "
+            "it holds, is not the one expected; get the file again, or fit again"
+        )
+    return tensors, header
+
+
+def seal_of(tensors: dict[str, np.ndarray], header: dict[str, str]) -> str:
+    """Return the checksum of all texts but the seal, and of all tensors."""
+    digest = sha256()
+    for key in sorted(header):
+        if key != SEAL:
+            digest.update(_encode([key, header[key]]))
+    for name in sorted(tensors):
+        array = tensors[name]
+        digest.update(_encode([name, array.dtype.name, array.shape]))
+        digest.update(array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes())
+    return digest.hexdigest()
+
+
+def _encode(values: list[Any]) -> bytes:
+    """Return a text that ends where the next begins, so that no two contents are written alike."""
+    return json.dumps(values).encode()
+
+
+def _read(path: Path) -> tuple[dict[str, np.ndarray], dict[str, str]]:
+    """Return what a safetensors file holds."""
+    safetensors = require("safetensors", "cli")
+    try:
+        with safetensors.safe_open(path, framework="np") as file:
+            keys, header = file.keys(), file.metadata() or {}
+            tensors = {key: file.get_tensor(key) for key in keys}
+    except (safetensors.SafetensorError, TypeError, AttributeError, ValueError) as error:
+        raise ValueError(
+            f"{path} is damaged, or not a model saved by frobmetric: {error}"
+        ) from error
+    if header.get("format") != FORMAT:
+        raise ValueError(f"{path} is a safetensors file, but not a model saved by frobmetric")
+    return tensors, header
+
+
+def _version(path: Path, header: dict[str, str]) -> int:
+    """Return the version of the format; raise ValueError if this code cannot read it."""
+    version = header.get("format_version", "")
+    if not (version.isascii() and version.isdecimal() and len(version) < 10):
+        raise ValueError(f"{path} has format version {version!r:.40}; expected a number")
+    if int(version) > FORMAT_VERSION:
+        raise ValueError(
+            f"{path} has format version {version} (frobmetric "
+            f"{header.get('frobmetric_version', '?')}); this frobmetric reads versions up to "
+            f"{FORMAT_VERSION}: upgrade it"
+        )
+    if int(version) < 2 and header.get("class") == "FrobMetricCV":
+        raise ValueError(
+            f"{path} holds a FrobMetricCV of format version {version}, which chose nothing but C; "
+            "fit it again"
+        )
+    return int(version)

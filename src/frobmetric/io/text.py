@@ -1,0 +1,94 @@
+"""Text files of tables and matrices: lines, cells and numbers, compressed by gzip or not."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import zlib
+from pathlib import Path
+
+import numpy as np
+
+#: Spellings of a missing number, in lower case.
+MISSING = ("", "na", "n/a", "nan", "null", "none", "?", "-")
+DELIMITERS = {".csv": ",", ".tsv": "\t"}
+GZIPPED = tuple(f"{suffix}.gz" for suffix in DELIMITERS)
+
+
+def format_of(path):
+    """Return the suffix that tells the format of a file: ".csv", ".csv.gz", ".parquet", ..."""
+    *others, last = [suffix.lower() for suffix in Path(path).suffixes] or [""]
+    return f"{others[-1]}.gz" if last == ".gz" and others else last
+
+
+def open_text(path):
+    """Open a text file in UTF-8 for reading, which may be compressed by gzip."""
+    options = {"encoding": "utf-8-sig", "newline": ""}
+    return gzip.open(path, "rt", **options) if format_of(path) in GZIPPED else open(path, **options)
+
+
+def csv_records(path):
+    """Yield (line number, cells) for each record of a text file; blank lines are skipped."""
+    try:
+        with open_text(path) as file:
+            rows = csv.reader(_without_nul(file, path), delimiter=delimiter_of(path))
+            yield from ((rows.line_num, row) for row in rows if row)
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is not UTF-8 text ({error}); save it as csv in UTF-8") from error
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise ValueError(f"{path} is damaged: {error}; get the file again") from error
+    except csv.Error as error:
+        raise ValueError(f"{path} cannot be read as csv: {error}") from error
+
+
+def _without_nul(file, path):
+    """Yield the lines of a text file; raise ValueError at a NUL byte."""
+    for number, line in enumerate(file, 1):
+        if "\0" in line:
+            raise ValueError(f"{path}, line {number} has a NUL byte; expected text; save it as csv")
+        yield line
+
+
+def write_csv(file, rows, delimiter=","):
+    """Write rows of texts and numbers to a binary file; numbers are read back exactly."""
+    text = io.TextIOWrapper(file, encoding="utf-8", newline="")
+    marks = {"delimiter": delimiter, "lineterminator": "\n"}
+    plain, quoted = csv.writer(text, **marks), csv.writer(text, **marks, quoting=csv.QUOTE_ALL)
+    for row in rows:  # quotes are not added for a carriage return, which ends a line too
+        has_return = any(isinstance(cell, str) and "\r" in cell for cell in row)
+        (quoted if has_return else plain).writerow(row)
+    text.detach()  # closing it would close the file
+
+
+def as_number(text):
+    """Convert a text to a number, NaN for a missing one; None if it is no number."""
+    if text.strip().lower() in MISSING:
+        return np.nan
+    try:
+        return None if "_" in text else float(text)  # float() reads 1_2 as 12
+    except ValueError:
+        return None
+
+
+def check_widths(path, records):
+    """Raise ValueError unless all (line number, cells) have as many cells as the first."""
+    width = None
+    for line, row in records:
+        width = width or len(row)
+        if len(row) != width:
+            raise ValueError(f"{path}, line {line} has {len(row)} fields; the first has {width}")
+
+
+def first_line(path):
+    """Return the first line of a text file; bytes that are no UTF-8 are replaced."""
+    if format_of(path) in GZIPPED:
+        with gzip.open(path, "rt", encoding="utf-8-sig", errors="replace") as file:
+            return file.readline()
+    with open(path, encoding="utf-8-sig", errors="replace") as file:
+        return file.readline()
+
+
+def delimiter_of(path):
+    """Return the delimiter that is most frequent in the first line."""
+    return max(",;\t", key=first_line(path).count)

@@ -1,0 +1,6 @@
+"""HTML pages that need nothing but themselves: the report of a model, and the base of all pages."""
+
+from .model_report import ModelReport, report
+from .page import render
+
+__all__ = ["ModelReport", "render", "report"]

@@ -1,0 +1,177 @@
+"""A local page that asks the questions of a session; only this machine can reach it."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Lock
+
+from ..pages.page import render
+from .session import CHECK, ENOUGH_CHECKS, LAST
+
+#: Address that no other machine can reach.
+LOOPBACK = "127.0.0.1"
+#: Names of this machine that a browser may have been given; others are a trick of a foreign page.
+HOSTS = (LOOPBACK, "localhost")
+#: Largest number of bytes of a request.
+MOST_BYTES = 1000
+#: Seconds that a request may take to arrive.
+PATIENCE = 30
+HEADERS = {
+    "Cache-Control": "no-store",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+
+
+class TeachingServer(ThreadingHTTPServer):
+    """Serve one session on the loopback address, below a random token.
+
+    Parameters
+    ----------
+    session : TeachingSession
+    items : Items
+    save : callable
+        Function without arguments that is called after each change, before the page is told.
+    port : int, default=0
+        Port; 0 is any that is free.
+    title : str
+    """
+
+    daemon_threads = True
+
+    def __init__(self, session, items, save, *, port=0, title="Teach a metric"):
+        super().__init__((LOOPBACK, port), _Handler)
+        self.session, self.items, self.save = session, items, save
+        self.token, self.lock = secrets.token_urlsafe(24), Lock()
+        self.html = render("teach.html", title=title, scripts=["teach.js"]).encode()
+        self.serial = 0
+
+    @property
+    def address(self):
+        """Address of the page, with the token."""
+        return f"http://{LOOPBACK}:{self.server_port}/{self.token}/"
+
+    def act(self, serial, action):
+        """Do what a click asks, unless the page shows an older question; return the state."""
+        with self.lock:
+            if serial == self.serial:
+                ACTIONS[action](self.session)
+                self.serial += 1
+                self.save()
+            return self._describe()
+
+    def describe(self):
+        """Return what the page shows."""
+        with self.lock:
+            return self._describe()
+
+    def _describe(self):
+        state, progress = self.session.state, self.session.progress()
+        looks = [self.items.look(i) for i in state.question or ()]
+        return {
+            "serial": self.serial,
+            "question": looks,
+            "n_answers": len(state.answers),
+            "can_undo": self.session.can_undo,
+            "agreement": progress.agreement and vars(progress.agreement),
+            "euclid": progress.euclid and progress.euclid.value,
+            "changed": progress.changed,
+            "has_settled": progress.has_settled,
+            "history": progress.history,
+            "n_first": CHECK * ENOUGH_CHECKS,
+            "n_last": LAST,
+        }
+
+
+#: What a page can ask for.
+ACTIONS = {
+    "left": lambda session: session.answer(True),
+    "right": lambda session: session.answer(False),
+    "skip": lambda session: session.skip(),
+    "undo": lambda session: session.undo(),
+}
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """Answer requests that have the token and come from a page of this server."""
+
+    server: TeachingServer
+    timeout = PATIENCE
+    server_version, sys_version = "frobmetric", ""
+
+    def do_GET(self):
+        name = self._allowed()
+        if name == "":
+            self._reply(HTTPStatus.OK, self.server.html, "text/html; charset=utf-8")
+        elif name == "state":
+            self._reply_with(self.server.describe)
+        elif name is not None:
+            self._refuse(HTTPStatus.NOT_FOUND, "no such page")
+
+    def do_POST(self):
+        name = self._allowed()
+        if name is None:
+            return
+        if name != "act":
+            self._refuse(HTTPStatus.NOT_FOUND, "no such page")
+        elif (click := self._read()) is None:
+            self._refuse(HTTPStatus.BAD_REQUEST, f"expected one of {sorted(ACTIONS)} and a serial")
+        else:
+            self._reply_with(lambda: self.server.act(*click))
+
+    def _allowed(self):
+        """Return the path after the token; None if the request was refused."""
+        host, _, port = self.headers.get("Host", "").partition(":")
+        origin = self.headers.get("Origin")
+        token, _, name = self.path.removeprefix("/").partition("/")
+        if host not in HOSTS or port != str(self.server.server_port):
+            reason = "wrong host"
+        elif origin is not None and origin != f"http://{host}:{port}":
+            reason = "wrong origin"
+        elif not secrets.compare_digest(token.encode(), self.server.token.encode()):
+            reason = "wrong token; open the address that the command printed"
+        else:
+            return name
+        self._refuse(HTTPStatus.FORBIDDEN, reason)
+        return None
+
+    def _read(self):
+        """Return serial and action of a request; None if it is not such."""
+        size = self.headers.get("Content-Length", "")
+        if not size.isdecimal() or int(size) > MOST_BYTES:
+            self.close_connection = True
+            return None
+        try:
+            click = json.loads(self.rfile.read(int(size)))
+            serial, action = click["serial"], click["action"]
+        except (ValueError, TypeError, KeyError):
+            return None
+        return (serial, action) if isinstance(action, str) and action in ACTIONS else None
+
+    def _reply_with(self, describe):
+        """Reply with a description, or with the reason why there is none."""
+        try:
+            content = describe()
+        except (ValueError, OSError) as error:
+            self._refuse(HTTPStatus.INTERNAL_SERVER_ERROR, str(error))
+        else:
+            self._reply(HTTPStatus.OK, json.dumps(content).encode(), "application/json")
+
+    def _refuse(self, status, reason):
+        self._reply(status, reason.encode(), "text/plain; charset=utf-8")
+
+    def _reply(self, status, content, kind):
+        self.send_response(status)
+        for name, value in (HEADERS | {"Content-Type": kind}).items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, *_):
+        """Write no line for each request: the address has the token."""

@@ -1,0 +1,34 @@
+"""Files of a session: the answers as a table of comparisons, and the model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from .._environment import replacing
+from ..comparisons import write_comparisons
+from ..io import save
+from ..io.tables import read_triplets
+from ..io.text import write_csv
+
+
+def save_session(session, comparisons, model):
+    """Write the answers and the model, each file whole or not at all; remove both without answers.
+
+    Parameters
+    ----------
+    session : TeachingSession
+    comparisons, model : path
+        A csv file with the columns anchor, near and far, and a safetensors file.
+    """
+    if not session.answers:
+        for path in (comparisons, model):
+            Path(path).unlink(missing_ok=True)
+        return
+    with replacing(comparisons) as file:  # first: the model can be learned again from it
+        write_csv(file, [("anchor", "near", "far"), *write_comparisons(session.answers).tolist()])
+    save(session.model(), model)
+
+
+def read_answers(path):
+    """Return the answers in a file of comparisons; none if it does not exist."""
+    return read_triplets(path) if Path(path).exists() else ()

@@ -1,0 +1,114 @@
+"""Tables with gaps and texts on the command line: fit once, and use the model on new files."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+
+from frobmetric import load
+from frobmetric.io.tables import read_table
+from terminals import CliRunner, app, check_mistake, run, run_json
+
+X, Y = load_iris(return_X_y=True)
+COLORS = np.array(["red", "blue", "green"])[(Y + np.arange(150) % 2) % 3]
+OPTIONS = "--drop id --impute median --categories one-hot --cv 0"
+
+
+def write(path, rows, header="id,a,b,color,c,species"):
+    Path(path).write_text("\n".join([header, *rows]) + "\n")
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    cells = [
+        f"{i},{x[0] if i % 20 else ''},{x[1]},{color},{x[2]},{'xyz'[label]}"
+        for i, (x, color, label) in enumerate(zip(X, COLORS, Y, strict=True))
+    ]
+    write("dirty.csv", cells)
+    # other columns, in another order, without labels
+    write(
+        "new.csv",
+        [f"{x[2]},{color},{x[1]}," for x, color in zip(X, COLORS, strict=True)],
+        "c,color,b,a",
+    )
+
+
+@pytest.fixture
+def model():
+    command = f"fit dirty.csv -t species -o m.safetensors --keep-proof {OPTIONS}"
+    assert "--drop id --impute median --categories one-hot" in run(*command.split()).stdout
+    return load("m.safetensors")
+
+
+def test_every_command_prepares_the_table_again(model):
+    names = ["a", "b", "color=blue", "color=green", "color=red", "c"]
+    assert list(model.feature_names_in_) == names
+    table = read_table("dirty.csv", "species", preparation=model.preparation_)
+    run("transform", "m.safetensors", "dirty.csv", "-t", "species", "-o", "out.csv")
+    out = read_table("out.csv", "species")
+    np.testing.assert_allclose(out.X, model.transform(table.dataframe()), rtol=1e-12)
+    assert list(out.y) == list(table.y)
+    assert (
+        "(of the table that the model prepares)"
+        in run("certify", "m.safetensors", "dirty.csv", "-t", "species").stdout
+    )
+    parts = run_json("explain", "m.safetensors", "new.csv", "--rows", "0,60")["parts"]
+    assert sorted(parts) == sorted(names)
+    answer = ("evaluate", "m.safetensors", "dirty.csv", "--train", "dirty.csv", "-t", "species")
+    assert "tested on itself" in run(*answer).stderr
+    shown = run("export", "m.safetensors", "-o", "m.npy", "--to", "npy", "--recall", "new.csv")
+    assert "recall of the 10 nearest neighbours" in shown.stdout
+
+
+def test_a_pipe(model):
+    content = Path("new.csv").read_bytes()
+    line = ["transform", "m.safetensors", "-", "-o", "-"]
+    result = CliRunner().invoke(app, line, input=content)
+    assert result.exit_code == 0, result.output
+    assert result.stderr == "-: 150 rows, 6 columns\n"
+    Path("out.csv").write_text(result.stdout)
+    table = read_table("new.csv", preparation=model.preparation_)
+    np.testing.assert_allclose(read_table("out.csv").X, model.transform(table.dataframe()))
+
+
+def test_data_of_a_fit_from_a_pipe():
+    line = f"fit - -t species -o m.safetensors {OPTIONS}".split()
+    result = CliRunner().invoke(app, line, input=Path("dirty.csv").read_bytes())
+    assert result.exit_code == 0, result.output
+    assert load("m.safetensors").n_features_in_ == 6
+
+
+def test_options_of_an_evaluation():
+    command = f"evaluate dirty.csv -t species --folds 2 {OPTIONS}"
+    assert "each of 150 samples tested" in run(*command.split()).stdout
+
+
+@pytest.mark.parametrize(
+    ("command", "message", "code"),
+    [
+        ("fit dirty.csv -t species", "value is missing.*--impute median", 3),
+        ("fit dirty.csv -t species --impute mean", "is text.*--categories one-hot.*--drop", 3),
+        ("fit dirty.csv -t species --impute most", "'most' is not known; expected median", 2),
+        ("fit dirty.csv -t species --categories ordinal", "expected one-hot", 2),
+        ("fit dirty.csv -t species --drop ID,a", "no column 'ID'; did you mean 'id'", 3),
+        ("fit dirty.csv -t species --columns species", "'species' holds the labels", 3),
+        ("transform m dirty.csv -o - --json", "the standard output holds the table", 2),
+        ("evaluate m dirty.csv --train dirty.csv --impute mean", "no effect on a given model", 2),
+        ("unfold dirty.csv -o out.csv -t species", "remove the row$", 3),
+    ],
+)
+def test_mistakes(command, message, code):
+    check_mistake(command, message, code)
+
+
+def test_new_tables_that_do_not_fit(model):
+    write("other.csv", ["1,2,3"], "a,b,c")
+    check_mistake("transform m.safetensors other.csv -o x.csv", "has no column 'color'", 3)
+    assert not Path("x.csv").exists()
+
+
+def test_a_model_is_a_file():
+    line = f"fit dirty.csv -t species {OPTIONS} -o -"
+    assert "the standard output takes tables only" in run(*line.split(), code=3).stderr
