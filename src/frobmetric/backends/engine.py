@@ -54,15 +54,33 @@ class Bundle(NamedTuple):
 
 
 def run(program: Program, *bundles: Bundle) -> Bundle:
-    """Execute a program on the pieces of one shard."""
+    """Execute a program on the pieces of one shard; values are dropped after their last use."""
     values = [bundles[bundle].kept[place] for bundle, place in program.inputs]
-    for function, arguments in program.steps:
-        found = (values[a.number] if isinstance(a, Value) else a for a in arguments)
+    last = _last_uses(program)
+    for step, (function, arguments) in enumerate(program.steps):
+        found = [values[a.number] if isinstance(a, Value) else a for a in arguments]
+        for number in last.get(step, ()):
+            values[number] = None
         values.append(function(*found))
+        del found
     return Bundle(
         tuple(values[number] for number in program.kept),
         tuple(values[number] for number in program.reduced),
     )
+
+
+def _last_uses(program: Program) -> dict[int, list[int]]:
+    """Return the numbers of the values that each step uses last, without those of the result."""
+    last = {
+        argument.number: step
+        for step, (_, arguments) in enumerate(program.steps)
+        for argument in arguments
+        if isinstance(argument, Value)
+    }
+    uses: dict[int, list[int]] = {}
+    for number in last.keys() - {*program.kept, *program.reduced}:
+        uses.setdefault(last[number], []).append(number)
+    return uses
 
 
 def combine_all(combines: Sequence[Callable[..., Any]], a: Values, b: Values) -> Values:
