@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_wine
 
-from frobmetric import FrobMetric
+from frobmetric import FrobMetric, FrobMetricCV
 from frobmetric._checkpoint import Checkpoint
 from frobmetric.io import load
 from frobmetric.io.tables import Table
@@ -28,17 +28,21 @@ def folder(tmp_path, monkeypatch):
 @pytest.fixture
 def interrupted(monkeypatch):
     """A fit that Ctrl-C ended right after the first search for neighbours."""
-    save = Checkpoint.save
+    with monkeypatch.context() as patch:
+        patch.setattr(Checkpoint, "save", _saving_and_stopping(Checkpoint.save))
+        assert "nothing was saved" in run(*FIT.split(), code=130).stderr
+    assert Path("state.ckpt").exists()
+
+
+def _saving_and_stopping(save):
+    """Return a function that saves, and presses Ctrl-C after the first search."""
 
     def save_and_stop(self, arrays):
         save(self, arrays)
         if arrays["is_searched"]:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(Checkpoint, "save", save_and_stop)
-    assert "nothing was saved" in run(*FIT.split(), code=130).stderr
-    monkeypatch.setattr(Checkpoint, "save", save)
-    assert Path("state.ckpt").exists()
+    return save_and_stop
 
 
 def _assert_fitted():
@@ -68,13 +72,21 @@ def test_an_existing_file_needs_resume(interrupted):
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
-    [
-        ("fit wine.csv -t label --cv 0 --resume", "--resume.* it needs the file of --checkpoint"),
-        ("fit wine.csv -t label --checkpoint c", "a choice of options has none; give --cv 0"),
-    ],
+    [("fit wine.csv -t label --resume", "--resume.* it needs the file of --checkpoint")],
 )
 def test_wrong_use_is_explained(arguments, message):
     check_mistake(arguments, message, code=2)
+
+
+def test_a_choice_of_options_goes_on_too(monkeypatch):
+    fit = "fit wine.csv -t label -o m.safetensors --checkpoint state.ckpt"
+    with monkeypatch.context() as patch:
+        patch.setattr(Checkpoint, "save", _saving_and_stopping(Checkpoint.save))
+        assert "nothing was saved" in run(*fit.split(), code=130).stderr
+    assert Path("state.ckpt").exists()
+    assert "going on from state.ckpt" in run(*fit.split(), "--resume").stderr
+    assert np.array_equal(load("m.safetensors").components_, FrobMetricCV().fit(X, Y).components_)
+    assert not Path("state.ckpt").exists()
 
 
 def test_another_fit_and_a_damaged_file_are_refused(interrupted):

@@ -11,7 +11,7 @@ import pytest
 from scipy import sparse
 from sklearn.datasets import load_digits, load_iris, load_wine
 
-from frobmetric import FrobMetric
+from frobmetric import FrobMetric, FrobMetricCV
 from frobmetric._checkpoint import Checkpoint
 from frobmetric.core.points import Factored
 from frobmetric.metric import samples as samples_module
@@ -279,7 +279,7 @@ SCRIPT = """
 import sys
 import numpy as np
 from sklearn.datasets import load_digits
-from frobmetric import FrobMetric
+from frobmetric import FrobMetric, FrobMetricCV
 
 X, y = load_digits(return_X_y=True)
 metric = FrobMetric(C=1e4, tol=1e-4)
@@ -311,3 +311,37 @@ def test_a_killed_process_goes_on(path, tmp_path, rng):
     assert found["gap"] <= 1e-4
     assert float(found["primal"]) == pytest.approx(whole.certificate_.primal, rel=1e-4)
     assert os.listdir(tmp_path) == ["answer.npz"]
+
+
+@pytest.mark.parametrize("options", [{}, {"Cs": [100.0], "units": "deviation"}])
+def test_a_fit_after_a_choice_goes_on(path, kill_after, options):
+    metric = FrobMetricCV(keep_dual=True, **options)
+    expected = metric.fit(X, Y)
+    dual, components = expected.dual_coef_, expected.components_
+    kill_after(2)
+    with pytest.raises(KilledError):
+        FrobMetricCV(keep_dual=True, **options).fit(X, Y, checkpoint=path, checkpoint_seconds=0)
+    assert path.exists()
+    kill_after(0)
+    resumed = FrobMetricCV(keep_dual=True, **options).fit(X, Y, checkpoint=path)
+    assert resumed.best_params_ == expected.best_params_
+    assert np.array_equal(resumed.components_, components)
+    assert np.array_equal(resumed.dual_coef_, dual)
+    assert not path.exists()
+
+
+def test_the_file_of_another_choice_is_refused(path, kill_after):
+    kill_after(1)
+    with pytest.raises(KilledError):
+        FrobMetricCV(Cs=[100.0]).fit(X, Y, checkpoint=path)
+    kill_after(0)
+    with pytest.raises(ValueError, match="belongs to another fit: C was 100.0 and is 10.0"):
+        FrobMetricCV(Cs=[10.0]).fit(X, Y, checkpoint=path)
+
+
+def test_a_choice_that_learns_nothing_takes_a_checkpoint(path):
+    rng = np.random.default_rng(0)
+    noise, labels = rng.normal(size=(60, 3)), np.arange(60) % 2
+    with pytest.warns(UserWarning, match="Euclid on .* is kept"):
+        FrobMetricCV().fit(noise, labels, checkpoint=path, checkpoint_seconds=0)
+    assert not path.exists()

@@ -88,8 +88,8 @@ def fit(
     cv : int
         Number of folds by which options are chosen, by default 3; 0 chooses nothing.
     checkpoint : path
-        File in which a fit without choice keeps its state while it runs, so that --resume can go
-        on with it; it is removed when the fit is complete.
+        File in which the fit keeps its state while it runs, so that --resume can go on with it;
+        it is removed when the fit is complete. A choice of options is made again.
     resume : bool
         Go on with the fit whose state is in the file of --checkpoint; without such a file, start
         anew. The data and the options have to be the same.
@@ -106,8 +106,6 @@ def fit(
     target_file(output)
     how = preparing(columns, drop, impute, categories)
     estimator = _make_estimator(parameters, given, cv)
-    if checkpoint is not None and isinstance(estimator, FrobMetricCV):
-        raise wrong_usage("--checkpoint", "a choice of options has none; give --cv 0")
     saving = checkpoint_arguments(checkpoint, resume)
     if memory is not None:
         if triplets is not None:

@@ -13,6 +13,7 @@ from sklearn.base import ClassifierMixin, clone
 from sklearn.model_selection import check_cv
 from sklearn.utils.validation import check_is_fitted
 
+from .._checkpoint import SECONDS
 from .._checks import check_count
 from .._environment import limit_threads
 from .._parameters import FOLDS, NONE, NUMBERS, Rule, check_parameters, choice, integer
@@ -185,7 +186,13 @@ class FrobMetricCV(ClassifierMixin, FrobMetric):
         self.verbose, self.callback = verbose, callback
 
     def fit(  # type: ignore[override]
-        self, X: Any, y: Any = None, sample_weight: Any = None
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        checkpoint: Any = None,
+        checkpoint_seconds: float = SECONDS,
     ) -> Self:
         """Choose the options on held-out parts of X, then learn the metric from all of it.
 
@@ -198,6 +205,9 @@ class FrobMetricCV(ClassifierMixin, FrobMetric):
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the rows, as in `FrobMetric.fit`; held-out errors are weighted too. Equal
             rows of one class have one vote in `predict`, whatever their weight.
+        checkpoint, checkpoint_seconds : optional
+            File in which the last fit, to all samples, keeps its state, as in `FrobMetric.fit`. A
+            fit that goes on makes the same choice again before.
 
         Returns
         -------
@@ -222,8 +232,9 @@ class FrobMetricCV(ClassifierMixin, FrobMetric):
         choice["report_"] = report_of(race, setting, rule, rule_error)
         choice["cv_results_"] = race.results()
         metric = self._fixed().set_params(**choice["best_params_"])
+        journal = metric._journal(samples, checkpoint, checkpoint_seconds)
         with self._taking(metric, choice):
-            metric._fit(samples, setting.C, is_chosen=True)
+            metric._fit(samples, setting.C, journal=journal, is_chosen=True)
         if samples.is_in_memory:
             self.classifier_ = clone(self._classifiers()[rule]).fit(self._mapped(few.X), few.y)
         sizes = np.bincount(labels, few.weight)
