@@ -335,7 +335,7 @@ def test_the_file_of_another_choice_is_refused(path, kill_after):
     with pytest.raises(KilledError):
         FrobMetricCV(Cs=[100.0]).fit(X, Y, checkpoint=path)
     kill_after(0)
-    with pytest.raises(ValueError, match="belongs to another fit: C was 100.0 and is 10.0"):
+    with pytest.raises(ValueError, match=r"belongs to another fit: C was 100\.0 and is 10\.0"):
         FrobMetricCV(Cs=[10.0]).fit(X, Y, checkpoint=path)
 
 
