@@ -41,7 +41,7 @@ PACKAGES = {
 #: Optional packages that single files may import.
 OPTIONAL = {
     "core/kernels.py": {"numba"},
-    "core/compiled.py": {"numba"},
+    "core/tiles.py": {"llvmlite", "numba"},
     "sdp/cvxpy/__init__.py": {"cvxpy"},
     "backends/dask.py": {"dask", "distributed"},
 }

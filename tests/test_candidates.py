@@ -8,10 +8,11 @@ import pytest
 from scipy.spatial.distance import cdist
 from threadpoolctl import threadpool_limits
 
-from frobmetric import _candidates, _neighbors, _sketches
+from frobmetric import _candidates, _neighbors, _products, _sketches
 from frobmetric._candidates import block_candidates, merge_candidates
 from frobmetric._neighbors import NeighborSearch
 from frobmetric._sketches import Points, Sketch
+from frobmetric.core import kernels
 
 N = 400
 
@@ -87,7 +88,7 @@ def test_products_are_lower_bounds(rng, dtype, n_leading):
     moved = frame(X)
     norm2 = (moved**2).sum(axis=1)
     short, is_near = sketch.of_queries(moved, norm2)
-    bound = 2 * (short @ sketch.points).astype(float) + (1 - sketch.slack) * norm2[:, None]
+    bound = 2 * (short @ sketch.points.T).astype(float) + (1 - sketch.slack) * norm2[:, None]
     exact = cdist(moved, moved, "sqeuclidean")
     assert (bound <= exact)[is_near].all()
     assert is_near.sum() >= 70
@@ -140,7 +141,7 @@ def test_blocks_and_threads_change_nothing(rng, monkeypatch, k, products):
     expected = by_hand(X, k)
     for points in (90, 1 << 16):
         monkeypatch.setattr(_neighbors, "POINTS", points)
-        monkeypatch.setattr(_candidates, "PRODUCTS", products)
+        monkeypatch.setattr(_products, "HELD", products)
         for n_threads in (1, 2):
             with threadpool_limits(n_threads):
                 np.testing.assert_array_equal(NeighborSearch(X).nearest(X, k), expected)
@@ -153,11 +154,57 @@ def test_without_numba(rng, monkeypatch):
     np.testing.assert_array_equal(NeighborSearch(X).nearest(X, 3), by_hand(X, 3))
 
 
+@pytest.mark.skipif(kernels.compiled() is None, reason="needs numba (extra `fast`)")
+@pytest.mark.parametrize("n_features", [9, 40])
+@pytest.mark.parametrize("kind", [*DATA, "without labels", "classes"])
+def test_products_in_tiles_find_the_same(rng, monkeypatch, kind, n_features):
+    """Neither the number of queries nor that of points is one of whole tiles."""
+    X, labels = rng.normal(size=(N, n_features)), (np.arange(N), np.arange(N))
+    X = DATA.get(kind, lambda X, rng: X / np.arange(1, n_features + 1))(X, rng)
+    if kind in ("without labels", "classes"):
+        y = rng.integers(0, 3, size=N) + 2**40  # more than 32 bits
+        labels = None if kind == "without labels" else (y, y)
+    parts = {}
+    for threshold in (np.inf, 0):
+        monkeypatch.setattr(_products, "LARGE", threshold)
+        monkeypatch.setattr(_products, "FEWEST", 0)
+        monkeypatch.setattr(_products, "QUERIES", 30)
+        points = Points(X / abs(X).max())
+        kind_of = _products.kind_of_products(points.sketches()[0], points, 10, N)
+        assert kind_of is (_products.Products if threshold else _products.FusedProducts)
+        parts[threshold] = block_candidates(points.coordinates, points, 4, labels=labels)
+    found = [merge_candidates([part], 4)[0] for part in parts.values()]
+    np.testing.assert_array_equal(*found)
+    assert (found[0] >= 0).all()
+
+
+@pytest.mark.skipif(kernels.compiled() is None, reason="needs numba (extra `fast`)")
+def test_the_least_products_of_groups(rng):
+    n_features, n_tiles = 37, 3
+    P = rng.normal(size=(2 * kernels.ROWS, n_features)).astype(np.float32)
+    tiles = rng.normal(size=(n_tiles, n_features, kernels.WIDTH)).astype(np.float32)
+    of_rows = rng.integers(0, 3, len(P)).astype(np.int32)
+    of_points = rng.integers(0, 3, n_tiles * kernels.WIDTH).astype(np.int32)
+    of_points[: kernels.GROUP] = of_rows[0]  # nothing is left for the first row
+    expected = P.astype(float) @ np.hstack(tiles.astype(float))
+    expected[of_rows[:, None] == of_points] = np.inf
+    groups = expected.reshape(len(P), -1, kernels.GROUP)
+    least = np.empty(groups.shape[:2], dtype=np.float32)
+    loops = kernels.compiled()
+    loops.least_of_groups(P, tiles, of_rows, of_points, least)
+    np.testing.assert_allclose(least, groups.min(axis=2), rtol=1e-5, atol=1e-4)
+    assert least[0, 0] == np.inf
+    row, group = (grid.ravel() for grid in np.indices(least.shape))
+    products = np.empty((len(row), kernels.GROUP), dtype=np.float32)
+    loops.group_products(P, tiles, of_rows, of_points, row, group, products)
+    np.testing.assert_allclose(products.reshape(groups.shape), groups, rtol=1e-5, atol=1e-4)
+
+
 def test_a_sketch_that_settles_too_little_is_given_up(rng, monkeypatch):
     """Clusters so tight that single precision cannot tell their points apart."""
     monkeypatch.setattr(_sketches, "TRIAL", 50)
     monkeypatch.setattr(_candidates, "MANY", 1)
-    monkeypatch.setattr(_candidates, "PRODUCTS", 50 * N)
+    monkeypatch.setattr(_products, "HELD", 50 * N)
     X = rng.integers(0, 2, size=(N, 1)) + 2.0**-18 * rng.normal(size=(N, 9))
     search = NeighborSearch(X)
     np.testing.assert_array_equal(search.nearest(X, 3), by_hand(X, 3))

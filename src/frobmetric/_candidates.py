@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from threading import local
 
 import numpy as np
-from sklearn.utils.extmath import row_norms
 
+from ._products import LeftOut, kind_of_products
 from ._progress import advance
 from ._sketches import ROUNDING, Points
 from .core.threads import map_blocks
 
-#: Entries of a block of products: one for each thread is held at a time.
-PRODUCTS = 6 << 20
 #: Points whose products are computed at a time.
 POINTS = 1 << 16
 #: Additional points whose distances are computed to bound that of the last neighbour.
 SPARE = 6
-#: A query with more groups of candidates than this is searched again in more detail.
-MANY = 256
-#: Pairs to leave out are few if they are less than one in this many.
-FEW = 64
 #: Smallest squared distance that is told from 0.
 TINY = 1e-250
+#: A query with more groups of candidates than this is searched again in more detail.
+MANY = 256
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +63,7 @@ def block_candidates(queries, points, n_neighbors, *, labels=None, tie=0.0, offs
     Candidates
     """
     points = points if isinstance(points, Points) else Points(points)
-    left_out = None if labels is None else _LeftOut(*labels)
+    left_out = None if labels is None else LeftOut(*labels)
     search = _Search(queries, points, n_neighbors, left_out, tie)
     found = search.all_points() if len(points) <= n_neighbors + SPARE else search.by_sketches()
     return replace(found, number=found.number + offset)
@@ -143,7 +138,7 @@ class _Search:
     queries: np.ndarray
     points: Points
     n_neighbors: int
-    left_out: _LeftOut | None
+    left_out: LeftOut | None
     tie: float
 
     def by_sketches(self):
@@ -161,32 +156,71 @@ class _Search:
 
     def _try(self, sketch, rows, most):
         """Return the candidates of the queries that a sketch settles, and the other queries."""
-        copies = self.points.copies(sketch, self.n_neighbors + SPARE)
+        n_least = self.n_neighbors + SPARE
+        kind = kind_of_products(sketch, self.points, n_least, len(rows))
+        copies = kind.copies_of(self.points, sketch, n_least)
 
         def find(part):
             if most is None or sketch.is_useful:
-                return self._find(sketch, copies, rows[part], most)
+                return self._find(kind(sketch, copies, self.queries[rows[part]]), rows[part], most)
             return None, rows[part]
 
-        step = max(1, PRODUCTS // max(1, len(self.points)))
-        found = map_blocks(find, len(rows), step, 2.0 * len(rows) * copies.pieces.size)
+        step = kind.n_queries(len(self.points))
+        found = map_blocks(
+            find, len(rows), step, 2.0 * len(rows) * len(self.points) * sketch.length
+        )
         parts = [part for part, _ in found if part is not None]
         return parts, np.concatenate([rows[:0], *(others for _, others in found)])
 
-    def _find(self, sketch, copies, rows, most):
-        products = _Products(sketch, copies, self.queries[rows])
-        if self.left_out is not None:
-            self.left_out.apply(products, rows)
-        limit = products.bound(self.points, self.n_neighbors, self.tie)
-        row, number, is_settled = products.entries(limit, most)
+    def _find(self, products, rows, most):
+        products.compute(self.left_out, rows)
+        limit = self._limit(products)
+        row, number, is_settled = self._within(products, limit, most)
         if not self.points.is_whole:  # no exact distance will leave out entries of a query
             is_settled &= np.bincount(row, minlength=len(rows)) <= most
             row, number = row[is_settled[row]], number[is_settled[row]]
-        sketch.count(is_settled)
+        products.sketch.count(is_settled)
         advance(np.count_nonzero(is_settled) * len(self.points), "distances")
         edge = limit / (1 + ROUNDING)
         entries = self._listed(products.queries, row, number, edge)
         return (rows, is_settled, edge, entries), rows[~is_settled]
+
+    def _limit(self, products):
+        """Return a squared distance of each query that contains its neighbours and their ties."""
+        least = products.least
+        n_tried = min(self.n_neighbors + SPARE, least.shape[1])
+        if n_tried < self.n_neighbors:
+            return np.full(len(least), np.inf)
+        groups = np.argpartition(least, n_tried - 1, axis=1)[:, :n_tried]
+        row = np.repeat(np.arange(len(least)), n_tried)
+        members = products.members(row, groups.ravel())
+        entry, place = np.arange(len(row)), members.argmin(axis=1)
+        is_point = members[entry, place] < products.sketch.nowhere
+        number = products.copies.numbers(groups.ravel(), place)[is_point]
+        value = np.full(len(row), np.inf)
+        value[is_point] = self.points.largest_values(products.queries, row[is_point], number)
+        radius = np.partition(value.reshape(groups.shape), self.n_neighbors - 1, axis=1)
+        radius = radius[:, self.n_neighbors - 1]
+        return (radius + tie_width(radius, self.tie)) * (1 + 8 * ROUNDING) + TINY
+
+    def _within(self, products, limit, most):
+        """Return the pairs that may be within the limits, and the queries that these settle.
+
+        A query with more than `most` groups of such points is not settled and has no pairs.
+        """
+        sketch, least = products.sketch, products.least
+        threshold = sketch.thresholds(limit, products.norm2)
+        threshold[~products.is_near] = np.inf
+        is_within = least <= threshold[:, None]
+        is_settled = np.ones(len(limit), dtype=bool)
+        if most is not None:
+            is_settled = products.is_near & (np.count_nonzero(is_within, axis=1) <= most)
+            is_within[~is_settled] = False
+        row, group = np.divmod(np.flatnonzero(is_within), is_within.shape[1])
+        members = products.members(row, group)
+        is_candidate = (members <= threshold[row, None]) & (members < sketch.nowhere)
+        entry, place = np.divmod(np.flatnonzero(is_candidate), members.shape[1])
+        return row[entry], products.copies.numbers(group[entry], place), is_settled
 
     def _listed(self, queries, row, number, edge):
         """Return the pairs whose values are up to the edge, in order, with their values."""
@@ -215,115 +249,6 @@ class _Search:
         advance(is_listed.size, "distances")
         largest = self._largest(self.queries, row, number, value)
         return Candidates(row, number, value, np.full(n_queries, np.inf), largest)
-
-
-class _Products:
-    """Products of some queries with the copies of all points, and the least of each group."""
-
-    def __init__(self, sketch, copies, queries):
-        self.sketch, self.queries, self.n_groups = sketch, queries, copies.n_groups
-        moved = sketch.frame(queries)
-        self.norm2 = row_norms(moved, squared=True)
-        short, self.is_near = sketch.of_queries(moved, self.norm2)
-        n_pieces, _, self.size = copies.pieces.shape
-        self.shape = (n_pieces, len(queries), copies.group, copies.n_groups)
-        self.products = _buffer(self.shape, sketch.dtype)
-        self.least = np.empty((len(queries), n_pieces, copies.n_groups), dtype=sketch.dtype)
-        for p, piece in enumerate(copies.pieces):
-            np.matmul(short, piece, out=self.products[p].reshape(len(queries), self.size))
-            np.min(self.products[p], axis=1, out=self.least[:, p])
-
-    def leave_out(self, row, number):
-        """Make these pairs infinitely far."""
-        piece, place = np.divmod(number, self.size)
-        member, group = np.divmod(place, self.n_groups)
-        self.products[piece, row, member, group] = np.inf
-        self.least[row, piece, group] = self.products[piece, row, :, group].min(axis=1)
-
-    def leave_out_where(self, of_queries, of_points):
-        """Make the pairs of equal labels infinitely far; good for many pairs."""
-        for p, products in enumerate(self.products):
-            labels = of_points[p * self.size : (p + 1) * self.size]
-            table = products.reshape(len(of_queries), self.size)[:, : len(labels)]
-            np.copyto(table, np.inf, where=of_queries[:, None] == labels)
-            np.min(products, axis=1, out=self.least[:, p])
-
-    def bound(self, points, n_neighbors, tie):
-        """Return a squared distance of each query that contains its neighbours and their ties."""
-        least = self.least.reshape(len(self.queries), -1)
-        n_tried = min(n_neighbors + SPARE, least.shape[1])
-        if n_tried < n_neighbors:
-            return np.full(len(least), np.inf)
-        groups = np.argpartition(least, n_tried - 1, axis=1)[:, :n_tried]
-        row = np.repeat(np.arange(len(least)), n_tried)
-        members, number = self._members(row, groups.ravel())
-        entry, place = np.arange(len(row)), members.argmin(axis=1)
-        is_point = members[entry, place] < self.sketch.nowhere
-        number = (number + place * self.n_groups)[is_point]
-        value = np.full(len(row), np.inf)
-        value[is_point] = points.largest_values(self.queries, row[is_point], number)
-        radius = np.partition(value.reshape(groups.shape), n_neighbors - 1, axis=1)
-        radius = radius[:, n_neighbors - 1]
-        return (radius + tie_width(radius, tie)) * (1 + 8 * ROUNDING) + TINY
-
-    def entries(self, limit, most):
-        """Return the pairs that may be within the limits, and the queries that these settle.
-
-        A query with more than `most` groups of such points is not settled and has no pairs.
-        """
-        threshold = self.sketch.thresholds(limit, self.norm2)
-        threshold[~self.is_near] = np.inf
-        is_within = self.least.reshape(len(limit), -1) <= threshold[:, None]
-        is_settled = np.ones(len(limit), dtype=bool)
-        if most is not None:
-            is_settled = self.is_near & (np.count_nonzero(is_within, axis=1) <= most)
-            is_within[~is_settled] = False
-        row, group = np.divmod(np.flatnonzero(is_within), is_within.shape[1])
-        members, number = self._members(row, group)
-        is_candidate = (members <= threshold[row, None]) & (members < self.sketch.nowhere)
-        entry, place = np.divmod(np.flatnonzero(is_candidate), members.shape[1])
-        return row[entry], number[entry] + place * self.n_groups, is_settled
-
-    def _members(self, row, group):
-        """Return the products of the members of groups, and the number of each first member."""
-        piece, group = np.divmod(group, self.n_groups)
-        return self.products[piece, row, :, group], piece * self.size + group
-
-
-_buffers = local()
-
-
-def _buffer(shape, dtype):
-    """Return an array in memory that this thread uses again and again: fresh pages are slow."""
-    size = int(np.prod(shape)) * np.dtype(dtype).itemsize
-    if len(getattr(_buffers, "memory", ())) < size:
-        _buffers.memory = np.empty(size, dtype=np.uint8)
-    return _buffers.memory[:size].view(dtype).reshape(shape)
-
-
-class _LeftOut:
-    """Pairs of a query and a point with equal labels."""
-
-    def __init__(self, of_queries, of_points):
-        self.of_queries, self.of_points = of_queries, of_points
-        self.order = np.argsort(of_points, kind="stable")
-        ordered = of_points[self.order]
-        self.start = np.searchsorted(ordered, of_queries)
-        self.count = np.searchsorted(ordered, of_queries, side="right") - self.start
-
-    def apply(self, products, rows):
-        """Leave out these pairs of some products, one by one if they are few."""
-        if self.count[rows].sum() * FEW < len(rows) * len(self.of_points):
-            products.leave_out(*self.pairs(rows))
-        else:
-            products.leave_out_where(self.of_queries[rows], self.of_points)
-
-    def pairs(self, rows):
-        """Return the pairs of these queries as two arrays of numbers."""
-        start, count = self.start[rows], self.count[rows]
-        row = np.repeat(np.arange(len(count)), count)
-        first = np.repeat(start - (np.cumsum(count) - count), count)
-        return row, self.order[first + np.arange(len(row))]
 
 
 # Entries

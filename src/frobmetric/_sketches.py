@@ -8,13 +8,18 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.utils.extmath import row_norms
 
-from .core.kernels import cross_distances
+from .core.kernels import GROUP as GROUP_OF_TILE
+from .core.kernels import WIDTH, cross_distances
 from .core.threads import map_blocks
 
 #: Numbers of coordinates whose differences are held at a time.
 DIFFERENCES = 1 << 17
 #: Points of one group: the smallest product of a group stands for it at first.
 GROUP = 64
+#: There are at least this many times as many groups as are looked at first.
+FEWEST = 4
+#: Tiles that a thread fills at a time.
+PACKED = 32
 #: Points whose products with some queries stay in cache.
 PIECE = 8192
 #: Bound on the relative rounding error of a squared distance from differences.
@@ -89,9 +94,15 @@ class Points:
         *others, last = self._sketches
         return [*(sketch for sketch in others if sketch.is_useful), last]
 
+    def tiles(self, sketch):
+        """Return the tiles of these points in a sketch."""
+        if sketch not in self._copies:
+            self._copies[sketch] = Tiles.of(sketch, self._rows, len(self))
+        return self._copies[sketch]
+
     def copies(self, sketch, n_least):
         """Return the copies of these points in a sketch, for the `n_least` smallest products."""
-        group = max(1, min(GROUP, len(self) // (4 * n_least)))
+        group = max(1, min(GROUP, len(self) // (FEWEST * n_least)))
         if (sketch, group) not in self._copies:
             self._copies[sketch, group] = Copies.of(sketch, self._rows, len(self), group)
         return self._copies[sketch, group]
@@ -138,7 +149,7 @@ class Copies(NamedTuple):
     Point `number` is in piece p, group g and place m: number = p * size + m * n_groups + g.
     """
 
-    #: Shape (n_pieces, length of a copy, size).
+    #: Shape (n_pieces, size, length of a copy).
     pieces: np.ndarray
     #: Points of each group.
     group: int
@@ -146,21 +157,58 @@ class Copies(NamedTuple):
     @classmethod
     def of(cls, sketch, rows, n_points, group):
         """Return the copies of some of the points."""
-        columns, nowhere = sketch.points, sketch.nowhere
+        copies, nowhere = sketch.points, sketch.nowhere
         n_pieces = -(-n_points // PIECE)
         size = -(-n_points // (n_pieces * group)) * group
-        pieces = np.zeros((n_pieces, len(columns), size), dtype=columns.dtype)
+        pieces = np.zeros((n_pieces, size, copies.shape[1]), dtype=copies.dtype)
         for p, piece in enumerate(pieces):
-            part = _part(rows, p * size, (p + 1) * size)
-            some = columns[:, part]
-            piece[:, : some.shape[1]] = some
-            piece[-1, some.shape[1] :] = 2 * nowhere
+            some = copies[_part(rows, p * size, (p + 1) * size)]
+            piece[: len(some)] = some
+            piece[len(some) :, -1] = 2 * nowhere
         return cls(pieces, group)
 
     @property
     def n_groups(self):
         """Number of groups of each piece."""
-        return self.pieces.shape[2] // self.group
+        return self.pieces.shape[1] // self.group
+
+    def numbers(self, group, place):
+        """Return the numbers of points at places of groups, which count through all pieces."""
+        piece, group = np.divmod(group, self.n_groups)
+        return piece * self.pieces.shape[1] + place * self.n_groups + group
+
+
+class Tiles(NamedTuple):
+    """Copies of points as `core.tiles` needs them, the last tile filled up.
+
+    Point `number` is in group g at place m: number = g * GROUP + m.
+    """
+
+    #: Shape (n_tiles, length of a copy, WIDTH).
+    tiles: np.ndarray
+
+    @classmethod
+    def of(cls, sketch, rows, n_points):
+        """Return the copies of some of the points."""
+        copies = sketch.points
+        tiles = np.empty((-(-n_points // WIDTH), copies.shape[1], WIDTH), dtype=copies.dtype)
+
+        def fill(part):
+            some = copies[_part(rows, part.start * WIDTH, part.stop * WIDTH)]
+            n_missing = (part.stop - part.start) * WIDTH - len(some)
+            if n_missing:
+                filled = np.zeros((n_missing, copies.shape[1]), dtype=copies.dtype)
+                filled[:, -1] = 2 * sketch.nowhere
+                some = np.vstack([some, filled])
+            tiles[part] = some.reshape(-1, WIDTH, copies.shape[1]).transpose(0, 2, 1)
+
+        map_blocks(fill, len(tiles), PACKED, 10.0 * tiles.size)
+        return cls(tiles)
+
+    @staticmethod
+    def numbers(group, place):
+        """Return the numbers of points at places of groups."""
+        return group * GROUP_OF_TILE + place
 
 
 def _part(rows, start, stop):
@@ -259,6 +307,11 @@ class Sketch:
         self._n_tried = self._n_settled = 0
 
     @property
+    def length(self):
+        """Numbers of a copy."""
+        return self.n_leading + 4
+
+    @property
     def is_useful(self):
         """Whether it has settled most of the queries so far."""
         return self._n_tried < TRIAL or 4 * self._n_settled > 3 * self._n_tried
@@ -270,13 +323,13 @@ class Sketch:
 
     @cached_property
     def points(self):
-        """Copies of all points, one in each column."""
+        """Copies of all points, one in each row."""
         coordinates = self.coordinates
-        copies = np.empty((self.n_leading + 4, len(coordinates)), dtype=self.dtype)
+        copies = np.empty((len(coordinates), self.length), dtype=self.dtype)
         step = max(1, (8 * DIFFERENCES) // coordinates.shape[1])
 
         def fill(rows):
-            copies[:, rows] = self._of_points(self.frame(coordinates[rows])).T
+            copies[rows] = self._of_points(self.frame(coordinates[rows]))
 
         map_blocks(fill, len(coordinates), step, 10.0 * coordinates.size)
         return copies

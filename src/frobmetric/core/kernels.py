@@ -22,6 +22,8 @@ BLOCK = 1 << 18
 CHUNK = 1 << 23
 #: Columns of a large product that one thread computes at a time.
 COLUMNS = 256
+#: Points of a tile, points of a group of it, and rows that are multiplied with a tile together.
+WIDTH, GROUP, ROWS = 64, 16, 6
 
 
 def image(X: Data, L: Array) -> Array:
@@ -209,7 +211,7 @@ def _add_product(P: Array, Q: Array, total: Array) -> None:
 
 
 class Compiled(NamedTuple):
-    """The loops below, compiled by numba."""
+    """The loops below and those of `tiles`, compiled by numba."""
 
     difference_products: Any
     laplacian_rows: Any
@@ -217,6 +219,8 @@ class Compiled(NamedTuple):
     weighted_rows: Any
     block_differences: Any
     cross_distances: Any
+    least_of_groups: Any
+    group_products: Any
 
 
 @cache
@@ -225,7 +229,10 @@ def compiled() -> Compiled | None:
     try:
         import numba
 
-        loops = Compiled(*(_compile(numba, function) for function in LOOPS))
+        from . import tiles
+
+        functions = *LOOPS, tiles.least_of_groups, tiles.group_products
+        loops = Compiled(*(_compile(numba, function) for function in functions))
         one, rows = np.ones((1, 1)), np.zeros(1, dtype=np.intp)
         loops.difference_products(one, one, rows, rows, np.empty(1))
         loops.laplacian_rows(one, np.zeros(2, dtype=np.intp), rows, one[0], one[0], 0, one.copy())
@@ -233,6 +240,7 @@ def compiled() -> Compiled | None:
         loops.weighted_rows(one, np.zeros(2, dtype=np.intp), rows, one[0], 0, one.copy())
         loops.block_differences(one, np.zeros((1, 4), dtype=np.intp), rows, one.copy())
         loops.cross_distances(one, one, rows, rows, np.empty(1))
+        tiles.call(loops.least_of_groups, loops.group_products)
         return loops
     except Exception as error:
         if not isinstance(error, ModuleNotFoundError) or error.name != "numba":
@@ -312,7 +320,7 @@ def _cross_distances(P: Any, Q: Any, first: Any, second: Any, values: Any) -> No
         values[r] = total
 
 
-#: Loops that numba compiles, in the order of `Compiled`.
+#: Loops that numba compiles, in the order of `Compiled`; those of `tiles` follow.
 LOOPS = (
     *(_difference_products, _laplacian_rows, _row_products, _weighted_rows),
     *(_block_differences, _cross_distances),
