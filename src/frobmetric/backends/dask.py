@@ -24,8 +24,12 @@ MOST_SENT = 1 << 23
 FEW = 4
 #: Number of shards that a piece of another one meets one after another, while it is in memory.
 TILE = 6
-#: Share of the memory of a worker that the rows of a shard take, in double precision.
+#: Share of the free memory of a worker that the rows of a shard take, in double precision: a shard
+#: holds several times its own rows, and copies of them while they are sent and put together.
 SHARE = 1 / 24
+#: Bytes that a worker takes with this library and what it imports, and the smallest share of its
+#: memory that is counted as free.
+IMPORTS, LEAST = 330e6, 1 / 4
 #: Names of the errors by which Dask tells that a cluster does not answer, or lost too much.
 LOST = (
     "CancelledError",
@@ -190,9 +194,14 @@ def _rows_of_shard(client: Any, X: Any) -> int:
     if not workers:
         raise ValueError("the Dask cluster has no workers; start some and repeat the fit")
     n_threads = sum(worker["nthreads"] for worker in workers)
-    memory = min(worker["memory_limit"] or np.inf for worker in workers)
-    by_memory = SHARE * memory / (8 * X.shape[1])
+    by_memory = SHARE * min(map(_free_memory, workers)) / (8 * X.shape[1])
     return max(1, int(min(-(-X.shape[0] // n_threads), by_memory)))
+
+
+def _free_memory(worker: Any) -> float:
+    """Return the bytes of a worker that are left for data."""
+    limit = worker["memory_limit"]
+    return max(limit - IMPORTS, LEAST * limit) if limit else np.inf
 
 
 def _labels(y: Any, sizes: list[int]) -> Any:
