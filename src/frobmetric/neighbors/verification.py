@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from .._checks import as_signs, as_weights, check_both_kinds
+from .._parameters import InvalidParameterError
 from .._rows import row_numbers
 from ..comparisons.reading import read_tuples
 from ..core.checks import as_real
@@ -35,9 +36,11 @@ class DistanceVerifier:
         With a number below zero, which no distance reaches, no pair is similar.
         """
         check_is_fitted(self)
-        return self._decide_by(
-            as_real(threshold, name="threshold", expected="a distance, a real number")
-        )
+        try:
+            number = as_real(threshold, name="threshold", expected="a distance, a real number")
+        except TypeError as error:  # a ValueError too, as it is in metric-learn
+            raise InvalidParameterError(str(error)) from None
+        return self._decide_by(number)
 
     def calibrate_threshold(
         self,
