@@ -8,6 +8,8 @@ LOWEST ?= tests/core tests/metric tests/io tests/cli
 # Benchmark, and its options; data sets are in the folder of FROBMETRIC_DATA.
 BENCH ?= speed
 OPTIONS ?=
+# Tests start many processes: without stored bytecode, each of them would compile the library again.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: help browser demo dist test test-slow test-all lint sklearn-matrix lowest audit bench bench-list bench-tables test-kills attack attack-long docs mutants clean
 
