@@ -8,6 +8,8 @@ LOWEST ?= tests/core tests/metric tests/io tests/cli
 # Benchmark, and its options; data sets are in the folder of FROBMETRIC_DATA.
 BENCH ?= speed
 OPTIONS ?=
+# Tests start many processes: without stored bytecode, each of them would compile the library again.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: help browser demo dist test test-slow test-all lint sklearn-matrix lowest audit bench bench-list bench-tables test-kills attack attack-long docs mutants clean
 
@@ -52,15 +54,14 @@ test-slow: $(VENV)/.test $(VENV)/.docs browser  ## the long tests: oracles, proc
 
 test-all: test test-slow  ## everything
 
-sklearn-matrix: $(BIN)/python  ## check_estimator under each supported scikit-learn
+sklearn-matrix: $(BIN)/python  ## scikit-learn's checks of all estimators under each supported version
 	@for v in $(SKLEARN); do \
 	  d=$(VENV)-sklearn-$$v; \
 	  test -x $$d/bin/python || $(PYTHON) -m venv $$d; \
 	  $$d/bin/python -m pip install --quiet --editable '.[test]' "scikit-learn==$$v" || exit 1; \
 	  echo "== scikit-learn $$v"; \
 	  for file in tests/metric/test_sklearn.py tests/learners/test_sklearn.py; do \
-	    SCIPY_ARRAY_API=1 $$d/bin/python $$file || exit 1; \
-	    $$d/bin/python -m pytest -q -p no:cacheprovider $$file || exit 1; \
+	    PYTHONPATH=tests SCIPY_ARRAY_API=1 $$d/bin/python $$file || exit 1; \
 	  done; \
 	done
 

@@ -4,6 +4,7 @@ import ast
 import re
 import runpy
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -66,16 +67,18 @@ def _nodes(tree, skip):
             yield from _nodes(node, skip)
 
 
+@cache
 def _imports(path, package, skip=()):
-    """Yield what a file imports, as absolute dotted names."""
-    parents = [package.name, *path.relative_to(package).parent.parts]
+    """Return what a file imports, as absolute dotted names."""
+    parents, names = [package.name, *path.relative_to(package).parent.parts], []
     for node in _nodes(ast.parse(path.read_text(encoding="utf-8")), skip):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             start = parents[: len(parents) - node.level + 1] if node.level else []
             base = ".".join([*start, *([node.module] if node.module else [])])
-            yield from (f"{base}.{alias.name}" for alias in node.names)
+            names += [f"{base}.{alias.name}" for alias in node.names]
+    return names
 
 
 def _is_allowed(name, allowed):
@@ -122,7 +125,7 @@ def test_parts_of_the_reproduction_import_what_they_may(path):
 
 def test_the_library_does_not_know_the_reproduction():
     for path in _modules(LIBRARY):
-        names = list(_imports(LIBRARY / path, LIBRARY))
+        names = _imports(LIBRARY / path, LIBRARY)
         assert not any(name.startswith("frobmetric_paper") for name in names), path
 
 

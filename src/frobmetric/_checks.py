@@ -162,7 +162,7 @@ def require_finite(values, *, of):
 
 def require_ordinary(X, *, name, widest):
     """Refuse samples whose largest entry is above a number, or below one over it."""
-    largest = float(abs(X).max()) if X.size else 0.0
+    largest = max(float(X.max()), -float(X.min())) if X.size else 0.0
     if largest and not 1 / widest <= largest <= widest:
         raise ValueError(
             f"{name} has entries of size {largest:.3g}, whose products vanish or overflow; scale "

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import pairwise
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import gen_batches
 
-#: Numbers held at a time.
-BLOCK = 1 << 18
+#: Numbers held at a time: few enough to stay in the cache of a processor.
+BLOCK = 1 << 15
 
 
 def distinct_rows(rows):
@@ -25,14 +26,23 @@ def distinct_rows(rows):
 def distinct_points(points):
     """Return the distinct points, in an order that depends on them alone, and each row's place."""
     some, index = _kinds_by_number(points)
-    same = points[some][index]
-    is_equal = not (same != points).nnz if sp.issparse(points) else np.array_equal(same, points)
-    if not is_equal:  # two rows have one number by chance
+    distinct = points[some]
+    if not _are_kinds(points, distinct, index):  # two rows have one number by chance
         some, index = distinct_rows(points)
-    order = _order_of_keys(points[some])
+        distinct = points[some]
+    order = _order_of_keys(distinct)
     place = np.empty_like(order)
     place[order] = np.arange(len(order))
-    return points[some[order]] + 0, place[index]  # + 0 makes 0.0 of -0.0
+    return distinct[order] + 0, place[index]  # + 0 makes 0.0 of -0.0
+
+
+def _are_kinds(rows, distinct, kind):
+    """Return whether each row is equal to the distinct one of its kind."""
+    if sp.issparse(rows):
+        return not (distinct[kind] != rows).nnz
+    return all(
+        np.array_equal(take_rows(distinct, kind[part]), rows[part]) for part in _blocks(rows)
+    )
 
 
 def _order_of_keys(rows):
@@ -59,6 +69,11 @@ def _kinds_by_number(rows):
     kind = np.empty(len(order), dtype=np.intp)
     kind[order] = np.cumsum(is_new) - 1
     return order[is_new], kind
+
+
+def take_rows(rows, numbers):
+    """Return rows by their numbers; with short dense rows much faster than by an index."""
+    return rows[numbers] if sp.issparse(rows) else rows.take(numbers, axis=0)
 
 
 def row_keys(rows):
@@ -122,16 +137,24 @@ def row_numbers(rows):
         bits = _ordered_bytes(rows.data).view(f"u{rows.dtype.itemsize}").astype(np.uint64)
         return sp.csr_array((bits, rows.indices, rows.indptr), shape=rows.shape) @ factors
     numbers = np.empty(len(rows), dtype=np.uint64)
-    for part in gen_batches(len(rows), max(1, BLOCK // max(1, rows.shape[1]))):
+    for part in _blocks(rows):
         # of short numbers the last bytes are zero: in this order the first ones count most
         bits = _ordered_bytes(np.ascontiguousarray(rows[part])).view(f"u{rows.dtype.itemsize}")
         numbers[part] = np.einsum("ij,j->i", bits, factors)
     return numbers
 
 
+def _blocks(rows):
+    """Return slices of rows, of `BLOCK` numbers each."""
+    return gen_batches(len(rows), max(1, BLOCK // max(1, rows.shape[1])))
+
+
+@cache
 def _factors(n):
     # odd, so that rows that differ in one place have different numbers
-    return np.random.default_rng(0).integers(1 << 63, size=n, dtype=np.uint64) * 2 + 1
+    factors = np.random.default_rng(0).integers(1 << 63, size=n, dtype=np.uint64) * 2 + 1
+    factors.flags.writeable = False
+    return factors
 
 
 def _sparse_keys(rows):

@@ -27,14 +27,24 @@ pytestmark = [
 ]
 
 
-@pytest.fixture(scope="module")
-def cluster():
+def start_cluster(processes):
     options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
     with (
-        distributed.LocalCluster(processes=True, silence_logs=50, **options) as cluster,
+        distributed.LocalCluster(processes=processes, silence_logs=50, **options) as cluster,
         distributed.Client(cluster) as client,
     ):
         yield client
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    yield from start_cluster(processes=True)
+
+
+@pytest.fixture
+def threads():
+    """Client of a cluster whose workers are threads, which start at once."""
+    yield from start_cluster(processes=False)
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +72,7 @@ def test_a_fit_on_a_cluster_is_that_in_memory(cluster, digits):
     assert np.array_equal(found.components_, FrobMetric().fit(*as_collections(*digits)).components_)
 
 
-def test_rows_near_a_plane_are_searched_by_sketches(cluster, monkeypatch):
+def test_rows_near_a_plane_are_searched_by_sketches(threads, monkeypatch):
     rng = np.random.default_rng(0)
     y = np.arange(240) % 3
     X = (rng.normal(size=(240, 3)) + y[:, None]) @ rng.normal(size=(3, 20))
@@ -94,7 +104,7 @@ def test_labels_may_be_in_memory_and_samples_in_a_frame(cluster, digits):
     assert_same(found, expected)
 
 
-def test_samples_are_mapped_lazily(cluster, digits):
+def test_samples_are_mapped_lazily(threads, digits):
     metric = FrobMetric(n_components=3).fit(*digits)
     X, _ = as_collections(*digits)
     mapped = metric.transform(X)
@@ -113,7 +123,7 @@ def test_options_are_chosen_on_a_cluster(cluster, digits):
     assert found.report_.errors.n_samples == 600
 
 
-def test_errors_of_the_samples_reach_the_caller(cluster, digits):
+def test_errors_of_the_samples_reach_the_caller(threads, digits):
     X, y = digits
     X = X.copy()
     X[300, 7] = np.inf
@@ -141,8 +151,8 @@ def test_no_vector_of_u_leaves_the_workers(cluster, digits, monkeypatch):
     assert max(sizes) <= 65**2
 
 
-def test_what_is_sent_to_other_shards_is_sent_alone(cluster):
-    engine = DaskEngine(cluster, 2)
+def test_what_is_sent_to_other_shards_is_sent_alone(threads):
+    engine = DaskEngine(threads, 2)
     v = Sharded.put(engine, [np.arange(3.0), np.arange(2.0)])
     rows = v.map(np.square)
     short = rows.map(np.sum)
@@ -152,8 +162,8 @@ def test_what_is_sent_to_other_shards_is_sent_alone(cluster):
     assert rows.node.is_computed
 
 
-def test_large_constants_are_sent_once(cluster):
-    engine = DaskEngine(cluster, 2)
+def test_large_constants_are_sent_once(threads):
+    engine = DaskEngine(threads, 2)
     matrix = np.ones((800, 800))
     v = Sharded.put(engine, [np.arange(3.0), np.arange(2.0)])
     shared = v.share(matrix)

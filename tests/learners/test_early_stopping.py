@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_diabetes
+from sklearn.datasets import load_diabetes, make_regression
+from sklearn.exceptions import ConvergenceWarning
 
 from frobmetric import MLKR
 from frobmetric.learners.early_stopping import (
@@ -49,6 +50,12 @@ def test_nothing_is_learned_from_noise():
     plain = MLKR(early_stopping=False, max_iter=20, tol=1e-2).fit(X, y)
     assert not hasattr(plain, "held_out_error_")
     assert np.ptp(np.diag(plain.components_)) > 0.1
+
+
+def test_a_limit_of_steps_that_all_help_warns():
+    X, y = make_regression(n_features=10, random_state=0)
+    with pytest.warns(ConvergenceWarning, match="raise max_iter"):
+        MLKR(max_iter=2).fit(X, y)
 
 
 def test_real_data_of_few_rows_are_not_fitted_to_the_end():

@@ -149,6 +149,11 @@ def test_weight_is_repetition_and_order_does_not_matter():
     assert weighted.certificate_.primal == pytest.approx(_objective(M, *given), rel=1e-9)
 
 
+def test_equal_fits_have_equal_answers():
+    first, second = LMNN().fit(*IRIS), LMNN().fit(*IRIS)
+    np.testing.assert_array_equal(first.components_, second.components_)
+
+
 @pytest.mark.parametrize("factor", [1e-150, 1e-3, 1e150])
 def test_units_do_not_matter(factor):
     X, y = IRIS

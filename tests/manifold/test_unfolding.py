@@ -38,9 +38,15 @@ LITTLE = pytest.mark.filterwarnings(
 
 
 @LITTLE
+@parametrize_with_checks([MaximumVarianceUnfolding()])
+def test_sklearn(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@LITTLE
 @parametrize_with_checks(
     [
-        MaximumVarianceUnfolding(),
         MaximumVarianceUnfolding(on_disconnected="separate"),
         MaximumVarianceUnfolding(metric="precomputed"),
         MaximumVarianceUnfolding(
@@ -54,7 +60,7 @@ LITTLE = pytest.mark.filterwarnings(
         ),
     ]
 )
-def test_sklearn(estimator, check):
+def test_sklearn_with_other_options(estimator, check):
     check(estimator)
 
 

@@ -33,6 +33,12 @@ def path(tmp_path):
     return tmp_path / "fit.ckpt"
 
 
+@pytest.fixture(scope="module")
+def whole():
+    """Metric of a fit without a checkpoint."""
+    return _metric().fit(X, Y)
+
+
 @pytest.fixture
 def kill_after(monkeypatch):
     """Return a function that lets a process end right after it has saved so many states."""
@@ -73,16 +79,16 @@ def _stage(path):
 
 
 @pytest.mark.parametrize("seconds", [0, 30])
-def test_a_fit_with_a_checkpoint_is_the_same_to_the_last_bit(path, seconds):
+def test_a_fit_with_a_checkpoint_is_the_same_to_the_last_bit(path, seconds, whole):
     metric = _metric().fit(X, Y, checkpoint=path, checkpoint_seconds=seconds)
-    _assert_same(metric, _metric().fit(X, Y))
+    _assert_same(metric, whole)
     assert not path.exists()
     assert os.listdir(path.parent) == []
 
 
 @pytest.mark.slow
-def test_a_fit_goes_on_after_every_state(path, kill_after, monkeypatch):
-    whole, seen = _metric().fit(X, Y), set()
+def test_a_fit_goes_on_after_every_state(path, kill_after, monkeypatch, whole):
+    seen = set()
     monkeypatch.setattr("frobmetric._checkpoint.SHARE", np.inf)  # a state after every step
     for n_states in (*range(1, 8), 12, 30, 80, 200):
         kill_after(n_states)
@@ -109,7 +115,7 @@ def test_a_fit_goes_on_after_every_state(path, kill_after, monkeypatch):
     [(1, 0, False), (2, 0, True), (3, 1, False), (4, 1, True), (5, 2, False), (6, 2, True)],
 )
 def test_after_a_stage_the_fit_goes_on_to_the_same_bits(
-    path, kill_after, monkeypatch, n_states, number, is_searched
+    path, kill_after, monkeypatch, whole, n_states, number, is_searched
 ):
     kill_after(n_states)
     with pytest.raises(KilledError):
@@ -118,7 +124,7 @@ def test_after_a_stage_the_fit_goes_on_to_the_same_bits(
     stage = _stage(path)
     assert (stage.number, stage.is_searched) == (number, is_searched)
     searches = _count_searches(monkeypatch)
-    _assert_same(_metric().fit(X, Y, checkpoint=path), _metric_without_count(monkeypatch))
+    _assert_same(_metric().fit(X, Y, checkpoint=path), whole)
     assert len(searches) == 3 - number - is_searched
 
 
@@ -131,11 +137,6 @@ def _count_searches(monkeypatch):
 
     monkeypatch.setattr(samples_module, "mine_distinct", count)
     return searches
-
-
-def _metric_without_count(monkeypatch):
-    monkeypatch.undo()
-    return _metric().fit(X, Y)
 
 
 def test_history_and_counts_go_on(path, kill_after, monkeypatch):

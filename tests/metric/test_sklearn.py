@@ -1,15 +1,9 @@
 """scikit-learn's own checks: every one passed, none skipped, none expected to fail."""
 
-import inspect
-from collections import Counter
-from numbers import Real
-
 import pytest
-import sklearn
-from sklearn.utils import estimator_checks
-from sklearn.utils.estimator_checks import check_estimator
 
 from frobmetric import BoostMetric, FrobMetric, FrobMetricCV
+from sklearn_checks import FURTHER_CHECKS, assert_all_passed, assert_passes, print_counts
 
 #: One setting of each class, and further ones.
 QUICK = [FrobMetric(), BoostMetric(C=100.0)]
@@ -28,21 +22,6 @@ LONG = [
 ]
 SETTINGS = [*QUICK, *(pytest.param(setting, marks=pytest.mark.slow) for setting in LONG)]
 
-#: Checks that `check_estimator` does not call by itself.
-MORE_CHECKS = [
-    "check_set_output_transform",
-    "check_set_output_transform_pandas",
-    "check_set_output_transform_polars",
-    "check_global_output_transform_pandas",
-    "check_global_set_output_transform_polars",
-    "check_transformer_get_feature_names_out",
-    "check_transformer_get_feature_names_out_pandas",
-    "check_dataframe_column_names_consistency",
-    "check_inplace_ensure_writeable",
-    "check_get_feature_names_out_error",
-    "check_param_validation",
-]
-
 # Tiny random problems have classes of one or two samples, and folds without some class.
 pytestmark = [
     pytest.mark.filterwarnings("ignore:classes with fewer than n_neighbors:UserWarning"),
@@ -59,32 +38,14 @@ pytestmark = [
 @pytest.mark.slow
 @pytest.mark.parametrize("estimator", SETTINGS, ids=str)
 def test_check_estimator(estimator):
-    results = check_estimator(estimator, on_skip=None, on_fail=None)
-    statuses = Counter(result["status"] for result in results)
-    failures = {
-        result["check_name"]: str(result["exception"])
-        for result in results
-        if result["status"] != "passed"
-    }
-    assert failures == {}
-    assert statuses["passed"] == len(results) > 30
+    assert assert_all_passed(estimator) > 30
 
 
-@pytest.mark.parametrize("name", MORE_CHECKS)
+@pytest.mark.parametrize("name", FURTHER_CHECKS)
 @pytest.mark.parametrize("estimator", SETTINGS, ids=str)
 def test_further_checks(name, estimator):
-    estimator._parameter_constraints = {rule: [Real] for rule in estimator._rules}
-    check = getattr(estimator_checks, name)
-    assert len(inspect.signature(check).parameters) == 2, sklearn.__version__
-    check(type(estimator).__name__, estimator)
+    assert_passes(name, estimator)
 
 
-if __name__ == "__main__":  # the statuses themselves, for `make sklearn-matrix`
-    import sys
-    import warnings
-
-    warnings.simplefilter("ignore")
-    for setting in QUICK + LONG:
-        results = check_estimator(setting, on_skip=None, on_fail=None)
-        counts = dict(Counter(result["status"] for result in results))
-        sys.stdout.write(f"scikit-learn {sklearn.__version__}: {setting}: {counts}\n")
+if __name__ == "__main__":  # for `make sklearn-matrix`
+    print_counts(QUICK + LONG)

@@ -11,7 +11,6 @@ import numpy as np
 from .._mining import nearest_in_group
 from .._neighbors import NeighborSearch
 from .._parameters import FLAG, NONE, POSITIVE, SEED, Rule, check_parameters, integer
-from .._validation import check_random_state
 from ..metric.coordinates import Coordinates, as_components
 from ..metric.triplets import TIE
 from ..solvers.monitor import Reporter
@@ -75,7 +74,7 @@ class LMNN(LabelLearner):
     n_components : int, default=None
         Number of rows of `components_`, and largest rank of M; that of the features if None.
     random_state : int, RandomState or None, default=None
-        Seed of init="random", and of the samples that the search starts with.
+        Seed of init="random".
 
     Attributes
     ----------
@@ -172,8 +171,7 @@ class LMNN(LabelLearner):
         check_parameters(self, self._rules)
         samples = self._read(X, y, sample_weight, min_classes=2)
         n_components = check_n_components(self.n_components, samples.X.shape[1])
-        rng = check_random_state(self.random_state)
-        start = start_components(self.init, n_components, samples, rng)
+        start = start_components(self.init, n_components, samples, self.random_state)
         targets = nearest_targets(samples, self.n_neighbors)
         coordinates = Coordinates.dense(samples.X, rounded=False)
         given = coordinates.Z, samples.y, targets, samples.weight, self.regularization
@@ -181,7 +179,7 @@ class LMNN(LabelLearner):
         is_convex = n_components == samples.X.shape[1]
         L = self._start(problem, coordinates, start, is_convex)
         report = Reporter(1, None) if self.verbose else None
-        options = self.convergence_tol, self.max_iter, rng, report
+        options = self.convergence_tol, self.max_iter, report
         run = MarginSolver(problem, is_convex, *options).solve(L)
         factor = coordinates.to_features(problem.basis @ run.L)
         self._keep(

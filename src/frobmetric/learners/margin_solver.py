@@ -50,7 +50,6 @@ class MarginSolver:
     is_convex: bool
     tol: float
     max_iter: int
-    rng: np.random.RandomState
     report: Callable[[Step], Any] | None = None
     n_iter: int = 0
     L: np.ndarray | None = None
@@ -71,7 +70,8 @@ class MarginSolver:
         return self
 
     def _run(self, L):
-        rows = self.rng.permutation(len(self.problem.Z))
+        # of any order; the same in every fit, so that equal fits have equal answers
+        rows = np.random.RandomState(0).permutation(len(self.problem.Z))
         L, work = self._start(self._scaled(L, rows), rows), None
         begin, length = time.perf_counter(), SHORTEST
         while True:

@@ -113,4 +113,5 @@ class MLKR(SoftNeighborLearner):
             return super()._descend(problem, start, on_step)
         steps, error = choose_steps(problem, start, self.max_iter)
         run = descend_in_stages(problem, start, steps, self.tol, on_step)
+        run.is_converged = max(steps) < self.max_iter  # otherwise more steps may help
         return run, {"held_out_error_": error}

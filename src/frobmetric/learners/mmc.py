@@ -38,11 +38,10 @@ class _Method:
     def _learn(self, pairs):
         pairs.require_both_kinds()
         (S, weight), (V, w) = pairs.similar, pairs.dissimilar
-        S = S * np.sqrt(weight)[:, None]
         init = prior_matrix(self.init, pairs.points, None, self.random_state, name="init")
         if self.diagonal:
-            return self._learn_diagonal(S, V, w)
-        return self._learn_full(S, V, w, pairs.points, init)
+            return self._learn_diagonal(np.sqrt(weight @ S**2), V, w)
+        return self._learn_full(S * np.sqrt(weight)[:, None], V, w, pairs.points, init)
 
     def _learn_full(self, S, V, w, points, init):
         total = np.sum((S @ init) * S) / SHRINKAGE
@@ -60,16 +59,17 @@ class _Method:
         certificate = certificate_of(-w @ distances, -size * problem.bound(distances / size))
         return {"components": L, "certificate": replace(certificate, scope=SCOPE), **status}
 
-    def _learn_diagonal(self, S, V, w):
-        c, lengths = self.diagonal_c, np.linalg.norm(S, axis=0)
-        used = lengths > 0
+    def _learn_diagonal(self, lengths, V, w):
+        c, used = self.diagonal_c, lengths > 0
         _warn_of_loss(V[:, ~used])
-        problem = DiagonalSpreadProblem((V[:, used] / lengths[used]) ** 2, w)
+        Z = (V if used.all() else V[:, used]) / lengths[used]
+        problem = DiagonalSpreadProblem(np.square(Z, out=Z), w)
         x, status = self._solve(problem)
         root = np.zeros(len(lengths))
         # the best multiple of N has the sum c / 2 of squared distances of similar pairs
         root[used] = np.sqrt(c / 2) * np.diag(problem.matrix_factor(x)) / lengths[used]
-        distances, size = np.linalg.norm(V * root, axis=1), np.linalg.norm(S * root)
+        share = (root * lengths)[used] ** 2
+        distances, size = np.sqrt(Z @ share), np.sqrt(share.sum())
         bound = np.sqrt(c / 2) * problem.bound(distances / size)
         primal = size**2 - c * np.log(w @ distances)
         certificate = certificate_of(primal, c / 2 - c * np.log(bound))
@@ -286,9 +286,13 @@ def _whitening(S, V, points):
     T = (S * scale) @ basis
     values, vectors = np.linalg.eigh(T.T @ T)
     used = values > len(values) * ZERO * values[-1]
-    outside = (V * scale) @ (basis @ vectors[:, ~used])
-    is_rounding = np.abs(outside) <= np.sqrt(ZERO) * np.linalg.norm(V * scale, axis=1)[:, None]
-    _warn_of_loss(np.hstack([V[:, lengths == 0], np.where(is_rounding, 0.0, outside)]))
+    lost = V[:, lengths == 0]
+    if not used.all():
+        scaled = V * scale
+        outside = scaled @ (basis @ vectors[:, ~used])
+        is_rounding = np.abs(outside) <= np.sqrt(ZERO) * np.linalg.norm(scaled, axis=1)[:, None]
+        lost = np.hstack([lost, np.where(is_rounding, 0.0, outside)])
+    _warn_of_loss(lost)
     return (vectors[:, used] / np.sqrt(values[used])).T @ basis.T * scale
 
 

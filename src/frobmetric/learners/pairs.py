@@ -9,6 +9,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from .._parameters import check_parameters
+from .._rows import take_rows
 from ..core.solution import Step
 from ..core.threads import threads_for_order
 from ..metric.base import index_distance
@@ -35,9 +36,10 @@ class PairDifferences:
         points = points.toarray() if issparse(points) else points
         points = points.astype(np.float64, copy=False)
         is_used = np.bincount(labelled.index.ravel(), minlength=len(points)) > 0
-        V = points[labelled.index[:, 0]] - points[labelled.index[:, 1]]
+        first, second = (take_rows(points, rows) for rows in labelled.index.T)
+        V = np.subtract(first, second, out=first)
         points = points if is_used.all() else points[is_used]
-        counts = V.any(axis=1)
+        counts = np.abs(V, out=second) @ np.ones(V.shape[1]) > 0
         if counts.all():
             return cls(V, labelled.y, labelled.weight, points)
         return cls(V[counts], labelled.y[counts], labelled.weight[counts], points)
@@ -45,12 +47,15 @@ class PairDifferences:
     @property
     def similar(self):
         """Differences and weights of the similar pairs."""
-        return self.V[self.y > 0], self.weight[self.y > 0]
+        return self._of_kind(self.y > 0)
 
     @property
     def dissimilar(self):
         """Differences and weights of the dissimilar pairs."""
-        return self.V[self.y < 0], self.weight[self.y < 0]
+        return self._of_kind(self.y < 0)
+
+    def _of_kind(self, is_kind):
+        return np.compress(is_kind, self.V, axis=0), self.weight[is_kind]
 
     def require_both_kinds(self):
         """Raise ValueError if there are no similar or no dissimilar pairs."""

@@ -25,7 +25,7 @@ from .._parameters import (
     choice,
     integer,
 )
-from .._rows import distinct_points
+from .._rows import distinct_points, take_rows
 from .._validation import validate_data
 from ..backends import dask_backend, is_collection
 from ..comparisons.reading import read_tuples
@@ -51,8 +51,8 @@ SHARED_RULES = {
 }
 #: Rules of the parameters of estimators that mine triplets from labels.
 LABEL_RULES = {"n_neighbors": integer(1), "n_impostors": integer(1) | NONE, "n_passes": integer(1)}
-#: Numbers held at a time when distances of pairs are computed.
-BLOCK = 1 << 22
+#: Numbers held at a time when distances of pairs are computed: few enough for the cache.
+BLOCK = 1 << 16
 
 
 class MetricEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -296,18 +296,20 @@ def index_distance(components, features, index):
     its points stand.
     """
     n = features.shape[0]
-    first, second = np.sort(index, axis=1).T
+    first, second = np.minimum(*index.T), np.maximum(*index.T)
     keys, place = np.unique(first * n + second, return_inverse=True)
     distances, step = np.empty(len(keys)), max(1, BLOCK // features.shape[1])
     for start in range(0, len(keys), step):
-        first, second = np.divmod(keys[start : start + step], n)
-        distances[start : start + step] = _length(components, features[first] - features[second])
+        ends = np.divmod(keys[start : start + step], n)
+        first, second = (take_rows(features, rows) for rows in ends)
+        distances[start : start + step] = _length(components, first - second)
     return distances[place]
 
 
 def _length(components, difference):
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-        square = np.atleast_1d(np.sum((difference @ components.T) ** 2, axis=-1))
+        mapped = _mapped(components, difference)
+        square = np.atleast_1d(np.einsum("...i,...i", mapped, mapped))
     limits = np.finfo(square.dtype)
     is_odd = ~((square > limits.tiny / limits.eps) & (square < np.inf))
     length = np.sqrt(square)
@@ -316,6 +318,14 @@ def _length(components, difference):
         rows = rows.toarray() if issparse(rows) else rows
         length[is_odd] = require_finite(_scaled_length(components, rows), of="distances")
     return length if difference.ndim > 1 else length[0]
+
+
+def _mapped(components, difference):
+    weights = np.diag(components)
+    is_diagonal = len(weights) == difference.shape[-1] == len(components)
+    if is_diagonal and np.count_nonzero(components) == np.count_nonzero(weights):
+        return difference * weights
+    return difference @ components.T
 
 
 def _scaled_length(components, difference):

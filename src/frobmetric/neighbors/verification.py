@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from .._checks import as_signs, as_weights, check_both_kinds
+from .._parameters import InvalidParameterError
 from .._rows import row_numbers
 from ..comparisons.reading import read_tuples
 from ..core.checks import as_real
@@ -35,9 +36,11 @@ class DistanceVerifier:
         With a number below zero, which no distance reaches, no pair is similar.
         """
         check_is_fitted(self)
-        return self._decide_by(
-            as_real(threshold, name="threshold", expected="a distance, a real number")
-        )
+        try:
+            number = as_real(threshold, name="threshold", expected="a distance, a real number")
+        except TypeError as error:  # a ValueError too, as it is in metric-learn
+            raise InvalidParameterError(str(error)) from None
+        return self._decide_by(number)
 
     def calibrate_threshold(
         self,
@@ -114,13 +117,12 @@ class DistanceVerifier:
 
 def point_digests(points: Any) -> np.ndarray:
     """Return a number for each point, by which it is recognised in single and double precision."""
-    return row_numbers(points.astype(np.float64))
+    return row_numbers(points.astype(np.float64, copy=False))
 
 
 def check_pair_labels(y: Any, sample_weight: Any, n_pairs: int) -> tuple[np.ndarray, np.ndarray]:
     """Return y as +1 and -1, both with a positive weight, and the weights."""
-    if y is None:
-        raise ValueError("y is None; a pair learner needs +1 (similar) or -1 for each pair")
+    _require_labels(y)
     weight = as_weights(sample_weight, n_pairs, of="pairs")
     y = as_signs(y, n_pairs, of="pairs", positive="similar")
     check_both_kinds(y[weight > 0])
@@ -135,7 +137,13 @@ def best_distance(
     **options: Any,
 ) -> float:
     """Return the best threshold for pairs of these distances; see `best_threshold`."""
-    y, weight = check_pair_labels(y, sample_weight, len(distance))
+    _require_labels(y)
+    options |= {"strategy": strategy, "sample_weight": sample_weight}
     # no distance is below zero: a threshold there calls no pair similar, as -inf does
-    threshold, _ = best_threshold(-distance, y, strategy=strategy, sample_weight=weight, **options)
+    threshold, _ = best_threshold(-distance, y, **options)
     return -threshold
+
+
+def _require_labels(y):
+    if y is None:
+        raise ValueError("y is None; a pair learner needs +1 (similar) or -1 for each pair")
