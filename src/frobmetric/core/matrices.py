@@ -296,10 +296,10 @@ class MatrixFree(Constraints):
         self._check()
 
     def forward(self, M: Point | Symmetric) -> Vector:
-        return np.asarray(self._forward(as_dense(M)), dtype=float)
+        return as_array(self._forward(as_dense(M)), name="forward(M)")
 
     def adjoint(self, u: Vector) -> Symmetric:
-        return np.asarray(self._adjoint(u), dtype=float)
+        return as_array(self._adjoint(u), name="adjoint(u)")
 
     def restrict(self, rows: Rows) -> MatrixFree:
         def spread(u: Vector) -> Vector:

@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Protocol, Self
 import numpy as np
 import scipy.optimize
 
+from .._checks import in_precision
 from .._parameters import FLAG, NONE, NOT_NEGATIVE, SEED, Rule, check_parameters, integer
 from .._validation import check_random_state
 from ..core.threads import each_block, one_thread
@@ -243,7 +244,7 @@ class SoftNeighborLearner(LabelLearner):
         problem = SoftNeighbors(centred, weight, self._payoff(samples.y[order], weight))
         run, attributes = self._descend(problem, start, _print_steps() if self.verbose else None)
         self._keep(
-            run.best.astype(samples.dtype),
+            in_precision(run.best, samples.dtype),
             n_iter=max(1, run.n_iter),
             is_converged=run.is_converged or run.is_interrupted,
             **samples.attributes,
