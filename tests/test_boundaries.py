@@ -8,11 +8,11 @@ from frobmetric._environment import limit_threads
 from frobmetric._validation import check_cv
 from frobmetric.comparisons import read_comparisons
 from frobmetric.core import PSD, Factored, FrobeniusSDP, Hinge, MatrixFree, Quadruplets, certify
-from frobmetric.embeddings import map_function
+from frobmetric.embeddings import learn_query_map, map_function
 from frobmetric.manifold import coranking_matrix, neighbor_graph
 from frobmetric.metric import explain_search, mine_triplets
-from frobmetric.neighbors import PairedErrors, reciprocal_rank
-from frobmetric.sdp import nearest_correlation
+from frobmetric.neighbors import PairedErrors, knn_predict, reciprocal_rank
+from frobmetric.sdp import nearest_correlation, nearest_covariance
 
 Y = np.arange(24) % 3
 X = np.random.default_rng(0).normal(size=(24, 3)) + Y[:, None]
@@ -98,6 +98,26 @@ REFUSED = {
             (1e-40 * X).astype(np.float32), Y
         ),
         "components_ would be infinite",
+    ),
+    "start that is no map": (
+        lambda: learn_query_map(X, X, [[0, 0, 0, 1]], None, C=10, start=range(3)),
+        "start is range.*; expected a LearnedMap",
+    ),
+    "label without end": (
+        lambda: knn_predict(X, np.where(Y, Y, -np.inf), X),
+        r"y_train\[0\] is -inf; expected a label",
+    ),
+    "rows that no function returns": (
+        lambda: MatrixFree(lambda M: np.diag(M), np.diag, 10**9, PSD(3)),
+        r"forward returns shape \(3,\); expected \(1000000000,\)",
+    ),
+    "more directions than memory": (
+        lambda: learners.SCML_Supervised(basis="triplet_diffs", n_basis=10**18).fit(X, Y),
+        "n_basis is 1000000000000000000; expected at most",
+    ),
+    "eigenvalue beyond squares": (
+        lambda: nearest_covariance(np.eye(2), min_eigenvalue=1e155),
+        "min_eigenvalue is 1e.155; expected a number of size at most",
     ),
     "search among huge vectors": (
         lambda: explain_search(np.eye(3), X[0], 1e160 * X),

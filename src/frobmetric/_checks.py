@@ -163,13 +163,13 @@ def as_numbers(values, *, name):
 
 
 def as_labels(y, n, *, name="y", of="rows of X"):
-    """Return one label for each row; refuse NaN, which is no class."""
+    """Return one label for each row; refuse NaN and infinity, which are no classes."""
     y = as_column(y, n, name=name, of=of)
-    missing = np.flatnonzero(y != y)
+    missing = np.flatnonzero(~np.isfinite(y) if y.dtype.kind in "fc" else y != y)
     if len(missing):
         raise ValueError(
-            f"{name}[{missing[0]}] is NaN; expected a label for each of the {of}; leave such rows "
-            f"out (rows without a label: {len(missing)})"
+            f"{name}[{missing[0]}] is {y[missing[0]]}; expected a label for each of the {of}; "
+            f"leave such rows out (rows without a label: {len(missing)})"
         )
     return y
 

@@ -25,6 +25,8 @@ from .start import INIT_RULE, start_components
 
 #: Probabilities that a block may hold, and rows that it has at least.
 BLOCK, FEW_ROWS = 1 << 19, 32
+#: Largest tolerance that SciPy is given, which divides it by the rounding error.
+LARGEST_TOL = 1e200
 
 
 class Payoff(Protocol):
@@ -174,6 +176,7 @@ class Descent:
 
     def run(self, max_iter: int, tol: float | None = None) -> Descent:
         """Minimise; the tolerance is that of SciPy's L-BFGS-B."""
+        tol = None if tol is None else min(tol, LARGEST_TOL)
         given = {"jac": True, "method": "L-BFGS-B", "tol": tol, "callback": self._count}
         try:
             with one_thread():
