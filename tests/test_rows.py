@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from frobmetric import _rows
-from frobmetric._rows import distinct_points, distinct_rows, row_keys, row_numbers
+from frobmetric._rows import distinct_points, distinct_rows, merge_labelled, row_keys, row_numbers
 
 rows_of_numbers = hnp.arrays(
     np.float64,
@@ -45,6 +45,14 @@ def test_numbers_of_sparse_and_of_dense_rows_agree(rows):
     np.testing.assert_array_equal(row_numbers(rows), row_numbers(sp.csr_array(rows)))
     alone = [row_numbers(rows[i : i + 1])[0] for i in range(len(rows))]
     np.testing.assert_array_equal(row_numbers(rows), alone)
+
+
+@given(rows_of_numbers)
+def test_labelled_rows_are_merged_in_one_order_in_all_formats(rows):
+    labels = np.arange(len(rows)) % 2
+    dense, sparse = (merge_labelled(form(rows), labels) for form in (np.asarray, sp.csr_array))
+    np.testing.assert_array_equal(dense[0], sparse[0])
+    np.testing.assert_array_equal(dense[1], sparse[1])
 
 
 def test_rows_that_differ_in_one_bit_have_different_numbers():

@@ -13,6 +13,9 @@ def main():
     except ImportError as error:
         sys.stderr.write(f"error: {error}\n")
         sys.exit(2)
+    except OSError as error:  # a module cannot be read: too many open files
+        sys.stderr.write(f"error: {error}\n")
+        sys.exit(3)
     run()
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable
+from dataclasses import dataclass
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,22 @@ MOST_ANSWERS = 10**6
 UNLABELED = -1
 
 
+@dataclass(frozen=True)
+class MetricFunction:
+    """Function of a user that returns the distance of two points; what it returns is checked."""
+
+    function: Callable[[Any, Any], Any]
+
+    def __call__(self, a: Any, b: Any) -> float:
+        distance = as_array(self.function(a, b), name="the distance that metric returns")
+        if distance.ndim:
+            raise ValueError(
+                f"metric returns an array of shape {distance.shape} for two points; expected a "
+                "number"
+            )
+        return float(distance)
+
+
 class PreprocessorError(ValueError):
     """A preprocessor that failed, or did not return one point for each index."""
 
@@ -40,7 +57,14 @@ class NonPSDError(ValueError):
     """A matrix of a metric with a negative eigenvalue."""
 
 
-def as_index(values, sizes, *, name="tuples", n_points=None, points="objects"):
+def as_index(
+    values: Any,
+    sizes: tuple[int, ...],
+    *,
+    name: str = "tuples",
+    n_points: int | None = None,
+    points: str = "objects",
+) -> Any:
     """Return rows of indices below `n_points` as an array of intp.
 
     Rows have one of the `sizes`; without any, the values are a plain list of indices.
@@ -139,13 +163,13 @@ def as_numbers(values, *, name):
 
 
 def as_labels(y, n, *, name="y", of="rows of X"):
-    """Return one label for each row; refuse NaN, which is no class."""
+    """Return one label for each row; refuse NaN and infinity, which are no classes."""
     y = as_column(y, n, name=name, of=of)
-    missing = np.flatnonzero(y != y)
+    missing = np.flatnonzero(~np.isfinite(y) if y.dtype.kind in "fc" else y != y)
     if len(missing):
         raise ValueError(
-            f"{name}[{missing[0]}] is NaN; expected a label for each of the {of}; leave such rows "
-            f"out (rows without a label: {len(missing)})"
+            f"{name}[{missing[0]}] is {y[missing[0]]}; expected a label for each of the {of}; "
+            f"leave such rows out (rows without a label: {len(missing)})"
         )
     return y
 
@@ -158,6 +182,12 @@ def require_finite(values, *, of):
             "the samples by a power of ten, in the fit too"
         )
     return values
+
+
+def in_precision(values, dtype, *, of="components_"):
+    """Return values that were computed in the precision of the samples; refuse an overflow."""
+    with np.errstate(over="ignore"):
+        return require_finite(values.astype(dtype, copy=False), of=of)
 
 
 def require_ordinary(X, *, name, widest):
@@ -284,6 +314,15 @@ def as_path(path: Any, *, name: str = "path") -> Path:
     return Path(path)
 
 
+def as_metric(metric: Any) -> str | MetricFunction:
+    """Return a metric: its name, or a function whose answers are checked."""
+    if isinstance(metric, (str, MetricFunction)):
+        return metric
+    if not callable(metric):
+        raise TypeError(f"metric is {metric!r:.80}; expected the name of a metric or a function")
+    return MetricFunction(metric)
+
+
 def check_choice(value, known, *, name):
     """Refuse anything but one of several names."""
     if not isinstance(value, str) or value not in known:
@@ -300,6 +339,12 @@ def check_count(value, *, name, at_least=1, at_most=None):
             f"{name} is {value!r:.80}; expected an integer of at most {at_most}, for which there "
             "is memory and time; give a smaller one"
         )
+
+
+def check_flag(value: Any, *, name: str) -> None:
+    """Refuse anything but a truth value."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise TypeError(f"{name} is {value!r:.80}; expected True or False")
 
 
 def as_options(value, *, name="calibration_params"):
@@ -376,13 +421,13 @@ def check_psd(name, value, n_features):
     return (matrix + matrix.T) / 2
 
 
-def _name_row(index, row, name):
+def _name_row(index: Any, row: Any, name: str) -> str:
     """Return the text for a row of indices: "triplets[17] = (4, 4, 9)"."""
     entry = index[row].tolist()
     return f"{name}[{row}] = {tuple(entry) if isinstance(entry, list) else entry}"
 
 
-def _check_shape(index, sizes, name):
+def _check_shape(index: Any, sizes: tuple[int, ...], name: str) -> None:
     is_fitting = index.shape[1] in sizes if index.ndim == 2 else index.ndim == 1 and not sizes
     if not is_fitting and not (index.ndim == 1 and index.size == 0):
         expected = "(n_rows,), a list of indices"

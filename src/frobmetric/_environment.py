@@ -7,6 +7,7 @@ import re
 import secrets
 from contextlib import contextmanager, suppress
 from importlib import import_module
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -205,6 +206,10 @@ def limit_threads(n_jobs):
 
     from .core.threads import at_most
 
+    if not isinstance(n_jobs, Integral) or not n_jobs:
+        raise ValueError(
+            f"n_jobs is {n_jobs!r:.80}; expected a number of threads, -1 for all of them, or None"
+        )
     n_threads = effective_n_jobs(min(n_jobs, MOST_THREADS))
     # OpenMP has a number for each thread, BLAS one for the process; some BLAS use that of OpenMP
     openmp = ThreadpoolController().select(user_api="openmp")

@@ -34,8 +34,8 @@ TRIED_ROWS, MEASURED_ROWS = 1000, 1000
 
 def is_approximate(neighbors, n_samples, n_features):
     """Return whether to search approximately, for a value of the parameter `neighbors`."""
-    if neighbors not in NEIGHBORS:
-        raise ValueError(f"neighbors={neighbors!r} is not known; expected one of {NEIGHBORS}")
+    if not isinstance(neighbors, str) or neighbors not in NEIGHBORS:
+        raise ValueError(f"neighbors={neighbors!r:.80} is not known; expected one of {NEIGHBORS}")
     if neighbors != "auto" or n_samples < MANY_SAMPLES or n_features <= FEW_FEATURES:
         return neighbors == "approximate"
     if not is_available():

@@ -94,12 +94,12 @@ def row_keys(rows):
 def merge_labelled(rows, labels):
     """Return the number of the first of each kind of equal rows of one label, and each row's kind.
 
-    Kinds are in an order that depends on rows and labels (numbers) alone; dense rows are sorted by
-    their values, so that another origin does not change it.
+    Kinds are sorted by the values of rows and labels (numbers), so that neither another origin nor
+    a sparse format changes their order.
     """
     labels = np.asarray(labels, dtype=rows.dtype)[:, None]
     if sp.issparse(rows):
-        keys = row_keys(sp.hstack([rows, labels], "csr"))
+        keys = _sorted_sparse_keys(sp.hstack([rows, labels], "csr"))
     else:
         keys = _sorted_keys(np.hstack([rows, labels]))
     _, first, kind = np.unique(keys, return_index=True, return_inverse=True)
@@ -108,10 +108,33 @@ def merge_labelled(rows, labels):
 
 def _sorted_keys(rows):
     """Return one key for each row of floats, in the order of the values, negative ones too."""
-    bits = np.ascontiguousarray(rows + 0).view(f"u{rows.dtype.itemsize}")
-    sign = bits.dtype.type(1 << (8 * rows.dtype.itemsize - 1))
-    ordered = np.where(bits & sign, ~bits, bits | sign).astype(bits.dtype.newbyteorder(">"))
+    ordered = _ordered_bits(rows)
     return ordered.view(np.dtype((np.void, ordered.dtype.itemsize * ordered.shape[1]))).ravel()
+
+
+def _sorted_sparse_keys(rows):
+    """Return keys of sparse rows in the order of `_sorted_keys` of the same rows as an array.
+
+    An entry tells two rows apart by its sign, then by its column, where the other has a zero, then
+    by its value. The end of a row is between negative and positive entries.
+    """
+    rows = rows.copy()
+    rows.sum_duplicates()
+    rows.eliminate_zeros()
+    is_positive = rows.data > 0
+    entries = np.empty(rows.nnz, [("sign", "u1"), ("column", ">i8"), ("value", ">u8")])
+    entries["sign"] = np.where(is_positive, 2, 0)
+    entries["column"] = np.where(is_positive, rows.shape[1] - rows.indices, rows.indices)
+    entries["value"] = _ordered_bits(rows.data)
+    ends = pairwise(rows.indptr)
+    return np.array([entries[i:j].tobytes() + b"\1" for i, j in ends], dtype=object)
+
+
+def _ordered_bits(values):
+    """Return big-endian integers in the order of floats, negative ones too."""
+    bits = np.ascontiguousarray(values + 0).view(f"u{values.dtype.itemsize}")
+    sign = bits.dtype.type(1 << (8 * values.dtype.itemsize - 1))
+    return np.where(bits & sign, ~bits, bits | sign).astype(bits.dtype.newbyteorder(">"))
 
 
 def has_repeats(rows, labels):

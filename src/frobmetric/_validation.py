@@ -12,13 +12,21 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
+import sklearn.model_selection
 import sklearn.utils.multiclass
 import sklearn.utils.validation
+
+from ._checks import as_index
+from .core.checks import as_sequence, read_values
 
 #: scikit-learn's mark of an argument that is not given.
 ABSENT = "no_validation"
 #: Number of seeds that NumPy has.
 SEEDS = 2**32
+#: Texts of errors of values that have no order, such as numbers and strings.
+NO_ORDER = ("not supported between", "did not contain a loop")
+#: One split of a list of them.
+FOLD = "a pair of row numbers (training, test)"
 
 
 def check_array(X: Any, **options: Any) -> Any:
@@ -64,6 +72,31 @@ def _converting(given: Any, *, name: str, labels: Any = None) -> Iterator[None]:
             f"{name} has an integer beyond the largest float64 ({error}); expected finite numbers; "
             "divide it by a power of ten"
         ) from None
+    except TypeError as error:
+        if not any(words in str(error) for words in NO_ORDER):
+            raise
+        name = name if labels is None else "y"
+        raise TypeError(
+            f"{name} mixes kinds of values ({error}); expected all strings or all numbers"
+        ) from None
+
+
+def check_cv(cv: Any, X: Any, y: Any) -> list[tuple[Any, Any]]:
+    """Return row numbers (training, test) of the folds that scikit-learn reads in `cv`."""
+    if not hasattr(cv, "split") and not isinstance(cv, Integral | str | None):
+        cv = [tuple(as_sequence(each, name="a split of cv", expected=FOLD)) for each in cv]
+        if not all(len(each) == 2 for each in cv):
+            raise ValueError(f"cv has splits of {sorted(map(len, cv))} parts; expected {FOLD}")
+    splits = enumerate(sklearn.model_selection.check_cv(cv, y, classifier=True).split(X, y))
+    return [(_rows(train, k, len(y)), _rows(test, k, len(y))) for k, (train, test) in splits]
+
+
+def _rows(rows: Any, split: int, n_rows: int) -> Any:
+    """Return the row numbers of a part of a split, given as such or as a mask."""
+    rows = read_values(rows, name=f"split {split} of cv")
+    if rows.dtype == bool and rows.shape == (n_rows,):
+        rows = np.flatnonzero(rows)
+    return as_index(rows, (), name=f"split {split} of cv", n_points=n_rows, points="rows of X")
 
 
 def check_random_state(seed: Any) -> np.random.RandomState:

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._checks import as_column, as_index, check_count
+from ._checks import as_column, as_index, check_count, check_flag
 from ._validation import check_array, check_random_state
-from .core.checks import as_array, as_sequence, read_values
+from .core.checks import as_array, as_finite, as_sequence, read_values
 from .metric.triplets import mine_triplets
 
 __all__ = ["Constraints", "wrap_pairs"]
@@ -61,6 +61,7 @@ class Constraints:
         a, b, c, d : ndarray
             Row numbers: a[i] and b[i] are of one class, c[i] and d[i] of two.
         """
+        check_flag(same_length, name="same_length")
         rng = check_random_state(random_state)
         positive = self._draw(n_constraints, rng, same=True)
         negative = self._draw(n_constraints, rng, same=False)
@@ -300,6 +301,8 @@ def wrap_pairs(X: ArrayLike, constraints: Any) -> tuple[np.ndarray, np.ndarray]:
             f"constraints has {len(parts)} parts and X shape {points.shape}; expected {expected}, "
             "and samples or indices of them"
         )
+    if points.dtype.kind in "fc":
+        as_finite(points, name="X")
     sides = [
         as_index(part, (), name=n, n_points=len(points)) if len(part) else np.empty(0, int)
         for n, part in zip("abcd", (read_values(p, name="rows") for p in parts), strict=True)

@@ -316,3 +316,13 @@ def test_a_missing_extra_says_what_to_install(tmp_path, monkeypatch):
     (tmp_path / "t.parquet").write_bytes(b"PAR1")
     with pytest.raises(ImportError, match=r"this needs pyarrow; .*'frobmetric\[cli\]'"):
         read_table(tmp_path / "t.parquet")
+
+
+@pytest.mark.parametrize("suffix", ["csv", "tsv.gz"])
+def test_names_that_begin_with_a_byte_order_mark_are_read_back(tmp_path, suffix):
+    path = tmp_path / f"table.{suffix}"
+    names = ["\ufeffa", "b\rc", "\ufeff"]
+    write_table(path, Table(np.eye(3), np.array(["\ufeffx", "y", "z"]), names))
+    table = read_table(path, target="label")
+    assert table.feature_names == names
+    assert table.y.tolist() == ["\ufeffx", "y", "z"]

@@ -48,6 +48,7 @@ class ExitCode(IntEnum):
 CODES = {
     "KeyboardInterrupt": ExitCode.INTERRUPTED,
     "MissingExtraError": ExitCode.USAGE,
+    "ImportError": ExitCode.USAGE,  # of a package that is damaged, or has too many open files
     "InvalidParameterError": ExitCode.USAGE,
     "CertificateError": ExitCode.NOT_CERTIFIED,
     "BrokenPipeError": None,
@@ -145,7 +146,10 @@ def with_options(message, options):
 def say(line):
     """Print a line on stderr, without breaking the progress line."""
     line = wrapped(shown_lines(line), sys.stderr)
-    _stderr().print(line, markup=False, highlight=False, soft_wrap=True)
+    if _stderr.cache_info().currsize:
+        _stderr().print(line, markup=False, highlight=False, soft_wrap=True)
+    else:  # there is no progress line; and rich may be what cannot be imported
+        sys.stderr.write(f"{line}\n")
 
 
 def wrapped(text, stream):

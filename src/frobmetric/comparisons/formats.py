@@ -15,7 +15,7 @@ from .._checks import (
     check_count,
     check_whole,
 )
-from ..core.checks import as_array
+from ..core.checks import as_array, read_values
 from .merging import Comparisons, near_first
 
 FORMATS = ("list-order", "list-boolean", "list-count")
@@ -117,8 +117,10 @@ def write_comparisons(
 
 def _as_array(values, name):
     try:
-        return np.asarray(values)
+        return read_values(values, name=name)
     except ValueError as error:
+        if not isinstance(values, (list, tuple)):
+            raise
         sizes = [len(row) if hasattr(row, "__len__") else 1 for row in values]
         raise ValueError(
             f"{name} has rows of unequal shape, of {min(sizes)} to {max(sizes)} entries; expected "

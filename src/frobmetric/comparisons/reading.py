@@ -9,6 +9,7 @@ import numpy as np
 from .._checks import KINDS, PreprocessorError, as_index
 from .._rows import distinct_points
 from .._validation import check_array
+from ..core.checks import read_values
 
 
 @dataclass(frozen=True)
@@ -60,8 +61,10 @@ def read_tuples(tuples, size, preprocessor=None, n_features=None):
 
 def _as_array(tuples, size):
     try:
-        return np.asarray(tuples)
+        return read_values(tuples, name="tuples")
     except ValueError:
+        if not isinstance(tuples, (list, tuple)):
+            raise
         raise ValueError(
             "tuples have different sizes, or points different numbers of features; expected "
             f"{KINDS[size]}, of {size} each"
@@ -104,9 +107,12 @@ def _look_up(tuples, size, preprocessor):
 
 def look_up_points(X, preprocessor):
     """Return samples as a user gives them: points, or a list of indices of the preprocessor."""
-    if preprocessor is None or np.ndim(X) != 1:
+    if preprocessor is None:
         return X
-    points, place = _look_up(np.asarray(X)[:, None], 1, preprocessor)
+    given = X if hasattr(X, "ndim") else read_values(X, name="X")
+    if given.ndim != 1:
+        return X
+    points, place = _look_up(np.asarray(given)[:, None], 1, preprocessor)
     return points[place.ravel()]
 
 

@@ -11,6 +11,7 @@ from sklearn.model_selection import BaseCrossValidator
 from .._checks import as_index
 from .._parameters import FLAG, NONE, NUMBERS, SEED, Rule, check_parameters, integer
 from .._validation import check_random_state
+from ..core.checks import read_values
 
 LABELS = Rule("a sequence of labels, one for each object,", NUMBERS.is_met)
 
@@ -140,7 +141,7 @@ class ObjectSplit(BaseCrossValidator):
 
 
 def _labels(groups, objects):
-    groups = np.asarray(groups)
+    groups = read_values(groups, name="groups")
     if groups.ndim != 1 or len(groups) <= objects[-1]:
         raise ValueError(
             f"groups has shape {groups.shape}; expected one label for each object, at least "

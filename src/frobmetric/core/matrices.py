@@ -296,10 +296,10 @@ class MatrixFree(Constraints):
         self._check()
 
     def forward(self, M: Point | Symmetric) -> Vector:
-        return np.asarray(self._forward(as_dense(M)), dtype=float)
+        return as_array(self._forward(as_dense(M)), name="forward(M)")
 
     def adjoint(self, u: Vector) -> Symmetric:
-        return np.asarray(self._adjoint(u), dtype=float)
+        return as_array(self._adjoint(u), name="adjoint(u)")
 
     def restrict(self, rows: Rows) -> MatrixFree:
         def spread(u: Vector) -> Vector:
@@ -324,15 +324,22 @@ class MatrixFree(Constraints):
 
     def _check(self) -> None:
         rng = np.random.default_rng(0)
-        u, S = rng.normal(size=self.shape[0]), rng.normal(size=self.cone.shape)
+        S = rng.normal(size=self.cone.shape)
         S = S + S.T if S.ndim == 2 and self.cone.is_symmetric else S
-        v, A_u = self.forward(S), self.adjoint(u)
-        for name, given, expected in (("forward", v, u), ("adjoint", A_u, S)):
-            if given.shape != expected.shape:
-                raise ValueError(f"{name} returns shape {given.shape}; expected {expected.shape}")
+        v = self.forward(S)
+        _require_shape("forward", v, self.shape[:1])  # before there is a u, which may be huge
+        u = rng.normal(size=self.shape[0])
+        A_u = self.adjoint(u)
+        _require_shape("adjoint", A_u, S.shape)
         size = float(np.linalg.norm(u) * np.linalg.norm(v) + 1e-300)
         if not abs(u @ v - np.vdot(A_u, S)) <= 1e-8 * size:
             raise ValueError(
                 f"<u, forward(S)> = {u @ v:.6g} and <adjoint(u), S> = {np.vdot(A_u, S):.6g} for "
                 "a random S: these functions are not each other's adjoint"
             )
+
+
+def _require_shape(name: str, given: Array, expected: tuple[int, ...]) -> None:
+    """Refuse what a function of the user returned in another shape."""
+    if given.shape != expected:
+        raise ValueError(f"{name} returns shape {given.shape}; expected {expected}")

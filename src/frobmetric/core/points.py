@@ -50,7 +50,7 @@ class Factored(Point):
 
     def __post_init__(self) -> None:
         L = self.L
-        if not (isinstance(L, np.ndarray) and L.dtype.kind == "f" and L.ndim == 2):
+        if not (type(L) is np.ndarray and L.dtype in (np.float32, np.float64) and L.ndim == 2):
             object.__setattr__(self, "L", as_finite(L, name="L", ndim=2))
 
     @property

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from .._checks import check_count
 from .._tables import html_table, text_table
-from ..core.checks import as_array, as_sequence
+from ..core.checks import as_array, as_sequence, read_values
 from ..core.points import Array, Index
 
 
@@ -173,7 +173,7 @@ def _features(block: Any, b: int, n_features: int) -> Index:
     if isinstance(block, slice):
         features = everything[block]
     else:
-        features = np.asarray(block)
+        features = read_values(block, name=f"block {b}")
         if features.ndim != 1 or (features.size and features.dtype.kind not in "iu"):
             raise TypeError(
                 f"block {b} is {block!r}; expected a slice, or a list of feature numbers (or all "

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from .._checks import as_index, as_weights, refuse_where
 from .._validation import check_array
 from ..core import Bilinear, FrobeniusSDP, Hinge
-from ..core.checks import as_real, require_parts
+from ..core.checks import as_real
 from ..core.points import Array, Index, Vector
 from ..metric.priors import unit_margin_scale
 from ..solvers import solve
@@ -89,8 +89,8 @@ def learn_query_map(
     rows = ComparedScores.check(A, B, index, weight)
     space = QuerySpace.of(rows)
     problem = space.problem(C)
-    if start is not None:
-        require_parts(start, ("start",), name="start", expected="a LearnedMap; give None instead")
+    if not (start is None or isinstance(start, LearnedMap)):
+        raise TypeError(f"start is {start!r:.80}; expected a LearnedMap; give None instead")
     begin = None if start is None else start.start(C, len(rows.index))
     options: Any = {"tol": tol, "max_iter": max_iter, "callback": callback}
     solution = solve(problem, start=begin, **options)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..core.checks import read_values
+from .._checks import as_numbers
 from .databases import check_identifier
 
 #: Statements by dialect: a function of one vector, and a search with it as a comment.
@@ -62,13 +62,11 @@ def map_function(dialect: str, components: ArrayLike, *, name: str = "frobmetric
         known = sorted(STATEMENTS)
         raise ValueError(f"dialect={dialect!r:.80} is not known; choose one of {known}")
     check_identifier(name, "name")
-    weights = read_values(components, name="components")
-    if weights.dtype.kind == "f" and weights.dtype.itemsize > 8:  # of longdouble
-        weights = weights.astype(np.float64)
-    if weights.ndim != 2 or weights.dtype.kind != "f" or not np.isfinite(weights).all():
+    weights = as_numbers(components, name="components")
+    if weights.ndim != 2:
         raise ValueError(
-            f"components has shape {weights.shape} and dtype {weights.dtype}; expected a matrix of "
-            "finite numbers; give components_ of a fitted estimator"
+            f"components has shape {weights.shape}; expected a matrix; give components_ of a "
+            "fitted estimator"
         )
     rows = [f"[{', '.join(_number(value) for value in row)}]" for row in weights]
     if dialect == "pgvector":

@@ -55,10 +55,18 @@ def write_csv(file, rows, delimiter=","):
     text = io.TextIOWrapper(file, encoding="utf-8", newline="")
     marks = {"delimiter": delimiter, "lineterminator": "\n"}
     plain, quoted = csv.writer(text, **marks), csv.writer(text, **marks, quoting=csv.QUOTE_ALL)
-    for row in rows:  # quotes are not added for a carriage return, which ends a line too
-        has_return = any(isinstance(cell, str) and "\r" in cell for cell in row)
-        (quoted if has_return else plain).writerow(row)
+    for row in rows:
+        needs_quotes = any(isinstance(cell, str) and _needs_quotes(cell) for cell in row)
+        (quoted if needs_quotes else plain).writerow(row)
     text.detach()  # closing it would close the file
+
+
+def _needs_quotes(text):
+    """Return whether a cell has a carriage return, which ends a line, or the mark of UTF-8 files.
+
+    The module csv adds no quotes for these. Readers drop the mark if it is the first of a file.
+    """
+    return "\r" in text or text.startswith("\ufeff")
 
 
 def as_number(text):

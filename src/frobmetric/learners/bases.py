@@ -24,6 +24,8 @@ SMALL_REGIONS, LARGE_REGIONS = (10, 20), (20, 50)
 CLUSTER_STEPS = 20
 #: Default number of directions, for each feature.
 LOCAL, FROM_TRIPLETS = 20, 80
+#: Largest number of directions from triplets, which takes seconds.
+MOST_DIRECTIONS = 100_000
 
 
 def given_basis(basis: Any, n_features: int) -> np.ndarray:
@@ -72,18 +74,23 @@ def triplet_directions(
     """
     n_features = X.shape[1]
     n_basis = FROM_TRIPLETS * n_features if n_basis is None else n_basis
-    size, found = min(n_features, len(index)), np.empty((0, n_features))
-    while len(found) < n_basis:
+    if n_basis > MOST_DIRECTIONS:
+        raise InvalidParameterError(
+            f"n_basis is {n_basis!r:.80}; expected at most {MOST_DIRECTIONS} directions; lower it"
+        )
+    size, found, n_found = min(n_features, len(index)), [np.empty((0, n_features))], 0
+    while n_found < n_basis:
         some = sample_without_replacement(len(index), size, random_state=rng)
         anchor, near, far = X[index[some].T]
         away, close = anchor - far, anchor - near
         values, vectors = np.linalg.eigh(away.T @ away - close.T @ close)
         is_useful = values > n_features * ZERO * np.abs(values).max()
         is_useful[-1] = True
-        found = np.concatenate([found, vectors[:, is_useful].T])
+        found.append(vectors[:, is_useful].T)
+        n_found += len(found[-1])
         if size == len(index):  # another draw would be the same
             break
-    return found[:n_basis]
+    return np.concatenate(found)[:n_basis]
 
 
 def _number_of_local(n_basis, samples, n_points, n_directions):

@@ -10,6 +10,7 @@ from scipy.linalg import eigh
 from sklearn.metrics import euclidean_distances
 from sklearn.neighbors import NearestNeighbors
 
+from .._checks import in_precision
 from .._neighbors import blocks
 from .._parameters import NONE, SEED, Rule, check_parameters, choice, integer
 from .._validation import check_random_state
@@ -76,7 +77,7 @@ class Covariance(LabelLearner):
         check_parameters(self, self._rules)
         samples = self._read(X, None, sample_weight)
         M = prior_matrix("covariance", samples.everything, samples.every_weight)
-        return self._keep(components_of(M).astype(samples.dtype), **samples.attributes)
+        return self._keep(in_precision(components_of(M), samples.dtype), **samples.attributes)
 
 
 class RCA(LabelLearner):
@@ -156,7 +157,7 @@ class RCA(LabelLearner):
         inner = _mean_square(deviations, weight)
         total = _mean_square(X - weight @ X / weight.sum(), weight)
         components = _whitening(inner, total, n_components)
-        return self._keep(components.astype(samples.dtype), **samples.attributes)
+        return self._keep(in_precision(components, samples.dtype), **samples.attributes)
 
 
 def _one_of(y, chunks):
@@ -334,7 +335,7 @@ class LFDA(LabelLearner):
             vectors = vectors * np.sqrt(np.maximum(values, 0.0))
         elif self.embedding_type == "orthonormalized":
             vectors, _ = np.linalg.qr(vectors)
-        return self._keep(vectors.T.astype(samples.dtype), **samples.attributes)
+        return self._keep(in_precision(vectors.T, samples.dtype), **samples.attributes)
 
     def _neighbor(self, n_features):
         largest = max(1, n_features - 1)

@@ -261,6 +261,8 @@ class _Search:
         shrinking = step < 0
         most = float(np.min(w[shrinking] / -step[shrinking], initial=np.inf))
         start, low, length = slope(0.0), 0.0, 1.0
+        if not start < 0:  # rounding: the weights are as good as these numbers can make them
+            return low
         below, reached = start, slope(length)
         while reached < STEEP * start and length < most and np.isfinite(length):
             low, below, length = length, reached, min(LONGER * length, most)

@@ -202,6 +202,13 @@ def _mean_components(S, D, t):
             "similar pairs do not vary in all directions, so that their scatter has no inverse; "
             "set reg to a positive number such as 1e-3, or a larger one"
         ) from None
-    values, vectors = np.linalg.eigh(C.T @ D @ C)
+    with np.errstate(over="ignore", invalid="ignore"):
+        product = C.T @ D @ C
+    if not np.isfinite(product).all():
+        raise ValueError(
+            "the scatters of similar and of dissimilar pairs have a product that overflows; "
+            "expected smaller numbers; set reg to a smaller number, or scale the samples"
+        )
+    values, vectors = np.linalg.eigh(product)
     roots = np.maximum(values, 0.0) ** (t / 2)
     return triangular(solve_triangular(C, vectors * roots, lower=True, trans="T").T)

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from .._checks import in_precision
 from .._mining import nearest_in_group
 from .._neighbors import NeighborSearch
 from .._parameters import FLAG, NONE, POSITIVE, SEED, Rule, check_parameters, integer
@@ -183,7 +184,7 @@ class LMNN(LabelLearner):
         run = MarginSolver(problem, is_convex, *options).solve(L)
         factor = coordinates.to_features(problem.basis @ run.L)
         self._keep(
-            _ordered_components(factor, n_components).astype(samples.dtype),
+            in_precision(_ordered_components(factor, n_components), samples.dtype),
             certificate=_certificate(problem, run) if is_convex else None,
             n_iter=max(1, run.n_iter),
             is_converged=run.is_converged or run.is_interrupted,

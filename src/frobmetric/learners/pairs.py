@@ -8,6 +8,7 @@ from time import perf_counter
 import numpy as np
 from scipy.sparse import issparse
 
+from .._checks import in_precision
 from .._parameters import check_parameters
 from .._rows import take_rows
 from ..core.solution import Step
@@ -78,7 +79,7 @@ class GivenPairLearner(PairLearner):
         labelled = self._read(pairs, y, sample_weight)
         with threads_for_order(labelled.points.shape[1]):
             learned = self._learn(PairDifferences.of(labelled), **options)
-        learned["components"] = learned["components"].astype(labelled.points.dtype, copy=False)
+        learned["components"] = in_precision(learned["components"], labelled.points.dtype)
         distance = index_distance(learned["components"], labelled.points, labelled.index)
         threshold = self._threshold(labelled, distance, calibration_params)
         return self._keep(**learned, **threshold, **tuple_attributes(self, labelled))
@@ -95,7 +96,7 @@ class DrawnPairLearner(LabelLearner):
         labelled = pairs_of_labels(samples, self.n_constraints, self.random_state)
         with threads_for_order(labelled.points.shape[1]):
             learned = self._learn(PairDifferences.of(labelled), **options)
-        learned["components"] = learned["components"].astype(samples.dtype, copy=False)
+        learned["components"] = in_precision(learned["components"], samples.dtype)
         return self._keep(**learned, **samples.attributes)
 
 

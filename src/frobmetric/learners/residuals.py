@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from ..core import Certificate
+from ..core import Certificate, NumericalError
 from ..core.cg import conjugate_gradients
 from ..core.constraints import PairDifferences, Pairs, Quadruplets
 from ..core.kernels import pair_products
@@ -87,6 +87,11 @@ class SquaredResiduals:
         rows = self._rows
         near, far = (np.maximum(squares, 0.0) for squares in _forward(rows, N))
         moved = np.linalg.eigvalsh(N - np.eye(len(N)))
+        if len(moved) and not moved[0] > -1:
+            raise NumericalError(
+                "the metric has a direction that it shortens, beside the prior, by more than "
+                "float64 can tell; scale the points to sizes near one"
+            )
         loss = self.weight @ np.maximum(np.sqrt(near) - np.sqrt(far), 0.0) ** 2
         primal = float(loss + np.sum(moved - np.log1p(moved)))
         pull = _adjoint(rows, *(self.weight * slope for slope in _tangents(near, far)))

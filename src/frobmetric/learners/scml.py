@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy.sparse import issparse
 
-from .._checks import as_signs, as_weights
+from .._checks import as_signs, as_weights, in_precision
 from .._parameters import (
     FLAG,
     MATRIX,
@@ -81,7 +81,7 @@ class _SparseLearner(Learner):
         problem = SparseCombination(X, index, rows, share, basis, float(self.beta))
         answer = problem.minimise(self.tol, self.max_iter, report)
         return self._keep(
-            _components(answer.weight, basis).astype(dtype),
+            in_precision(_components(answer.weight, basis), dtype),
             certificate=problem.certify(answer.weight, answer.u),
             n_iter=answer.n_iter,
             is_converged=answer.is_converged,

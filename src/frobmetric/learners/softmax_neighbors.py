@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Protocol, Self
 import numpy as np
 import scipy.optimize
 
+from .._checks import in_precision
 from .._parameters import FLAG, NONE, NOT_NEGATIVE, SEED, Rule, check_parameters, integer
 from .._validation import check_random_state
 from ..core.threads import each_block, one_thread
@@ -24,6 +25,8 @@ from .start import INIT_RULE, start_components
 
 #: Probabilities that a block may hold, and rows that it has at least.
 BLOCK, FEW_ROWS = 1 << 19, 32
+#: Largest tolerance that SciPy is given, which divides it by the rounding error.
+LARGEST_TOL = 1e200
 
 
 class Payoff(Protocol):
@@ -173,6 +176,7 @@ class Descent:
 
     def run(self, max_iter: int, tol: float | None = None) -> Descent:
         """Minimise; the tolerance is that of SciPy's L-BFGS-B."""
+        tol = None if tol is None else min(tol, LARGEST_TOL)
         given = {"jac": True, "method": "L-BFGS-B", "tol": tol, "callback": self._count}
         try:
             with one_thread():
@@ -243,7 +247,7 @@ class SoftNeighborLearner(LabelLearner):
         problem = SoftNeighbors(centred, weight, self._payoff(samples.y[order], weight))
         run, attributes = self._descend(problem, start, _print_steps() if self.verbose else None)
         self._keep(
-            run.best.astype(samples.dtype),
+            in_precision(run.best, samples.dtype),
             n_iter=max(1, run.n_iter),
             is_converged=run.is_converged or run.is_interrupted,
             **samples.attributes,

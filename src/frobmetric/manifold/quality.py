@@ -14,6 +14,7 @@ from scipy.spatial.distance import cdist
 from sklearn.metrics import pairwise_distances
 from sklearn.utils.extmath import row_norms, safe_sparse_dot
 
+from .._checks import as_metric
 from .._neighbors import neighbor_order
 from .._validation import check_array, check_random_state
 from ..core.checks import as_array
@@ -83,11 +84,8 @@ class Space:
     @classmethod
     def of(cls, points, metric="euclidean", name="X"):
         """Validate points; Euclidean ones are also moved to the origin and scaled."""
-        if not (isinstance(metric, str) or callable(metric)):
-            raise TypeError(
-                f"metric is {metric!r:.80}; expected the name of a metric or a function"
-            )
-        dtype = np.float64 if isinstance(metric, str) and metric == "euclidean" else "numeric"
+        metric = as_metric(metric)
+        dtype = np.float64 if metric == "euclidean" else "numeric"
         options = {"accept_sparse": "csr", "dtype": dtype, "input_name": name}
         points = check_array(points, ensure_all_finite=False, ensure_min_samples=0, **options)
         if points.shape[0] < 3:

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
-from .._checks import asymmetry, check_count
+from .._checks import MetricFunction, as_metric, asymmetry, check_count, check_flag
 from .._neighbors import NeighborSearch, blocks, pair_values
 from .._rows import distinct_rows
 from .._validation import check_array
@@ -26,6 +26,7 @@ def as_samples(X, metric="euclidean", estimator=None):
     """
     if isinstance(X, (FeatureSamples, GraphSamples)):
         return X
+    metric = as_metric(metric)
     if metric in ("mahalanobis", "seuclidean"):
         raise ValueError(
             f"metric={metric!r} needs parameters that cannot be given; scale or transform X, and "
@@ -61,7 +62,7 @@ class FeatureSamples:
     """Samples given by their features, with a metric."""
 
     X: np.ndarray | sp.csr_matrix
-    metric: str = "euclidean"
+    metric: str | MetricFunction = "euclidean"
 
     @property
     def n_samples(self):
@@ -221,8 +222,7 @@ def shortest_edges(ends, lengths):
 
 def _union(nearest, extra_edges):
     """Return the edges of each point to its nearest, and between these if asked for."""
-    if not isinstance(extra_edges, (bool, np.bool_)):
-        raise TypeError(f"extra_edges is {extra_edges!r:.80}; expected True or False")
+    check_flag(extra_edges, name="extra_edges")
     n, k = nearest.shape
     star = np.column_stack([np.arange(n), nearest])
     first, second = np.triu_indices(k + 1, 1)  # the pairs with the point itself come first

@@ -14,7 +14,7 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from .._checks import as_numbers, require_finite
+from .._checks import as_numbers, check_flag, require_finite
 from .._parameters import (
     CALLABLE,
     FLAG,
@@ -370,8 +370,7 @@ def _point_distance(components, feature_map, a, b, *, squared=False):
     if feature_map is not None:
         points, index = distinct_points(np.stack([a, b]))
         a, b = feature_map(points)[index]
-    if not isinstance(squared, (bool, np.bool_)):
-        raise TypeError(f"squared is {squared!r:.80}; expected True or False")
+    check_flag(squared, name="squared")
     distance = _distance(components, a, b)
     if not squared:
         return distance

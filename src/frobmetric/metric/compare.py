@@ -17,7 +17,7 @@ from sklearn.decomposition import KernelPCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
-from sklearn.model_selection import StratifiedKFold, check_cv
+from sklearn.model_selection import StratifiedKFold
 from sklearn.neighbors import NeighborhoodComponentsAnalysis
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
@@ -26,7 +26,7 @@ from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from .._checks import check_count
-from .._validation import check_array, check_classification_targets, column_or_1d
+from .._validation import check_array, check_classification_targets, check_cv, column_or_1d
 from ..neighbors.classification import knn_predict
 from .base import DTYPES, MetricEstimator
 from .comparison import EUCLIDEAN, Comparison, ComparisonRow
@@ -298,7 +298,7 @@ def _folds(cv, X, y, random_state):
         cv = StratifiedKFold(cv, shuffle=True, random_state=random_state)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The least populated class", UserWarning)
-        splits = list(check_cv(cv, y, classifier=True).split(X, y))
+        splits = check_cv(cv, X, y)
     tested, counts = np.unique(np.concatenate([test for _, test in splits]), return_counts=True)
     if counts.max() > 1:
         raise ValueError(

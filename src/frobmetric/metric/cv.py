@@ -10,7 +10,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin, clone
-from sklearn.model_selection import check_cv
 from sklearn.utils.validation import check_is_fitted
 
 from .._checkpoint import SECONDS
@@ -18,6 +17,7 @@ from .._checks import check_count
 from .._environment import limit_threads
 from .._parameters import FOLDS, NONE, NUMBERS, Rule, check_parameters, choice, integer
 from .._text import shown
+from .._validation import check_cv
 from ..core import Certificate
 from ..neighbors.classification import NearestClass, NearestVote, share_right
 from ..solvers import Interrupted
@@ -360,10 +360,9 @@ class FrobMetricCV(ClassifierMixin, FrobMetric):
                 labels = np.unique(merge.y, return_inverse=True)[1]
                 folds, parts = merge.folds(stratified_folds(labels, self.cv, self.max_samples))
         elif merge is None:
-            folds = list(check_cv(self.cv, y, classifier=True).split(samples.X, y))
+            folds = check_cv(self.cv, samples.X, y)
         else:
-            splits = check_cv(self.cv, merge.y, classifier=True).split(merge.X, merge.y)
-            folds, parts = merge.folds(splits)
+            folds, parts = merge.folds(check_cv(self.cv, merge.X, merge.y))
         sizes = _part_without_triplets(folds, y)
         if sizes is not None:
             raise ValueError(

@@ -116,8 +116,11 @@ class SearchExplanation:
     @classmethod
     def of(cls, names: tuple[str, ...], before: np.ndarray, after: np.ndarray, kind: str) -> Self:
         """Return the explanation of squared distances, given as parts before and after."""
-        change = _relative(after) - _relative(before)
-        moved = change - change.mean(axis=0)
+        with np.errstate(over="ignore", invalid="ignore"):
+            sizes = [np.abs(parts).sum() for parts in (before, after)]
+            require_finite(sizes, of="the sum of the squared distances")
+            change = _relative(after) - _relative(before)
+            moved = require_finite(change - change.mean(axis=0), of="parts of the change")
         return cls(_ranks(before), _ranks(after), names, moved, kind)
 
     def __getitem__(self, candidate: int) -> Explanation:
@@ -253,7 +256,6 @@ def explain_search(
         )
     labels, after, kind = _split(L, difference, by, names)
     _, before, _ = _split(B, difference, by, names)
-    require_finite(np.append(before.sum(axis=1), after.sum(axis=1)), of="squared distances")
     return SearchExplanation.of(labels, before, after, kind)
 
 
@@ -291,11 +293,13 @@ def principal_parts(
 ) -> tuple[tuple[str, ...], np.ndarray, np.ndarray]:
     """Return names and parts by principal components: Euclid's before, those of L.T @ L after."""
     _, sizes, axes = np.linalg.svd(L, full_matrices=False)
-    place = before @ axes.T
-    outside = np.sum((before - place @ axes) ** 2, axis=1)
     names = (*(f"component {j}" for j in range(len(sizes))), "outside")
-    learned = (after @ axes.T * sizes) ** 2
-    return names, np.column_stack([place**2, outside]), np.pad(learned, ((0, 0), (0, 1)))
+    with np.errstate(over="ignore", invalid="ignore"):  # the callers refuse what is not finite
+        place = before @ axes.T
+        outside = np.sum((before - place @ axes) ** 2, axis=1)
+        learned = (after @ axes.T * sizes) ** 2
+        euclid = np.column_stack([place**2, outside])
+    return names, euclid, np.pad(learned, ((0, 0), (0, 1)))
 
 
 def _relative(parts):

@@ -243,16 +243,16 @@ def complete_pairs(X, pairs, y, *, identity=None, n_neighbors=5, pool=None):
     X = check_array(X, dtype=np.float64)
     pairs = as_index(pairs, (2,), name="pairs", n_points=len(X), points="rows of X")
     check_pairs(pairs)
-    is_similar = as_signs(y, len(pairs), of="pairs", positive="similar") > 0
+    signs = as_signs(y, len(pairs), of="pairs", positive="similar")
     check_count(n_neighbors, name="n_neighbors")
     if pool is not None:
         pool = as_index(pool, (), name="pool", n_points=len(X), points="rows of X")
     pool = np.unique(pairs if pool is None else pool)
-    groups = _known_groups(identity, pairs, is_similar, len(X))
-    search = NeighborSearch(X)
-    triplets, is_similar = _complete(search, pairs, is_similar, *groups, pool, n_neighbors)
+    groups = _known_groups(identity, pairs, signs > 0, len(X))
+    search, k = NeighborSearch(X), min(n_neighbors, len(pool))
+    triplets, is_similar = _complete(search, pairs, signs > 0, *groups, pool, k)
     if not len(triplets):
-        raise ValueError(_explain_no_triplet(y, identity))
+        raise ValueError(_explain_no_triplet(signs, identity))
     first, _ = distinct_rows(triplets)
     return CompletedPairs(triplets[first], is_similar[first])
 
@@ -400,11 +400,11 @@ def _joined_groups(pairs, is_similar, n_samples):
     return group, differ.tocsr()
 
 
-def _explain_no_triplet(y, identity):
+def _explain_no_triplet(signs, identity):
     reasons = []
-    if 1 in y:
+    if 1 in signs:
         reasons.append("no row of the pool is of another identity than the similar pairs")
-    if -1 in y:
+    if -1 in signs:
         reasons.append("no row of the pool has the identity of one of a dissimilar pair")
     known = ""
     if identity is None:

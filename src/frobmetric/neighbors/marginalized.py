@@ -392,9 +392,9 @@ def _as_names(exclude):
 
 
 def _as_counts(n_neighbors):
-    counts = np.unique(np.atleast_1d(np.asarray(n_neighbors)))
+    counts = np.unique(np.atleast_1d(read_values(n_neighbors, name="n_neighbors")))
     if counts.dtype.kind not in "iu" or not len(counts) or counts[0] < 1:
         raise ValueError(
-            f"n_neighbors is {n_neighbors!r}; expected one or more integers of at least 1"
+            f"n_neighbors is {n_neighbors!r:.80}; expected one or more integers of at least 1"
         )
     return counts.tolist()

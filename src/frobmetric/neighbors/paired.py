@@ -11,6 +11,7 @@ from scipy.optimize import brentq
 from scipy.stats import binomtest
 
 from .._checks import as_weights
+from ..core.checks import read_values
 
 #: Level of the test; intervals have the coverage 1 - LEVEL.
 LEVEL = 0.05
@@ -63,15 +64,17 @@ class PairedErrors:
         With weights, the counts are the weighted shares of (sum w)^2 / (sum w^2) samples, rounded:
         so many samples of equal weight say as much.
         """
-        before, after = np.asarray(before), np.asarray(after)
-        for name, mask in (("before", before), ("after", after)):
-            if mask.dtype != bool or mask.ndim != 1 or mask.shape != before.shape or not len(mask):
+        given = {"before": before, "after": after}
+        read = {name: read_values(mask, name=name) for name, mask in given.items()}
+        old, new = read.values()
+        for name, mask in read.items():
+            if mask.dtype != bool or mask.ndim != 1 or mask.shape != old.shape or not len(mask):
                 raise ValueError(
                     f"{name} has dtype {mask.dtype} and shape {mask.shape}; expected two masks, "
                     "true at a mistake, of the same samples"
                 )
-        masks = (before & after, before & ~after, after & ~before)
-        weight = as_weights(sample_weight, len(before), of="samples")
+        masks = (old & new, old & ~new, new & ~old)
+        weight = as_weights(sample_weight, len(old), of="samples")
         n_samples = effective_size(weight)
         counts = (n_samples * (weight @ mask) / weight.sum() for mask in masks)
         return cls(round(n_samples), *(round(count) for count in counts))

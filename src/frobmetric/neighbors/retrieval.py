@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_consistent_length
 
-from .._checks import as_index, check_choice, check_count, refuse_where
+from .._checks import as_index, check_choice, check_count, check_flag, refuse_where
 from .._validation import check_array, column_or_1d
-from ..core.checks import MOST, as_array, read_array
+from ..core.checks import MOST, as_array, read_array, read_values
 from .ranking import GAINS, GradedDocuments, Judged, Measure, SameLabel, check_metric
 
 # Measures of vectors and judgements
@@ -151,8 +151,7 @@ def reciprocal_rank(
 
 
 def _mean(values, per_query):
-    if not isinstance(per_query, (bool, np.bool_)):
-        raise TypeError(f"per_query is {per_query!r:.80}; expected True or False")
+    check_flag(per_query, name="per_query")
     if per_query:
         return values
     if np.isnan(values).all():
@@ -167,8 +166,8 @@ def _judge(queries, documents, relevance, metric, gain="linear"):
     check_metric(metric)
     check_choice(gain, GAINS, name="gain")
     documents = check_array(documents, dtype=[np.float64, np.float32])
-    itself = None
-    if np.ndim(queries) == 1:
+    itself, queries = None, read_values(queries, name="queries")
+    if queries.ndim == 1:
         itself = as_index(queries, (), name="queries", n_points=len(documents), points="documents")
         queries = documents[itself]
     queries = check_array(queries, dtype=[np.float64, np.float32])

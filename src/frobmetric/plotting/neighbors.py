@@ -142,8 +142,8 @@ class NeighborsDisplay:
             is_wrong = y[neighbors[name][:, 0]] != y_query
             groups = choose_queries(is_wrong, n_queries, check_random_state(random_state))
         else:
-            known = {"name": "queries", "n_points": len(y_query), "points": "rows of X_query"}
-            groups = {"": as_index(queries, (), **known)}
+            n, points = len(y_query), "rows of X_query"
+            groups = {"": as_index(queries, (), name="queries", n_points=n, points=points)}
         display = cls(groups=groups, neighbors=neighbors, y=y, y_query=y_query)
         if image_shape is not None:
             display.images = _as_images(X, image_shape)

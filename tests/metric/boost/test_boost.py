@@ -357,6 +357,11 @@ class TestCertify:
         with pytest.raises(CertificateError, match="shape"):
             kept.certify(IRIS[0])
 
+    def test_notices_rows_in_another_order(self, kept):
+        kept.components_ = kept.components_[::-1]
+        with pytest.raises(CertificateError, match="a fit leaves the rows in order"):
+            kept.certify(IRIS[0])
+
     def test_notices_other_data(self, kept):
         with pytest.raises(CertificateError, match="other data"):
             kept.certify(IRIS[0][::-1])

@@ -8,6 +8,7 @@ no unfinished file is left.
 from __future__ import annotations
 
 import os
+import re
 import resource
 import shutil
 import signal
@@ -21,6 +22,7 @@ from pathlib import Path
 
 import numpy as np
 
+import frobmetric
 import frobmetric.cli
 from frobmetric import _signals
 from frobmetric._checkpoint import Checkpoint
@@ -36,6 +38,10 @@ from .isolation import Ending, call
 SDPA = "1\n1\n2\n1.0\n0 1 1 2 3.0\n1 1 1 1 1.0\n1 1 2 2 1.0\n"
 #: Signals, and the codes that a process may have if they come in time.
 CODES = {signal.SIGINT: (130,), signal.SIGTERM: (143,), signal.SIGKILL: (-9,)}
+#: Beginning of the lines of a traceback that are about the library, and ends of those about what
+#: Python runs before the command can set its handlers of signals.
+OURS = f'File "{Path(frobmetric.__file__).parent}{os.sep}'
+FIRST = re.compile(r"(__init__|__main__|_signals)\.py\", line \d+, in <module>$")
 #: Share of the tries in a new process, in which imports can be interrupted too.
 NEW = 0.3
 #: Seconds after which a process counts as hanging.
@@ -90,9 +96,9 @@ class Workshop:
     def works(self):
         """Return functions of the same, and such that write again and again."""
         found = {name: partial(_run, command) for name, command in self.commands().items()}
-        found["tables in a loop"] = partial(_write_tables, self.folder)
-        found["checkpoints in a loop"] = partial(_write_states, self.folder)
-        found["problems in a loop"] = partial(_write_problems, self.folder)
+        loops = {"tables": _write_tables, "checkpoints": _write_states, "problems": _write_problems}
+        for name, write in loops.items():
+            found[f"{name} in a loop"] = partial(_run_python, write, self.folder)
         return found
 
     def defect(self):
@@ -120,6 +126,12 @@ def _run(command):
     sys.argv = ["frobmetric", *map(str, command)]
     _signals.end_at_once()
     frobmetric.cli.main()
+
+
+def _run_python(write, folder):
+    """Write as a script does, in which Ctrl-C is an exception."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    write(folder)
 
 
 def _write_tables(folder):
@@ -204,7 +216,8 @@ def judge_signal(ending, number):
     if ending.is_late:
         return "hangs", False
     if "Traceback" in ending.errors:
-        if "frobmetric" not in ending.errors.partition("Traceback")[2]:
+        ours = [line for line in ending.errors.splitlines() if OURS in line]
+        if all(FIRST.search(line) for line in ours):
             return "Python itself was starting or ending", True
         return f"traceback: {ending.errors[-400:]}", False
     if ending.code in (0, 4):

@@ -13,6 +13,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+#: Signals that end a process, unless it does something else.
+ENDING = (signal.SIGINT, signal.SIGTERM)
 #: Bytes of addresses that a process may have: it ends before the machine suffers.
 ADDRESSES = 6 << 30
 
@@ -44,9 +46,11 @@ def call(
         sys.stdout.flush()
         sys.stderr.flush()
         began = time.monotonic()
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)  # a fork is to be ready for them
         child = os.fork()
         if not child:
             _run(work, output.fileno(), errors.fileno())
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
         if meanwhile is not None:
             meanwhile(child)
         status, usage, is_late = _wait(child, began + seconds)
@@ -71,23 +75,34 @@ def call_command(arguments: list[str], seconds: float = 60.0) -> Ending:
 
 
 def _run(work, output, errors):
-    """Do the work of a fork, and end it."""
+    """Do the work of a fork, and end it; signals end it at once unless the work handles them."""
     code = 1
     try:
         os.dup2(output, 1)
         os.dup2(errors, 2)
         sys.stdout, sys.stderr = (os.fdopen(n, "w", closefd=False) for n in (1, 2))
         resource.setrlimit(resource.RLIMIT_AS, (ADDRESSES, ADDRESSES))
+        for number in ENDING:
+            signal.signal(number, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
+        code = _code_of(work)
+    finally:  # whatever comes: a fork that went on would do the work of this process again
+        os._exit(code)
+
+
+def _code_of(work):
+    """Do some work and return the exit code; an exception is printed."""
+    try:
         work()
-        code = 0
+        return 0
     except SystemExit as end:
-        code = end.code if isinstance(end.code, int) else int(end.code is not None)
+        return end.code if isinstance(end.code, int) else int(end.code is not None)
     except BaseException:
         traceback.print_exc()
+        return 1
     finally:
         sys.stdout.flush()
         sys.stderr.flush()
-        os._exit(code)
 
 
 def _wait(child, until):

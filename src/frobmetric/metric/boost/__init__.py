@@ -25,6 +25,8 @@ from .solvers import METHODS, boost
 LOSSES = {"hinge": Hinge, "logistic": Logistic, "exponential": Exponential}
 #: Part of a metric outside the span of its data that is rounding, of single precision too.
 OUTSIDE = 1e-5
+#: Difference of the lengths of two rows of a map that is rounding, relative to the longest one.
+ROUNDED = 1e-5
 
 
 class BoostMetric(MetricEstimator):
@@ -185,6 +187,7 @@ class BoostMetric(MetricEstimator):
                 f"from data of scale {self.scale_:.9g}; they are other data"
             )
         point = _in_span(coordinates, self.components_.T.astype(float) * coordinates.scale)
+        _check_order(self.components_)
         problem = self._problem(coordinates, triplets)
         return certify_trace(problem, point, self.dual_coef_)
 
@@ -227,6 +230,20 @@ def _reason_of_zero(problem, C):
     if largest <= 1e-9:
         return NO_DIRECTION
     return f"C={C:g} is too small for these triplets, for which it must be above {C / largest:.3g}"
+
+
+def _check_order(components):
+    """Refuse rows in another order than a fit leaves them, from long to short.
+
+    The metric is the same in any order, and with it the proof, but not the map.
+    """
+    length = np.linalg.norm(components.astype(float), axis=1)
+    wrong = np.flatnonzero(np.diff(length) > ROUNDED * length.max(initial=0.0))
+    if len(wrong):
+        raise CertificateError(
+            f"components_[{wrong[0] + 1}] is longer than the row before it, and a fit leaves the "
+            "rows in order: components_ was changed; fit again"
+        )
 
 
 def _in_span(coordinates, L):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...core import Certificate, Hard
-from ...core.checks import as_real
+from ...core.checks import as_bounded
 from ...core.points import Array, Vector
 
 __all__ = ["NearestMatrix"]
@@ -53,7 +53,7 @@ class NearestMatrix:
 
 def check_min_eigenvalue(min_eigenvalue: float, *, below: float = np.inf) -> float:
     """Return the smallest eigenvalue that is allowed, if it lies in [0, below)."""
-    if not 0 <= as_real(min_eigenvalue, name="min_eigenvalue") < below:
+    if not 0 <= as_bounded(min_eigenvalue, name="min_eigenvalue") < below:
         expected = "be finite and not negative" if below == np.inf else f"lie in [0, {below:g})"
         raise ValueError(f"min_eigenvalue={min_eigenvalue!r} must {expected}")
     return float(min_eigenvalue)

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..._checks import as_symmetric, check_limits
 from ...core import PSD, Certificate, FrobeniusSDP, Step
-from ...core.checks import read_array, require_callable
+from ...core.checks import as_array, read_array, require_callable
 from ...core.points import Array, Symmetric, Vector, as_dense
 from ...core.problem import ROUNDING
 from ...core.threads import one_thread, threads_for_order
@@ -118,7 +118,9 @@ def nearest_correlation(
 
 def _without_gaps_on_diagonal(G: Any) -> Array:
     """Return G with 1 for a column of data that does not vary, and so has no correlation."""
-    G = np.array(G, dtype=float)
+    G = np.array(as_array(G, name="G"))
+    if G.ndim != 2:
+        return G  # refused by its shape, as without counts
     diagonal = np.diag(G)
     np.fill_diagonal(G, np.where(np.isnan(diagonal), 1.0, diagonal))
     return G

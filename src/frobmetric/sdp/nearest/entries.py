@@ -89,7 +89,8 @@ def as_norm(weights: Any, n: int) -> Norm:
     if w.shape == (n,):
         expected, is_valid = "weights must be positive and finite", np.isfinite(w) & (w > 0)
         refuse_where(~is_valid, lambda k: f"weights[{k}] = {w[k]:g}; {expected}")
-        as_finite(np.append(w, 1 / w), name="weights or one over them", most=MOST)
+        with np.errstate(over="ignore"):
+            as_finite(np.append(w, 1 / w), name="weights or one over them", most=MOST)
         return Norm(np.sqrt(w), 1 / np.sqrt(w), float(w.sum()))
     if w.shape != (n, n):
         raise ValueError(f"weights has shape {w.shape}; expected ({n},) or ({n}, {n})")

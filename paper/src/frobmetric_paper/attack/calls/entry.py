@@ -26,8 +26,9 @@ class Entry:
 
     @property
     def may_be_nan(self) -> bool:
-        """Whether NaN is documented: where a query has no relevant document, or all are equal."""
-        return self.name in ("spearman", "ndcg_at_k", "recall_at_k", "reciprocal_rank")
+        """Whether NaN is documented: where nothing is known of a query, or of a pair of columns."""
+        of_queries = ("spearman", "ndcg_at_k", "recall_at_k", "reciprocal_rank")
+        return self.name in (*of_queries, "pairwise_correlation")
 
     @property
     def takes_path(self) -> bool:

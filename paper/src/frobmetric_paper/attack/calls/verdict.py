@@ -113,7 +113,7 @@ def _flatten(value: Any, path: str = "answer", depth: int = 0) -> Iterator[tuple
     elif isinstance(value, np.ndarray) or hasattr(value, "to_numpy"):
         array = np.asarray(value)
         if array.dtype.kind == "O" and _are_scalars(array):
-            is_text = any(isinstance(each, str) for each in array.ravel())
+            is_text = any(isinstance(each, str) or _is_long(each) for each in array.ravel())
             yield path, array.astype(str if is_text else float)
         elif array.dtype.kind == "O":
             yield from _flatten(array.ravel().tolist(), path, depth + 1)
@@ -134,6 +134,11 @@ def _flatten(value: Any, path: str = "answer", depth: int = 0) -> Iterator[tuple
     elif isinstance(value, (list, tuple)):
         for number, part in enumerate(value):
             yield from _flatten(part, f"{path}[{number}]", depth + 1)
+
+
+def _is_long(value: Any) -> bool:
+    """Return whether a number is an integer beyond float64, which may well be a label."""
+    return isinstance(value, int) and value.bit_length() > np.finfo(float).maxexp
 
 
 def _are_scalars(array: np.ndarray) -> bool:

@@ -1,0 +1,171 @@
+"""Arguments that reach far into the library unless they are refused, or taken, where they enter."""
+
+import numpy as np
+import pytest
+
+from frobmetric import Constraints, FrobMetricCV, learners, triplets_from_pairs, wrap_pairs
+from frobmetric._environment import limit_threads
+from frobmetric._validation import check_cv
+from frobmetric.comparisons import read_comparisons
+from frobmetric.core import PSD, Factored, FrobeniusSDP, Hinge, MatrixFree, Quadruplets, certify
+from frobmetric.embeddings import learn_query_map, map_function
+from frobmetric.manifold import coranking_matrix, neighbor_graph
+from frobmetric.metric import explain_search, mine_triplets
+from frobmetric.neighbors import PairedErrors, knn_predict, reciprocal_rank
+from frobmetric.sdp import nearest_correlation, nearest_covariance
+
+Y = np.arange(24) % 3
+X = np.random.default_rng(0).normal(size=(24, 3)) + Y[:, None]
+HUGE = 10**400
+PAIRS = np.array([[0, 3], [1, 4], [0, 1]]), np.array([1, 1, -1])
+
+
+class Nothing:
+    """What a function of a user returns by mistake."""
+
+
+def forward_of_wrong_type():
+    MatrixFree(lambda M: Nothing(), np.diag, 3, PSD(3))
+
+
+def fit_with(splits):
+    FrobMetricCV(Cs=[10.0], n_passes=1, cv=splits).fit(X, Y)
+
+
+REFUSED = {
+    "ragged mask": (
+        lambda: PairedErrors.from_mistakes([True, [True, False]], [True, False]),
+        "before cannot be read as an array",
+    ),
+    "ragged queries": (
+        lambda: reciprocal_rank([[1.0, 2.0], [3.0]], X, [(0, 1)]),
+        "queries cannot be read as an array",
+    ),
+    "records": (
+        lambda: read_comparisons([[0, 1, 2]], np.zeros(1, [("a", float)])),
+        "response cannot be read",
+    ),
+    "search by an array": (
+        lambda: mine_triplets(X, Y, neighbors=np.array([1, 2])),
+        "neighbors=.* is not known",
+    ),
+    "flag": (
+        lambda: Constraints(Y).positive_negative_pairs(3, same_length=np.array([1, 2])),
+        "same_length is .*; expected True or False",
+    ),
+    "threads": (lambda: limit_threads(0).__enter__(), "n_jobs is 0; expected a number of threads"),
+    "function of a matrix": (forward_of_wrong_type, r"forward\(M\) cannot be read as an array"),
+    "metric of a wrong type": (
+        lambda: coranking_matrix(X, X, metric=lambda a, b: Nothing()),
+        "the distance that metric returns cannot be read",
+    ),
+    "metric of an array": (
+        lambda: neighbor_graph(X, 2, metric=lambda a, b: a - b),
+        r"metric returns an array of shape \(3,\) for two points",
+    ),
+    "splits that are none": (lambda: fit_with(np.array([1, 2])), "a split of cv is .*1"),
+    "splits of three": (lambda: fit_with([([0, 1], [2], [3])]), "expected a pair of row numbers"),
+    "rows that are not there": (
+        lambda: fit_with([(np.arange(24), [24])]),
+        r"split 0 of cv\[0\] = 24 is out of range",
+    ),
+    "components beyond float64": (
+        lambda: map_function("pgvector", np.full((2, 2), np.longdouble("1e4000"))),
+        "components contains NaN or infinity",
+    ),
+    "correlations without axes": (
+        lambda: nearest_correlation(np.int8(3), counts=np.int8(3)),
+        r"counts has shape \(\)",
+    ),
+    "weights that vanish": (
+        lambda: nearest_correlation(np.eye(2), weights=[1e-310, 1.0]),
+        "weights or one over them",
+    ),
+    "NaN in pairs": (
+        lambda: wrap_pairs([[0.0], [np.nan]], ([0], [1], [0], [1])),
+        "X contains NaN or infinity",
+    ),
+    "labels of two kinds": (
+        lambda: learners.SDML_Supervised().fit(X, np.array(["a", *Y[1:]], dtype=object)),
+        "mixes kinds of values",
+    ),
+    "scatter that overflows": (
+        lambda: learners.GMML_Supervised(reg=1e300, n_constraints=20, random_state=0).fit(X, Y),
+        "set reg to a smaller number",
+    ),
+    "metric beyond float32": (
+        lambda: learners.RCA_Supervised(n_chunks=9, random_state=0).fit(
+            (1e-40 * X).astype(np.float32), Y
+        ),
+        "components_ would be infinite",
+    ),
+    "start that is no map": (
+        lambda: learn_query_map(X, X, [[0, 0, 0, 1]], None, C=10, start=range(3)),
+        "start is range.*; expected a LearnedMap",
+    ),
+    "label without end": (
+        lambda: knn_predict(X, np.where(Y, Y, -np.inf), X),
+        r"y_train\[0\] is -inf; expected a label",
+    ),
+    "rows that no function returns": (
+        lambda: MatrixFree(lambda M: np.diag(M), np.diag, 10**9, PSD(3)),
+        r"forward returns shape \(3,\); expected \(1000000000,\)",
+    ),
+    "more directions than memory": (
+        lambda: learners.SCML_Supervised(basis="triplet_diffs", n_basis=10**18).fit(X, Y),
+        "n_basis is 1000000000000000000; expected at most",
+    ),
+    "eigenvalue beyond squares": (
+        lambda: nearest_covariance(np.eye(2), min_eigenvalue=1e155),
+        "min_eigenvalue is 1e.155; expected a number of size at most",
+    ),
+    "search among huge vectors": (
+        lambda: explain_search(np.eye(3), X[0], 1e160 * X),
+        "the sum of the squared distances would be infinite",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_cannot_be_meant_is_refused_with_a_reason(name):
+    call, words = REFUSED[name]
+    with pytest.raises((ValueError, TypeError), match=words):
+        call()
+
+
+@pytest.mark.parametrize(
+    "form", [lambda L: L.view(np.matrix), lambda L: L.astype(np.longdouble), np.float16]
+)
+def test_factors_of_other_types_are_taken(form):
+    index = np.array([[0, 3, 1, 2], [4, 7, 5, 6]])
+    problem = FrobeniusSDP(Quadruplets(X, index), Hinge(np.ones(2)))
+    L = np.diag([1.0, 2.0, 0.5])
+    assert certify(problem, Factored(form(L)), np.ones(2)) == certify(
+        problem, Factored(L), np.ones(2)
+    )
+
+
+def test_more_neighbours_than_there_are_count_as_all():
+    few, all_of_them = (triplets_from_pairs(X, *PAIRS, n_neighbors=k) for k in (24, HUGE))
+    np.testing.assert_array_equal(few, all_of_them)
+
+
+def test_pairs_without_signs_are_similar():
+    with pytest.raises(ValueError, match="no row of the pool is of another identity"):
+        triplets_from_pairs(X, PAIRS[0], None)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_a_tolerance_that_no_number_can_reach_ends():
+    """The last steps are shorter than the rounding error of their slope."""
+    samples = np.random.default_rng(21).integers(0, 9, (24, 3)) + 5.0 * Y[:, None]
+    learner = learners.SCML_Supervised(tol=5e-324, random_state=0).fit(samples, Y)
+    assert np.isfinite(learner.components_).all()
+
+
+def test_folds_may_be_masks_or_row_numbers():
+    is_test = np.arange(24) < 6
+    (train, test), (again, _) = check_cv([(~is_test, is_test), (range(6, 24), [0])], X, Y)
+    assert train.tolist() == again.tolist() == list(range(6, 24))
+    assert test.tolist() == list(range(6))
+    assert len(check_cv(3, X, Y)) == 3
