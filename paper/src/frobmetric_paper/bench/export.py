@@ -35,7 +35,7 @@ FEW = 300
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Training and test samples in single precision, and a metric learned from the former."""
+    """Training and test samples in single precision, and a metric learned in double precision."""
 
     X: np.ndarray
     y: np.ndarray
@@ -63,7 +63,8 @@ def problems(options):
     found = {}
     for name, (X, y, X_test, y_test) in parts.items():
         X, X_test = (part[:n].astype(np.float32) for part in (X, X_test))
-        found[name] = Problem(X, y[:n], X_test, y_test[:n], FrobMetric().fit(X, y[:n]))
+        model = FrobMetric().fit(X.astype(np.float64), y[:n])
+        found[name] = Problem(X, y[:n], X_test, y_test[:n], model)
     return found
 
 
