@@ -31,6 +31,7 @@ $(VENV)/.test: $(BIN)/python pyproject.toml paper/pyproject.toml
 
 demo: $(VENV)/.demo  ## learned distances beside Euclid, 10 s; leaves models and figures in ./frobmetric-demo
 	$(BIN)/frobmetric demo
+	@echo; echo "First, so that your shell finds frobmetric: source $(BIN)/activate"
 
 lint: $(VENV)/.test  ## formatting, ruff and mypy
 	$(BIN)/ruff format --check --quiet .

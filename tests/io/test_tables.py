@@ -150,6 +150,9 @@ def test_no_such_column_number(csv_file, target, message):
 def test_missing_file_folder_and_format(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"no.csv does not exist; check its name"):
         read_table(tmp_path / "no.csv")
+    (tmp_path / "customers.csv").write_text("1,2\n")
+    with pytest.raises(FileNotFoundError, match=r"did you mean 'customers.csv'\?"):
+        read_table(tmp_path / "customer.csv")
     (tmp_path / "d.csv").mkdir()
     with pytest.raises(FileNotFoundError, match="is not a file"):
         read_table(tmp_path / "d.csv")

@@ -379,8 +379,7 @@ def test_hints_know_what_was_tried():
     assert hints(FrobMetric(), HELPED) == []
     tried = FrobMetric(prior="within", n_passes=2, n_neighbors=10)
     assert hints(tried, HURT) == ["FrobMetricCV()", "make_pipeline(FrobMetric(), NearestClass())"]
-    chosen = hints(FrobMetricCV(), HURT)
-    assert chosen == ["make_pipeline(FrobMetricCV(), NearestClass())", 'FrobMetric(kernel="rbf")']
+    assert hints(FrobMetricCV(), HURT) == ['FrobMetric(kernel="rbf")']  # it chooses the rest
     assert hints(FrobMetric(kernel="rbf", n_passes=1), HURT)[0] == "n_passes=3"
     assert hints(None, HURT) == ["FrobMetricCV()"]
 

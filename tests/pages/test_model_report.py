@@ -133,6 +133,9 @@ def test_a_choice_is_kept_in_the_folds_unless_asked():
     page = report(model, X, y, cv=2, n_refits=0)
     assert "choose_again=True" in page.findings.notes[0]
     assert page.comparison["model"].label == "FrobMetric"
+    hints = " ".join(hint.sentence() for hint in page.comparison.hints)
+    assert "FrobMetricCV" not in hints  # these options were chosen by it
+    assert "n_passes" not in hints
 
 
 def test_a_pipeline_with_a_classifier():

@@ -3,7 +3,11 @@
 import numpy as np
 import pytest
 
-from frobmetric.teaching import read_items
+from frobmetric.io import load
+from frobmetric.io.preparation import Preparing
+from frobmetric.io.tables import read_table
+from frobmetric.teaching import TeachingSession, read_items
+from frobmetric.teaching.storage import save_session
 
 Image = pytest.importorskip("PIL.Image")
 
@@ -40,6 +44,27 @@ def test_rows_of_a_table_have_names_and_values(tmp_path):
     assert items.units == "deviation"
     with pytest.raises(ValueError, match="leave --features out"):
         read_items(path, "vectors.npy")
+
+
+def test_a_table_is_prepared_and_the_model_keeps_how(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("id,x,city\na,1,Ulm\nb,,Bonn\nc,5,\nd,2,Ulm\n")
+    how = Preparing(impute="median", categories="one-hot")
+    items = read_items(path, target="id", preparation=how)
+    assert items.look(1) == {"name": "b (row 1)", "values": [("x", "2"), ("city", "Bonn")]}
+    assert items.look(2)["values"] == [("x", "5"), ("city", "Ulm")]
+    session = TeachingSession(items.X, units=items.units, feature_names=items.feature_names)
+    session.answer(True)
+    save_session(session, tmp_path / "a.csv", tmp_path / "m.safetensors", items.preparation)
+    model = load(tmp_path / "m.safetensors")
+    table = read_table(path, "id", preparation=model.preparation_)
+    np.testing.assert_array_equal(table.X, items.X)
+    assert list(model.feature_names_in_) == ["x", "city=Bonn", "city=Ulm"]
+
+
+def test_pictures_are_not_prepared(folder):
+    with pytest.raises(ValueError, match="leave them out"):
+        read_items(folder, preparation=Preparing(impute="median"))
 
 
 def test_bad_pictures_are_named(folder):

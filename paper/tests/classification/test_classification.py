@@ -560,3 +560,19 @@ def test_explanations_go_from_special_to_general(tmp_path):
     assert table.published(FakeBaseline("a", paper_name="A"), "one").error == 1.0
     assert table.published(FakeBaseline("A"), "one").error == 1.0
     assert table.published(FakeBaseline("a"), "one") is None
+
+
+def test_equal_samples_have_their_triplets_as_often_as_they_occur():
+    split = make_split()
+    doubled = replace(
+        split,
+        X_train=np.concatenate([split.X_train, split.X_train[:2]]),
+        y_train=np.concatenate([split.y_train, split.y_train[:2]]),
+    )
+    triplets = Run.from_splits(doubled).triplets
+    assert np.ptp(triplets.share) == 0
+    anchors, counts = np.unique(triplets.to_array()[:, 0], return_counts=True)
+    assert counts.sum() == triplets.n_triplets == 22 * 9
+    assert dict(zip(anchors.tolist(), counts.tolist(), strict=True)) == {
+        number: 18 if number < 2 else 9 for number in range(20)
+    }

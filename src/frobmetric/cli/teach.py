@@ -9,6 +9,7 @@ from ..io.tables import check_output
 from ..teaching import TeachingSession, read_items
 from ..teaching.server import TeachingServer
 from ..teaching.storage import read_answers, save_session
+from .models import preparing
 from .options import command
 from .terminal import ExitCode, Report, errors_about, exit_codes, say, wrong_usage
 
@@ -28,6 +29,10 @@ def teach(
     comparisons=None,
     features=None,
     target=None,
+    columns=None,
+    drop=None,
+    impute=None,
+    categories=None,
     resume=False,
     browser=True,
     port=0,
@@ -42,7 +47,7 @@ def teach(
     Parameters
     ----------
     items : path
-        A folder of png and jpg pictures, or a table of numbers.
+        A folder of png and jpg pictures, or a table.
     output : path
         The model; by default the name of the items with .safetensors.
     comparisons : path
@@ -66,11 +71,13 @@ def teach(
     output = output or base.with_suffix(".safetensors")
     comparisons = comparisons or base.with_suffix(".answers.csv")
     _check_files(output, comparisons, resume)
-    read = read_items(items, features, target=target, header=header)
+    how = preparing(columns, drop, impute, categories)
+    read = read_items(items, features, target=target, header=header, preparation=how)
     with errors_about(items):
         options = {"units": read.units, "feature_names": read.feature_names, "seed": seed}
         session = TeachingSession(read.X, read_answers(comparisons), **options)
-    _serve(session, read, lambda: save_session(session, comparisons, output), port, browser)
+    paths = comparisons, output
+    _serve(session, read, lambda: save_session(session, *paths, read.preparation), port, browser)
     return _described(session, comparisons, output)
 
 

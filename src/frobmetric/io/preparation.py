@@ -73,6 +73,19 @@ class TablePreparation:
         ]
         return np.column_stack(parts)
 
+    def describe(self, row: Any) -> list[tuple[str, str]]:
+        """Return names and values of the columns, as texts, from the features of one row."""
+        values, described = iter(row.tolist()), []
+        for column in self.columns:
+            if column.categories is None:
+                text = f"{next(values):.6g}"
+            else:
+                marks = [next(values) for _ in column.categories]
+                known = [v for v, mark in zip(column.categories, marks, strict=True) if mark]
+                text = known[0] if known else "–"
+            described.append((column.label, text))
+        return described
+
     def to_fields(self) -> list[dict[str, Any]]:
         """Return plain values for a file."""
         return [asdict(column) for column in self.columns]

@@ -7,6 +7,7 @@ standard input, whose first bytes tell its format.
 
 from __future__ import annotations
 
+import difflib
 import gzip
 import os
 import shutil
@@ -157,7 +158,10 @@ def check_input(path, suffixes=()):
     if not path.is_file():
         problem = "is not a file" if os.path.exists(path) else "does not exist"
         folder = os.path.realpath(path.parent)  # Path.resolve raises an error in a loop of links
-        raise FileNotFoundError(f"{path} {problem}; check its name (in {folder})")
+        others = os.listdir(folder) if os.path.isdir(folder) else []
+        near = difflib.get_close_matches(path.name, others, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise FileNotFoundError(f"{path} {problem}; check its name (in {folder}){hint}")
     if path.stat().st_size == 0:
         raise ValueError(f"{path} is empty; expected rows of numbers")
     check_expansion(path)

@@ -204,7 +204,8 @@ def _neighbors(s):
 
 
 def _rule(s):
-    if _helped(s) or s.metric is None or "rule" in [row.key for row in s.comparison.rows]:
+    has_rule = s.is_chosen or "rule" in [row.key for row in s.comparison.rows]
+    if _helped(s) or s.metric is None or has_rule:
         return None
     name = type(s.metric).__name__
     reason = "another rule of classification than a vote, with the same metric"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -21,6 +21,7 @@ from .._environment import replacing
 from ..metric import FrobMetric, compare
 from ..metric.base import MetricEstimator
 from ..metric.comparison import Comparison
+from ..metric.hints import Situation, find_hints
 from .content import Findings, Sample, data_of, sections_of
 from .dimensions import dimension_errors
 from .doubts import find_doubts
@@ -211,6 +212,9 @@ def report(
     options = {"cv": default_folds(cv, samples.y, random_state), "random_state": random_state}
     options |= {"n_neighbors": n_neighbors, "baselines": ("raw", "scaled", "lda")}
     comparison = compare(tested, X, y, X_test=X_test, y_test=y_test, **options)
+    if hasattr(model, "best_params_") and type(tested) is not type(model):
+        situation = Situation(model, (), samples.X, samples.y, comparison)
+        comparison = replace(comparison, hints=find_hints(situation))  # it has chosen its options
     results = _results(model, again, X, samples, comparison, (n_refits, random_state), say)
     findings = Findings(
         comparison=comparison,

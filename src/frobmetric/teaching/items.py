@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from .._environment import require
+from ..io.preparation import Preparing
 from ..io.tables import read_table
 
 #: Suffixes of pictures.
@@ -33,6 +34,8 @@ class Items:
         Whether features are divided by their deviations.
     paths : list of Path, or None
         Files of the pictures.
+    preparation : TablePreparation, or None
+        What was done to the columns of a table.
     """
 
     X: np.ndarray
@@ -40,17 +43,20 @@ class Items:
     feature_names: list | None = None
     units: str = "raw"
     paths: list | None = None
+    preparation: object = None
 
     def look(self, i):
         """Return what the page shows of an item: its name, and a picture or its values."""
         if self.paths is not None:
             return {"name": self.names[i], "picture": _as_url(self.paths[i])}
+        if self.preparation is not None:
+            return {"name": self.names[i], "values": self.preparation.describe(self.X[i])}
         values = [f"{value:.6g}" for value in self.X[i].tolist()]
         columns = self.feature_names or [f"column {j}" for j in range(len(values))]
         return {"name": self.names[i], "values": list(zip(columns, values, strict=True))}
 
 
-def read_items(path, features=None, *, target=None, header=True):
+def read_items(path, features=None, *, target=None, header=True, preparation=None):
     """Return the items of a folder of pictures, or of a table.
 
     Parameters
@@ -64,6 +70,8 @@ def read_items(path, features=None, *, target=None, header=True):
         Column of a table that is no feature; it becomes the name of each row.
     header : bool
         Whether a csv file begins with a line of names.
+    preparation : Preparing, optional
+        How the columns of a table are prepared.
     """
     path = Path(path)
     if not path.is_dir():
@@ -72,7 +80,12 @@ def read_items(path, features=None, *, target=None, header=True):
                 f"{features} has features and {path} is a table, which has its own; give a folder "
                 "of pictures, or leave --features out"
             )
-        return _read_rows(path, target, header)
+        return _read_rows(path, target, header, preparation)
+    if preparation not in (None, Preparing()):
+        raise ValueError(
+            f"{path} is a folder of pictures; --columns, --drop, --impute and --categories are for "
+            "tables: leave them out"
+        )
     paths = sorted(p for p in path.iterdir() if p.suffix.lower() in PICTURES and p.is_file())
     if not paths:
         raise ValueError(f"{path} has no picture; expected files such as a.png or b.jpg")
@@ -82,13 +95,14 @@ def read_items(path, features=None, *, target=None, header=True):
     return Items(X.astype(np.float64), [p.name for p in paths], paths=paths)
 
 
-def _read_rows(path, target, header):
-    table = read_table(path, target, header=header)
+def _read_rows(path, target, header, preparation):
+    table = read_table(path, target, header=header, preparation=preparation)
     names = [f"row {i}" for i in range(len(table.X))]
     if table.y is not None:
         names = [f"{label} (row {i})" for i, label in enumerate(table.y)]
     names_of_columns = table.feature_names and list(table.feature_names)
-    return Items(table.X.astype(np.float64), names, names_of_columns, "deviation")
+    X, prepared = table.X.astype(np.float64), table.preparation
+    return Items(X, names, names_of_columns, "deviation", preparation=prepared)
 
 
 def _open(path):

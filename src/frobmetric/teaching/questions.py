@@ -16,7 +16,7 @@ from scipy.special import expit
 #: Margin of the prior metric in units of its deviation, and deviation of the entries of M.
 SLOPE, DEVIATION = 1.5, 0.5
 #: Numbers of candidates, and of other questions whose answers a candidate should tell.
-N_CANDIDATES, N_TARGETS = 800, 250
+N_CANDIDATES, N_TARGETS = 3000, 1000
 #: Number of questions, drawn to be enough, from which all questions are listed instead.
 FEW = 4000
 #: Steps of Newton's method, each halved at most so many times, and the change that ends them.
@@ -93,7 +93,7 @@ class Posterior:
         spread = rows @ self.covariance
         margin, variance = rows @ self.mean, np.einsum("ij,ij->i", spread, rows)
         noise = 1 / _uncertainty(margin / np.sqrt(1 + variance / LOGISTIC))
-        of_targets = np.einsum("ij,jk,ik->i", targets, self.covariance, targets) + LOGISTIC
+        of_targets = np.einsum("ij,ij->i", targets @ self.covariance, targets) + LOGISTIC
         undecided = np.exp(-((targets @ self.mean) ** 2) / (2 * of_targets)) / np.sqrt(of_targets)
         return ((spread @ targets.T) ** 2 @ undecided) / (noise + variance)
 

@@ -11,7 +11,7 @@ from ..io.tables import read_triplets
 from ..io.text import write_csv
 
 
-def save_session(session, comparisons, model):
+def save_session(session, comparisons, model, preparation=None):
     """Write the answers and the model, each file whole or not at all; remove both without answers.
 
     Parameters
@@ -19,6 +19,8 @@ def save_session(session, comparisons, model):
     session : TeachingSession
     comparisons, model : path
         A csv file with the columns anchor, near and far, and a safetensors file.
+    preparation : TablePreparation, optional
+        What was done to the columns of the table; the model keeps it for other tables.
     """
     if not session.answers:
         for path in (comparisons, model):
@@ -26,7 +28,10 @@ def save_session(session, comparisons, model):
         return
     with replacing(comparisons) as file:  # first: the model can be learned again from it
         write_csv(file, [("anchor", "near", "far"), *write_comparisons(session.answers).tolist()])
-    save(session.model(), model)
+    metric = session.model()
+    if preparation is not None:
+        metric.preparation_ = preparation
+    save(metric, model)
 
 
 def read_answers(path):

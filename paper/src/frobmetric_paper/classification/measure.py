@@ -16,6 +16,7 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.neighbors import NearestNeighbors
 
 from frobmetric.metric.coordinates import unit_mean_square
+from frobmetric.metric.sets import Block
 from frobmetric.metric.triplets import mine_triplets
 from frobmetric.neighbors import NearestClass, knn_predict
 
@@ -141,7 +142,7 @@ class Run:
     def triplets(self):
         """Triplets of the reduced training part, the same for all methods that need some."""
         X, y = self.reduced.X_train, self.reduced.y_train
-        return mine_triplets(X, y, n_neighbors=N_NEIGHBORS, warn_small=False)
+        return repeat_triplets(mine_triplets(X, y, n_neighbors=N_NEIGHBORS, warn_small=False))
 
     @cached_property
     def before(self):
@@ -153,6 +154,20 @@ class Run:
     def joined(self):
         """Run whose training part also holds the validation part."""
         return replace(self, reduced=_join(self.reduced), full=self.full and _join(self.full))
+
+
+def repeat_triplets(mined):
+    """Return mined triplets without weights: an anchor that counts twice is there twice.
+
+    Equal samples are mined as one, with their number as its weight; other programs have no weights.
+    """
+    blocks = []
+    for block in mined.blocks:
+        times = 1 if block.weight is None else np.rint(block.weight).astype(np.intp)
+        if block.weight is not None and not np.array_equal(times, block.weight):
+            raise ValueError("the triplets have weights that are no numbers of equal samples")
+        blocks.append(Block(*(np.repeat(rows, times, axis=0) for rows in block.lists)))
+    return replace(mined, blocks=tuple(blocks))
 
 
 def at_unit_scale(split):
