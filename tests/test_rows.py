@@ -16,6 +16,7 @@ rows_of_numbers = hnp.arrays(
 )
 
 
+@settings(deadline=None)
 @given(rows_of_numbers)
 def test_distinct_points_are_those_of_numpy(points):
     found, index = distinct_points(points)
@@ -40,6 +41,7 @@ def test_distinct_points_are_in_the_order_of_their_keys(rng):
     np.testing.assert_array_equal(found, points[np.argsort(row_keys(points))])
 
 
+@settings(deadline=None)
 @given(rows_of_numbers)
 def test_numbers_of_sparse_and_of_dense_rows_agree(rows):
     np.testing.assert_array_equal(row_numbers(rows), row_numbers(sp.csr_array(rows)))

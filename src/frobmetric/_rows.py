@@ -144,7 +144,8 @@ def has_repeats(rows, labels):
     a comparison.
     """
     numbers = row_numbers(rows) + labels.astype(np.uint64) * _factors(1)[0]
-    return len(np.unique(numbers)) < len(numbers)
+    numbers.sort()  # many times as fast as the table of `numpy.unique`
+    return bool((numbers[1:] == numbers[:-1]).any())
 
 
 def row_numbers(rows):

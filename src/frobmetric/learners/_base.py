@@ -99,7 +99,7 @@ class PairLearner(PairPredictor, Learner):
         return {
             "threshold_": best_distance(distance, labelled.y, **options),
             "promise_": None,
-            "_learned_from": np.unique(point_digests(labelled.points)),
+            "_learned_from": np.sort(point_digests(labelled.points)),
         }
 
 

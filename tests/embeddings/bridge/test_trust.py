@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from frobmetric.embeddings import EncoderBridge
@@ -32,6 +32,7 @@ def test_fewer_neighbours_than_asked_for_count_as_they_are():
     assert questions.recall(np.array([[7.0]])) == [1.0]
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(0, 5), min_size=1, max_size=20), st.integers(0, 6))
 def test_the_p_value_is_a_rank(scores, new):
     scores = np.array(scores, dtype=float)
