@@ -5,7 +5,8 @@ import pytest
 
 from frobmetric import FrobMetric, mine_triplets
 from frobmetric import _mining as mining
-from frobmetric._approximate import share_found
+from frobmetric._approximate import nearest_in_tiles, share_found
+from frobmetric.core import kernels
 from frobmetric.io import load, save
 from frobmetric.metric.sets import JoinedTriplets
 
@@ -53,6 +54,26 @@ def test_the_answer_is_repeatable(classes):
     first, second = (mine_triplets(X, y, neighbors="approximate") for _ in range(2))
     np.testing.assert_array_equal(first.to_array(), second.to_array())
     assert first.recall == second.recall
+
+
+@pytest.mark.parametrize("is_compiled", [False, True])
+@pytest.mark.parametrize("n_tiles", [1, 9])
+def test_the_least_products_of_tiles(rng, monkeypatch, is_compiled, n_tiles):
+    if not is_compiled:
+        monkeypatch.setattr("frobmetric._approximate.compiled", lambda: None)
+    elif kernels.compiled() is None:
+        pytest.skip("needs numba (extra `fast`)")
+    P = rng.normal(size=(7, 11)).astype(np.float32)
+    tiles = rng.normal(size=(12, 11, kernels.WIDTH)).astype(np.float32)
+    chosen = rng.permutation(12)[:n_tiles].astype(np.int32)
+    every = np.full((7, 12 * kernels.WIDTH), np.inf)
+    for t in chosen:
+        every[:, t * kernels.WIDTH : (t + 1) * kernels.WIDTH] = P @ tiles[t]
+    products, places = nearest_in_tiles(P, tiles, chosen, 4)
+    expected = np.sort(every, axis=1)[:, :4]
+    np.testing.assert_allclose(np.sort(products, axis=1), expected, rtol=1e-4, atol=1e-5)
+    found = np.take_along_axis(every, places.astype(int), axis=1)
+    np.testing.assert_allclose(found, products, rtol=1e-4, atol=1e-5)
 
 
 def test_auto_depends_on_the_size_and_on_faiss(classes, monkeypatch):

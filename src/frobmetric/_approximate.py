@@ -1,4 +1,4 @@
-"""Approximate neighbours by faiss, improved by neighbours of neighbours, with a measured recall."""
+"""Approximate neighbours in near cells, improved by neighbours of neighbours; measured recall."""
 
 from __future__ import annotations
 
@@ -7,30 +7,28 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 
 import numpy as np
+import scipy.sparse as sp
 from scipy.stats import binomtest
+from sklearn.utils.extmath import row_norms
 
 from ._candidates import choose, tie_width
 from ._environment import require
-from .core.kernels import cross_distances
-from .core.threads import map_blocks, one_thread
+from ._sketches import SAMPLE, Frame, Points, Tiles
+from .core.kernels import ROWS, WIDTH, compiled, cross_distances
+from .core.threads import map_blocks
 
-#: Leading directions of the points in which candidates are searched; their distances are exact.
-DIRECTIONS = 40
-#: Rows that the directions are computed from.
-SAMPLE = 4096
-#: Points of a cell of the index.
-CELL = 180
-#: Candidates of the index for each neighbour that is kept.
-RANKED = 3
+#: Points of a cell.
+CELL = 256
+#: Points of each cell that its centre is computed from.
+TRAINED = 40
+#: Candidates of the cells, by lower bounds of distances; their distances are then exact.
+RANKED = 12
 #: Neighbours that are kept beyond those asked for: they lead to others.
 SPARE = 7
-#: Cells of all classes that are searched first for a point; and cells of its own class, and of
-#: other classes, if these do not suffice.
-MIXED_CELLS, NEAR_CELLS, FAR_CELLS = 20, 6, 40
-#: Points that are searched at a time.
-QUERIES = 1 << 14
-#: Points that a thread searches at a time.
-PART = 1 << 11
+#: The nearest of the neighbours, whose own neighbours are looked at.
+LEADS = 6
+#: Rows that are ranked at a time.
+PART = 256
 
 
 def is_available():
@@ -41,14 +39,13 @@ def is_available():
 class ApproximateSearch:
     """Approximate search for the nearest points of the same class, and of all other classes.
 
-    Candidates come from cells of an index of faiss whose centres are nearest, by distances in a few
-    leading directions; their own distances are then computed in double precision. `start_lists`
-    takes cells of all classes, which is enough where classes overlap; `widen` takes cells of one
-    class each, which finds impostors of classes that are far apart. `refine` goes on from these
+    Each class is divided into cells. `search` compares the points of a cell with those of the
+    nearest cells of its own class or of others, by products of short copies in single precision;
+    the distances of the best are then computed in double precision. `refine` goes on from these
     lists: an impostor of a near neighbour is likely to be one of the point too, and so are the
     neighbours of an impostor.
 
-    Points are numbered by class inside, so that a class is a range.
+    Points are numbered by class and cell inside, so that both are ranges.
 
     Parameters
     ----------
@@ -62,63 +59,81 @@ class ApproximateSearch:
 
     def __init__(self, X, labels, n_near, n_far, tie=0.0):
         self.X, self.tie, self.n_near, self.n_far = X, tie, n_near, n_far
-        self.order = np.argsort(labels, kind="stable")
+        self.sketch = Points(X, _frame_of_classes(X, labels)).sketches()[0]
+        cell = self._divide(labels)
+        self.order = np.argsort(cell, kind="stable")
         self.labels = labels[self.order]
-        self.start = np.searchsorted(self.labels, np.arange(labels.max() + 2))
-        self.points = _leading_directions(X)[self.order]
-        self._build()
-        self.n_cells, n = len(self.centers), len(X)
+        self._start = np.searchsorted(cell[self.order], np.arange(len(self.centers) + 1))
+        self._fill()
+        n = len(X)
         # numbers of 32 bits: sorting them is most of the work
         self.near = np.full((n, n_near + SPARE), -1, dtype=np.int32)
         self.far = np.full((n, n_far + SPARE), -1, dtype=np.int32)
 
-    def _build(self):
-        """Divide each class into cells, and make the index of all points."""
-        faiss = require("faiss", "ann")
-        classes, cell = self._classes(), np.empty(len(self.points), np.int64)
-        n_cells = [_number_of_cells(rows.stop - rows.start) for rows in classes]
-        self.first_cell = np.cumsum([0, *n_cells])
+    def _divide(self, labels):
+        """Divide each class into cells; return the cell of each point."""
+        faiss, copies = require("faiss", "ann"), -self.sketch.points[:, :-3]
+        cell = np.empty(len(labels), dtype=np.intp)
+        order = np.argsort(labels, kind="stable")
+        classes = np.split(order, np.cumsum(np.bincount(labels))[:-1])
+        n_cells = [max(1, round(len(rows) / CELL)) for rows in classes]
+        first = np.cumsum([0, *n_cells])
 
         def divide(part):
-            rows, first = classes[part.start], self.first_cell[part.start]
-            centers, nearest = _cells(faiss, self.points[rows], n_cells[part.start])
-            cell[rows] = first + nearest
+            rows = classes[part.start]
+            centers, nearest = _cells(faiss, copies[rows], n_cells[part.start])
+            cell[rows] = first[part.start] + nearest
             return centers
 
         self.centers = np.concatenate(map_blocks(divide, len(classes), 1, np.inf))
-        self.index = _index(faiss, self.points, self.centers, cell)
+        self._class = np.repeat(np.arange(len(classes)), n_cells)
+        return cell
 
-    def start_lists(self, n_cells):
-        """Search so many cells of points of all classes for each point."""
-        faiss = require("faiss", "ann")
-        centers, cell = _cells(faiss, self.points, _number_of_cells(len(self.points)))
-        index = _index(faiss, self.points, centers, cell)
-        every = np.arange(len(centers))
-        n_ranked = RANKED * (self.near.shape[1] + self.far.shape[1])
-        for rows in _parts(slice(0, len(self.X))):
-            found = self._candidates(index, centers, every, rows, n_cells, n_ranked)
-            numbers = np.arange(rows.start, rows.stop)
-            for lists in (self.near, self.far):
-                lists[rows] = self._rank(numbers, [lists[rows], found], lists)
+    def _fill(self):
+        """Fill the tiles, those of each cell apart, and number their places."""
+        size = np.diff(self._start)
+        self._tile = np.cumsum([0, *-(-size // WIDTH)])
+        away = WIDTH * self._tile[:-1] - self._start[:-1]
+        place = np.arange(len(self.order)) + np.repeat(away, size)
+        self._number = np.full(WIDTH * self._tile[-1], -1, dtype=np.int32)
+        self._number[place] = np.arange(len(self.order))
+        rows = self.order[self._number]
+        self._tiles = Tiles.of(self.sketch, rows, len(rows)).tiles
+        tile, empty = np.divmod(np.flatnonzero(self._number < 0), WIDTH)
+        self._tiles[tile, :, empty] = 0.0
+        self._tiles[tile, -1, empty] = 2 * self.sketch.nowhere
 
-    def widen(self, near_cells, far_cells):
-        """Search so many cells of the own class, and of other classes, for each point."""
-        for label, rows in enumerate(self._classes()):
-            own = np.arange(*self.first_cell[[label, label + 1]])
-            others = np.delete(np.arange(self.n_cells), own)
-            for some in _parts(rows):
-                self._search(some, own, near_cells, self.near)
-                self._search(some, others, far_cells, self.far)
+    def search(self, n_points, *, is_far):
+        """Search the nearest cells that have so many points, of the own class or of others."""
+        lists, size = self.far if is_far else self.near, np.diff(self._start)
+        norms = row_norms(self.centers, squared=True)
+
+        def search(part):
+            cell = part.start
+            rows = np.arange(*self._start[cell : cell + 2])
+            cells = np.flatnonzero((self._class == self._class[cell]) != is_far)
+            away = norms[cells] - 2 * self.centers[cells] @ self.centers[cell]
+            chosen = cells[np.argsort(away, kind="stable")]
+            chosen = chosen[np.cumsum(size[chosen]) - size[chosen] < n_points]
+            found = self._candidates(rows, chosen)
+            lists[rows] = self._rank(rows, np.concatenate([lists[rows], found], axis=1), is_far)
+
+        map_blocks(search, len(self.centers), 1, np.inf)
 
     def refine(self, *, is_far):
         """Improve the far lists, or the near ones, by neighbours of neighbours."""
-        for rows in _parts(slice(0, len(self.X))):
-            numbers, near, far = np.arange(rows.start, rows.stop), self.near[rows], self.far[rows]
+        near, far = self.near, self.far
+
+        def refine(part):
+            rows = np.arange(part.start, part.stop)
             if is_far:
-                candidates = [far, _of(self.far, near), _of(self.near, far)]
-                self.far[rows] = self._rank(numbers, candidates, self.far)
-            else:
-                self.near[rows] = self._rank(numbers, [near, _of(self.near, near)], self.near)
+                others = _of(far, near[rows, :LEADS]), _of(near, far[rows, :LEADS])
+                return self._rank(rows, np.concatenate([far[rows], *others], axis=1), is_far)
+            others = _of(near, near[rows, :LEADS])
+            return self._rank(rows, np.concatenate([near[rows], others], axis=1), is_far)
+
+        improved = np.concatenate(map_blocks(refine, len(self.X), PART, np.inf))
+        self.near, self.far = (near, improved) if is_far else (improved, far)
 
     def found(self, rows=None):
         """Return row numbers of the nearest of the same class and of others, -1 for none."""
@@ -127,54 +142,32 @@ class ApproximateSearch:
         lists = ((self.near, self.n_near), (self.far, self.n_far))
         return tuple(self._final(place[rows], numbers, k) for numbers, k in lists)
 
-    def _classes(self):
-        return [slice(*self.start[i : i + 2]) for i in range(len(self.start) - 1)]
+    def _candidates(self, rows, cells):
+        """Return the points of some cells whose products with each of some points are least."""
+        ranges = [np.arange(*self._tile[cell : cell + 2]) for cell in cells]
+        chosen = np.concatenate([np.empty(0, np.intp), *ranges]).astype(np.int32)
+        moved = self.sketch.frame(self.X[self.order[rows]])
+        short, _ = self.sketch.of_queries(moved, row_norms(moved, squared=True))
+        products, places = nearest_in_tiles(short, self._tiles, chosen, RANKED)
+        is_point = (places >= 0) & (products < self.sketch.nowhere)
+        return np.where(is_point, self._number[places], -1)
 
-    def _search(self, rows, cells, n_cells, lists):
-        """Add the points of the nearest of these cells to the lists of some points."""
-        if len(cells) and n_cells:
-            given = self.centers[cells], cells, rows, n_cells, RANKED * lists.shape[1]
-            found = self._candidates(self.index, *given)
-            numbers = np.arange(rows.start, rows.stop)
-            lists[rows] = self._rank(numbers, [lists[rows], found], lists)
-
-    def _candidates(self, index, centers, cells, rows, n_cells, n_ranked):
-        """Return the nearest points in the nearest cells, for each of some points."""
-        faiss, tools = require("faiss", "ann"), require("faiss.contrib.ivf_tools", "ann")
-        coarse = faiss.IndexFlatL2(self.points.shape[1])
-        coarse.add(np.ascontiguousarray(centers))
-        index.nprobe, points = min(n_cells, len(cells)), self.points[rows]
-
-        def search(part):
-            with _one_thread_of(faiss):
-                away, nearest = coarse.search(points[part], index.nprobe)
-                given = n_ranked, cells[nearest], away
-                return tools.search_preassigned(index, points[part], *given)[1]
-
-        return np.concatenate(map_blocks(search, len(points), PART, np.inf)).astype(np.int32)
-
-    def _rank(self, rows, candidates, lists):
-        """Return the nearest candidates by exact distances, as many as the lists have."""
-        candidates = np.concatenate(candidates, axis=1)
-        is_far = lists is self.far
-        found = np.empty((len(rows), lists.shape[1]), dtype=np.int32)
-
-        def rank(part):
-            some = np.sort(candidates[part], axis=1)
-            is_wrong = (some < 0) | (some == rows[part, None])
-            is_wrong[:, 1:] |= some[:, 1:] == some[:, :-1]
-            is_wrong |= (self.labels[some] == self.labels[rows[part], None]) == is_far
-            value = np.full(some.shape, np.inf)
-            row, column = np.nonzero(~is_wrong)
-            ends = self.order[rows[part][row]], self.order[some[row, column]]
-            value[row, column] = cross_distances(self.X, self.X, *ends)
-            k = min(found.shape[1], some.shape[1])
-            best = np.argpartition(value, k - 1, axis=1)[:, :k]
-            numbers = np.take_along_axis(some, best, axis=1)
-            is_none = np.take_along_axis(value, best, axis=1) == np.inf
-            found[part, :k], found[part, k:] = np.where(is_none, -1, numbers), -1
-
-        map_blocks(rank, len(rows), 256, np.inf)
+    def _rank(self, rows, candidates, is_far):
+        """Return the nearest candidates by exact distances, in order, as many as are kept."""
+        size = (self.far if is_far else self.near).shape[1]
+        some = np.sort(candidates, axis=1)
+        is_wrong = (some < 0) | (some == rows[:, None])
+        is_wrong[:, 1:] |= some[:, 1:] == some[:, :-1]
+        is_wrong |= (self.labels[some] == self.labels[rows, None]) == is_far
+        value = np.full(some.shape, np.inf)
+        row, column = np.nonzero(~is_wrong)
+        ends = self.order[rows[row]], self.order[some[row, column]]
+        value[row, column] = cross_distances(self.X, self.X, *ends)
+        best = np.argsort(value, axis=1)[:, :size]
+        numbers = np.take_along_axis(some, best, axis=1)
+        is_none = np.take_along_axis(value, best, axis=1) == np.inf
+        found = np.full((len(rows), size), -1, dtype=np.int32)
+        found[:, : best.shape[1]] = np.where(is_none, -1, numbers)
         return found
 
     def _final(self, rows, lists, n_neighbors):
@@ -201,50 +194,43 @@ def _one_thread_of(faiss):
         faiss.omp_set_num_threads(n_threads)
 
 
+def _frame_of_classes(X, labels):
+    """Return a frame with the directions in which points of one class differ from each other."""
+    weight = 1 / np.bincount(labels)[labels]
+    is_of = sp.csr_array((weight, labels, np.arange(len(X) + 1)), shape=(len(X), labels.max() + 1))
+    means, some = is_of.T @ X, slice(None, None, max(1, len(X) // SAMPLE))
+    within = Frame.of(X[some] - means[labels[some]])
+    return Frame.of(X)._replace(directions=within.directions)
+
+
+def nearest_in_tiles(P, tiles, chosen, n_results):
+    """Return the least products of rows with the points of some tiles, and the places of these.
+
+    With numba nearly all of the least are found, with NumPy all; -1 is no place.
+    """
+    fast = compiled()
+    if fast:
+        short = np.zeros((-(-len(P) // ROWS) * ROWS, P.shape[1]), dtype=np.float32)
+        short[: len(P)] = P
+        products = np.empty((len(P), n_results), dtype=np.float32)
+        places = np.empty((len(P), n_results), dtype=np.int32)
+        fast.nearest_in_tiles(short, tiles, chosen, products, places)
+        return products, places
+    every = P @ tiles[chosen].transpose(1, 0, 2).reshape(P.shape[1], -1)
+    places = (WIDTH * chosen[:, None] + np.arange(WIDTH)).ravel()
+    if len(places) > n_results:
+        best = np.argpartition(every, n_results - 1, axis=1)[:, :n_results]
+        return np.take_along_axis(every, best, axis=1), places[best]
+    return every, np.broadcast_to(places, every.shape)
+
+
 def _cells(faiss, points, n_cells):
     """Return the centres of cells of these points, and the cell of each point."""
-    limits = {"min_points_per_centroid": 1, "max_points_per_centroid": 40, "seed": 0}
+    limits = {"min_points_per_centroid": 1, "max_points_per_centroid": TRAINED, "seed": 0}
     with _one_thread_of(faiss):
         means = faiss.Kmeans(points.shape[1], n_cells, niter=6, **limits)
-        means.train(points)
+        means.train(np.ascontiguousarray(points))
         return means.centroids, means.index.search(points, 1)[1][:, 0]
-
-
-def _number_of_cells(n_points):
-    return max(1, round(n_points / CELL))
-
-
-def _index(faiss, points, centers, cell):
-    """Return an index of points whose cells are known."""
-    coarse = faiss.IndexFlatL2(points.shape[1])
-    coarse.add(centers)
-    index = faiss.IndexIVFFlat(coarse, points.shape[1], len(centers))
-    index.is_trained = True
-    require("faiss.contrib.ivf_tools", "ann").add_preassigned(index, points, cell)
-    return index
-
-
-def _leading_directions(X):
-    """Return the points along a few leading directions, centred, in single precision."""
-    sample = X[:: max(1, len(X) // SAMPLE)].astype(np.float64)
-    center = sample.mean(axis=0)
-    sample -= center
-    unit = max(float(np.abs(sample).max()), np.finfo(float).tiny)
-    with one_thread():
-        directions = np.linalg.eigh(sample.T @ sample)[1][:, ::-1][:, :DIRECTIONS]
-    points = np.empty((len(X), directions.shape[1]), dtype=np.float32)
-
-    def project(rows):
-        points[rows] = (X[rows] - center) @ directions / unit
-
-    map_blocks(project, len(X), QUERIES, np.inf)
-    return points
-
-
-def _parts(rows):
-    """Return slices of rows that are searched at a time."""
-    starts = range(rows.start, rows.stop, QUERIES)
-    return [slice(start, min(start + QUERIES, rows.stop)) for start in starts]
 
 
 def _of(lists, numbers):

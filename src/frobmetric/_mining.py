@@ -7,15 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ._approximate import (
-    FAR_CELLS,
-    MIXED_CELLS,
-    NEAR_CELLS,
-    ApproximateSearch,
-    MiningRecall,
-    is_available,
-    share_found,
-)
+from ._approximate import ApproximateSearch, MiningRecall, is_available, share_found
 from ._environment import limit_threads
 from ._neighbors import FEW_FEATURES, NeighborSearch
 from ._progress import working
@@ -28,6 +20,8 @@ NEIGHBORS = ("auto", "exact", "approximate")
 MANY_SAMPLES = 200_000
 #: Recall that an approximate search has to reach, and the one at which it is not widened further.
 RECALL, SAFE_RECALL = 0.98, 0.984
+#: Points of its own class, and of other classes, that each point is compared with at first.
+NEAR_POINTS, FAR_POINTS = 8_000, 60_000
 #: Rows on which the recall is measured, first to choose the width of the search, then to report it.
 TRIED_ROWS, MEASURED_ROWS = 1000, 1000
 
@@ -90,21 +84,22 @@ class Mining:
         return *search.found(), recall
 
     def _widen(self, search, rows, exact):
-        """Search more and more cells until the recall on these rows is high enough."""
-        search.start_lists(MIXED_CELLS)
-        for kind, n_cells in enumerate((NEAR_CELLS, FAR_CELLS)):  # near lists improve far ones
-            recall, is_new, n_searched = 0.0, True, 0
+        """Search more and more points until the recall on these rows is high enough."""
+        for is_far, n_points in enumerate((NEAR_POINTS, FAR_POINTS)):  # near lists improve far ones
+            search.search(n_points, is_far=bool(is_far))
+            recall, is_new = 0.0, True
             while True:
-                before, recall = recall, share_found(search.found(rows)[kind], exact[kind])[0]
+                before, recall = recall, share_found(search.found(rows)[is_far], exact[is_far])[0]
                 if recall >= SAFE_RECALL:
                     break
                 # refine again if the last time found a good part of what is still missing
                 if is_new or 3 * (recall - before) > SAFE_RECALL - recall:
-                    search.refine(is_far=bool(kind))
+                    search.refine(is_far=bool(is_far))
                     is_new = False
-                elif n_searched < search.n_cells:
-                    search.widen(*(0, n_cells) if kind else (n_cells, 0))
-                    n_searched, n_cells, is_new = n_cells, 2 * n_cells, True
+                elif n_points < len(self.X):
+                    n_points *= 4
+                    search.search(n_points, is_far=bool(is_far))
+                    is_new = True
                 else:
                     break
 

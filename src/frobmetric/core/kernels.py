@@ -221,6 +221,7 @@ class Compiled(NamedTuple):
     cross_distances: Any
     least_of_groups: Any
     group_products: Any
+    nearest_in_tiles: Any
 
 
 @cache
@@ -231,7 +232,7 @@ def compiled() -> Compiled | None:
 
         from . import tiles
 
-        functions = *LOOPS, tiles.least_of_groups, tiles.group_products
+        functions = *LOOPS, *tiles.LOOPS
         loops = Compiled(*(_compile(numba, function) for function in functions))
         one, rows = np.ones((1, 1)), np.zeros(1, dtype=np.intp)
         loops.difference_products(one, one, rows, rows, np.empty(1))
@@ -240,7 +241,7 @@ def compiled() -> Compiled | None:
         loops.weighted_rows(one, np.zeros(2, dtype=np.intp), rows, one[0], 0, one.copy())
         loops.block_differences(one, np.zeros((1, 4), dtype=np.intp), rows, one.copy())
         loops.cross_distances(one, one, rows, rows, np.empty(1))
-        tiles.call(loops.least_of_groups, loops.group_products)
+        tiles.call(*loops[len(LOOPS) :])
         return loops
     except Exception as error:
         if not isinstance(error, ModuleNotFoundError) or error.name != "numba":

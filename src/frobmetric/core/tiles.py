@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numba
 import numpy as np
 from llvmlite import binding, ir
 from numba import extending, types
@@ -161,10 +162,58 @@ def group_products(
                 products[r, g] = np.float32(np.inf)
 
 
-def call(least_of_groups: Any, group_products: Any) -> None:
+def nearest_in_tiles(P: Any, tiles: Any, chosen: Any, products: Any, places: Any) -> None:
+    """Find the least products of each row with the points of some tiles, and the places of these.
+
+    They are sought in as many groups as there are results, so that nearly all are found.
+    """
+    n_results, of_tile = places.shape[1], WIDTH // GROUP
+    least = np.empty((len(P), len(chosen) * of_tile), np.float32)
+    none, other = np.zeros(len(P), np.int32), np.ones(WIDTH, np.int32)  # no labels
+    for t in range(len(chosen)):
+        for i in range(0, len(P), ROWS):
+            for g in range(0, of_tile, GROUPS):
+                least_products(P, tiles[chosen[t]], none, other, least, i, g, t * of_tile + g)
+    value, group = np.empty(n_results, np.float32), np.empty(n_results, np.int64)
+    some = np.empty((1, GROUP), np.float32)
+    for i in range(len(places)):
+        value[:], group[:] = np.inf, 0
+        for g in range(least.shape[1]):
+            if least[i, g] < value[-1]:
+                _insert(value, group, least[i, g], g)
+        products[i, :], places[i, :] = np.inf, -1
+        for n in range(n_results):
+            if value[n] >= products[i, -1]:
+                break
+            tile, g = chosen[group[n] // of_tile], group[n] % of_tile
+            products_of_group(P, tiles[tile], some, i, g, 0)
+            first = tile * WIDTH + g * GROUP
+            for m in range(GROUP):
+                if some[0, m] < products[i, -1]:
+                    _insert(products[i], places[i], some[0, m], first + m)
+
+
+def _insert_sorted(values: Any, places: Any, value: Any, place: Any) -> None:
+    """Insert a value into values in order; the last one is lost."""
+    n = len(values) - 1
+    while n > 0 and values[n - 1] > value:
+        values[n], places[n] = values[n - 1], places[n - 1]
+        n -= 1
+    values[n], places[n] = value, place
+
+
+_insert: Any = numba.njit(_insert_sorted)
+
+
+#: Loops that numba compiles.
+LOOPS = least_of_groups, group_products, nearest_in_tiles
+
+
+def call(least_of_groups: Any, group_products: Any, nearest_in_tiles: Any) -> None:
     """Call the loops once with all types that they are used with."""
     P, tiles = np.zeros((ROWS, 1), np.float32), np.zeros((1, 1, WIDTH), np.float32)
-    labels = np.zeros(ROWS, np.int32), np.zeros(WIDTH, np.int32)
-    least_of_groups(P, tiles, *labels, np.empty((ROWS, WIDTH // GROUP), np.float32))
-    rows = np.zeros(1, np.intp)
-    group_products(P, tiles, *labels, rows, rows, np.empty((1, GROUP), np.float32))
+    given = P, tiles, np.zeros(ROWS, np.int32), np.zeros(WIDTH, np.int32)
+    rows, single = np.zeros(1, np.intp), np.empty((1, GROUP), np.float32)
+    least_of_groups(*given, np.empty((ROWS, WIDTH // GROUP), np.float32))
+    group_products(*given, rows, rows, single)
+    nearest_in_tiles(P, tiles, np.zeros(1, np.int32), single, np.empty((1, GROUP), np.int32))
