@@ -22,8 +22,9 @@ MOST_SENT = 1 << 23
 #: Number of partial sums that are added here and not on the workers: each level of the tree takes
 #: its time.
 FEW = 4
-#: Number of shards that a piece of another one meets one after another, while it is in memory.
-TILE = 6
+#: Number of shards that a piece of another one meets one after another, while it is in memory; and
+#: the same where only small parts of it are taken, which wait until those of all pieces are there.
+TILE, WIDE_TILE = 6, 32
 #: Share of the free memory of a worker that the rows of a shard take, in double precision: a shard
 #: holds several times its own rows, and copies of them while they are sent and put together.
 SHARE = 1 / 24
@@ -71,9 +72,9 @@ class DaskEngine(Engine):
     def pairwise(self, pairs: Pairs, left: Node, right: Node, beside: Sequence[Node] = ()) -> Node:
         self.compute(left, right, *beside)
         among = range(len(_bundles(right))) if pairs.among is None else pairs.among
-        found = []
-        for start in range(0, self.n_shards, TILE):
-            tile = range(start, min(start + TILE, self.n_shards))
+        found, size = [], WIDE_TILE if pairs.at_right else TILE
+        for start in range(0, self.n_shards, size):
+            tile = range(start, min(start + size, self.n_shards))
             parts = self._tile(pairs, tile, left, right, among)
             for i in tile:
                 others = [each for node in beside for each in (_bundles(node)[i], node.place)]

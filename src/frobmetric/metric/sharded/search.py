@@ -61,8 +61,11 @@ class Place(NamedTuple):
         return Place(self.points[chosen], self.labels[chosen], self.numbers[chosen])
 
     def rows_of(self, numbers):
-        """Return the points of those numbers that are here."""
-        return self.points[np.isin(self.numbers, numbers)]
+        """Return the points of those numbers, in order, that are here."""
+        place = np.searchsorted(self.numbers, numbers)
+        is_here = place < len(self.numbers)
+        is_here[is_here] = self.numbers[place[is_here]] == numbers[is_here]
+        return self.points[place[is_here]]
 
     def short(self, frame):
         """Return the sketches of the rows."""
