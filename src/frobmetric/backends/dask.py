@@ -28,9 +28,9 @@ TILE, WIDE_TILE = 6, 32
 #: Share of the free memory of a worker that the rows of a shard take, in double precision: a shard
 #: holds several times its own rows, and copies of them while they are sent and put together.
 SHARE = 1 / 24
-#: Bytes that a worker takes with this library and what it imports, and the smallest share of its
+#: Bytes that a worker takes with what it imports and compiles, and the smallest share of its
 #: memory that is counted as free.
-IMPORTS, LEAST = 330e6, 1 / 4
+IMPORTS, LEAST = 450e6, 1 / 4
 #: Names of the errors by which Dask tells that a cluster does not answer, or lost too much.
 LOST = (
     "CancelledError",

@@ -29,7 +29,7 @@ INFORMATIVE, NUISANCE = 10, 5
 #: Bytes of free memory that a worker of the cluster keeps.
 KEPT = 1 << 28
 #: Memory limit of each worker, data as a multiple of it, and features of these data.
-LIMIT, TIMES, WIDE = 700_000_000, 4, 1000
+LIMIT, TIMES, WIDE = 1_000_000_000, 4, 1200
 #: Options of the fit to data beyond memory.
 BEYOND = {"C": 100, "n_neighbors": 1, "n_impostors": 1, "n_passes": 1, "units": "raw"}
 #: Share of the limit up to which results stay in memory: the imports take half of it.
