@@ -24,12 +24,28 @@ def dask_backend() -> Any:
 
 
 def is_collection(X: Any) -> bool:
-    """Return whether X is a collection of Dask."""
+    """Return whether X is a collection of Dask.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from frobmetric.backends import is_collection
+    >>> is_collection(np.eye(3))
+    False
+    """
     return hasattr(X, "__dask_graph__")
 
 
 def is_sharded(X: Any) -> bool:
-    """Return whether a fit takes X in shards: collections of Dask, and large mapped files."""
+    """Return whether a fit takes X in shards: collections of Dask, and large mapped files.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from frobmetric.backends import is_sharded
+    >>> is_sharded(np.eye(3))
+    False
+    """
     is_mapped = isinstance(X, np.memmap) and X.nbytes >= LARGE and X.ndim == 2
     return is_collection(X) or isinstance(X, RowFile) or is_mapped
 

@@ -30,6 +30,13 @@ class Comparisons:
         Indices are below this.
     n_undecided : int
         Number of comparisons left out because their count was zero.
+
+    Examples
+    --------
+    >>> from frobmetric.comparisons import merge_comparisons
+    >>> merged = merge_comparisons([[0, 1, 2], [0, 1, 2], [0, 2, 1]])
+    >>> merged.n_objects
+    3
     """
 
     index: np.ndarray

@@ -32,7 +32,16 @@ class NumericalError(ArithmeticError):
 
 
 class Cone(Protocol):
-    """A closed convex cone with a projection in closed form, and by default one block."""
+    """A closed convex cone with a projection in closed form, and by default one block.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from frobmetric.core import PSD, Cone
+    >>> cone: Cone = PSD(3)
+    >>> cone.shape
+    (3, 3)
+    """
 
     @property
     def shape(self) -> tuple[int, ...]: ...
@@ -221,7 +230,17 @@ def _one_sided(H: Symmetric, inner: Array, outer: Array, share: Array) -> Symmet
 
 @dataclass(frozen=True)
 class PSD(Cone):
-    """Positive semidefinite matrices of order n; projects by one eigen-decomposition."""
+    """Positive semidefinite matrices of order n; projects by one eigen-decomposition.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from frobmetric.core import PSD
+    >>> split = PSD(2).split(np.diag([3.0, -1.0]))
+    >>> split.positive().dense()
+    array([[3., 0.],
+           [0., 0.]])
+    """
 
     n: int
 
@@ -257,6 +276,15 @@ class Face(Cone):
 
     It projects by one eigen-decomposition of their order. Its dual cone is larger than itself:
     the matrices that are positive semidefinite on that span.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from frobmetric.core import Face
+    >>> face = Face(np.array([[1.0], [0.0]]))
+    >>> face.split(np.diag([2.0, 5.0])).positive().dense()
+    array([[2., 0.],
+           [0., 0.]])
     """
 
     basis: Array
@@ -287,7 +315,15 @@ class Face(Cone):
 
 @dataclass(frozen=True)
 class Nonnegative(Cone):
-    """Vectors with n non-negative entries: a diagonal block."""
+    """Vectors with n non-negative entries: a diagonal block.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from frobmetric.core import Nonnegative
+    >>> Nonnegative(3).split(np.array([1.0, -2.0, 3.0])).positive().dense()
+    array([1., 0., 3.])
+    """
 
     n: int
     is_diagonal = True
@@ -351,7 +387,15 @@ class BlockSplit:
 
 @dataclass(frozen=True)
 class Product(Cone):
-    """A product of cones; its elements are the flattened blocks one after the other."""
+    """A product of cones; its elements are the flattened blocks one after the other.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from frobmetric.core import PSD, Nonnegative, Product
+    >>> Product((PSD(2), Nonnegative(3))).shape
+    (7,)
+    """
 
     cones: tuple[Cone, ...]
 

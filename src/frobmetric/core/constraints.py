@@ -32,6 +32,14 @@ class Pairs(Constraints):
     ----------
     X : ndarray or CSR matrix of shape (n_samples, n_features)
     pairs : integer ndarray of shape (n_pairs, 2)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from frobmetric.core import Factored, Pairs
+    >>> X = np.array([[0.0, 0.0], [3.0, 4.0]])
+    >>> Pairs(X, np.array([[0, 1]])).forward(Factored(np.eye(2)))
+    array([25.])
     """
 
     def __init__(self, X: Data, pairs: Index) -> None:
@@ -116,6 +124,14 @@ class Scores(Constraints):
     A : ndarray of shape (n_anchors, n_features)
     B : ndarray of shape (n_candidates, n_other_features)
     pairs : integer ndarray of shape (n_pairs, 2)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from frobmetric.core import Scores, Unfactored
+    >>> rows = Scores(np.eye(2), np.eye(2), np.array([[0, 1]]))
+    >>> rows.forward(Unfactored(np.array([[1.0, 5.0], [0.0, 1.0]])))
+    array([5.])
     """
 
     def __init__(self, A: Array, B: Array, pairs: Index) -> None:
@@ -247,6 +263,14 @@ class Quadruplets(PairDifferences):
     ----------
     X : ndarray or CSR matrix of shape (n_samples, n_features)
     quadruplets : integer ndarray of shape (n_rows, 4)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from frobmetric.core import Factored, Quadruplets
+    >>> X = np.array([[0.0], [1.0], [3.0]])
+    >>> Quadruplets(X, np.array([[0, 1, 0, 2]])).forward(Factored(np.eye(1)))
+    array([8.])
     """
 
     #: Kind of the pairs whose distances are compared.
@@ -270,6 +294,14 @@ class Bilinear(PairDifferences):
     B : ndarray of shape (n_candidates, n_other_features)
     quadruplets : integer ndarray of shape (n_rows, 4)
         a and c are rows of A, b and d rows of B.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from frobmetric.core import Bilinear, Unfactored
+    >>> rows = Bilinear(np.eye(2), np.eye(2), np.array([[0, 1, 0, 0]]))
+    >>> rows.forward(Unfactored(np.array([[1.0, 5.0], [0.0, 1.0]])))
+    array([4.])
     """
 
     def __init__(self, A: Array, B: Array, quadruplets: Index) -> None:
@@ -287,6 +319,14 @@ class Triplets(Quadruplets):
     ----------
     X : ndarray or CSR matrix of shape (n_samples, n_features)
     triplets : integer ndarray of shape (n_rows, 3)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from frobmetric.core import Factored, Triplets
+    >>> X = np.array([[0.0], [1.0], [3.0]])
+    >>> Triplets(X, np.array([[0, 1, 2]])).forward(Factored(np.eye(1)))
+    array([8.])
     """
 
     def __init__(self, X: Data, triplets: Index) -> None:
@@ -312,6 +352,15 @@ class NeighborTriplets(Constraints):
     X : ndarray or CSR matrix of shape (n_samples, n_features)
     anchors : integer ndarray of shape (n_anchors,)
     near, far : integer ndarrays of shape (n_anchors, n_near) and (n_anchors, n_far)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from frobmetric.core import NeighborTriplets
+    >>> X = np.arange(5.0)[:, None]
+    >>> rows = NeighborTriplets(X, np.array([0]), np.array([[1]]), np.array([[3, 4]]))
+    >>> rows.shape
+    (2, 1)
     """
 
     def __init__(self, X: Data, anchors: Index, near: Index, far: Index) -> None:

@@ -44,6 +44,13 @@ class AllMatrices(Cone):
     """All matrices with n_rows rows and n_columns columns; each is its own projection.
 
     The dual cone holds the zero matrix only: without a Frobenius term cost - A*(u) must vanish.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from frobmetric.core import AllMatrices
+    >>> AllMatrices(2, 3).shape
+    (2, 3)
     """
 
     n_rows: int

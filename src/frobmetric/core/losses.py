@@ -26,7 +26,16 @@ def _total(a: Vector, b: Vector) -> float:
 
 
 class Loss(Protocol):
-    """A loss, separable over m rows, with absolute weights: C / m in each row is a mean."""
+    """A loss, separable over m rows, with absolute weights: C / m in each row is a mean.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from frobmetric.core import Hinge, Loss
+    >>> loss: Loss = Hinge(np.ones(3))
+    >>> float(loss.value(np.zeros(3)))
+    3.0
+    """
 
     @property
     def is_hard(self) -> bool:
@@ -127,7 +136,16 @@ class _Soft(Loss):
 
 @dataclass(frozen=True)
 class Hinge(_Soft):
-    """loss_r(v) = weight_r * max(0, target_r - v), the paper's; u is in [0, weight_r]."""
+    """loss_r(v) = weight_r * max(0, target_r - v), the paper's; u is in [0, weight_r].
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from frobmetric.core import Hinge
+    >>> loss = Hinge(np.array([2.0, 2.0]))
+    >>> float(loss.value(np.array([0.5, 3.0])))
+    1.0
+    """
 
     weight: Vector
     target: Vector | float = 1.0
@@ -151,6 +169,14 @@ class SmoothedHinge(_Soft):
 
     With t = target_r - v the loss is weight_r times 0 for t <= 0, t^2 / (2 smoothing) up to
     t = smoothing, and t - smoothing / 2 beyond; u is in [0, weight_r].
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from frobmetric.core import SmoothedHinge
+    >>> loss = SmoothedHinge(np.array([1.0, 1.0]), smoothing=0.5)
+    >>> float(loss.value(np.array([0.0, 0.75])))
+    0.8125
     """
 
     weight: Vector
@@ -183,7 +209,16 @@ class SmoothedHinge(_Soft):
 
 @dataclass(frozen=True)
 class SquaredHinge(_Soft):
-    """loss_r(v) = weight_r * max(0, target_r - v)^2; u >= 0 has no upper bound."""
+    """loss_r(v) = weight_r * max(0, target_r - v)^2; u >= 0 has no upper bound.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from frobmetric.core import SquaredHinge
+    >>> loss = SquaredHinge(np.array([1.0, 1.0]))
+    >>> float(loss.value(np.array([-1.0, 2.0])))
+    4.0
+    """
 
     weight: Vector
     target: Vector | float = 1.0
@@ -217,6 +252,13 @@ class Hard(Loss):
 
     `sense` is +1 where the margin must be at least the target, -1 where at most, 0 where equal:
     a vector, or one number for all rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from frobmetric.core import AtLeast, Hard
+    >>> isinstance(AtLeast(np.ones(2)), Hard)
+    True
     """
 
     target: Vector
@@ -259,28 +301,64 @@ class Hard(Loss):
 
 @dataclass(frozen=True)
 class AtLeast(Hard):
-    """<A_r, M> >= target_r; u >= 0."""
+    """<A_r, M> >= target_r; u >= 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from frobmetric.core import AtLeast
+    >>> rows = AtLeast(np.array([1.0, 2.0]))
+    >>> rows.lower, rows.upper
+    (array([0., 0.]), array([inf, inf]))
+    """
 
     sense: Any = field(default=1, init=False)
 
 
 @dataclass(frozen=True)
 class AtMost(Hard):
-    """<A_r, M> <= target_r; u <= 0."""
+    """<A_r, M> <= target_r; u <= 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from frobmetric.core import AtMost
+    >>> rows = AtMost(np.array([1.0, 2.0]))
+    >>> rows.lower, rows.upper
+    (array([-inf, -inf]), array([0., 0.]))
+    """
 
     sense: Any = field(default=-1, init=False)
 
 
 @dataclass(frozen=True)
 class Equal(Hard):
-    """<A_r, M> = target_r; u is free."""
+    """<A_r, M> = target_r; u is free.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from frobmetric.core import Equal
+    >>> rows = Equal(np.array([1.0, 2.0]))
+    >>> rows.lower, rows.upper
+    (array([-inf, -inf]), array([inf, inf]))
+    """
 
     sense: Any = field(default=0, init=False)
 
 
 @dataclass(frozen=True)
 class Mixed(Loss):
-    """Different losses for consecutive runs of rows, as `Stack` has different constraints."""
+    """Different losses for consecutive runs of rows, as `Stack` has different constraints.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from frobmetric.core import Equal, Hinge, Mixed
+    >>> loss = Mixed((Hinge(np.ones(2)), Equal(np.zeros(1))))
+    >>> loss.upper
+    array([ 1.,  1., inf])
+    """
 
     parts: tuple[Loss, ...]
 

@@ -28,7 +28,18 @@ MOST_ROWS = 2**31
 
 
 class Constraints(Protocol):
-    """The map A, of shape (n_constraints, n) where M has n rows."""
+    """The map A, of shape (n_constraints, n) where M has n rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from frobmetric.core import Constraints, Pairs
+    >>> rows: Constraints = Pairs(np.eye(3), np.array([[0, 1], [1, 2]]))
+    >>> rows.adjoint(np.array([1.0, 0.0]))
+    array([[ 1., -1.,  0.],
+           [-1.,  1.,  0.],
+           [ 0.,  0.,  0.]])
+    """
 
     shape: tuple[int, int]
 
@@ -99,6 +110,16 @@ class Sparse(Constraints):
     rows : sparse matrix of shape (n_rows, size of the cone's elements)
         Row r is A_r, flattened.
     cone : Cone
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import scipy.sparse as sp
+    >>> from frobmetric.core import PSD, Sparse
+    >>> rows = Sparse(sp.csr_array(np.eye(2).reshape(1, 4)), PSD(2))
+    >>> rows.adjoint(np.array([3.0]))
+    array([[3., 0.],
+           [0., 3.]])
     """
 
     def __init__(self, rows: sp.sparray, cone: Cone) -> None:
@@ -223,6 +244,14 @@ class LowRank(Constraints):
         A vector stands for one column.
     weights : sequence of ndarrays of shape (rank of the row,), optional
         Ones if not given: positive semidefinite rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from frobmetric.core import Factored, LowRank
+    >>> rows = LowRank([np.array([[1.0], [1.0]])])
+    >>> rows.forward(Factored(np.eye(2)))
+    array([2.])
     """
 
     def __init__(self, factors: Sequence[Array], weights: Sequence[Vector] | None = None) -> None:
@@ -279,6 +308,19 @@ class MatrixFree(Constraints):
         be each other's adjoint, which the constructor checks on one pair of random arguments.
     n_rows : int
     cone : Cone
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from frobmetric.core import Factored, MatrixFree, PSD
+    >>> def trace(M):
+    ...     return np.array([np.trace(M)])
+    ...
+    >>> def spread(u):
+    ...     return u[0] * np.eye(2)
+    ...
+    >>> MatrixFree(trace, spread, 1, PSD(2)).shape
+    (1, 2)
     """
 
     def __init__(

@@ -29,7 +29,16 @@ Data: TypeAlias = Any
 
 @runtime_checkable
 class Point(Protocol):
-    """An element M of a cone, stored as a factor, M = L @ L.T, where it has one."""
+    """An element M of a cone, stored as a factor, M = L @ L.T, where it has one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from frobmetric.core import Factored, Point
+    >>> point: Point = Factored(np.array([[1.0], [2.0]]))
+    >>> point.rank
+    1
+    """
 
     @property
     def rank(self) -> int: ...
@@ -44,7 +53,16 @@ class Point(Protocol):
 
 @dataclass(frozen=True)
 class Factored(Point):
-    """The positive semidefinite matrix L @ L.T, L of shape (n, rank)."""
+    """The positive semidefinite matrix L @ L.T, L of shape (n, rank).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from frobmetric.core import Factored
+    >>> Factored(np.array([[1.0], [2.0]])).dense()
+    array([[1., 2.],
+           [2., 4.]])
+    """
 
     L: Array
 
@@ -94,7 +112,15 @@ class Diagonal(Point):
 
 @dataclass(frozen=True)
 class Unfactored(Point):
-    """A matrix as it is: not symmetric, so that it has no factor L with M = L @ L.T."""
+    """A matrix as it is: not symmetric, so that it has no factor L with M = L @ L.T.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from frobmetric.core import Unfactored
+    >>> Unfactored(np.array([[0.0, 1.0]])).dense()
+    array([[0., 1.]])
+    """
 
     matrix: Array
 

@@ -33,7 +33,20 @@ STATUSES = {
 
 
 class CertificateError(ValueError):
-    """An answer that proves nothing: outside the cone, outside the box, or not finite."""
+    """An answer that proves nothing: outside the cone, outside the box, or not finite.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> from frobmetric import CertificateError, FrobMetric
+    >>> model = FrobMetric(keep_dual=True).fit(X, y)
+    >>> try:
+    ...     model.certify(X + 1.0 * (X > 3), y)
+    ... except CertificateError:
+    ...     print("other data")
+    other data
+    """
 
 
 @dataclass(frozen=True)
@@ -65,6 +78,17 @@ class Certificate:
     rounding : float
         Part of primal - dual that bounds rounding errors: no answer has a smaller gap at this
         precision.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> from frobmetric import FrobMetric
+    >>> certificate = FrobMetric().fit(X, y).certificate_
+    >>> certificate.dual <= certificate.primal
+    True
+    >>> certificate.relative_gap < 1e-3
+    True
     """
 
     primal: float
@@ -152,7 +176,17 @@ class ExactCertificate(Certificate):
 
 
 class Step(NamedTuple):
-    """One entry of the history: both objectives of the whole problem at one iterate."""
+    """One entry of the history: both objectives of the whole problem at one iterate.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> from frobmetric import FrobMetric
+    >>> last = FrobMetric().fit(X, y).history_[-1]
+    >>> last.dual <= last.primal
+    True
+    """
 
     primal: float
     dual: float

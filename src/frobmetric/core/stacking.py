@@ -62,7 +62,16 @@ class Beside(Constraints):
 
 
 class Stack(Constraints):
-    """Several kinds of rows, one below the other."""
+    """Several kinds of rows, one below the other.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from frobmetric.core import Pairs, Stack
+    >>> X = np.eye(3)
+    >>> Stack([Pairs(X, np.array([[0, 1]])), Pairs(X, np.array([[1, 2], [0, 2]]))]).shape
+    (3, 3)
+    """
 
     def __init__(self, parts: Sequence[Constraints]) -> None:
         self.parts = tuple(as_sequence(parts, name="parts", expected="a list of constraints"))

@@ -99,6 +99,18 @@ def save(estimator: Any, path: str | Path) -> None:
         that are neither numbers nor text.
     ValueError
         If its parameters were changed after `fit` and no longer match the learned metric.
+
+    Examples
+    --------
+    >>> import pathlib
+    >>> import tempfile
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> from frobmetric import FrobMetric, load, save
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "model.safetensors"
+    >>> save(FrobMetric().fit(X, y), path)
+    >>> load(path).components_.shape
+    (4, 4)
     """
     name, path = type(estimator).__name__, as_path(path)
     if name == "EncoderBridge":
@@ -151,6 +163,18 @@ def load(path: str | Path) -> Any:
     UserWarning
         If the file is of an earlier version, whose files have no seal. Save the model again, and
         it has one.
+
+    Examples
+    --------
+    >>> import pathlib
+    >>> import tempfile
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> from frobmetric import FrobMetric, load, save
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "model.safetensors"
+    >>> save(FrobMetric().fit(X, y), path)
+    >>> load(path).transform(X).shape
+    (150, 4)
     """
     return load_model(path)[0]
 
@@ -173,6 +197,16 @@ def disagreements(
     """Return the fields in which two certificates differ by more than rounding.
 
     "history" is one of them if that of the fit does not lead to the second certificate.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> from frobmetric import FrobMetric
+    >>> from frobmetric.io import disagreements
+    >>> model = FrobMetric(keep_dual=True).fit(X, y)
+    >>> disagreements(model.certificate_, model.certify(X, y))
+    []
     """
     size = max(abs(recomputed.primal), abs(recomputed.dual))
     units = dict.fromkeys(("primal", "dual", "gap"), size) | {"relative_gap": 1.0, "violation": 1.0}

@@ -112,7 +112,17 @@ def linear_map(model: Any) -> np.ndarray:
 
 
 def exported_map(model: Any, dtype: str) -> np.ndarray:
-    """Return the matrix as a reader of the exported file has it, in double precision."""
+    """Return the matrix as a reader of the exported file has it, in double precision.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> from frobmetric import FrobMetric
+    >>> from frobmetric.io.export import exported_map
+    >>> exported_map(FrobMetric().fit(X, y), "int8").shape
+    (4, 4)
+    """
     weights = _in_precision(linear_map(model), dtype)
     if dtype != "int8":
         return weights.astype(np.float64)

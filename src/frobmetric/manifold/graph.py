@@ -29,6 +29,14 @@ class NeighborGraph:
         Point of each sample.
     representative : ndarray of shape (n_points,)
         First sample of each point.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from frobmetric import MaximumVarianceUnfolding
+    >>> from frobmetric.manifold import neighbor_graph
+    >>> neighbor_graph(np.arange(6.0)[:, None], 2).edges.shape
+    (7, 2)
     """
 
     edges: np.ndarray

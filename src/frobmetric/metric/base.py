@@ -61,6 +61,15 @@ class MetricEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     With a kernel, a and b stand for the kernel's values with the training samples. An estimator
     that derives from this class has `fit`, which ends with `_store`. The values below hold for
     estimators that lack these parameters.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> from frobmetric import FrobMetric
+    >>> from frobmetric.metric.base import MetricEstimator
+    >>> isinstance(FrobMetric(), MetricEstimator)
+    True
     """
 
     _takes_sparse = True

@@ -96,6 +96,15 @@ class Comparison:
         Classes of the test samples, in the order of `mistakes` of the rows.
     tested : ndarray of shape (n_test,) or None
         Their row numbers in X; None if test samples were given.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> from frobmetric import FrobMetric, compare
+    >>> result = compare(FrobMetric(), X, y, cv=3)
+    >>> [row.key for row in result.rows]
+    ['raw', 'scaled', 'lda', 'nca', 'model']
     """
 
     rows: tuple[ComparisonRow, ...]

@@ -40,6 +40,14 @@ def knn_predict(
     Returns
     -------
     ndarray of shape (n_test,)
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> from frobmetric.neighbors import knn_predict
+    >>> knn_predict(X[::2], y[::2], X[[1, 51, 101]])
+    array([0, 1, 2])
     """
     X_train, X_test = (check_array(X, **SAMPLES) for X in (X_train, X_test))
     if sp.issparse(X_train) or sp.issparse(X_test):
@@ -84,6 +92,14 @@ def knn_error(
     y_test : array-like of shape (n_test,)
     n_neighbors : int, default=3
     n_jobs : int, default=None
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> from frobmetric import knn_error
+    >>> round(knn_error(X[::2], y[::2], X[1::2], y[1::2]), 3)
+    0.04
     """
     predicted = knn_predict(X_train, y_train, X_test, n_neighbors=n_neighbors, n_jobs=n_jobs)
     truth = as_labels(y_test, len(predicted), name="y_test", of="rows of X_test")

@@ -30,7 +30,14 @@ Callback = Callable[[Any], object]
 
 @dataclass(frozen=True)
 class State:
-    """Start of a solver, and where it ended; any part may be missing."""
+    """Start of a solver, and where it ended; any part may be missing.
+
+    Examples
+    --------
+    >>> from frobmetric.solvers import State
+    >>> State().u is None
+    True
+    """
 
     u: Vector | None = None
     point: Point | Symmetric | None = None

@@ -36,6 +36,13 @@ class Items:
         Files of the pictures.
     preparation : TablePreparation, or None
         What was done to the columns of a table.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from frobmetric.teaching import Items
+    >>> Items(np.eye(2), ["a", "b"], ["x", "y"]).look(0)
+    {'name': 'a', 'values': [('x', '1'), ('y', '0')]}
     """
 
     X: np.ndarray
@@ -57,7 +64,7 @@ class Items:
 
 
 def read_items(path, features=None, *, target=None, header=True, preparation=None):
-    """Return the items of a folder of pictures, or of a table.
+    r"""Return the items of a folder of pictures, or of a table.
 
     Parameters
     ----------
@@ -72,6 +79,16 @@ def read_items(path, features=None, *, target=None, header=True, preparation=Non
         Whether a csv file begins with a line of names.
     preparation : Preparing, optional
         How the columns of a table are prepared.
+
+    Examples
+    --------
+    >>> import pathlib
+    >>> import tempfile
+    >>> from frobmetric.teaching import read_items
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "table.csv"
+    >>> _ = path.write_text("name,x\na,1\nb,2\n")
+    >>> read_items(path, target="name").names
+    ['a (row 0)', 'b (row 1)']
     """
     path = Path(path)
     if not path.is_dir():

@@ -16,7 +16,7 @@ from scipy.special import expit
 #: Margin of the prior metric in units of its deviation, and deviation of the entries of M.
 SLOPE, DEVIATION = 1.5, 0.5
 #: Numbers of candidates, and of other questions whose answers a candidate should tell.
-N_CANDIDATES, N_TARGETS = 3000, 1000
+N_CANDIDATES, N_TARGETS = 800, 1000
 #: Number of questions, drawn to be enough, from which all questions are listed instead.
 FEW = 4000
 #: Steps of Newton's method, each halved at most so many times, and the change that ends them.

@@ -36,6 +36,14 @@ class NearestMatrix:
     n_iter : int
         Eigen-decompositions in the solver.
     solver : str
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from frobmetric import nearest_correlation
+    >>> found = nearest_correlation([[1, 0.9, -0.9], [0.9, 1, 0.9], [-0.9, 0.9, 1]])
+    >>> np.asarray(found).shape, found.distance > 0
+    ((3, 3), True)
     """
 
     matrix: Any = field(repr=False)

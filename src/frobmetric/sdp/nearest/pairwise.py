@@ -22,6 +22,16 @@ class PairwiseCorrelation(NamedTuple):
     matrix : ndarray or data frame of shape (n, n)
         NaN where fewer than two rows have both, or where one of them does not vary.
     counts : ndarray or data frame of shape (n, n)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from frobmetric.sdp import pairwise_correlation
+    >>> X = np.random.default_rng(0).normal(size=(20, 2))
+    >>> X[:4, 0] = np.nan
+    >>> pairwise_correlation(X).counts
+    array([[16, 16],
+           [16, 20]])
     """
 
     matrix: Any
