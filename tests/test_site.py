@@ -1,5 +1,6 @@
-"""The site builds without a warning and has every public name; the workflows have their form."""
+"""The site builds and has every public name, each with an example; workflows have their form."""
 
+import doctest
 import importlib
 import os
 import re
@@ -15,6 +16,8 @@ DOCS = Path(__file__).resolve().parents[1] / "docs"
 #: Rooms whose public names are in the reference; of `solvers` and `backends`, users need a part.
 ROOMS = ("metric", "learners", "comparisons", "neighbors", "embeddings", "sdp", "manifold", "core")
 ROOMS += ("io", "io.export", "plotting")
+#: Further packages whose public names have examples.
+MORE_ROOMS = ("constraints", "exceptions", "pages", "solvers", "teaching", "backends", "verify")
 #: Public names without a page: `frobmetric.compare` calls that of `metric`.
 OTHERS = {"metric.compare"}
 
@@ -47,6 +50,49 @@ def test_the_reference_has_all_public_names():
             thing = getattr(home, name)
             if callable(thing) and f"{room}.{name}" not in OTHERS:
                 assert id(thing) in listed, f"{room}.{name} is not in docs/api.md"
+
+
+def _has_example(name, thing, home):
+    """Return whether an example is executed for a name.
+
+    Classes of other libraries and aliases of types have theirs in the docstring of their package.
+    """
+    is_ours = thing.__module__.startswith("frobmetric")
+    examples = doctest.DocTestParser().get_examples((thing if is_ours else home).__doc__ or "")
+    return any(
+        not example.options.get(doctest.SKIP)
+        and (is_ours or re.search(rf"\b{name}\b", example.source))
+        for example in examples
+    )
+
+
+def test_every_public_name_has_an_example():
+    named = [(name, thing, frobmetric) for name, thing in _reference().items()]
+    for room in ("", *ROOMS, *MORE_ROOMS):
+        home = _find(room) if room else frobmetric
+        named += [(name, getattr(home, name), home) for name in getattr(home, "__all__", ())]
+    distinct = {id(thing): (name, thing, home) for name, thing, home in named if callable(thing)}
+    assert len(distinct) >= 200
+    missing = [each[0] for each in distinct.values() if not _has_example(*each)]
+    assert not missing, f"no example in the docstrings of {missing}"
+
+
+def test_a_name_without_an_example_is_found():
+    def bare():
+        """Return nothing."""
+
+    def skipped():
+        """Return nothing.
+
+        >>> skipped()  # doctest: +SKIP
+        """
+
+    bare.__module__ = skipped.__module__ = "frobmetric"
+    home = _find("exceptions")
+    assert not _has_example("bare", bare, home)
+    assert not _has_example("skipped", skipped, home)
+    assert not _has_example("OSError", OSError, home)
+    assert _has_example("ConvergenceWarning", home.ConvergenceWarning, home)
 
 
 @pytest.mark.parametrize("name", ["tests", "publish"])

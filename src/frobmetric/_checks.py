@@ -50,11 +50,35 @@ class MetricFunction:
 
 
 class PreprocessorError(ValueError):
-    """A preprocessor that failed, or did not return one point for each index."""
+    """A preprocessor that failed, or did not return one point for each index.
+
+    Examples
+    --------
+    >>> from frobmetric import TripletFrobMetric
+    >>> from frobmetric.exceptions import PreprocessorError
+    >>> try:
+    ...     TripletFrobMetric(preprocessor=lambda names: [[0.0]]).fit([["a", "b", "c"]])
+    ... except PreprocessorError as error:
+    ...     print(error)
+    preprocessor returned 1 points for 3 indices; expected one row for each
+    """
 
 
 class NonPSDError(ValueError):
-    """A matrix of a metric with a negative eigenvalue."""
+    """A matrix of a metric with a negative eigenvalue.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from frobmetric import ITML
+    >>> from frobmetric.exceptions import NonPSDError
+    >>> pairs = [[[0.0, 0.0], [0.0, 1.0]], [[0.0, 0.0], [1.0, 0.0]]]
+    >>> try:
+    ...     ITML(prior=np.diag([1.0, -1.0])).fit(pairs, [1, -1])
+    ... except NonPSDError as error:
+    ...     print(error)
+    prior has the eigenvalue -1; expected a positive semidefinite matrix
+    """
 
 
 def as_index(

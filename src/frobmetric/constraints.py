@@ -292,6 +292,13 @@ def wrap_pairs(X: ArrayLike, constraints: Any) -> tuple[np.ndarray, np.ndarray]:
     pairs : ndarray of shape (n_pairs, 2, n_features) or (n_pairs, 2)
     y : ndarray of shape (n_pairs,)
         +1 for similar pairs, -1 for dissimilar ones.
+
+    Examples
+    --------
+    >>> from frobmetric import wrap_pairs
+    >>> pairs, y = wrap_pairs([[0.0], [0.1], [5.0]], ([0], [1], [0, 1], [2, 2]))
+    >>> pairs[:, :, 0].tolist(), y.tolist()
+    ([[0.0, 0.1], [0.0, 5.0], [0.1, 5.0]], [1, -1, -1])
     """
     expected = "the four arrays a, b, c, d of row numbers"
     parts = as_sequence(constraints, name="constraints", expected=expected)

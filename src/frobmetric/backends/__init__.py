@@ -18,7 +18,20 @@ LARGE = 1 << 30
 
 
 def dask_backend() -> Any:
-    """Return the module of the Dask engine, which needs an extra."""
+    """Return the module of the Dask engine, which needs an extra.
+
+    Examples
+    --------
+    >>> import sys
+    >>> from unittest.mock import patch
+    >>> from frobmetric.backends import dask_backend
+    >>> with patch.dict(sys.modules, {"distributed": None}):  # as if it were not installed
+    ...     try:
+    ...         dask_backend()
+    ...     except ImportError as error:
+    ...         print(error)
+    this needs distributed; install it with: pip install 'frobmetric[dask]'
+    """
     require("distributed", "dask")  # type: ignore[no-untyped-call]
     return import_module(".dask", __name__)
 
@@ -51,7 +64,17 @@ def is_sharded(X: Any) -> bool:
 
 
 def open_shards(X: Any, y: Any) -> ShardedTable:
-    """Return samples and labels in shards, where they are."""
+    """Return samples and labels in shards, where they are.
+
+    Examples
+    --------
+    >>> import numpy as np, pathlib, tempfile
+    >>> from frobmetric.backends import RowFile, open_shards
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "samples.npy"
+    >>> np.save(path, np.eye(4))
+    >>> open_shards(RowFile(path), [0, 1, 0, 1]).y.shape
+    (4,)
+    """
     if is_collection(X):
         return dask_backend().open_collection(X, y)
     return X.open(y) if isinstance(X, RowFile) else open_memmap(X, y)

@@ -10,7 +10,18 @@ from .vectors import Sharded
 
 
 class ShardedTable(NamedTuple):
-    """Samples and labels in shards, and names of the features if they have names."""
+    """Samples and labels in shards, and names of the features if they have names.
+
+    Examples
+    --------
+    >>> import numpy as np, pathlib, tempfile
+    >>> from frobmetric.backends import RowFile, open_shards
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "samples.npy"
+    >>> np.save(path, np.eye(4))
+    >>> table = open_shards(RowFile(path), [0, 1, 0, 1])
+    >>> len(table.X), table.feature_names is None
+    (4, True)
+    """
 
     X: Sharded
     y: Sharded

@@ -28,7 +28,18 @@ MOST_LENGTH = 2**28
 
 
 class NumericalError(ArithmeticError):
-    """A computation left the range of floating-point numbers."""
+    """A computation left the range of floating-point numbers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from frobmetric.core import PSD, NumericalError
+    >>> try:
+    ...     PSD(2).split(np.diag([1.0, np.inf]))
+    ... except NumericalError as error:
+    ...     print(str(error).partition(";")[0])
+    the matrix to project contains NaN or infinity
+    """
 
 
 class Cone(Protocol):

@@ -60,6 +60,18 @@ class Evaluation(Comparison):
     """The result of one eigen-decomposition: M(u), and both objectives there.
 
     `slack` is cost - A*(u), and `split` the positive and negative part of S(u).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from frobmetric.core import FrobeniusSDP, Hinge, Triplets
+    >>> X = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0]])
+    >>> problem = FrobeniusSDP(Triplets(X, np.array([[0, 1, 2]])), Hinge(np.ones(1)))
+    >>> evaluation = problem.evaluate(np.array([0.5]))
+    >>> evaluation.dual, evaluation.primal, evaluation.rank
+    (0.375, 0.625, 1)
+    >>> evaluation.point.dense().round(3).tolist()
+    [[0.5, 0.0], [0.0, 0.0]]
     """
 
     u: Vector

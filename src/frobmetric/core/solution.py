@@ -206,6 +206,17 @@ class Solution:
 
     `n_iter` counts the eigen-decompositions; `history` has those of the whole problem.
     `status` is a key of `STATUSES`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from frobmetric.core import FrobeniusSDP, Hinge, Triplets
+    >>> from frobmetric.solvers import solve
+    >>> X = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0]])
+    >>> problem = FrobeniusSDP(Triplets(X, np.array([[0, 1, 2]])), Hinge(np.ones(1)))
+    >>> solution = solve(problem)
+    >>> solution.status, solution.u.round(3).tolist(), solution.point.dense().round(3).tolist()
+    ('optimal', [1.0], [[1.0, 0.0], [0.0, 0.0]])
     """
 
     point: Point
@@ -259,6 +270,21 @@ def certify(
         answer proves nothing.
     ValueError
         If the problem is none that can be verified in exact arithmetic, and `exact` asks for that.
+
+    Examples
+    --------
+    Any M and u give an interval; better ones give a narrower one.
+
+    >>> import numpy as np
+    >>> from frobmetric.core import FrobeniusSDP, Hinge, Triplets
+    >>> from frobmetric import certify
+    >>> X = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0]])
+    >>> problem = FrobeniusSDP(Triplets(X, np.array([[0, 1, 2]])), Hinge(np.ones(1)))
+    >>> for M, u in [(np.zeros((2, 2)), 0.5), (np.diag([1.0, 0.0]), 1.0)]:
+    ...     proof = certify(problem, M, np.array([u]))
+    ...     print(f"{proof.dual:.3f} {proof.primal:.3f}")
+    0.375 1.000
+    0.500 0.500
     """
     require_problem(problem)
     if not isinstance(exact, bool | np.bool_):

@@ -23,6 +23,16 @@ class Beside(Constraints):
     """Different constraints on each block: row r is the sum of row r of all blocks.
 
     The elements are those of the product of the blocks' cones.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from frobmetric.core import PSD, Beside, Pairs
+    >>> parts = [Pairs(np.eye(3), np.array([pair])) for pair in ([0, 1], [0, 2])]
+    >>> both = Beside(parts, [PSD(3), PSD(3)])
+    >>> blocks = np.concatenate([np.eye(3).ravel(), 3 * np.eye(3).ravel()])
+    >>> both.shape, both.forward(blocks).tolist()
+    ((1, 18), [8.0])
     """
 
     def __init__(self, parts: Sequence[Constraints], cones: Sequence[Cone]) -> None:

@@ -31,6 +31,18 @@ class AbilityReport:
         Gain of each task; its `verdict` is "kept", "fell" or "rose".
     measures : dict of str to str
         Measure of each task.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from frobmetric import EmbeddingAdapter
+    >>> from frobmetric.embeddings import check_abilities
+    >>> y = np.arange(60) % 4
+    >>> X = np.eye(8)[y] + 0.4 * np.random.default_rng(0).normal(size=(60, 8))
+    >>> adapter = EmbeddingAdapter(strength=10.0).fit(X, y)
+    >>> abilities = check_abilities(adapter, {"halves": (X, y % 2)})
+    >>> abilities.measures, abilities.gains["halves"].verdict, abilities.fell
+    ({'halves': 'precision@3'}, 'kept', [])
     """
 
     gains: dict[str, PairedGain]

@@ -71,6 +71,13 @@ class WeightsTable:
     names : tuple of str
     weights : ndarray of shape (n_fields,)
         Weights of the squared distances of the fields; 1 leaves a field as it is.
+
+    Examples
+    --------
+    >>> from frobmetric.embeddings import weights_table
+    >>> table = weights_table([1.5, 0.5], names=["title", "body"])
+    >>> table.names, table.shares.tolist()
+    (('title', 'body'), [0.75, 0.25])
     """
 
     names: tuple[str, ...]

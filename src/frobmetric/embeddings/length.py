@@ -113,6 +113,17 @@ class LengthTable:
         Scores of "adapter" and "unchanged" at full length.
     measure : str
         Measure of the scores.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from frobmetric.embeddings import LengthTable
+    >>> scores = {"adapter": [0.7, 0.9], "PCA": [0.5, 0.8], "truncation": [0.4, 0.7]}
+    >>> print(LengthTable(np.array([2, 4]), scores, {"adapter": 0.9, "unchanged": 0.8}, "accuracy"))
+    accuracy at length  adapter    PCA  truncation
+    2                     0.700  0.500       0.400
+    4                     0.900  0.800       0.700
+    all                   0.900  0.800       0.800
     """
 
     lengths: Index

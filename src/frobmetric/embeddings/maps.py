@@ -26,6 +26,16 @@ class LearnedMap:
         Answer of the solver, with its certificate.
     C : float or None
         Weight of the loss that the map was learned with.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from frobmetric.embeddings import learn_query_map
+    >>> learned = learn_query_map(np.array([[0.6, 0.8]]), np.eye(2), [[0, 0, 0, 1]], None, C=10)
+    >>> learned.anchor_map.round(2).tolist(), learned.candidate_map.tolist()
+    ([[1.36, -0.36], [0.48, 0.52]], [[1.0, 0.0], [0.0, 1.0]])
+    >>> learned.is_symmetric
+    False
     """
 
     anchor_map: Array

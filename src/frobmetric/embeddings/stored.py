@@ -36,6 +36,17 @@ class StoredVectors:
     report : AdapterReport
         Gain over the mapped vectors that are not moved, with the scores of all shares in place of
         strengths.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from frobmetric import EmbeddingAdapter
+    >>> from frobmetric.embeddings import move_stored
+    >>> y = np.arange(40) % 2
+    >>> X = np.eye(4)[y] + 0.3 * np.random.default_rng(0).normal(size=(40, 4))
+    >>> stored = move_stored(EmbeddingAdapter(strength=10.0, cv=2).fit(X, y), X, y, shares=[0.5])
+    >>> stored.vectors.shape, stored.report.measure, stored.share in (0.0, 0.5)
+    ((40, 4), 'accuracy', True)
     """
 
     vectors: Array

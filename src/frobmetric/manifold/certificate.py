@@ -33,6 +33,15 @@ class UnfoldingCertificate(Certificate):
     violation : float
         Largest relative error of a squared distance: 0 with "at_most"; with "equal" the equations
         hold up to this error.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from frobmetric.manifold import UnfoldingCertificate
+    >>> print(UnfoldingCertificate(1.9, 2.0, gap=0.1, relative_gap=0.05))
+    maximum in [1.9, 2], gap 5.0e-02
+    >>> print(UnfoldingCertificate(1.9, 2.0, gap=0.1, relative_gap=0.05, violation=1e-6))
+    maximum <= 2; the embedding has 1.9 and misses a squared distance by 1.0e-06 of it
     """
 
     @property
@@ -70,6 +79,18 @@ def certify_unfolding(
     Returns
     -------
     UnfoldingCertificate
+
+    Examples
+    --------
+    Three points in a row cannot be farther apart, which equal multipliers prove.
+
+    >>> import numpy as np
+    >>> from frobmetric.manifold import certify_unfolding, neighbor_graph
+    >>> from frobmetric.manifold.methods.program import UnfoldingProgram
+    >>> Y = np.array([[-1.0], [0.0], [1.0]])
+    >>> certificate = certify_unfolding(UnfoldingProgram(neighbor_graph(Y, 1)), Y, np.ones(2))
+    >>> round(certificate.primal, 6), round(certificate.dual, 6), certificate.violation
+    (2.0, 2.0, 0.0)
     """
     is_equal = constraints == "equal"
     ratio = program.relative_squares(Y)

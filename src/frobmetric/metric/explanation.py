@@ -40,6 +40,16 @@ class Explanation:
         What the parts are of: "features", "components" or "blocks".
     quantity : str
         What was split: "squared distance", or "change" as in `SearchExplanation`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from frobmetric.metric import explain_distance
+    >>> found = explain_distance(np.diag([2.0, 1.0, 1.0]), [1.0, 3.0, 1.0], [0.0, 0.0, 0.0])
+    >>> found.parts.tolist(), found.total
+    ([4.0, 9.0, 1.0], 14.0)
+    >>> found.largest(1)
+    [('x1', 9.0), ('rest (2 features)', 5.0)]
     """
 
     names: tuple[str, ...]
@@ -105,6 +115,18 @@ class SearchExplanation:
         Parts of the change, as above.
     kind : str
         "features", "components" or "blocks".
+
+    Examples
+    --------
+    >>> from frobmetric.metric import explain_search
+    >>> found = explain_search([[2.0, 0.0], [0.0, 1.0]], [0.0, 0.0], [[2.0, 0.0], [0.0, 3.0]])
+    >>> found.rank_before.tolist(), found.rank_after.tolist()
+    ([1, 2], [2, 1])
+    >>> print(found[1])
+    features   change
+    x0        -0.3323
+    x1        -0.3323
+    sum       -0.6646
     """
 
     rank_before: np.ndarray

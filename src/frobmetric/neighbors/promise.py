@@ -45,6 +45,16 @@ class Promise:
     true_match_rate : float
         Share of the similar calibration pairs that reach the threshold; NaN if there are none. It
         is an estimate, not promised.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from frobmetric.neighbors import promised_threshold
+    >>> promise = promised_threshold(np.arange(600) / 600, np.repeat([-1, 1], 300))
+    >>> print(promise.n_false, "of", promise.n_units, "bound", round(promise.bound, 4))
+    0 of 300 bound 0.0099
+    >>> promise.true_match_rate
+    1.0
     """
 
     threshold: float

@@ -53,6 +53,15 @@ class ModelReport:
         Samples that the page shows.
     facts : list of (str, str)
         What was fitted on what.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from frobmetric import FrobMetric, report
+    >>> X, y = (part[::3] for part in load_iris(return_X_y=True))
+    >>> page = report(FrobMetric().fit(X, y), X, y, n_refits=0)
+    >>> page.title, page.to_dict()["n_shown"]
+    ('Report on FrobMetric', 50)
     """
 
     title: str

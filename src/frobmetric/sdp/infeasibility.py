@@ -44,6 +44,14 @@ class Ray:
     error : float
         The largest eigenvalue of A*(y) above zero, relative to its norm; or |A X| relative to
         |X| and the norms of the rows. No feasible answer has a norm below about 1 / error.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from frobmetric.sdp import make_sdp, solve_sdp
+    >>> ray = solve_sdp(make_sdp(np.zeros((2, 2)), [np.eye(2)], [-1.0])).ray  # the trace is -1
+    >>> ray.kind, ray.vector.round(3).tolist()
+    ('primal_infeasible', [-1.0])
     """
 
     kind: str

@@ -57,7 +57,22 @@ _NOT_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1f\x7f]")
 
 
 class SDPAError(ValueError):
-    """A file is not an SDPA sparse file; the message names the line and the reason."""
+    r"""A file is not an SDPA sparse file; the message names the line and the reason.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from frobmetric.sdp import SDPAError, read_sdpa
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "bad.dat-s")
+    ...     _ = path.write_text("\n".join(["1", "1", "2", "1.0", "1 1 3 3 1.0"]))
+    ...     try:
+    ...         read_sdpa(path)
+    ...     except SDPAError as error:
+    ...         print(str(error).partition("bad.dat-s, ")[2].partition(";")[0])
+    line 5: the entry (1 1 3 3 1.0) has row 3
+    """
 
 
 class Layout:
@@ -450,6 +465,17 @@ class SDPAAnswer:
     X, Z : lists of ndarrays
         One for each block of the file; the diagonal of a diagonal block. If there is no solution,
         x, X and Z hold the ray that proves it, and are 0 elsewhere.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from frobmetric.sdp import SDPAAnswer, make_sdp, solve_sdp
+    >>> problem = make_sdp(np.diag([-1.0, -3.0]), [np.eye(2)], [1.0])
+    >>> answer = SDPAAnswer.from_solution(solve_sdp(problem))
+    >>> answer.x.round(3).tolist(), answer.X[0].round(3).tolist()
+    ([3.0], [[0.0, 0.0], [0.0, 1.0]])
+    >>> round(answer.as_dict()["primal"], 3)
+    3.0
     """
 
     solution: SDPSolution

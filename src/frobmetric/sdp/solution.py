@@ -37,6 +37,17 @@ class SDPCertificate(Certificate):
         Proven lower bound on <C, X> of every feasible X; -infinity if none is known.
     trace_bound : float
         Bound on the trace of X that `bound` rests on; infinity if none is known.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from frobmetric.sdp import make_sdp, solve_sdp
+    >>> problem = make_sdp(np.diag([1.0, 3.0]), [np.eye(2)], [1.0])  # the trace is 1
+    >>> certificate = solve_sdp(problem).certificate
+    >>> print(f"{certificate.bound:.3f} {certificate.primal:.3f} {certificate.trace_bound:.3f}")
+    1.000 1.000 1.000
+    >>> certificate.error < 1e-6
+    True
     """
 
     eta_p: float
@@ -90,6 +101,16 @@ class SDPSolution:
     notes : tuple of str
         Rows that were dropped, or contradict each other.
     solver : str
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from frobmetric.sdp import make_sdp, solve_sdp
+    >>> solution = solve_sdp(make_sdp(np.diag([1.0, 3.0]), [np.eye(2)], [2.0]))
+    >>> solution.status, solution.X.round(3).tolist()
+    ('optimal', [[2.0, 0.0], [0.0, 0.0]])
+    >>> solution.y.round(3).tolist(), solution.Z.round(3).tolist()
+    ([1.0], [[0.0, 0.0], [0.0, 2.0]])
     """
 
     status: str
@@ -145,6 +166,19 @@ def certify_sdp(
     ------
     CertificateError
         If X or y has the wrong shape or is not finite.
+
+    Examples
+    --------
+    Any y gives a lower bound, if the trace of X is bounded.
+
+    >>> import numpy as np
+    >>> from frobmetric.sdp import certify_sdp, make_sdp
+    >>> problem = make_sdp(np.diag([1.0, 3.0]), [np.eye(2)], [1.0])
+    >>> for y in (0.5, 1.0):
+    ...     certificate = certify_sdp(problem, np.diag([1.0, 0.0]), np.array([y]))
+    ...     print(f"{certificate.bound:.3f} {certificate.primal:.3f}")
+    0.500 1.000
+    1.000 1.000
     """
     require_problem(problem)
     b, norm_c = targets(problem), float(np.linalg.norm(problem.cost))

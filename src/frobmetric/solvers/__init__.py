@@ -1,4 +1,19 @@
-"""`solve` a problem with a solver given by name; the certificate states how good the answer is."""
+"""`solve` a problem with a solver given by name; the certificate states how good the answer is.
+
+Examples
+--------
+A `Solver` is a function that reports to its monitor; a `Callback` sees each step:
+
+>>> import numpy as np
+>>> from frobmetric.core import FrobeniusSDP, Hinge, Triplets
+>>> from frobmetric.solvers import SOLVERS, Callback, Solver, solve
+>>> X = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0]])
+>>> problem = FrobeniusSDP(Triplets(X, np.array([[0, 1, 2]])), Hinge(np.ones(1)))
+>>> solver: Solver = SOLVERS["lbfgsb"]
+>>> stop_at_once: Callback = lambda step: True
+>>> solver.__name__, solve(problem, solver="lbfgsb", callback=stop_at_once).status
+('lbfgsb', 'stopped')
+"""
 
 from __future__ import annotations
 

@@ -110,6 +110,19 @@ class Monitor:
     history : list
     n_steps : int
         Number of eigen-decompositions.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from frobmetric.core import FrobeniusSDP, Hinge, Triplets
+    >>> from frobmetric.solvers import SOLVERS, Monitor, State
+    >>> X = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0]])
+    >>> problem = FrobeniusSDP(Triplets(X, np.array([[0, 1, 2]])), Hinge(np.ones(1)))
+    >>> monitor = Monitor(tol=1e-3, max_iter=100)
+    >>> with monitor.running():
+    ...     state = SOLVERS["lbfgsb"](problem, State(), monitor)
+    >>> monitor.status, monitor.best.u.round(3).tolist(), monitor.error <= 1e-3
+    ('optimal', [1.0], True)
     """
 
     tol: float
@@ -240,7 +253,23 @@ NOTHING = Run()
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C during a run; `solution` is the best certified answer so far."""
+    """Ctrl-C during a run; `solution` is the best certified answer so far.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from frobmetric.core import FrobeniusSDP, Hinge, Triplets
+    >>> from frobmetric.solvers import Interrupted, solve
+    >>> X = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0]])
+    >>> problem = FrobeniusSDP(Triplets(X, np.array([[0, 1, 2]])), Hinge(np.ones(1)))
+    >>> def press_ctrl_c(step):
+    ...     raise KeyboardInterrupt
+    >>> try:
+    ...     solve(problem, callback=press_ctrl_c)
+    ... except Interrupted as stop:
+    ...     print(stop.solution.status, stop.solution.certificate.dual >= 0)
+    interrupted True
+    """
 
     def __init__(self, solution: Any, message: str = "") -> None:
         super().__init__(
@@ -254,6 +283,19 @@ def conclude(solution: Any, tol: float, *, advice: str = "") -> None:
 
     `solution` has `certificate`, `status`, `solver` and `n_iter`; `advice` tells what to do, by
     default to raise the limit that ended the run. The warning points to the caller's caller.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from types import SimpleNamespace
+    >>> from frobmetric.core import Certificate
+    >>> from frobmetric.solvers import conclude
+    >>> run = {"status": "max_iter", "solver": "admm", "n_iter": 9}
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     conclude(SimpleNamespace(**run, certificate=Certificate(1.0, 0.9, 0.1, 0.1)), tol=0.01)
+    >>> print(caught[0].message)
+    admm ended (max_iter) after 9 steps with relative gap 1.0e-01 > tol=0.01; raise max_iter or tol
     """
     if solution.status == "interrupted":
         raise Interrupted(solution)

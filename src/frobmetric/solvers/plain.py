@@ -33,7 +33,18 @@ Residuals = tuple[Vector, float]
 
 
 class SDPStep(NamedTuple):
-    """One entry of the history of an SDP: objectives and relative errors."""
+    """One entry of the history of an SDP: objectives and relative errors.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from frobmetric.sdp import make_sdp, solve_sdp
+    >>> history = solve_sdp(make_sdp(np.diag([1.0, 3.0]), [np.eye(2)], [2.0])).history
+    >>> history[-1].error < history[0].error
+    True
+    >>> round(history[-1].primal, 3)
+    2.0
+    """
 
     phase: str
     primal: float

@@ -18,7 +18,18 @@ MAX_ROWS = 100_000
 
 
 class TooFewExamplesError(ValueError):
-    """Feedback that is not enough to learn from, or to hold out a part of it."""
+    """Feedback that is not enough to learn from, or to hold out a part of it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from frobmetric.embeddings import Labels, TooFewExamplesError
+    >>> try:
+    ...     Labels([0, 0, 1, 1]).folds(np.eye(4), n_folds=5)
+    ... except TooFewExamplesError as error:
+    ...     print(str(error).partition(",")[0])
+    4 different samples of classes with at least two can be held out
+    """
 
 
 class Feedback(Protocol):
@@ -37,6 +48,17 @@ class Feedback(Protocol):
         Vectors of queries; None if the anchors are rows of X.
     design_effect : float
         Factor by which the variance of a mean of `scores` exceeds that of independent units.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from frobmetric.embeddings import Feedback, Labels
+    >>> feedback: Feedback = Labels([0, 0, 1])
+    >>> feedback.measure, feedback.unit, feedback.queries
+    ('precision@3', 'samples', None)
+    >>> X = np.array([[0.0], [0.1], [1.0]])
+    >>> feedback.comparisons(X, X)[0].tolist()
+    [[0, 1, 0, 2], [1, 0, 1, 2]]
     """
 
     @property

@@ -115,6 +115,17 @@ class LearnersComparison:
         False if the comparison was stopped before all learners were done.
     notes : tuple of str
         Remarks on the data.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from frobmetric import LearnersComparison
+    >>> from frobmetric.learners.comparing.evaluation import Vote
+    >>> from frobmetric.learners.comparing.table import LearnerRow
+    >>> rows = [LearnerRow(key, key, np.arange(100) < n) for key, n in (("raw", 30), ("LMNN", 20))]
+    >>> result = LearnersComparison(tuple(rows), Vote(), n_train=200, n_test=100, budget=60.0)
+    >>> result.best.key, result.percent(result["LMNN"]), result.percent(result.euclidean)
+    ('LMNN', '20.0 %', '30.0 %')
     """
 
     rows: tuple[LearnerRow, ...]
