@@ -6,10 +6,10 @@ import pytest
 from frobmetric import Constraints, FrobMetricCV, learners, triplets_from_pairs, wrap_pairs
 from frobmetric._environment import limit_threads
 from frobmetric._validation import check_cv
-from frobmetric.comparisons import read_comparisons
+from frobmetric.comparisons import comparison_accuracy, read_comparisons
 from frobmetric.core import PSD, Factored, FrobeniusSDP, Hinge, MatrixFree, Quadruplets, certify
 from frobmetric.embeddings import learn_query_map, map_function
-from frobmetric.manifold import coranking_matrix, neighbor_graph
+from frobmetric.manifold import MaximumVarianceUnfolding, coranking_matrix, neighbor_graph
 from frobmetric.metric import explain_search, mine_triplets
 from frobmetric.neighbors import PairedErrors, knn_predict, reciprocal_rank
 from frobmetric.sdp import nearest_correlation, nearest_covariance
@@ -107,6 +107,14 @@ REFUSED = {
         lambda: knn_predict(X, np.where(Y, Y, -np.inf), X),
         r"y_train\[0\] is -inf; expected a label",
     ),
+    "tolerance that leaves no axis": (
+        lambda: MaximumVarianceUnfolding(n_neighbors=4, tol=10**18).fit(X),
+        "'tol' parameter .* must be a positive number of at most 1. Got 1000000000000000000",
+    ),
+    "tolerance whose barrier is infinite": (
+        lambda: MaximumVarianceUnfolding(n_neighbors=4, tol=1e300).fit(X),
+        "'tol' parameter .* must be a positive number of at most 1. Got 1e.300",
+    ),
     "rows that no function returns": (
         lambda: MatrixFree(lambda M: np.diag(M), np.diag, 10**9, PSD(3)),
         r"forward returns shape \(3,\); expected \(1000000000,\)",
@@ -114,6 +122,10 @@ REFUSED = {
     "more directions than memory": (
         lambda: learners.SCML_Supervised(basis="triplet_diffs", n_basis=10**18).fit(X, Y),
         "n_basis is 1000000000000000000; expected at most",
+    ),
+    "more resamples than time": (
+        lambda: comparison_accuracy([True], objects=[[0, 1, 2]], n_resamples=10**9),
+        "n_resamples is 1000000000; expected an integer of at most 1000000,",
     ),
     "eigenvalue beyond squares": (
         lambda: nearest_covariance(np.eye(2), min_eigenvalue=1e155),
@@ -153,6 +165,16 @@ def test_more_neighbours_than_there_are_count_as_all():
 def test_pairs_without_signs_are_similar():
     with pytest.raises(ValueError, match="no row of the pool is of another identity"):
         triplets_from_pairs(X, PAIRS[0], None)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("constraints", ["at_most", "equal"])
+@pytest.mark.parametrize("sigma", [None, 1.0])
+def test_the_largest_tolerance_still_has_an_answer(constraints, sigma):
+    given = {"n_neighbors": 4, "tol": 1, "constraints": constraints, "sigma": sigma}
+    unfolding = MaximumVarianceUnfolding(**given).fit(X)
+    assert np.isfinite(unfolding.dual_coef_).all()
+    assert np.isfinite(unfolding.embedding_).all()
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")

@@ -80,6 +80,10 @@ POSITIVE = Rule(
     "a positive finite number",
     lambda value: _is_number(value, Real) and 0 < _as_float(value) < np.inf,
 )
+TOLERANCE = Rule(
+    "a positive number of at most 1",
+    lambda value: _is_number(value, Real) and 0 < _as_float(value) <= 1,
+)
 NOT_NEGATIVE = Rule(
     "a finite number of at least 0",
     lambda value: _is_number(value, Real) and 0 <= _as_float(value) < np.inf,

@@ -70,6 +70,18 @@ def test_mutations_of_the_same_data_are_the_same_data():
             np.testing.assert_array_equal(np.asarray(given, float), X)
 
 
+def test_the_precision_of_a_function_in_sql_is_no_other_answer_but_other_numbers_are():
+    entry, numbers = find("map_function"), np.array([[1.0, 2e-7], [-3.5, 4.0]])
+    expected = entry.call(dialect="duckdb", components=numbers)
+
+    def outcome(components):
+        return judge_answer(entry.call(dialect="duckdb", components=components), expected, 1e-6)
+
+    assert outcome(numbers.astype(np.float32)).outcome == "the same answer"
+    assert outcome(numbers * 1.0001).outcome == "another answer"
+    assert outcome(numbers.T).outcome == "another answer"
+
+
 def test_hostile_values_are_new_each_time():
     rng = np.random.default_rng(0)
     for make in HOSTILE.values():

@@ -19,6 +19,8 @@ from .merging import count_votes
 
 #: Numbers held at a time for the resampled multiplicities: the size of a processor's cache.
 BLOCK = 1 << 18
+#: Largest number of resamples: more would change no digit that a reader of an interval sees.
+MOST_RESAMPLES = 10**6
 
 
 @dataclass(frozen=True)
@@ -104,6 +106,7 @@ def comparison_accuracy(
         Object numbers of each comparison.
     confidence : float, default=0.95
     n_resamples : int, default=1000
+        At most a million.
     random_state : int, RandomState, default=0
 
     Returns
@@ -300,7 +303,7 @@ def _resampled_means(score, weight, objects, n_resamples, random_state):
     if len(objects) != len(score):
         sizes = f"{len(objects)} rows; there are {len(score)} comparisons"
         raise ValueError(f"objects has {sizes}, so expected as many")
-    check_count(n_resamples, name="n_resamples")
+    check_count(n_resamples, name="n_resamples", at_most=MOST_RESAMPLES)
     names, number = np.unique(objects, return_inverse=True)
     number = _distinct(number.reshape(objects.shape), len(names))
     sums = _ProductSums(number, np.array([weight, weight * score]))

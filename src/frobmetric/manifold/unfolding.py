@@ -17,6 +17,7 @@ from .._parameters import (
     NONE,
     POSITIVE,
     SEED,
+    TOLERANCE,
     InvalidParameterError,
     Rule,
     check_parameters,
@@ -63,7 +64,7 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         where that is needed.
     tol : float, default=1e-5
         Width of the certified interval, relative to the variance, at which the fit ends; with
-        `constraints="equal"` also the largest relative error of a squared distance.
+        `constraints="equal"` also the largest relative error of a squared distance. At most 1.
     max_iter : int, default=1000
         Largest number of steps, for each component of the graph.
     n_landmarks : int, default=None
@@ -131,7 +132,7 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         "sigma": POSITIVE | NONE,
         "constraints": choice(CONSTRAINTS),
         "solver": choice(SOLVERS),
-        "tol": POSITIVE,
+        "tol": TOLERANCE,
         "max_iter": integer(1),
         "n_landmarks": integer(3) | NONE,
         "random_state": SEED | NONE,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +27,8 @@ LEARNED = {
     "start": None, "callback": None,
 }  # fmt: skip
 ALL_PAIRS = np.column_stack(np.triu_indices(12, 1))
+#: Numbers in a text.
+NUMBER = re.compile(r"-?\d+(?:\.\d*)?(?:e[+-]?\d+)?")
 CLASSES = np.array(["a", "b"])[np.arange(20) % 2]
 
 
@@ -62,6 +66,14 @@ def _knn_triplets(**given: Any) -> Any:
 def _split(**given: Any) -> Any:
     of_split = {name: given.pop(name) for name in ("tuples", "y")}
     return list(frobmetric.ObjectSplit(**given).split(**of_split))
+
+
+@wraps(embeddings.map_function)
+def map_function(*given: Any, **named: Any) -> Any:
+    """Return the numbers of the text, and the text; in DuckDB its precision is that of the data."""
+    text = embeddings.map_function(*given, **named)
+    numbers = [float(each) for each in NUMBER.findall(text)]
+    return np.array(numbers), NUMBER.sub("0", text).replace("::FLOAT[]", "::DOUBLE[]")
 
 
 def _save(path: Any, estimator: Any) -> Any:
@@ -198,7 +210,7 @@ def _embeddings() -> list[Entry]:
         Entry("learn_structured_map", embeddings.learn_structured_map,
               {"X": X, "structure": "full", "tol": 1e-3} | LEARNED,
               data=frozenset({"X", "structure", *LEARNED})),
-        function("map_function", embeddings.map_function, dialect="duckdb", components=np.eye(3)),
+        function("map_function", map_function, dialect="duckdb", components=np.eye(3)),
         function("dimension_snippet", embeddings.dimension_snippet, database="qdrant",
                  weights=weights),
         function("search_snippet", embeddings.search_snippet, database="pgvector",
