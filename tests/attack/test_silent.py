@@ -95,9 +95,9 @@ def test_nan_labels_are_refused(dtype):
     for fit in (*fits, mine_triplets):
         with pytest.raises(ValueError, match=r"(?i)nan"):
             fit(X, y)
-    with pytest.raises(ValueError, match=r"y_train\[100\] is NaN"):
+    with pytest.raises(ValueError, match=r"y_train\[100\] is nan"):
         knn_error(X, y, X, Y)
-    with pytest.raises(ValueError, match=r"y_test\[100\] is NaN"):
+    with pytest.raises(ValueError, match=r"y_test\[100\] is nan"):
         knn_error(X, Y, X, y)
 
 

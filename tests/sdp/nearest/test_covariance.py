@@ -230,7 +230,7 @@ ONE = np.eye(3)
         ((ONE, [ONE, np.ones(3)], [1, -1]), {}, "b[1] = -1 asks for a variance below 0"),
         ((ONE, [np.ones(3)], [1], "<="), {"min_eigenvalue": 0.5}, "asks for a variance below 1.5"),
         ((ONE,), {"min_eigenvalue": -1}, "min_eigenvalue=-1 must be finite and not negative"),
-        ((ONE,), {"min_eigenvalue": np.inf}, "min_eigenvalue=inf must be finite"),
+        ((ONE,), {"min_eigenvalue": np.inf}, "min_eigenvalue is inf; expected a number"),
         ((ONE,), {"tol": 0}, "tol=0 must be positive"),
     ],
 )
