@@ -17,7 +17,7 @@ from sklearn.model_selection import StratifiedKFold
 from frobmetric import NearestClass
 from frobmetric.core import CertificateError
 from frobmetric.io import disagreements, load, save
-from frobmetric.io.sealed import FORMAT_VERSION, SEAL, seal_of
+from frobmetric.io.sealed import FORMAT_VERSION, SEAL, read_sealed, seal_of
 from frobmetric.metric import (
     BoostMetric,
     FrobMetric,
@@ -265,6 +265,14 @@ def test_units_that_say_nonsense(fitted, tmp_path, changes, message):
         tamper(tmp_path / "m", tensors=changes["tensors"])
     with pytest.raises(ValueError, match=f"is damaged: .*{message}"):
         load(tmp_path / "m")
+
+
+def test_units_are_not_lost(saved):
+    header = json.loads(read_sealed(saved)[1]["fitted"])
+    del header["units_"]
+    tamper(saved, {"fitted": json.dumps(header)})
+    with pytest.raises(ValueError, match="it lacks units_"):
+        load(saved)
 
 
 def test_scaled_units_need_their_weights(saved):

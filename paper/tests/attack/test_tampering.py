@@ -1,5 +1,6 @@
 """Tampered models: a few edits of every kind, and those that somebody sealed again."""
 
+import copy
 import json
 import warnings
 
@@ -13,7 +14,8 @@ from frobmetric.io import disagreements, load, save
 from frobmetric.io.sealed import read_sealed
 
 pytest.importorskip("safetensors", reason="models are safetensors files")
-from frobmetric_paper.attack.tampering import Content, attack_files
+from frobmetric_paper.attack.tampering import Content, Original, attack_files, is_other_basis
+from frobmetric_paper.attack.victims import Victim
 
 X, y = load_iris(return_X_y=True)
 
@@ -125,3 +127,18 @@ def test_an_edited_tolerance_is_refused(files, tmp_path):
     path = tampered(files, "unfinished", set_parameter(tol=10.0), tmp_path)
     with pytest.raises(ValueError, match="status_ = 'max_iter' does not belong to a relative gap"):
         load(path)
+
+
+def test_only_rows_of_equal_eigenvalues_may_be_in_another_basis():
+    model = FrobMetric(n_passes=1).fit(X, y)
+    model.components_ = np.diag([2.0, 2.0, 1.0, 0.5])
+    original = Original(model, Victim(model, X))
+
+    def outcome(order, scale=1.0):
+        other = copy.copy(model)
+        other.components_ = scale * model.components_[order]
+        return is_other_basis(original, other)
+
+    assert outcome([1, 0, 2, 3])
+    assert not outcome([0, 2, 1, 3])
+    assert not outcome([1, 0, 2, 3], scale=1.001)

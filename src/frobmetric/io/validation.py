@@ -22,11 +22,11 @@ from .adapters import check_adapter
 CLASSES = {
     "BoostMetric": (),
     "EmbeddingAdapter": (),
-    "FrobMetric": (),
-    "FrobMetricCV": ("C_", "best_params_", "classes_", "report_"),
-    "PairFrobMetric": ("n_contradictions_", "threshold_"),
-    "QuadrupletFrobMetric": ("n_contradictions_",),
-    "TripletFrobMetric": ("n_contradictions_",),
+    "FrobMetric": ("units_",),
+    "FrobMetricCV": ("units_", "C_", "best_params_", "classes_", "report_"),
+    "PairFrobMetric": ("units_", "n_contradictions_", "threshold_"),
+    "QuadrupletFrobMetric": ("units_", "n_contradictions_"),
+    "TripletFrobMetric": ("units_", "n_contradictions_"),
 }
 CLASSES |= dict.fromkeys(learners.__all__, ())
 REQUIRED = ("components_", "n_features_in_", "scale_", "rank_", "n_iter_", "n_triplets_", "status_")

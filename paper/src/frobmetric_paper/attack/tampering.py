@@ -31,6 +31,8 @@ CLAIMS = (
 CHANGE = {np.dtype(np.float64): 2e-7, np.dtype(np.float32): 1e-6}
 #: Relative change of the map of a BoostMetric, which is proven as it stands, that cannot be seen.
 SMALL = 1e-4
+#: Relative difference of eigenvalues below which their vectors may be any of the span.
+EQUAL = 1e-3
 #: Values that take the place of others in a header.
 VALUES = (
     None,
@@ -256,6 +258,8 @@ class Original:
             return "not certified", True
         if changed and hasattr(loaded, "corrective") and change_of_map(self, loaded) < SMALL:
             return "certified as it stands: the map is not that of the dual variables", True
+        if changed and is_other_basis(self, loaded):
+            return "certified: the same metric in another basis of an eigenspace", True
         if changed or not self.is_certified:
             return f"certified although changed: {changed or 'not certified before'}", False
         return "certified, and no claim changed", True
@@ -281,7 +285,7 @@ class Original:
         is_polynomial = getattr(self.model, "kernel", None) == "polynomial"
         names = CLAIMS + ("degree", "coef0") * is_polynomial
         names = [name for name in names if hasattr(loaded, name)]  # what is missing claims nothing
-        both = {n: [getattr(each, n, None) for each in (self.model, loaded)] for n in names}
+        both = {n: [_claim(each, n) for each in (self.model, loaded)] for n in names}
         changed = [name for name, values in both.items() if not _is_same(*values)]
         try:
             if not _is_same(self.mapped, np.asarray(loaded.transform(self.victim.X))):
@@ -297,6 +301,29 @@ def change_of_map(original, loaded):
         return np.inf
     old, new = original.model.components_, loaded.components_
     return np.abs(new - old).max() / np.abs(old).max() if old.shape == new.shape else np.inf
+
+
+def is_other_basis(original, loaded):
+    """Return whether only rows of the map changed that have one eigenvalue, and not the metric.
+
+    Such rows may be any orthogonal ones of their span.
+    """
+    if set(original._changed(loaded)) - {"components_", "transform"}:
+        return False
+    old, new = original.model.components_, loaded.components_
+    if old.shape != new.shape or not _is_same(old.T @ old, new.T @ new):
+        return False
+    prior = getattr(original.model, "prior_factor_", np.eye(old.shape[1]))
+    values = np.sum(np.linalg.lstsq(prior, old.T, rcond=None)[0] ** 2, axis=0)
+    moved = values[~np.isclose(old, new, rtol=1e-6, atol=0).all(axis=1)]
+    return bool(np.ptp(moved) <= EQUAL * values.max())
+
+
+def _claim(model, name):
+    """Return a claim of a model; the prior, of which any factor may be given."""
+    value = getattr(model, name, None)
+    is_factor = name == "prior_factor_" and getattr(value, "ndim", 0) == 2
+    return value @ value.T if is_factor else value
 
 
 def _is_same(a, b):

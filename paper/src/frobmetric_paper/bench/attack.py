@@ -8,12 +8,15 @@ from . import Benchmark
 
 #: Variable of the environment with the seed; another seed tries other things.
 SEED = "FROBMETRIC_ATTACK_SEED"
+#: Variable with the number of tries; without it a run is long, or short with --quick.
+COUNT = "FROBMETRIC_ATTACK_COUNT"
 
 
 def measure(attack, options):
     """Return the findings of an attack as plain data."""
     seed = int(os.environ.get(SEED, "0"))
-    found = attack.run(options.choose(attack.long, attack.short), seed)
+    count = int(os.environ.get(COUNT, options.choose(attack.long, attack.short)))
+    found = attack.run(count, seed)
     return vars(found) | {"n_tries": found.n_tries, "seed": seed}
 
 
