@@ -2,7 +2,7 @@
 
 import sys
 
-from ._signals import end_at_once
+from ._signals import end_at_once, leave
 
 
 def main():
@@ -16,7 +16,11 @@ def main():
     except OSError as error:  # a module cannot be read: too many open files
         sys.stderr.write(f"error: {error}\n")
         sys.exit(3)
-    run()
+    try:
+        run()
+    except SystemExit as end:
+        leave(end.code)
+        raise
 
 
 if __name__ == "__main__":

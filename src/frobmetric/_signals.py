@@ -6,8 +6,10 @@ while modules are imported or the process ends, they end it at once: an exceptio
 
 from __future__ import annotations
 
+import atexit
 import os
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -45,6 +47,19 @@ def describe() -> tuple[str, int]:
     """Return what the last signal did to the command, in one word, and the exit code for it."""
     number = _received[-1] if _received else signal.SIGINT
     return SIGNALS[signal.Signals(number)], 128 + number
+
+
+def leave(code: int) -> None:
+    """End this process with an exit code after a command that got a signal; else do nothing.
+
+    If an interrupt comes while Python executes a text, as it does to define a named tuple during an
+    import, Python remembers it as unhandled, and would end by SIGINT whatever the exit code is.
+    """
+    if _received:
+        atexit._run_exitfuncs()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
 
 
 def _end(number: int, frame: Any) -> None:
