@@ -1,5 +1,7 @@
 """Arguments that reach far into the library unless they are refused, or taken, where they enter."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
@@ -9,10 +11,12 @@ from frobmetric._validation import check_cv
 from frobmetric.comparisons import comparison_accuracy, read_comparisons
 from frobmetric.core import PSD, Factored, FrobeniusSDP, Hinge, MatrixFree, Quadruplets, certify
 from frobmetric.embeddings import learn_query_map, map_function
+from frobmetric.exceptions import ConvergenceWarning
 from frobmetric.manifold import MaximumVarianceUnfolding, coranking_matrix, neighbor_graph
 from frobmetric.metric import explain_search, mine_triplets
 from frobmetric.neighbors import PairedErrors, knn_predict, reciprocal_rank
 from frobmetric.sdp import nearest_correlation, nearest_covariance
+from frobmetric.solvers import solve
 
 Y = np.arange(24) % 3
 X = np.random.default_rng(0).normal(size=(24, 3)) + Y[:, None]
@@ -191,3 +195,11 @@ def test_folds_may_be_masks_or_row_numbers():
     assert train.tolist() == again.tolist() == list(range(6, 24))
     assert test.tolist() == list(range(6))
     assert len(check_cv(3, X, Y)) == 3
+
+
+def test_a_tolerance_of_any_kind_of_number_is_taken():
+    problem = FrobeniusSDP(Quadruplets(X, [[0, 3, 0, 1], [1, 4, 1, 2]]), Hinge(np.ones(2)))
+    with pytest.warns(ConvergenceWarning, match="tol=0.001"):
+        found = solve(problem, tol=Fraction(1, 1000), max_iter=1, time_limit=-1)
+    assert found.status != "optimal"
+    assert solve(problem, tol=Fraction(1, 1000)).certificate.relative_gap <= 1e-3

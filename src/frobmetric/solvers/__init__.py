@@ -114,6 +114,7 @@ def solve(
     require_problem(problem)
     check_limits(tol, max_iter)
     listener = ignore if listener is None else listener
+    tol = float(tol)
     monitor = Monitor(tol, max_iter, callback, time_limit, listener=listener)
     if not (start is None or isinstance(start, (State, Solution))):
         raise TypeError(
