@@ -1,4 +1,4 @@
-"""What is done to the columns of a table before a metric is learned, kept in the file of the model.
+"""Preparation of the columns of a table for learning, kept in the file of the model.
 
 Columns are chosen, missing numbers are filled in, and texts become one feature for each category.
 Units of the features are no part of it: those belong to the metric (`units`).

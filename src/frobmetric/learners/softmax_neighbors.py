@@ -30,7 +30,7 @@ LARGEST_TOL = 1e200
 
 
 class Payoff(Protocol):
-    """What neighbours pay, and the cost of the means of it."""
+    """Gain of a row from each neighbour, and the cost of the expected gains of all rows."""
 
     def settle(self, rows: slice, p: np.ndarray) -> float:
         """Return the cost of the rows with these probabilities, and overwrite them.
