@@ -4,6 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from frobmetric.core import (
     PSD,
@@ -13,12 +14,18 @@ from frobmetric.core import (
     Equal,
     FrobeniusSDP,
     Hinge,
+    LowRank,
+    Nonnegative,
+    Product,
+    SmoothedHinge,
     Sparse,
+    SquaredHinge,
     Triplets,
+    Unfactored,
     certify,
 )
 from frobmetric.core.bounds import dual_bound, lowest_eigenvalue, primal_bound
-from frobmetric.core.points import Factored
+from frobmetric.core.points import Blocks, Diagonal, Factored
 from frobmetric.core.rounding import TINY, gamma, inner, norm, row_norms
 from frobmetric.solvers import solve
 from random_problems import EXAMPLES, MORE_EXAMPLES, dense_rows, member
@@ -107,6 +114,99 @@ def test_a_tolerance_below_rounding_ends_the_solver(rng):
         solution = solve(problem, tol=1e-17, max_iter=10_000)
     assert solution.status == "stalled"
     assert 0 < solution.certificate.relative_gap < 1e-11
+
+
+def exact(array):
+    """The numbers of an array as fractions."""
+    return np.vectorize(Fraction, otypes=[object])(np.asarray(array, dtype=float))
+
+
+def exact_primal(problem, L, rows):
+    """The primal objective at L L.T, with a soft loss, in exact arithmetic."""
+    M, loss = exact(L) @ exact(L).T, problem.loss
+    moved = M - exact(problem.prior)
+    total = (exact(problem.cost) * M).sum() + (moved**2).sum() / (2 * Fraction(problem.sigma))
+    for weight, row in zip(loss.weight, rows, strict=True):
+        t = max(Fraction(0), Fraction(loss.target) - (exact(row) * M).sum())
+        if isinstance(loss, SquaredHinge):
+            t = t * t
+        elif isinstance(loss, SmoothedHinge):
+            width = Fraction(loss.smoothing)
+            t = min(t, width) * (t - min(t, width) / 2) / width
+        total += Fraction(weight) * t
+    return total
+
+
+@pytest.mark.parametrize("loss", [Hinge, SmoothedHinge, SquaredHinge])
+@pytest.mark.parametrize(
+    ("weight", "target"), [(1.0, 1.0), (1e-9, 1.0), (1e-320, 0.3), (1e-200, 1e-200), (1e70, 1e-200)]
+)
+def test_the_primal_bound_holds_where_products_underflow(loss, weight, target, rng):
+    A = EXAMPLES[Triplets](rng, 3, 4)
+    problem = FrobeniusSDP(A, loss(np.full(4, weight), target))
+    for size in (1.0, 1e-85, 1e-180):
+        L = size * rng.normal(size=(3, 2))
+        found = primal_bound(problem, Factored(L))
+        bound = Fraction(found.value) + Fraction(found.error)
+        # squares of numbers near 1e-200 vanish; the rows themselves are exact to about 1e-16
+        assert bound >= exact_primal(problem, L, dense_rows(A)) * (1 - Fraction(1, 10**14))
+
+
+def test_points_in_single_precision_are_certified_in_double(rng):
+    X = np.eye(3)
+    problem = FrobeniusSDP(Triplets(X, np.array([[0, 1, 2]])), Hinge(np.full(1, 1e-9)), np.eye(3))
+    for _ in range(50):
+        L = rng.normal(size=(3, 4)).astype(np.float32)
+        row = np.array([[0.0, 1, -1], [1, -1, 0], [-1, 0, 1]])  # exact: samples are unit vectors
+        bound = certify(problem, Factored(L), np.zeros(1)).primal
+        assert Fraction(bound) >= exact_primal(problem, L, [row])
+
+
+def test_a_point_that_is_not_in_the_cone_is_moved_into_it():
+    """The optimum is at least 0; a point just outside of the cone must not deny that."""
+    cost, loss = np.diag([0.0, 1.0]), Hinge(np.array([1e-9]))
+    A = Sparse.from_matrices([np.eye(2)])
+    problem = FrobeniusSDP(A, loss, cost, sigma=1e30)
+    found = certify(problem, Unfactored(np.diag([1.0, -1e-11])), np.zeros(1))
+    assert found.primal >= 0
+    flat = FrobeniusSDP(
+        Sparse(sp.csr_array(np.ones((1, 2))), Nonnegative(2)),
+        loss,
+        np.array([0.0, 1.0]),
+        sigma=1e30,
+    )
+    assert certify(flat, Diagonal(np.array([1.0, -1e-11])), np.zeros(1)).primal >= 0
+    product = Product((Nonnegative(2), PSD(2)))
+    rows = Sparse(sp.csr_array(np.ones((1, 6))), product)
+    both = FrobeniusSDP(rows, loss, np.array([0.0, 1, 0, 0, 0, 1]), sigma=1e30)
+    parts = (Diagonal(np.array([1.0, -1e-11])), Unfactored(np.diag([1.0, -1e-11])))
+    assert certify(both, Blocks(parts), np.zeros(1)).primal >= 0
+
+
+@pytest.mark.parametrize("cone", [PSD(3), Nonnegative(3), Product((PSD(2), Nonnegative(2)))])
+def test_projections_are_elements_by_their_form(cone, rng):
+    S = rng.normal(size=cone.shape)
+    S = S + S.T if S.ndim == 2 else S
+    S = 2 * cone.identity() + 0.1 * S
+    positive = cone.split(S).positive()
+    assert cone.is_element(positive)
+    assert cone.is_element(cone.split(-S).negative())
+    assert not cone.is_element(Unfactored(S))
+    assert not cone.is_element(Factored(np.ones((7, 1))))
+    assert not cone.is_element(Diagonal(np.full(3, -1.0)))
+
+
+@pytest.mark.parametrize("size", [1e-170, 1e-80, 1.0, 1e50])
+def test_norms_of_rows_are_upper_bounds(size, rng):
+    A = size * rng.normal(size=(4, 3, 3))
+    A = A + A.transpose(0, 2, 1)
+    F = np.sqrt(size) * rng.normal(size=(4, 3, 2))
+    factors = [part @ part.T for part in F]
+    for rows, matrices in ((Sparse.from_matrices(A), A), (LowRank(F), factors)):
+        for bound, matrix in zip(rows.norms(), matrices, strict=True):
+            square = (exact(matrix) ** 2).sum()
+            assert Fraction(bound) ** 2 >= square * (1 - Fraction(1, 10**14))
+    assert Sparse.from_matrices([np.zeros((2, 2))]).norms() == 0
 
 
 def test_infinite_objectives_are_never_certified(rng):

@@ -19,7 +19,7 @@ import numpy as np
 from .cones import Cone
 from .points import Point, Symmetric, Vector
 from .problem import FrobeniusSDP
-from .rounding import EPS, SUM, gamma, inner, norm
+from .rounding import EPS, SUM, TINY, gamma, inner, norm
 
 
 class Bound(NamedTuple):
@@ -43,6 +43,7 @@ def primal_bound(problem: FrobeniusSDP, point: Point) -> Bound:
     error = float(worst) - float(losses)
     error += cost_error + norm(problem.cost) * point.rounding
     error += (wide - moved) * (wide + moved) / (2 * problem.sigma) + gamma(SUM + 8) * distance
+    error += 4 * (TINY + TINY / problem.sigma) * (wide > 0)  # squares that underflow
     terms = (cost, distance, float(losses), problem.offset)
     violation = problem.loss.violation_bound(margins, reach)
     return Bound(sum(terms), error + 8 * EPS * sum(map(abs, terms)), violation)
@@ -60,7 +61,7 @@ def dual_bound(problem: FrobeniusSDP, u: Vector) -> Bound:
     slack_error = problem.constraints.adjoint_error(u, n_more=1) + EPS * norm(slack)
     sigma, N = problem.sigma, problem.cone.split(problem.prior / problem.sigma - slack).negative()
     Z = slack - N.dense()
-    off = slack_error + N.rounding + EPS * norm(Z)
+    off = slack_error + N.rounding + EPS * norm(Z) + TINY * bool(np.any(slack))
     violation = 0.0
     if np.isinf(sigma):
         violation = (norm(Z) + off) / (1 + norm(problem.cost))
@@ -71,6 +72,7 @@ def dual_bound(problem: FrobeniusSDP, u: Vector) -> Bound:
         # the objective is a parabola in Z, with the slope prior - sigma Z
         slope = norm(problem.prior - sigma * Z) + EPS * (norm(problem.prior) + sigma * norm(Z))
         error += (slope + sigma / 2 * off) * off + linear_error + sigma / 2 * square_error
+        error += 4 * TINY * (off > 0)
     return Bound(sum(terms), error + 8 * EPS * sum(map(abs, terms)), violation)
 
 

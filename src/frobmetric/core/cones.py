@@ -76,6 +76,10 @@ class Cone(Protocol):
     def min_eigenvalue(self, S: Symmetric) -> float:
         """Return the smallest eigenvalue: negative outside, infinity if nothing is outside."""
 
+    def is_element(self, point: Point) -> bool:
+        """Return whether a point is in the cone by its form, without any rounding."""
+        return False
+
     def blocks(self) -> tuple[Cone, ...]:
         """Return the cones of the diagonal blocks, none of which is a product."""
         return (self,)
@@ -275,6 +279,9 @@ class PSD(Cone):
         check_finite(S)
         return float(np.linalg.eigvalsh(S)[0]) if self.n else 0.0
 
+    def is_element(self, point: Point) -> bool:
+        return isinstance(point, Factored) and len(point.L) == self.n
+
     def face(self, W: Symmetric, tol: float) -> PSD | Face:
         values, vectors = np.linalg.eigh(W)
         is_zero = values < tol * max(1.0, float(np.abs(values).max(initial=0.0)))
@@ -357,6 +364,11 @@ class Nonnegative(Cone):
     def min_eigenvalue(self, S: Symmetric) -> float:
         check_finite(S)
         return float(S.min(initial=np.inf))
+
+    def is_element(self, point: Point) -> bool:
+        if not (isinstance(point, Diagonal) and point.values.shape == self.shape):
+            return False
+        return bool((point.values >= 0).all())
 
 
 @dataclass(frozen=True)
@@ -443,6 +455,12 @@ class Product(Cone):
     def min_eigenvalue(self, S: Symmetric) -> float:
         pairs = zip(self.cones, self.parts(S), strict=True)
         return min(cone.min_eigenvalue(part) for cone, part in pairs)
+
+    def is_element(self, point: Point) -> bool:
+        if not (isinstance(point, Blocks) and len(point.parts) == len(self.cones)):
+            return False
+        pairs = zip(self.cones, point.parts, strict=True)
+        return all(cone.is_element(part) for cone, part in pairs)
 
     def blocks(self) -> tuple[Cone, ...]:
         return tuple(block for cone in self.cones for block in cone.blocks())

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .cones import Cone, check_finite
-from .points import Array, Unfactored
+from .points import Array, Point, Unfactored
 
 
 @dataclass(frozen=True)
@@ -71,3 +71,6 @@ class AllMatrices(Cone):
     def min_eigenvalue(self, S: Array) -> float:
         check_finite(S)
         return np.inf
+
+    def is_element(self, point: Point) -> bool:
+        return True

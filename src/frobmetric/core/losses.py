@@ -65,7 +65,7 @@ class Loss(Protocol):
 
         No loss rises with its margin, and none has a term below zero.
         """
-        return (1 + gamma(SUM + 8)) * self.value(v - error)
+        return (1 + gamma(SUM + 8)) * self.value(v - error) + np.sum(self.underflow)
 
     def violation_bound(self, v: Vector, error: Vector) -> float:
         """Return an upper bound of the largest violation at margins that differ by `error`."""
@@ -81,7 +81,12 @@ class Loss(Protocol):
         """
         size, (_, slope) = np.abs(u), self.conjugate(u)
         terms = np.abs(slope) + 1.5 * self.curvature * size
-        return gamma(SUM + 8) * _total(terms, size) + np.count_nonzero(u) * TINY
+        return gamma(SUM + 8) * _total(terms, size) + 4 * np.count_nonzero(u) * TINY
+
+    @property
+    def underflow(self) -> Vector:
+        """Bound on what each loss loses to products that underflow."""
+        return np.zeros_like(self.scale)
 
     @property
     def curvature(self) -> Vector:
@@ -132,6 +137,10 @@ class _Soft(Loss):
     @property
     def scale(self) -> Vector:
         return self.weight
+
+    @property
+    def underflow(self) -> Vector:
+        return np.where(self.weight > 0, TINY, 0.0)
 
 
 @dataclass(frozen=True)
@@ -193,6 +202,10 @@ class SmoothedHinge(_Soft):
     def curvature(self) -> Vector:
         return self.smoothing / np.where(self.weight > 0, self.weight, 1.0)
 
+    @property
+    def underflow(self) -> Vector:
+        return TINY * ((self.weight > 0) + (3 + 1 / self.smoothing) * self.weight)
+
     def value(self, v: Vector) -> float:
         short = np.maximum(0, self.target - v)
         curved = np.minimum(short, self.smoothing)
@@ -234,6 +247,10 @@ class SquaredHinge(_Soft):
     @property
     def curvature(self) -> Vector:
         return 0.5 / np.where(self.weight > 0, self.weight, 1.0)
+
+    @property
+    def underflow(self) -> Vector:
+        return TINY * ((self.weight > 0) + self.weight)
 
     def value(self, v: Vector) -> float:
         return _total(self.weight, np.maximum(0, self.target - v) ** 2)
@@ -384,6 +401,10 @@ class Mixed(Loss):
     @property
     def curvature(self) -> Vector:
         return np.concatenate([part.curvature for part in self.parts])
+
+    @property
+    def underflow(self) -> Vector:
+        return np.concatenate([part.underflow for part in self.parts])
 
     def value(self, v: Vector) -> float:
         return sum(part.value(x) for part, x in self._runs(v))

@@ -21,7 +21,7 @@ from .checks import (
 )
 from .cones import PSD, Cone
 from .points import Array, Data, Index, Point, Rows, Symmetric, Vector, as_dense
-from .rounding import EPS, TINY, gamma, norm
+from .rounding import EPS, TINY, gamma, norm, row_norms
 
 #: Largest number of rows that are given by two functions: each needs a call of its own.
 MOST_ROWS = 2**31
@@ -163,7 +163,7 @@ class Sparse(Constraints):
         return Sparse(self.rows[rows], self.cone)
 
     def norms(self) -> Vector:
-        return np.sqrt(self.rows.multiply(self.rows).sum(axis=1))
+        return row_norms(self.rows)
 
     def default_cone(self) -> Cone:
         return self.cone
@@ -294,8 +294,10 @@ class LowRank(Constraints):
         return LowRank([self._columns[:, k] for k in columns], [self._weights[k] for k in columns])
 
     def norms(self) -> Vector:
-        lengths = np.sum(self._columns**2, axis=0)
-        return np.bincount(self._row, np.abs(self._weights) * lengths, self.shape[0]).astype(float)
+        lengths = row_norms(self._columns.T) ** 2
+        sizes = np.where(lengths > 0, np.abs(self._weights) * lengths + TINY, 0.0)
+        sizes = np.bincount(self._row, sizes, self.shape[0]).astype(float)
+        return sizes * (1 + gamma(self.n_roundings))
 
 
 class MatrixFree(Constraints):

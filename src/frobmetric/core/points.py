@@ -68,7 +68,8 @@ class Factored(Point):
 
     def __post_init__(self) -> None:
         L = self.L
-        if not (type(L) is np.ndarray and L.dtype in (np.float32, np.float64) and L.ndim == 2):
+        # single precision too is made double: bounds on rounding are those of double precision
+        if not (type(L) is np.ndarray and L.dtype == np.float64 and L.ndim == 2):
             object.__setattr__(self, "L", as_finite(L, name="L", ndim=2))
 
     @property

@@ -45,10 +45,10 @@ def norm(a: Array) -> float:
 
 
 def row_norms(X: Any) -> Array:
-    """Return the norm of each row, dense or sparse, not below the true one."""
-    n = X.shape[1]
+    """Return the norm of each row, dense or sparse, not below the true one; 0 if all are zeros."""
+    n_terms = np.asarray((X != 0).sum(axis=1)).ravel()
     if hasattr(X, "multiply"):
         squares = np.asarray(X.multiply(X.astype(np.float64)).sum(axis=1)).ravel()
     else:
         squares = np.einsum("ij,ij->i", X, X, dtype=np.float64)
-    return np.sqrt(squares * (1 + gamma(n + 2)) + n * TINY)
+    return np.sqrt(squares * (1 + gamma(n_terms.max(initial=0) + 4)) + n_terms * TINY)

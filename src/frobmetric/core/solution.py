@@ -256,8 +256,8 @@ def certify(
     ----------
     problem : FrobeniusSDP
     point : Point or ndarray
-        M, as a factor or as a matrix; the bound of a matrix is that of the nearest element of the
-        cone.
+        M, as a factor or as a matrix; the bound of a matrix, or of a point that is in the cone
+        only up to rounding, is that of the nearest element of the cone.
     u : ndarray of shape (n_constraints,)
     exact : bool, default=False
         Whether to verify both objectives in exact arithmetic, by `frobmetric.verify`: the interval
@@ -364,12 +364,12 @@ def _check_point(problem: FrobeniusSDP, point: Point | Symmetric) -> tuple[Point
     if is_symmetric and not np.allclose(M, M.T, rtol=0, atol=1e-12 * np.abs(M).max()):
         raise CertificateError("M is not symmetric")
     smallest = problem.cone.min_eigenvalue(M)
+    if isinstance(point, Point) and problem.cone.is_element(point):
+        return point, smallest, 0.0
     if smallest < -1e-10 * np.linalg.norm(M):
         raise CertificateError(
             f"M has the eigenvalue {smallest:.3e}; a metric must be positive semidefinite"
         )
-    if isinstance(point, Point):
-        return point, smallest, 0.0
     near = problem.cone.split(M).positive()
     return near, smallest, norm(near.dense() - M) + near.rounding
 

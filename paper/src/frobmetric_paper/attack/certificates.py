@@ -7,15 +7,23 @@ import warnings
 import numpy as np
 
 from frobmetric import FrobMetric
-from frobmetric.core import CertificateError, FrobeniusSDP, NumericalError, Quadruplets, certify
+from frobmetric.core import (
+    CertificateError,
+    Factored,
+    FrobeniusSDP,
+    NumericalError,
+    Quadruplets,
+    certify,
+)
 from frobmetric.metric._problem import LOSSES, last_coordinates, last_samples
 from frobmetric.solvers import solve
 
 from . import Attack, Findings
 from .exact import ExactProblem, number
 
-#: Share of the problems that are fits of the estimator; others are given to `solve`.
-FITS = 0.2
+#: Shares of the problems that are fits of the estimator, and that are certified at any point;
+#: others are given to `solve`.
+FITS, POINTS = 0.2, 0.1
 #: Errors by which a problem may be refused.
 REFUSALS = (CertificateError, NumericalError, ValueError)
 #: Priors by name, and none.
@@ -53,7 +61,8 @@ def attack_certificates(count, seed):
     findings = Findings()
     for number_of_problem in range(count):
         rng = np.random.default_rng([seed, number_of_problem])
-        attempt = try_fit if rng.random() < FITS else try_solve
+        share = rng.random()
+        attempt = try_fit if share < FITS else try_point if share < FITS + POINTS else try_solve
         kind, X = draw_samples(rng)
         reproducer = (
             f"{__name__}: {attempt.__name__} with default_rng([{seed}, {number_of_problem}])"
@@ -71,8 +80,8 @@ def attack_certificates(count, seed):
     return findings
 
 
-def try_solve(rng, X):
-    """Solve a random problem of comparisons; return the outcome and whether it is right."""
+def draw_problem(rng, X):
+    """Return a random problem of comparisons, and the same one in exact arithmetic."""
     n, D = X.shape
     m = int(rng.integers(1, 12))
     rows = np.array([rng.choice(n, 3, replace=False)[[0, 1, 0, 2]] for _ in range(m)])
@@ -84,9 +93,24 @@ def try_solve(rng, X):
     cost, prior, sigma = (cost + cost.T) / 2, scale * root @ root.T, 10.0 ** rng.uniform(-3, 3)
     prior = (prior + prior.T) / 2
     problem = FrobeniusSDP(Quadruplets(X, rows), LOSSES[kind](weight), cost, prior, sigma)
+    return problem, ExactProblem(X, rows, kind, weight, cost, prior, sigma)
+
+
+def try_point(rng, X):
+    """Certify a random problem at a random point; return the outcome and whether it is right."""
+    problem, truth = draw_problem(rng, X)
+    order = X.shape[1]
+    L = rng.normal(size=(order, int(rng.integers(1, order + 2)))) * 10.0 ** rng.integers(-100, 30)
+    L = L.astype(np.float32) if rng.random() < 0.5 else L
+    u = problem.loss.scale * rng.uniform(0, 1, len(problem.loss.scale))
+    return judge(certify(problem, Factored(L), u), truth, L, u)
+
+
+def try_solve(rng, X):
+    """Solve a random problem of comparisons; return the outcome and whether it is right."""
+    problem, truth = draw_problem(rng, X)
     tol = 10.0 ** rng.uniform(-13, -2)
     solution = solve(problem, tol=tol, max_iter=100)
-    truth = ExactProblem(X, rows, kind, weight, cost, prior, sigma)
     if solution.status == "optimal" and not solution.certificate.error <= tol:
         return "optimal above the tolerance", False
     return judge(solution.certificate, truth, solution.point.factor(), solution.u)
