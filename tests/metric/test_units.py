@@ -387,3 +387,22 @@ def test_rows_are_spread_evenly_over_the_classes(n):
     assert len(rows) == min(n, 2000) == len(np.unique(rows))
     shares = np.bincount(y[rows], minlength=3) / len(rows)
     np.testing.assert_allclose(shares, np.bincount(y, minlength=3) / n, atol=2e-3)
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("name", ["deviation", "within"])
+def test_another_origin_changes_no_bit(name, seed):
+    """Ties among integers must not be decided by the rounding of weights."""
+    rng = np.random.default_rng(seed)
+    X, y = rng.integers(0, 5, (80, 4)), rng.integers(0, 2, 80)
+    weight, far = (Units.measure(name, X + shift, y).weight for shift in (0, 10**6))
+    np.testing.assert_array_equal(weight, far)
+
+
+@pytest.mark.filterwarnings("ignore:the learned metric satisfies")
+@pytest.mark.parametrize("seed", range(6))
+def test_another_origin_gives_the_same_metric(seed):
+    rng = np.random.default_rng(seed)
+    X, y = rng.integers(0, 5, (80, 4)), rng.integers(0, 2, 80)
+    first, far = (FrobMetric(C=10).fit(X + shift, y) for shift in (0, 10**6))
+    np.testing.assert_array_equal(first.get_mahalanobis_matrix(), far.get_mahalanobis_matrix())

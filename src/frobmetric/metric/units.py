@@ -230,7 +230,7 @@ def _weights(X, y, weight=None, known=None):
             f"beyond the largest float64; expected {SMALLEST_FEATURE:g} or more; multiply X by a "
             "power of ten, or remove the feature"
         )
-    unit = np.where(largest > 0, largest, 1.0)  # squares of 1e200 overflow
+    unit = power_of_two(largest)  # squares of 1e200 overflow
     X = X @ sp.diags_array(1 / unit) if sp.issparse(X) else from_lowest(X) / unit
     whole, spread = np.sqrt(_variance(X, weight)), None
     if y is not None:
@@ -241,6 +241,15 @@ def _weights(X, y, weight=None, known=None):
         of_classes = [_variance(*part) for part in members]
         spread = np.sqrt(np.average(of_classes, axis=0, weights=sizes))
     return weights_from_spread(unit=unit, whole=whole, spread=spread, dtype=dtype)
+
+
+def power_of_two(size):
+    """Return the power of two at or below each positive number, and 1 for 0.
+
+    Division by it rounds nothing, so that the same samples from another origin, with another
+    largest value, get the same weights to the last bit.
+    """
+    return np.where(size > 0, np.ldexp(1.0, np.frexp(size)[1] - 1), 1.0)
 
 
 def from_lowest(X):

@@ -13,6 +13,8 @@ from . import Attack, Findings
 
 #: Priors by name, and none.
 PRIORS = (None, "identity", "diagonal", "covariance", "within", "shrunk", "discriminant")
+#: Units of the features by name, and number of passes: the first of each is the default.
+UNITS, PASSES = ("auto", "raw", "deviation", "within"), (2, 1)
 #: Largest relative difference of distances that is not one.
 SAME = 1e-3
 #: Relative gap, far below what `SAME` needs.
@@ -60,17 +62,26 @@ def draw_change(rng, X):
     return name, *changes[name]
 
 
+def draw_options(rng):
+    """Return a prior, and units and a number of passes, in most cases not the default ones."""
+    return {
+        "prior": PRIORS[rng.integers(len(PRIORS))],
+        "units": UNITS[rng.integers(len(UNITS))],
+        "n_passes": PASSES[rng.integers(len(PASSES))],
+    }
+
+
 def attack_degenerate(count, seed):
     """Fit degenerate data twice, said in two ways, and compare the distances of new pairs."""
     findings = Findings()
     for number in range(count):
         rng = np.random.default_rng([seed, number])
         kind, X, y = draw_data(rng)
-        prior = PRIORS[rng.integers(len(PRIORS))]
+        options = draw_options(rng)
         change, order, say = draw_change(rng, X)
-        reproducer = f"{__name__}: default_rng([{seed}, {number}]), prior {prior}, {change}"
+        reproducer = f"{__name__}: default_rng([{seed}, {number}]), {options}, {change}"
         try:
-            outcome, is_right = compare(X, y, prior, order, say, rng)
+            outcome, is_right = compare(X, y, options, order, say, rng)
         except Exception as error:
             outcome, is_right = f"{type(error).__name__}: {error}", False
         add = findings.add if is_right else findings.add_defect
@@ -78,15 +89,15 @@ def attack_degenerate(count, seed):
     return findings
 
 
-def compare(X, y, prior, order, say, rng):
+def compare(X, y, options, order, say, rng):
     """Return the outcome of two fits of the same data, and whether it is right."""
     new = X[rng.integers(0, len(X), (8, 2))] + rng.normal(size=(8, 2, X.shape[1])) * (
         X.std(axis=0) > 0
     )
     if (np.round(X) == X).all():
         new = np.round(new)
-    first = fit(X, y, prior)
-    second = fit(say(X)[order], y[order], prior)
+    first = fit(X, y, options)
+    second = fit(say(X)[order], y[order], options)
     if isinstance(first, str) or isinstance(second, str):
         return f"refused: {first if isinstance(first, str) else second}", first == second
     for metric in (first, second):
@@ -101,9 +112,9 @@ def compare(X, y, prior, order, say, rng):
     return "same distances", True
 
 
-def fit(X, y, prior):
+def fit(X, y, options):
     """Return the fitted metric, or the kind of the error by which the data are refused."""
-    metric = FrobMetric(prior=prior, C=10, n_neighbors=2, n_passes=1, tol=TOL, units="raw")
+    metric = FrobMetric(**options, C=10, n_neighbors=2, tol=TOL)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
