@@ -16,6 +16,8 @@ PAGES = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "paper/README.md"]
 PAGES += sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").glob("*.md"))
 #: Pages whose examples follow on each other.
 TUTORIALS = ["docs/embeddings.md"]
+#: Examples that take several seconds: they are run among the long tests.
+LONG = {"docs/embeddings.md", "docs/report.md-0", "docs/learning.md-2", "docs/learning.md-10"}
 DOTTED = re.compile(r"`(frobmetric(?:_paper)?(?:\.\w+)+)`")
 NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
 #: Tolerances of numbers that examples print: points of a percentage, and relative difference of
@@ -132,15 +134,25 @@ def _tutorial(page):
 
 
 def _examples():
+    """Yield the page, code and output of each example, and its name."""
     for page in TUTORIALS:
-        yield pytest.param(page, *_tutorial(page), id=page)
+        yield page, *_tutorial(page), page
     for page in [page for page in PAGES if page not in TUTORIALS]:
         pattern = r"^```python\n(.*?)^```\n+^```text\n(.*?)^```"
         for i, match in enumerate(re.finditer(pattern, _read(page), re.M | re.S)):
-            yield pytest.param(page, *match.groups(), id=f"{page}-{i}")
+            yield page, *match.groups(), f"{page}-{i}"
 
 
-EXAMPLES = pytest.mark.parametrize(("page", "code", "shown"), list(_examples()))
+def _distinct(examples):
+    """Return the examples as parameters of a test, those that stand on several pages once."""
+    first = {(code, shown): (page, name) for page, code, shown, name in reversed(list(examples))}
+    return [
+        pytest.param(page, code, shown, id=name, marks=[pytest.mark.slow] * (name in LONG))
+        for (code, shown), (page, name) in sorted(first.items(), key=lambda item: item[1])
+    ]
+
+
+EXAMPLES = pytest.mark.parametrize(("page", "code", "shown"), _distinct(_examples()))
 
 
 def _check_output(printed, shown):
@@ -189,6 +201,10 @@ def test_examples_show_no_number_of_one_machine(page, code, shown):
     """The gap that a solve ends with, and the interval, differ between machines."""
     assert not MACHINE_DEPENDENT.search(shown)
     assert not re.search(r"print\([\w.]*certificate_?\)", code)
+
+
+def test_the_long_examples_exist():
+    assert {name for *_, name in _examples()} >= LONG
 
 
 def test_a_printed_certificate_would_be_noticed():

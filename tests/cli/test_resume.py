@@ -78,6 +78,7 @@ def test_wrong_use_is_explained(arguments, message):
     check_mistake(arguments, message, code=2)
 
 
+@pytest.mark.slow
 def test_a_choice_of_options_goes_on_too(monkeypatch):
     fit = "fit wine.csv -t label -o m.safetensors --checkpoint state.ckpt"
     with monkeypatch.context() as patch:

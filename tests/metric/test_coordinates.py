@@ -182,6 +182,7 @@ class TestSparse:
         with pytest.raises(ValueError, match="n_components=7 is larger than the 6 directions kept"):
             FrobMetric(n_directions=6, n_components=7).fit(X, y)
 
+    @pytest.mark.slow
     def test_large_data_are_never_made_dense(self, rng, monkeypatch):
         n, D, n_topics = 3000, 20_000, 30
         y = np.arange(n) % n_topics

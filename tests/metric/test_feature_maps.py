@@ -318,6 +318,7 @@ def test_fewer_directions_are_the_leading_ones():
     assert few.components_.shape == (5, 50)
 
 
+@pytest.mark.slow
 def test_more_directions_than_the_most_are_cut_with_a_warning(rng):
     n = MOST_DIRECTIONS + 10
     X, y = rng.normal(size=(n, 20)), np.arange(n) % 2

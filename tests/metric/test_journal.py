@@ -314,7 +314,9 @@ def test_a_killed_process_goes_on(path, tmp_path, rng):
     assert os.listdir(tmp_path) == ["answer.npz"]
 
 
-@pytest.mark.parametrize("options", [{}, {"Cs": [100.0], "units": "deviation"}])
+@pytest.mark.parametrize(
+    "options", [pytest.param({}, marks=pytest.mark.slow), {"Cs": [100.0], "units": "deviation"}]
+)
 def test_a_fit_after_a_choice_goes_on(path, kill_after, options):
     metric = FrobMetricCV(keep_dual=True, **options)
     expected = metric.fit(X, Y)

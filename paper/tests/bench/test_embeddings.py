@@ -58,6 +58,7 @@ def quick(**given):
 # Methods
 
 
+@pytest.mark.slow
 def test_unchanged_is_measured_on_all_tasks():
     data = embeddings.measure_method(embeddings.learn_nothing, quick())
     assert list(data) == list(embeddings.QUICK_TASKS)

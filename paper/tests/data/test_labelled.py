@@ -118,7 +118,13 @@ def test_names_are_the_papers_and_the_further_ones():
     assert list(NAMES) == [*PAPER, *FURTHER]
 
 
-@pytest.mark.parametrize("name", [pytest.param("mnist", marks=pytest.mark.slow), *NAMES[1:]])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.slow] * (name in ("mnist", "yale", "coil20")))
+        for name in NAMES
+    ],
+)
 def test_sizes_are_those_of_the_table(name, data_folder):
     split = load_real(name, data_folder)
     *sizes, dimension, n_classes = (PAPER | FURTHER)[name]
