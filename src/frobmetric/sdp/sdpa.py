@@ -523,7 +523,8 @@ class SDPAAnswer:
         """
         with replacing(path) as file:
             if Path(path).suffix.lower() == ".npz":
-                arrays = {f"X{k}": A for k, A in enumerate(self.X, 1)}
+                # no allow_pickle: old versions of NumPy take it for an array of that name
+                arrays: dict[str, Any] = {f"X{k}": A for k, A in enumerate(self.X, 1)}
                 arrays |= {f"Z{k}": A for k, A in enumerate(self.Z, 1)}
                 np.savez(file, x=self.x, **arrays)
                 return

@@ -43,7 +43,8 @@ def commands(path, suffix, offers):
         ["unfold", path, "-o", out],
         ["fit", table, "--drop", "y", "--triplets", path, "-o", learned],
     ]
-    return found if suffix in (".parquet", ".npz") else [*found, ["correlation", path, "-o", out]]
+    is_matrix = suffix not in (".parquet", ".npz", ".csv.gz")
+    return [*found, ["correlation", path, "-o", out]] if is_matrix else found
 
 
 def readers(path, suffix):
@@ -56,7 +57,8 @@ def readers(path, suffix):
     found.append(partial(read_triplets, path))
     if suffix in (".npy", ".parquet"):
         found.append(lambda: RowFile(path).load())
-    return found if suffix in (".parquet", ".npz") else [*found, partial(read_matrix, path)]
+    is_matrix = suffix not in (".parquet", ".npz", ".csv.gz")
+    return [*found, partial(read_matrix, path)] if is_matrix else found
 
 
 def _resume(path):
