@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SKLEARN ?= 1.6.1 1.7.2 1.8.0 1.9.1
 # Tests with the lowest versions of all dependencies.
-LOWEST ?= tests/core tests/metric tests/io tests/cli
+LOWEST ?= tests/core tests/metric tests/manifold tests/io tests/cli
 # Benchmark, and its options; data sets are in the folder of FROBMETRIC_DATA.
 BENCH ?= speed
 OPTIONS ?=
@@ -66,7 +66,7 @@ sklearn-matrix: $(BIN)/python  ## scikit-learn's checks of all estimators under 
 	  done; \
 	done
 
-lowest: $(BIN)/python  ## quick tests of core, metric, io and cli with the lowest versions that pyproject.toml declares
+lowest: $(BIN)/python  ## quick tests of five rooms with the lowest versions that pyproject.toml declares
 	$(BIN)/python -m pip install --quiet uv
 	$(BIN)/uv venv --quiet --clear --python $(BIN)/python $(VENV)-lowest
 	$(BIN)/uv pip install --quiet --python $(VENV)-lowest/bin/python --resolution lowest-direct \
@@ -74,9 +74,9 @@ lowest: $(BIN)/python  ## quick tests of core, metric, io and cli with the lowes
 	$(VENV)-lowest/bin/python -m pytest -q -p no:cacheprovider -m "not slow" \
 	  -W "ignore::DeprecationWarning" $(LOWEST)  # old packages warn of each other
 
-audit: $(VENV)/.test  ## known vulnerabilities of the dependencies; asks a service on the internet
+audit: $(VENV)/.test  ## known vulnerabilities of the dependencies; fails if the service on the internet gives no answer
 	$(BIN)/python -m pip install --quiet pip-audit
-	$(BIN)/python -m pip_audit --skip-editable --progress-spinner off
+	$(BIN)/python tests/audit.py
 
 $(VENV)/.bench: $(VENV)/.test
 	$(BIN)/python -m pip install --quiet --editable './paper[bench,vision]'

@@ -68,7 +68,7 @@ def _triplets(rng, n, m):
 
 
 def _sparse_triplets(rng, n, m):
-    X = sp.random_array((15, n), density=0.6, rng=rng, format="csr")
+    X = sp.csr_array(rng.normal(size=(15, n)) * (rng.random((15, n)) < 0.6))
     return Triplets(X, _tuples(rng, 15, m, 3))
 
 

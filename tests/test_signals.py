@@ -1,4 +1,4 @@
-"""Exit codes of processes that a signal ended."""
+"""Exit codes of processes that a signal ended, and signals whose exception would be lost."""
 
 import subprocess
 import sys
@@ -20,12 +20,99 @@ except KeyboardInterrupt:
 """
 
 
-@pytest.mark.parametrize(("name", "code"), [("SIGINT", 130), ("SIGTERM", 143)])
-def test_an_interrupt_in_a_text_has_the_exit_code_of_its_signal(tmp_path, name, code):
-    (tmp_path / "program.py").write_text(PROGRAM)
+#: Begins a program that gets a signal in a callback of ctypes, which cannot raise, and goes on.
+BEGIN = """
+import ctypes, os, signal, sys, time
+from frobmetric._signals import as_interrupts, describe, end_at_once, leave
+
+def get_signal():
+    os.kill(os.getpid(), getattr(signal, sys.argv[1]))
+    for _ in range(1000):
+        pass
+    print("called to its end", flush=True)
+"""
+END = """
+end_at_once()
+began = time.monotonic()
+try:
+    with as_interrupts():
+        work()
+        while time.monotonic() < began + 60:
+            time.sleep(1)
+except KeyboardInterrupt:
+    print("caught", time.monotonic() - began < 30)
+    leave(describe()[1])
+"""
+CALLBACK = "work = ctypes.CFUNCTYPE(None)(get_signal)"
+#: Functions of llvmlite are left alone until they are done: it would go on without their results.
+IN_LLVMLITE = """
+exec("def work(): get_signal()", module := {"get_signal": get_signal})
+module["__name__"] = "llvmlite.binding.executionengine"
+work = ctypes.CFUNCTYPE(None)(module["work"])
+"""
+FINALIZER = """
+class Finalized:
+    def __del__(self):
+        get_signal()
+
+def work():
+    Finalized()
+"""
+#: Compiles a function, and gets the signal while llvmlite tells that it is compiled.
+COMPILED = """
+import numba
+
+def signal_in_callback(frame, event, argument):
+    if frame.f_code.co_name == "_raw_object_cache_notify" and event == "call":
+        sys.setprofile(None)
+        get_signal()
+
+def work():
+    sys.setprofile(signal_in_callback)
+    numba.njit(lambda x: x + 1)(1)
+"""
+SIGNALS = [("SIGINT", 130), ("SIGTERM", 143)]
+
+
+def run_program(folder, text, name):
+    (folder / "program.py").write_text(text)
     command = [sys.executable, "-m", "program", name]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True)
+
+
+@pytest.mark.parametrize(("name", "code"), SIGNALS)
+def test_an_interrupt_in_a_text_has_the_exit_code_of_its_signal(tmp_path, name, code):
+    done = run_program(tmp_path, PROGRAM, name)
     assert (done.returncode, done.stdout, done.stderr) == (code, "caught\n", "")
+
+
+@pytest.mark.parametrize(("name", "code"), SIGNALS)
+def test_an_interrupt_that_a_callback_loses_comes_again(tmp_path, name, code):
+    done = run_program(tmp_path, BEGIN + CALLBACK + END, name)
+    assert (done.returncode, done.stdout, done.stderr) == (code, "caught True\n", "")
+
+
+@pytest.mark.parametrize("work", [IN_LLVMLITE, FINALIZER])
+@pytest.mark.parametrize(("name", "code"), SIGNALS)
+def test_functions_that_cannot_raise_are_not_interrupted(tmp_path, work, name, code):
+    done = run_program(tmp_path, BEGIN + work + END, name)
+    said = "called to its end\ncaught True\n"
+    assert (done.returncode, done.stdout, done.stderr) == (code, said, "")
+
+
+@pytest.mark.slow
+def test_compilation_can_be_interrupted(tmp_path):
+    pytest.importorskip("numba")
+    done = run_program(tmp_path, BEGIN + COMPILED + END, "SIGINT")
+    said = "called to its end\ncaught True\n"
+    assert (done.returncode, done.stdout, done.stderr) == (130, said, "")
+
+
+def test_other_exceptions_that_cannot_be_raised_are_reported(tmp_path):
+    text = BEGIN + "work = ctypes.CFUNCTYPE(None)(lambda: 1 / 0)\nend_at_once()\n"
+    done = run_program(tmp_path, text + "with as_interrupts():\n    work()\n", "SIGINT")
+    assert done.returncode == 0
+    assert "ZeroDivisionError" in done.stderr
 
 
 def test_without_a_signal_nothing_ends(tmp_path):

@@ -2,21 +2,31 @@
 
 Inside a command, both raise KeyboardInterrupt, so that what was reached can be saved. Outside,
 while modules are imported or the process ends, they end it at once: an exception could be lost.
+
+An exception is lost inside a command too, where Python code is called that cannot hand it on: the
+callbacks of ctypes, by which llvmlite compiles, and finalizers. A signal that comes there comes
+again a moment later.
 """
 
 from __future__ import annotations
 
+import _thread
 import atexit
 import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 #: Signals, and what they do to a command, in one word.
 SIGNALS = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
+#: Seconds after which a signal comes again if an exception would be lost, or was.
+PAUSE = 0.02
+#: Modules whose functions are called by ctypes, and names of functions that cannot raise.
+CALLED_BY_C, FINALIZERS = ("llvmlite.binding", "threadpoolctl"), ("__del__",)
 
 #: The last signal that a command got.
 _received: list[int] = []
@@ -34,6 +44,9 @@ def as_interrupts() -> Iterator[None]:
     """Let the signals raise KeyboardInterrupt in this block, if they would end the process."""
     is_main = threading.current_thread() is threading.main_thread()
     ours = [each for each in SIGNALS if is_main and signal.getsignal(each) is _end]
+    report = sys.unraisablehook
+    if ours:
+        sys.unraisablehook = lambda lost: _notice(lost, report)
     for number in ours:
         signal.signal(number, _raise)
     try:
@@ -41,6 +54,7 @@ def as_interrupts() -> Iterator[None]:
     finally:
         for number in ours:
             signal.signal(number, _end)
+        sys.unraisablehook = report
 
 
 def describe() -> tuple[str, int]:
@@ -69,5 +83,41 @@ def _end(number: int, frame: Any) -> None:
 
 
 def _raise(number: int, frame: Any) -> None:
+    if _would_be_lost(frame):
+        _come_again(number)
+        return
     _received.append(number)
     raise KeyboardInterrupt
+
+
+def _would_be_lost(frame: Any) -> bool:
+    """Return whether a function is running from which no exception reaches the command."""
+    while frame is not None:
+        module = frame.f_globals.get("__name__") or ""
+        if frame.f_code.co_name in FINALIZERS or module.startswith(CALLED_BY_C):
+            return True
+        frame = frame.f_back
+    return False
+
+
+def _notice(lost: Any, report: Any) -> None:
+    """Report an exception that Python cannot raise; an interrupt comes again instead."""
+    if issubclass(lost.exc_type, KeyboardInterrupt) and _received:
+        _come_again(_received[-1])
+    else:
+        report(lost)
+
+
+def _come_again(number: int) -> None:
+    """Send a signal to this process, a moment later."""
+    # no Timer: it takes locks, which the code that the signal interrupted may hold
+    _thread.start_new_thread(_send, (number,))
+
+
+def _send(number: int) -> None:
+    time.sleep(PAUSE)
+    main = threading.main_thread().ident
+    if main is not None and hasattr(signal, "pthread_kill"):  # it also ends waiting for a lock
+        signal.pthread_kill(main, number)
+    else:
+        _thread.interrupt_main(signal.Signals(number))

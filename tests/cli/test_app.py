@@ -35,6 +35,15 @@ def test_help_names_the_exit_codes():
         assert f"\n  {command} " in text
 
 
+@pytest.mark.parametrize("name", app_module.COMMANDS)
+def test_each_spelling_is_of_one_option(name):
+    group = typer.main.get_command(app_module.app)
+    command = group.get_command(None, name)
+    for each in getattr(command, "commands", {name: command}).values():
+        spellings = [s for option in each.params for s in (*option.opts, *option.secondary_opts)]
+        assert len(set(spellings)) == len(spellings)
+
+
 @pytest.mark.parametrize("command", ["", "fit", "sdp solve"])
 def test_h_is_help(command):
     assert run(*command.split(), "-h").stdout == run(*command.split(), "--help").stdout

@@ -51,7 +51,7 @@ def test_table_and_files(in_process):
 
 
 def test_json_with_test_samples(in_process):
-    options = ("--learner", "Covariance", "--neighbors", "5", "--budget", "30", "--seed", "3")
+    options = ("--learner", "Covariance", "--n-votes", "5", "--budget", "30", "--seed", "3")
     data = run_json("compare", "even.csv", "-t", "kind", "--test", "odd.csv", *options)
     expected = compare(
         X[::2], y[::2], X_test=X[1::2], y_test=y[1::2], n_neighbors=5, learners=["Covariance"]
@@ -101,7 +101,7 @@ def test_ctrl_c_prints_the_finished_rows():
         ("compare iris.csv -t kind --figure x.gif", "cannot write x.gif: .* expected one of .png"),
         ("compare iris.csv -t kind --markdown x.txt", "cannot write x.txt: .* expected one of .md"),
         ("compare iris.csv -t kind --test other.csv", "other.csv has other columns of features"),
-        ("compare iris.csv -t kind --neighbors 90", "a fold has 70 samples"),
+        ("compare iris.csv -t kind --n-votes 90", "a fold has 70 samples"),
     ],
 )
 def test_bad_data_are_3(arguments, message):

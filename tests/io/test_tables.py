@@ -1,12 +1,14 @@
 """Tables in every format; what is wrong with one is said by line and column."""
 
+import gzip
 import io
 import sys
 
 import numpy as np
 import pytest
 
-from frobmetric.io.tables import Table, read_table, read_triplets
+from frobmetric.io import text
+from frobmetric.io.tables import Table, read_table, read_triplets, reading_blocks
 from frobmetric.io.writing import write_table
 from frobmetric.metric import FrobMetric
 
@@ -131,6 +133,20 @@ def test_many_columns_are_not_all_listed(csv_file):
         read_table(csv_file(text), target="label")
 
 
+@pytest.mark.parametrize("name", ["data.csv", "data.csv.gz"])
+def test_what_is_too_wide_is_refused_before_it_is_split(tmp_path, monkeypatch, name):
+    opening = gzip.open if name.endswith(".gz") else open
+    path = tmp_path / name
+    with opening(path, "wt") as file:
+        file.write("1," * 50_000 + "1\n")
+    for read in (read_table, read_triplets):
+        with pytest.raises(ValueError, match="line 1 has 50,001 columns; expected at most 50,000"):
+            read(path)
+    monkeypatch.setattr(text, "LONGEST", 100)
+    with pytest.raises(ValueError, match="line 1 is longer than 100 characters"):
+        read_table(path)
+
+
 def test_missing_feature_of_a_model(csv_file):
     with pytest.raises(ValueError, match="no column 'heigth'; did you mean 'height'"):
         read_table(csv_file(GOOD), features=["width", "heigth"])
@@ -154,8 +170,9 @@ def test_missing_file_folder_and_format(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"did you mean 'customers.csv'\?"):
         read_table(tmp_path / "customer.csv")
     (tmp_path / "d.csv").mkdir()
-    with pytest.raises(FileNotFoundError, match="is not a file"):
+    with pytest.raises(FileNotFoundError, match="is not a file") as raised:
         read_table(tmp_path / "d.csv")
+    assert "did you mean" not in str(raised.value)
     with pytest.raises(ValueError, match=r"format '.xlsx'; expected one of .csv, .tsv, .csv.gz,"):
         read_table(tmp_path / "no.xlsx")
     with pytest.raises(ValueError, match="without a suffix"):
@@ -223,6 +240,14 @@ def test_not_what_the_suffix_says(tmp_path, suffix):
     path.write_text(GOOD)
     with pytest.raises(ValueError, match="cannot be read as"):
         read_table(path, target="0")
+
+
+def test_an_npz_that_is_named_npy_is_refused_in_blocks_too(tmp_path):
+    path = tmp_path / "t.npz"
+    np.savez(path, X=np.ones((3, 2)))
+    path = path.rename(tmp_path / "t.npy")
+    with reading_blocks(path) as blocks, pytest.raises(ValueError, match="cannot be read as a Num"):
+        list(blocks)
 
 
 def test_numpy_files(tmp_path):

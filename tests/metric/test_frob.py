@@ -400,6 +400,7 @@ def test_bad_parameters_are_refused(options, match):
         (np.eye(6), [0, 1], "inconsistent"),
         (np.eye(6), np.linspace(0, 1, 6), "Unknown label type"),
         (np.eye(6), [1] * 6, "one class"),
+        (np.ones((2, 3)), [1, 1], "all rows of X are equal"),
         (np.eye(6), None, "requires y"),
         (np.eye(6), ["a", "b", "c", "d", "e", "f"], "no triplet can be formed"),
         (np.ones(6), [0, 1] * 3, "Expected 2D array"),

@@ -5,18 +5,29 @@ import signal
 import numpy as np
 import pytest
 
-from frobmetric_paper.attack import find_attacks
+from frobmetric_paper.attack import Attack, Findings, find_attacks
+from frobmetric_paper.bench import Options, attack
 
 pytest.importorskip("typer", reason="commands need the extra cli")
 pytest.importorskip("pyarrow")
 pytest.importorskip("matplotlib")
 from frobmetric_paper.attack import interrupts, names, spoilt_files
-from frobmetric_paper.attack.hostile_files import _report, judge, readers
+from frobmetric_paper.attack.hostile_files import _report, judge, readers, try_file
 from frobmetric_paper.attack.isolation import Ending, call
 
 IN = interrupts.OURS
 #: Kinds of files that take no time to make or to refuse.
-QUICK = ("truncate", "nul bytes", "fifo", "device", "loop", "directory", "objects", "nested")
+QUICK = (
+    "wide",
+    "truncate",
+    "nul bytes",
+    "fifo",
+    "device",
+    "loop",
+    "directory",
+    "objects",
+    "nested",
+)
 
 
 @pytest.mark.parametrize("kind", QUICK)
@@ -30,6 +41,32 @@ def test_spoilt_files_give_one_line(tmp_path, kind):
         assert judge(ending, path, kind in spoilt_files.NEVER)[1], (suffix, ending)
         offers.clear(path)
     assert not spoilt_files.MARK.exists()
+
+
+@pytest.mark.slow
+def test_a_try_can_be_repeated_alone(tmp_path):
+    offers = spoilt_files.Offers(tmp_path, np.random.default_rng(0))
+    (tmp_path / "good.csv").write_bytes(offers.good[".csv"])
+    tries = [try_file(offers, 7, number)[:4] for number in range(6)]
+    assert try_file(offers, 7, 4)[:4] == tries[4]
+    assert len({place for *_, place in tries}) == 6
+
+
+def test_findings_are_stored_while_an_attack_goes_on(monkeypatch):
+    def run(count, seed):
+        found = Findings()
+        for number in range(count):
+            found.add_defect("kind", "outcome", f"number {number}")
+        return found
+
+    stored = []
+    options = Options(is_quick=True, store=lambda data: stored.append(data["n_tries"]))
+    monkeypatch.setattr(attack, "PAUSE", -1.0)
+    data = attack.measure(Attack("test", run, short=3, long=5), options)
+    assert (stored, data["n_tries"], data["n_defects"]) == ([1, 2, 3], 3, 3)
+    assert attack.page({"test": data})["attacks"][0]["tries"] == "3"
+    stopped = data | {"n_planned": 1000}
+    assert attack.page({"test": stopped})["attacks"][0]["tries"] == "3 of 1,000, stopped"
 
 
 def test_names_are_text():

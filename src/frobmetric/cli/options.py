@@ -24,8 +24,7 @@ typer = require("typer", "cli")
 
 #: Further spellings of options.
 FLAGS = {"output": "-o", "target": "-t", "n_components": "-d", "n_neighbors": "-k"}
-FLAGS |= {"random_state": "--seed", "n_votes": "--neighbors", "keep_dual": "--keep-proof"}
-FLAGS["n_results"] = "-k"
+FLAGS |= {"random_state": "--seed", "keep_dual": "--keep-proof", "n_results": "-k"}
 #: Least values of numbers; estimators check the others themselves.
 LEAST = {"max_iter": 1, "n_votes": 1, "cv": 0, "folds": 2, "seed": 0, "random_state": 0}
 LEAST |= {"min_eigenvalue": 0, "n_results": 1}

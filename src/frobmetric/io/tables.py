@@ -159,6 +159,7 @@ def check_input(path, suffixes=()):
         problem = "is not a file" if os.path.exists(path) else "does not exist"
         folder = os.path.realpath(path.parent)  # Path.resolve raises an error in a loop of links
         others = os.listdir(folder) if os.path.isdir(folder) else []
+        others = [other for other in others if other != path.name]  # a folder, or a link to nothing
         near = difflib.get_close_matches(path.name, others, n=1)
         hint = f"; did you mean {near[0]!r}?" if near else ""
         raise FileNotFoundError(f"{path} {problem}; check its name (in {folder}){hint}")
@@ -226,7 +227,7 @@ def load_arrays(path, *, mapped=False):
         if path.suffix.lower() == ".npz":
             return _load_npz(path)
         if mapped:
-            return {"X": np.load(path, mmap_mode="r", allow_pickle=False)}
+            return {"X": np.lib.format.open_memmap(path, mode="r")}  # np.load may return an npz
         with open(path, "rb") as file:
             return {"X": np.lib.format.read_array(file, allow_pickle=False)}
     except (*UNREADABLE, zipfile.BadZipFile) as error:

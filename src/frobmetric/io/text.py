@@ -6,6 +6,7 @@ import csv
 import gzip
 import io
 import zlib
+from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,10 @@ import numpy as np
 MISSING = ("", "na", "n/a", "nan", "null", "none", "?", "-")
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
 GZIPPED = tuple(f"{suffix}.gz" for suffix in DELIMITERS)
+#: Characters of the longest line that is read.
+LONGEST = 1 << 26
+#: Columns of the widest table that is read as text: arrow takes about 10 kB for each.
+MOST_COLUMNS = 50_000
 
 
 def format_of(path):
@@ -32,7 +37,8 @@ def csv_records(path):
     """Yield (line number, cells) for each record of a text file; blank lines are skipped."""
     try:
         with open_text(path) as file:
-            rows = csv.reader(_without_nul(file, path), delimiter=delimiter_of(path))
+            delimiter = delimiter_of(path)
+            rows = csv.reader(_lines(file, path, delimiter), delimiter=delimiter)
             yield from ((rows.line_num, row) for row in rows if row)
     except UnicodeDecodeError as error:
         raise ValueError(f"{path} is not UTF-8 text ({error}); save it as csv in UTF-8") from error
@@ -42,12 +48,28 @@ def csv_records(path):
         raise ValueError(f"{path} cannot be read as csv: {error}") from error
 
 
-def _without_nul(file, path):
-    """Yield the lines of a text file; raise ValueError at a NUL byte."""
-    for number, line in enumerate(file, 1):
+def _lines(file, path, delimiter):
+    """Yield the lines of a text file; raise ValueError at a NUL byte, and at what is too long."""
+    for number in count(1):
+        line = file.readline(LONGEST + 1)
+        if not line:
+            return
+        _check_length(line, f"{path}, line {number}")
         if "\0" in line:
             raise ValueError(f"{path}, line {number} has a NUL byte; expected text; save it as csv")
+        if (n_columns := line.count(delimiter) + 1) > MOST_COLUMNS:
+            raise ValueError(
+                f"{path}, line {number} has {n_columns:,} columns; expected at most "
+                f"{MOST_COLUMNS:,} in a text file; save the numbers as npy or npz"
+            )
         yield line
+
+
+def _check_length(line, place):
+    """Raise ValueError if a line is longer than any that is read."""
+    if len(line) > LONGEST:
+        reason = f"is longer than {LONGEST:,} characters; expected a table of lines"
+        raise ValueError(f"{place} {reason}; save the numbers as npy or npz")
 
 
 def write_csv(file, rows, delimiter=","):
@@ -90,11 +112,12 @@ def check_widths(path, records):
 
 def first_line(path):
     """Return the first line of a text file; bytes that are no UTF-8 are replaced."""
-    if format_of(path) in GZIPPED:
-        with gzip.open(path, "rt", encoding="utf-8-sig", errors="replace") as file:
-            return file.readline()
-    with open(path, encoding="utf-8-sig", errors="replace") as file:
-        return file.readline()
+    options = {"encoding": "utf-8-sig", "errors": "replace"}
+    is_gzipped = format_of(path) in GZIPPED
+    with gzip.open(path, "rt", **options) if is_gzipped else open(path, **options) as file:
+        line = file.readline(LONGEST + 1)
+    _check_length(line, f"{path}, line 1")
+    return line
 
 
 def delimiter_of(path):

@@ -37,7 +37,7 @@ class Landmarks:
     def of(cls, graph, n_landmarks, random):
         """Draw landmarks of a connected graph by a `RandomState`."""
         chosen = np.sort(random.choice(graph.n_points, n_landmarks, replace=False))
-        i, j = graph.edges.T
+        i, j = graph.edges.T.astype(np.int32)  # not all versions of csgraph take 64 bits
         shape = (graph.n_points, graph.n_points)
         lengths = sp.csr_array((np.sqrt(graph.squared), (i, j)), shape=shape)
         path_lengths = dijkstra(lengths, directed=False, indices=chosen)

@@ -182,6 +182,8 @@ def _choose(X, y, triplets, weight, known):
 def neighbor_error(X, y, weight=None):
     """Return the share of samples that their nearest others misclassify, mean of several votes."""
     most = min(max(VOTES), X.shape[0] - 1)
+    if not most:
+        return 0.0  # one sample has no others; a later check says that it teaches nothing
     number = NeighborSearch(X).nearest(X, most + 1)
     is_other = number != np.arange(len(number))[:, None]
     is_other[is_other.all(axis=1), -1] = False  # duplicates took the place of the sample itself

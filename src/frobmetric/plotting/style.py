@@ -17,7 +17,7 @@ COLOURS = (*BASIC, "#8C564B", "#7F7F7F")
 def colours(n_classes):
     """Return one colour for each class, as an array of shape (n_classes, 4)."""
     if n_classes <= len(COLOURS):
-        return require("matplotlib.colors", "plot").to_rgba_array(COLOURS[:n_classes])
+        return require("matplotlib.colors", "plot").to_rgba_array(list(COLOURS[:n_classes]))
     return require("matplotlib", "plot").colormaps["turbo"](np.linspace(0, 1, n_classes))
 
 

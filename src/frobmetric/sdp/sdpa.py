@@ -523,9 +523,10 @@ class SDPAAnswer:
         """
         with replacing(path) as file:
             if Path(path).suffix.lower() == ".npz":
-                arrays = {f"X{k}": A for k, A in enumerate(self.X, 1)}
+                # no allow_pickle: old versions of NumPy take it for an array of that name
+                arrays: dict[str, Any] = {f"X{k}": A for k, A in enumerate(self.X, 1)}
                 arrays |= {f"Z{k}": A for k, A in enumerate(self.Z, 1)}
-                np.savez(file, allow_pickle=False, x=self.x, **arrays)
+                np.savez(file, x=self.x, **arrays)
                 return
             file.write((" ".join(map(repr, self.x.tolist())) + "\n").encode())
             for number, blocks in ((1, self.Z), (2, self.X)):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib import import_module
 from pkgutil import iter_modules
@@ -17,6 +18,8 @@ from typing import Any
 
 #: Defects of one attack that are kept with their reproducers; all of them are counted.
 KEPT = 20
+#: Functions that hear of the findings after each try.
+_listeners: list[Callable[[Findings], None]] = []
 
 
 @dataclass
@@ -38,17 +41,29 @@ class Findings:
         """Count a try that ended as it should."""
         self.counts[outcome] += 1
         self.kinds[kind] += 1
+        for hear in _listeners:
+            hear(self)
 
     def add_defect(self, kind: str, outcome: str, reproducer: str) -> None:
         """Count a try that ended as it must not."""
-        self.add(kind, outcome)
         self.n_defects += 1
         if len(self.defects) < KEPT:
             self.defects.append({"kind": kind, "outcome": outcome, "reproducer": reproducer})
+        self.add(kind, outcome)
 
     @property
     def n_tries(self) -> int:
         return sum(self.counts.values())
+
+
+@contextmanager
+def heard_by(listener: Callable[[Findings], None]) -> Iterator[None]:
+    """Let a function hear of the findings after each try of the attacks in this block."""
+    _listeners.append(listener)
+    try:
+        yield
+    finally:
+        _listeners.remove(listener)
 
 
 @dataclass(frozen=True)

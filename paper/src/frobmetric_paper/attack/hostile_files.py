@@ -22,7 +22,7 @@ from .isolation import call, call_command
 from .spoilt_files import MARK, NEVER, Offers
 
 #: Bytes of memory and seconds of computation that no file may take.
-MEMORY, SECONDS = 1_000_000_000, 20.0
+MEMORY, SECONDS = 1_000_000_000, 10.0
 #: Seconds after which a process counts as hanging, on a machine that is busy.
 WAIT = 300.0
 
@@ -30,21 +30,21 @@ WAIT = 300.0
 def commands(path, suffix, offers):
     """Return the commands that read a file of this format."""
     out, model = offers.folder / "out.csv", offers.model
+    learned, table = offers.folder / "out.safetensors", offers.folder / "good.csv"
     if suffix.startswith(".dat-s"):
         return [["sdp", "info", path], ["sdp", "solve", path]]
     if suffix == ".safetensors":
-        table = offers.folder / "good.csv"
-        table.write_bytes(offers.good[".csv"])
         uses = [["transform", path, table, "-o", out], ["certify", path, table]]
         return [*uses, ["export", path, "--to", "npy", "-o", offers.folder / "out.npy"]]
     found = [
-        ["fit", path, "--target", "-1", "--cv", "0", "-o", offers.folder / "out.safetensors"],
+        ["fit", path, "--target", "-1", "--cv", "0", "-o", learned],
         ["transform", model, path, "-o", out],
         ["certify", model, path],
         ["unfold", path, "-o", out],
-        ["fit", offers.model, "--target", "y", "--triplets", path, "-o", out],
+        ["fit", table, "--drop", "y", "--triplets", path, "-o", learned],
     ]
-    return found if suffix in (".parquet", ".npz") else [*found, ["correlation", path, "-o", out]]
+    is_matrix = suffix not in (".parquet", ".npz", ".csv.gz")
+    return [*found, ["correlation", path, "-o", out]] if is_matrix else found
 
 
 def readers(path, suffix):
@@ -57,7 +57,8 @@ def readers(path, suffix):
     found.append(partial(read_triplets, path))
     if suffix in (".npy", ".parquet"):
         found.append(lambda: RowFile(path).load())
-    return found if suffix in (".parquet", ".npz") else [*found, partial(read_matrix, path)]
+    is_matrix = suffix not in (".parquet", ".npz", ".csv.gz")
+    return [*found, partial(read_matrix, path)] if is_matrix else found
 
 
 def _resume(path):
@@ -68,30 +69,48 @@ def _resume(path):
 
 def attack_readers(count, seed):
     """Return what commands and readers say of hostile files."""
-    rng, found = np.random.default_rng(seed), Findings()
+    found, seconds, peaks = Findings(), [], []
     with tempfile.TemporaryDirectory() as folder:
-        offers = Offers(Path(folder), rng)
+        offers = Offers(Path(folder), np.random.default_rng(seed))
+        (offers.folder / "good.csv").write_bytes(offers.good[".csv"])
         for number in range(count):
-            path, suffix, kind = offers.offer()
-            if rng.random() < 0.5:
-                given = [str(a) for a in choose(rng, commands(path, suffix, offers))]
-                use, ending = f"frobmetric {given[0]}", call_command(given, WAIT)
-            else:
-                reader = choose(rng, readers(path, suffix))
-                use, ending = "Python", call(partial(_report, reader), WAIT)
-            outcome, is_right = judge(ending, path, kind in NEVER)
-            if MARK.exists():
-                outcome, is_right = "code was executed", False
-                MARK.unlink()
-            offers.clear(path)
+            kind, outcome, is_right, place, ending = try_file(offers, seed, number)
+            seconds.append(ending.seconds)
+            peaks.append(ending.peak)
+            found.notes = measured(seconds, peaks)
             if is_right:
                 found.add(kind, outcome)
             else:
-                place = (
-                    f"attack_readers(..., seed={seed}), number {number}: {use}, {path.name[-30:]}"
-                )
                 found.add_defect(kind, outcome, place)
     return found
+
+
+def try_file(offers, seed, number):
+    """Try one file; return its kind, the outcome, whether it may be so, what was tried, the end."""
+    offers.rng = rng = np.random.default_rng([seed, number])  # each try can be repeated alone
+    path, suffix, kind = offers.offer()
+    if rng.random() < 0.5:
+        given = [str(a) for a in choose(rng, commands(path, suffix, offers))]
+        use, ending = f"frobmetric {given[0]}", call_command(given, WAIT)
+    else:
+        reader = choose(rng, readers(path, suffix))
+        use, ending = "Python", call(partial(_report, reader), WAIT)
+    outcome, is_right = judge(ending, path, kind in NEVER)
+    if MARK.exists():
+        outcome, is_right = "code was executed", False
+        MARK.unlink()
+    offers.clear(path)
+    place = f"try_file(offers, {seed}, {number}): {use}, {path.name[-30:]}"
+    return kind, outcome, is_right, place, ending
+
+
+def measured(seconds, peaks):
+    """Return the computation and the memory of all tries, in words."""
+    middle, most, longest = np.percentile(seconds, [50, 99, 100])
+    return (
+        f"seconds of computation: median {middle:.2f}, 99 % {most:.2f}, largest {longest:.2f}; "
+        f"memory at most {max(peaks) / 1e9:.2f} GB"
+    )
 
 
 def _report(read):

@@ -283,14 +283,17 @@ def try_limit(shop, rng):
 
 def attack_processes(count, seed):
     """Return what signals and limits do to processes that write files."""
-    rng, found = np.random.default_rng(seed), Findings()
+    found = Findings()
     with tempfile.TemporaryDirectory() as folder:
         shop = Workshop(Path(folder))
         for number in range(count):
+            rng = np.random.default_rng([seed, number])  # each try can be repeated alone
             attempt = try_signal if rng.random() < 0.75 else try_limit
             kind, outcome, is_right, work = attempt(shop, rng)
             if broken := shop.defect():
                 outcome, is_right = broken, False
+            if shop.delays:
+                found.notes = measured(shop.delays)
             call(work, LATE)  # the next run removes what this one left
             left = [name for name in shop.restore() if name.endswith(".tmp")]
             if left and is_right:
@@ -301,13 +304,13 @@ def attack_processes(count, seed):
                 found.add_defect(
                     kind, outcome, f"attack_processes(..., seed={seed}), number {number}"
                 )
-        if shop.delays:
-            share = np.percentile(shop.delays, [50, 90, 99, 100])
-            found.notes = (
-                "seconds from signal to end: median {:.2f}, 90 % {:.2f}, 99 % {:.2f}, "
-                "largest {:.2f}".format(*share)
-            )
     return found
+
+
+def measured(delays):
+    """Return the seconds from signals to ends of processes, in words."""
+    shares = "median {:.2f}, 90 % {:.2f}, 99 % {:.2f}, largest {:.2f}"
+    return f"seconds from signal to end: {shares.format(*np.percentile(delays, [50, 90, 99, 100]))}"
 
 
 ATTACKS = [Attack("interrupts", attack_processes, short=20, long=500)]

@@ -46,6 +46,7 @@ class Offers:
         lines = [f"{a:.4f},{b:.4f},{c:.4f},k{k}" for (a, b, c), k in zip(X, y, strict=True)]
         text = "\n".join(["a,b,c,y", *lines]) + "\n"
         yield ".csv", text.encode()
+        yield ".csv.gz", gzip.compress(text.encode())
         yield ".tsv", text.replace(",", "\t").encode()
         yield ".npy", _written(np.save, X)
         yield ".npz", _written(np.savez_compressed, X=X, y=y)
@@ -102,7 +103,7 @@ def _make_bomb(suffix):
     """Return a bomb of a format; formats without compression get one of another."""
     zeros, size = bytes(1 << 20), BOMB >> 20
     match suffix:
-        case ".dat-s.gz" | ".csv" | ".tsv":
+        case ".dat-s.gz" | ".csv.gz" | ".csv" | ".tsv":
             parts = io.BytesIO()
             with gzip.GzipFile(fileobj=parts, mode="wb", compresslevel=1) as file:
                 for _ in range(size):

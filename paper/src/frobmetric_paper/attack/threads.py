@@ -115,15 +115,24 @@ def pickled(rng):
 
 
 def growth(n_fits, seed):
-    """Return the bytes by which memory grew from the first half of so many fits to the second."""
+    """Return the bytes by which memory grew from the first half of so many fits to the second.
+
+    Every second five of them are in new threads, two at once. BLAS must keep its threads.
+    """
     rng = np.random.default_rng(seed)
     fits = [make_fit(rng) for _ in range(5)]
-    sizes = []
-    for number in range(n_fits):
-        fits[number % 5]()
-        if number % 5 == 4:
-            gc.collect()
-            sizes.append(resident())
+    sizes, before = [], blas_threads()
+    for number in range(n_fits // 5):
+        if number % 2:
+            with ThreadPoolExecutor(2) as pool:
+                list(pool.map(lambda fit: fit(), fits))
+        else:
+            for fit in fits:
+                fit()
+        gc.collect()
+        sizes.append(resident())
+        if blas_threads() != before:
+            raise RuntimeError(f"BLAS has {blas_threads()} threads, and had {before}")
     half = len(sizes) // 2
     return max(sizes[half:]) - max(sizes[:half])
 
@@ -133,12 +142,16 @@ KINDS = {"overlapping": overlapping, "repeated": repeated, "forked": forked, "pi
 
 def attack_threads(count, seed):
     """Return what threads, forks and repeated fits do."""
-    rng, found = np.random.default_rng(seed), Findings()
+    found = Findings()
     with warnings.catch_warnings(), threadpool_limits(2, user_api="blas"):
         warnings.simplefilter("ignore")
+        before = blas_threads()
         for number in range(count):
+            rng = np.random.default_rng([seed, number])  # each try can be repeated alone
             kind = choose(rng, sorted(KINDS))
             wrong = KINDS[kind](rng)
+            if blas_threads() != before:
+                wrong = f"BLAS has {blas_threads()} threads, and had {before}"
             if wrong is None:
                 found.add(kind, "as it should be")
             else:
@@ -154,7 +167,10 @@ def _measure_growth(found, n_fits, seed):
         found.add_defect("growth", ending.errors[-300:], f"growth({n_fits}, {seed})")
         return
     grown = int(ending.output)
-    found.notes = f"memory grew by {grown / 1e6:.1f} MB over the second half of {n_fits} fits"
+    found.notes = (
+        f"memory grew by {grown / 1e6:.1f} MB over the second half of {n_fits} fits, half of them "
+        "in threads"
+    )
     if grown > GROWTH:
         found.add_defect("growth", found.notes, f"growth({n_fits}, {seed})")
     else:

@@ -44,7 +44,7 @@ class Front:
 
 def nested_dissection(edges, n_points, leaf=LEAF):
     """Return the fronts of a graph, which has each edge once; a front comes after its children."""
-    i, j = edges.T
+    i, j = edges.T.astype(np.int32)  # not all versions of csgraph take 64 bits
     half = sp.csr_array((np.ones(len(i)), (i, j)), shape=(n_points, n_points))
     adjacency = (half + half.T).tocsr()
     tree = []
