@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.model_selection import KFold, StratifiedKFold, train_test_split
 from sklearn.utils.validation import check_consistent_length
 
+from ..._checks import WIDEST_SQUARES, require_ordinary
 from ..._validation import check_array, column_or_1d, type_of_target
 from ...metric.base import DTYPES
 from .evaluation import Average, Vote
@@ -68,6 +69,7 @@ def divide(given, held_out, test_size, n_neighbors, random_state):
 
 def _check_samples(X, y, name, name_of_y):
     X = check_array(X, accept_sparse="csr", dtype=DTYPES, input_name=name, estimator="compare")
+    require_ordinary(X, name=name, widest=WIDEST_SQUARES)
     y = column_or_1d(y)
     missing = [i for i, value in enumerate(y.tolist()) if value is None or value != value]
     if missing:
