@@ -5,17 +5,33 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from frobmetric import Constraints, FrobMetricCV, learners, triplets_from_pairs, wrap_pairs
+from frobmetric import (
+    Constraints,
+    FrobMetric,
+    FrobMetricCV,
+    PairFrobMetric,
+    compare,
+    learners,
+    triplets_from_pairs,
+    wrap_pairs,
+)
 from frobmetric._environment import limit_threads
 from frobmetric._validation import check_cv
 from frobmetric.comparisons import comparison_accuracy, read_comparisons
 from frobmetric.core import PSD, Factored, FrobeniusSDP, Hinge, MatrixFree, Quadruplets, certify
+from frobmetric.core.checks import read_values
 from frobmetric.embeddings import learn_query_map, map_function
 from frobmetric.exceptions import ConvergenceWarning
 from frobmetric.manifold import MaximumVarianceUnfolding, coranking_matrix, neighbor_graph
 from frobmetric.metric import explain_search, mine_triplets
 from frobmetric.neighbors import PairedErrors, knn_predict, reciprocal_rank
-from frobmetric.sdp import nearest_correlation, nearest_covariance
+from frobmetric.sdp import (
+    make_sdp,
+    nearest_correlation,
+    nearest_covariance,
+    solve_norm_bounded,
+    solve_sdp,
+)
 from frobmetric.solvers import solve
 
 Y = np.arange(24) % 3
@@ -135,6 +151,30 @@ REFUSED = {
         lambda: nearest_covariance(np.eye(2), min_eigenvalue=1e155),
         "min_eigenvalue is 1e.155; expected a number of size at most",
     ),
+    "bound whose inverse is infinite": (
+        lambda: solve_norm_bounded(make_sdp(np.eye(2), [np.eye(2)], [1.0]), 5e-324),
+        "delta=5e-324; expected a number between 6e-76 and 2e.75",
+    ),
+    "more passes than time": (
+        lambda: FrobMetric(n_passes=1000).fit(X, Y),
+        "'n_passes' parameter of FrobMetric must be an integer of at least 1 and at most 30",
+    ),
+    "more passes of a choice than time": (
+        lambda: FrobMetricCV(n_passes=HUGE).fit(X, Y),
+        "at least 1 and at most 30 or one of",
+    ),
+    "samples whose squares are infinite": (
+        lambda: compare(1e300 * X, Y, learners=["Covariance"]),
+        "X has entries of size .*, whose products vanish or overflow",
+    ),
+    "samples whose squares vanish": (
+        lambda: compare(FrobMetric(), 1e-300 * X, Y),
+        "X has entries of size .*, whose products vanish or overflow",
+    ),
+    "test samples whose squares are infinite": (
+        lambda: compare(FrobMetric(), X, Y, X_test=1e300 * X, y_test=Y),
+        "X_test has entries of size .*, whose products vanish or overflow",
+    ),
     "search among huge vectors": (
         lambda: explain_search(np.eye(3), X[0], 1e160 * X),
         "the sum of the squared distances would be infinite",
@@ -195,6 +235,65 @@ def test_folds_may_be_masks_or_row_numbers():
     assert train.tolist() == again.tolist() == list(range(6, 24))
     assert test.tolist() == list(range(6))
     assert len(check_cv(3, X, Y)) == 3
+
+
+MISSING = {
+    "answer": (lambda na: read_comparisons([[0, 1, 2]], na), r"response has shape \(\)"),
+    "answers": (lambda na: read_comparisons([[0, 1, 2]], [na]), "response has dtype object"),
+    "labels": (
+        lambda na: FrobMetric().fit(X, np.array([na, *Y[1:]], dtype=object)),
+        "y has missing values",
+    ),
+    "labels and samples": (
+        lambda na: FrobMetric().fit(np.where(X[2] == X, na, X), Y),
+        "X has missing values",
+    ),
+    "labels of triplets": (
+        lambda na: mine_triplets(X, np.array([*Y[1:], na], dtype=object)),
+        r"y\[23\] is nan; expected a label",
+    ),
+    "labels to learn from": (
+        lambda na: learners.RCA().fit(X, np.array([na, *Y[1:]], dtype=object)),
+        "y has missing values",
+    ),
+    "signs": (
+        lambda na: PairFrobMetric(preprocessor=X).fit(PAIRS[0], [1, na, -1]),
+        r"y\[1\] = nan; expected \+1",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MISSING)
+def test_missing_values_of_pandas_are_refused_with_a_reason(name):
+    pandas = pytest.importorskip("pandas")
+    call, words = MISSING[name]
+    with pytest.raises((ValueError, TypeError), match=words):
+        call(pandas.NA)
+
+
+def test_missing_values_of_pandas_are_read_as_nan():
+    pandas = pytest.importorskip("pandas")
+    given = np.array([[1, pandas.NA], ["a", None]], dtype=object)
+    read = read_values(given, name="x")
+    assert np.isnan(read[0, 1])
+    assert (read[0, 0], *read[1]) == (1, "a", None)
+    assert given[0, 1] is pandas.NA
+
+
+@pytest.mark.parametrize(
+    "solve_it",
+    [
+        lambda **limits: solve_sdp(make_sdp(np.eye(2), [np.eye(2)], [1.0]), **limits),
+        lambda **limits: solve_norm_bounded(make_sdp(np.eye(2), [np.eye(2)], [1.0]), 2.0, **limits),
+        lambda **limits: nearest_correlation(
+            [[1, 0.9, -0.9], [0.9, 1, 0.9], [-0.9, 0.9, 1]], elementwise=np.ones((3, 3)), **limits
+        ),
+    ],
+    ids=["solve_sdp", "solve_norm_bounded", "nearest_correlation"],
+)
+def test_every_solver_takes_a_tolerance_of_any_kind_of_number(solve_it):
+    with pytest.warns(ConvergenceWarning, match="tol=1e-15"):
+        assert solve_it(tol=Fraction(1, 10**15), max_iter=1).status != "optimal"
 
 
 def test_a_tolerance_of_any_kind_of_number_is_taken():
