@@ -20,7 +20,7 @@ from frobmetric._validation import check_cv
 from frobmetric.comparisons import comparison_accuracy, read_comparisons
 from frobmetric.core import PSD, Factored, FrobeniusSDP, Hinge, MatrixFree, Quadruplets, certify
 from frobmetric.core.checks import read_values
-from frobmetric.embeddings import learn_query_map, map_function
+from frobmetric.embeddings import Labels, learn_query_map, map_function
 from frobmetric.exceptions import ConvergenceWarning
 from frobmetric.manifold import MaximumVarianceUnfolding, coranking_matrix, neighbor_graph
 from frobmetric.metric import explain_search, mine_triplets
@@ -85,6 +85,12 @@ REFUSED = {
     ),
     "splits that are none": (lambda: fit_with(np.array([1, 2])), "a split of cv is .*1"),
     "splits of three": (lambda: fit_with([([0, 1], [2], [3])]), "expected a pair of row numbers"),
+    "no splits": (lambda: fit_with([]), r"cv=\[.*\] has no splits; expected at least one"),
+    "no splits of a comparison": (
+        lambda: compare(FrobMetric(), X, Y, cv=[]),
+        "has no splits; expected at least one",
+    ),
+    "a split without a test": (lambda: fit_with([(np.arange(24), [])]), "split 0 of cv is empty"),
     "rows that are not there": (
         lambda: fit_with([(np.arange(24), [24])]),
         r"split 0 of cv\[0\] = 24 is out of range",
@@ -204,6 +210,13 @@ def test_factors_of_other_types_are_taken(form):
 def test_more_neighbours_than_there_are_count_as_all():
     few, all_of_them = (triplets_from_pairs(X, *PAIRS, n_neighbors=k) for k in (24, HUGE))
     np.testing.assert_array_equal(few, all_of_them)
+
+
+def test_more_neighbours_of_labels_than_there_are_count_as_all():
+    few, all_of_them = (
+        Labels(Y, n_neighbors=k).comparisons(X, X, random_state=0) for k in (24, HUGE)
+    )
+    np.testing.assert_array_equal(few[0], all_of_them[0])
 
 
 def test_pairs_without_signs_are_similar():

@@ -95,8 +95,11 @@ def check_cv(cv: Any, X: Any, y: Any) -> list[tuple[Any, Any]]:
         cv = [tuple(as_sequence(each, name="a split of cv", expected=FOLD)) for each in cv]
         if not all(len(each) == 2 for each in cv):
             raise ValueError(f"cv has splits of {sorted(map(len, cv))} parts; expected {FOLD}")
-    splits = enumerate(sklearn.model_selection.check_cv(cv, y, classifier=True).split(X, y))
-    return [(_rows(train, k, len(y)), _rows(test, k, len(y))) for k, (train, test) in splits]
+    splits = list(sklearn.model_selection.check_cv(cv, y, classifier=True).split(X, y))
+    if not splits:
+        raise ValueError(f"cv={cv!r:.80} has no splits; expected at least one, each {FOLD}")
+    n = len(y)
+    return [(_rows(train, k, n), _rows(test, k, n)) for k, (train, test) in enumerate(splits)]
 
 
 def _rows(rows: Any, split: int, n_rows: int) -> Any:
