@@ -111,6 +111,22 @@ REFUSED = {
         lambda: wrap_pairs([[0.0], [np.nan]], ([0], [1], [0], [1])),
         "X contains NaN or infinity",
     ),
+    "names of samples and an infinity": (
+        lambda: wrap_pairs(np.array(["a", np.inf], dtype=object), ([0], [1], [0], [1])),
+        "X contains NaN or infinity",
+    ),
+    "a name that is missing": (
+        lambda: wrap_pairs(np.array(["a", None], dtype=object), ([0], [1], [0], [1])),
+        "X contains NaN or infinity",
+    ),
+    "targets whose squares overflow": (
+        lambda: compare(X, np.where(Y, X[:, 0], -1e300), learners=["MLKR"]),
+        "the squares of their differences vanish or overflow",
+    ),
+    "targets whose squares vanish": (
+        lambda: compare(X, 1e-200 * X[:, 0], learners=["MLKR"]),
+        "the squares of their differences vanish or overflow",
+    ),
     "labels of two kinds": (
         lambda: learners.SDML_Supervised().fit(X, np.array(["a", *Y[1:]], dtype=object)),
         "mixes kinds of values",

@@ -118,8 +118,18 @@ def _class_numbers(y, y_test):
 
 
 def _check_spread(y, y_test):
+    """Refuse numbers whose errors, relative to their spread, are not finite."""
     if not np.ptp(y) > 0 or not np.any(y_test != y.mean()):
         raise ValueError(f"y is {y[0]} for all samples; expected numbers that differ")
+    with np.errstate(all="ignore"):
+        spread = np.mean((y_test - y.mean()) ** 2)
+        largest = np.ptp(np.concatenate([y, y_test])) ** 2 / spread
+    if not (spread > 0 and largest < np.inf):
+        raise ValueError(
+            f"y has numbers from {y.min():.3g} to {y.max():.3g}, and the test samples from "
+            f"{y_test.min():.3g} to {y_test.max():.3g}; the squares of their differences vanish or "
+            "overflow: scale them, or leave out outliers"
+        )
 
 
 def _folds(X, y, has_classes, random_state):
