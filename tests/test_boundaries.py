@@ -5,17 +5,33 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from frobmetric import Constraints, FrobMetricCV, learners, triplets_from_pairs, wrap_pairs
+from frobmetric import (
+    Constraints,
+    FrobMetric,
+    FrobMetricCV,
+    PairFrobMetric,
+    compare,
+    learners,
+    triplets_from_pairs,
+    wrap_pairs,
+)
 from frobmetric._environment import limit_threads
 from frobmetric._validation import check_cv
 from frobmetric.comparisons import comparison_accuracy, read_comparisons
 from frobmetric.core import PSD, Factored, FrobeniusSDP, Hinge, MatrixFree, Quadruplets, certify
-from frobmetric.embeddings import learn_query_map, map_function
+from frobmetric.core.checks import read_values
+from frobmetric.embeddings import Labels, learn_query_map, map_function
 from frobmetric.exceptions import ConvergenceWarning
 from frobmetric.manifold import MaximumVarianceUnfolding, coranking_matrix, neighbor_graph
 from frobmetric.metric import explain_search, mine_triplets
 from frobmetric.neighbors import PairedErrors, knn_predict, reciprocal_rank
-from frobmetric.sdp import nearest_correlation, nearest_covariance
+from frobmetric.sdp import (
+    make_sdp,
+    nearest_correlation,
+    nearest_covariance,
+    solve_norm_bounded,
+    solve_sdp,
+)
 from frobmetric.solvers import solve
 
 Y = np.arange(24) % 3
@@ -69,6 +85,12 @@ REFUSED = {
     ),
     "splits that are none": (lambda: fit_with(np.array([1, 2])), "a split of cv is .*1"),
     "splits of three": (lambda: fit_with([([0, 1], [2], [3])]), "expected a pair of row numbers"),
+    "no splits": (lambda: fit_with([]), r"cv=\[.*\] has no splits; expected at least one"),
+    "no splits of a comparison": (
+        lambda: compare(FrobMetric(), X, Y, cv=[]),
+        "has no splits; expected at least one",
+    ),
+    "a split without a test": (lambda: fit_with([(np.arange(24), [])]), "split 0 of cv is empty"),
     "rows that are not there": (
         lambda: fit_with([(np.arange(24), [24])]),
         r"split 0 of cv\[0\] = 24 is out of range",
@@ -88,6 +110,22 @@ REFUSED = {
     "NaN in pairs": (
         lambda: wrap_pairs([[0.0], [np.nan]], ([0], [1], [0], [1])),
         "X contains NaN or infinity",
+    ),
+    "names of samples and an infinity": (
+        lambda: wrap_pairs(np.array(["a", np.inf], dtype=object), ([0], [1], [0], [1])),
+        "X contains NaN or infinity",
+    ),
+    "a name that is missing": (
+        lambda: wrap_pairs(np.array(["a", None], dtype=object), ([0], [1], [0], [1])),
+        "X contains NaN or infinity",
+    ),
+    "targets whose squares overflow": (
+        lambda: compare(X, np.where(Y, X[:, 0], -1e300), learners=["MLKR"]),
+        "the squares of their differences vanish or overflow",
+    ),
+    "targets whose squares vanish": (
+        lambda: compare(X, 1e-200 * X[:, 0], learners=["MLKR"]),
+        "the squares of their differences vanish or overflow",
     ),
     "labels of two kinds": (
         lambda: learners.SDML_Supervised().fit(X, np.array(["a", *Y[1:]], dtype=object)),
@@ -135,6 +173,30 @@ REFUSED = {
         lambda: nearest_covariance(np.eye(2), min_eigenvalue=1e155),
         "min_eigenvalue is 1e.155; expected a number of size at most",
     ),
+    "bound whose inverse is infinite": (
+        lambda: solve_norm_bounded(make_sdp(np.eye(2), [np.eye(2)], [1.0]), 5e-324),
+        "delta=5e-324; expected a number between 6e-76 and 2e.75",
+    ),
+    "more passes than time": (
+        lambda: FrobMetric(n_passes=1000).fit(X, Y),
+        "'n_passes' parameter of FrobMetric must be an integer of at least 1 and at most 30",
+    ),
+    "more passes of a choice than time": (
+        lambda: FrobMetricCV(n_passes=HUGE).fit(X, Y),
+        "at least 1 and at most 30 or one of",
+    ),
+    "samples whose squares are infinite": (
+        lambda: compare(1e300 * X, Y, learners=["Covariance"]),
+        "X has entries of size .*, whose products vanish or overflow",
+    ),
+    "samples whose squares vanish": (
+        lambda: compare(FrobMetric(), 1e-300 * X, Y),
+        "X has entries of size .*, whose products vanish or overflow",
+    ),
+    "test samples whose squares are infinite": (
+        lambda: compare(FrobMetric(), X, Y, X_test=1e300 * X, y_test=Y),
+        "X_test has entries of size .*, whose products vanish or overflow",
+    ),
     "search among huge vectors": (
         lambda: explain_search(np.eye(3), X[0], 1e160 * X),
         "the sum of the squared distances would be infinite",
@@ -164,6 +226,13 @@ def test_factors_of_other_types_are_taken(form):
 def test_more_neighbours_than_there_are_count_as_all():
     few, all_of_them = (triplets_from_pairs(X, *PAIRS, n_neighbors=k) for k in (24, HUGE))
     np.testing.assert_array_equal(few, all_of_them)
+
+
+def test_more_neighbours_of_labels_than_there_are_count_as_all():
+    few, all_of_them = (
+        Labels(Y, n_neighbors=k).comparisons(X, X, random_state=0) for k in (24, HUGE)
+    )
+    np.testing.assert_array_equal(few[0], all_of_them[0])
 
 
 def test_pairs_without_signs_are_similar():
@@ -202,6 +271,65 @@ def test_folds_may_be_masks_or_row_numbers():
     assert train.tolist() == again.tolist() == list(range(6, 24))
     assert test.tolist() == list(range(6))
     assert len(check_cv(3, X, Y)) == 3
+
+
+MISSING = {
+    "answer": (lambda na: read_comparisons([[0, 1, 2]], na), r"response has shape \(\)"),
+    "answers": (lambda na: read_comparisons([[0, 1, 2]], [na]), "response has dtype object"),
+    "labels": (
+        lambda na: FrobMetric().fit(X, np.array([na, *Y[1:]], dtype=object)),
+        "y has missing values",
+    ),
+    "labels and samples": (
+        lambda na: FrobMetric().fit(np.where(X[2] == X, na, X), Y),
+        "X has missing values",
+    ),
+    "labels of triplets": (
+        lambda na: mine_triplets(X, np.array([*Y[1:], na], dtype=object)),
+        r"y\[23\] is nan; expected a label",
+    ),
+    "labels to learn from": (
+        lambda na: learners.RCA().fit(X, np.array([na, *Y[1:]], dtype=object)),
+        "y has missing values",
+    ),
+    "signs": (
+        lambda na: PairFrobMetric(preprocessor=X).fit(PAIRS[0], [1, na, -1]),
+        r"y\[1\] = nan; expected \+1",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MISSING)
+def test_missing_values_of_pandas_are_refused_with_a_reason(name):
+    pandas = pytest.importorskip("pandas")
+    call, words = MISSING[name]
+    with pytest.raises((ValueError, TypeError), match=words):
+        call(pandas.NA)
+
+
+def test_missing_values_of_pandas_are_read_as_nan():
+    pandas = pytest.importorskip("pandas")
+    given = np.array([[1, pandas.NA], ["a", None]], dtype=object)
+    read = read_values(given, name="x")
+    assert np.isnan(read[0, 1])
+    assert (read[0, 0], *read[1]) == (1, "a", None)
+    assert given[0, 1] is pandas.NA
+
+
+@pytest.mark.parametrize(
+    "solve_it",
+    [
+        lambda **limits: solve_sdp(make_sdp(np.eye(2), [np.eye(2)], [1.0]), **limits),
+        lambda **limits: solve_norm_bounded(make_sdp(np.eye(2), [np.eye(2)], [1.0]), 2.0, **limits),
+        lambda **limits: nearest_correlation(
+            [[1, 0.9, -0.9], [0.9, 1, 0.9], [-0.9, 0.9, 1]], elementwise=np.ones((3, 3)), **limits
+        ),
+    ],
+    ids=["solve_sdp", "solve_norm_bounded", "nearest_correlation"],
+)
+def test_every_solver_takes_a_tolerance_of_any_kind_of_number(solve_it):
+    with pytest.warns(ConvergenceWarning, match="tol=1e-15"):
+        assert solve_it(tol=Fraction(1, 10**15), max_iter=1).status != "optimal"
 
 
 def test_a_tolerance_of_any_kind_of_number_is_taken():

@@ -25,6 +25,8 @@ ASYMMETRY = 1e-8
 SAFE = (2.0**-400, 2.0**400)
 #: Largest sum of weights: products of two of them are finite.
 MOST_WEIGHT = 2.0**500
+#: Largest entry of samples whose squares are needed; none below one over it.
+WIDEST_SQUARES = 2.0**505
 #: Options of a threshold that is set on the pairs of a fit.
 CALIBRATION = {"strategy", "beta", "min_rate", "sample_weight"}
 #: Largest number of equal answers to one question.
@@ -383,12 +385,14 @@ def as_options(value, *, name="calibration_params"):
     return value or {}
 
 
-def check_limits(tol: float, max_iter: int) -> None:
-    """Refuse a tolerance that is not positive, and fewer than one step."""
-    if not as_real(tol, name="tol") > 0:
-        raise ValueError(f"tol={tol!r} must be positive")
+def as_tolerance(tol: Any, max_iter: Any) -> float:
+    """Return a positive tolerance as a float; refuse a limit of fewer than one step."""
+    tolerance = as_real(tol, name="tol")
+    if not tolerance > 0:
+        raise ValueError(f"tol={tol!r:.80} must be positive")
     if not as_real(max_iter, name="max_iter") >= 1:
-        raise ValueError(f"max_iter={max_iter!r} must be at least 1")
+        raise ValueError(f"max_iter={max_iter!r:.80} must be at least 1")
+    return tolerance
 
 
 def as_symmetric(matrix: Any, *, name: str, is_free: Any = None, hint: str = "") -> Any:

@@ -32,11 +32,12 @@ class Rule:
         )
 
 
-def integer(at_least):
-    """Return the rule of an integer with a lower bound."""
+def integer(at_least, at_most=np.inf):
+    """Return the rule of an integer with a lower bound, and maybe an upper one."""
+    limit = "" if at_most == np.inf else f" and at most {at_most}"
     return Rule(
-        f"an integer of at least {at_least}",
-        lambda value: _is_number(value, Integral) and value >= at_least,
+        f"an integer of at least {at_least}{limit}",
+        lambda value: _is_number(value, Integral) and at_least <= value <= at_most,
     )
 
 

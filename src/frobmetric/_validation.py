@@ -17,7 +17,7 @@ import sklearn.utils.multiclass
 import sklearn.utils.validation
 
 from ._checks import as_index
-from .core.checks import as_sequence, read_values
+from .core.checks import as_sequence, places_of_na, read_values
 
 #: scikit-learn's mark of an argument that is not given.
 ABSENT = "no_validation"
@@ -25,6 +25,8 @@ ABSENT = "no_validation"
 SEEDS = 2**32
 #: Texts of errors of values that have no order, such as numbers and strings.
 NO_ORDER = ("not supported between", "did not contain a loop")
+#: Texts of errors of `pandas.NA`, which is neither true nor false, nor a number.
+NO_VALUE = ("boolean value of NA is ambiguous", "'NAType'")
 #: One split of a list of them.
 FOLD = "a pair of row numbers (training, test)"
 
@@ -73,6 +75,12 @@ def _converting(given: Any, *, name: str, labels: Any = None) -> Iterator[None]:
             "divide it by a power of ten"
         ) from None
     except TypeError as error:
+        if any(words in str(error) for words in NO_VALUE):
+            name = name if labels is None or _has_na(given) else "y"
+            raise ValueError(
+                f"{name} has missing values (pandas.NA); expected a value for each; impute them, "
+                "or leave such rows out"
+            ) from None
         if not any(words in str(error) for words in NO_ORDER):
             raise
         name = name if labels is None else "y"
@@ -87,8 +95,11 @@ def check_cv(cv: Any, X: Any, y: Any) -> list[tuple[Any, Any]]:
         cv = [tuple(as_sequence(each, name="a split of cv", expected=FOLD)) for each in cv]
         if not all(len(each) == 2 for each in cv):
             raise ValueError(f"cv has splits of {sorted(map(len, cv))} parts; expected {FOLD}")
-    splits = enumerate(sklearn.model_selection.check_cv(cv, y, classifier=True).split(X, y))
-    return [(_rows(train, k, len(y)), _rows(test, k, len(y))) for k, (train, test) in splits]
+    splits = list(sklearn.model_selection.check_cv(cv, y, classifier=True).split(X, y))
+    if not splits:
+        raise ValueError(f"cv={cv!r:.80} has no splits; expected at least one, each {FOLD}")
+    n = len(y)
+    return [(_rows(train, k, n), _rows(test, k, n)) for k, (train, test) in enumerate(splits)]
 
 
 def _rows(rows: Any, split: int, n_rows: int) -> Any:
@@ -115,6 +126,10 @@ def _refuse_masked(given: Any, name: str) -> None:
             f"{name} has {np.count_nonzero(np.ma.getmaskarray(given))} masked entries; expected a "
             "value for each; impute them, or leave such rows out"
         )
+
+
+def _has_na(given: Any) -> bool:
+    return bool(places_of_na(np.asarray(given, dtype=object)))
 
 
 def _is_beyond_float(given: Any) -> bool:

@@ -384,6 +384,8 @@ def test_findings_without_answers():
     assert result.sentences() == ["There is no answer: no learner was done in 60 s.", "A: x."]
     assert result.best is result.preferred is result.euclidean is None
     assert re.search("^A +none$", str(result), re.M)
+    assert np.isnan(result.error(result["A"]))
+    assert "nan" not in str(result) + result.to_markdown() + str(result.to_dict())
 
 
 def test_proofs(noisy, in_process):

@@ -139,6 +139,10 @@ class TestNearestVote:
         model = NearestVote(9).fit([[0.0], [1.0], [5.0]], [0, 1, 1])
         assert model.predict([[0.0]]).tolist() == [1]
 
+    def test_samples_of_infinite_squared_distance_are_equally_near(self):
+        rule = NearestVote(3, weights="distance").fit([[0.0], [1.0], [2.0]], ["a", "b", "b"])
+        assert rule.predict([[-1e300], [0.1], [1e300]]).tolist() == ["b", "a", "b"]
+
     @pytest.mark.parametrize("weights", ["uniform", "distance"])
     def test_sparse_samples(self, weights, rng):
         X = rng.random((80, 9)) * (rng.random((80, 9)) < 0.4)

@@ -7,13 +7,17 @@ import numpy as np
 import pytest
 
 import frobmetric
+from frobmetric import LearnersComparison
+from frobmetric.learners.comparing.evaluation import Vote
+from frobmetric.learners.comparing.table import LearnerRow
 from frobmetric_paper.attack import Findings, find_attacks
 from frobmetric_paper.attack.calls import verdicts
 from frobmetric_paper.attack.calls.data import X
 from frobmetric_paper.attack.calls.entry import Entry
+from frobmetric_paper.attack.calls.functions import _error_or_none
 from frobmetric_paper.attack.calls.mutations import HOSTILE, JUNK, mutate
 from frobmetric_paper.attack.calls.table import INNER, RECORDS, entries, find
-from frobmetric_paper.attack.calls.verdict import judge_answer
+from frobmetric_paper.attack.calls.verdict import NoAnswer, judge_answer
 from frobmetric_paper.attack.calls.worker import attempt, draw, judge
 
 ROOMS = ("metric", "core", "neighbors", "comparisons", "embeddings", "manifold", "sdp", "learners")
@@ -128,6 +132,35 @@ def test_another_answer_is_found():
     assert judge_answer(other, same, 1e-3).outcome == "another answer"
     assert judge_answer({"a": np.ones(2)}, same, 1e-3).outcome == "another answer"
     assert judge_answer(other, same, 0.2).outcome == "the same answer"
+
+
+def test_a_refusal_that_depends_on_the_form_of_the_data_is_no_other_answer():
+    expected = [("raw", 0.5), ("LDA", 0.25)]
+    assert judge_answer([("raw", 0.5), ("LDA", NoAnswer())], expected, 0.0).defect == ""
+    assert judge_answer([("raw", 0.4), ("LDA", NoAnswer())], expected, 0.0).defect != ""
+    assert judge_answer([("raw", 0.5), ("LDA", None)], expected, 0.0).defect != ""
+
+
+def row_of(losses=None, reason=""):
+    rows = (LearnerRow("A", "A", losses, reason=reason),)
+    return LearnersComparison(rows, Vote(3), 4, 2, 60.0), rows[0]
+
+
+def test_rows_of_learners_need_an_answer_or_a_reason():
+    assert _error_or_none(*row_of(np.array([True, False]))) == 0.5
+    assert isinstance(_error_or_none(*row_of(reason="no answer in 1 s")), NoAnswer)
+    assert isinstance(_error_or_none(*row_of(reason="TypeError: Sparse data was passed")), NoAnswer)
+    assert _error_or_none(*row_of(reason="ValueError: Input contains NaN")) is None
+    assert np.isnan(_error_or_none(*row_of()))
+
+
+def test_held_out_gains_count_samples_that_single_precision_moves():
+    expected, near = ({"gain": {"after": a}, "other": {"after": 0.5}} for a in (0.5, 0.5417))
+    assert judge_answer(near, expected, 1e-3).defect == ""
+    assert judge_answer(near, expected, 1e-9).defect != ""
+    far = {"gain": {"after": 0.8}, "other": {"after": 0.5}}
+    assert judge_answer(far, expected, 1e-3).defect != ""
+    assert judge_answer({"gain": {"after": 0.5}, "other": {"after": 0.5417}}, expected, 1e-3).defect
 
 
 def test_the_attack_is_listed():

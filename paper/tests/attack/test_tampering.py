@@ -3,6 +3,7 @@
 import copy
 import json
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
@@ -121,6 +122,29 @@ def test_only_the_labels_of_the_fit_are_certified(files, name):
             model.certify(X, labels)
     names = np.array(["a", "b", "c"])[y]
     assert model.certify(X, names) == model.certify(X)
+
+
+def test_a_metric_that_is_optimal_for_the_changed_parameter_too_is_certified(files, tmp_path):
+    model = load(files / "plain")
+    prove = partial(FrobMetric.certify, X=X, y=y)
+    original = Original(model, Victim(model, X, prove, partial(prove, exact=True)))
+    near = tampered(files, "plain", set_parameter(C=model.C * (1 + 1e-6)), tmp_path)
+    words = "certified: the metric is optimal for the changed parameter too"
+    assert original.judge(near, is_same=False) == (words, True)
+    far = tampered(files, "plain", set_parameter(C=model.C * 1.001), tmp_path)
+    assert original.judge(far, is_same=False) == ("not certified", True)
+
+
+@pytest.mark.parametrize("factor", [1.001, 2.0])
+def test_a_certify_that_overlooks_a_parameter_is_a_defect(files, tmp_path, monkeypatch, factor):
+    model = load(files / "plain")
+    prove = partial(FrobMetric.certify, X=X, y=y)
+    original = Original(model, Victim(model, X, prove, partial(prove, exact=True)))
+    monkeypatch.setattr(Original, "_certified", lambda *_: True)
+    path = tampered(files, "plain", set_parameter(C=model.C * factor), tmp_path)
+    outcome, is_right = original.judge(path, is_same=False)
+    assert not is_right
+    assert outcome == "certified although changed: ['C']"
 
 
 def test_an_edited_tolerance_is_refused(files, tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 from numbers import Integral, Real
 from typing import Any
@@ -21,7 +22,7 @@ SINGLE = (2.0**-40, 2.0**40)
 def read_values(value: Any, *, name: str, dtype: Any = None) -> Any:
     """Return what NumPy reads in an array, lists, a data frame or a sparse matrix.
 
-    A masked array must not hide entries.
+    A masked array must not hide entries; `pandas.NA` is read as NaN.
     """
     try:
         given = value.toarray() if sp.issparse(value) else value
@@ -31,12 +32,28 @@ def read_values(value: Any, *, name: str, dtype: Any = None) -> Any:
             array = np.asarray(given, dtype=dtype)
         if array.dtype.kind == "V":
             raise ValueError("records")
-        return array
+        return _with_nan(array) if array.dtype.kind == "O" else array
     except (TypeError, ValueError, OverflowError, RuntimeError) as error:
         raise ValueError(
             f"{name} cannot be read as an array ({error}); expected a rectangular array of real "
             "numbers, or of labels; convert it before"
         ) from None
+
+
+def _with_nan(objects: Any) -> Any:
+    """Return objects with NaN in place of pandas' mark of a missing value, which has no truth."""
+    if places := places_of_na(objects):
+        objects = objects.copy()
+        objects.flat[places] = np.nan
+    return objects
+
+
+def places_of_na(objects: Any) -> list[int]:
+    """Return the places of `pandas.NA` in an array of objects, counted row by row."""
+    mark = getattr(sys.modules.get("pandas"), "NA", None)
+    if mark is None:
+        return []
+    return [place for place, each in enumerate(objects.flat) if each is mark]
 
 
 def read_array(value: Any, *, name: str) -> Any:

@@ -24,10 +24,6 @@ from .samples import LabelledSamples
 PREPROCESSOR: dict[str, Rule] = {"preprocessor": MATRIX | CALLABLE | NONE}
 
 
-#: Largest entry of samples of learners that need squares only.
-WIDEST_SQUARES = 2.0**505
-
-
 class Learner(MetricEstimator):
     """A metric whose `fit` ends with `_keep`; samples may be indices of a preprocessor."""
 

@@ -49,8 +49,15 @@ SHARED_RULES = {
     "verbose": integer(0) | FLAG,
     "callback": CALLABLE | NONE,
 }
+#: Largest number of passes. Each solves the problem of the triplets of all passes before it, so the
+#: work grows with the square of the number.
+MOST_PASSES = 30
 #: Rules of the parameters of estimators that mine triplets from labels.
-LABEL_RULES = {"n_neighbors": integer(1), "n_impostors": integer(1) | NONE, "n_passes": integer(1)}
+LABEL_RULES = {
+    "n_neighbors": integer(1),
+    "n_impostors": integer(1) | NONE,
+    "n_passes": integer(1, MOST_PASSES),
+}
 #: Numbers held at a time when distances of pairs are computed: few enough for the cache.
 BLOCK = 1 << 16
 

@@ -25,7 +25,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from .._checks import check_count
+from .._checks import WIDEST_SQUARES, check_count, require_ordinary
 from .._validation import check_array, check_classification_targets, check_cv, column_or_1d
 from ..neighbors.classification import knn_predict
 from .base import DTYPES, MetricEstimator
@@ -144,6 +144,7 @@ class _Trial:
         """Return the trial of checked samples."""
         options = {"accept_sparse": "csr", "dtype": DTYPES, "estimator": "compare"}
         numbers = [check_array(X, input_name="X", **options), None]
+        require_ordinary(numbers[0], name="X", widest=WIDEST_SQUARES)
         y, splits = _as_labels(y, "y"), []
         check_consistent_length(numbers[0], y)
         if len(np.unique(y)) < 2:
@@ -152,6 +153,7 @@ class _Trial:
             splits = _folds(cv, numbers[0], y, random_state)
         else:
             numbers[1] = check_array(X_test, input_name="X_test", **options)
+            require_ordinary(numbers[1], name="X_test", widest=WIDEST_SQUARES)
             y_test = _as_labels(y_test, "y_test")
             check_consistent_length(numbers[1], y_test)
             _check_common_labels(y, y_test)

@@ -22,6 +22,7 @@ from ..core import Certificate
 from ..neighbors.classification import NearestClass, NearestVote, share_right
 from ..solvers import Interrupted
 from ._problem import PROBLEM_RULES
+from .base import MOST_PASSES
 from .claims import check_class_names
 from .frob import FrobMetric, samples_of
 from .path import check_grid
@@ -147,7 +148,7 @@ class FrobMetricCV(ClassifierMixin, FrobMetric):
         "Cs": NUMBERS | NONE,
         "n_neighbors": integer(1) | AUTO,
         "n_impostors": integer(1) | NONE,
-        "n_passes": integer(1) | AUTO,
+        "n_passes": integer(1, MOST_PASSES) | AUTO,
         "rule": AUTO | Rule("a classifier", lambda value: hasattr(value, "predict")),
         "cv": FOLDS,
         "max_samples": integer(2),

@@ -104,7 +104,7 @@ class FrobMetric(MetricEstimator):
         is all; with sparse X or a kernel at most 500, and a warning if that loses variance.
     n_passes : int, default=2
         With labels: number of searches for neighbours, each under the metric learned before; the
-        triplets of all of them count.
+        triplets of all of them count. At most 30: the work grows with the square of the number.
     targets : {"classes", "values"}, default="classes"
         What y of `fit` has: class labels, or values of a regression. For values, near samples are
         the nearest of the quarter of all samples with the nearest values, and impostors the

@@ -211,7 +211,9 @@ def _weighted_majority(labels, distance):
     """Return the label of each row whose votes, one over the distance, sum to most."""
     # in units of the largest distance, so that nothing overflows; equal points count most
     largest = np.maximum(distance[:, -1:], np.finfo(float).tiny)
-    weight = 1.0 / np.maximum(distance / largest, 1e-9)
+    share = np.ones_like(distance)  # samples so far away that the square is infinite are as near
+    np.divide(distance, largest, out=share, where=np.isfinite(distance))
+    weight = 1.0 / np.maximum(share, 1e-9)
     votes = np.zeros((len(labels), labels.max(initial=0) + 1))
     for column, of_column in zip(labels.T, weight.T, strict=True):
         votes[np.arange(len(labels)), column] += of_column

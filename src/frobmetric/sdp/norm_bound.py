@@ -8,9 +8,9 @@ from functools import cache
 import numpy as np
 from scipy.optimize import brentq
 
-from .._checks import check_limits
+from .._checks import as_tolerance
 from ..core import FrobeniusSDP
-from ..core.checks import as_real, require_problem
+from ..core.checks import MOST, as_real, require_problem
 from ..core.points import Symmetric, Vector
 from ..solvers import Callback, Monitor, State, conclude
 from ..solvers.plain import targets
@@ -51,7 +51,7 @@ def solve_norm_bounded(
     problem : FrobeniusSDP
         A plain SDP: sigma = inf.
     delta : float
-        Bound on the squared norm.
+        Bound on the squared norm, between 2^-250 and 2^250.
     tol : float
         Tolerance of the three errors of the certificate; |X|^2 may exceed delta by this share.
     max_iter, time_limit, callback
@@ -83,9 +83,12 @@ def solve_norm_bounded(
     """
     require_problem(problem)
     delta = as_real(delta, name="delta")
-    if not 0 < delta < np.inf:
-        raise ValueError(f"delta={delta!r} must be a positive number; solve_sdp has no bound")
-    check_limits(tol, max_iter)
+    if not 1 / MOST <= delta <= MOST:
+        raise ValueError(
+            f"delta={delta!r}; expected a number between {1 / MOST:.1g} and {MOST:.1g}, by which "
+            "squares of X can be divided; scale the problem, or use solve_sdp, which has no bound"
+        )
+    tol = as_tolerance(tol, max_iter)
     if np.isfinite(problem.sigma) or problem.prior.any():
         raise ValueError(
             f"sigma={problem.sigma!r}; the bound replaces the Frobenius term: give sigma=np.inf"

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .._checks import check_limits
+from .._checks import as_tolerance
 from ..core import Evaluation, FrobeniusSDP
 from ..core.checks import MOST, as_finite, as_real, require_problem
 from ..core.points import Symmetric, Vector, as_dense
@@ -90,7 +90,7 @@ def solve_sdp(
     >>> solution.status, round(-solution.certificate.primal, 4)
     ('optimal', 3.0)
     """
-    check_limits(tol, max_iter)
+    tol = as_tolerance(tol, max_iter)
     require_problem(problem)
     _check(problem)
     if trace_bound is not None:

@@ -21,7 +21,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .._checks import check_limits
+from .._checks import as_tolerance
 from ..core.checks import require_problem
 from ..core.cones import NumericalError
 from ..core.problem import FrobeniusSDP
@@ -112,9 +112,8 @@ def solve(
     if not isinstance(solver, str) or solver not in SOLVERS:
         raise ValueError(f"solver={solver!r:.80} is not known; choose one of {sorted(SOLVERS)}")
     require_problem(problem)
-    check_limits(tol, max_iter)
+    tol = as_tolerance(tol, max_iter)
     listener = ignore if listener is None else listener
-    tol = float(tol)
     monitor = Monitor(tol, max_iter, callback, time_limit, listener=listener)
     if not (start is None or isinstance(start, (State, Solution))):
         raise TypeError(

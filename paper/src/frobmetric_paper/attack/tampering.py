@@ -2,7 +2,9 @@
 
 With the old seal, a file whose meaning changed must not load. Who seals a file again can write what
 he likes, but `certify`, with the training data and labels, must then find every change of the map
-or of the problem whose solution it is said to be.
+or of the problem whose solution it is said to be. A parameter that no data decide, such as C, is
+part of the statement: if the metric is optimal for the changed one too, and the objectives in the
+file are those of that problem, the file says what is true. Exact arithmetic decides that.
 """
 
 from __future__ import annotations
@@ -27,6 +29,10 @@ CLAIMS = (
     *("components_", "scale_", "rank_", "n_triplets_", "units_", "feature_weight_", "gamma_"),
     *("prior_factor_", "classes_", "n_directions_", "unit_", "X_fit_"),
 )
+#: Claims that no data decide: the file states them, and is right if the metric is optimal for them.
+FREE = {"C", "pull"}
+#: Largest difference of a stated objective from the true one, relative to it.
+STATED = 1e-6
 #: Relative change of a claim that is no rounding, in double and in single precision.
 CHANGE = {np.dtype(np.float64): 2e-7, np.dtype(np.float32): 1e-6}
 #: Relative change of the map of a BoostMetric, which is proven as it stands, that cannot be seen.
@@ -260,6 +266,8 @@ class Original:
             return "certified as it stands: the map is not that of the dual variables", True
         if changed and is_other_basis(self, loaded):
             return "certified: the same metric in another basis of an eigenspace", True
+        if changed and set(changed) <= FREE and self._is_true(loaded):
+            return "certified: the metric is optimal for the changed parameter too", True
         if changed or not self.is_certified:
             return f"certified although changed: {changed or 'not certified before'}", False
         return "certified, and no claim changed", True
@@ -279,6 +287,18 @@ class Original:
         proof = self.victim.prove(model)
         differing = disagreements(model.certificate_, proof, model.history_)
         return not differing and proof.error <= min(model.tol, 0.99)
+
+    def _is_true(self, loaded):
+        """Return whether the objectives in a file are those of the problem that it states.
+
+        They are compared with bounds in exact arithmetic, which must prove optimality too.
+        """
+        if self.victim.prove_exactly is None:
+            return False
+        stated, proof = loaded.certificate_, self.victim.prove_exactly(loaded)
+        allowed = STATED * max(abs(proof.primal), abs(proof.dual))
+        away = max(abs(stated.primal - proof.primal), abs(stated.dual - proof.dual))
+        return bool(away <= allowed and proof.relative_gap <= min(loaded.tol, 0.99))
 
     def _changed(self, loaded):
         """Return the names of the claims that differ by more than rounding."""

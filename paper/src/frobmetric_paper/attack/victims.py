@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -27,11 +28,15 @@ from frobmetric.embeddings import EncoderBridge
 
 @dataclass(frozen=True)
 class Victim:
-    """A fitted model, new samples for it, and its proof: None if its file has none."""
+    """A fitted model, new samples for it, and its proof: None if its file has none.
+
+    `prove_exactly` is the proof in exact arithmetic, None if the class has none.
+    """
 
     model: Any
     X: Any
     prove: Callable[[Any], Certificate] | None = None
+    prove_exactly: Callable[[Any], Certificate] | None = None
 
 
 def make_victims(seed: int) -> dict[str, Victim]:
@@ -80,7 +85,7 @@ def _metrics(rng):
 
 
 def _of_labels(model, X, y):
-    return Victim(model.fit(X, y), X, lambda loaded: loaded.certify(X, y))
+    return _proven(model.fit(X, y), X, (X, y))
 
 
 def _tuple_metrics(rng):
@@ -93,15 +98,20 @@ def _tuple_metrics(rng):
         "pairs": (PairFrobMetric, (X[four[:, :2]], kinds)),
     }
     return {
-        name: Victim(
-            kind(keep_dual=True, C=10.0).fit(*answers), X, partial(_prove_tuples, answers=answers)
-        )
+        name: _proven(kind(keep_dual=True, C=10.0).fit(*answers), X, answers)
         for name, (kind, answers) in given.items()
     }
 
 
-def _prove_tuples(loaded, answers):
-    return loaded.certify(*answers)
+def _proven(model, X, data):
+    """Return the victim whose proofs are those of `certify` from the training data."""
+    prove = partial(_prove, data=data)
+    is_exact = "exact" in signature(model.certify).parameters
+    return Victim(model, X, prove, partial(prove, exact=True) if is_exact else None)
+
+
+def _prove(loaded, data, **options):
+    return loaded.certify(*data, **options)
 
 
 def _others(rng):

@@ -199,7 +199,8 @@ class Labels:
                 "classes, one of them with two samples"
             )
         n_near = np.where(size > SMALL_CLASS, N_NEAR, size - 1)
-        n_near = n_near if self.n_neighbors is None else np.minimum(self.n_neighbors, size - 1)
+        if self.n_neighbors is not None:  # no class has more; NumPy has no larger integers
+            n_near = np.minimum(min(int(self.n_neighbors), len(label)), size - 1)
         n_far = min(self.n_impostors or N_FAR, max_rows)
         anchors = check_random_state(random_state).permutation(np.flatnonzero(size > 1))
         n_rows = np.cumsum(n_near[anchors]) * n_far

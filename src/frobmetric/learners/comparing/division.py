@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.model_selection import KFold, StratifiedKFold, train_test_split
 from sklearn.utils.validation import check_consistent_length
 
+from ..._checks import WIDEST_SQUARES, require_ordinary
 from ..._validation import check_array, column_or_1d, type_of_target
 from ...metric.base import DTYPES
 from .evaluation import Average, Vote
@@ -68,6 +69,7 @@ def divide(given, held_out, test_size, n_neighbors, random_state):
 
 def _check_samples(X, y, name, name_of_y):
     X = check_array(X, accept_sparse="csr", dtype=DTYPES, input_name=name, estimator="compare")
+    require_ordinary(X, name=name, widest=WIDEST_SQUARES)
     y = column_or_1d(y)
     missing = [i for i, value in enumerate(y.tolist()) if value is None or value != value]
     if missing:
@@ -116,8 +118,18 @@ def _class_numbers(y, y_test):
 
 
 def _check_spread(y, y_test):
+    """Refuse numbers whose errors, relative to their spread, are not finite."""
     if not np.ptp(y) > 0 or not np.any(y_test != y.mean()):
         raise ValueError(f"y is {y[0]} for all samples; expected numbers that differ")
+    with np.errstate(all="ignore"):
+        spread = np.mean((y_test - y.mean()) ** 2)
+        largest = np.ptp(np.concatenate([y, y_test])) ** 2 / spread
+    if not (spread > 0 and largest < np.inf):
+        raise ValueError(
+            f"y has numbers from {y.min():.3g} to {y.max():.3g}, and the test samples from "
+            f"{y_test.min():.3g} to {y_test.max():.3g}; the squares of their differences vanish or "
+            "overflow: scale them, or leave out outliers"
+        )
 
 
 def _folds(X, y, has_classes, random_state):

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._checks import as_symmetric, check_limits
+from ..._checks import as_symmetric, as_tolerance
 from ...core import PSD, Certificate, FrobeniusSDP, Step
 from ...core.checks import as_array, read_array, require_callable
 from ...core.points import Array, Symmetric, Vector, as_dense
@@ -98,7 +98,7 @@ def nearest_correlation(
     """
     if sum(given is not None for given in (weights, elementwise, counts)) > 1:
         raise ValueError("give one of weights, elementwise and counts, not several")
-    check_limits(tol, max_iter)
+    tol = as_tolerance(tol, max_iter)
     require_callable(callback, name="callback")
     unit, labels = 1 - check_min_eigenvalue(min_eigenvalue, below=1), Labels(G, name="G")
     if counts is not None:

@@ -140,6 +140,11 @@ def nearest_vote() -> NearestVote:
     return NearestVote(3).fit(data.X, data.Y)
 
 
+def distance_vote() -> NearestVote:
+    """Return a classifier by neighbours whose votes count by distance."""
+    return NearestVote(3, weights="distance").fit(data.X, data.Y)
+
+
 def unfolding() -> MaximumVarianceUnfolding:
     """Return an unfolding."""
     return MaximumVarianceUnfolding(n_neighbors=5).fit(data.X)
@@ -237,6 +242,7 @@ def _methods() -> list[Entry]:
         marginalized: OF_MARGINALIZED,
         nearest_class: {"predict": {"X": data.X}, "energies": {"X": data.X}, "score": of_class},
         nearest_vote: {"predict": {"X": data.X}, "score": of_class},
+        distance_vote: {"predict": {"X": data.X}},
         unfolding: {"transform": {"X": data.X + 0.5}, "get_feature_names_out": {}},
         adapter: {
             name: OF_PAIRS[name]

@@ -17,6 +17,7 @@ from frobmetric.io.export import export, export_recall
 from . import data
 from .entry import Entry, function
 from .estimators import adapter, frob_metric
+from .verdict import NoAnswer
 
 X, Y = data.X, data.Y
 RETRIEVAL = {"queries": X[:6] + 0.5, "documents": X, "relevance": data.RELEVANCE}
@@ -96,8 +97,23 @@ def _compare_model(**given: Any) -> Any:
 
 
 def _compare_learners(**given: Any) -> Any:
+    """Return the error of each row; where there is no answer, there must be a reason."""
     found = frobmetric.compare(**given)
-    return [(row.key, found.error(row)) for row in found.rows]
+    if re.search(r"\bnan\b", found.to_text()):
+        raise AssertionError("the table shows NaN")
+    return [(row.key, _error_or_none(found, row)) for row in found.rows]
+
+
+def _error_or_none(found: Any, row: Any) -> Any:
+    """Return the error of a row, None without an answer if the row says why.
+
+    A row may lack an answer that the same samples in another form have if it had no time, or if the
+    learner takes no sparse samples.
+    """
+    if row.losses is not None or not row.reason:
+        return found.error(row)
+    is_form = row.reason.startswith("no answer in") or "Sparse data" in row.reason
+    return NoAnswer() if is_form else None
 
 
 def _neighborhoods() -> list[Entry]:

@@ -234,6 +234,7 @@ HOSTILE: dict[str, Callable] = {
     "None inside": _with(None, object),
     "10**400 inside": _with(10**400, object),
     "text inside": _with("frog", object),
+    "pandas.NA inside": lambda A, rng: _with(_missing(), object)(A, rng),
     "a list inside": _with([1, 2], object),
     "an object inside": _with(object(), object),
     "times 1e300": _scaled(1e300),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import linecache
+import re
 import traceback
 import warnings
 from collections.abc import Iterator
@@ -31,9 +32,16 @@ UNSTABLE = {"seconds", "history", "history_", "feature_names_in_", "n_iter", "n_
 UNSTABLE |= {"problem", "solver", "notes", "fit_seconds_", "preprocessor"}
 #: Parts that are rounding: two answers that agree may have others.
 ROUNDING = {"gap", "relative_gap", "distance_bound", "gradient", "violation", "eta_p", "eta_d"}
+#: Precision of equal data in single precision, and that of held-out gains then: these count samples
+#: on either side of near ties, which rounding moves, so some of the 24 samples may differ.
+SINGLE, STEP, STEPS = 1e-3, 0.25, re.compile(r"\.(gain|scores)\b")
 #: Warnings that numerical libraries give about numbers that went wrong.
 LEAKS = (RuntimeWarning, DeprecationWarning, FutureWarning, np.exceptions.ComplexWarning)
 DEPTH = 7
+
+
+class NoAnswer:
+    """Part of an answer that was refused with a reason that depends on the form of the data."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -83,6 +91,7 @@ def judge_answer(
 ) -> Verdict:
     """Return the verdict on an answer; `expected` is that of the plain call, if data are equal."""
     parts = dict(_flatten(answer))
+    refused = {path for path, numbers in parts.items() if _is_refused(numbers)}
     for path, numbers in parts.items():
         if numbers.dtype.kind in "fc" and path.split(".")[-1].rstrip("]0123456789[") not in OPEN:
             bad = numbers[~np.isfinite(numbers)]
@@ -92,10 +101,10 @@ def judge_answer(
     if precision is None:
         return Verdict("answer")
     for path, numbers in dict(_flatten(expected)).items():
-        if path.rsplit(".", 1)[-1] in ROUNDING:
+        if path.rsplit(".", 1)[-1] in ROUNDING or path in refused or _is_refused(numbers):
             continue
         difference = _difference(parts.get(path), numbers)
-        if difference > precision:
+        if difference > (STEP if precision == SINGLE and STEPS.search(path) else precision):
             return Verdict("another answer", f"{path} differs by {difference:.2g}")
     return Verdict("the same answer")
 
@@ -119,7 +128,7 @@ def _flatten(value: Any, path: str = "answer", depth: int = 0) -> Iterator[tuple
             yield from _flatten(array.ravel().tolist(), path, depth + 1)
         elif array.dtype.kind != "V":
             yield path, array
-    elif isinstance(value, (Number, np.generic, str, bytes)):
+    elif isinstance(value, (Number, np.generic, str, bytes, NoAnswer)):
         yield path, np.asarray(value)
     elif isinstance(value, dict):
         for key, part in value.items():
@@ -134,6 +143,10 @@ def _flatten(value: Any, path: str = "answer", depth: int = 0) -> Iterator[tuple
     elif isinstance(value, (list, tuple)):
         for number, part in enumerate(value):
             yield from _flatten(part, f"{path}[{number}]", depth + 1)
+
+
+def _is_refused(numbers: np.ndarray) -> bool:
+    return numbers.dtype.kind == "O" and isinstance(numbers.item(), NoAnswer)
 
 
 def _is_long(value: Any) -> bool:
