@@ -17,9 +17,9 @@ class Counting(LocalEngine):
 
     n_tasks = 0
 
-    def start(self, program, inputs):
+    def start(self, program, inputs, combines):
         self.n_tasks += self.n_shards
-        return super().start(program, inputs)
+        return super().start(program, inputs, combines)
 
 
 def test_open_numbers_are_computed_by_one_task_a_shard():
