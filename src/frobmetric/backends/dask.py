@@ -103,6 +103,8 @@ class DaskEngine(Engine):
         Whether pieces are in files of the workers while no task uses them.
     """
 
+    is_remote = True
+
     def __init__(self, client: Any, n_shards: int, is_spooled: bool = False) -> None:
         super().__init__(n_shards)
         self.client, self.is_spooled = client, is_spooled

@@ -15,7 +15,7 @@ import pickle
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 from weakref import ReferenceType, ref
 
 import numpy as np
@@ -211,6 +211,8 @@ class Engine:
     """
 
     n_shards: int
+    #: Whether the pieces are in other processes, so that each message takes its time.
+    is_remote: ClassVar[bool] = False
     _open: list[ReferenceType[Deferred]] = field(default_factory=list)
 
     def put(self, pieces: Sequence[Any]) -> Node:
