@@ -15,7 +15,7 @@ from .vectors import BroughtRows, Sharded, map_shards, reduce_shards
 
 #: Largest number of rows that are brought to memory, bytes of their points, and floating-point
 #: operations of a product with these, which then takes no longer than messages do.
-MOST_ROWS, MOST_BYTES, MOST_WORK = 60_000, 1 << 27, 2e10
+MOST_ROWS, MOST_BYTES, MOST_WORK = 250_000, 1 << 27, 2e10
 
 
 class ShardedConstraints(Constraints):
