@@ -2,7 +2,7 @@
 
 Losses, problems and solvers are written for arrays. They run on sharded ones as they are, because
 NumPy hands its functions over to arrays of other kinds. Entry by entry operations are lazy; sums
-are numbers of kind `Deferred`. No operation brings a vector to one place.
+are numbers of kind `Deferred`. Only `BroughtRows` brings values to one place, and few of them.
 """
 
 from __future__ import annotations
