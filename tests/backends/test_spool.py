@@ -8,18 +8,18 @@ import sys
 import numpy as np
 import pytest
 
+from frobmetric.backends import spool
 from frobmetric.backends.engine import combined, tree
-from frobmetric.backends.spool import Spool, Stored, loaded, stored
+from frobmetric.backends.spool import Spool, Spools, Stored, loaded, spools, stored
 
 
 def test_values_come_back(tmp_path):
-    spool = Spool(tmp_path)
     values = [
         (np.arange(5000.0), "text", np.ones((70, 3), dtype=np.float32)),
         {"rows": np.asfortranarray(np.arange(6000.0).reshape(100, 60)), "none": np.empty(0)},
         np.arange(1000)[::2],
     ]
-    kept = stored(values, spool)
+    kept = stored(values, Spool(tmp_path))
     assert [isinstance(value, Stored) for value in kept] == [True, True, False]
     first, second, third = map(loaded, kept)
     np.testing.assert_array_equal(first[0], values[0][0])
@@ -49,6 +49,17 @@ def test_a_copy_finds_a_folder_where_that_of_the_first_is_missing(tmp_path):
     text = pickle.dumps(Spool(folder).store(np.arange(3000.0)))
     folder.rmdir()
     assert pickle.loads(text).load()[-1] == 2999
+
+
+def test_a_process_has_few_files_open(tmp_path, monkeypatch):
+    monkeypatch.setattr(spool, "ENOUGH", 100_000)
+    many, values = Spools(tmp_path), [np.full(1000, float(i)) for i in range(50)]
+    kept = [many.store(value) for value in values]
+    files = {id(each._spool) for each in kept}
+    assert 2 < len(files) < 10
+    for each, value in zip(kept, values, strict=True):
+        np.testing.assert_array_equal(each.load(), value)
+    assert spools(str(tmp_path)) is spools(str(tmp_path))
 
 
 def test_without_a_spool_values_stay():

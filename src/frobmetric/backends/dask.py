@@ -31,7 +31,7 @@ from .engine import (
     run,
     tree,
 )
-from .spool import Spool, loaded, stored
+from .spool import Spools, loaded, spools, stored
 from .table import ShardedTable, split_rows
 from .vectors import Sharded
 
@@ -320,17 +320,19 @@ def _labels(y: Any, sizes: list[int]) -> Any:
     return y.rechunk((tuple(sizes),))
 
 
-def _spool(is_spooled: bool) -> Spool | None:
-    """Return a spool among the temporary files of this worker, if pieces are spooled."""
+def _spools(is_spooled: bool) -> Spools | None:
+    """Return the spools of this worker, among its temporary files, if pieces are spooled."""
+    if not is_spooled:
+        return None
     # beside its own folder, which is gone when it ends
-    return Spool(Path(distributed.get_worker().local_directory).parent) if is_spooled else None
+    return spools(str(Path(distributed.get_worker().local_directory).parent))
 
 
 def _bundle(piece: Any, is_spooled: bool) -> Bundle:
-    return Bundle(stored([piece], _spool(is_spooled)), ())
+    return Bundle(stored([piece], _spools(is_spooled)), ())
 
 
-def _group(pieces: list[Any], spool: Spool | None) -> Group:
+def _group(pieces: list[Any], spool: Spools | None) -> Group:
     return Group([Bundle(stored([piece], spool), ()) for piece in pieces])
 
 
@@ -346,7 +348,7 @@ def _run_group(
     program: Program, combines: Combines, n_blocks: int, is_spooled: bool, *inputs: Group
 ) -> Outcome:
     """Execute a program on the pieces of each shard of a group."""
-    spool, bundles = _spool(is_spooled), []
+    spool, bundles = _spools(is_spooled), []
 
     def each() -> Iterator[Values]:
         for number in range(n_blocks):
@@ -384,7 +386,7 @@ def _call_pairs(
 ) -> Any:
     piece = loaded(right.kept[j])
     parts = (function(loaded(left.kept[i]), piece) for left in lefts)
-    return stored(parts, _spool(is_spooled))
+    return stored(parts, _spools(is_spooled))
 
 
 def _join(

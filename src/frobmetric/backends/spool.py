@@ -6,11 +6,15 @@ import mmap
 import pickle
 import tempfile
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 #: Bytes from which on the arrays of a value are worth a place in a file.
 LEAST = 1 << 12
+#: Bytes from which on a file takes no more values: few files are open, and few bytes of them idle.
+ENOUGH = 1 << 28
 
 
 class Spool:
@@ -47,6 +51,26 @@ class Spool:
         return Stored(self, frame, start, tuple(places))
 
 
+class Spools:
+    """The spools of a process in a folder, one after the other, for all of its threads."""
+
+    def __init__(self, folder: Any = None) -> None:
+        self.folder, self._lock, self._last = folder, Lock(), Spool(folder)
+
+    def store(self, value: Any) -> Any:
+        """Return the value as `Stored`, or as it is if its arrays are small."""
+        with self._lock:
+            if self._last.file.seek(0, 2) >= ENOUGH:
+                self._last = Spool(self.folder)
+            return self._last.store(value)
+
+
+@cache
+def spools(folder: str | None) -> Spools:
+    """Return the spools of this process in a folder."""
+    return Spools(folder)
+
+
 class Stored:
     """Value in a spool; each `load` maps its arrays anew, for as long as they are used.
 
@@ -72,7 +96,7 @@ class Stored:
 
 def _store_anew(value: Any, folder: Any) -> Any:
     # another machine may not have that folder
-    return Spool(folder if folder and Path(folder).is_dir() else None).store(value)
+    return spools(folder if folder and Path(folder).is_dir() else None).store(value)
 
 
 def loaded(value: Any) -> Any:
@@ -80,6 +104,6 @@ def loaded(value: Any) -> Any:
     return value.load() if isinstance(value, Stored) else value
 
 
-def stored(values: Iterable[Any], spool: Spool | None) -> tuple[Any, ...]:
+def stored(values: Iterable[Any], spool: Spool | Spools | None) -> tuple[Any, ...]:
     """Return values in a spool, if there is one."""
     return tuple(values) if spool is None else tuple(map(spool.store, values))
