@@ -1,6 +1,7 @@
 """Fits on a real cluster of worker processes: the same answer, also if workers are killed."""
 
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -16,7 +17,10 @@ distributed = pytest.importorskip("distributed", reason="needs the extra dask")
 import dask.array  # noqa: E402
 import dask.dataframe  # noqa: E402
 
-from frobmetric.backends.dask import ClusterLostError, DaskEngine  # noqa: E402
+from frobmetric.backends import dask as dask_engine  # noqa: E402
+from frobmetric.backends.dask import ClusterLostError, DaskEngine, Outcome  # noqa: E402
+from frobmetric.backends.engine import Program, Value  # noqa: E402
+from frobmetric.backends.spool import Stored  # noqa: E402
 from frobmetric.backends.vectors import Sharded  # noqa: E402
 from frobmetric.metric.sharded import search  # noqa: E402
 
@@ -89,6 +93,55 @@ def test_rows_near_a_plane_are_searched_by_sketches(threads, monkeypatch):
     assert_same(found, expected)
 
 
+def watch_stored(monkeypatch):
+    """Return a list to which the number of shards and of the spooled pieces of runs are added."""
+    seen, start = [], DaskEngine.start
+
+    def watched(engine, program, inputs, combines):
+        bundles, parts = start(engine, program, inputs, combines)
+        if program.kept:
+            group = bundles[0].result()
+            kept = [piece for bundle in group.bundles for piece in bundle.kept]
+            seen.append((engine.n_shards, sum(isinstance(piece, Stored) for piece in kept)))
+        return bundles, parts
+
+    monkeypatch.setattr(DaskEngine, "start", watched)
+    return seen
+
+
+@pytest.mark.parametrize("is_short", [False, True])
+def test_pieces_are_in_files_where_memory_is_short(threads, digits, monkeypatch, is_short):
+    X, y = digits[0][:300], digits[1][:300]
+    free = 60 * 8 * 64 / dask_engine.SHARE if is_short else np.inf
+    monkeypatch.setattr(dask_engine, "_free_memory", lambda worker: free)
+    seen = watch_stored(monkeypatch)
+    options = {"n_passes": 1, "units": "raw"}
+    found = FrobMetric(**options).fit(*as_collections(X, y, 100))
+    assert_same(found, FrobMetric(**options).fit(X, y))
+    assert {n_shards for n_shards, _ in seen} == {5 if is_short else 2}
+    assert any(n_stored for _, n_stored in seen) == is_short
+
+
+@pytest.mark.slow
+def test_workers_with_short_memory_exchange_what_is_in_files(cluster, digits, monkeypatch):
+    free = 50 * 8 * 64 / dask_engine.SHARE
+    monkeypatch.setattr(dask_engine, "_free_memory", lambda worker: free)
+    assert_same(FrobMetric().fit(*as_collections(*digits)), FrobMetric().fit(*digits))
+
+
+def test_a_task_that_is_elsewhere_is_executed_again():
+    program = Program((), ((np.ones, (3,)), (np.sum, (Value(0),))), (0,), (1,))
+    work = program, (max,), 2, False
+    outcome = dask_engine._run_group(*work)
+    assert outcome.reduced == (3.0,)
+    sent = pickle.loads(pickle.dumps(outcome))
+    assert isinstance(sent, Outcome)
+    assert (sent.group, sent.reduced) == (None, (3.0,))
+    for each in (outcome, sent):
+        bundles = dask_engine._kept(each, *work).bundles
+        assert [bundle.kept[0].tolist() for bundle in bundles] == [[1.0] * 3] * 2
+
+
 @pytest.mark.slow
 def test_labels_may_be_in_memory_and_samples_in_a_frame(cluster, digits):
     pandas = pytest.importorskip("pandas")
@@ -158,7 +211,8 @@ def test_what_is_sent_to_other_shards_is_sent_alone(threads):
     short = rows.map(np.sum)
     joined = short.joined(np.array, [range(2)])
     assert joined.node.bundles[0].result().kept[0].tolist() == [5.0, 1.0]
-    assert [len(bundle.result().kept) for bundle in short.node.bundles] == [1, 1]
+    groups = [group.result() for group in short.node.bundles]
+    assert [len(bundle.kept) for group in groups for bundle in group.bundles] == [1, 1]
     assert rows.node.is_computed
 
 

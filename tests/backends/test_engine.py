@@ -1,15 +1,19 @@
 """Engines: what is computed, how often, and what is kept."""
 
 import operator
+from importlib import import_module
 
 import numpy as np
 import pytest
 
+from frobmetric.backends import constraints
 from frobmetric.backends.constraints import ShardedConstraints
 from frobmetric.backends.engine import LocalEngine, Pairs, tree
-from frobmetric.backends.vectors import Sharded, map_shards
+from frobmetric.backends.vectors import BroughtRows, Sharded, map_shards
 from frobmetric.core import FrobeniusSDP, Hinge, Triplets, certify
 from frobmetric.solvers import solve
+
+active_set = import_module("frobmetric.solvers.active_set")
 
 
 class Counting(LocalEngine):
@@ -17,9 +21,9 @@ class Counting(LocalEngine):
 
     n_tasks = 0
 
-    def start(self, program, inputs):
+    def start(self, program, inputs, combines):
         self.n_tasks += self.n_shards
-        return super().start(program, inputs)
+        return super().start(program, inputs, combines)
 
 
 def test_open_numbers_are_computed_by_one_task_a_shard():
@@ -121,6 +125,73 @@ def test_the_adjoint_belongs_to_the_forward_map():
     pieces = Sharded.put(engine, [u[:2], u[2:]])
     left = float(constraints.forward(M + M.T) @ pieces)
     assert left == pytest.approx(np.vdot(M + M.T, constraints.adjoint(pieces)), rel=1e-12)
+
+
+class Remote(Counting):
+    """Local engine that counts as one whose messages take time."""
+
+    is_remote = True
+
+
+def sharded_problem(engine, X, rows, weight):
+    """Return a problem in shards, the last of which has no rows, and the same one in memory."""
+    cuts = np.linspace(0, len(rows), engine.n_shards).astype(int)[1:]
+    parts = Sharded.put(engine, [Triplets(X, part) for part in np.split(rows, cuts)])
+    u = Sharded.put(engine, np.split(weight, cuts))
+    in_shards = FrobeniusSDP(ShardedConstraints(parts, X.shape[1]), Hinge(u))
+    return in_shards, FrobeniusSDP(Triplets(X, rows), Hinge(weight))
+
+
+@pytest.fixture
+def triplets():
+    rng = np.random.default_rng(0)
+    X, rows = rng.normal(size=(300, 6)), rng.integers(300, size=(4000, 3))
+    rows = rows[(rows[:, 0] != rows[:, 1]) & (rows[:, 0] != rows[:, 2])]
+    return X, rows, rng.uniform(1, 3, size=len(rows)) / len(rows)
+
+
+def test_few_rows_are_solved_in_memory(triplets, monkeypatch):
+    for name, value in {"FEW_ROWS": 1000, "SAMPLE": 500}.items():
+        monkeypatch.setattr(active_set, name, value)
+    n_tasks = {}
+    for kind in (Counting, Remote):
+        engine = kind(3)
+        in_shards, whole = sharded_problem(engine, *triplets)
+        expected, found = solve(whole), solve(in_shards)
+        assert found.certificate.primal == pytest.approx(expected.certificate.primal, rel=1e-9)
+        assert found.n_iter == expected.n_iter
+        n_tasks[kind] = engine.n_tasks
+    assert n_tasks[Remote] < n_tasks[Counting] / 2
+
+
+def test_rows_that_are_brought_have_the_values_of_all_shards(triplets):
+    engine = Remote(4)
+    problem, whole = sharded_problem(engine, *triplets)
+    rows = problem.constraints.bring(np.flatnonzero(problem.loss.weight > 2 / len(triplets[1])))
+    expected = np.flatnonzero(whole.loss.weight > 2 / len(triplets[1]))
+    assert isinstance(rows, BroughtRows)
+    assert len(rows) == len(expected)
+    np.testing.assert_array_equal(problem.loss.restrict(rows).weight, whole.loss.weight[expected])
+    M = np.diag(np.arange(6.0))
+    np.testing.assert_allclose(
+        problem.constraints.restrict(rows).forward(M),
+        whole.constraints.restrict(expected).forward(M),
+    )
+    u, values = problem.loss.weight.copy(), np.arange(float(len(expected)))
+    u[rows] = values
+    np.testing.assert_array_equal(u[rows], values)
+    assert float(u.sum()) == pytest.approx(
+        values.sum() + np.delete(whole.loss.weight, expected).sum(), rel=1e-12
+    )
+
+
+@pytest.mark.parametrize("name", ["MOST_ROWS", "MOST_BYTES", "MOST_WORK"])
+def test_many_rows_stay_in_their_shards(triplets, monkeypatch, name):
+    monkeypatch.setattr(constraints, name, 10)
+    problem, _ = sharded_problem(Remote(3), *triplets)
+    rows = problem.constraints.sample_rows(2, 36)
+    assert problem.constraints.bring(rows) is rows
+    assert isinstance(problem.constraints.restrict(rows), ShardedConstraints)
 
 
 def test_shards_without_rows_take_part():

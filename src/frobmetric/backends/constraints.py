@@ -7,9 +7,15 @@ from typing import Any
 
 import numpy as np
 
+from ..core.constraints import Quadruplets
 from ..core.matrices import Constraints
 from ..core.points import Factored, Point, Symmetric
-from .vectors import Sharded, map_shards, reduce_shards
+from ..core.stacking import Stack
+from .vectors import BroughtRows, Sharded, map_shards, reduce_shards
+
+#: Largest number of rows that are brought to memory, bytes of their points, and floating-point
+#: operations of a product with these, which then takes no longer than messages do.
+MOST_ROWS, MOST_BYTES, MOST_WORK = 250_000, 1 << 27, 2e10
 
 
 class ShardedConstraints(Constraints):
@@ -45,8 +51,25 @@ class ShardedConstraints(Constraints):
         n_more += self.parts.engine.n_shards
         return float(reduce_shards(operator.add, _adjoint_error, self.parts, u, n_more))
 
-    def restrict(self, rows: Any) -> ShardedConstraints:
+    def restrict(self, rows: Any) -> Constraints:
+        if isinstance(rows, BroughtRows):
+            found = map_shards(_comparisons, self.parts, rows).reduce(operator.add, _same).get()
+            return _in_memory([each for part in found for each in part])
         return ShardedConstraints(map_shards(_restrict, self.parts, rows), self.shape[1], len(rows))
+
+    def bring(self, rows: Any) -> Any:
+        """Return rows that are brought to memory, if few are and messages would take longer."""
+        if not self.parts.engine.is_remote:
+            return rows
+        sizes = rows.reduce(operator.add, _length).get()
+        if not 0 < sum(sizes) <= MOST_ROWS:
+            return rows
+        sums = map_shards(_comparisons, self.parts, rows).reduce(operator.add, _points_of).get()
+        if None in sums:
+            return rows
+        n_points, order = sum(sums), self.shape[1]
+        is_small = 8 * n_points * order <= MOST_BYTES and 2 * n_points * order**2 <= MOST_WORK
+        return BroughtRows(rows, sizes) if is_small else rows
 
     def norms(self) -> Any:
         return map_shards(_norms, self.parts)
@@ -61,6 +84,32 @@ class ShardedConstraints(Constraints):
         # of a point only the factor is sent: its product is as large again
         M = Factored(M.factor()) if hasattr(M, "factor") else M
         return self.parts.share(M)
+
+
+def _in_memory(found: list[tuple[Any, Any]]) -> Quadruplets:
+    """Return the comparisons of several sets of points."""
+    starts = np.cumsum([0, *(len(points) for points, _ in found[:-1])])
+    rows = [index + start for (_, index), start in zip(found, starts, strict=True)]
+    return Quadruplets(np.concatenate([points for points, _ in found]), np.concatenate(rows))
+
+
+def _comparisons(part: Constraints, rows: Any) -> list[Any]:
+    """Return points and comparisons of some rows, as a list; a None in it for other constraints."""
+    restricted = part.restrict(rows)
+    leaves = restricted.parts if isinstance(restricted, Stack) else [restricted]
+    return [[each.as_quadruplets() for each in leaves]]
+
+
+def _points_of(found: list[Any]) -> list[int | None]:
+    return [None if each is None else len(each[0]) for part in found for each in part]
+
+
+def _same(piece: Any) -> Any:
+    return piece
+
+
+def _length(piece: Any) -> list[int]:
+    return [len(piece)]
 
 
 def _n_rows(part: Constraints) -> int:

@@ -5,15 +5,33 @@ Tasks are pure functions of futures, so that the scheduler computes again what a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import dask.array
 import distributed
 import numpy as np
+from dask.base import annotate
+from dask.delayed import delayed
 from dask.sizeof import sizeof
 
-from .engine import Bundle, Engine, Node, Pairs, Program, Values, combine_all, run, tree
+from .engine import (
+    Bundle,
+    Combines,
+    Engine,
+    Node,
+    Pairs,
+    Program,
+    Values,
+    combine_all,
+    combined,
+    run,
+    tree,
+)
+from .spool import Spools, loaded, spools, stored
 from .table import ShardedTable, split_rows
 from .vectors import Sharded
 
@@ -24,10 +42,10 @@ MOST_SENT = 1 << 23
 FEW = 4
 #: Number of shards that a piece of another one meets one after another, while it is in memory; and
 #: the same where only small parts of it are taken, which wait until those of all pieces are there.
-TILE, WIDE_TILE = 6, 32
+TILE, WIDE_TILE = 6, 16
 #: Share of the free memory of a worker that the rows of a shard take, in double precision: a shard
 #: holds several times its own rows, and copies of them while they are sent and put together.
-SHARE = 1 / 24
+SHARE = 1 / 12
 #: Bytes that a worker takes with what it imports and compiles, and the smallest share of its
 #: memory that is counted as free.
 IMPORTS, LEAST = 450e6, 1 / 4
@@ -45,74 +63,139 @@ class ClusterLostError(RuntimeError):
     """The scheduler of the cluster does not answer any more, or gave up on a task."""
 
 
+class Group(NamedTuple):
+    """Bundles of consecutive shards."""
+
+    bundles: Sequence[Bundle]
+
+
+class Outcome:
+    """Group of a task, and what it reduced, which alone is sent to other processes.
+
+    So that the client gets the reduced values from the task itself, without another one.
+    """
+
+    def __init__(self, group: Group | None, reduced: Values) -> None:
+        self.group, self.reduced = group, reduced
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Outcome, (None, self.reduced)
+
+    def __sizeof__(self) -> int:
+        return sizeof(self.group) + sizeof(self.reduced)
+
+
+class Joined(Node):
+    """Node whose bundles are one a piece, not one a group."""
+
+
 class DaskEngine(Engine):
     """The pieces are futures of a cluster.
+
+    A thread of the cluster has a group of consecutive shards, one after the other in one task, so
+    that small shards save memory and cost no messages. The bundles of a node are one `Group` each.
 
     Parameters
     ----------
     client : distributed.Client
     n_shards : int
+    is_spooled : bool
+        Whether pieces are in files of the workers while no task uses them.
     """
 
-    def __init__(self, client: Any, n_shards: int) -> None:
+    is_remote = True
+
+    def __init__(self, client: Any, n_shards: int, is_spooled: bool = False) -> None:
         super().__init__(n_shards)
-        self.client = client
-        workers = sorted(client.scheduler_info(n_workers=-1)["workers"])
-        self._homes = [workers[i * len(workers) // n_shards] for i in range(n_shards)]
+        self.client, self.is_spooled = client, is_spooled
+        workers = client.scheduler_info(n_workers=-1)["workers"]
+        threads = [name for name in sorted(workers) for _ in range(workers[name]["nthreads"])]
+        n_groups = min(n_shards, len(threads))
+        cuts = [i * n_shards // n_groups for i in range(n_groups + 1)]
+        self._groups = [range(*cut) for cut in pairwise(cuts)]
+        homes = [threads[i * len(threads) // n_groups] for i in range(n_groups)]
+        self._homes = [home for home, group in zip(homes, self._groups, strict=True) for _ in group]
 
     def put(self, pieces: Sequence[Any]) -> Node:
-        # an argument of a task, not scattered data: those cannot be computed again
-        return Node(bundles=[self._at(i, _bundle, piece) for i, piece in enumerate(pieces)])
+        # arguments of tasks, not scattered data: those cannot be computed again
+        return Node(
+            bundles=[self._at(g[0], _group, [pieces[i] for i in g], None) for g in self._groups]
+        )
 
     def share(self, value: Any) -> Node:
-        if self.n_shards * sizeof(value) <= MOST_SENT:
+        if len(self._groups) * sizeof(value) <= MOST_SENT:
             return super().share(value)
-        return Node(bundles=[self._at(0, _bundle, value)] * self.n_shards)
+        n_blocks = max(map(len, self._groups))
+        return Node(bundles=[self._at(0, _copies, value, n_blocks)] * len(self._groups))
 
     def pairwise(self, pairs: Pairs, left: Node, right: Node, beside: Sequence[Node] = ()) -> Node:
         self.compute(left, right, *beside)
-        among = range(len(_bundles(right))) if pairs.among is None else pairs.among
+        lefts, rights = self._bundles(left), self._bundles(right)
+        others = [(self._bundles(node), node.place) for node in beside]
+        among = range(len(rights)) if pairs.among is None else pairs.among
         found, size = [], WIDE_TILE if pairs.at_right else TILE
-        for start in range(0, self.n_shards, size):
-            tile = range(start, min(start + size, self.n_shards))
-            parts = self._tile(pairs, tile, left, right, among)
-            for i in tile:
-                others = [each for node in beside for each in (_bundles(node)[i], node.place)]
-                found.append(self._at(i, _join, pairs.join, parts[i], *others))
-        return Node(bundles=found)
+        for group in self._groups:
+            for start in range(group.start, group.stop, size):
+                tile = range(start, min(start + size, group.stop))
+                asked = [lefts[i] for i in tile]
+                parts = self._tile(pairs, tile, (asked, left.place), (rights, right.place), among)
+                for k, i in enumerate(tile):
+                    mine = [tasks[0 if pairs.at_right else k] for tasks in parts]
+                    number = k if pairs.at_right else 0
+                    own = [each for bundles, place in others for each in (bundles[i], place)]
+                    found.append(
+                        self._at(i, _join, pairs.join, self.is_spooled, number, mine, *own)
+                    )
+        return Node(bundles=[self._at(g[0], Group, [found[i] for i in g]) for g in self._groups])
 
     def _tile(
-        self, pairs: Pairs, tile: Sequence[int], left: Node, right: Node, among: Sequence[int]
-    ) -> dict[int, list[Any]]:
-        """Submit function(left i, right j) for some i and all j, one right piece after another."""
-        parts: dict[int, list[Any]] = {i: [] for i in tile}
+        self, pairs: Pairs, tile: Sequence[int], left: Any, right: Any, among: Sequence[int]
+    ) -> list[list[Any]]:
+        """Submit function(left i, right j) for all j and the i of a tile, by one task or several.
+
+        The results are lists: for each j the parts of all i of the tile in one task where the right
+        piece is, or by one task for each i where the left one is.
+        """
+        (asked, place), (others, other_place) = left, right
+        call, is_spooled, tasks = pairs.function, self.is_spooled, []
         for j in among:
-            for i in tile:
-                given = _bundles(left)[i], left.place, _bundles(right)[j], right.place
-                place = j if pairs.at_right else i
-                parts[i].append(self._at(place, _call_pair, pairs.function, *given))
-        return parts
+            piece = others[j], other_place
+            if pairs.at_right:
+                tasks.append([self._at(j, _call_pairs, call, is_spooled, asked, place, *piece)])
+                continue
+            tasks.append(
+                [
+                    self._at(i, _call_pairs, call, is_spooled, [one], place, *piece)
+                    for i, one in zip(tile, asked, strict=True)
+                ]
+            )
+        return tasks
 
     def joined(self, join: Callable[..., Any], node: Node, groups: Sequence[range]) -> Node:
         self.compute(node)
-        bundles = _bundles(node)
-        return Node(
+        bundles, place = self._bundles(node), node.place
+        return Joined(
             bundles=[
-                self._at(group[0], _join_pieces, join, node.place, [bundles[i] for i in group])
-                for group in groups
+                self._at(g[0], _join_pieces, join, self.is_spooled, place, [bundles[i] for i in g])
+                for g in groups
             ]
         )
 
-    def start(self, program: Program, inputs: list[list[Any]]) -> list[Any]:
-        return [
-            self._at(i, run, program, *(bundles[i] for bundles in inputs))
-            for i in range(self.n_shards)
-        ]
+    def start(
+        self, program: Program, inputs: list[list[Any]], combines: Combines
+    ) -> tuple[list[Any], list[Any]]:
+        bundles, parts = [], []
+        for i, group in enumerate(self._groups):
+            work = program, combines, len(group), self.is_spooled, *(each[i] for each in inputs)
+            parts.append(self._at(group[0], _run_group, *work))
+            if program.kept:
+                bundles.append(self._at(group[0], _kept, parts[-1], *work))
+        return bundles, parts
 
-    def finish(self, bundles: list[Any], combines: tuple[Callable[..., Any], ...]) -> Values:
-        parts = [self._at(i, _reduced, bundle) for i, bundle in enumerate(bundles)]
-        parts = tree(lambda a, b: self._submit(combine_all, combines, a, b), parts, FEW)
-        return tree(lambda a, b: combine_all(combines, a, b), self._gather(parts))[0]
+    def finish(self, parts: list[Any], combines: Combines) -> Values:
+        found = tree(lambda a, b: self._submit(_combined, combines, a, b), parts, FEW)
+        values = map(_reduced, self._gather(found))
+        return tree(lambda a, b: combine_all(combines, a, b), list(values))[0]
 
     def _gather(self, futures: list[Any]) -> list[Any]:
         try:
@@ -128,9 +211,25 @@ class DaskEngine(Engine):
 
     def open(self, array: Any) -> Sharded:
         """Return a Dask array with one chunk a shard; its graph is what lost pieces come from."""
-        chunks = self.client.compute(list(array.to_delayed().ravel()))
-        bundles = [self._at(i, _bundle, chunk) for i, chunk in enumerate(chunks)]
-        return Sharded(self, Node(bundles=bundles))
+        bundles = []
+        for i, chunk in enumerate(array.to_delayed().ravel()):
+            # in one graph with what the chunk is made of, so that few chunks are held at a time
+            with annotate(workers=[self._homes[i]], allow_other_workers=True):
+                bundles.append(delayed(_bundle, pure=False)(chunk, self.is_spooled))
+        found = self.client.compute(bundles)
+        groups = [self._at(g[0], Group, [found[i] for i in g]) for g in self._groups]
+        return Sharded(self, Node(bundles=groups))
+
+    def _bundles(self, node: Node) -> list[Any]:
+        """Return one bundle a piece."""
+        assert node.bundles is not None  # the node is computed
+        if isinstance(node, Joined):
+            return node.bundles
+        return [
+            self._at(i, _block, bundle, i - group.start)
+            for group, bundle in zip(self._groups, node.bundles, strict=True)
+            for i in group
+        ]
 
     def _at(self, shard: int, function: Callable[..., Any], *arguments: Any) -> Any:
         """Submit a task of a shard to its worker, or to another one if that is lost."""
@@ -151,7 +250,7 @@ def open_collection(X: Any, y: Any) -> ShardedTable:
     step = _rows_of_shard(client, X)
     X = X.rechunk({0: step, 1: -1})
     sizes = list(X.chunks[0])
-    engine = DaskEngine(client, len(sizes))
+    engine = DaskEngine(client, len(sizes), len(sizes) > _n_threads(client))
     return ShardedTable(engine.open(X), engine.open(_labels(y, sizes)), names)
 
 
@@ -194,9 +293,13 @@ def _rows_of_shard(client: Any, X: Any) -> int:
     workers = client.scheduler_info(n_workers=-1)["workers"].values()
     if not workers:
         raise ValueError("the Dask cluster has no workers; start some and repeat the fit")
-    n_threads = sum(worker["nthreads"] for worker in workers)
     by_memory = SHARE * min(map(_free_memory, workers)) / (8 * X.shape[1])
-    return max(1, int(min(-(-X.shape[0] // n_threads), by_memory)))
+    return max(1, int(min(-(-X.shape[0] // _n_threads(client)), by_memory)))
+
+
+def _n_threads(client: Any) -> int:
+    workers = client.scheduler_info(n_workers=-1)["workers"].values()
+    return sum(worker["nthreads"] for worker in workers)
 
 
 def _free_memory(worker: Any) -> float:
@@ -217,28 +320,85 @@ def _labels(y: Any, sizes: list[int]) -> Any:
     return y.rechunk((tuple(sizes),))
 
 
-def _bundle(piece: Any) -> Bundle:
-    return Bundle((piece,), ())
+def _spools(is_spooled: bool) -> Spools | None:
+    """Return the spools of this worker, among its temporary files, if pieces are spooled."""
+    if not is_spooled:
+        return None
+    # beside its own folder, which is gone when it ends
+    return spools(str(Path(distributed.get_worker().local_directory).parent))
 
 
-def _reduced(bundle: Bundle) -> Values:
-    return bundle.reduced
+def _bundle(piece: Any, is_spooled: bool) -> Bundle:
+    return Bundle(stored([piece], _spools(is_spooled)), ())
 
 
-def _bundles(node: Node) -> list[Any]:
-    assert node.bundles is not None  # the node is computed
-    return node.bundles
+def _group(pieces: list[Any], spool: Spools | None) -> Group:
+    return Group([Bundle(stored([piece], spool), ()) for piece in pieces])
 
 
-def _call_pair(function: Callable[..., Any], a: Bundle, i: int, b: Bundle, j: int) -> Any:
-    return function(a.kept[i], b.kept[j])
+def _copies(piece: Any, n_blocks: int) -> Group:
+    return Group([Bundle((piece,), ())] * n_blocks)
 
 
-def _join(join: Callable[..., Any], parts: list[Any], *beside: Any) -> Bundle:
-    """Join results of pairs; the others are bundles with the places of their pieces."""
-    pieces = (bundle.kept[place] for bundle, place in zip(beside[::2], beside[1::2], strict=True))
-    return _bundle(join(parts, *pieces))
+def _block(group: Group, number: int) -> Bundle:
+    return group.bundles[number]
 
 
-def _join_pieces(join: Callable[..., Any], place: int, bundles: list[Bundle]) -> Bundle:
-    return _bundle(join([bundle.kept[place] for bundle in bundles]))
+def _run_group(
+    program: Program, combines: Combines, n_blocks: int, is_spooled: bool, *inputs: Group
+) -> Outcome:
+    """Execute a program on the pieces of each shard of a group."""
+    spool, bundles = _spools(is_spooled), []
+
+    def each() -> Iterator[Values]:
+        for number in range(n_blocks):
+            kept, reduced = run(program, *(group.bundles[number] for group in inputs))
+            bundles.append(Bundle(stored(kept, spool), ()))
+            del kept
+            yield reduced
+
+    total = combined(partial(combine_all, combines), each())
+    return Outcome(Group(bundles), total)
+
+
+def _kept(outcome: Outcome, *work: Any) -> Group:
+    """Return the pieces that a task keeps; execute it again if they are in another process."""
+    group = outcome.group or _run_group(*work).group
+    assert group is not None
+    return group
+
+
+def _combined(combines: Combines, *parts: Any) -> Values:
+    return combine_all(combines, *map(_reduced, parts))
+
+
+def _reduced(part: Any) -> Values:
+    return part.reduced if isinstance(part, Outcome) else part
+
+
+def _call_pairs(
+    function: Callable[..., Any],
+    is_spooled: bool,
+    lefts: list[Bundle],
+    i: int,
+    right: Bundle,
+    j: int,
+) -> Any:
+    piece = loaded(right.kept[j])
+    parts = (function(loaded(left.kept[i]), piece) for left in lefts)
+    return stored(parts, _spools(is_spooled))
+
+
+def _join(
+    join: Callable[..., Any], is_spooled: bool, k: int, parts: list[list[Any]], *beside: Any
+) -> Bundle:
+    """Join the k-th results of tiles; the others are bundles with the places of their pieces."""
+    others = zip(beside[::2], beside[1::2], strict=True)
+    pieces = (loaded(bundle.kept[place]) for bundle, place in others)
+    return _bundle(join([loaded(part[k]) for part in parts], *pieces), is_spooled)
+
+
+def _join_pieces(
+    join: Callable[..., Any], is_spooled: bool, place: int, bundles: list[Bundle]
+) -> Bundle:
+    return _bundle(join([loaded(bundle.kept[place]) for bundle in bundles]), is_spooled)

@@ -13,17 +13,21 @@ import mmap
 import operator
 import pickle
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 from weakref import ReferenceType, ref
 
 import numpy as np
+
+from .spool import loaded
 
 #: Bytes from which on the arrays of a piece are worth a file, and multiple at which each begins.
 MAPPED, ALIGNED = 1 << 16, 64
 #: Reduced values of a shard, or of several.
 Values = tuple[Any, ...]
+#: Functions that combine them.
+Combines = tuple[Callable[..., Any], ...]
 
 
 class Program(NamedTuple):
@@ -55,7 +59,7 @@ class Bundle(NamedTuple):
 
 def run(program: Program, *bundles: Bundle) -> Bundle:
     """Execute a program on the pieces of one shard; values are dropped after their last use."""
-    values = [bundles[bundle].kept[place] for bundle, place in program.inputs]
+    values = [loaded(bundles[bundle].kept[place]) for bundle, place in program.inputs]
     last = _last_uses(program)
     for step, (function, arguments) in enumerate(program.steps):
         found = [values[a.number] if isinstance(a, Value) else a for a in arguments]
@@ -100,6 +104,8 @@ def tree(combine: Callable[[Any, Any], Any], parts: Sequence[Any], most_left: in
 @dataclass(eq=False)
 class Node:
     """One piece a shard: computed, or a function of other nodes.
+
+    `bundles` is what the engine has of them.
 
     `n_handles` counts the variables that refer to it: without any, its pieces are only steps on
     the way to others and are not kept. Those of a light node are cheaper to compute again than to
@@ -200,11 +206,13 @@ for _name in ("lt", "le", "gt", "ge"):
 class Engine:
     """Base of engines: it plans the tasks; a derived class runs them.
 
-    A derived class has `start(program, inputs) -> bundles`, which begins one task a shard, and
-    `finish(bundles, combines) -> values`, which waits for the reduced values.
+    A derived class has `start(program, inputs, combines) -> bundles, parts`, which begins the work
+    of all shards, and `finish(parts, combines) -> values`, which waits for the reduced values.
     """
 
     n_shards: int
+    #: Whether the pieces are in other processes, so that each message takes its time.
+    is_remote: ClassVar[bool] = False
     _open: list[ReferenceType[Deferred]] = field(default_factory=list)
 
     def put(self, pieces: Sequence[Any]) -> Node:
@@ -224,12 +232,14 @@ class Engine:
         """Return a node of join([pieces of a group of shards]) for `pairwise`, on the right."""
         raise NotImplementedError
 
-    def start(self, program: Program, inputs: list[list[Any]]) -> list[Any]:
-        """Begin one task a shard, and return their bundles."""
+    def start(
+        self, program: Program, inputs: list[list[Any]], combines: Combines
+    ) -> tuple[list[Any], list[Any]]:
+        """Begin the work of all shards; return bundles of what is kept, and parts to finish."""
         raise NotImplementedError
 
-    def finish(self, bundles: list[Any], combines: tuple[Callable[..., Any], ...]) -> Values:
-        """Return the combined reduced values of the bundles."""
+    def finish(self, parts: list[Any], combines: Combines) -> Values:
+        """Return the combined reduced values."""
         raise NotImplementedError
 
     def defer(self, combine: Callable[[Any, Any], Any], node: Node) -> Deferred:
@@ -254,13 +264,15 @@ class Engine:
         """Compute all open numbers by one task a shard."""
         waiting = [each for each in (reference() for reference in self._open) if each is not None]
         self._open = []
-        bundles = self._run([], waiting)
         combines = tuple(each.reduction.combine for each in waiting if each.reduction)
-        values = self.finish(bundles, combines)
+        parts = self._run([], waiting, combines)
+        values = self.finish(parts, combines)
         for each, value in zip(waiting, values, strict=True):
             each.value, each.reduction = value, None
 
-    def _run(self, targets: list[Node], reductions: list[Deferred]) -> list[Any]:
+    def _run(
+        self, targets: list[Node], reductions: list[Deferred], combines: Combines = ()
+    ) -> list[Any]:
         reduced = [each.reduction.node for each in reductions if each.reduction]
         if not targets and not reduced:
             return []
@@ -269,11 +281,11 @@ class Engine:
         worth = [n for n in order if id(n) in wanted or n.is_kept]
         kept = [node for node in worth if not node.is_computed]
         program, inputs = _program(order, kept, reduced)
-        bundles = self.start(program, inputs)
+        bundles, parts = self.start(program, inputs, combines)
         for place, node in enumerate(kept):
             node.bundles, node.place = bundles, place
             node.function, node.arguments = None, ()
-        return bundles
+        return parts
 
 
 def _steps(targets: list[Node]) -> list[Node]:
@@ -318,6 +330,21 @@ def _program(
 
 def _same(value: Any) -> Any:
     return value
+
+
+def combined(combine: Callable[[Any, Any], Any], parts: Iterable[Any]) -> Any:
+    """Combine parts as they come, in the order of `tree`; few are held at a time."""
+    open_parts: list[tuple[int, Any]] = []  # numbers of parts, powers of two that fall
+    for part in parts:
+        size = 1
+        while open_parts and open_parts[-1][0] == size:
+            part = combine(open_parts.pop()[1], part)
+            size *= 2
+        open_parts.append((size, part))
+    _, total = open_parts.pop()
+    while open_parts:
+        total = combine(open_parts.pop()[1], total)
+    return total
 
 
 def _n_pieces(node: Node, n_shards: int) -> int:
@@ -372,12 +399,15 @@ class LocalEngine(Engine):
         pieces = (join([self._piece(node, i) for i in group]) for group in groups)
         return Node(bundles=[self._stored(Bundle((piece,), ())) for piece in pieces])
 
-    def start(self, program: Program, inputs: list[list[Any]]) -> list[Any]:
+    def start(
+        self, program: Program, inputs: list[list[Any]], combines: Combines
+    ) -> tuple[list[Any], list[Any]]:
         shards = range(self.n_shards)
-        return [self._stored(run(program, *(bundles[i] for bundles in inputs))) for i in shards]
+        found = [self._stored(run(program, *(bundles[i] for bundles in inputs))) for i in shards]
+        return found, [bundle.reduced for bundle in found]
 
-    def finish(self, bundles: list[Any], combines: tuple[Callable[..., Any], ...]) -> Values:
-        return tree(lambda a, b: combine_all(combines, a, b), [b.reduced for b in bundles])[0]
+    def finish(self, parts: list[Any], combines: Combines) -> Values:
+        return tree(lambda a, b: combine_all(combines, a, b), parts)[0]
 
     def _piece(self, node: Node, i: int) -> Any:
         """Return the piece of one shard, which is not kept."""

@@ -2,7 +2,7 @@
 
 Losses, problems and solvers are written for arrays. They run on sharded ones as they are, because
 NumPy hands its functions over to arrays of other kinds. Entry by entry operations are lazy; sums
-are numbers of kind `Deferred`. No operation brings a vector to one place.
+are numbers of kind `Deferred`. Only `BroughtRows` brings values to one place, and few of them.
 """
 
 from __future__ import annotations
@@ -90,10 +90,14 @@ class Sharded(NDArrayOperatorsMixin):
     def max(self, initial: float = -np.inf) -> Deferred:
         return reduce_shards(max, _max, self, initial)
 
-    def __getitem__(self, rows: Sharded) -> Sharded:
+    def __getitem__(self, rows: Sharded) -> Any:
+        if isinstance(rows, BroughtRows):
+            return rows.take(self)
         return map_shards(operator.getitem, self, rows)
 
-    def __setitem__(self, rows: Sharded, values: Sharded) -> None:
+    def __setitem__(self, rows: Sharded, values: Any) -> None:
+        if isinstance(rows, BroughtRows):
+            values = rows.split(values)
         changed = map_shards(_put, self, rows, values)
         self.node.n_handles -= 1
         self.node = changed.node
@@ -119,6 +123,33 @@ class Sharded(NDArrayOperatorsMixin):
         if function is np.array_equal:
             return bool(reduce_shards(operator.and_, np.array_equal, *inputs))
         return NotImplemented
+
+
+class BroughtRows(Sharded):
+    """Row numbers of each shard, whose values are brought to memory: there are few of them.
+
+    Parameters
+    ----------
+    rows : Sharded
+    sizes : list of int
+        Number of rows of each shard.
+    """
+
+    def __init__(self, rows: Sharded, sizes: list[int]) -> None:
+        super().__init__(rows.engine, rows.node)
+        self.sizes = sizes
+
+    def __len__(self) -> int:
+        return sum(self.sizes)
+
+    def take(self, vector: Sharded) -> np.ndarray:
+        """Return the values in these rows as an array."""
+        parts = map_shards(_taken, vector, self).reduce(operator.add, _same)
+        return np.concatenate(parts.get())
+
+    def split(self, values: np.ndarray) -> Sharded:
+        """Return values of all these rows as a sharded vector."""
+        return Sharded.put(self.engine, np.split(values, np.cumsum(self.sizes)[:-1]))
 
 
 #: Functions of NumPy whose result has the pieces of their arguments.
@@ -165,6 +196,14 @@ class WithOptions:
 
 def _max(piece: Any, initial: float) -> float:
     return float(np.max(piece, initial=initial))
+
+
+def _taken(values: Any, rows: Any) -> list[Any]:
+    return [values[rows]]
+
+
+def _same(piece: Any) -> Any:
+    return piece
 
 
 def _put(values: Any, rows: Any, new: Any) -> Any:

@@ -82,6 +82,13 @@ class Constraints(Protocol):
         """
         return np.flatnonzero(np.arange(first, first + self.shape[0]) // run % every == 0)
 
+    def bring(self, rows: Rows) -> Rows:
+        """Return the rows such that `restrict` has them in memory, if they are few and elsewhere.
+
+        Whatever vectors are indexed by them then is in memory, too.
+        """
+        return rows
+
     def second_moment(self, rates: Vector) -> Array | None:
         """Return the matrix sum_r rates_r A_r A_r.T of rows that are vectors, None if too large."""
         return None

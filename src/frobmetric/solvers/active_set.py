@@ -43,6 +43,7 @@ def active_set(problem: FrobeniusSDP, state: State, monitor: Monitor) -> State:
         radius = gap_radius(problem.sigma, evaluation.gap) * (band * norms)
         is_settled, value = settled(problem.loss, evaluation.margins, radius)
         rows = np.flatnonzero(~(is_settled & (value == evaluation.u)))
+        rows = problem.constraints.bring(rows)
         before, everything = evaluation.gap, band == 1
         evaluation = _round(problem, evaluation, rows, monitor)
         if evaluation.gap > before / 2:  # rows outside of the band moved: widen it
@@ -64,6 +65,7 @@ def _start(problem: FrobeniusSDP, state: State, monitor: Monitor) -> Vector:
     if state.u is not None or state.point is not None or n_rows < 2 * SAMPLE:
         return state.dual(problem)
     rows = problem.constraints.sample_rows(n_rows // SAMPLE, RUN)
+    rows = problem.constraints.bring(rows)
     sample, rough = problem.sample(rows), monitor.inner(ROUGH, ROUGH_STEPS)
     try:
         quasi_newton(sample, State(), rough)

@@ -29,20 +29,21 @@ INFORMATIVE, NUISANCE = 10, 5
 #: Bytes of free memory that a worker of the cluster keeps.
 KEPT = 1 << 28
 #: Memory limit of each worker, data as a multiple of it, and features of these data.
-LIMIT, TIMES, WIDE = 1_000_000_000, 4, 1200
+LIMIT, TIMES, WIDE = 600_000_000, 4, 800
+#: Number of chunks in which these data are read.
+CHUNKS = 256
 #: Options of the fit to data beyond memory.
 BEYOND = {"C": 100, "n_neighbors": 1, "n_impostors": 1, "n_passes": 1, "units": "raw"}
-#: Share of the limit up to which results stay in memory: the imports take half of it.
-RESULTS = 0.05
 
 
 @contextmanager
-def cluster(n_workers=2, memory_limit="auto", kept=KEPT, results=0.6):
+def cluster(n_workers=2, memory_limit="auto", kept=KEPT, spills=True):
     """Yield a cluster of worker processes of one thread each, and its client.
 
     Dask lets the workers return memory to the system whenever 64 kB are free, which costs a third
-    of their time; here they keep up to so many bytes. Results beyond a share of the limit are
-    written to files.
+    of their time; here they keep up to so many bytes. Without `spills` Dask writes no results to
+    files: where memory is short the library has them in files, and imports take most of the share
+    of the memory from which on Dask writes all it has.
     """
     import dask
     import distributed
@@ -51,10 +52,10 @@ def cluster(n_workers=2, memory_limit="auto", kept=KEPT, results=0.6):
     options |= {"silence_logs": 50, "memory_limit": memory_limit}
     names = ("MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_")
     settings = {f"distributed.nanny.pre-spawn-environ.{name}": kept for name in names}
-    settings |= {
-        "distributed.worker.memory.target": results,
-        "distributed.worker.memory.pause": 0.9,
-    }
+    if not spills:
+        names = ("target", "spill")
+        settings |= {f"distributed.worker.memory.{name}": False for name in names}
+        settings["distributed.worker.memory.pause"] = 0.9
     with (
         dask.config.set(settings),
         distributed.LocalCluster(n_workers=n_workers, **options) as workers,
@@ -176,10 +177,10 @@ def fit_beyond_memory(options):
         path = str(Path(folder, "samples.npy"))
         y = write_wide(path, n, D)
         size = Path(path).stat().st_size
-        with cluster(memory_limit=limit, kept=1 << 16, results=RESULTS) as (workers, _):
+        with cluster(memory_limit=limit, kept=1 << 16, spills=False) as (workers, _):
             pids = {worker.pid for worker in workers.workers.values()}
             model = FrobMetric(**BEYOND)
-            samples = array_of_file(path, -(-n // 64))
+            samples = array_of_file(path, -(-n // CHUNKS))
             with Watch(workers) as watch:
                 seconds, metric = timed(lambda: model.fit(samples, y))
             survived = pids == {worker.pid for worker in workers.workers.values()}

@@ -2,7 +2,7 @@
 
 Each shard has its own rows as anchors. Before a problem is solved it also gets the rows of other
 shards that are neighbours of its own; from then on only matrices of the order of the features and
-numbers leave a shard.
+numbers leave a shard, and of a cluster those parts of the problem that are solved faster alone.
 """
 
 from .samples import ShardedSamples

@@ -1,0 +1,109 @@
+"""Values whose arrays are in files: a process holds them only while it works on them."""
+
+from __future__ import annotations
+
+import mmap
+import pickle
+import tempfile
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+#: Bytes from which on the arrays of a value are worth a place in a file.
+LEAST = 1 << 12
+#: Bytes from which on a file takes no more values: few files are open, and few bytes of them idle.
+ENOUGH = 1 << 28
+
+
+class Spool:
+    """File without a name for values; it vanishes with the last of them.
+
+    Parameters
+    ----------
+    folder : path, optional
+        That of the system if None.
+    """
+
+    def __init__(self, folder: Any = None) -> None:
+        self.file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115
+        self.folder = folder
+
+    def __del__(self) -> None:
+        if hasattr(self, "file"):  # the folder could be written to
+            self.file.close()
+
+    def store(self, value: Any) -> Any:
+        """Return the value as `Stored`, or as it is if its arrays are small."""
+        buffers: list[Any] = []
+        frame = pickle.dumps(value, protocol=5, buffer_callback=buffers.append)
+        raw = [buffer.raw() for buffer in buffers]
+        if sum(view.nbytes for view in raw) < LEAST:
+            return value
+        start, places = self.file.seek(0, 2), []
+        for view in raw:
+            places.append((self.file.tell() - start, view.nbytes))
+            self.file.write(view)
+            self.file.seek(-self.file.tell() % 64, 1)  # arrays begin where their numbers may
+        self.file.truncate(self.file.tell() + -self.file.tell() % mmap.ALLOCATIONGRANULARITY)
+        self.file.flush()
+        return Stored(self, frame, start, tuple(places))
+
+
+class Spools:
+    """The spools of a process in a folder, one after the other, for all of its threads."""
+
+    def __init__(self, folder: Any = None) -> None:
+        self.folder, self._lock, self._last = folder, Lock(), Spool(folder)
+
+    def store(self, value: Any) -> Any:
+        """Return the value as `Stored`, or as it is if its arrays are small."""
+        with self._lock:
+            if self._last.file.seek(0, 2) >= ENOUGH:
+                self._last = Spool(self.folder)
+            return self._last.store(value)
+
+
+@cache
+def spools(folder: str | None) -> Spools:
+    """Return the spools of this process in a folder."""
+    return Spools(folder)
+
+
+class Stored:
+    """Value in a spool; each `load` maps its arrays anew, for as long as they are used.
+
+    A copy in another process is in a file there.
+    """
+
+    def __init__(
+        self, spool: Spool, frame: bytes, start: int, places: tuple[tuple[int, int], ...]
+    ) -> None:
+        self._spool, self._frame, self._start, self._places = spool, frame, start, places
+
+    def load(self) -> Any:
+        """Return the value; its arrays are read-only."""
+        first, size = self._places[-1]
+        file, options = self._spool.file, {"access": mmap.ACCESS_READ, "offset": self._start}
+        mapped = memoryview(mmap.mmap(file.fileno(), first + size, **options))
+        views = [mapped[start : start + size] for start, size in self._places]
+        return pickle.loads(self._frame, buffers=views)
+
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+        return _store_anew, (self.load(), self._spool.folder)
+
+
+def _store_anew(value: Any, folder: Any) -> Any:
+    # another machine may not have that folder
+    return spools(folder if folder and Path(folder).is_dir() else None).store(value)
+
+
+def loaded(value: Any) -> Any:
+    """Return a value that may be stored."""
+    return value.load() if isinstance(value, Stored) else value
+
+
+def stored(values: Iterable[Any], spool: Spool | Spools | None) -> tuple[Any, ...]:
+    """Return values in a spool, if there is one."""
+    return tuple(values) if spool is None else tuple(map(spool.store, values))
