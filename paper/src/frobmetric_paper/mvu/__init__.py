@@ -197,6 +197,7 @@ class UnfoldingExperiment:
     name: ClassVar = "mvu"
     template: ClassVar = Path(__file__).with_name("page.md")
     cell_type: ClassVar = Cell
+    merges: ClassVar = False
     figures: ClassVar = tuple(f"{part}_{kind}.png" for part in FIGURES for kind in FIGURES[part])
 
     parts: tuple[Part, ...]
