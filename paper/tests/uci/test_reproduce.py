@@ -259,6 +259,13 @@ def test_the_page_keeps_what_other_runs_left(fake):
 # What is missing
 
 
+def test_a_number_of_the_paper_alone_is_not_taken_for_ours(fake):
+    fake.instead = {"lmnn": TimeLimitError(60)}
+    run("--only", "letters", "--methods", "lmnn,frob")
+    assert "| LMNN | \\> 60 s / 3.82 |" in page()
+    assert re.search(r"^\| LMNN \| – / [\d,]+ s \|$", page(), re.MULTILINE)
+
+
 def cells_of(column, folder="uci"):
     data = json.loads(page("results.json", folder))
     return [cell for cell in data["cells"] if cell["task"]["column"] == column]

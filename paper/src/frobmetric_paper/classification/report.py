@@ -341,8 +341,9 @@ class TableResults(Results):
 
         def cell(result, method):
             paper = self.shown_paper(result, method)
-            texts = [ours(result, method), escape(theirs(paper)) if paper else NOTHING]
-            return Markdown(" / ".join(text for text in texts if text != NOTHING) or NOTHING)
+            behind = escape(theirs(paper)) if paper else NOTHING
+            texts = [ours(result, method), *([behind] if behind != NOTHING else [])]
+            return Markdown(" / ".join(texts))
 
         rows = [[m.label, *(cell(result, m) for result in self.filled)] for m in self.methods]
         return self._table(rows)

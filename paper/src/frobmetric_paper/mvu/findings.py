@@ -123,7 +123,7 @@ def _neighbours(results):
         order = ", ".join(f"{area} {listed(by_area[area])}" for area in sorted(by_area)[::-1])
         texts.append(f"{NAMES[result.part.name]}: {order}")
     what = f"{bold('Neighbourhoods kept')}, as the area under R\\_NX, the best first"
-    return f"{what}. {escape('; '.join(texts))}. {PAPER_NEIGHBOURS}." if texts else ""
+    return f"{what}: {escape('; '.join(texts))}. {PAPER_NEIGHBOURS}." if texts else ""
 
 
 def _intrusions(results):
@@ -169,7 +169,7 @@ def _against_paper(shown, paper):
             texts.append(
                 f"{where} {here}, in the paper {number(float(rows[0]) / float(rows[1]), 2)} times"
             )
-    what = "CSDP (original) takes, in times of ours with the paper's σ"
+    what = "Time of CSDP (original) relative to ours with the paper's σ"
     return f"{bold(what)}: {escape('; '.join(texts))}." if texts else ""
 
 

@@ -12,7 +12,7 @@ from frobmetric.plotting import EmbeddingDisplay, QualityDisplay
 from frobmetric.plotting.style import COLOURS, lighten
 
 from ..baselines.embedding import CSDP_TOL, OUR_TOL, power
-from ..harness.formatting import NOTHING, number
+from ..harness.formatting import NOTHING, number, parameter
 from ..harness.page import Markdown, bold, details, escape, panels, read_rows, table
 from ..harness.task import Results, done, grouped
 from .findings import findings, gap, seconds
@@ -53,7 +53,7 @@ class UnfoldingResults(Results):
 
     def blocks(self, folder):
         """Return the placeholders of the page: tables of each part."""
-        blocks = {"our_tol": f"{OUR_TOL:g}", "csdp_tol": f"{CSDP_TOL:g}"}
+        blocks = {"our_tol": parameter(OUR_TOL), "csdp_tol": parameter(CSDP_TOL)}
         blocks["findings"] = findings(self.results, PAPER)
         for part in self.plan:
             blocks |= {part.name: "", f"{part.name}_scale": "", f"{part.name}_n": ""}
@@ -103,7 +103,7 @@ def _embedding_tables(result):
         row += [_marked(number(cell.measures.get("area")), cell in best["area"])]
         row += [number(cell.measures.get("mean_b_nx")), number(cell.objective), gap(cell)]
         size = cell.measures.get("perturbation")
-        rows.append([*row, number(size, 2), cell.remark])
+        rows.append([*row, parameter(size), cell.remark])
     header = ["method", "time", "area under R_NX", "mean B_NX", "variance", "relative gap"]
     header += ["‖X‖²/(2σ tr X)", "remark"]
     yield f"{_caption(result)} Bold: the shortest time and the largest area."
@@ -170,8 +170,7 @@ def _marked(text, is_best):
 
 def _beside(ours, theirs):
     """Return our number and the paper's in one cell."""
-    known = [text for text in (ours, theirs) if text != NOTHING]
-    return Markdown(" / ".join(known) or NOTHING)
+    return Markdown(ours if theirs == NOTHING else f"{ours} / {theirs}")
 
 
 def _paper(result, cell, name, unit=""):
