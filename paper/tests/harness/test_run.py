@@ -150,6 +150,10 @@ def test_what_is_not_wanted_stays_as_the_page_has_it(store):
     shutil.rmtree(store.folder)
     runner = Runner(store, 60.0, previous=Page([slow]))
     assert runner.cell(make_task(), "A", pytest.fail, is_wanted=False) == slow
+    skipped = runner.skipped(make_task("b", version="0"), "B", "the budget was used up")
+    again = Runner(store, 60.0, previous=Page([skipped]), resumes=True)
+    assert again.cell(make_task("b"), "B", pytest.fail, is_wanted=False) == skipped
+    assert again.cell(make_task("b"), "B", answer).is_done
     other = runner.cell(make_task(data="y"), "A", pytest.fail, is_wanted=False)
     assert other.outcome == "skipped"
     assert runner.cell(make_task(), "A", answer).is_done

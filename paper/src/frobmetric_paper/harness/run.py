@@ -64,7 +64,7 @@ class Runner:
     def _page(self):
         """Cells of the previous page by the question of their task."""
         cells = self.previous.cells if self.previous else []
-        return {cell.task.question: cell for cell in cells if cell.outcome in ("done", "limit")}
+        return {cell.task.question: cell for cell in cells}
 
     def read(self, place, load):
         """Return what `load` reads for a part of the experiment, and why not if it cannot.
