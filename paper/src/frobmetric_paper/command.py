@@ -68,13 +68,14 @@ def _options(name, command):
         "budget": _option("budget", float, 1800.0, **seconds),
         "pictures": _option("pictures", bool, False, "--pictures/--no-pictures"),
         "quick": _option("quick", bool, False, "--quick"),
+        "resume": _option("resume", bool, False, "--resume"),
         "limit": _option("limit", float, command.limit, **seconds),
         "data": _option("data", Path | None, **folder, **hidden),
         "threads": _option("threads", int | None, min=1, **hidden),
         "page_only": _option("page_only", bool, False, "--page-only"),
         "as_json": (options.Json, False),
     }
-    special = {"methods", "runs", "budget", "pictures"} - set(command.options)
+    special = {"methods", "runs", "budget", "resume", "pictures"} - set(command.options)
     return {option: known[option] for option in known if option not in special}
 
 

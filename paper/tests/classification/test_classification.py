@@ -1,5 +1,6 @@
 """Tables of methods and data sets: choice of parameters, measures, limits, budgets, summaries."""
 
+import json
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -542,13 +543,30 @@ def test_the_best_of_a_column_and_those_as_good(tmp_path):
 
 
 def test_findings_name_what_is_better_and_what_had_no_time(tmp_path):
-    over = [replace(cell, outcome="limit", limit=7.0) for cell in with_errors(1, 1, 1)]
+    over = [
+        replace(cell, outcome="limit", limit=7.0, remark="> 7 s") for cell in with_errors(1, 1, 1)
+    ]
     cells = {"euclid": with_errors(30, 31, 33), "svm": with_errors(5, 6, 6), "nca": over}
     results = make_results(tmp_path, cells | {"frob": with_errors(10, 11, 12)})
     none, others, slow = findings(results).splitlines()
     assert "(ours / Euclidean, percent): clearly fewer errors on One 11.00 / 31.33." in none
     assert "fewer errors in 0 of 1 comparison, clearly more than svm on One (by 5.33" in others
-    assert "had a limit of 7 s, one of ours 60 s; no answer in time: nca (One)" in slow
+    assert "had a limit of 7 s, one of ours 60 s; no answer in time: nca (One \\> 7 s)" in slow
+
+
+def test_findings_name_searches_that_were_ended(tmp_path):
+    space = json.dumps({"C": [1, 2, 3], "k": [4, 5]})
+
+    def tried(n, cell):
+        return replace(cell, tries=[{}] * n, task=replace(cell.task, search=space))
+
+    runs = [tried(n, cell) for n, cell in zip((4, 2, 1), with_errors(5, 6, 6), strict=True)]
+    *_, slow = findings(
+        make_results(tmp_path, {"svm": runs, "frob": with_errors(1, 1, 1)})
+    ).splitlines()
+    assert "ended, with the values tried until then: svm (One 1 of 4 settings in 2 runs)" in slow
+    whole = {"svm": runs[:1] * 3, "frob": with_errors(1, 1, 1)}
+    assert "settings" not in findings(make_results(tmp_path, whole))
 
 
 def test_explanations_go_from_special_to_general(tmp_path):

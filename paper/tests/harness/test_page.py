@@ -174,6 +174,7 @@ def test_numbers_as_text():
     assert parameters({"C": 1e6, "k": 3, "pull": 1 / 3, "kind": "x"}) == (
         "C = 1e6, k = 3, pull = 0.333, kind = x"
     )
+    assert parameters({"prior": None}) == "prior = none"
     assert parameters({}) == "–"
     assert (seconds(1.0, is_bound=True), seconds(None)) == ("< 1 s", "–")
     assert (seconds(4e-5), seconds(0.25)) == ("< 0.001 s", "0.250 s")

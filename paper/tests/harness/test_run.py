@@ -1,6 +1,7 @@
 """Tasks and cells: what is stored is not done again; limits, Ctrl-C, the search of parameters."""
 
 import json
+import shutil
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
@@ -135,6 +136,41 @@ def test_what_is_not_wanted_is_found_only(store):
     run(store, make_task())
     assert run(store, make_task(), is_wanted=False)[0].is_done
     assert run(store, make_task(), reason="too slow")[0].is_done
+
+
+@dataclass(frozen=True)
+class Page:
+    """Results of a page that is written again."""
+
+    cells: list
+
+
+def test_what_is_not_wanted_stays_as_the_page_has_it(store):
+    slow, _ = run(store, make_task(version="0", threads=2), failing(TimeLimitError(2)), limit=2)
+    shutil.rmtree(store.folder)
+    runner = Runner(store, 60.0, previous=Page([slow]))
+    assert runner.cell(make_task(), "A", pytest.fail, is_wanted=False) == slow
+    skipped = runner.skipped(make_task("b", version="0"), "B", "the budget was used up")
+    again = Runner(store, 60.0, previous=Page([skipped]), resumes=True)
+    assert again.cell(make_task("b"), "B", pytest.fail, is_wanted=False) == skipped
+    assert again.cell(make_task("b"), "B", answer).is_done
+    other = runner.cell(make_task(data="y"), "A", pytest.fail, is_wanted=False)
+    assert other.outcome == "skipped"
+    assert runner.cell(make_task(), "A", answer).is_done
+
+
+def test_a_limit_stays_when_others_get_more_time(store):
+    slow, _ = run(store, make_task(), failing(TimeLimitError(2)), limit=2)
+    assert run(store, make_task(), pytest.fail, limit=9, is_wanted=False) == (slow, False)
+
+
+def test_the_page_counts_as_stored_if_asked(store):
+    cells = [run(store, make_task("a"))[0], run(store, make_task("b", version="0"))[0]]
+    shutil.rmtree(store.folder)
+    runner = Runner(store, 60.0, previous=Page(cells), resumes=True)
+    assert runner.cell(make_task("a"), "A", pytest.fail) == cells[0]
+    anew = runner.cell(make_task("b"), "B", answer)
+    assert anew.task.version == make_task().version != "0"
 
 
 def test_ctrl_c_ends_the_work_and_keeps_what_is_finished(store):

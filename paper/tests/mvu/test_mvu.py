@@ -198,7 +198,8 @@ def test_time_against_n_in_a_small_version(store):
     ("name", "n", "shape"), [("teapots", 25, (38, 50)), ("faces", 66, (28, 20))]
 )
 def test_pictures_in_a_small_version(name, n, shape, store, data_folder):
-    _, result = done(by_name(quick=True, data=data_folder)[name], store)
+    part = by_name(quick=True, data=data_folder, show_pictures=True)[name]
+    _, result = done(part, store)
     if result.reason:
         pytest.skip(result.reason)
     cells = check(result)

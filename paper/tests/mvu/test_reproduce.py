@@ -115,8 +115,8 @@ def test_the_small_version_with_the_real_methods():
 
 def test_a_figure_is_drawn_and_shown(drawing):
     run("--only", "time")
-    assert images(pages()[1]) == ["time_seconds.png"]
-    assert Path("mvu", "time_seconds.png").read_bytes().startswith(b"\x89PNG")
+    assert images(pages()[1]) == ["time_seconds.svg"]
+    assert "<svg" in Path("mvu", "time_seconds.svg").read_text(encoding="utf-8")
 
 
 @pytest.mark.slow
@@ -128,11 +128,25 @@ def test_all_figures_are_drawn_and_shown(drawing, teapot_folder):
         for name in ("teapots", "teapots_3")
         for kind in ("embeddings", "quality")
     ]
-    files += ["time_seconds.png"]
+    files += ["time_seconds.svg"]
     markdown, html = pages()
     assert images(html) == files
     assert re.findall(r"\]\((.*?)\)", markdown) == ["results.json", *files]
-    assert all(Path("mvu", file).read_bytes().startswith(b"\x89PNG") for file in files)
+    assert all(Path("mvu", file).read_bytes().startswith(b"\x89PNG") for file in files[:-1])
+
+
+@pytest.mark.slow
+def test_pictures_are_drawn_only_if_asked(drawing, teapot_folder):
+    """They carry no licence: the page of a repository must not show them."""
+    sizes = []
+    for options in ((), ("--pictures",)):
+        run("--only", "teapots", "--data", teapot_folder, *options)
+        sizes.append(Path("mvu", "teapots_embeddings.png").stat().st_size)
+    assert sizes[0] < sizes[1]
+    assert "--pictures" in pages()[0]
+    for with_pictures in (False, True):
+        (_, teapots, *_) = mvu.plan(data=teapot_folder, show_pictures=with_pictures)
+        assert (teapots.points()[0].picture_shape is not None) == with_pictures
 
 
 def test_the_page_has_the_papers_numbers_and_the_scale(fake):
@@ -141,7 +155,7 @@ def test_the_page_has_the_papers_numbers_and_the_scale(fake):
     for page in (markdown, html):
         for method in ("FrobMetric", "MVU", "Isomap", "LLE"):
             row = report.PAPER["swiss_roll", method]
-            assert all(row[name] in page for name in report.EVENNESS)
+            assert all(f" / {float(row[name]):g}" in page for name in report.EVENNESS)
         for words in (
             "σ = 1e5",
             "diameter",
@@ -151,7 +165,7 @@ def test_the_page_has_the_papers_numbers_and_the_scale(fake):
         ):
             assert words in page
     assert "| CSDP (original) | 8.00 s |" in markdown
-    assert "| 3e-07 (distances off by 2e-05) |" in markdown
+    assert "| 3e-7 (distances off by 2e-5) |" in markdown
 
 
 def test_the_page_says_how_it_was_made(fake, teapot_folder):
@@ -167,8 +181,8 @@ def test_the_figure_of_time_has_a_table(fake):
     fake.instead = {"csdp_original": TimeLimitError(5.0)}
     run("--only", "time")
     markdown = pages()[0]
-    assert "| 20 | 2.00 s | 2.00 s | \\> 5 s | 8.00 s |" in markdown
-    assert "| 30 | 2.00 s | 2.00 s | – | 8.00 s |" in markdown
+    assert "| 20 | **2.00 s** | **2.00 s** | \\> 5 s | 8.00 s |" in markdown
+    assert "| 30 | **2.00 s** | **2.00 s** | – | 8.00 s |" in markdown
     assert "\\> 3600 s at n = 20" in markdown
     assert "about 15 times faster" in markdown
 
@@ -200,7 +214,7 @@ def test_ctrl_c_leaves_what_is_finished_and_says_how_to_go_on(fake):
     result = run("--only", "swiss_roll", code=130)
     assert "2 of 6 results are there" in result.stdout
     assert "To continue: frobmetric reproduce mvu -o mvu --only swiss_roll --quick" in result.stderr
-    assert "| Isomap | 0.250 s |" in pages()[0]
+    assert "| Isomap | **0.250 s** |" in pages()[0]
     assert "not run yet" in pages()[0]
     fake.instead, fake.calls = {}, []
     run("--only", "swiss_roll")

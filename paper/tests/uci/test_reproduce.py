@@ -3,7 +3,9 @@
 import csv
 import json
 import re
+import shutil
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -255,6 +257,80 @@ def test_the_page_keeps_what_other_runs_left(fake):
 
 
 # What is missing
+
+
+def test_a_number_of_the_paper_alone_is_not_taken_for_ours(fake):
+    fake.instead = {"lmnn": TimeLimitError(60)}
+    run("--only", "letters", "--methods", "lmnn,frob")
+    assert "| LMNN | \\> 60 s / 3.82 |" in page()
+    assert re.search(r"^\| LMNN \| – / [\d,]+ s \|$", page(), re.MULTILINE)
+
+
+def cells_of(column, folder="uci"):
+    data = json.loads(page("results.json", folder))
+    return [cell for cell in data["cells"] if cell["task"]["column"] == column]
+
+
+def test_a_page_without_its_cells_keeps_what_is_not_chosen(fake, monkeypatch):
+    run(*FEW, "--only", "iris", "--only", "wine", "--limit", 20)
+    before = table()
+    shutil.rmtree("uci/cells")
+    fake.calls.clear()
+    monkeypatch.setattr(uci, "experiment", without_data("wine"))
+    run("--only", "iris", "--methods", "svm,lda", "--limit", 30)
+    assert sorted(set(fake.calls)) == [(name, n) for name in ("lda", "svm") for n in range(3)]
+    after = table()
+    assert {key: after[key] for key in before} == before
+    assert after["iris", "lda"]["runs"] == "3"
+    assert {cell["limit"] for cell in cells_of("wine")} == {20}
+    data = json.loads(page("results.json"))
+    assert "--methods lda,svm" in data["command"]
+    assert len(data["earlier"]) == 1
+    assert all(command in page() for command in (data["command"], *data["earlier"]))
+
+
+def without_data(missing):
+    """The table of a machine that does not have a data set."""
+
+    def make(**more):
+        def load(run, column):
+            if column.name == missing:
+                raise DatasetNotFoundError(f"the data file {missing}.npz is not there")
+            return column.load(run)
+
+        table = small_experiment(**more)
+        columns = tuple(replace(c, load=partial(load, column=c)) for c in table.columns)
+        return replace(table, columns=columns)
+
+    return make
+
+
+def test_resume_runs_only_what_the_page_lacks(fake):
+    fake.instead["svm"] = TimeLimitError(20)
+    run(*FEW, "--only", "iris", "--limit", 20)
+    shutil.rmtree("uci/cells")
+    fake.calls.clear()
+    run(*FEW, "--only", "iris", "--limit", 20, "--resume")
+    assert fake.calls == []
+    assert "> 20 s" in table()["iris", "svm"]["remark"]
+    fake.instead.clear()
+    run(*FEW, "--only", "iris", "--limit", 30, "--resume")
+    assert fake.calls[0] == ("svm", 0)
+    assert {name for name, _ in fake.calls} == {"svm"}
+    assert {table()["iris", name]["runs"] for name in ("euclid", "svm", "frob")} == {"3"}
+    fake.calls.clear()
+    shutil.rmtree("uci/cells")
+    run(*FEW, "--only", "iris", "--limit", 30)
+    assert {name for name, _ in fake.calls} == {"euclid", "svm", "frob"}
+
+
+def test_the_small_version_is_no_part_of_a_whole_page(fake):
+    run(*FEW, "--only", "iris", "--only", "letters")
+    shutil.rmtree("uci/cells")
+    data = json.loads(page("results.json"))
+    Path("uci", "results.json").write_text(json.dumps(data | {"is_small": True}))
+    run(*FEW, "--only", "iris")
+    assert {column for column, _ in table()} == {"iris"}
 
 
 def test_missing_data_leave_a_column_out_and_the_others_go_on(fake):

@@ -196,6 +196,9 @@ class ActionExperiment(TableExperiment):
         except (OSError, ValueError) as error:
             return replace(results, reason=str(error))
         runner.interrupted = work.interrupted
+        if not cell.is_done and not is_wanted and runner.previous:
+            known = runner.previous
+            return replace(results, words=known.words, reason=known.reason)
         return replace(results, words=cell.rows, reason=cell.remark)
 
     def load(self, data):

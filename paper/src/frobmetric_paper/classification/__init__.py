@@ -86,6 +86,7 @@ class TableExperiment:
 
     cell_type: ClassVar = Cell
     figures: ClassVar = tuple(FIGURES)
+    merges: ClassVar = True
     results_type: ClassVar = TableResults
 
     name: str  # name of the command
@@ -126,17 +127,21 @@ class TableExperiment:
         `only` has names of columns and `methods` names of methods, all if empty; of others only
         what is stored is shown. A method whose first run gives no answer in time is not tried in
         further runs. `budget` is in seconds for all fits of a method on a data set: no further run
-        begins after them, nor a further fit of a search that took more by itself.
+        begins after them, nor a further fit of a search that took more by itself. A column that is
+        neither chosen nor stored is that of the previous page, if there is one.
         """
         chosen = [column for column in self.columns if column.name in (only or self.parts)]
         wanted = [name for name in TABLE if name in (methods or TABLE)]
         runner.n_cells = len(wanted) * sum(column.n_runs for column in chosen)
-        results = {}
+        results = {each.column.name: each for each in _columns(runner.previous)}
         for column in sorted(self.columns, key=lambda column: self.work.index(column.name)):
             names = wanted if column in chosen else []
             if names or runner.store.has_some(column.name):
-                results[column.name] = self._fill(runner, column, names, budget)
-        return self._show(results, {column.name for column in chosen}, set(wanted))
+                filled = self._fill(runner, column, names, budget)
+                known = column.name in results and filled.reason
+                results |= {} if known else {column.name: filled}
+        shown = self._show(results, {column.name for column in chosen}, set(wanted))
+        return replace(shown, stored_differences=_differences(runner.previous))
 
     def _fill(self, runner, column, wanted, budget):
         def load():
@@ -172,6 +177,16 @@ class TableExperiment:
         names = {row["method"] for row in data["rows"]}
         methods = [method for method in self.methods if method.name in names]
         return self.results_type(self, results, methods, data["compared"])
+
+
+def _columns(results):
+    """Return the columns of results that may be absent."""
+    return results.columns if results else []
+
+
+def _differences(results):
+    """Return the stored differences of results that may be absent."""
+    return results.stored_differences if results else ()
 
 
 def method_names(words):

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from ..harness.formatting import limits, listed, percent, plural
+import json
+from itertools import product
+
+from ..harness.formatting import limits, listed, outcome, percent, plural
+from ..harness.page import escape
+from ..harness.run import n_tries
+from ..harness.task import done
 
 #: Ours, by the paper's recipe and with more parameters chosen; and without any argument.
 RECIPE, TUNED, DEFAULT = "frob", "frob_tuned", "frob_cv_rule"
@@ -86,28 +92,45 @@ def _without_choices(results, method):
 
 
 def _starved(results):
-    """Name the methods that ran out of time, and their limits beside those of ours."""
-    over, fewer, slow = {}, {}, []
-    for method in results.methods:
-        for result in results.filled:
-            summary, label = results.summary(result, method), result.column.label
-            if summary.error is None and summary.outcome == "limit":
-                over.setdefault(method.label, []).append(label)
-            elif summary.error is not None and not summary.is_whole:
-                runs = f"{label} {summary.runs} of {summary.asked}"
-                fewer.setdefault(method.label, []).append(runs)
-            else:
-                continue
-            slow += result.of(method.name)
+    """Name what had too little time: the limits, runs and settings that it had."""
+    over, fewer, cut, slow = {}, {}, {}, []
+    for method, result in product(results.methods, results.filled):
+        summary, cells = results.summary(result, method), result.of(method.name)
+        label = result.column.label
+        if summary.error is None and summary.outcome == "limit":
+            over.setdefault(method.label, []).append(f"{label} {outcome(summary)}")
+        elif summary.error is not None and not summary.is_whole:
+            runs = f"{label} {summary.runs} of {summary.asked}"
+            fewer.setdefault(method.label, []).append(runs)
+        if texts := _cut_short(cells):
+            cut.setdefault(method.label, []).append(f"{label} {texts}")
+        if not summary.is_whole or _cut_short(cells):
+            slow += [cell for cell in cells if cell.outcome != "skipped"]
+    kinds = {"no answer in time": over, "fewer runs than asked for": fewer}
+    kinds["searches that the budget ended, with the values tried until then"] = cut
     texts = []
-    for what, found in (("no answer in time", over), ("fewer runs than asked for", fewer)):
+    for what, found in kinds.items():
         named = [f"{label} ({', '.join(where)})" for label, where in found.items()]
         texts += [f"{what}: {'; '.join(named)}"] if named else []
     if not texts:
         return ""
     ours = [cell for cell in results.cells if cell.task.method.startswith("frob")]
     spans = f"one fit of these had a limit of {limits(slow)}, one of ours {limits(ours)}"
-    return f"**Not a fair race for slow methods**: {spans}; {'; '.join(texts)}."
+    return f"**Not a fair race for slow methods**: {spans}; {escape('; '.join(texts))}."
+
+
+def _cut_short(cells):
+    """Return how many settings were tried in the runs whose search was ended; else nothing."""
+    tried = [
+        (len(cell.tries), n_tries(json.loads(cell.task.search)))
+        for cell in done(cells)
+        if cell.tries
+    ]
+    few = [(some, whole) for some, whole in tried if some < whole]
+    if not few:
+        return ""
+    runs = "" if len(tried) == 1 else f" in {plural(len(few), 'run')}"
+    return f"{min(some for some, _ in few)} of {few[0][1]} settings{runs}"
 
 
 def _kind(is_clear, is_fewer):

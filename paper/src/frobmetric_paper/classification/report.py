@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from itertools import product
+from math import isclose
 from pathlib import Path
 
 import numpy as np
@@ -161,8 +163,8 @@ class TableResults(Results):
     experiment: object
     columns: list  # in the order of the page
     methods: list  # the rows
-    # `differences` of results.json; computed from cells if None
-    stored_differences: list | None = None
+    # "compared" of results.json: for single runs, whose decisions are not stored
+    stored_differences: Sequence[dict] = ()
 
     @property
     def filled(self):
@@ -202,19 +204,27 @@ class TableResults(Results):
     @cached_property
     def differences(self):
         """Difference by (column, method, base)."""
-        if self.stored_differences is not None:
-            names = ("mean", "low", "high", "n", "over")
-            return {
-                (each["set"], each["method"], each["with"]): Difference(*(each[n] for n in names))
-                for each in self.stored_differences
-            }
         found = {}
         for result, base, method in product(self.filled, BASES, self.methods):
-            n_test = result.sizes["test"]
+            n_test, key = result.sizes["test"], (result.column.name, method.name, base)
             difference = compare(result.of(method.name), result.of(base), n_test)
             if difference and method.name != base:
-                found[result.column.name, method.name, base] = difference
+                found[key] = self._paired(key, difference)
         return found
+
+    def _paired(self, key, difference):
+        """Return the stored Difference in place of one of single runs with the same errors."""
+        known = self._stored.get(key)
+        is_same = known and isclose(known.mean, difference.mean, rel_tol=1e-9, abs_tol=1e-9)
+        return known if difference.over == "samples" and is_same else difference
+
+    @cached_property
+    def _stored(self):
+        names = ("mean", "low", "high", "n", "over")
+        return {
+            (each["set"], each["method"], each["with"]): Difference(*(each[n] for n in names))
+            for each in self.stored_differences
+        }
 
     @cached_property
     def best(self):
@@ -331,8 +341,9 @@ class TableResults(Results):
 
         def cell(result, method):
             paper = self.shown_paper(result, method)
-            texts = [ours(result, method), escape(theirs(paper)) if paper else NOTHING]
-            return Markdown(" / ".join(text for text in texts if text != NOTHING) or NOTHING)
+            behind = escape(theirs(paper)) if paper else NOTHING
+            texts = [ours(result, method), *([behind] if behind != NOTHING else [])]
+            return Markdown(" / ".join(texts))
 
         rows = [[m.label, *(cell(result, m) for result in self.filled)] for m in self.methods]
         return self._table(rows)

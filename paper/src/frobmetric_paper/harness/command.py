@@ -3,6 +3,7 @@
 An experiment is an object with
 
 * `name`, `template` (path of its page.md), `cell_type`, `figures` (its file names) and `quick`;
+* `merges`: whether the results that are not chosen can be taken from results.json;
 * `conduct(runner, **choices)` -> results, which runs what is chosen and not stored yet;
 * `load(dict)` -> results, from results.json.
 
@@ -28,12 +29,14 @@ from .task import Store, done
 DETAILS = ("detail", "machine", "rules", "tries")
 
 
-def reproduce(experiment, output, *, limit, threads, options, page_only=False, **choices):
+def reproduce(
+    experiment, output, *, limit, threads, options, page_only=False, resume=False, **choices
+):
     """Run an experiment and write its page to a folder; Ctrl-C writes what is finished.
 
     `limit` is in seconds for each fit; `options` are those of the command that makes the same page
     again, beside output, limit and threads; `choices` are arguments of the experiment's `conduct`.
-    With `page_only` nothing is run. Return a Report.
+    With `page_only` nothing is run; with `resume` nothing that results.json has. Return a Report.
     """
     try:
         output.mkdir(parents=True, exist_ok=True)
@@ -46,11 +49,13 @@ def reproduce(experiment, output, *, limit, threads, options, page_only=False, *
         return Report(ExitCode.CERTIFIED, f"{page}: written from results.json", {"page": str(page)})
     with live_line("looking for finished results") as show:
         store = Store(output / "cells", experiment.cell_type)
-        runner = Runner(store, limit, threads, TerminalListener(show))
+        before, previous = _previous(experiment, output)
+        more = {"previous": previous, "resumes": resume}
+        runner = Runner(store, limit, threads, TerminalListener(show), **more)
         results = experiment.conduct(runner, **choices)
     budget = {"budget": choices["budget"]} if "budget" in choices else {}
-    options |= {"limit": limit} | budget | {"threads": threads}
-    record = _record(experiment, results, output, options)
+    options |= {"resume": resume, "limit": limit} | budget | {"threads": threads}
+    record = _record(experiment, results, output, options, before)
     with live_line("drawing"):
         for file in experiment.figures:
             (output / file).unlink(missing_ok=True)
@@ -85,12 +90,25 @@ def read_results(experiment, folder):
     return data, experiment.load(data)
 
 
+def _previous(experiment, folder):
+    """Return record and results of the page that is written again; {} and None if not of use.
+
+    A page of the small version is no part of a whole one.
+    """
+    if not experiment.merges or not (folder / "results.json").is_file():
+        return {}, None
+    record, results = read_results(experiment, folder)
+    return (record, results) if record["is_small"] == experiment.quick else ({}, None)
+
+
 def page_text(experiment, results, record, folder):
     """Return the page in Markdown."""
     blocks = results.blocks(folder) | {
         "small": SMALL if record["is_small"] else "",
         "links": links(folder, experiment.name),
-        "colophon": colophon(record["command"], record["settings"], record["machines"]),
+        "colophon": colophon(
+            [*record.get("earlier", []), record["command"]], record["settings"], record["machines"]
+        ),
     }
     return fill(experiment.template.read_text(encoding="utf-8"), blocks, folder)
 
@@ -120,18 +138,24 @@ def _write_results(folder, data, rows):
     write_files(folder, contents)
 
 
-def _record(experiment, results, output, options):
-    """Return the entries of results.json that describe the run."""
+def _record(experiment, results, output, options, before):
+    """Return the entries of results.json that describe the run; `before` are those it had."""
     settings = {"limit": f"{options['limit']:g} s for each fit", "threads": str(options["threads"])}
     if "budget" in options:
         settings["budget"] = f"{options['budget']:g} s for each method on each data set"
-    machines = [", ".join(map(": ".join, cell.machine.items())) for cell in results.cells]
+    machines = {", ".join(map(": ".join, cell.machine.items())) for cell in results.cells}
+    command = command_line(experiment.name, output, options)
+    known = [*before.get("earlier", []), before["command"]] if before and "" in machines else []
     return {
         "experiment": experiment.name,
-        "command": command_line(experiment.name, output, options),
+        "command": command,
+        "earlier": [each for each in dict.fromkeys(known) if each != command],
         "settings": settings,
         "is_small": experiment.quick,
-        "machines": sorted({f"{machine}." for machine in machines if machine}),
+        "machines": sorted(
+            {f"{machine}." for machine in machines if machine}
+            | set(before["machines"] if known else ())
+        ),
     }
 
 

@@ -63,7 +63,7 @@ def parameters(chosen):
 def parameter(value):
     """Return the value of a parameter without needless digits."""
     if not isinstance(value, int | float):
-        return str(value)
+        return "none" if value is None else str(value)
     return f"{value:.3g}".replace("e+0", "e").replace("e-0", "e-")
 
 

@@ -87,10 +87,11 @@ def _line(cells):
     return f"| {' | '.join(cells)} |"
 
 
-def colophon(command, settings, machines):
-    """Return how a page was made: command, settings, machines of its cells."""
+def colophon(commands, settings, machines):
+    """Return how a page was made: commands, settings of the last one, machines of its cells."""
     texts = [f"{', '.join(f'{name}: {value}' for name, value in settings.items())}.", *machines]
-    text = "\n\n".join([f"    {command}", *map(escape, texts)])
+    lines = "\n".join(f"    {command}" for command in commands)
+    text = "\n\n".join([lines, *map(escape, texts)])
     return details("Command, settings and machine", text)
 
 

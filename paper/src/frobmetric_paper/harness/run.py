@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import inf
 
 from .machine import describe_machine
-from .task import NOT_RUN, Store, outcome_of
+from .task import NOT_RUN, Results, Store, outcome_of
 from .worker import ProgramError
 
 
@@ -30,6 +31,8 @@ class Runner:
     listener: ProgressListener = field(default_factory=ProgressListener)
     n_cells: int = 0  # number of cells that are wanted, for the listener
     interrupted: bool = False  # whether Ctrl-C was pressed: nothing is computed from then on
+    previous: Results | None = None  # results of the page that is written again
+    resumes: bool = False  # whether results of that page count as stored
     _met: set = field(default_factory=set, repr=False)
 
     def cell(self, task, label, measure, *, is_wanted=True, reason=""):
@@ -37,8 +40,9 @@ class Runner:
 
         `label` is the name of the method for people; `measure` returns the fields of the cell that
         are its own, or raises a ProgramError; `reason` says why not to compute the task, if so.
+        A cell that is not wanted stays as it is, whatever its limit and version were.
         """
-        cell = self.store.find(task, self.limit)
+        cell = self._find(task)
         if cell is None and is_wanted and not reason and not self.interrupted:
             try:
                 cell = self._compute(task, label, measure)
@@ -46,7 +50,21 @@ class Runner:
                 self.interrupted = True
         if is_wanted:
             self._met.add(task)
+        elif cell is None:
+            cell = self.store.find(task) or self._page.get(task.question)
         return cell or self.skipped(task, label, reason or NOT_RUN)
+
+    def _find(self, task):
+        """Return the cell that settles a task, or None."""
+        cell = self.store.find(task, self.limit)
+        known = self._page.get(task.question) if self.resumes else None
+        return known if cell is None and known and known.settles(task, self.limit) else cell
+
+    @cached_property
+    def _page(self):
+        """Cells of the previous page by the question of their task."""
+        cells = self.previous.cells if self.previous else []
+        return {cell.task.question: cell for cell in cells}
 
     def read(self, place, load):
         """Return what `load` reads for a part of the experiment, and why not if it cannot.

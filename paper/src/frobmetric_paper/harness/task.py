@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from hashlib import blake2b
 from importlib.metadata import version
 from pathlib import Path
@@ -38,6 +38,11 @@ class Task:
     def where(self):
         """Part of the experiment, for people."""
         return self.place
+
+    @property
+    def question(self):
+        """The task whatever the version and the number of threads."""
+        return replace(self, version="", threads=0)
 
     @property
     def file_name(self):
@@ -142,8 +147,8 @@ class Store:
     folder: Path
     cell_type: type[Cell]  # subclass of Cell that the folder holds
 
-    def find(self, task, limit):
-        """Return the stored cell that settles a task, or None."""
+    def find(self, task, limit=0.0):
+        """Return the stored cell that settles a task, by default whatever the limit, or None."""
         try:
             values = json.loads((self.folder / task.file_name).read_text(encoding="utf-8"))
             cell = self.cell_type.from_dict(values)

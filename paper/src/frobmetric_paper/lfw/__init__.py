@@ -132,6 +132,7 @@ class FaceExperiment:
     name: ClassVar = "lfw"
     template: ClassVar = Path(__file__).with_name("page.md")
     cell_type: ClassVar = Cell
+    merges: ClassVar = False
     figures: ClassVar = FIGURES
 
     recipe: Recipe = field(default_factory=Recipe)  # the recipe with which every choice begins

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -14,7 +15,7 @@ from frobmetric.plotting.style import COLOURS, lighten
 
 from ..data.pairs import load_face_pictures
 from ..harness import formatting
-from ..harness.formatting import NOTHING, percent, seconds, with_error
+from ..harness.formatting import NOTHING, number, percent, seconds, with_error
 from ..harness.page import bold, details, escape, panels, read_rows, table
 from ..harness.summary import mean_of_known
 from ..harness.task import NOT_RUN, Results, done
@@ -185,7 +186,7 @@ class FaceResults(Results):
 
     def _sizes(self):
         rows = [
-            [f"{v:,}" if isinstance(v, int) else VARIANTS.get(v, v) for v in size.values()]
+            [f"{v:,}" if isinstance(v, int) else _title(v) for v in size.values()]
             for size in self.sizes
         ]
         return table(list(self.sizes[0]), rows, texts=("variant",))
@@ -193,7 +194,11 @@ class FaceResults(Results):
     def _choices(self):
         header = ["method", "variant", "chosen", "rule", "distance", "cosine", "MkNN", "remark"]
         rows = [
-            [method.label, variant, *_choice_row(self.choice(method.name, variant), method)]
+            [
+                method.label,
+                VARIANTS[variant],
+                *_choice_row(self.choice(method.name, variant), method),
+            ]
             for method, variant in self._rows_of_folds
         ]
         texts = table(header, rows, texts=("variant", "chosen", "rule", "remark"))
@@ -256,7 +261,7 @@ class FaceResults(Results):
 
     def _largest_gap(self):
         gap = _largest_gap([cell for place in self.plan.places for cell in self.place(*place)])
-        return "" if gap is None else f"{gap:.1e}"
+        return "" if gap is None else number(gap, 2)
 
     def _grid(self, ours, paper, caption):
         """Return rows of triplets, columns of dimensions, the paper's numbers behind ours."""
@@ -335,18 +340,25 @@ class FaceResults(Results):
             if each["variant"] == MAIN
         }
         lines = []
-        for number, method in enumerate(self.plan.methods):
+        for place, method in enumerate(self.plan.methods):
             choice, cells = self.choice(method.name, MAIN), self.folds(method.name, MAIN)
             if not done(cells):
                 continue
             is_ours = method.name == FROB.name
-            style = {"color": COLOURS[number % len(COLOURS)], "linewidth": 2.5 if is_ours else 1.3}
+            style = {"color": COLOURS[place % len(COLOURS)], "linewidth": 2.5 if is_ours else 1.3}
             shown = {choice.rule: "-"} | ({choice.rules[-1]: "--"} if is_ours else {})
             for rule, line in (shown | {choice.rule: "-"}).items():
                 area = rule_mean(cells, rule, "area").mean
                 label = f"{method.label}, {rule_name(rule)} ({area:.1f})"
                 lines.append((label, curves[method.name, rule], style | {"linestyle": line}))
         return lines
+
+
+def _title(name):
+    """Return the name of a variant or a split for people; folds are counted from 1."""
+    fold = re.fullmatch(r"fold(\d+)", name)
+    titles = VARIANTS | {"view1": "View 1"}
+    return f"fold {int(fold[1]) + 1}" if fold else titles.get(name, name)
 
 
 def _draw_curves(lines):

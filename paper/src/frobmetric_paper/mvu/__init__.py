@@ -20,7 +20,7 @@ from ..baselines.embedding import OUR_TOL, perturbed
 from ..data.labelled import load_pictures
 from ..harness import formatting, task
 from ..harness.task import checksum, done, grouped
-from .report import FIGURES, UnfoldingResults
+from .report import FIGURES, UnfoldingResults, file_name
 from .spread import EVENNESS, at_unit_scale, local_spread
 
 #: Numbers of points of the time measurement.
@@ -101,7 +101,7 @@ class Points:
     X: np.ndarray  # of shape (n, n_features)
     color: np.ndarray  # position of each point on the manifold: an angle, or its number
     color_name: str  # meaning of the colour
-    picture_shape: tuple[int, int] | None = None  # height and width, if rows of X are pictures
+    picture_shape: tuple[int, int] | None = None  # height and width, if pictures are to be drawn
     is_path: bool = False  # whether consecutive points are neighbours on a curve
 
 
@@ -131,11 +131,11 @@ def rolls(*sizes):
     return [Points(X, angle, "angle on the roll") for X, angle in made]
 
 
-def pictures(name, every, folder=None, is_path=False):
-    """Return every second, third ... picture of a data set."""
+def pictures(name, every, folder=None, *, is_path=False, are_drawn=False):
+    """Return every second, third ... picture of a data set; figures show some if `are_drawn`."""
     data = load_pictures(name, folder=folder)
-    numbers = np.arange(0, len(data.X), every)
-    return [Points(data.X[numbers], numbers, "number of the picture", data.shape, is_path)]
+    numbers, shape = np.arange(0, len(data.X), every), data.shape if are_drawn else None
+    return [Points(data.X[numbers], numbers, "number of the picture", shape, is_path)]
 
 
 # The experiment
@@ -158,11 +158,11 @@ class Part:
         return {method.name: method.paper_name for method in self.embedders}
 
 
-def plan(*, quick=False, data=None):
+def plan(*, quick=False, data=None, show_pictures=False):
     """Return the parts of the experiment, of the paper's size or small."""
     every, every_face = (4, 30) if quick else (1, 1)
-    views = partial(pictures, "teapots", every, data, is_path=True)
-    faces = partial(pictures, "frey_faces", every_face, data)
+    views = partial(pictures, "teapots", every, data, is_path=True, are_drawn=show_pictures)
+    faces = partial(pictures, "frey_faces", every_face, data, are_drawn=show_pictures)
     roll = partial(rolls, 80 if quick else 500)
     sizes = (30, 60) if quick else SIZES
     exact = [EMBEDDING[name] for name in ("ours_exact", "csdp_original", "csdp_well_posed")]
@@ -197,7 +197,8 @@ class UnfoldingExperiment:
     name: ClassVar = "mvu"
     template: ClassVar = Path(__file__).with_name("page.md")
     cell_type: ClassVar = Cell
-    figures: ClassVar = tuple(f"{part}_{kind}.png" for part in FIGURES for kind in FIGURES[part])
+    merges: ClassVar = False
+    figures: ClassVar = tuple(file_name(part, kind) for part in FIGURES for kind in FIGURES[part])
 
     parts: tuple[Part, ...]
     quick: bool = False
@@ -229,9 +230,12 @@ class UnfoldingExperiment:
         return UnfoldingResults(results, self.parts)
 
 
-def experiment(*, quick=False, data=None):
-    """Return the experiment, of the paper's size or small; `data` is the folder of data files."""
-    return UnfoldingExperiment(plan(quick=quick, data=data), quick)
+def experiment(*, quick=False, data=None, pictures=False):
+    """Return the experiment, of the paper's size or small.
+
+    `data` is the folder of data files; `pictures` says whether figures show some of the pictures.
+    """
+    return UnfoldingExperiment(plan(quick=quick, data=data, show_pictures=pictures), quick)
 
 
 def _run_part(runner, part, is_wanted):

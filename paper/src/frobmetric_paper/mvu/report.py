@@ -12,11 +12,11 @@ from frobmetric.plotting import EmbeddingDisplay, QualityDisplay
 from frobmetric.plotting.style import COLOURS, lighten
 
 from ..baselines.embedding import CSDP_TOL, OUR_TOL, power
-from ..harness import formatting
-from ..harness.formatting import NOTHING, number
-from ..harness.page import bold, details, escape, panels, read_rows, table
+from ..harness.formatting import NOTHING, number, parameter
+from ..harness.page import Markdown, bold, details, escape, panels, read_rows, table
 from ..harness.task import Results, done, grouped
-from .spread import EVENNESS, at_unit_scale, local_spread
+from .findings import findings, gap, seconds
+from .spread import EVENNESS, LARGE_IS_GOOD, at_unit_scale, local_spread
 
 #: Numbers of the paper's tables and text, by (part, method): evenness and seconds, as text.
 #: "FrobMetric" is the perturbed problem, "MVU" the original one by CSDP.
@@ -53,9 +53,8 @@ class UnfoldingResults(Results):
 
     def blocks(self, folder):
         """Return the placeholders of the page: tables of each part."""
-        blocks = {"our_tol": f"{OUR_TOL:g}", "csdp_tol": f"{CSDP_TOL:g}"}
-        found = [_finding(result) for result in self.results if done(result.cells)]
-        blocks["findings"] = "\n".join(f"- {text}" for text in found)
+        blocks = {"our_tol": parameter(OUR_TOL), "csdp_tol": parameter(CSDP_TOL)}
+        blocks["findings"] = findings(self.results, PAPER)
         for part in self.plan:
             blocks |= {part.name: "", f"{part.name}_scale": "", f"{part.name}_n": ""}
         for result in self.results:
@@ -73,27 +72,7 @@ class UnfoldingResults(Results):
         """Draw all figures of the parts that have an answer; results.json has no points."""
         for result in (each for each in self.results if each.points and done(each.cells)):
             for kind, make in FIGURES[result.part.name].items():
-                make(result).savefig(folder / f"{result.part.name}_{kind}.png", dpi=110)
-
-
-# Findings
-
-
-def _finding(result):
-    """Return times on the largest set that most methods finished, and who keeps neighbours best."""
-    by_size = grouped(done(result.cells), "n")
-    n = max(by_size, key=lambda size: (len(by_size[size]), size))
-    times = [f"{cell.label} {_seconds(cell)}" for cell in by_size[n]]
-    text = f"{n:,} points: {', '.join(times)}"
-    over = [cell for cell in result.cells if cell.outcome == "limit"]
-    slow = [f"{cell.label} {formatting.outcome(cell)} at n = {cell.task.n:,}" for cell in over]
-    text += f"; over the limit: {', '.join(slow)}" if slow else ""
-    areas = {cell.label: cell.measures["area"] for cell in by_size[n] if "area" in cell.measures}
-    if areas and result.part.name != "time":
-        order = sorted(areas, key=areas.get, reverse=True)
-        kept = ", ".join(f"{label} {areas[label]:.3f}" for label in order)
-        text += f". Neighbourhoods kept, as the area under R_NX: {kept}"
-    return f"{bold(result.part.name.replace('_', ' '))}, {escape(text)}."
+                make(result).savefig(folder / file_name(result.part.name, kind), dpi=110)
 
 
 # Tables
@@ -116,57 +95,82 @@ def _scale_table(result):
 
 
 def _embedding_tables(result):
+    best = _best(result.cells, {"seconds": min, "area": max})
     rows = []
     for cell in result.cells:
-        measures = {name: number(value) for name, value in cell.measures.items()}
-        if "perturbation" in measures:
-            measures["perturbation"] = f"{cell.measures['perturbation']:.1e}"
-        row = [cell.label, _seconds(cell), _paper(result, cell, "seconds", " s")]
-        row += [number(cell.objective), _gap(cell)]
-        row += [measures.get(name, NOTHING) for name in ("perturbation", "area", "mean_b_nx")]
-        rows.append([*row, cell.remark])
-    header = ["method", "time", "paper's time", "variance", "relative gap", "‖X‖²/(2σ tr X)"]
-    header += ["area under R_NX", "mean B_NX", "remark"]
-    yield table(header, rows, "Results of each method.", texts=("remark",))
+        paper = _paper(result, cell, "seconds", " s")
+        row = [cell.label, _beside(_marked(seconds(cell), cell in best["seconds"]), paper)]
+        row += [_marked(number(cell.measures.get("area")), cell in best["area"])]
+        row += [number(cell.measures.get("mean_b_nx")), number(cell.objective), gap(cell)]
+        size = cell.measures.get("perturbation")
+        rows.append([*row, parameter(size), cell.remark])
+    header = ["method", "time", "area under R_NX", "mean B_NX", "variance", "relative gap"]
+    header += ["‖X‖²/(2σ tr X)", "remark"]
+    yield f"{_caption(result)} Bold: the shortest time and the largest area."
+    yield table(header, rows, texts=("remark",))
     yield _spread_table(result)
 
 
+def _caption(result):
+    has_paper = any(_paper(result, cell, "seconds") != NOTHING for cell in result.cells)
+    more = " Where a cell has two times, the second is the paper's." if has_paper else ""
+    return f"Results of each method.{more}"
+
+
 def _spread_table(result):
-    rows = []
+    better = {name: max if name in LARGE_IS_GOOD else min for name in EVENNESS}
+    best, rows = _best(result.cells, better), []
     for cell in result.cells:
         rows.append([cell.label])
         for name in EVENNESS:
-            rows[-1] += [number(cell.measures.get(name)), _paper(result, cell, name)]
-    header = ["method", *(text for measure in EVENNESS for text in (measure.upper(), "paper"))]
-    caption = "Evenness of the embedding: our reconstruction of the measures, and the paper's."
+            text = _marked(number(cell.measures.get(name)), cell in best[name])
+            rows[-1] += [_beside(text, _paper(result, cell, name))]
+    header = ["method", *(measure.upper() for measure in EVENNESS)]
+    caption = "Our reconstruction of the measures; behind a stroke the paper's, on its own scale."
+    caption += " Bold: the best of ours, the largest ALCD and the smallest of the others."
     return details("Evenness of the embeddings", table(header, rows, caption))
 
 
 def _time_tables(result):
     methods = [embedder.label for embedder in result.part.embedders]
     by_size = grouped(result.cells, "n")
-    captions = {_seconds: "Time of each method."}
-    captions[_gap] = "Relative gap that the answer is proven to have."
-    for text, caption in captions.items():
-        rows = [[f"{n:,}", *map(text, cells)] for n, cells in by_size.items()]
-        yield table(["n", *methods], rows, caption)
+    rows = []
+    for n, cells in by_size.items():
+        best = _best(cells, {"seconds": min})["seconds"]
+        rows.append([f"{n:,}", *(_marked(seconds(cell), cell in best) for cell in cells)])
+    yield table(["n", *methods], rows, "Time of each method. Bold: the shortest of a row.")
+    rows = [[f"{n:,}", *map(gap, cells)] for n, cells in by_size.items()]
+    yield table(["n", *methods], rows, "Relative gap that the answer is proven to have.")
     remarks = [[f"{c.task.n:,}", c.label, c.remark] for c in result.cells if c.remark]
     if remarks:
         texts = table(["n", "method", "remark"], remarks, texts=("method", "remark"))
         yield details("Remarks", texts)
 
 
-def _seconds(cell):
-    return formatting.seconds(cell.seconds) if cell.is_done else formatting.outcome(cell)
+def _best(cells, better):
+    """Return for each number the cells with the best one, and those that show the same digits.
+
+    `better` maps the name of a number, "seconds" or that of a measure, to min or max.
+    """
+    found = {}
+    for name, choose in better.items():
+        values = [
+            cell.seconds if name == "seconds" else cell.measures[name] for cell in done(cells)
+        ]
+        best = number(choose(values)) if values else ""
+        found[name] = [
+            cell for cell, value in zip(done(cells), values, strict=True) if number(value) == best
+        ]
+    return found
 
 
-def _gap(cell):
-    """Return the relative gap of a cell, and by how much it breaks squared distances."""
-    if cell.certificate is None:
-        return NOTHING
-    broken = cell.certificate["violation"]
-    error = f" (distances off by {broken:.0e})" if broken else ""
-    return f"{cell.certificate['relative_gap']:.0e}{error}"
+def _marked(text, is_best):
+    return bold(text) if is_best else Markdown(escape(text))
+
+
+def _beside(ours, theirs):
+    """Return our number and the paper's in one cell."""
+    return Markdown(ours if theirs == NOTHING else f"{ours} / {theirs}")
 
 
 def _paper(result, cell, name, unit=""):
@@ -177,6 +181,9 @@ def _paper(result, cell, name, unit=""):
 
 # Figures
 
+#: Width and height of a panel, three of them side by side: texts are legible on phones too.
+PANEL = (3.6, 3.3)
+
 
 def _data_figure(result):
     """Draw points of three dimensions as they are."""
@@ -186,25 +193,31 @@ def _data_figure(result):
     drawing.colorbar(shown, ax=ax, label=points.color_name, shrink=0.7)
     ax.view_init(elev=8, azim=-75)
     ax.set_box_aspect(np.ptp(points.X, axis=0))
+    ax.locator_params(axis="y", nbins=2)  # its labels are close to each other
     return drawing
 
 
 def _embeddings_figure(result):
-    """Draw a panel for each method."""
+    """Draw a panel for each method, with one colour bar."""
     (points,), cells = result.points, done(result.cells)
     images = points.picture_shape and points.X.reshape(-1, *points.picture_shape)
-    drawing, axes = panels(len(cells), 3, (5, 4.4))
+    drawing, axes = panels(len(cells), 3, PANEL)
     style = {"color": points.color, "color_name": points.color_name, "path": points.is_path}
     for ax, cell in zip(axes, cells, strict=True):
         how = {"images": images, "ax": ax, "title": cell.label} | style
         EmbeddingDisplay.from_embedding(cell.points, **how)
+    coloured = [each for ax in axes for each in ax.collections if each.colorbar]
+    for each in coloured:
+        each.colorbar.remove()
+    if coloured:
+        drawing.colorbar(coloured[0], ax=axes.tolist(), label=points.color_name, shrink=0.6)
     return drawing
 
 
 def _spread_figure(result):
     """Draw both principal spread directions at each point, a panel for each method."""
     cells = done(result.cells)
-    drawing, axes = panels(len(cells), 3, (5, 4.4))
+    drawing, axes = panels(len(cells), 3, PANEL)
     for ax, cell in zip(axes, cells, strict=True):
         spread = local_spread(at_unit_scale(cell.points), cell.task.n_neighbors)
         draw_spread(ax, spread)
@@ -222,16 +235,19 @@ def draw_spread(ax, spread):
         segments = np.stack([spread.points - half, spread.points + half], 1)
         ax.add_collection(lines(segments, colors=colour, linewidths=width, zorder=2 + j))
     ax.autoscale_view()
-    ax.set_aspect("equal")
+    ax.set_aspect("equal", adjustable="datalim")
     lighten(ax)
 
 
 def _quality_figure(result):
     """Draw Q_NX and B_NX, a line for each method."""
     (points,) = result.points
-    drawing, axes = panels(2, 2, (6, 4.8))
+    drawing, axes = panels(2, 2, (5, 4))
     embeddings = {cell.label: cell.points for cell in done(result.cells)}
     QualityDisplay.from_embeddings(points.X, embeddings, axes=axes)
+    lines = axes[0].get_legend_handles_labels()
+    axes[0].get_legend().remove()  # above both panels instead
+    drawing.legend(*lines, loc="outside upper left", ncols=3, frameon=False)
     return drawing
 
 
@@ -252,7 +268,7 @@ def _time_figure(result):
 
 
 _EMBEDDED = {"embeddings": _embeddings_figure, "quality": _quality_figure}
-#: Part -> kind -> what draws a PartResult; the file is part_kind.png, its caption is on the page.
+#: Part -> kind -> what draws a PartResult; the caption is on the page.
 FIGURES = {
     "swiss_roll": {"data": _data_figure, **_EMBEDDED, "spread": _spread_figure},
     "teapots": _EMBEDDED,
@@ -260,3 +276,8 @@ FIGURES = {
     "faces": _EMBEDDED,
     "time": {"seconds": _time_figure},
 }
+
+
+def file_name(part, kind):
+    """Return the name of the file of a figure."""
+    return f"{part}_{kind}.{'svg' if kind == 'seconds' else 'png'}"

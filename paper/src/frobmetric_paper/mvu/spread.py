@@ -14,6 +14,8 @@ from frobmetric.manifold.quality import Space
 TIE = 2.0**-40
 #: Measures of evenness, by the names of `LocalSpread`.
 EVENNESS = ("alstd", "aled", "alcd", "gscd")
+#: Those that are large where an embedding is even.
+LARGE_IS_GOOD = ("alcd",)
 
 
 @dataclass(frozen=True)
