@@ -28,6 +28,12 @@ def folder(tmp_path, monkeypatch):
         for i, (x, color, label) in enumerate(zip(X, COLORS, Y, strict=True))
     ]
     write("dirty.csv", cells)
+    order = "c,color,b,a,species"
+    write(
+        "odd.csv",
+        [",".join(row.split(",")[j] for j in (4, 3, 2, 1, 5)) for row in cells[1::2]],
+        order,
+    )
     # other columns, in another order, without labels
     write(
         "new.csv",
@@ -141,6 +147,20 @@ def test_options_of_an_evaluation():
     assert "each of 150 samples tested" in run(*command.split()).stdout
 
 
+def test_unfold_prepares_a_table():
+    options = "--drop id --impute median --categories one-hot -k 8"
+    answer = run_json(*f"unfold dirty.csv -t species -o out.csv {options}".split())
+    assert answer["n_samples"] == 150
+    assert read_table("out.csv", "species").X.shape == (150, 2)
+
+
+def test_compare_prepares_the_test_as_the_data():
+    options = "--learner Covariance --drop id --impute median --categories one-hot"
+    answer = run_json(*f"compare dirty.csv -t species --test odd.csv {options}".split())
+    assert [column["name"] for column in answer["columns"]] == ["a", "b", "color", "c"]
+    assert (answer["n_train"], answer["n_test"]) == (150, 75)
+
+
 @pytest.mark.parametrize(
     ("command", "message", "code"),
     [
@@ -152,7 +172,8 @@ def test_options_of_an_evaluation():
         ("fit dirty.csv -t species --columns species", "'species' holds the labels", 3),
         ("transform m dirty.csv -o - --json", "the standard output holds the table", 2),
         ("evaluate m dirty.csv --train dirty.csv --impute mean", "no effect on a given model", 2),
-        ("unfold dirty.csv -o out.csv -t species", "remove the row$", 3),
+        ("unfold dirty.csv -o out.csv -t species", "value is missing.*--impute median", 3),
+        ("unfold d.csv -o o.csv --metric precomputed --drop a", "do not apply to distances", 2),
     ],
 )
 def test_mistakes(command, message, code):

@@ -42,12 +42,12 @@ def export(
     ----------
     output : path
         File to write; for sentence-transformers a new folder.
-    to : str
-        Format: faiss, npy, onnx, safetensors, sentence-transformers, sql or torch.
-    dtype : str
-        Precision of the weights: float32, float64, float16 or int8 (safetensors alone).
-    dialect : str
-        Database of --to sql: duckdb or pgvector.
+    to : {"faiss", "npy", "onnx", "safetensors", "sentence-transformers", "sql", "torch"}
+        Format.
+    dtype : {"float32", "float64", "float16", "int8"}
+        Precision of the weights; safetensors alone has int8.
+    dialect : {"duckdb", "pgvector"}
+        Database of --to sql.
     name : str
         Name of the function of --to sql.
     recall : path
