@@ -97,7 +97,13 @@ def test_without_the_paper_one_line_says_what_to_install(run_with):
             "error: `frobmetric reproduce` needs the paper's package; from a checkout: "
             "pip install ./paper\n"
         )
-    assert "Not installed" in run_with([], "--help").stdout
+    group = typer.Typer(rich_markup_mode=None)
+    group.callback()(lambda: None)
+    app_module.add_plugins(group)
+    text = typer.main.get_group(group).commands["reproduce"].help
+    assert text.startswith(
+        "Reproduce the paper's figures and tables, beside its own numbers. Not in"
+    )
 
 
 def test_a_command_of_another_package_is_imported_when_it_is_called(run_with, monkeypatch):
@@ -116,9 +122,11 @@ def test_a_command_of_another_package_is_imported_when_it_is_called(run_with, mo
     assert "What other does." in run_with(points, "--help").stdout
     assert "other_command" not in sys.modules
     assert run_with(points, "other", "one", "--n", "3").stdout == "n = 3\n"
-    shown = run_with(points, "other", "one", "--help").stdout
-    assert "Usage: frobmetric other one" in shown
-    assert "Do one thing." in shown
+    for option in ("--help", "-h"):
+        shown = run_with(points, "other", "one", option).stdout
+        assert "Usage: frobmetric other one" in shown
+        assert "Do one thing." in shown
+        assert "Usage: frobmetric other [OPTIONS]" in run_with(points, "other", option).stdout
     assert run_with(points, "other", "one", "--m", "3").exit_code == 2
 
 

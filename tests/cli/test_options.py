@@ -6,11 +6,14 @@ import re
 import pytest
 import typer
 
+from frobmetric.cli import COMMANDS
 from frobmetric.cli import app as whole_app
-from frobmetric.cli.options import command, parse_parameters
+from frobmetric.cli.options import SENTENCES, command, parse_parameters
 from frobmetric.manifold import MaximumVarianceUnfolding
 from frobmetric.metric import FrobMetric, FrobMetricCV
+from frobmetric.metric.priors import PRIORS
 from frobmetric.sdp import solve_sdp
+from frobmetric.solvers import FROBENIUS_SOLVERS
 from terminals import CliRunner, run
 
 #: Parameters that a command line cannot express, or has in another way.
@@ -34,11 +37,46 @@ def test_every_parameter_of_an_estimator_is_an_option_with_help(name, source):
             continue
         text = options[f"--{parameter.name.replace('_', '-')}"]
         kind, description = documented[parameter.name]
+        description = SENTENCES.get((source.__name__, parameter.name), description)
         assert description.split(". ")[0].rstrip(".") in text
         for word in re.findall(r'"(\w+)"', kind):
             assert word in text
         is_shown = parameter.default is not None and not isinstance(parameter.default, bool)
         assert f"default: {parameter.default}" in text or not is_shown
+
+
+#: What a help must not have: None, names of parameters in quotes, attributes, dotted names.
+PYTHON = re.compile(r"\bNone\b|`\w+_\w*`|`[a-z]+=|\b[a-z_]+_(?![\w.])|`frobmetric\.|\bX in\b")
+
+
+@pytest.mark.parametrize("name", sorted({*COMMANDS, "sdp solve"} - {"sdp"}))
+def test_help_speaks_of_the_command_line(name):
+    text = CliRunner().invoke(whole_app, [*name.split(), "--help"], env={"COLUMNS": "200"}).stdout
+    assert not PYTHON.findall(text)
+
+
+def test_sentences_replace_what_speaks_of_python():
+    sources = {"FrobMetric": FrobMetric, "MaximumVarianceUnfolding": MaximumVarianceUnfolding}
+    for source, name in SENTENCES:
+        sentence = re.split(
+            r"(?<=\.)\s+(?=[A-Z])", parse_parameters(sources[source].__doc__)[name][1]
+        )
+        assert re.search(r"`|None|\"", sentence[0] + str(sentence[1:2])), name
+
+
+@pytest.mark.parametrize(("option", "values"), [("prior", PRIORS), ("solver", FROBENIUS_SOLVERS)])
+def test_an_option_lists_its_values(option, values):
+    kind = parse_parameters(FrobMetric.__doc__)[option][0]
+    listed = re.findall(r'"(\w+)"', kind.partition(", default")[0])
+    assert {*listed} == {*values}
+    assert "|".join(listed) in shown_options("fit")[f"--{option}"]
+
+
+def test_many_options_stand_below_headings():
+    lines = run("fit", "--help").stdout.splitlines()
+    headings = [line for line in lines if re.fullmatch(r"\w+:", line)]
+    assert headings == ["Arguments:", "Data:", "Preparation:", "Model:", "Solver:", "Output:"]
+    assert "Preparation:" not in run("compare", "--help").stdout
 
 
 def test_options_of_a_function():

@@ -1,5 +1,6 @@
 """Tables with gaps and texts on the command line: fit once, and use the model on new files."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -27,6 +28,12 @@ def folder(tmp_path, monkeypatch):
         for i, (x, color, label) in enumerate(zip(X, COLORS, Y, strict=True))
     ]
     write("dirty.csv", cells)
+    order = "c,color,b,a,species"
+    write(
+        "odd.csv",
+        [",".join(row.split(",")[j] for j in (4, 3, 2, 1, 5)) for row in cells[1::2]],
+        order,
+    )
     # other columns, in another order, without labels
     write(
         "new.csv",
@@ -48,7 +55,9 @@ def test_every_command_prepares_the_table_again(model):
     table = read_table("dirty.csv", "species", preparation=model.preparation_)
     run("transform", "m.safetensors", "dirty.csv", "-t", "species", "-o", "out.csv")
     out = read_table("out.csv", "species")
-    np.testing.assert_allclose(out.X, model.transform(table.dataframe()), rtol=1e-12)
+    mapped = model.transform(table.dataframe())
+    np.testing.assert_allclose(out.X, mapped[:, : out.X.shape[1]], rtol=1e-12)
+    assert not mapped[:, out.X.shape[1] :].any()
     assert list(out.y) == list(table.y)
     assert (
         "(of the table that the model prepares)"
@@ -62,15 +71,68 @@ def test_every_command_prepares_the_table_again(model):
     assert "recall of the 10 nearest neighbours" in shown.stdout
 
 
+def columns_of_new_table():
+    """Return the raw cells of the new table: numbers with NaN in the gaps, and texts."""
+    numbers = {
+        name: np.array([np.nan if name == "a" else x[j] for x in X], dtype=np.float32)[:, None]
+        for name, j in (("a", 0), ("b", 1), ("c", 2))
+    }
+    return numbers | {"color": COLORS.astype(object)[:, None]}
+
+
+def test_a_raw_row_gives_in_onnx_and_duckdb_what_transform_gives(model):
+    runtime, duckdb = pytest.importorskip("onnxruntime"), pytest.importorskip("duckdb")
+    run("transform", "m.safetensors", "new.csv", "-o", "out.npy")
+    mapped = np.load("out.npy")
+    shown = run("export", "m.safetensors", "--to", "onnx", "-o", "map.onnx").stdout
+    assert "takes the 4 columns a, b, color, c as they are in the table; fills gaps" in shown
+    graph = runtime.InferenceSession("map.onnx")
+    np.testing.assert_allclose(
+        graph.run(["mapped"], columns_of_new_table())[0], mapped, rtol=1e-4, atol=1e-4
+    )
+    run(*["export", "m.safetensors", "--to", "sql", "--dtype", "float64", "-o", "map.sql"])
+    database = duckdb.connect()
+    database.execute(Path("map.sql").read_text())
+    query = "SELECT frobmetric_map(a, b, color, c) FROM read_csv('new.csv')"
+    rows = [row[0] for row in database.execute(query).fetchall()]
+    np.testing.assert_allclose(rows, mapped, rtol=1e-9, atol=1e-9)
+
+
+def test_an_array_says_which_features_it_expects(model):
+    shown = run("export", "m.safetensors", "--to", "npy", "-o", "map.npy").stdout
+    order = "a, b, color=blue, color=green, color=red, c"
+    assert f"expects 6 prepared features in this order: {order}; gaps and texts must" in " ".join(
+        shown.split()
+    )
+    assert "map.npy.json says" in " ".join(shown.split())
+    content = json.loads(Path("map.npy.json").read_text())
+    assert content["feature_names"] == order.split(", ")
+    facts = run_json("export", "m.safetensors", "--to", "safetensors", "-o", "map.safetensors")
+    assert facts["feature_names"] == order.split(", ")
+
+
+def test_components_that_are_zero_are_left_out(model):
+    rank = int(model.components_.any(axis=1).sum())
+    assert rank < len(model.components_)  # the marks of a category add up to one
+    run("transform", "m.safetensors", "dirty.csv", "-t", "species", "-o", "out.csv")
+    names = [f"metric{j}" for j in range(rank)]
+    assert read_table("out.csv", "species").feature_names == names
+    shown = run("export", "m.safetensors", "--to", "npy", "-o", "map.npy").stdout
+    assert f"the metric has rank {rank}, all other" in " ".join(shown.split())
+    assert np.load("map.npy").shape == (rank, 6)
+
+
 def test_a_pipe(model):
     content = Path("new.csv").read_bytes()
     line = ["transform", "m.safetensors", "-", "-o", "-"]
     result = CliRunner().invoke(app, line, input=content)
     assert result.exit_code == 0, result.output
-    assert result.stderr == "-: 150 rows, 6 columns\n"
+    rank = int(model.components_.any(axis=1).sum())
+    assert result.stderr == f"-: 150 rows, {rank} columns\n"
     Path("out.csv").write_text(result.stdout)
     table = read_table("new.csv", preparation=model.preparation_)
-    np.testing.assert_allclose(read_table("out.csv").X, model.transform(table.dataframe()))
+    mapped = model.transform(table.dataframe())[:, :rank]
+    np.testing.assert_allclose(read_table("out.csv").X, mapped)
 
 
 def test_data_of_a_fit_from_a_pipe():
@@ -85,6 +147,20 @@ def test_options_of_an_evaluation():
     assert "each of 150 samples tested" in run(*command.split()).stdout
 
 
+def test_unfold_prepares_a_table():
+    options = "--drop id --impute median --categories one-hot -k 8"
+    answer = run_json(*f"unfold dirty.csv -t species -o out.csv {options}".split())
+    assert answer["n_samples"] == 150
+    assert read_table("out.csv", "species").X.shape == (150, 2)
+
+
+def test_compare_prepares_the_test_as_the_data():
+    options = "--learner Covariance --drop id --impute median --categories one-hot"
+    answer = run_json(*f"compare dirty.csv -t species --test odd.csv {options}".split())
+    assert [column["name"] for column in answer["columns"]] == ["a", "b", "color", "c"]
+    assert (answer["n_train"], answer["n_test"]) == (150, 75)
+
+
 @pytest.mark.parametrize(
     ("command", "message", "code"),
     [
@@ -96,7 +172,8 @@ def test_options_of_an_evaluation():
         ("fit dirty.csv -t species --columns species", "'species' holds the labels", 3),
         ("transform m dirty.csv -o - --json", "the standard output holds the table", 2),
         ("evaluate m dirty.csv --train dirty.csv --impute mean", "no effect on a given model", 2),
-        ("unfold dirty.csv -o out.csv -t species", "remove the row$", 3),
+        ("unfold dirty.csv -o out.csv -t species", "value is missing.*--impute median", 3),
+        ("unfold d.csv -o o.csv --metric precomputed --drop a", "do not apply to distances", 2),
     ],
 )
 def test_mistakes(command, message, code):

@@ -31,8 +31,15 @@ COMMANDS = {
     "covariance": "nearest",
 }
 GROUPS = ("sdp",)
-#: Commands of other packages, and how to install them.
-KNOWN = {"reproduce": "the paper's package; from a checkout: pip install ./paper"}
+#: Commands of other packages: what they do, and how to install them.
+KNOWN = {
+    "reproduce": (
+        "Reproduce the paper's figures and tables, beside its own numbers.",
+        "the paper's package; from a checkout: pip install ./paper",
+    )
+}
+#: Options that show the help of every command.
+HELP = ["-h", "--help"]
 
 
 class FlagGroup(typer.core.TyperGroup):  # type: ignore[name-defined]
@@ -77,7 +84,7 @@ app = typer.Typer(
     "how good the answer is.",
     epilog=EXIT_CODES,
     no_args_is_help=True,
-    context_settings={"help_option_names": ["-h", "--help"]},  # of all commands
+    context_settings={"help_option_names": HELP},  # of all commands
     rich_markup_mode=None,  # plain help is shorter, and wraps less
     pretty_exceptions_enable=False,
 )
@@ -119,21 +126,23 @@ def add_plugins(group):
 
 def _add_plugin(group, name, entry_point):
     """Add a command of another package, which is imported only when the command is called."""
+    text, needs = KNOWN.get(name, ("", ""))
     if entry_point is None:
-        text = f"Not installed: it needs {KNOWN[name]}."
-    else:
+        text += f" Not installed: it needs {needs}."
+    elif not text:
         text = entry_point.dist.metadata["Summary"]
 
     def run(context: typer.Context):  # type: ignore[name-defined]
         if entry_point is None:
-            say(f"error: `frobmetric {name}` needs {KNOWN[name]}")
+            say(f"error: `frobmetric {name}` needs {needs}")
             raise typer.Exit(ExitCode.USAGE)
         try:
             command = entry_point.load()
         except Exception as error:  # whatever is wrong with the other package
             say(f"error: `frobmetric {name}` of {entry_point.dist.name} cannot be loaded: {error}")
             raise typer.Exit(ExitCode.USAGE) from error
-        command(args=context.args, prog_name=f"frobmetric {name}")
+        about = {"prog_name": f"frobmetric {name}", "help_option_names": HELP}
+        command(args=context.args, **about)
 
     any_arguments = {"allow_extra_args": True, "ignore_unknown_options": True}
     group.command(name, help=text, add_help_option=False, context_settings=any_arguments)(run)

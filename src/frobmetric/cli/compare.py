@@ -25,6 +25,7 @@ def compare(
     target=None,
     learner=None,
     test=None,
+    preparation=None,
     test_size=0.3,
     budget=60.0,
     n_votes=3,
@@ -36,7 +37,8 @@ def compare(
     """Compare learners: held-out errors, times and proofs, beside Euclid and LDA.
 
     Each learner chooses its options on the training samples, within its budget, and is tested on
-    samples that it has not seen. For a target of numbers, neighbours predict by their mean.
+    samples that it has not seen. For a target of numbers, neighbours predict by their mean. What
+    --impute and --categories do is learned from all rows of the data; labels have no part in it.
 
     Parameters
     ----------
@@ -61,10 +63,11 @@ def compare(
         check_output(path, outputs[path])  # before long fits
     if figure is not None:
         require("matplotlib", "plot")
-    tables = [_read(data, target, header)]
+    tables = [_read(data, target, header, preparation)]
     options = {"test_size": test_size, "n_neighbors": n_votes, "random_state": seed}
     if test is not None:
-        tables.append(_read(test, target, header))
+        learned = tables[0].preparation  # medians and categories are those of the data
+        tables.append(_read(test, target, header, learned or preparation))
         _check_columns(data, test, *tables)
         options |= {"X_test": tables[1].X, "y_test": tables[1].y}
     with errors_about(data):
@@ -75,11 +78,13 @@ def compare(
         say("interrupted; the rows that were finished follow")
         code = ExitCode.INTERRUPTED
     text = "\n\n".join(filter(None, (result.to_text(), written)))
-    return Report(code, text, result.to_dict())
+    learned = tables[0].preparation
+    prepared = {} if learned is None else {"columns": learned.to_fields()}
+    return Report(code, text, result.to_dict() | prepared)
 
 
-def _read(path, target, header):
-    table = read_table(path, target, header=header)
+def _read(path, target, header, preparation):
+    table = read_table(path, target, header=header, preparation=preparation)
     if table.y is None:
         raise wrong_usage("--target", f"the labels of {path} are needed")
     return table

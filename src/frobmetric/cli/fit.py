@@ -21,7 +21,7 @@ from ..io.tables import READERS, check_input, read_table, read_triplets
 from ..io.text import format_of
 from ..metric import FrobMetric, FrobMetricCV, compare
 from ..metric.claims import uses_labels
-from .models import load_model, preparing, read_columns, read_features, split_names
+from .models import load_model, read_columns, read_features, split_names
 from .options import command
 from .terminal import (
     ExitCode,
@@ -57,10 +57,7 @@ def fit(
     target=None,
     triplets=None,
     with_labels=False,
-    columns=None,
-    drop=None,
-    impute=None,
-    categories=None,
+    preparation=None,
     cv=None,
     checkpoint=None,
     resume=False,
@@ -104,7 +101,6 @@ def fit(
     if format_of(output) in READERS:
         raise wrong_usage("--output", f"{output} names a table; a model is a .safetensors file")
     target_file(output)
-    how = preparing(columns, drop, impute, categories)
     estimator = _make_estimator(parameters, given, cv)
     saving = checkpoint_arguments(checkpoint, resume)
     if memory is not None:
@@ -112,12 +108,12 @@ def fit(
             raise wrong_usage("--memory", "it needs labels, not --triplets")
         if estimator.keep_dual:
             raise wrong_usage("--keep-proof", "a fit with --memory cannot keep it; give only one")
-        if how != Preparing():
+        if preparation != Preparing():
             reason = "columns cannot be chosen or changed; write another parquet file first"
             raise wrong_usage("--memory", reason)
         table = _open_table(data, target, memory)
     else:
-        table = read_table(data, target, header=header, preparation=how)
+        table = read_table(data, target, header=header, preparation=preparation)
     if triplets is None:
         _require_labels(table, data, ", or --triplets")
     if with_labels and (triplets is None or table.y is None):
@@ -125,7 +121,7 @@ def fit(
     answers = {"y": table.y} if triplets is None or with_labels else {}
     if triplets is not None:
         answers["triplets"] = read_triplets(triplets)
-    question = _question(data, target, how) if "y" in answers else ""
+    question = _question(data, target, preparation) if "y" in answers else ""
     with errors_about(data):
         return _fit_and_save(estimator, table, answers | saving, output, question)
 
@@ -141,10 +137,7 @@ def evaluate(
     cv=None,
     folds=None,
     baselines="raw,scaled",
-    columns=None,
-    drop=None,
-    impute=None,
-    categories=None,
+    preparation=None,
     n_votes=3,
     header=True,
     seed=0,
@@ -174,15 +167,15 @@ def evaluate(
     if len(model) > 1 or data.suffix == ".safetensors" or bool(model) != (train is not None):
         forms = "`evaluate DATA` or `evaluate MODEL TEST_DATA --train TRAIN_DATA`"
         raise typer.BadParameter(f"expected {forms}")
-    how = preparing(columns, drop, impute, categories)
-    if model and (cv is not None or folds is not None or given or how != Preparing()):
+    is_asked = cv is not None or folds is not None or given or preparation != Preparing()
+    if model and is_asked:
         raise typer.BadParameter("options of a fit have no effect on a given model; leave them out")
     options = {"n_neighbors": n_votes, "baselines": split_names(baselines), "random_state": seed}
     if model:
         estimator, tables = _read_model_and_data(model[0], (train, data), target, header)
     else:
         estimator = _make_estimator(parameters, given, cv)
-        table = read_table(data, target, header=header, preparation=how)
+        table = read_table(data, target, header=header, preparation=preparation)
         tables = [_require_labels(table, data)]
     with errors_about(data):
         comparison = _compare(estimator, *tables, folds=folds, **options)

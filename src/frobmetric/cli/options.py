@@ -3,8 +3,10 @@
 A command is a function whose positional parameters become arguments and whose keyword-only ones
 become options. It can take over the parameters of an estimator or of another function, and gets
 their values as the dictionary `parameters`, and if it has a parameter `given`, the names of those
-that the command line names. Types and help are read from the numpydoc sections "Parameters", so
-that each is written once: an option has the name of its parameter, with dashes.
+that the command line names. One with a parameter `preparation` has the options that tell what
+becomes of the columns of a table, and gets them as `Preparing`. Types and help are read from the
+numpydoc sections "Parameters", so that each is written once: an option has the name of its
+parameter, with dashes. Where a docstring speaks of Python, `SENTENCES` has the words of a command.
 """
 
 from __future__ import annotations
@@ -56,10 +58,10 @@ columns : str
     Only these columns are features: names, or numbers from 0, with commas.
 drop : str
     Columns that are no features, such as the number of a row: names or numbers, with commas.
-impute : str
+impute : {"median", "mean"}
     Fill in missing numbers by the median or the mean of their column, and missing categories by the
     most frequent one; without it a missing value is an error.
-categories : str
+categories : {"one-hot"}
     How to use columns of texts: one-hot makes a feature of zeros and ones for each category.
     Without it a text is an error.
 header : bool
@@ -69,6 +71,50 @@ seed : int
 n_votes : int
     Number of neighbours that vote in the k-NN error.
 """
+#: Help of an option, where the docstring of its source speaks of Python.
+SENTENCES = {
+    ("FrobMetric", "n_impostors"): "With labels: the same number for samples of other classes, by "
+    "default that of --n-neighbors.",
+    ("FrobMetric", "neighbors"): "With labels: kind of the search for neighbours. auto is "
+    "approximate from 200,000 samples on if faiss is installed (extra ann), and otherwise exact.",
+    ("FrobMetric", "n_components"): "Number of leading directions of the metric to keep, by "
+    "default all; rank keeps those that are not zero.",
+    ("FrobMetric", "prior"): "Metric to stay close to; without it the one that is zero.",
+    ("FrobMetric", "pull"): "Weight of the distances of near pairs; LMNN has one over "
+    "--n-impostors and a large --C.",
+    ("FrobMetric", "kernel"): "Kernel whose feature space the metric is learned in; for "
+    "precomputed, a table holds the values of the kernel with the training samples.",
+    ("FrobMetric", "gamma"): "Parameter of the kernels exp(-gamma |a - b|^2) and (gamma a.b + "
+    "coef0)^degree; by default 1 / (number of features * variance of the data).",
+    ("FrobMetric", "targets"): "What the labels are: classes, or values of a regression.",
+    ("FrobMetric", "solver"): "Method that solves the problem.",
+    ("FrobMetric", "keep_dual"): "Keep the dual variables and the triplets in the model, so that "
+    "certify can prove the result again.",
+    ("FrobMetric", "n_jobs"): "Limit on threads; by default the numerical libraries choose.",
+    ("MaximumVarianceUnfolding", "n_components"): "Number of leading axes of the embedding.",
+    ("MaximumVarianceUnfolding", "metric"): "Metric of scikit-learn; with precomputed the data "
+    "are distances.",
+    ("MaximumVarianceUnfolding", "on_disconnected"): "How to treat a neighbour graph of several "
+    "components: connect joins each with the others by its --n-neighbors shortest edges, and "
+    "warns; separate unfolds each alone and puts them side by side along the first axis; error "
+    "ends the command.",
+    ("MaximumVarianceUnfolding", "tol"): "Width of the certified interval, relative to the "
+    "variance, at which the fit ends; with --constraints equal also the largest relative error of "
+    "a squared distance.",
+}
+#: Headings of the options in the help of a command that has many, and their parameters.
+SECTIONS = {
+    "Data": "target triplets with_labels header memory train test test_size file metric",
+    "Preparation": "columns drop impute categories",
+    "Model": "n_neighbors n_impostors neighbors C units n_components loss prior pull kernel gamma "
+    "degree coef0 n_directions n_passes targets cv sigma constraints n_landmarks extra_edges "
+    "on_disconnected",
+    "Solver": "tol max_iter solver n_jobs random_state",
+    "Output": "output checkpoint resume keep_dual quality plot plot_file figure markdown as_json "
+    "help",
+}
+#: Number of options from which on the help has headings.
+MANY = 20
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 
 
@@ -81,7 +127,7 @@ def command(app, source=None, *, names=None, without=(), defaults=None, codes=EX
     """
 
     def register(function):
-        own = [p for p in _parameters(function) if p.name != "parameters"]
+        own = [p for p in _own_parameters(function) if p.name != "parameters"]
         skipped = {*NOT_OPTIONS, *without, *(p.name for p in own)}
         taken = [] if source is None else _parameters(source, defaults, is_brief=True)
         taken = [p for p in taken if p.name in (names or {p.name}) and p.name not in skipped]
@@ -93,6 +139,8 @@ def command(app, source=None, *, names=None, without=(), defaults=None, codes=EX
                 raise wrong_usage("--json", "the standard output holds the table of -o -")
             if source is not None:
                 values["parameters"] = {p.name: values.pop(p.name) for p in taken}
+            if "preparation" in inspect.signature(function).parameters:
+                values["preparation"] = _preparing(values)
             if "given" in inspect.signature(function).parameters:
                 values["given"] = {p.name for p in taken if _is_given(context, p.name)}
             report = function(**values)
@@ -110,10 +158,56 @@ def command(app, source=None, *, names=None, without=(), defaults=None, codes=EX
         text = inspect.getdoc(function).partition("\nParameters\n---")[0]
         text = text.replace("\\b", "\b")  # typer's mark of lines that are not to be wrapped
         options = {p.name: f"--{p.name.replace('_', '-')}" for p in taken}
-        app.command(help=text, epilog=codes)(reports(run, options))
+        app.command(help=text, epilog=codes, cls=SectionedCommand)(reports(run, options))
         return function
 
     return register
+
+
+class SectionedCommand(typer.core.TyperCommand):  # type: ignore[name-defined]
+    """A command whose options stand below headings in its help, if it has many."""
+
+    def format_options(self, ctx, formatter):
+        parameters = self.get_params(ctx)
+        is_long = len(parameters) >= MANY
+        sections = {title: [] for title in ("Arguments", "Options", *SECTIONS)}
+        for parameter in parameters:
+            record = parameter.get_help_record(ctx)
+            if record is not None:
+                sections[_section(parameter, is_long)].append(record)
+        for title, records in sections.items():
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl(records)
+
+
+def _section(parameter, is_long):
+    """Return the heading of an argument or option in the help."""
+    if parameter.param_type_name == "argument":
+        return "Arguments"
+    titles = (title for title, names in SECTIONS.items() if parameter.name in names.split())
+    return next(titles, "Options") if is_long else "Options"
+
+
+def _own_parameters(function):
+    """Return the parameters of a command; `preparation` stands for several options."""
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.name == "preparation":
+            yield from _parameters(_preparation_options)
+        else:
+            yield from _parameters(function, only=parameter.name)
+
+
+def _preparation_options(*, columns=None, drop=None, impute=None, categories=None):
+    """Have the parameters that stand for `preparation`."""
+
+
+def _preparing(values):
+    """Take the options of a preparation out of the values, and return what they ask for."""
+    from .models import preparing  # here, because help is read without NumPy
+
+    names = inspect.signature(_preparation_options).parameters
+    return preparing(**{name: values.pop(name) for name in names})
 
 
 def _is_given(context, name):
@@ -141,11 +235,14 @@ def positive(value: float | None):
     return value
 
 
-def _parameters(source, defaults=None, is_brief=False):
+def _parameters(source, defaults=None, is_brief=False, only=None):
     """Return the parameters that a command line can express, with typer's annotations."""
     documented = parse_parameters(COMMON) | parse_parameters(source.__doc__)
     for parameter in inspect.signature(source).parameters.values():
+        if only not in (None, parameter.name):
+            continue
         kind, text = documented.get(parameter.name, ("", ""))
+        text = SENTENCES.get((source.__name__, parameter.name), text)
         default = (defaults or {}).get(parameter.name, parameter.default)
         annotation = _annotation(parameter.replace(default=default), kind, text, is_brief)
         if annotation is not None:
@@ -177,7 +274,7 @@ def _annotation(parameter, kind, text, is_brief):
 
 def _value_type(kind):
     """Return the type that a documented type means to typer, and options for mixed types."""
-    words = re.findall(r"""["'](\w+)["']""", kind)
+    words = re.findall(r"""["']([\w-]+)["']""", kind)
     simple = {"bool": bool, "path": Path, "list of path": list[Path], "str": str}
     simple["list of str"] = list[str]
     if kind in simple:

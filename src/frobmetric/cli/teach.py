@@ -9,7 +9,6 @@ from ..io.tables import check_output
 from ..teaching import TeachingSession, read_items
 from ..teaching.server import TeachingServer
 from ..teaching.storage import read_answers, save_session
-from .models import preparing
 from .options import command
 from .terminal import ExitCode, Report, errors_about, exit_codes, say, wrong_usage
 
@@ -29,10 +28,7 @@ def teach(
     comparisons=None,
     features=None,
     target=None,
-    columns=None,
-    drop=None,
-    impute=None,
-    categories=None,
+    preparation=None,
     resume=False,
     browser=True,
     port=0,
@@ -71,8 +67,7 @@ def teach(
     output = output or base.with_suffix(".safetensors")
     comparisons = comparisons or base.with_suffix(".answers.csv")
     _check_files(output, comparisons, resume)
-    how = preparing(columns, drop, impute, categories)
-    read = read_items(items, features, target=target, header=header, preparation=how)
+    read = read_items(items, features, target=target, header=header, preparation=preparation)
     with errors_about(items):
         options = {"units": read.units, "feature_names": read.feature_names, "seed": seed}
         session = TeachingSession(read.X, read_answers(comparisons), **options)

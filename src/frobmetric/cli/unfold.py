@@ -12,6 +12,7 @@ import numpy as np
 from .._environment import replacing, require
 from .._text import drawn
 from ..io.matrices import SUFFIXES, LabelledMatrix, read_matrix
+from ..io.preparation import Preparing
 from ..io.tables import Table, check_output, read_table
 from ..io.writing import write_table
 from ..manifold import MaximumVarianceUnfolding, neighborhood_quality
@@ -51,7 +52,16 @@ class Samples:
 
 @command(app, MaximumVarianceUnfolding, defaults=DEFAULTS, codes=CODES)
 def unfold(
-    data, parameters, *, output, target=None, quality=False, plot=False, plot_file=None, header=True
+    data,
+    parameters,
+    *,
+    output,
+    target=None,
+    preparation=None,
+    quality=False,
+    plot=False,
+    plot_file=None,
+    header=True,
 ):
     """Unfold samples into few dimensions.
 
@@ -82,7 +92,10 @@ def unfold(
     if figure is not None:
         check_output(figure, FIGURES)
         require("matplotlib", "plot")
-    samples = _read(data, target, header, parameters["metric"])
+    if parameters["metric"] == "precomputed" and preparation != Preparing():
+        reason = "--columns, --drop, --impute and --categories do not apply to distances"
+        raise wrong_usage("--metric", f"{reason}; leave them out")
+    samples = _read(data, target, header, parameters["metric"], preparation)
     estimator, began = MaximumVarianceUnfolding(**parameters), perf_counter()
     with errors_about(data):
         is_interrupted = fit_visibly(estimator, _describe, samples.X)
@@ -107,14 +120,14 @@ def unfold(
     return Report(code, "\n".join(_lines(facts, estimator.sigma)), facts)
 
 
-def _read(path, target, header, metric):
+def _read(path, target, header, metric, preparation):
     is_matrix = metric == "precomputed"
     if is_matrix and target is None and path.suffix.lower() in SUFFIXES:
         matrix = read_matrix(path)
         names = None if matrix.names is None else np.array(matrix.names)
         samples = Samples(matrix.values, names, matrix.corner or "name")
     else:
-        table = read_table(path, target, header=header)
+        table = read_table(path, target, header=header, preparation=preparation)
         samples = Samples(table.X, table.y, labels_name(target), color=table.y)
         matrix = LabelledMatrix(table.X, path)
     n_rows, n_columns = samples.X.shape

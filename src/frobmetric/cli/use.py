@@ -8,9 +8,11 @@ from .._environment import require
 from .._neighbors import nearest, pair_values
 from .._progress import working
 from .._tables import text_table
+from ..io.export import nonzero_rows
 from ..io.tables import STANDARD, Table, check_output, reading_blocks
 from ..io.text import DELIMITERS, GZIPPED
 from ..io.writing import write_table, writing_blocks
+from ..metric.base import MetricEstimator
 from .models import check_columns, labels_name, load_model, of_model, read_features, reading_options
 from .options import command
 from .terminal import ExitCode, Report, exit_codes, live_progress, live_share
@@ -31,8 +33,9 @@ LINKS, LOOKED_AT = 32, 64
 def transform(model, data, *, output, target=None, header=True):
     """Apply a learned metric: map samples so that it is the Euclidean distance.
 
-    The column of --target is copied, so that the labels stay with their rows. The file is read and
-    written block by block, and may be larger than memory; npz files may not.
+    The output has a column for each direction of the metric, as many as its rank. The column of
+    --target is copied, so that the labels stay with their rows. The file is read and written block
+    by block, and may be larger than memory; npz files may not.
 
     Parameters
     ----------
@@ -42,7 +45,7 @@ def transform(model, data, *, output, target=None, header=True):
     """
     check_output(output)
     estimator = load_model(model)
-    names, n_rows = list(estimator.get_feature_names_out()), 0
+    (directions, names), n_rows = _directions(estimator), 0
     with (
         reading_blocks(data, target, header=header, **reading_options(estimator)) as blocks,
         writing_blocks(output, labels_name=labels_name(target)) as write,
@@ -50,13 +53,21 @@ def transform(model, data, *, output, target=None, header=True):
     ):
         for table, share in blocks:
             check_columns(estimator, table, data)
-            X = estimator.transform(of_model(estimator, table).dataframe())
+            X = estimator.transform(of_model(estimator, table).dataframe())[:, directions]
             write(Table(X, table.y, names))
             n_rows += len(X)
             show(share, f"{n_rows:,} rows")
     facts = {"output": str(output), "n_rows": n_rows, "n_columns": len(names)}
     text = f"{output}: {n_rows} rows, {len(names)} columns"
     return Report(ExitCode.CERTIFIED, text, facts)
+
+
+def _directions(estimator):
+    """Return the columns of a mapped row that may differ from 0, and their names."""
+    if not isinstance(estimator, MetricEstimator):
+        return slice(None), list(estimator.get_feature_names_out())
+    rows = nonzero_rows(estimator.components_)
+    return rows, [f"metric{j}" for j in range(len(rows))]
 
 
 @command(app, codes=CODES)

@@ -68,7 +68,7 @@ def map_function(dialect: str, components: ArrayLike, *, name: str = "frobmetric
             f"components has shape {weights.shape}; expected a matrix; give components_ of a "
             "fitted estimator"
         )
-    rows = [f"[{', '.join(_number(value) for value in row)}]" for row in weights]
+    rows = rows_of(weights)
     if dialect == "pgvector":
         rows = [f"({number}, '{row}'::vector)" for number, row in enumerate(rows)]
     return STATEMENTS[dialect].format(
@@ -79,6 +79,11 @@ def map_function(dialect: str, components: ArrayLike, *, name: str = "frobmetric
     )
 
 
-def _number(value: np.floating) -> str:
+def rows_of(weights: np.ndarray) -> list[str]:
+    """Return the rows of a matrix as texts that SQL reads."""
+    return [f"[{', '.join(number_text(value) for value in row)}]" for row in weights]
+
+
+def number_text(value: np.floating) -> str:
     """Return the shortest text that is read back as the same number."""
     return np.format_float_scientific(value, trim="0") if abs(value) < 1e-4 else repr(value.item())

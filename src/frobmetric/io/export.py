@@ -1,7 +1,9 @@
 """Learned maps for other programs: onnx, faiss, sentence-transformers, torch, SQL and arrays.
 
 Every format holds the one matrix of `transform(X) = X @ components_.T`, so that the other program
-maps as the model does. A metric with a kernel is no such matrix, and is refused.
+maps as the model does. A metric with a kernel is no such matrix, and is refused. Onnx and SQL also
+do what the model does to the columns of a table; the others say in their file, or in one beside it,
+which features they expect.
 """
 
 from __future__ import annotations
@@ -20,10 +22,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from .. import learners, metric
 from .._checks import as_path, check_choice, check_count
-from .._environment import replacing, require
+from .._environment import replacing, require, target_file
 from .._neighbors import nearest
 from .._validation import check_array
 from ..embeddings import EmbeddingAdapter, map_function
+from .functions import comment, table_function
+from .graphs import graph_of_map
+from .preparation import TablePreparation
 
 __all__ = ["FORMATS", "export", "export_recall", "exported_map", "register_onnx"]
 
@@ -31,20 +36,58 @@ __all__ = ["FORMATS", "export", "export_recall", "exported_map", "register_onnx"
 DTYPES = ("float32", "float64", "float16", "int8")
 #: Largest integer of the weights in int8.
 LARGEST = 127
-#: Domain and version of the operators of onnx; version 13 is read by every runtime since 2021.
-OPSET = 13
+#: Name of the file in a folder for sentence-transformers that tells its features.
+FEATURES = "features.json"
+
+
+@dataclass(frozen=True)
+class Features:
+    """What the columns of the matrix are: names, and what makes them of a table; both may be None.
+
+    `preparation` is that of a model which `frobmetric fit` learned from a table.
+    """
+
+    names: list[str] | None = None
+    preparation: TablePreparation | None = None
+
+    @classmethod
+    def of(cls, model: Any) -> Features:
+        """Return the features of a fitted model."""
+        preparation = getattr(model, "preparation_", None)
+        names = list(getattr(model, "feature_names_in_", [])) or None
+        if preparation is not None and names is None:
+            names = [column.label for column in preparation.columns]
+        return cls(names, preparation)
+
+    def to_json(self) -> str:
+        """Return names and preparation as JSON, for a reader of the matrix."""
+        fields = None if self.preparation is None else self.preparation.to_fields()
+        return json.dumps({"feature_names": self.names, "preparation": fields}, indent=1)
 
 
 @dataclass(frozen=True)
 class Format:
-    """Way to write a map: function of the path and the weights, and the precisions it can hold."""
+    """Way to write a map: function of path, weights and features, and the precisions it can hold.
+
+    `prepares` tells whether the map does what the model does to the columns of a table; otherwise
+    it expects prepared features. `described` is the name of the file that says which, for the name
+    of the output; None if the output does.
+    """
 
     write: Callable[..., None]
     dtypes: tuple[str, ...] = ("float32", "float64", "float16")
+    prepares: bool = False
+    described: str | None = None
 
 
 def export(
-    model: Any, path: str | Path, to: str, *, dtype: str = "float32", **options: Any
+    model: Any,
+    path: str | Path,
+    to: str,
+    *,
+    dtype: str = "float32",
+    drop_zero_rows: bool = False,
+    **options: Any,
 ) -> None:
     """Write the map of a model for another program, whole or not at all.
 
@@ -60,9 +103,15 @@ def export(
         Format: an index of faiss that maps what it is given, `IndexPreTransform`; the matrix as npy
         or, with the name "weight", as safetensors; a graph of onnx from "X" to "mapped"; a module
         `Dense`; a function of a database; the state of `torch.nn.Linear(..., bias=False)`.
+        Of a model with a `preparation_` of its table, the graph and the function take the columns
+        of the table, one by one, and prepare them. The others expect prepared features. Their names
+        and preparation are in the header of safetensors, in "features.json" of the folder, and for
+        the others in a file beside the output, with ".json" added to its name.
     dtype : {"float32", "float64", "float16", "int8"}, default="float32"
         Precision of the weights. Safetensors alone has "int8", with a tensor "scale" of one number
         for each component. `export_recall` measures what is lost.
+    drop_zero_rows : bool, default=False
+        Whether to leave out components that map everything to zero, which change no distance.
     **options
         For "sql": `dialect`, "duckdb" or "pgvector", and `name` of the function.
 
@@ -91,7 +140,29 @@ def export(
         raise ValueError(
             f"dtype={dtype!r:.80} is not possible in {to}; choose one of {FORMATS[to].dtypes}"
         )
-    FORMATS[to].write(as_path(path), _in_precision(linear_map(model), dtype), **options)
+    components, features = linear_map(model), Features.of(model)
+    if drop_zero_rows:
+        components = components[nonzero_rows(components)]
+    path, written = as_path(path), _in_precision(components, dtype)
+    beside = description_file(path, to, features)
+    if beside is not None:
+        target_file(path)  # so that there is no description of a file that cannot be written
+        with replacing(beside) as file:
+            file.write(features.to_json().encode())
+    FORMATS[to].write(path, written, features, **options)
+
+
+def description_file(path: Path, to: str, features: Features) -> Path | None:
+    """Return the file beside an output that tells its features; None if there is none."""
+    ending = FORMATS[to].described
+    is_told = features.names is not None and ending is not None and "/" not in ending
+    return path.with_name(path.name + str(ending)) if is_told else None
+
+
+def nonzero_rows(components: np.ndarray) -> np.ndarray:
+    """Return the numbers of the rows that are not all zeros; the first one if all are."""
+    rows = np.flatnonzero(components.any(axis=1))
+    return rows if len(rows) else np.arange(1)
 
 
 def linear_map(model: Any) -> np.ndarray:
@@ -212,25 +283,26 @@ def _in_precision(components: np.ndarray, dtype: str) -> Any:
     return weights
 
 
-def _write_npy(path: Path, weights: np.ndarray) -> None:
+def _write_npy(path: Path, weights: np.ndarray, features: Features) -> None:
     with replacing(path) as file:
         np.save(file, weights, allow_pickle=False)
 
 
-def _write_safetensors(path: Path, weights: Any) -> None:
+def _write_safetensors(path: Path, weights: Any, features: Features) -> None:
     tensors = weights if isinstance(weights, dict) else {"weight": weights}
+    about = None if features.names is None else {"features": features.to_json()}
     with replacing(path) as file:
-        file.write(require("safetensors.numpy", "export").save(tensors))
+        file.write(require("safetensors.numpy", "export").save(tensors, metadata=about))
 
 
-def _write_torch(path: Path, weights: np.ndarray) -> None:
+def _write_torch(path: Path, weights: np.ndarray, features: Features) -> None:
     torch = require("torch", "torch")
     with replacing(path) as file:
         torch.save({"weight": torch.from_numpy(weights.copy())}, file)
 
 
-def _write_sentence_transformers(path: Path, weights: np.ndarray) -> None:
-    """Write the folder of a module Dense: its options and its weights."""
+def _write_sentence_transformers(path: Path, weights: np.ndarray, features: Features) -> None:
+    """Write the folder of a module Dense: its options, its weights, and what its features are."""
     target = _target_folder(path)
     if target.exists():
         raise FileExistsError(f"{path} exists; give the name of a new folder")
@@ -240,7 +312,9 @@ def _write_sentence_transformers(path: Path, weights: np.ndarray) -> None:
     try:
         draft.chmod(0o755)
         (draft / "config.json").write_text(json.dumps(config, indent=2), encoding="utf-8")
-        _write_safetensors(draft / "model.safetensors", {"linear.weight": weights})
+        if features.names is not None:
+            (draft / FEATURES).write_text(features.to_json(), encoding="utf-8")
+        _write_safetensors(draft / "model.safetensors", {"linear.weight": weights}, Features())
         os.rename(draft, target)
     except BaseException:
         shutil.rmtree(draft, ignore_errors=True)
@@ -255,7 +329,7 @@ def _target_folder(path: Path) -> Path:
     return target
 
 
-def _write_faiss(path: Path, weights: np.ndarray) -> None:
+def _write_faiss(path: Path, weights: np.ndarray, features: Features) -> None:
     faiss = require("faiss", "export")
     n_components, n_features = weights.shape
     linear = faiss.LinearTransform(n_features, n_components, False)
@@ -267,29 +341,25 @@ def _write_faiss(path: Path, weights: np.ndarray) -> None:
 
 
 def _write_sql(
-    path: Path, weights: np.ndarray, *, dialect: str = "duckdb", name: str = "frobmetric_map"
+    path: Path,
+    weights: np.ndarray,
+    features: Features,
+    *,
+    dialect: str = "duckdb",
+    name: str = "frobmetric_map",
 ) -> None:
-    text = map_function(dialect, weights, name=name)
+    if features.preparation is not None:
+        text = table_function(dialect, weights, features.preparation, name=name)
+    else:
+        text = map_function(dialect, weights, name=name)
+        if features.names is not None:
+            text = comment(f"features of a vector: {', '.join(features.names)}") + text
     with replacing(path) as file:
         file.write(text.encode())
 
 
-def _write_onnx(path: Path, weights: np.ndarray) -> None:
-    """Write a graph of one product: mapped = X @ weights.T."""
-    onnx = require("onnx", "export")
-    helper, array = onnx.helper, onnx.numpy_helper.from_array
-    kind = helper.np_dtype_to_tensor_dtype(weights.dtype)
-    n_components, n_features = weights.shape
-    given = helper.make_tensor_value_info("X", kind, ["n_samples", n_features])
-    mapped = helper.make_tensor_value_info("mapped", kind, ["n_samples", n_components])
-    matrix = array(np.ascontiguousarray(weights.T), "components")
-    node = helper.make_node("MatMul", ["X", "components"], ["mapped"])
-    graph = helper.make_graph([node], "frobmetric", [given], [mapped], [matrix])
-    opset = helper.make_opsetid("", OPSET)
-    model = helper.make_model(
-        graph, opset_imports=[opset], ir_version=8, producer_name="frobmetric"
-    )
-    onnx.checker.check_model(model)
+def _write_onnx(path: Path, weights: np.ndarray, features: Features) -> None:
+    model = graph_of_map(weights, features.preparation, features.names)
     with replacing(path) as file:
         file.write(model.SerializeToString())
 
@@ -316,11 +386,11 @@ def _onnx_convert(scope: Any, operator: Any, container: Any) -> None:
 
 #: Formats by name.
 FORMATS = {
-    "faiss": Format(_write_faiss, ("float32",)),
-    "npy": Format(_write_npy),
-    "onnx": Format(_write_onnx),
+    "faiss": Format(_write_faiss, ("float32",), described=".json"),
+    "npy": Format(_write_npy, described=".json"),
+    "onnx": Format(_write_onnx, prepares=True),
     "safetensors": Format(_write_safetensors, DTYPES),
-    "sentence-transformers": Format(_write_sentence_transformers),
-    "sql": Format(_write_sql, ("float32", "float64")),
-    "torch": Format(_write_torch),
+    "sentence-transformers": Format(_write_sentence_transformers, described=f"/{FEATURES}"),
+    "sql": Format(_write_sql, ("float32", "float64"), prepares=True),
+    "torch": Format(_write_torch, described=".json"),
 }

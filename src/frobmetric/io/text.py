@@ -13,6 +13,10 @@ import numpy as np
 
 #: Spellings of a missing number, in lower case.
 MISSING = ("", "na", "n/a", "nan", "null", "none", "?", "-")
+#: First and last of the characters that count as spaces around a cell: those of `str.strip`.
+SPACES: tuple[tuple[int, int], ...]
+SPACES = ((9, 13), (28, 32), (133, 133), (160, 160), (0x1680, 0x1680), (0x2000, 0x200A))
+SPACES += ((0x2028, 0x2029), (0x202F, 0x202F), (0x205F, 0x205F), (0x3000, 0x3000))
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
 GZIPPED = tuple(f"{suffix}.gz" for suffix in DELIMITERS)
 #: Characters of the longest line that is read.

@@ -78,7 +78,8 @@ class FrobMetric(MetricEstimator):
         Number of leading directions in `components_`: all if None, the metric's rank if "rank".
     loss : {"hinge", "smoothed_hinge", "squared_hinge"}, default="hinge"
         Loss of a triplet as a function of its margin far_r - near_r.
-    prior : str, ndarray or None, default=None
+    prior : {"identity", "diagonal", "within", "shrunk", "discriminant", "covariance"}, ndarray or \
+            None, default=None
         Metric to stay close to; zero if None. A matrix, (n_features, n_features), is positive
         semidefinite and in the units of X. "identity" is the Euclidean metric in the chosen units,
         "diagonal" the same in units of the deviations within classes. "within" is the inverse
@@ -114,7 +115,7 @@ class FrobMetric(MetricEstimator):
         Relative duality gap at which a solve ends.
     max_iter : int, default=1000
         Largest number of steps of a solve, each with at most one eigen-decomposition.
-    solver : str, default="auto"
+    solver : {"auto", "active_set", "lbfgsb", "newton", "quasi_newton", "smoothing"}, default="auto"
         Name of a method in `frobmetric.solvers.FROBENIUS_SOLVERS`.
     keep_dual : bool, default=False
         Keep `dual_coef_` and `triplets_`, so that `certify` can prove the result again.
