@@ -60,9 +60,8 @@ SCALARS |= dict.fromkeys(("status_", "units_"), str) | {"changed_": bool}
 NOT_SAVED = ("callback", "preprocessor")
 #: Parts of the header that are texts.
 TEXTS = ("format", "format_version", "frobmetric_version", "class", "seal")
-#: Parts of the header that are JSON; some models lack the last ones.
+#: Parts of the header that are JSON; `READERS` has those of some models only.
 PARTS = ("parameters", "fitted", "feature_names", "tensors", "output", "certificate")
-MORE_PARTS = ("choice", "mining_recall", "promise", "preparation")
 #: Kinds of output of `transform`.
 OUTPUTS = (None, "default", "pandas", "polars")
 #: Errors of numbers that are no indices, or too large.
@@ -326,7 +325,7 @@ def _choice(estimator):
 
 def _rebuild(tensors, header):
     orders = _part(header, "tensors", {})
-    check_fields("header", header, (*TEXTS, *PARTS, *MORE_PARTS))
+    check_fields("header", header, (*TEXTS, *PARTS, *READERS))
     check_fields("tensors", tensors, orders)
     # copied, because the arrays of safetensors may be neither aligned nor writable
     tensors = {key: np.array(tensors[key], order=order) for key, order in orders.items()}
@@ -346,36 +345,35 @@ def _rebuild(tensors, header):
     check_fields("fitted", fitted, SCALARS)
     check_tensors(tensors, (*TENSORS.values(), "history"), header["parameters"])
     estimator.set_params(**parameters)
-    is_proven = header["class"] not in learners.__all__ or "certificate" in header
-    if is_proven:
-        estimator.certificate_ = _certificate(part("certificate"))
-    if "mining_recall" in header:
-        fields = part("mining_recall")
-        estimator.mining_recall_ = MiningRecall(**{k: _as_tuple(v) for k, v in fields.items()})
     for name, value in fitted.items():
         setattr(estimator, name, SCALARS[name](value))
     _set_names(estimator, part("feature_names"))
-    for name, tensor in TENSORS.items():
-        if tensor in tensors:
-            setattr(estimator, name, tensors[tensor])
-    if header["class"] not in learners.__all__:
+    _set_arrays(estimator, tensors)
+    is_own = header["class"] not in learners.__all__
+    if is_own:
         estimator.history_ = [
             Step(primal, dual, gap, int(rank), seconds)
             for primal, dual, gap, rank, seconds in tensors["history"].tolist()
         ]
+    if is_own or "certificate" in header:
+        estimator.certificate_ = _certificate(part("certificate"))
+    for name, set_part in READERS.items():
+        if name in header:
+            set_part(estimator, part(name))
+    check_model(estimator)
+    return _with_output(estimator, part("output"))
+
+
+def _set_arrays(estimator, tensors):
+    """Set the fitted attributes that are arrays, and the triplets."""
+    for name, tensor in TENSORS.items():
+        if tensor in tensors:
+            setattr(estimator, name, tensors[tensor])
     prefix = "triplets."
     arrays = {key.removeprefix(prefix): t for key, t in tensors.items() if key.startswith(prefix)}
     if arrays:
         check_triplets(arrays)
         estimator.triplets_ = triplets_from_arrays(arrays)
-    if "choice" in header:
-        _set_choice(estimator, part("choice"))
-    if "promise" in header:
-        estimator.promise_ = Promise(**part("promise"))
-    if "preparation" in header:
-        estimator.preparation_ = _preparation(part("preparation"), estimator)
-    check_model(estimator)
-    return _with_output(estimator, part("output"))
 
 
 def _with_output(estimator, kind):
@@ -406,7 +404,16 @@ def _certificate(fields):
     return Certificate(**{name: float(value) for name, value in fields.items()}, scope=scope)
 
 
-def _preparation(fields, estimator):
+def _set_mining_recall(estimator, fields):
+    values = {k: tuple(v) if isinstance(v, list) else v for k, v in fields.items()}
+    estimator.mining_recall_ = MiningRecall(**values)
+
+
+def _set_promise(estimator, fields):
+    estimator.promise_ = Promise(**fields)
+
+
+def _set_preparation(estimator, fields):
     preparation = TablePreparation.from_fields(fields)
     names = list(getattr(estimator, "feature_names_in_", [])) or None
     if (preparation.n_features, preparation.feature_names) != (estimator.n_features_in_, names):
@@ -414,11 +421,7 @@ def _preparation(fields, estimator):
             f"it prepares {preparation.n_features} features {preparation.feature_names!r:.60}; the "
             f"metric has {estimator.n_features_in_}: {names!r:.60}"
         )
-    return preparation
-
-
-def _as_tuple(value):
-    return tuple(value) if isinstance(value, list) else value
+    estimator.preparation_ = preparation
 
 
 def _rebuild_bridge(tensors, part):
@@ -450,6 +453,15 @@ def _set_choice(estimator, choice):
     estimator.best_params_ = choice["best_params"]
     estimator.classes_ = np.array(classes["values"], dtype=classes["dtype"])
     estimator.report_ = SelectionReport.from_fields(choice["report"])
+
+
+#: Parts of the header that not every model has, and how an estimator takes them.
+READERS: dict = {
+    "mining_recall": _set_mining_recall,
+    "choice": _set_choice,
+    "promise": _set_promise,
+    "preparation": _set_preparation,
+}
 
 
 def _to_json(value):
