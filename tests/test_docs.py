@@ -17,7 +17,13 @@ PAGES += sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").gl
 #: Pages whose examples follow on each other.
 TUTORIALS = ["docs/embeddings.md"]
 #: Examples that take several seconds: they are run among the long tests.
-LONG = {"docs/embeddings.md", "docs/report.md-0", "docs/learning.md-2", "docs/learning.md-10"}
+LONG = {
+    "docs/embeddings.md",
+    "docs/index.md-0",
+    "docs/report.md-0",
+    "docs/learning.md-2",
+    "docs/learning.md-10",
+}
 DOTTED = re.compile(r"`(frobmetric(?:_paper)?(?:\.\w+)+)`")
 NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
 #: Tolerances of numbers that examples print: points of a percentage, and relative difference of
