@@ -6,7 +6,7 @@ Tasks are pure functions of futures, so that the scheduler computes again what a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from functools import partial, reduce
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,19 +18,7 @@ from dask.base import annotate
 from dask.delayed import delayed
 from dask.sizeof import sizeof
 
-from .engine import (
-    Bundle,
-    Combines,
-    Engine,
-    Node,
-    Pairs,
-    Program,
-    Values,
-    combine_all,
-    combined,
-    run,
-    tree,
-)
+from .engine import Bundle, Combines, Engine, Node, Pairs, Program, Values, combine_all, run, tree
 from .spool import Spools, loaded, spools, stored
 from .table import ShardedTable, split_rows
 from .vectors import Sharded
@@ -357,7 +345,7 @@ def _run_group(
             del kept
             yield reduced
 
-    total = combined(partial(combine_all, combines), each())
+    total = reduce(partial(combine_all, combines), each())  # in order; few are held at a time
     return Outcome(Group(bundles), total)
 
 
