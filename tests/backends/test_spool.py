@@ -1,15 +1,12 @@
 """Values in files are the values that were stored, in this process and in another one."""
 
-import operator
 import pickle
 import subprocess
 import sys
 
 import numpy as np
-import pytest
 
 from frobmetric.backends import spool
-from frobmetric.backends.engine import combined, tree
 from frobmetric.backends.spool import Spool, Spools, Stored, loaded, spools, stored
 
 
@@ -66,14 +63,3 @@ def test_without_a_spool_values_stay():
     rows = np.arange(9000.0)
     assert stored([rows], None)[0] is rows
     assert loaded(rows) is rows
-
-
-@pytest.mark.parametrize("n", range(1, 12))
-def test_parts_are_combined_in_the_order_of_the_tree(n):
-    parts = [chr(ord("a") + i) for i in range(n)]
-
-    def combine(a, b):
-        return f"({a}{b})"
-
-    assert combined(combine, iter(parts)) == tree(combine, parts)[0]
-    assert combined(operator.add, parts) == "".join(parts)

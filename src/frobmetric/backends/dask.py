@@ -6,7 +6,7 @@ Tasks are pure functions of futures, so that the scheduler computes again what a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from functools import partial, reduce
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,23 +14,10 @@ from typing import Any, NamedTuple
 import dask.array
 import distributed
 import numpy as np
-from dask.base import annotate
 from dask.delayed import delayed
 from dask.sizeof import sizeof
 
-from .engine import (
-    Bundle,
-    Combines,
-    Engine,
-    Node,
-    Pairs,
-    Program,
-    Values,
-    combine_all,
-    combined,
-    run,
-    tree,
-)
+from .engine import Bundle, Combines, Engine, Node, Pairs, Program, Values, combine_all, run, tree
 from .spool import Spools, loaded, spools, stored
 from .table import ShardedTable, split_rows
 from .vectors import Sharded
@@ -211,12 +198,17 @@ class DaskEngine(Engine):
 
     def open(self, array: Any) -> Sharded:
         """Return a Dask array with one chunk a shard; its graph is what lost pieces come from."""
-        bundles = []
-        for i, chunk in enumerate(array.to_delayed().ravel()):
-            # in one graph with what the chunk is made of, so that few chunks are held at a time
-            with annotate(workers=[self._homes[i]], allow_other_workers=True):
-                bundles.append(delayed(_bundle, pure=False)(chunk, self.is_spooled))
-        found = self.client.compute(bundles)
+        chunks = array.to_delayed().ravel()
+        pieces = [delayed(_bundle, pure=False)(chunk, self.is_spooled) for chunk in chunks]
+        found: dict[int, Any] = {}
+        # one shard of each thread at a time: what is read and not yet in its piece stays small
+        for k in range(max(map(len, self._groups))):
+            some = [group[k] for group in self._groups if k < len(group)]
+            for i in some:
+                home = {"workers": [self._homes[i]], "allow_other_workers": True}
+                found[i] = self.client.compute(pieces[i], **home)
+            if self.is_spooled:
+                distributed.wait([found[i] for i in some])
         groups = [self._at(g[0], Group, [found[i] for i in g]) for g in self._groups]
         return Sharded(self, Node(bundles=groups))
 
@@ -357,7 +349,7 @@ def _run_group(
             del kept
             yield reduced
 
-    total = combined(partial(combine_all, combines), each())
+    total = reduce(partial(combine_all, combines), each())  # in order; few are held at a time
     return Outcome(Group(bundles), total)
 
 

@@ -13,7 +13,7 @@ import mmap
 import operator
 import pickle
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 from weakref import ReferenceType, ref
@@ -330,21 +330,6 @@ def _program(
 
 def _same(value: Any) -> Any:
     return value
-
-
-def combined(combine: Callable[[Any, Any], Any], parts: Iterable[Any]) -> Any:
-    """Combine parts as they come, in the order of `tree`; few are held at a time."""
-    open_parts: list[tuple[int, Any]] = []  # numbers of parts, powers of two that fall
-    for part in parts:
-        size = 1
-        while open_parts and open_parts[-1][0] == size:
-            part = combine(open_parts.pop()[1], part)
-            size *= 2
-        open_parts.append((size, part))
-    _, total = open_parts.pop()
-    while open_parts:
-        total = combine(open_parts.pop()[1], total)
-    return total
 
 
 def _n_pieces(node: Node, n_shards: int) -> int:
