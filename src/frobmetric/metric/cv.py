@@ -377,7 +377,8 @@ class FrobMetricCV(ClassifierMixin, FrobMetric):
             )
         if is_number and self.cv > n_rows:
             raise ValueError(
-                f"cv={int(self.cv)!s:.80}, but there are {n_rows} samples to divide; choose a smaller cv"
+                f"cv={int(self.cv)!s:.80}, but there are {n_rows} samples to divide; choose a "
+                "smaller cv"
             )
         return folds, samples.weight, parts
 
