@@ -85,6 +85,10 @@ REFUSED = {
     ),
     "splits that are none": (lambda: fit_with(np.array([1, 2])), "a split of cv is .*1"),
     "splits of three": (lambda: fit_with([([0, 1], [2], [3])]), "expected a pair of row numbers"),
+    "more folds than samples": (
+        lambda: fit_with(np.uint8(250)),
+        "cv=250, but there are 24 samples to divide; choose a smaller cv",
+    ),
     "no splits": (lambda: fit_with([]), r"cv=\[.*\] has no splits; expected at least one"),
     "no splits of a comparison": (
         lambda: compare(FrobMetric(), X, Y, cv=[]),

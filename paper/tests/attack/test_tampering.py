@@ -37,6 +37,7 @@ def files(tmp_path_factory):
         "single": (FrobMetric(keep_dual=True, n_passes=1), np.float32),
         "within": (FrobMetric(keep_dual=True, n_passes=1, prior="within"), np.float64),
         "unfinished": (FrobMetric(keep_dual=True, n_passes=1, max_iter=3, tol=1e-6), np.float64),
+        "kernel": (FrobMetric(keep_dual=True, n_passes=1, kernel="rbf", prior=None), np.float64),
     }
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -58,6 +59,13 @@ def scale(tensor, factor):
     def change(content):
         array = content.tensors[tensor]
         content.tensors[tensor] = (array * factor).astype(array.dtype)
+
+    return change
+
+
+def in_single_precision(tensor):
+    def change(content):
+        content.tensors[tensor] = content.tensors[tensor].astype(np.float32)
 
     return change
 
@@ -89,6 +97,8 @@ def cut(content):
         ("within", set_parameter(prior="shrunk")),
         ("unfinished", set_parameter(tol=10.0)),
         ("plain", scale("history", 0.5)),
+        ("kernel", in_single_precision("X_fit")),
+        ("kernel", scale("X_fit", 1 + 1e-9)),
     ],
 )
 def test_what_was_sealed_again_is_found(files, tmp_path, name, change):
@@ -107,7 +117,7 @@ def outcome(path):
 
 
 def test_untouched_models_are_certified(files):
-    for name in ("plain", "single", "within", "unfinished"):
+    for name in ("plain", "single", "within", "unfinished", "kernel"):
         assert outcome(files / name) == "certified"
 
 
@@ -166,3 +176,7 @@ def test_only_rows_of_equal_eigenvalues_may_be_in_another_basis():
     assert outcome([1, 0, 2, 3])
     assert not outcome([0, 2, 1, 3])
     assert not outcome([1, 0, 2, 3], scale=1.001)
+    other = copy.copy(model)
+    other.components_ = model.components_.copy()
+    original.mapped = original.mapped * (1 + 1e-6)
+    assert not is_other_basis(original, other)

@@ -9,6 +9,7 @@ from sklearn.utils.metaestimators import available_if
 
 from .._parameters import MATRIX, NONE, NOT_NEGATIVE, POSITIVE, Rule, choice, integer
 from ..core import CertificateError, FrobeniusSDP, Hinge, SmoothedHinge, SquaredHinge, certify
+from ..core.rounding import EPS
 from ..solvers import FROBENIUS_SOLVERS, Interrupted, State, solve
 from ..solvers.monitor import NOTHING
 from .base import SHARED_RULES, check_n_components
@@ -36,8 +37,9 @@ PROBLEM_RULES: dict[str, Rule] = {
     "pull": NOT_NEGATIVE,
     "solver": choice(FROBENIUS_SOLVERS),
 }
-#: Rounding of samples that are given again, relative to the largest of their numbers.
-SINGLE = 2e-7
+#: Rounding of samples that are read again, relative to the largest of their numbers: not that of
+#: single precision, because the samples of a kernel are part of the map.
+READ_AGAIN = 4 * EPS
 #: Relative rounding errors of a metric: for each operation on the rows, and in directions that an
 #: eigen-decomposition or an iteration found.
 ROUNDINGS, COMPACT = 1e4, 1e-5
@@ -205,10 +207,10 @@ def _require_all_components(metric, coordinates):
 
 
 def _are_close(X, other):
-    """Return whether samples, dense or sparse, differ only by rounding to single precision."""
+    """Return whether samples, dense or sparse, differ only as texts of numbers are read."""
     if X.shape != other.shape:
         return False
-    return abs(X.astype(np.float64) - other).max() <= SINGLE * abs(other).max()
+    return abs(X.astype(np.float64) - other).max() <= READ_AGAIN * abs(other).max()
 
 
 def _metric_difference(a, b):

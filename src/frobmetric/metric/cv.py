@@ -354,12 +354,16 @@ class FrobMetricCV(ClassifierMixin, FrobMetric):
         if these are too few.
         """
         merge, parts = samples.merge, None
-        if isinstance(self.cv, (int, np.integer)):
+        n_rows = len(y if merge is None else merge.y)
+        is_number = isinstance(self.cv, (int, np.integer))
+        if is_number:
             check_count(self.cv, name="cv", at_least=2)
-            folds = stratified_folds(y, self.cv, self.max_samples)
-            if merge is not None and _part_without_triplets(folds, y) is not None:
+            n_folds = min(int(self.cv), n_rows)
+            folds = stratified_folds(y, n_folds, self.max_samples)
+            is_short = n_folds > len(y) or _part_without_triplets(folds, y) is not None
+            if merge is not None and is_short:
                 labels = np.unique(merge.y, return_inverse=True)[1]
-                folds, parts = merge.folds(stratified_folds(labels, self.cv, self.max_samples))
+                folds, parts = merge.folds(stratified_folds(labels, n_folds, self.max_samples))
         elif merge is None:
             folds = check_cv(self.cv, samples.X, y)
         else:
@@ -370,6 +374,11 @@ class FrobMetricCV(ClassifierMixin, FrobMetric):
                 f"a training part of {sizes.sum()} samples has {len(sizes)} classes, the "
                 f"largest of {sizes.max()}; the choice of options needs two classes, one of "
                 "them with two samples, in each part: give more samples, or use FrobMetric"
+            )
+        if is_number and self.cv > n_rows:
+            raise ValueError(
+                f"cv={int(self.cv)!s:.80}, but there are {n_rows} samples to divide; choose a "
+                "smaller cv"
             )
         return folds, samples.weight, parts
 

@@ -336,7 +336,7 @@ def is_other_basis(original, loaded):
     prior = getattr(original.model, "prior_factor_", np.eye(old.shape[1]))
     values = np.sum(np.linalg.lstsq(prior, old.T, rcond=None)[0] ** 2, axis=0)
     moved = values[~np.isclose(old, new, rtol=1e-6, atol=0).all(axis=1)]
-    return bool(np.ptp(moved) <= EQUAL * values.max())
+    return bool(moved.size and np.ptp(moved) <= EQUAL * values.max())
 
 
 def _claim(model, name):
