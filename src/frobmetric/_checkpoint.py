@@ -17,6 +17,7 @@ from math import prod
 import numpy as np
 
 from ._environment import check_file, remove_drafts, replacing, target_file
+from ._text import brief
 
 FORMAT = 1
 #: First line of a file.
@@ -191,7 +192,7 @@ def _read(path):
         return _decode(content)
     except UNREADABLE as error:
         raise ValueError(
-            f"the checkpoint {path} is damaged: {error}. Delete it to start anew"
+            f"the checkpoint {path} is damaged: {brief(error)}. Delete it to start anew"
         ) from error
 
 

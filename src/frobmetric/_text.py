@@ -6,6 +6,8 @@ import re
 from html import escape
 from typing import Any
 
+#: Characters of a text that a message quotes.
+MOST = 300
 #: Characters that mean something in Markdown; an underscore does so only at the ends of words.
 MARKDOWN = re.compile(r"[\\`*\[\]<>|~$&]|(?<!\w)_|_(?!\w)")
 
@@ -31,6 +33,19 @@ def shown(name: Any) -> str:
 def shown_lines(text: Any) -> str:
     """Return text of several lines, each as `shown`."""
     return "\n".join(map(shown, str(text).split("\n")))
+
+
+def brief(text: Any) -> str:
+    """Return the beginning of a text, such as a cell or an error of another library, in a message.
+
+    Examples
+    --------
+    >>> from frobmetric._text import brief
+    >>> len(brief("x" * 1000))
+    303
+    """
+    text = str(text)
+    return text if len(text) <= MOST else f"{text[:MOST]}..."
 
 
 def drawn(name: Any) -> str:

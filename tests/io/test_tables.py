@@ -242,6 +242,25 @@ def test_not_what_the_suffix_says(tmp_path, suffix):
         read_table(path, target="0")
 
 
+@pytest.mark.parametrize("cell", ["a", "x" * 100_000, "1" * 100_000])
+def test_messages_quote_the_beginning_of_what_is_long(csv_file, cell):
+    for lines in (f"a,b\n1,{cell}x\n", f"a,{cell}x\n1,z\n", f"{cell}x,{cell}x\n1,2\n"):
+        with pytest.raises(ValueError, match=r"data\.csv") as raised:
+            read_table(csv_file(lines))
+        assert len(str(raised.value)) < 1500
+
+
+@pytest.mark.parametrize("read", [read_table, read_triplets])
+@pytest.mark.parametrize("place", [12, 15])
+def test_damaged_gzip_is_said(tmp_path, read, place):
+    packed = bytearray(gzip.compress(b"a,b,c\n" + b"1,2,3\n" * 50))
+    packed[place:-8] = bytes(255 for _ in packed[place:-8])
+    path = tmp_path / "t.csv.gz"
+    path.write_bytes(packed)
+    with pytest.raises(ValueError, match=r"t.csv.gz is damaged: .*; get the file again"):
+        read(path)
+
+
 def test_an_npz_that_is_named_npy_is_refused_in_blocks_too(tmp_path):
     path = tmp_path / "t.npz"
     np.savez(path, X=np.ones((3, 2)))

@@ -13,6 +13,7 @@ import numpy as np
 
 from .._checks import as_path, check_count
 from .._environment import check_expansion, check_file, require
+from .._text import brief
 from ..core.checks import as_sequence
 from .engine import LocalEngine
 from .table import ShardedTable, split_rows
@@ -132,7 +133,7 @@ def _reading(path: str) -> Iterator[None]:
         yield
     except (ValueError, OSError, EOFError, TypeError, SyntaxError, TokenError) as error:
         raise ValueError(
-            f"{path} cannot be read ({error}); expected numbers, in a file that is whole"
+            f"{path} cannot be read ({brief(error)}); expected numbers, in a file that is whole"
         ) from error
 
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from .._checks import first_true
 from .._environment import require
+from .._text import brief
 from .text import MISSING, as_number
 
 #: Numbers as labels; "01", "+1" and "1_0" are text.
@@ -136,7 +137,7 @@ def _parse_cells(cells, place, missing, advice):
 
 def _bad_cell(place, text, advice):
     """Return the error message for a cell that is not a finite number."""
-    text = text.strip()
+    text = brief(text.strip())
     if text.lower() in MISSING:
         shown = f" ({text!r})" if text else ""
         more = ", or have it filled in: --impute median" if advice else ""
@@ -196,7 +197,9 @@ def find_column(path, names, width, wanted):
     lower = {name.lower(): name for name in names}
     close = difflib.get_close_matches(wanted.lower(), lower, n=1, cutoff=0.5)
     hint = f"; did you mean {lower[close[0]]!r}?" if close else "."
-    some = ", ".join(names[:8]) + (f", ... ({len(names)} in all)" if len(names) > 8 else "")
+    some = ", ".join(map(brief, names[:8])) + (
+        f", ... ({len(names)} in all)" if len(names) > 8 else ""
+    )
     raise ValueError(f"{path} has no column {wanted!r}{hint} Its columns are: {some}")
 
 
@@ -221,6 +224,6 @@ def check_unique(path, names):
     for name, count in Counter(names).items():
         if count > 1:
             raise ValueError(
-                f"{path}: {count} columns are named {name!r}; names must differ (if the file has "
-                "no line of names, say so: --no-header)"
+                f"{path}: {count} columns are named {brief(name)!r}; names must differ (if the "
+                "file has no line of names, say so: --no-header)"
             )

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from .._environment import check_file, replacing, require
+from .._text import brief
 
 #: Name of the format, and the newest version of it that this code reads and writes.
 FORMAT, FORMAT_VERSION = "frobmetric", 3
@@ -91,7 +92,7 @@ def _read(path: Path) -> tuple[dict[str, np.ndarray], dict[str, str]]:
             tensors = {key: file.get_tensor(key) for key in keys}
     except (safetensors.SafetensorError, TypeError, AttributeError, ValueError) as error:
         raise ValueError(
-            f"{path} is damaged, or not a model saved by frobmetric: {error}"
+            f"{path} is damaged, or not a model saved by frobmetric: {brief(error)}"
         ) from error
     if header.get("format") != FORMAT:
         raise ValueError(f"{path} is a safetensors file, but not a model saved by frobmetric")

@@ -25,9 +25,11 @@ import numpy as np
 
 from .._checks import first_true
 from .._environment import EXPANDED, EXPANSION, check_expansion, require, target_file
+from .._text import brief
 from .columns import Block, check_header, check_unique
 from .preparation import Preparing
 from .text import (
+    DAMAGED,
     DELIMITERS,
     GZIPPED,
     check_widths,
@@ -193,8 +195,8 @@ def _expanded_size(path):
         with gzip.open(path) as file:
             while size <= most and (part := file.read(1 << 20)):
                 size += len(part)
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise ValueError(f"{path} is damaged: {error}; get the file again") from error
+    except DAMAGED as error:
+        raise ValueError(f"{path} is damaged: {brief(error)}; get the file again") from error
     return size
 
 
@@ -232,7 +234,7 @@ def load_arrays(path, *, mapped=False):
             return {"X": np.lib.format.read_array(file, allow_pickle=False)}
     except (*UNREADABLE, zipfile.BadZipFile) as error:
         expected = "a NumPy file of numbers or text"
-        raise ValueError(f"{path} cannot be read as {expected} ({error})") from error
+        raise ValueError(f"{path} cannot be read as {expected} ({brief(error)})") from error
 
 
 def _load_npz(path):
@@ -273,7 +275,7 @@ def _csv_blocks(path, header, target, size):
             yield from _text_blocks(path, parts, names)
     except arrow.ArrowInvalid as error:
         check_widths(path, csv_records(path))
-        raise ValueError(f"{path} cannot be read as csv: {error}") from error
+        raise ValueError(f"{path} cannot be read as csv: {brief(error)}") from error
 
 
 def _text_blocks(path, parts, names):
@@ -285,7 +287,7 @@ def _text_blocks(path, parts, names):
         def place(j, i, start=start):
             lines = (line for line, _ in csv_records(path))
             line = next(line for k, line in enumerate(lines) if k == i + start)
-            return f"{path}, line {line}, column {j if names is None else names[j]!r}"
+            return f"{path}, line {line}, column {j if names is None else brief(names[j])!r}"
 
         yield Block(path, table.columns, names, place, share), None
         start, skipped = start + table.num_rows, 0
@@ -310,7 +312,7 @@ def _parquet_blocks(path, header, target, size):
             for part in parts:
 
                 def place(j, i, start=start):
-                    return f"{path}, row {start + i} (the first is 0), column {names[j]!r}"
+                    return f"{path}, row {start + i} (the first is 0), column {brief(names[j])!r}"
 
                 start += part.num_rows
                 share = start / max(1, file.metadata.num_rows)
@@ -318,7 +320,7 @@ def _parquet_blocks(path, header, target, size):
     except (ValueError, OSError) as error:  # pyarrow's errors are subclasses of these
         if not isinstance(error, arrow.ArrowException):
             raise
-        raise ValueError(f"{path} cannot be read as parquet: {error}") from error
+        raise ValueError(f"{path} cannot be read as parquet: {brief(error)}") from error
 
 
 def _numpy_blocks(path, header, target, size):

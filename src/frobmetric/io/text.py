@@ -11,6 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
+from .._text import brief
+
 #: Spellings of a missing number, in lower case.
 MISSING = ("", "na", "n/a", "nan", "null", "none", "?", "-")
 #: First and last of the characters that count as spaces around a cell: those of `str.strip`.
@@ -19,6 +21,8 @@ SPACES = ((9, 13), (28, 32), (133, 133), (160, 160), (0x1680, 0x1680), (0x2000, 
 SPACES += ((0x2028, 0x2029), (0x202F, 0x202F), (0x205F, 0x205F), (0x3000, 0x3000))
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
 GZIPPED = tuple(f"{suffix}.gz" for suffix in DELIMITERS)
+#: Errors of compressed files that are damaged.
+DAMAGED = (EOFError, gzip.BadGzipFile, zlib.error)
 #: Characters of the longest line that is read.
 LONGEST = 1 << 26
 #: Columns of the widest table that is read as text: arrow takes about 10 kB for each.
@@ -45,11 +49,13 @@ def csv_records(path):
             rows = csv.reader(_lines(file, path, delimiter), delimiter=delimiter)
             yield from ((rows.line_num, row) for row in rows if row)
     except UnicodeDecodeError as error:
-        raise ValueError(f"{path} is not UTF-8 text ({error}); save it as csv in UTF-8") from error
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise ValueError(f"{path} is damaged: {error}; get the file again") from error
+        raise ValueError(
+            f"{path} is not UTF-8 text ({brief(error)}); save it as csv in UTF-8"
+        ) from error
+    except DAMAGED as error:
+        raise ValueError(f"{path} is damaged: {brief(error)}; get the file again") from error
     except csv.Error as error:
-        raise ValueError(f"{path} cannot be read as csv: {error}") from error
+        raise ValueError(f"{path} cannot be read as csv: {brief(error)}") from error
 
 
 def _lines(file, path, delimiter):
@@ -118,8 +124,11 @@ def first_line(path):
     """Return the first line of a text file; bytes that are no UTF-8 are replaced."""
     options = {"encoding": "utf-8-sig", "errors": "replace"}
     is_gzipped = format_of(path) in GZIPPED
-    with gzip.open(path, "rt", **options) if is_gzipped else open(path, **options) as file:
-        line = file.readline(LONGEST + 1)
+    try:
+        with gzip.open(path, "rt", **options) if is_gzipped else open(path, **options) as file:
+            line = file.readline(LONGEST + 1)
+    except DAMAGED as error:
+        raise ValueError(f"{path} is damaged: {brief(error)}; get the file again") from error
     _check_length(line, f"{path}, line 1")
     return line
 
