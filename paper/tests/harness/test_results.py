@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from frobmetric_paper import action, lfw, uci
+from frobmetric_paper import action, lfw, mvu, uci
 from frobmetric_paper.harness.command import page_text, read_results
 from frobmetric_paper.harness.page import write_page
 
 FOLDER = Path(__file__).parents[2] / "results"
-EXPERIMENTS = {"uci": uci, "action": action, "lfw": lfw}
+EXPERIMENTS = {"uci": uci, "action": action, "lfw": lfw, "mvu": mvu}
 
 
 @pytest.fixture(params=EXPERIMENTS)
@@ -29,7 +29,7 @@ def test_the_page_follows_from_the_results(committed):
     assert page_text(experiment, results, record, folder) == page
 
 
-@pytest.mark.parametrize("name", [*EXPERIMENTS, "mvu"])
+@pytest.mark.parametrize("name", EXPERIMENTS)
 def test_the_html_follows_from_the_markdown(name, tmp_path):
     """And links lead to files that are there."""
     markdown = (FOLDER / name / "index.md").read_text(encoding="utf-8")
@@ -53,6 +53,9 @@ def is_same(value, other):
 def test_the_rows_follow_from_the_cells(committed):
     """Those of results.json and of table.csv, in whatever order."""
     folder, _, record, results = committed
+    assert (folder / "table.csv").is_file() == bool(results.rows()) == ("rows" in record)
+    if not results.rows():
+        pytest.skip("the experiment has no table.csv")
     with open(folder / "table.csv", newline="") as file:
         stored = [dict(row) for row in csv.DictReader(file)]
     for rows in (stored, record["rows"]):

@@ -1,6 +1,6 @@
 """The findings of unfolding follow from the cells: ratios, orders, who is best."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from frobmetric_paper.baselines import EMBEDDING
 from frobmetric_paper.baselines.embedding import perturbed
@@ -61,6 +61,14 @@ def test_the_race_is_on_the_largest_set_that_csdp_finished():
     )
     assert "No answer within the limit of 9 s" in last
     assert "CSDP (original), swiss rolls, 80 points" in last
+
+
+def test_an_answer_that_csdp_calls_a_failure_is_said_to_be_one():
+    result = make_result("time", [Answer(2.0), Answer(0.5), Answer(8.0)])
+    assert "failure" not in findings([result], {})
+    cells = [replace(cell, remark="Failure: return code is 7") for cell in result.cells]
+    text = findings([replace(result, cells=cells)], {})
+    assert "CSDP (original) 8.00 s to 3e-7, reported as a failure, 4.0 times" in text
 
 
 def test_sets_on_which_csdp_is_faster_are_named():

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -271,6 +272,20 @@ def test_without_matplotlib_there_is_a_page(drawing, monkeypatch):
     result = run("--only", "time")
     assert "no figures: this needs matplotlib" in result.stderr
     assert images(pages()[1]) == []
+
+
+def test_a_page_without_its_cells_keeps_other_parts_and_their_figures(drawing):
+    run("--only", "swiss_roll")
+    figures = {file: Path("mvu", file).read_bytes() for file in images(pages()[1])}
+    assert len(figures) == len(FIGURES)
+    shutil.rmtree("mvu/cells")
+    run("--only", "time", "--limit", 77)
+    assert images(pages()[1]) == [*figures, "time_seconds.svg"]
+    assert all(Path("mvu", file).read_bytes() == figures[file] for file in figures)
+    assert "--only swiss_roll" in pages()[0]
+    assert "--only time --quick --limit 77" in pages()[0]
+    run("--only", "swiss_roll")
+    assert images(pages()[1]) == [*figures, "time_seconds.svg"]
 
 
 # Wrong usage

@@ -57,7 +57,7 @@ def reproduce(
     options |= {"resume": resume, "limit": limit} | budget | {"threads": threads}
     record = _record(experiment, results, output, options, before)
     with live_line("drawing"):
-        for file in experiment.figures:
+        for file in set(experiment.figures) - set(results.kept_figures):
             (output / file).unlink(missing_ok=True)
         _draw(results, output)
         _write_results(output, record | results.to_dict(), results.rows())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from hashlib import blake2b
 from importlib.metadata import version
@@ -121,6 +122,8 @@ class Results:
 
     cells: list  # of Cell
     left_out: dict  # name of a part -> reason
+    #: Names of the figures of earlier runs that the page still shows.
+    kept_figures: Sequence[str] = ()
 
     @property
     def own_cells(self):

@@ -197,7 +197,7 @@ class UnfoldingExperiment:
     name: ClassVar = "mvu"
     template: ClassVar = Path(__file__).with_name("page.md")
     cell_type: ClassVar = Cell
-    merges: ClassVar = False
+    merges: ClassVar = True
     figures: ClassVar = tuple(file_name(part, kind) for part in FIGURES for kind in FIGURES[part])
 
     parts: tuple[Part, ...]
@@ -206,16 +206,19 @@ class UnfoldingExperiment:
     def conduct(self, runner, *, only=()):
         """Run the chosen parts, all if `only` is empty; find what is stored of the others.
 
-        A method that needs more than the limit on some points is not tried on more points.
+        A method that needs more than the limit on some points is not tried on more points. A part
+        that is neither chosen nor stored is that of the previous page, if there is one.
         """
         wanted = [part for part in self.parts if not only or part.name in only]
         runner.n_cells = sum(part.n_sets * len(part.embedders) for part in wanted)
-        results = []
+        before = runner.previous.results if runner.previous else ()
+        known, results = {each.part.name: each for each in before}, []
         for part in self.parts:
-            is_wanted = part in wanted
+            is_wanted, result = part in wanted, known.get(part.name)
             if is_wanted or runner.store.has_some(part.name):
-                result = _run_part(runner, part, is_wanted)
-                results += [result] if is_wanted or done(result.cells) else []
+                found = _run_part(runner, part, is_wanted)
+                result = found if is_wanted or done(found.cells) else result
+            results += [result] if result else []
         return UnfoldingResults(results, self.parts)
 
     def load(self, data):

@@ -74,7 +74,8 @@ def _race(result):
     for cell in filter(_is_csdp, cells):
         ratios = [f"{_ratio(cell, mine)} times {mine.label}" for mine in own]
         what = f"{cell.label} {seconds(cell)} to {gap(cell)}"
-        texts.append(f"{what}, {listed(ratios)}" if ratios else what)
+        failure = ["reported as a failure"] if cell.remark.startswith("Failure") else []
+        texts.append(", ".join([what, *failure, *([listed(ratios)] if ratios else [])]))
     text = f"{bold('Time')}, swiss roll of {max(common):,} points: {escape('; '.join(texts))}."
     last = max(cell.task.n for cell in result.cells)
     if last > max(common):

@@ -68,11 +68,25 @@ class UnfoldingResults(Results):
             blocks[f"{name}_n"] = f"{result.scales[0].n_samples:,}"
         return blocks
 
+    @property
+    def kept_figures(self):
+        """Figures that cannot be drawn again: results.json has no points."""
+        kept = [
+            each.part.name for each in self.results if done(each.cells) and not _has_points(each)
+        ]
+        return [file_name(name, kind) for name in kept for kind in FIGURES[name]]
+
     def draw(self, folder):
-        """Draw all figures of the parts that have an answer; results.json has no points."""
-        for result in (each for each in self.results if each.points and done(each.cells)):
+        """Draw all figures of the parts whose points are known."""
+        for result in filter(_has_points, self.results):
             for kind, make in FIGURES[result.part.name].items():
                 make(result).savefig(folder / file_name(result.part.name, kind), dpi=110)
+
+
+def _has_points(result):
+    """Return whether a part has an answer, and the points of every one."""
+    cells = done(result.cells)
+    return bool(result.points and cells) and all(cell.embedding for cell in cells)
 
 
 # Tables
