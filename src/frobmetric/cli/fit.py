@@ -17,11 +17,11 @@ from ..backends import RowFile
 from ..core import CertificateError
 from ..io import disagreements, save
 from ..io.preparation import Preparing
-from ..io.tables import READERS, check_input, read_table, read_triplets
+from ..io.tables import READERS, check_input, read_triplets
 from ..io.text import format_of
 from ..metric import FrobMetric, FrobMetricCV, compare
 from ..metric.claims import uses_labels
-from .models import load_model, read_columns, read_features, split_names
+from .models import load_model, read_columns, read_features, read_visibly, split_names
 from .options import command
 from .terminal import (
     ExitCode,
@@ -113,7 +113,7 @@ def fit(
             raise wrong_usage("--memory", reason)
         table = _open_table(data, target, memory)
     else:
-        table = read_table(data, target, header=header, preparation=preparation)
+        table = read_visibly(data, target, header=header, preparation=preparation)
     if triplets is None:
         _require_labels(table, data, ", or --triplets")
     if with_labels and (triplets is None or table.y is None):
@@ -175,7 +175,7 @@ def evaluate(
         estimator, tables = _read_model_and_data(model[0], (train, data), target, header)
     else:
         estimator = _make_estimator(parameters, given, cv)
-        table = read_table(data, target, header=header, preparation=preparation)
+        table = read_visibly(data, target, header=header, preparation=preparation)
         tables = [_require_labels(table, data)]
     with errors_about(data):
         comparison = _compare(estimator, *tables, folds=folds, **options)

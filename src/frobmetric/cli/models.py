@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
+from contextlib import nullcontext
 from dataclasses import replace
 
 from ..io import load
 from ..io.preparation import ENCODINGS, FILLS, Preparing
 from ..io.tables import read_table
-from .terminal import wrong_usage
+from .terminal import live_progress, wrong_usage
+
+#: Bytes of a file from which on its reading has a progress line.
+LARGE = 1 << 23
 
 
 def load_model(path):
@@ -38,6 +43,13 @@ def preparing(columns, drop, impute, categories):
     )
 
 
+def read_visibly(path, target, **options):
+    """Read a table as `read_table` does, with a progress line if it is large."""
+    is_large = os.path.isfile(path) and os.path.getsize(path) > LARGE
+    with live_progress(f"reading {path.name}", str) if is_large else nullcontext():
+        return read_table(path, target, **options)
+
+
 def reading_options(estimator):
     """Return the options of `read_table` for the columns that a model was learned from."""
     if hasattr(estimator, "preparation_"):
@@ -52,7 +64,7 @@ def read_features(estimator, path, target, header):
 
 def read_columns(estimator, path, target, header):
     """Read the columns that a model was learned from, with the names in the file."""
-    table = read_table(path, target, header=header, **reading_options(estimator))
+    table = read_visibly(path, target, header=header, **reading_options(estimator))
     check_columns(estimator, table, path)
     return table
 

@@ -13,12 +13,12 @@ from .._environment import replacing, require
 from .._text import drawn
 from ..io.matrices import SUFFIXES, LabelledMatrix, read_matrix
 from ..io.preparation import Preparing
-from ..io.tables import Table, check_output, read_table
+from ..io.tables import Table, check_output
 from ..io.writing import write_table
 from ..manifold import MaximumVarianceUnfolding, neighborhood_quality
 from ..plotting import EmbeddingDisplay, SpectrumDisplay
 from ..plotting.style import plane, plane_size
-from .models import labels_name
+from .models import labels_name, read_visibly
 from .options import command
 from .terminal import ExitCode, Report, errors_about, exit_codes, fit_visibly, say, wrong_usage
 
@@ -127,7 +127,7 @@ def _read(path, target, header, metric, preparation):
         names = None if matrix.names is None else np.array(matrix.names)
         samples = Samples(matrix.values, names, matrix.corner or "name")
     else:
-        table = read_table(path, target, header=header, preparation=preparation)
+        table = read_visibly(path, target, header=header, preparation=preparation)
         samples = Samples(table.X, table.y, labels_name(target), color=table.y)
         matrix = LabelledMatrix(table.X, path)
     n_rows, n_columns = samples.X.shape

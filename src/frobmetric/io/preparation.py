@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from .._progress import advance
+
 #: How missing numbers are filled in, and how texts are encoded.
 FILLS: dict[str, Any] = {"median": np.median, "mean": np.mean}
 ENCODINGS = ("one-hot",)
@@ -67,10 +69,10 @@ class TablePreparation:
     def apply(self, block: Any, columns: list[int]) -> np.ndarray:
         """Return the features of a block of rows, whose columns without labels are given."""
         places = [_place(block, columns, column) for column in self.columns]
-        parts = [
-            _encode(block, j, column) if column.categories else _fill(block, j, column)
-            for j, column in zip(places, self.columns, strict=True)
-        ]
+        parts = []
+        for j, column in zip(places, self.columns, strict=True):
+            parts.append((_encode if column.categories else _fill)(block, j, column))
+            advance(1, "columns")
         return np.column_stack(parts)
 
     def describe(self, row: Any) -> list[tuple[str, str]]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import difflib
 import gzip
+import io
 import os
 import shutil
 import sys
@@ -25,6 +26,7 @@ import numpy as np
 
 from .._checks import first_true
 from .._environment import EXPANDED, EXPANSION, check_expansion, require, target_file
+from .._progress import advance, working
 from .columns import Block, check_header, check_unique
 from .preparation import Preparing
 from .text import (
@@ -130,11 +132,20 @@ def _tables(path, target, features, header, preparation, size):
         if is_learned:
             preparation = preparation.learn(block, columns)
         if preparation is not None:
-            X, names = preparation.apply(block, columns), preparation.feature_names
+            with working("converting columns", len(preparation.columns), "columns"):
+                X = preparation.apply(block, columns)
+            names = preparation.feature_names
         else:
-            X = np.column_stack([block.numbers(j) for j in columns])
+            with working("converting columns", len(columns), "columns"):
+                X = np.column_stack([_told(block.numbers(j)) for j in columns])
             names = block.names and [block.names[j] for j in columns]
         yield Table(X, y, names, preparation), block.share
+
+
+def _told(column):
+    """Return a column, and tell that it is converted."""
+    advance(1, "columns")
+    return column
 
 
 def read_triplets(path):
@@ -260,12 +271,13 @@ def _csv_blocks(path, header, target, size):
         reader.ConvertOptions(column_types=dict.fromkeys(keys, arrow.string())),
     )
     try:
-        with open(path, "rb") as file:
+        with _CountedFile(open(path, "rb", buffering=0)) as file:
             total, source = path.stat().st_size, arrow.PythonFile(file, "r")
             if format_of(path) in GZIPPED:
                 source = arrow.CompressedInputStream(source, "gzip")
             if size is None:
-                parts = [(reader.read_csv(source, *options), 1.0)]
+                with working("reading", total, "bytes"):
+                    parts = [(reader.read_csv(source, *options), 1.0)]
             else:
                 batches = reader.open_csv(source, *options)
                 parts = ((arrow.Table.from_batches([b]), file.tell() / total) for b in batches)
@@ -273,6 +285,15 @@ def _csv_blocks(path, header, target, size):
     except arrow.ArrowInvalid as error:
         check_widths(path, csv_records(path))
         raise ValueError(f"{path} cannot be read as csv: {error}") from error
+
+
+class _CountedFile(io.BufferedReader):
+    """A file that tells how much of it was read."""
+
+    def read(self, size=-1, /):
+        content = super().read(size)
+        advance(len(content), "bytes")
+        return content
 
 
 def _text_blocks(path, parts, names):
