@@ -50,6 +50,7 @@ def working(name: str, total: float, unit: str) -> Iterator[Work]:
         yield _silent
         return
     _current = Work(_stage + name, total, unit, _listener)
+    _listener(_current.name, 0.0)  # from now on its time counts
     try:
         yield _current
     finally:

@@ -292,11 +292,13 @@ def live_progress(text, describe, tol=None):
         nonlocal count
         count += 1
         if clock.is_due():
-            line, share = (
-                f"{current_stage()}step {count}   {describe(step)}",
-                stage["bar"] or _way_to(tol, step, stage),
-            )
-            show(f"{share}   {line}" if share else f"{line}   {clock.seconds():.1f} s")
+            line, bar = f"step {count}   {describe(step)}", _way_to(tol, step, stage)
+            if stage["bar"]:
+                show(f"{stage['bar']}   {line}")
+            elif bar:
+                show(f"{current_stage()}{bar}   {line}")
+            else:
+                show(f"{current_stage()}{line}   {clock.seconds():.1f} s")
 
     with live_line(text) as show, listening(show and show_share):
         yield show and show_step

@@ -14,6 +14,7 @@ from .._text import drawn
 from ..io.matrices import SUFFIXES, LabelledMatrix, read_matrix
 from ..io.preparation import Preparing
 from ..io.tables import Table, check_output
+from ..io.text import format_of
 from ..io.writing import write_table
 from ..manifold import MaximumVarianceUnfolding, neighborhood_quality
 from ..plotting import EmbeddingDisplay, SpectrumDisplay
@@ -122,7 +123,7 @@ def unfold(
 
 def _read(path, target, header, metric, preparation):
     is_matrix = metric == "precomputed"
-    if is_matrix and target is None and path.suffix.lower() in SUFFIXES:
+    if is_matrix and target is None and format_of(path) in SUFFIXES:
         matrix = read_matrix(path)
         names = None if matrix.names is None else np.array(matrix.names)
         samples = Samples(matrix.values, names, matrix.corner or "name")

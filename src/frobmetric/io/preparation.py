@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from math import isfinite
 from typing import Any
 
@@ -152,6 +152,24 @@ class Preparing:
                 f"(--drop {_name(block, j)})"
             )
         return PreparedColumn(name, number, float(FILLS[self.impute](known)))
+
+
+@dataclass(frozen=True)
+class KeepingGaps(Preparing):
+    """Recipe that keeps missing numbers as NaN."""
+
+    def learn(self, block: Any, columns: list[int]) -> TablePreparation:
+        """Return the preparation of the table whose columns without labels are given."""
+        named = self.columns or [_name(block, j) for j in columns]
+        learned = Preparing(named, self.drop).learn(block, columns)
+        assert learned is not None  # columns are given
+        for name in named:
+            if block.is_text(block.find(name)) and name not in (self.drop or ()):
+                raise ValueError(
+                    f"{block.path}: column {name!r} holds texts; expected numbers; leave it out "
+                    f"(--drop {name})"
+                )
+        return TablePreparation(tuple(replace(c, fill=float("nan")) for c in learned.columns))
 
 
 def _name(block: Any, j: int) -> str:

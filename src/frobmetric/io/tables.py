@@ -97,7 +97,7 @@ def read_table(path, target=None, *, features=None, header=True, preparation=Non
     `TablePreparation` to apply, or `Preparing`, which learns one. The message of an error names the
     file, the line and the column of the first mistake.
     """
-    with _local_copy(path) as path:
+    with local_copy(path) as path:
         table, _ = next(_tables(path, target, features, header, preparation, None))
         return table
 
@@ -109,7 +109,7 @@ def reading_blocks(path, target=None, *, features=None, header=True, preparation
     Options are those of `read_table`. Labels of a text file of several blocks are texts, because no
     block knows whether those of all others are numbers. An npz file is one block.
     """
-    with _local_copy(path) as path:
+    with local_copy(path) as path:
         yield _tables(path, target, features, header, preparation, BLOCK_OF_NUMBERS)
 
 
@@ -209,7 +209,7 @@ def _expanded_size(path):
 
 
 @contextmanager
-def _local_copy(path):
+def local_copy(path):
     """Yield the path of a file; of the standard input that of a copy, which errors do not name."""
     if str(path) != STANDARD:
         yield Path(path)
