@@ -117,7 +117,11 @@ def test_faiss_measures_its_recall():
         ("search wine.parquet --model m.safetensors --query new.csv -o a.npy", "format '.npy'", 3),
         ("search wine.parquet --model m.safetensors --query no.csv", "no.csv does not exist", 3),
         ("search new.csv --model m.safetensors --query new.csv -t kind", "no column 'kind'", 3),
-        ("search new.csv --model new.csv --query new.csv", "not a model saved by frobmetric", 3),
+        (
+            "search new.csv --model new.csv --query new.csv",
+            "new.csv is a table; expected a model",
+            3,
+        ),
     ],
 )
 def test_mistakes(command, message, code):
@@ -141,3 +145,10 @@ def test_transform_in_blocks_is_the_transform(metric, monkeypatch, suffix):
     found, whole = (read_table(f"{name}{suffix}") for name in ("out", "whole"))
     np.testing.assert_allclose(found.X, whole.X, rtol=1e-12, atol=1e-12)
     assert found.feature_names == whole.feature_names
+
+
+def test_a_missing_input_is_not_blamed_on_the_output():
+    line = "transform m.safetensors nothing.csv -o o.csv"
+    error = run(*line.split(), code=3).stderr
+    assert error.startswith("error: nothing.csv does not exist; expected a table; check its name")
+    assert "o.csv" not in error

@@ -43,6 +43,12 @@ LARGEST_GAP = 0.99
 FOLDS, MANY_SAMPLES = 5, 5000
 #: Number of folds by which options are chosen.
 CHOICE_FOLDS = 3
+#: Suffixes of formats that a model does not have, and what they are.
+OTHER_FORMATS = dict.fromkeys((".pkl", ".pickle", ".joblib", ".skops"), "an object of Python")
+OTHER_FORMATS |= dict.fromkeys((".pt", ".pth", ".bin", ".ckpt"), "a state of torch")
+OTHER_FORMATS |= {".onnx": "a graph of onnx", ".faiss": "an index of faiss", ".sql": "statements"}
+OTHER_FORMATS |= dict.fromkeys((".h5", ".hdf5", ".keras"), "an HDF5 file")
+OTHER_FORMATS |= dict.fromkeys((".json", ".html", ".txt", ".zip", ".xlsx"), "another kind of file")
 #: Warnings of a choice that an evaluation says better, for all folds together.
 VERDICTS = "the learned metric (does not help|satisfies)|the chosen metric has|the best C is"
 
@@ -98,8 +104,7 @@ def fit(
         if cv:
             raise wrong_usage("--cv", "it needs labels, not --triplets")
         cv = 0
-    if format_of(output) in READERS:
-        raise wrong_usage("--output", f"{output} names a table; a model is a .safetensors file")
+    _check_model_name(output)
     target_file(output)
     estimator = _make_estimator(parameters, given, cv)
     saving = checkpoint_arguments(checkpoint, resume)
@@ -164,6 +169,8 @@ def evaluate(
         Seed of the folds.
     """
     *model, data = files
+    if len(model) == 1 and data.suffix == ".safetensors" and model[0].suffix != ".safetensors":
+        raise typer.BadParameter(f"{model[0]} is a table and {data} a model; swap the two")
     if len(model) > 1 or data.suffix == ".safetensors" or bool(model) != (train is not None):
         forms = "`evaluate DATA` or `evaluate MODEL TEST_DATA --train TRAIN_DATA`"
         raise typer.BadParameter(f"expected {forms}")
@@ -285,6 +292,18 @@ def explain(model, data, *, rows="0,1", by="features", target=None, header=True)
     parts = dict(zip(found.names, found.parts.tolist(), strict=True))
     content = {"rows": pair, "squared_distance": found.total, "parts": parts}
     return Report(ExitCode.CERTIFIED, str(found), content)
+
+
+def _check_model_name(path):
+    """Raise an error if a name promises another format than that of models."""
+    suffix = format_of(path)
+    if suffix in READERS or suffix in OTHER_FORMATS:
+        kind = "a table" if suffix in READERS else OTHER_FORMATS[suffix]
+        raise wrong_usage(
+            "--output",
+            f"{path} names {kind}; a model is a safetensors file, which executes nothing; name it "
+            f"{path.with_suffix('.safetensors').name}; `frobmetric export` writes other formats",
+        )
 
 
 def _make_estimator(parameters, given, cv):

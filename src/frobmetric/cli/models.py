@@ -8,7 +8,8 @@ from dataclasses import replace
 
 from ..io import load
 from ..io.preparation import ENCODINGS, FILLS, Preparing
-from ..io.tables import read_table
+from ..io.tables import READERS, read_table
+from ..io.text import format_of
 from .terminal import live_progress, wrong_usage
 
 #: Bytes of a file from which on its reading has a progress line.
@@ -17,6 +18,11 @@ LARGE = 1 << 23
 
 def load_model(path):
     """Load a model whose `transform` returns arrays."""
+    if format_of(path) in READERS and os.path.isfile(path):
+        raise ValueError(
+            f"{path} is a table; expected a model that `frobmetric fit` wrote; if the model stands "
+            "in the place of the table, swap the two"
+        )
     return load(path).set_output(transform="default")
 
 

@@ -33,6 +33,8 @@ CODES = exit_codes(
 )
 DEFAULTS = {"random_state": 0}  # so that two runs agree
 FIGURES = (".png", ".pdf", ".svg")
+#: What the column of --target holds.
+ROLE = "what the plot is coloured by"
 #: Inches: width of the spectrum, and least height of the figure.
 SPECTRUM_WIDTH, LEAST_HEIGHT = 4.0, 3.4
 #: Largest number of samples on which the quality is computed; of more, this many are drawn.
@@ -128,7 +130,7 @@ def _read(path, target, header, metric, preparation):
         names = None if matrix.names is None else np.array(matrix.names)
         samples = Samples(matrix.values, names, matrix.corner or "name")
     else:
-        table = read_visibly(path, target, header=header, preparation=preparation)
+        table = read_visibly(path, target, header=header, preparation=preparation, role=ROLE)
         samples = Samples(table.X, table.y, labels_name(target), color=table.y)
         matrix = LabelledMatrix(table.X, path)
     n_rows, n_columns = samples.X.shape

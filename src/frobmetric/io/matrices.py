@@ -143,7 +143,7 @@ def _labelled_rows(values, labels_of):
 
 def read_array(path):
     """Read the array of a npy file as floats."""
-    tables.check_input(path)
+    tables.check_input(path, expected="an npy file")
     array, *_ = tables.load_arrays(path).values()
     if array.dtype.kind not in "biuf":
         held = f"it holds {array.dtype}; expected numbers"
@@ -153,7 +153,7 @@ def read_array(path):
 
 def read_cells(path):
     """Read the cells of a csv or tsv file as texts, with line numbers; all lines equally long."""
-    tables.check_input(path, SUFFIXES)
+    tables.check_input(path, SUFFIXES, "a matrix")
     records = [(line, [cell.strip() for cell in row]) for line, row in csv_records(path)]
     records = [(line, row) for line, row in records if any(row)]
     if not records:

@@ -7,7 +7,6 @@ standard input, whose first bytes tell its format.
 
 from __future__ import annotations
 
-import difflib
 import gzip
 import io
 import os
@@ -25,9 +24,9 @@ from pathlib import Path
 import numpy as np
 
 from .._checks import first_true
-from .._environment import EXPANDED, EXPANSION, check_expansion, require, target_file
+from .._environment import EXPANDED, EXPANSION, check_expansion, no_file, require, target_file
 from .._progress import advance, working
-from .columns import Block, check_header, check_unique
+from .columns import Advice, Block, check_header, check_unique
 from .preparation import Preparing
 from .text import (
     DELIMITERS,
@@ -58,8 +57,12 @@ UNREADABLE = (
 BLOCK = 1 << 26
 #: Bytes of the numbers of a block of rows.
 BLOCK_OF_NUMBERS = 1 << 24
+#: Suffix of models, which are no tables.
+MODEL = ".safetensors"
 #: The standard input or output, and the first bytes that tell formats; others are csv.
 STANDARD = "-"
+STANDARD_INPUT = ("/dev/stdin", "/dev/fd/0", "/proc/self/fd/0")
+STANDARD_OUTPUT = ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
 MAGIC = {b"PAR1": ".parquet", b"\x93NUM": ".npy", b"PK\x03\x04": ".npz", b"\x1f\x8b": ".csv.gz"}
 
 
@@ -87,7 +90,9 @@ class Table:
         return replace(self, X=self.X[rows], y=None if self.y is None else self.y[rows])
 
 
-def read_table(path, target=None, *, features=None, header=True, preparation=None):
+def read_table(
+    path, target=None, *, features=None, header=True, preparation=None, role="the labels"
+):
     """Read samples from a csv, tsv, parquet, npy or npz file, or from stdin, as a `Table`.
 
     `target` is the name or number (from 0, -1 is the last) of the column of labels; in an npz file
@@ -95,10 +100,10 @@ def read_table(path, target=None, *, features=None, header=True, preparation=Non
     columns, in this order, all but the target if None; files without names give all their columns.
     `header` tells whether the first line of a csv file holds the column names. `preparation` is a
     `TablePreparation` to apply, or `Preparing`, which learns one. The message of an error names the
-    file, the line and the column of the first mistake.
+    file, the line and the column of the first mistake, and `role`, what the target is for.
     """
     with local_copy(path) as path:
-        table, _ = next(_tables(path, target, features, header, preparation, None))
+        table, _ = next(_tables(path, target, features, header, preparation, None, role))
         return table
 
 
@@ -113,7 +118,7 @@ def reading_blocks(path, target=None, *, features=None, header=True, preparation
         yield _tables(path, target, features, header, preparation, BLOCK_OF_NUMBERS)
 
 
-def _tables(path, target, features, header, preparation, size):
+def _tables(path, target, features, header, preparation, size, role="the labels"):
     """Generate the tables of a file in blocks of about `size` bytes; one table if that is None."""
     check_input(path, READERS)
     features = None if features is None else list(features)
@@ -123,7 +128,7 @@ def _tables(path, target, features, header, preparation, size):
             _expanded_size(path) if format_of(path) in GZIPPED else path.stat().st_size
         ) > BLOCK
     for block, y in READERS[format_of(path)](path, header, target, size):
-        block = replace(block, advice=is_learned)
+        block = replace(block, advice=Advice(is_learned, role))
         if y is not None:
             columns, label = block.choose(None, None)
         else:
@@ -163,16 +168,17 @@ def read_triplets(path):
     return triplets
 
 
-def check_input(path, suffixes=()):
-    """Raise an error unless the path is a file with data, of one of these formats if given."""
-    _check_suffix("read", path, suffixes)
+def check_input(path, suffixes=(), expected="a table"):
+    """Raise an error unless the path is a file with data, of one of these formats if given.
+
+    `expected` says what the file is to be.
+    """
+    if str(path) in STANDARD_INPUT:
+        raise ValueError(f"cannot read {path}: give - for the standard input")
+    if format_of(path) or os.path.lexists(path):  # a name without a suffix is mistyped
+        _check_suffix("read", path, suffixes)
     if not path.is_file():
-        problem = "is not a file" if os.path.exists(path) else "does not exist"
-        folder = os.path.realpath(path.parent)  # Path.resolve raises an error in a loop of links
-        others = os.listdir(folder) if os.path.isdir(folder) else []
-        near = difflib.get_close_matches(path.name, others, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise FileNotFoundError(f"{path} {problem}; check its name (in {folder}){hint}")
+        raise FileNotFoundError(no_file(path, expected))
     if path.stat().st_size == 0:
         raise ValueError(f"{path} is empty; expected rows of numbers")
     check_expansion(path)
@@ -184,6 +190,8 @@ def check_output(path, suffixes=None):
     """Raise an error unless a file of one of these formats, or a table, can be written there."""
     if suffixes is None and str(path) == STANDARD:
         return
+    if str(path) in STANDARD_OUTPUT:
+        raise ValueError(f"cannot write {path}: give - for the standard output, in csv")
     _check_suffix("write", path, READERS if suffixes is None else suffixes)
     target_file(path)
 
@@ -192,6 +200,7 @@ def _check_suffix(verb, path, known):
     if known and format_of(path) not in known:
         given = f"of format {format_of(path)!r}" if format_of(path) else "without a suffix"
         given = "a folder" if path.is_dir() else f"a file {given}"
+        given = "a model, or another file of tensors" if format_of(path) == MODEL else given
         known = ", ".join(known)
         raise ValueError(f"cannot {verb} {path}: {given}; expected one of {known}")
 
