@@ -63,14 +63,18 @@ def reading_options(estimator):
     return {"features": getattr(estimator, "feature_names_in_", None)}
 
 
-def read_features(estimator, path, target, header):
+def read_features(estimator, path, target, header, *, named=False):
     """Read the columns that a model was learned from, with names if it was learned with names."""
-    return of_model(estimator, read_columns(estimator, path, target, header))
+    return of_model(estimator, read_columns(estimator, path, target, header, named=named))
 
 
-def read_columns(estimator, path, target, header):
-    """Read the columns that a model was learned from, with the names in the file."""
-    table = read_visibly(path, target, header=header, **reading_options(estimator))
+def read_columns(estimator, path, target, header, *, named=False):
+    """Read the columns that a model was learned from, with the names in the file.
+
+    With `named` and without a target, the first other column names the rows.
+    """
+    options = reading_options(estimator) | {"named": named}
+    table = read_visibly(path, target, header=header, **options)
     check_columns(estimator, table, path)
     return table
 

@@ -40,6 +40,12 @@ class PreparedColumn:
     def label(self) -> str:
         return f"x{self.number}" if self.name is None else self.name
 
+    @property
+    def feature_names(self) -> list[str]:
+        """Names of the features that the column becomes."""
+        values = self.categories
+        return [self.label] if values is None else [f"{self.label}={value}" for value in values]
+
 
 @dataclass(frozen=True)
 class TablePreparation:
@@ -55,10 +61,7 @@ class TablePreparation:
     @property
     def feature_names(self) -> list[str] | None:
         """Names of the prepared features; None if they are columns without names."""
-        names: list[str] = []
-        for column in self.columns:
-            values = column.categories
-            names += [column.label] if values is None else [f"{column.label}={v}" for v in values]
+        names = [name for column in self.columns for name in column.feature_names]
         is_plain = all(column.name is None and column.categories is None for column in self.columns)
         return None if is_plain else names
 

@@ -27,7 +27,7 @@ from .._checks import first_true
 from .._environment import EXPANDED, EXPANSION, check_expansion, no_file, require, target_file
 from .._progress import advance, working
 from .columns import Advice, Block, check_header, check_unique
-from .preparation import Preparing
+from .preparation import Preparing, TablePreparation
 from .text import (
     DELIMITERS,
     GZIPPED,
@@ -71,12 +71,14 @@ class Table:
     """Samples X, labels y and names of the features, both None where the file has none.
 
     `preparation` is what was learned about its columns, None where nothing was asked for.
+    `labels_name` is the name of the column of labels, if it has one.
     """
 
     X: np.ndarray
     y: np.ndarray | None = None
     feature_names: list[str] | None = None
     preparation: object = None
+    labels_name: str | None = None
 
     def dataframe(self):
         """Return X for an estimator, with its column names if there are any."""
@@ -91,7 +93,14 @@ class Table:
 
 
 def read_table(
-    path, target=None, *, features=None, header=True, preparation=None, role="the labels"
+    path,
+    target=None,
+    *,
+    features=None,
+    header=True,
+    preparation=None,
+    role="the labels",
+    named=False,
 ):
     """Read samples from a csv, tsv, parquet, npy or npz file, or from stdin, as a `Table`.
 
@@ -100,10 +109,12 @@ def read_table(
     columns, in this order, all but the target if None; files without names give all their columns.
     `header` tells whether the first line of a csv file holds the column names. `preparation` is a
     `TablePreparation` to apply, or `Preparing`, which learns one. The message of an error names the
-    file, the line and the column of the first mistake, and `role`, what the target is for.
+    file, the line and the column of the first mistake, and `role`, what the target is for. With
+    `named` and without a target, the first column that is no feature has the names of the rows, as
+    texts; there may be none.
     """
     with local_copy(path) as path:
-        table, _ = next(_tables(path, target, features, header, preparation, None, role))
+        table, _ = next(_tables(path, target, features, header, preparation, None, role, named))
         return table
 
 
@@ -118,7 +129,7 @@ def reading_blocks(path, target=None, *, features=None, header=True, preparation
         yield _tables(path, target, features, header, preparation, BLOCK_OF_NUMBERS)
 
 
-def _tables(path, target, features, header, preparation, size, role="the labels"):
+def _tables(path, target, features, header, preparation, size, role="the labels", named=False):
     """Generate the tables of a file in blocks of about `size` bytes; one table if that is None."""
     check_input(path, READERS)
     features = None if features is None else list(features)
@@ -130,10 +141,12 @@ def _tables(path, target, features, header, preparation, size, role="the labels"
     for block, y in READERS[format_of(path)](path, header, target, size):
         block = replace(block, advice=Advice(is_learned, role))
         if y is not None:
-            columns, label = block.choose(None, None)
+            columns, label = block.choose(None, None)[0], None
         else:
             columns, label = block.choose(target, None if preparation is not None else features)
             y = None if label is None else block.labels(label, as_texts=is_split)
+            if named and label is None:
+                label, y = _names_of_rows(block, features, preparation)
         if is_learned:
             preparation = preparation.learn(block, columns)
         if preparation is not None:
@@ -144,7 +157,22 @@ def _tables(path, target, features, header, preparation, size, role="the labels"
             with working("converting columns", len(columns), "columns"):
                 X = np.column_stack([_told(block.numbers(j)) for j in columns])
             names = block.names and [block.names[j] for j in columns]
-        yield Table(X, y, names, preparation), block.share
+        labels_name = None if label is None or block.names is None else block.names[label]
+        yield Table(X, y, names, preparation, labels_name), block.share
+
+
+def _names_of_rows(block, features, preparation):
+    """Return the first column that no model uses, and its texts; None if all are used."""
+    used = features
+    if isinstance(preparation, TablePreparation):
+        used = [column.name for column in preparation.columns]
+    if block.names is None or used is None or None in used:
+        return None, None
+    others = [j for j, name in enumerate(block.names) if name not in used]
+    if not others:
+        return None, None
+    texts = ["" if text is None else text for text in block.texts(others[0])]
+    return others[0], np.array(texts, dtype=object)
 
 
 def _told(column):
