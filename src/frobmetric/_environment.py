@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+import io
 import os
 import re
 import secrets
@@ -68,24 +70,81 @@ def replacing(path):
     """Yield a binary file that replaces `path` if the block ends without an error.
 
     Drafts that killed processes left are removed first. A full disk, or any other error of
-    writing, names the file.
+    writing, names the file; errors of other files in the block do not.
     """
     target = target_file(path)
     remove_drafts(target)
-    draft, file = _open_draft(target)
+    draft, opened = _open_draft(target)
+    file = _Draft(opened)
     try:
         with file:
             yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(draft, target)
+            file.finish()
+        with _noting(file):
+            os.replace(draft, target)
     except BaseException as error:  # Ctrl-C too must leave no draft behind
         draft.unlink(missing_ok=True)
-        if isinstance(error, OSError) and error.filename is None:
+        if isinstance(error, OSError) and file.error is not None:
             raise OSError(
                 f"{path} could not be written ({error.strerror or error}); what was there is "
                 "unchanged; free some space, or give a file on another disk"
             ) from error
+        raise
+
+
+class _Draft(io.BufferedIOBase):
+    """Unfinished file, which remembers the error of writing to it.
+
+    It is no `io.BufferedWriter`: to those NumPy writes in C, past all that could notice an error.
+    """
+
+    def __init__(self, file):
+        self.file, self.error = file, None
+
+    def write(self, content):
+        with _noting(self):
+            return self.file.write(content)
+
+    def finish(self):
+        """Bring all that was written to the disk."""
+        with _noting(self):
+            self.file.flush()
+            os.fsync(self.file.fileno())
+
+    def flush(self):
+        if not self.file.closed:
+            with _noting(self):
+                self.file.flush()
+
+    def close(self):
+        with _noting(self):
+            self.file.close()
+        super().close()
+
+    def seek(self, offset, whence=io.SEEK_SET):
+        with _noting(self):  # what is in memory is written first
+            return self.file.seek(offset, whence)
+
+    def tell(self):
+        return self.file.tell()
+
+    def fileno(self):
+        return self.file.fileno()
+
+    def writable(self):
+        return True
+
+    def seekable(self):
+        return True
+
+
+@contextmanager
+def _noting(draft):
+    """Remember the error of an operation on a draft."""
+    try:
+        yield
+    except OSError as error:
+        draft.error = error
         raise
 
 
@@ -138,9 +197,19 @@ def check_file(path: Any, expected: str) -> None:
     is to be.
     """
     if not os.path.isfile(path):
-        problem = "is not a regular file" if os.path.lexists(path) else "does not exist"
-        raise FileNotFoundError(f"{path} {problem}; expected {expected}; check its name")
+        raise FileNotFoundError(no_file(path, expected))
     check_expansion(path)
+
+
+def no_file(path: Any, expected: str) -> str:
+    """Return the message for a path that leads to no file, with the file that may be meant."""
+    problem = "is not a regular file" if os.path.lexists(path) else "does not exist"
+    folder, name = os.path.split(os.fspath(path))
+    folder = os.path.realpath(folder)  # Path.resolve raises an error in a loop of links
+    others = set(os.listdir(folder)) - {name} if os.path.isdir(folder) else set()
+    near = difflib.get_close_matches(name, sorted(others), n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    return f"{path} {problem}; expected {expected}; check its name (in {folder}){hint}"
 
 
 def check_expansion(path: Any, size: int | None = None) -> None:

@@ -32,6 +32,8 @@ SAFE = (1e-100, 1e100)
 FARTHEST = 2.0**400
 #: Up to this many features a tree is faster than products.
 FEW_FEATURES = 6
+#: Number of queries of a tree between two tidings of the share that is done.
+QUERIES = 1 << 13
 #: Up to this many distances it is fastest to compute all of them.
 FEW_DISTANCES = 1 << 15
 #: Last bits of a distance that `neighbor_order` rounds away: 32 of 52 remain to be compared.
@@ -97,8 +99,7 @@ class NeighborSearch:
         if self._is_dense:
             return self._in_blocks(queries, n_neighbors, labels, tie)
         moved = self._moved(queries)
-        distance, number = self._search.kneighbors(moved, reach)
-        advance(queries.shape[0] * n_points, "distances")
+        distance, number = self._in_the_tree(moved, reach, n_points)
         value = distance**2 if self.metric == "euclidean" else distance
         rounding = self._rounding(moved, value)
         edge = value[:, -1].copy()
@@ -185,6 +186,18 @@ class NeighborSearch:
         pairs = np.column_stack([row, points])
         value[row, column] = pair_values(queries, self.points, pairs, self.metric)
         return _select(value, number, n_neighbors, tie)
+
+    def _in_the_tree(self, moved, reach, n_points):
+        """Return the distances and the numbers of the nearest points; large work tells its share.
+
+        Queries do not depend on each other, so that parts of them give the same.
+        """
+        parts = []
+        for start in range(0, max(1, moved.shape[0]), QUERIES):
+            part = moved[start : start + QUERIES]
+            parts.append(self._search.kneighbors(part, reach))
+            advance(part.shape[0] * n_points, "distances")
+        return (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
 
     def _among_all(self, queries, n_neighbors, labels, tie):
         """Return the nearest among all points."""

@@ -28,6 +28,7 @@ class Work:
 _silent = Work("", 1.0, "", None)
 _listener: Listener | None = None
 _current: Work = _silent
+_stage: str = ""
 
 
 @contextmanager
@@ -48,11 +49,29 @@ def working(name: str, total: float, unit: str) -> Iterator[Work]:
     if _listener is None or total <= 0 or _current is not _silent:
         yield _silent
         return
-    _current = Work(name, total, unit, _listener)
+    _current = Work(_stage + name, total, unit, _listener)
+    _listener(_current.name, 0.0)  # from now on its time counts
     try:
         yield _current
     finally:
         _current = _silent
+
+
+@contextmanager
+def stage(number: int, count: int) -> Iterator[None]:
+    """Put the number of a stage before the names of the works in this block: "2 of 4: name"."""
+    global _stage
+    before = _stage
+    _stage = before or f"{number} of {count}: "  # a stage of a stage has the number of that
+    try:
+        yield
+    finally:
+        _stage = before
+
+
+def current_stage() -> str:
+    """Return the number of the stage under way, such as "2 of 4: "; empty if there is none."""
+    return _stage
 
 
 def advance(amount: float, unit: str) -> None:

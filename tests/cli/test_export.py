@@ -63,7 +63,8 @@ def test_sql_of_a_database():
     [
         ("m.safetensors --to pickle -o w", "'pickle' is not a format; choose one of", 2),
         ("m.safetensors --to faiss --dtype int8 -o w", "faiss has no 'int8'; choose", 2),
-        ("iris.npy --to npy -o w.npy", "not a model saved by frobmetric", 3),
+        ("iris.npy --to npy -o w.npy", "iris.npy is a table; expected a model", 3),
+        ("m.safetensors --to pgvector -o w", "a database: --to sql --dialect pgvector", 2),
         ("m.safetensors --to npy -o no/w.npy", "does not exist; create it", 3),
         ("m.safetensors --to sql --dialect oracle -o w", "'oracle' is not known", 3),
     ],

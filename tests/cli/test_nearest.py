@@ -1,6 +1,8 @@
 """The commands for nearest matrices: answers, files, messages for mistakes."""
 
 import csv
+import gzip
+import io
 import re
 from pathlib import Path
 
@@ -9,7 +11,7 @@ import pytest
 
 from frobmetric.io.matrices import read_matrix
 from frobmetric.sdp import nearest_correlation, nearest_covariance, pairwise_correlation
-from terminals import check_help, check_mistake, run, run_json
+from terminals import CliRunner, app, check_help, check_mistake, run, run_json
 
 G = np.array([[1.0, 1, 0], [1, 1, 1], [0, 1, 1]])
 LABELLED = ",a,b,c\na,1,1,0\nb,1,1,1\nc,0,1,1\n"
@@ -191,7 +193,10 @@ BROKEN = {
     [
         ("correlation no.csv -o x.csv", "no.csv does not exist"),
         ("correlation manual.dat-s -o x.csv", "cannot read manual.dat-s: .* expected one of .csv"),
-        ("correlation g.csv -o x.txt", "cannot write x.txt: .* expected one of .csv, .tsv, .npy"),
+        (
+            "correlation g.csv -o x.txt",
+            "cannot write x.txt: .* expected one of .csv, .tsv, .csv.gz, .tsv.gz, .npy",
+        ),
         ("correlation g.csv -o no/x.csv", "the folder .* does not exist"),
         (
             "correlation asymmetric.csv -o x.csv",
@@ -260,3 +265,75 @@ def test_counts_are_weights_and_entries_may_be_missing():
     expected = nearest_correlation(matrix, counts=counts).matrix
     np.testing.assert_allclose(read_matrix(Path("x.csv")).values, expected, atol=1e-7)
     assert read_matrix(Path("x.csv")).names == ["a", "b", "c"]
+
+
+def table_with_gaps(path):
+    """Write rows of a column of names and four of numbers, two without a common row."""
+    data = np.random.default_rng(0).normal(size=(30, 4)) + np.arange(30)[:, None] / 9
+    data[:18, 0], data[17:, 1] = np.nan, np.nan
+    cells = [["" if np.isnan(x) else repr(float(x)) for x in row] for row in data]
+    lines = ["id,a,b,c,d", *(",".join([f"N{i}", *row]) for i, row in enumerate(cells))]
+    Path(path).write_text("\n".join(lines) + "\n")
+    return data
+
+
+def test_a_table_of_rows_with_gaps():
+    data = table_with_gaps("rows.csv")
+    arguments = ["correlation", "--from-rows", "rows.csv", "--drop", "id", "-o", "x.csv"]
+    answer = run_json(*arguments)
+    pairs = pairwise_correlation(data)
+    assert answer["counts"] == [int(pairs.counts.min()), int(pairs.counts.max())]
+    matrix = read_matrix(Path("x.csv"))
+    assert matrix.names == ["a", "b", "c", "d"]
+    np.testing.assert_allclose(matrix.values, nearest_correlation(pairs).matrix, atol=1e-9)
+    shown = run(*arguments).stdout
+    assert "from rows            0 to 30 of them have both columns of an entry" in shown
+    run(*["correlation", "--from-rows", "rows.csv", "--columns", "c,a", "-o", "y.csv"])
+    assert read_matrix(Path("y.csv")).names == ["c", "a"]
+
+
+def test_rows_without_names():
+    np.save("rows.npy", np.random.default_rng(0).normal(size=(9, 3)))
+    run(*["correlation", "--from-rows", "rows.npy", "--drop", "1", "-o", "x.csv"])
+    assert read_matrix(Path("x.csv")).names == ["x0", "x2"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message", "code"),
+    [
+        ("correlation --from-rows rows.csv -o x.csv", "'id' holds texts.*--drop id", 3),
+        ("correlation rows.csv --drop id -o x.csv", "it is for tables: --from-rows", 2),
+        ("correlation --from-rows rows.csv --counts g.csv -o x.csv", "those of the rows", 2),
+    ],
+)
+def test_mistakes_with_rows(arguments, message, code):
+    table_with_gaps("rows.csv")
+    check_mistake(arguments, message, code)
+
+
+@pytest.mark.parametrize("command", ["correlation", "covariance"])
+def test_a_pipe_and_compressed_files(command):
+    Path("g.csv.gz").write_bytes(gzip.compress(LABELLED.encode()))
+    run(command, "g.csv", "-o", "plain.csv")
+    run(command, "g.csv.gz", "-o", "packed.csv.gz")
+    plain = Path("plain.csv").read_bytes()
+    assert gzip.decompress(Path("packed.csv.gz").read_bytes()) == plain
+    result = CliRunner().invoke(app, [command, "-", "-o", "-"], input=LABELLED.encode())
+    assert (result.exit_code, result.stdout) == (0, plain.decode())
+    assert "-: 3 × 3" in result.stderr
+    binary = io.BytesIO()
+    np.save(binary, G)
+    result = CliRunner().invoke(app, [command, "-", "-o", "x.npy"], input=binary.getvalue())
+    assert result.exit_code == 0, result.output
+    np.testing.assert_allclose(np.load("x.npy"), read_matrix(Path("plain.csv")).values)
+    broken = CliRunner().invoke(app, [command, "-", "-o", "-"], input=b"1,2\n5,1\n")
+    assert broken.stderr.startswith("error: stdin is not symmetric")
+
+
+def test_a_valid_matrix_is_said_to_be_one():
+    Path("valid.csv").write_text("a,b\n1,0.5\n0.5,1\n")
+    assert run("correlation", "valid.csv", "-o", "x.csv").stdout.splitlines() == [
+        "x.csv: 2 × 2",
+        "already such a matrix; nothing changed",
+    ]
+    np.testing.assert_array_equal(read_matrix(Path("x.csv")).values, [[1, 0.5], [0.5, 1]])

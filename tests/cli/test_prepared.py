@@ -122,6 +122,20 @@ def test_components_that_are_zero_are_left_out(model):
     assert np.load("map.npy").shape == (rank, 6)
 
 
+def test_an_explanation_shows_names_and_values(model):
+    text = run("explain", "m.safetensors", "dirty.csv", "--rows", "1,60").stdout
+    head, *rows = text.split("\n\n")[-1].splitlines()
+    assert head.split("  ")[-1].strip() == "row 60 (60)"  # of the column id
+    cells = {row.split()[0]: row.split()[1:] for row in rows}
+    assert cells["color"] == [COLORS[1], COLORS[60]]
+    assert cells["c"] == [f"{X[1, 2]:g}", f"{X[60, 2]:g}"]
+    answer = run_json("explain", "m.safetensors", "dirty.csv", "-t", "species", "--rows", "1,60")
+    assert answer["names"] == ["x", "y"]
+    assert answer["values"]["color"] == [COLORS[1], COLORS[60]]
+    largest = max(answer["parts"], key=lambda name: abs(answer["parts"][name]))
+    assert next(iter(answer["values"])) == largest.partition("=")[0]
+
+
 def test_a_pipe(model):
     content = Path("new.csv").read_bytes()
     line = ["transform", "m.safetensors", "-", "-o", "-"]

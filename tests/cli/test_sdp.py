@@ -257,7 +257,7 @@ BROKEN = {
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ("sdp solve no.dat-s", "no.dat-s does not exist; check its name"),
+        ("sdp solve no.dat-s", "no.dat-s does not exist; expected an SDPA sparse file; check its"),
         ("sdp solve cut.dat-s", "cut.dat-s, line 3: the file ends here"),
         ("sdp solve half.dat-s", r"half.dat-s, line 12: 3 numbers are given \(3 1 2\)"),
         ("sdp solve block.dat-s", r"block.dat-s, line 9: .* has block 3; expected one of 1 to 1"),
@@ -268,7 +268,7 @@ BROKEN = {
             "sdp info huge.dat-s",
             "huge.dat-s has blocks of up to 30000000 rows, for which .* are needed",
         ),
-        ("sdp info .", r"\. is not a file"),
+        ("sdp info .", r"\. is not a regular file"),
         ("sdp solve manual.dat-s -o no/x", "no/x: the folder .* does not exist"),
     ],
 )

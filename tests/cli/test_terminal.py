@@ -5,11 +5,13 @@ import os
 import re
 import subprocess
 import sys
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
 
-from frobmetric.cli import terminal
+from frobmetric._progress import working
+from frobmetric.cli import models, terminal
 from terminals import environment, read_until
 
 OPTIONS = {"max_iter": "--max-iter", "tol": "--tol", "prior": "--prior", "C": "--C"}
@@ -90,3 +92,40 @@ def test_a_search_for_neighbours_has_a_bar(tmp_path):
     shares = [int(share) for share in re.findall(r"searching for neighbours  \S+ +(\d+)%", seen)]
     assert shares == sorted(shares)
     assert len(set(shares)) >= 2
+
+
+def test_stages_have_the_share_of_their_work(monkeypatch):
+    shown = []
+
+    @contextmanager
+    def line(text):
+        shown.append(text)
+        yield shown.append
+
+    monkeypatch.setattr(terminal, "live_line", line)
+    monkeypatch.setattr(terminal, "PAUSE", 0)
+    with terminal.live_stages("reading") as begin:
+        begin("2 of 4: measuring")
+        with working("refits", 4, "refits") as work:
+            work.advance(1)
+        with working("others", 2, "fits") as work:
+            work.advance(1)
+    assert shown[:2] == ["reading", "2 of 4: measuring"]
+    assert [line.partition("  ")[0] for line in shown[2:]] == ["2 of 4: measuring"] * 4
+    assert [re.search(r"\d+%", line)[0] for line in shown[2:]] == ["0%", "25%", "0%", "50%"]
+
+
+def test_a_large_table_is_read_with_a_line(monkeypatch, tmp_path):
+    texts = []
+
+    @contextmanager
+    def progress(text, describe):
+        texts.append(text)
+        yield
+
+    monkeypatch.setattr(models, "live_progress", progress)
+    (tmp_path / "t.csv").write_text("a,b\n1,2\n")
+    assert models.read_visibly(tmp_path / "t.csv", None).X.shape == (1, 2)
+    monkeypatch.setattr(models, "LARGE", 3)
+    assert models.read_visibly(tmp_path / "t.csv", None).X.shape == (1, 2)
+    assert texts == ["reading t.csv"]

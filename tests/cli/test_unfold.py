@@ -443,7 +443,8 @@ DISTANCES = "-o e.csv -k 1 -d 1 --metric precomputed"
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ("no.csv -o e.csv", "no.csv does not exist; check its name"),
+        ("roll.csv -o /dev/stdout", "cannot write /dev/stdout: give - for the standard output"),
+        ("no.csv -o e.csv", "no.csv does not exist; expected a table; check its name"),
         ("roll.xls -o e.csv", "cannot read roll.xls: a file of format '.xls'; expected one of"),
         ("empty.csv -o e.csv", "empty.csv is empty"),
         ("head.csv -o e.csv", "head.csv has no rows of data"),

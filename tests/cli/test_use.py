@@ -78,7 +78,9 @@ def test_queries_and_answers_in_a_pipe():
     result = CliRunner().invoke(app, line, input=Path("new.csv").read_bytes())
     assert result.exit_code == 0, result.output
     lines = result.stdout.splitlines()
-    assert lines[0] == "query,rank,row,distance"
+    assert lines[0] == "query,rank,row,distance,grower"  # the column that is no feature
+    answers = [line.split(",") for line in lines[1:]]
+    assert all(name == GROWERS[int(row)] for _, _, row, _, name in answers)
     assert len(lines) == 29
     assert "1 nearest of 150 rows to each of 28 queries, exact" in result.stderr
 
@@ -90,6 +92,21 @@ def test_the_first_answers_are_printed():
     assert len(text.splitlines()) == 24
     few = run(*SEARCH, "new.csv", "-k", "500").stdout  # not more than there are
     assert few.startswith("150 nearest of 150 rows")
+
+
+def test_the_heading_is_the_name_of_the_column():
+    for options in ([], ["-t", "grower"]):
+        head = run(*SEARCH, "new.csv", "-k", "1", *options).stdout.splitlines()[2]
+        assert head.split() == ["query", "rank", "row", "distance", "grower"]
+        answers = run_json(*SEARCH, "new.csv", "-k", "1", *options)["answers"]
+        assert answers["label"] == [GROWERS[row] for row in answers["row"]]
+
+
+def test_a_table_of_features_alone_has_no_names():
+    write_table("plain.csv", Table(X[:150], None, NAMES))
+    line = ("search", "plain.csv", "--model", "m.safetensors", "--query", "new.csv")
+    assert "label" not in run_json(*line)["answers"]
+    assert run(*line).stdout.splitlines()[2].split() == ["query", "rank", "row", "distance"]
 
 
 def test_faiss_measures_its_recall():
@@ -117,7 +134,11 @@ def test_faiss_measures_its_recall():
         ("search wine.parquet --model m.safetensors --query new.csv -o a.npy", "format '.npy'", 3),
         ("search wine.parquet --model m.safetensors --query no.csv", "no.csv does not exist", 3),
         ("search new.csv --model m.safetensors --query new.csv -t kind", "no column 'kind'", 3),
-        ("search new.csv --model new.csv --query new.csv", "not a model saved by frobmetric", 3),
+        (
+            "search new.csv --model new.csv --query new.csv",
+            "new.csv is a table; expected a model",
+            3,
+        ),
     ],
 )
 def test_mistakes(command, message, code):
@@ -141,3 +162,10 @@ def test_transform_in_blocks_is_the_transform(metric, monkeypatch, suffix):
     found, whole = (read_table(f"{name}{suffix}") for name in ("out", "whole"))
     np.testing.assert_allclose(found.X, whole.X, rtol=1e-12, atol=1e-12)
     assert found.feature_names == whole.feature_names
+
+
+def test_a_missing_input_is_not_blamed_on_the_output():
+    line = "transform m.safetensors nothing.csv -o o.csv"
+    error = run(*line.split(), code=3).stderr
+    assert error.startswith("error: nothing.csv does not exist; expected a table; check its name")
+    assert "o.csv" not in error

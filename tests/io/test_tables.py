@@ -164,19 +164,23 @@ def test_no_such_column_number(csv_file, target, message):
 
 
 def test_missing_file_folder_and_format(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"no.csv does not exist; check its name"):
+    with pytest.raises(FileNotFoundError, match=r"no.csv does not exist; expected a table; check"):
         read_table(tmp_path / "no.csv")
     (tmp_path / "customers.csv").write_text("1,2\n")
     with pytest.raises(FileNotFoundError, match=r"did you mean 'customers.csv'\?"):
         read_table(tmp_path / "customer.csv")
     (tmp_path / "d.csv").mkdir()
-    with pytest.raises(FileNotFoundError, match="is not a file") as raised:
+    with pytest.raises(FileNotFoundError, match="is not a regular file") as raised:
         read_table(tmp_path / "d.csv")
     assert "did you mean" not in str(raised.value)
+    for name in ("some.xlsx", "some", "m.safetensors"):
+        (tmp_path / name).write_text("1,2\n")
     with pytest.raises(ValueError, match=r"format '.xlsx'; expected one of .csv, .tsv, .csv.gz,"):
-        read_table(tmp_path / "no.xlsx")
+        read_table(tmp_path / "some.xlsx")
     with pytest.raises(ValueError, match="without a suffix"):
-        read_table(tmp_path / "no")
+        read_table(tmp_path / "some")
+    with pytest.raises(ValueError, match="a model, or another file of tensors; expected one of"):
+        read_table(tmp_path / "m.safetensors")
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)

@@ -223,7 +223,8 @@ def test_sparse_samples():
 def test_stages_are_told():
     said = []
     report(FrobMetric(), X, y, n_refits=0, cv=2, callback=said.append)
-    assert said[0] == "fitting the model"
+    assert said[0] == "1 of 5: fitting the model"
+    assert said[-1] == "5 of 5: measuring dimensions"
     assert len(said) == 5
 
 

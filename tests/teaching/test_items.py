@@ -28,6 +28,18 @@ def test_pictures_are_in_the_order_of_their_names(folder):
     assert items.look(0)["picture"].startswith("data:image/jpeg;base64,")
 
 
+def test_a_mistyped_folder(folder):
+    (folder / "imgs").mkdir()
+    with pytest.raises(FileNotFoundError, match=r"imgz does not exist; .* did you mean 'imgs'\?"):
+        read_items(folder / "imgz")
+
+
+def test_the_message_speaks_of_what_the_target_is(tmp_path):
+    (tmp_path / "t.csv").write_text("name,x\na,1\nb,2\n")
+    with pytest.raises(ValueError, match=r"if it holds the names of the rows, name it \(--target"):
+        read_items(tmp_path / "t.csv")
+
+
 def test_features_take_the_place_of_pixels(folder):
     np.save(folder / "vectors.npy", np.eye(3))
     assert np.array_equal(read_items(folder, folder / "vectors.npy").X, np.eye(3))

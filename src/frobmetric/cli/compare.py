@@ -5,9 +5,10 @@ from __future__ import annotations
 from contextlib import contextmanager
 
 from .._environment import replacing, require
-from ..io.tables import check_output, read_table
+from ..io.tables import check_output
 from ..learners.comparing import InterruptedComparison, compare_learners
 from ..plotting import LearnersDisplay
+from .models import read_visibly
 from .options import command
 from .terminal import ExitCode, Report, errors_about, exit_codes, live_line, say, wrong_usage
 
@@ -84,7 +85,7 @@ def compare(
 
 
 def _read(path, target, header, preparation):
-    table = read_table(path, target, header=header, preparation=preparation)
+    table = read_visibly(path, target, header=header, preparation=preparation)
     if table.y is None:
         raise wrong_usage("--target", f"the labels of {path} are needed")
     return table

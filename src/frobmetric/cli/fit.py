@@ -13,15 +13,16 @@ import numpy as np
 from sklearn.model_selection import StratifiedKFold
 
 from .._environment import replacing, require, target_file
+from .._tables import text_table
 from ..backends import RowFile
 from ..core import CertificateError
 from ..io import disagreements, save
 from ..io.preparation import Preparing
-from ..io.tables import READERS, check_input, read_table, read_triplets
+from ..io.tables import READERS, check_input, read_triplets
 from ..io.text import format_of
 from ..metric import FrobMetric, FrobMetricCV, compare
 from ..metric.claims import uses_labels
-from .models import load_model, read_columns, read_features, split_names
+from .models import load_model, read_columns, read_features, read_visibly, split_names
 from .options import command
 from .terminal import (
     ExitCode,
@@ -39,10 +40,18 @@ app = typer.Typer()
 
 #: Relative gap from which on nothing is proven, whatever the tolerance.
 LARGEST_GAP = 0.99
+#: Largest number of columns of which values are printed.
+N_VALUES = 10
 #: Number of folds of an evaluation, and the number of samples from which on one fold is enough.
 FOLDS, MANY_SAMPLES = 5, 5000
 #: Number of folds by which options are chosen.
 CHOICE_FOLDS = 3
+#: Suffixes of formats that a model does not have, and what they are.
+OTHER_FORMATS = dict.fromkeys((".pkl", ".pickle", ".joblib", ".skops"), "an object of Python")
+OTHER_FORMATS |= dict.fromkeys((".pt", ".pth", ".bin", ".ckpt"), "a state of torch")
+OTHER_FORMATS |= {".onnx": "a graph of onnx", ".faiss": "an index of faiss", ".sql": "statements"}
+OTHER_FORMATS |= dict.fromkeys((".h5", ".hdf5", ".keras"), "an HDF5 file")
+OTHER_FORMATS |= dict.fromkeys((".json", ".html", ".txt", ".zip", ".xlsx"), "another kind of file")
 #: Warnings of a choice that an evaluation says better, for all folds together.
 VERDICTS = "the learned metric (does not help|satisfies)|the chosen metric has|the best C is"
 
@@ -98,8 +107,7 @@ def fit(
         if cv:
             raise wrong_usage("--cv", "it needs labels, not --triplets")
         cv = 0
-    if format_of(output) in READERS:
-        raise wrong_usage("--output", f"{output} names a table; a model is a .safetensors file")
+    _check_model_name(output)
     target_file(output)
     estimator = _make_estimator(parameters, given, cv)
     saving = checkpoint_arguments(checkpoint, resume)
@@ -113,7 +121,7 @@ def fit(
             raise wrong_usage("--memory", reason)
         table = _open_table(data, target, memory)
     else:
-        table = read_table(data, target, header=header, preparation=preparation)
+        table = read_visibly(data, target, header=header, preparation=preparation)
     if triplets is None:
         _require_labels(table, data, ", or --triplets")
     if with_labels and (triplets is None or table.y is None):
@@ -164,6 +172,8 @@ def evaluate(
         Seed of the folds.
     """
     *model, data = files
+    if len(model) == 1 and data.suffix == ".safetensors" and model[0].suffix != ".safetensors":
+        raise typer.BadParameter(f"{model[0]} is a table and {data} a model; swap the two")
     if len(model) > 1 or data.suffix == ".safetensors" or bool(model) != (train is not None):
         forms = "`evaluate DATA` or `evaluate MODEL TEST_DATA --train TRAIN_DATA`"
         raise typer.BadParameter(f"expected {forms}")
@@ -175,7 +185,7 @@ def evaluate(
         estimator, tables = _read_model_and_data(model[0], (train, data), target, header)
     else:
         estimator = _make_estimator(parameters, given, cv)
-        table = read_table(data, target, header=header, preparation=preparation)
+        table = read_visibly(data, target, header=header, preparation=preparation)
         tables = [_require_labels(table, data)]
     with errors_about(data):
         comparison = _compare(estimator, *tables, folds=folds, **options)
@@ -258,7 +268,8 @@ def certify(model, data, *, target=None, tol=None, exact=False, proof=None, head
 def explain(model, data, *, rows="0,1", by="features", target=None, header=True):
     """Explain by which features two rows of a table are near or far.
 
-    The squared distance that the model has learned is split exactly: the parts add up to it.
+    The squared distance that the model has learned is split exactly: the parts add up to it. Below
+    them are the values of both rows, in the columns that matter most.
 
     Parameters
     ----------
@@ -276,15 +287,57 @@ def explain(model, data, *, rows="0,1", by="features", target=None, header=True)
             f"{model} is an {type(estimator).__name__}, which maps vectors and has no distance to "
             "explain; expected a metric or an EmbeddingAdapter"
         )
-    table = read_columns(estimator, data, target, header)
+    table = read_columns(estimator, data, target, header, named=True)
     X, pair = table.X, [int(number) for number in numbers]
     if max(pair) >= len(X):
         raise wrong_usage("--rows", f"{data} has {len(X)} rows, with the numbers 0 to {len(X) - 1}")
     names = table.feature_names if by == "features" else None
     found = estimator.explain(*X[pair], by=by, feature_names=names)
     parts = dict(zip(found.names, found.parts.tolist(), strict=True))
+    names = None if table.y is None else [str(table.y[i]) for i in pair]
+    values = _values_of(table, pair, parts if by == "features" else {})
     content = {"rows": pair, "squared_distance": found.total, "parts": parts}
-    return Report(ExitCode.CERTIFIED, str(found), content)
+    content |= {"names": names, "values": values}
+    return Report(ExitCode.CERTIFIED, f"{found}\n\n{_values_text(pair, names, values)}", content)
+
+
+def _values_of(table, pair, parts):
+    """Return the values of two rows by column, those of the largest parts first."""
+    X, preparation = table.X[pair], table.preparation
+    if preparation is None:
+        names = table.feature_names or [f"x{j}" for j in range(X.shape[1])]
+        columns = {name: [f"{x:.6g}" for x in X[:, j]] for j, name in enumerate(names)}
+        sizes = {name: abs(parts.get(name, 0.0)) for name in columns}
+    else:
+        described = [dict(preparation.describe(row)) for row in X]
+        columns = {name: [row[name] for row in described] for name in described[0]}
+        features = {c.label: c.feature_names for c in preparation.columns}
+        sizes = {
+            name: max(abs(parts.get(feature, 0.0)) for feature in features[name])
+            for name in columns
+        }
+    return {name: columns[name] for name in sorted(columns, key=lambda name: -sizes[name])}
+
+
+def _values_text(pair, names, values):
+    """Return the values of two rows as a table, of the first columns."""
+    labels = ["" if names is None else f" ({name})" for name in names or pair]
+    head = ["", *(f"row {i}{label}" for i, label in zip(pair, labels, strict=True))]
+    rows = [[name, *cells] for name, cells in [*values.items()][:N_VALUES]]
+    left = len(values) - len(rows)
+    return text_table(head, rows) + (f"\n... and {left} more columns" if left else "")
+
+
+def _check_model_name(path):
+    """Raise an error if a name promises another format than that of models."""
+    suffix = format_of(path)
+    if suffix in READERS or suffix in OTHER_FORMATS:
+        kind = "a table" if suffix in READERS else OTHER_FORMATS[suffix]
+        raise wrong_usage(
+            "--output",
+            f"{path} names {kind}; a model is a safetensors file, which executes nothing; name it "
+            f"{path.with_suffix('.safetensors').name}; `frobmetric export` writes other formats",
+        )
 
 
 def _make_estimator(parameters, given, cv):

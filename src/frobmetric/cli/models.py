@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import os
+from contextlib import nullcontext
 from dataclasses import replace
 
 from ..io import load
 from ..io.preparation import ENCODINGS, FILLS, Preparing
-from ..io.tables import read_table
-from .terminal import wrong_usage
+from ..io.tables import READERS, read_table
+from ..io.text import format_of
+from .terminal import live_progress, wrong_usage
+
+#: Bytes of a file from which on its reading has a progress line.
+LARGE = 1 << 23
 
 
 def load_model(path):
     """Load a model whose `transform` returns arrays."""
+    if format_of(path) in READERS and os.path.isfile(path):
+        raise ValueError(
+            f"{path} is a table; expected a model that `frobmetric fit` wrote; if the model stands "
+            "in the place of the table, swap the two"
+        )
     return load(path).set_output(transform="default")
 
 
@@ -38,6 +49,13 @@ def preparing(columns, drop, impute, categories):
     )
 
 
+def read_visibly(path, target, **options):
+    """Read a table as `read_table` does, with a progress line if it is large."""
+    is_large = os.path.isfile(path) and os.path.getsize(path) > LARGE
+    with live_progress(f"reading {path.name}", str) if is_large else nullcontext():
+        return read_table(path, target, **options)
+
+
 def reading_options(estimator):
     """Return the options of `read_table` for the columns that a model was learned from."""
     if hasattr(estimator, "preparation_"):
@@ -45,14 +63,18 @@ def reading_options(estimator):
     return {"features": getattr(estimator, "feature_names_in_", None)}
 
 
-def read_features(estimator, path, target, header):
+def read_features(estimator, path, target, header, *, named=False):
     """Read the columns that a model was learned from, with names if it was learned with names."""
-    return of_model(estimator, read_columns(estimator, path, target, header))
+    return of_model(estimator, read_columns(estimator, path, target, header, named=named))
 
 
-def read_columns(estimator, path, target, header):
-    """Read the columns that a model was learned from, with the names in the file."""
-    table = read_table(path, target, header=header, **reading_options(estimator))
+def read_columns(estimator, path, target, header, *, named=False):
+    """Read the columns that a model was learned from, with the names in the file.
+
+    With `named` and without a target, the first other column names the rows.
+    """
+    options = reading_options(estimator) | {"named": named}
+    table = read_visibly(path, target, header=header, **options)
     check_columns(estimator, table, path)
     return table
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import isfinite, sqrt
 from pathlib import Path
 from time import perf_counter
@@ -10,11 +11,21 @@ import numpy as np
 
 from .._environment import require
 from ..core import PSD
-from ..io.matrices import SUFFIXES, as_numbers, read_array, read_cells, read_matrix, write_matrix
-from ..io.tables import check_output
-from ..io.text import as_number
-from ..sdp import nearest_correlation, nearest_covariance
+from ..io.matrices import (
+    SUFFIXES,
+    LabelledMatrix,
+    as_numbers,
+    read_array,
+    read_cells,
+    read_matrix,
+    write_matrix,
+)
+from ..io.preparation import KeepingGaps, Preparing
+from ..io.tables import STANDARD, check_output
+from ..io.text import as_number, format_of
+from ..sdp import nearest_correlation, nearest_covariance, pairwise_correlation
 from ..sdp.construct import SENSES
+from .models import read_visibly, split_names
 from .options import command
 from .terminal import ExitCode, Report, exit_codes, live_progress, wrong_usage
 
@@ -33,6 +44,10 @@ def correlation(
     parameters,
     *,
     output,
+    from_rows=False,
+    columns=None,
+    drop=None,
+    header=True,
     weights=None,
     elementwise=None,
     counts=None,
@@ -42,10 +57,21 @@ def correlation(
 ):
     """Find the nearest correlation matrix.
 
-    Its diagonal is 1, and no eigenvalue is below --min-eigenvalue.
+    Its diagonal is 1, and no eigenvalue is below --min-eigenvalue. With --from-rows the file is a
+    table of samples, which may have gaps: the correlation of two columns is that of the rows in
+    which both have a number, and counts by the number of these rows.
 
     Parameters
     ----------
+    from_rows : bool
+        The file has the rows of a table (csv, tsv, csv.gz, tsv.gz, parquet, npy or npz), and not a
+        matrix.
+    columns : str
+        With --from-rows: only these columns, names or numbers from 0, with commas.
+    drop : str
+        With --from-rows: columns to leave out, names or numbers from 0, with commas.
+    header : bool
+        With --from-rows: whether a csv file begins with a line of names.
     weights : path
         File of n positive weights, one on each line, after labels or not; or of a positive
         definite matrix W. Minimises |W^(1/2) (X - G) W^(1/2)|.
@@ -66,12 +92,20 @@ def correlation(
         raise wrong_usage("--min-eigenvalue", "it must be below 1")
     if sum(path is not None for path in (weights, elementwise, counts)) > 1:
         raise wrong_usage("--elementwise", "give it, --weights or --counts, not several")
-    check_output(output, SUFFIXES)
-    matrix = read_matrix(file)
+    if from_rows and counts is not None:
+        raise wrong_usage("--counts", "they are those of the rows with --from-rows; leave it out")
+    if not from_rows and (columns or drop):
+        raise wrong_usage("--columns" if columns else "--drop", "it is for tables: --from-rows")
+    _check_output(output)
+    if from_rows:
+        matrix, behind = _from_rows(file, header, Preparing(*map(_names, (columns, drop))))
+    else:
+        matrix, behind = read_matrix(file), None
     H, N = (
         path and read_matrix(path).in_order_of(matrix).require_known().values
         for path in (elementwise, counts)
     )
+    N = behind if H is None and weights is None and N is None else N
     is_free = None if H is None else H == 0
     is_free = is_free if N is None else np.isnan(matrix.values)
     hint = ", or give it the weight 0 by --elementwise, or the rows behind each entry by --counts"
@@ -83,7 +117,13 @@ def correlation(
         "fixed": fixed and _read_pairs(fixed, matrix),
         "bounds": (_bound("--lower", lower, matrix), _bound("--upper", upper, matrix)),
     }
-    return _find_nearest(nearest_correlation, matrix, output, given | parameters)
+    report = _find_nearest(nearest_correlation, matrix, output, given | parameters)
+    if behind is None:
+        return report
+    least, most = int(behind.min()), int(behind.max())
+    text = f"from rows            {least} to {most} of them have both columns of an entry"
+    data = report.data | {"counts": [least, most]}
+    return replace(report, text=f"{report.text}\n{text}", data=data)
 
 
 @command(app, nearest_covariance, names=LIMITS, codes=CODES)
@@ -104,10 +144,29 @@ def covariance(file, parameters, *, output, constraints=None):
     constraints : path
         csv file of rows a.T X a = b: see above.
     """
-    check_output(output, SUFFIXES)
+    _check_output(output)
     matrix = read_matrix(file).require_symmetric()
     rows = {} if constraints is None else _read_portfolios(constraints, matrix)
     return _find_nearest(nearest_covariance, matrix, output, rows | parameters)
+
+
+def _check_output(path):
+    if str(path) != STANDARD:
+        check_output(path, SUFFIXES)
+
+
+def _names(text):
+    return None if text is None else split_names(text)
+
+
+def _from_rows(path, header, how):
+    """Return the correlations of the columns of a table, with gaps or not, and their counts."""
+    recipe = KeepingGaps(how.columns, how.drop)
+    table = read_visibly(path, None, header=header, preparation=recipe)
+    values, counts = pairwise_correlation(table.X)
+    names = [column.label for column in table.preparation.columns]
+    shown = Path("stdin") if str(path) == STANDARD else path
+    return LabelledMatrix(values, shown, names, "", True), counts
 
 
 def _find_nearest(find, matrix, output, arguments):
@@ -126,6 +185,7 @@ def _find_nearest(find, matrix, output, arguments):
         "distance": nearest.distance,
         "distance_bound": bound if isfinite(bound) else None,
         "violation": nearest.certificate.violation,
+        "is_unchanged": nearest.is_unchanged,
         "min_eigenvalue": {
             "before": None if np.isnan(G).any() else cone.min_eigenvalue((G + G.T) / 2),
             "after": cone.min_eigenvalue(nearest.matrix),
@@ -140,6 +200,9 @@ def _lines(data):
     ends, bound = data["min_eigenvalue"], data["distance_bound"]
     before = "unknown" if ends["before"] is None else f"{ends['before']:.6g}"
     yield f"{data['output']}: {data['n']} × {data['n']}"
+    if data["is_unchanged"]:
+        yield "already such a matrix; nothing changed"
+        return
     yield f"distance             {data['distance']:.10g}"
     if bound is not None:
         yield f"from the nearest     {bound:.1e} at most"
@@ -197,7 +260,7 @@ def _bound(option, given, matrix):
     if given is None:
         return None
     value, path = as_number(given), Path(given)
-    if value is None and path.suffix.lower() not in SUFFIXES:
+    if value is None and format_of(path) not in SUFFIXES:
         expected = f"expected one, or a file that ends in {', '.join(SUFFIXES)}"
         raise wrong_usage(option, f"{given!r} is no number; {expected}")
     return read_matrix(path).in_order_of(matrix).values if value is None else value

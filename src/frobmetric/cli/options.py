@@ -48,10 +48,10 @@ target : str
     Column of the labels: its name, or its number (from 0; -1 is the last). An npz file with X and y
     needs none.
 file : path
-    A symmetric matrix: a csv, tsv or npy file. A csv file may have labels in its first line, its
-    first column, or both; one triangle is enough.
+    A symmetric matrix: a csv, tsv, csv.gz, tsv.gz or npy file; - is the standard input. A csv file
+    may have labels in its first line, its first column, or both; one triangle is enough.
 output : path
-    The result, in the same formats; csv keeps labels.
+    The result, in the same formats; csv keeps labels; - is the standard output, in csv.
 problem : path
     An SDPA sparse file: .dat-s, .dat-s.gz or .dat-s.xz.
 columns : str

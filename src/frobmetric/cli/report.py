@@ -12,7 +12,7 @@ from ..pages import report as make_report
 from .fit import VERDICTS
 from .models import load_model, read_columns
 from .options import command
-from .terminal import ExitCode, Report, errors_about, exit_codes, live_line, wrong_usage
+from .terminal import ExitCode, Report, errors_about, exit_codes, live_stages, wrong_usage
 
 typer = require("typer", "cli")
 app = typer.Typer()
@@ -131,8 +131,8 @@ def _samples(estimator, table):
 
 @contextmanager
 def _progress():
-    """Yield a callback that shows the stage on a terminal, or None without terminal."""
-    with live_line("reading") as show:
+    """Yield a callback that shows the stage and its share, or None without terminal."""
+    with live_stages("reading") as show:
         yield show
 
 

@@ -145,7 +145,7 @@ def info(problem):
 
 
 def _read(path):
-    check_input(path)
+    check_input(path, expected="an SDPA sparse file")
     try:
         with live_line(f"reading {path}"):
             return read_sdpa(path)

@@ -16,7 +16,7 @@ from math import inf, log
 from time import perf_counter
 
 from .._environment import require
-from .._progress import listening
+from .._progress import current_stage, listening
 from .._signals import as_interrupts, describe
 from .._text import shown, shown_lines
 
@@ -250,6 +250,28 @@ def duration(seconds):
 
 
 @contextmanager
+def live_stages(text):
+    """Yield a callback that shows the text of a stage and the share of its work, or None.
+
+    A stage may have several works, such as fits, each with a share of its own.
+    """
+    stage, clock = {"text": text, "name": "", "clock": _Clock()}, _Clock()
+
+    def begin(line):
+        stage.update(text=line, name="", clock=_Clock())
+        show(line)
+
+    def show_share(name, share):
+        if name != stage["name"]:
+            stage.update(name=name, clock=_Clock())
+        if clock.is_due():
+            show(f"{stage['text']}  {stage['clock'].bar(share)}")
+
+    with live_line(text) as show, listening(show and show_share):
+        yield show and begin
+
+
+@contextmanager
 def live_progress(text, describe, tol=None):
     """Yield a callback that shows `describe(step)` on a terminal, or None without terminal.
 
@@ -270,11 +292,13 @@ def live_progress(text, describe, tol=None):
         nonlocal count
         count += 1
         if clock.is_due():
-            line, share = (
-                f"step {count}   {describe(step)}",
-                stage["bar"] or _way_to(tol, step, stage),
-            )
-            show(f"{share}   {line}" if share else f"{line}   {clock.seconds():.1f} s")
+            line, bar = f"step {count}   {describe(step)}", _way_to(tol, step, stage)
+            if stage["bar"]:
+                show(f"{stage['bar']}   {line}")
+            elif bar:
+                show(f"{current_stage()}{bar}   {line}")
+            else:
+                show(f"{current_stage()}{line}   {clock.seconds():.1f} s")
 
     with live_line(text) as show, listening(show and show_share):
         yield show and show_step

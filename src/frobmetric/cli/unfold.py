@@ -13,12 +13,13 @@ from .._environment import replacing, require
 from .._text import drawn
 from ..io.matrices import SUFFIXES, LabelledMatrix, read_matrix
 from ..io.preparation import Preparing
-from ..io.tables import Table, check_output, read_table
+from ..io.tables import Table, check_output
+from ..io.text import format_of
 from ..io.writing import write_table
 from ..manifold import MaximumVarianceUnfolding, neighborhood_quality
 from ..plotting import EmbeddingDisplay, SpectrumDisplay
 from ..plotting.style import plane, plane_size
-from .models import labels_name
+from .models import labels_name, read_visibly
 from .options import command
 from .terminal import ExitCode, Report, errors_about, exit_codes, fit_visibly, say, wrong_usage
 
@@ -32,6 +33,8 @@ CODES = exit_codes(
 )
 DEFAULTS = {"random_state": 0}  # so that two runs agree
 FIGURES = (".png", ".pdf", ".svg")
+#: What the column of --target holds.
+ROLE = "what the plot is coloured by"
 #: Inches: width of the spectrum, and least height of the figure.
 SPECTRUM_WIDTH, LEAST_HEIGHT = 4.0, 3.4
 #: Largest number of samples on which the quality is computed; of more, this many are drawn.
@@ -122,12 +125,12 @@ def unfold(
 
 def _read(path, target, header, metric, preparation):
     is_matrix = metric == "precomputed"
-    if is_matrix and target is None and path.suffix.lower() in SUFFIXES:
+    if is_matrix and target is None and format_of(path) in SUFFIXES:
         matrix = read_matrix(path)
         names = None if matrix.names is None else np.array(matrix.names)
         samples = Samples(matrix.values, names, matrix.corner or "name")
     else:
-        table = read_table(path, target, header=header, preparation=preparation)
+        table = read_visibly(path, target, header=header, preparation=preparation, role=ROLE)
         samples = Samples(table.X, table.y, labels_name(target), color=table.y)
         matrix = LabelledMatrix(table.X, path)
     n_rows, n_columns = samples.X.shape

@@ -74,8 +74,9 @@ def _directions(estimator):
 def search(data, *, model, query, n_results=10, output=None, target=None, faiss=False, header=True):
     """Find the nearest rows of a table to each query, by a learned metric.
 
-    An answer is a row of a table: number of the query, rank, number of the row (both from 0) and
-    distance. With --target the label of the row stands beside it.
+    An answer is a row of a table: number of the query, rank, number of the row (both from 0),
+    distance, and the name of the row: its cell in the column of --target, or in the first column
+    that the model does not use.
 
     Parameters
     ----------
@@ -87,34 +88,29 @@ def search(data, *, model, query, n_results=10, output=None, target=None, faiss=
         The answers: a csv, tsv, csv.gz, tsv.gz or parquet file; - is the standard output, in csv.
         Without it the first ones are printed, and all with --json.
     target : str
-        Column of the data that is no feature and is copied to the answers: its name or number.
+        Column of the data that is no feature and is copied to the answers: its name or number; by
+        default the first one that the model does not use, if there is one.
     faiss : bool
         Search a graph of faiss: faster among very many rows, and not exact; its recall is measured.
     """
     if output is not None and str(output) != STANDARD:
         check_output(output, ANSWERS)
     estimator = load_model(model)
-    table = read_features(estimator, data, target, header)
+    table = read_features(estimator, data, target, header, named=True)
     queries = read_features(estimator, query, None, header)
     points, asked = (estimator.transform(each.dataframe()) for each in (table, queries))
     k = min(n_results, len(points))
     with live_progress("searching", str):
         rows, facts = (_search_graph if faiss else _search_all)(asked, points, k)
     answers = _answers(asked, points, rows, table.y)
+    name = table.labels_name or labels_name(target)
+    names = [name if key == "label" and name not in answers else key for key in answers]
     if output is not None:
-        names = [
-            "query",
-            "rank",
-            "row",
-            "distance",
-            *([] if table.y is None else [labels_name(target)]),
-        ]
         write_table(output, Table(np.column_stack([*answers.values()]), None, names))
     facts |= {"n_queries": len(asked), "n_rows": len(points), "n_results": k}
     lists = {name: column.tolist() for name, column in answers.items()}
-    return Report(
-        ExitCode.CERTIFIED, _search_text(facts, lists, output), facts | {"answers": lists}
-    )
+    text = _search_text(facts, lists, names, output)
+    return Report(ExitCode.CERTIFIED, text, facts | {"answers": lists})
 
 
 def _search_all(queries, points, k):
@@ -147,7 +143,7 @@ def _answers(queries, points, rows, labels):
     return {name: column.astype(object) for name, column in columns.items()}
 
 
-def _search_text(facts, lists, output):
+def _search_text(facts, lists, names, output):
     text = (
         f"{facts['n_results']} nearest of {facts['n_rows']:,} rows to each of "
         f"{facts['n_queries']:,} queries, {facts['method']}"
@@ -164,4 +160,4 @@ def _search_text(facts, lists, output):
     ]
     more = len(lists["query"]) - len(rows)
     end = f"\n... and {more:,} more answers; write all to a file with -o" if more else ""
-    return f"{text}\n\n{text_table(list(lists), cells)}{end}"
+    return f"{text}\n\n{text_table(names, cells)}{end}"

@@ -22,11 +22,22 @@ NUMERAL = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 
 
 @dataclass(frozen=True)
+class Advice:
+    """What a message on a cell can advise.
+
+    `prepares` tells whether the command that reads the table has options for what is no number,
+    and `role` what its option --target names.
+    """
+
+    prepares: bool = False
+    role: str = "the labels"
+
+
+@dataclass(frozen=True)
 class Block:
     """Some rows of a table by columns, as arrow's or as vectors; `place(j, i)` names a cell.
 
-    `share` is that of the table which ends with these rows. `advice` tells whether the command that
-    reads it has options for what is no number.
+    `share` is that of the table which ends with these rows.
     """
 
     path: Path
@@ -34,7 +45,7 @@ class Block:
     names: list[str] | None
     place: Callable[[int, int], str]
     share: float = 1.0
-    advice: bool = False
+    advice: Advice = Advice()
 
     @property
     def shape(self):
@@ -140,17 +151,17 @@ def _bad_cell(place, text, advice):
     text = brief(text.strip())
     if text.lower() in MISSING:
         shown = f" ({text!r})" if text else ""
-        more = ", or have it filled in: --impute median" if advice else ""
+        more = ", or have it filled in: --impute median" if advice.prepares else ""
         return f"{place}: the value is missing{shown}; fill it in or remove the row{more}"
     if text.lower().lstrip("+-") in ("inf", "infinity"):
         return f"{place}: the value is infinite; expected a finite number"
     if as_number(text.replace(",", ".", 1)) is not None:
         return f"{place}: {text!r} has a decimal comma; expected a decimal point"
-    how = " (--categories one-hot)" if advice else ""
-    which = " (--drop)" if advice else ""
+    how = " (--categories one-hot)" if advice.prepares else ""
+    which = " (--drop)" if advice.prepares else ""
     return (
         f"{place}: {text!r} is text; expected a number. Encode the column as numbers{how} or "
-        f"remove it{which}; if it holds the labels, name it (--target)"
+        f"remove it{which}; if it holds {advice.role}, name it (--target)"
     )
 
 

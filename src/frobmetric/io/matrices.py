@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -10,9 +12,9 @@ import numpy as np
 from .._checks import ASYMMETRY, first_true
 from .._environment import replacing
 from . import tables
-from .text import DELIMITERS, as_number, check_widths, csv_records, write_csv
+from .text import DELIMITERS, GZIPPED, as_number, check_widths, csv_records, format_of, write_csv
 
-SUFFIXES = (*DELIMITERS, ".npy")
+SUFFIXES = (*DELIMITERS, *GZIPPED, ".npy")
 
 
 @dataclass(frozen=True)
@@ -88,8 +90,12 @@ class LabelledMatrix:
 def read_matrix(path):
     """Read a `LabelledMatrix` from a csv, tsv or npy file; one triangle is enough.
 
-    The message of an error names the file and the place of the first mistake.
+    "-" is the standard input. The message of an error names the file and the place of the first
+    mistake.
     """
+    if str(path) == tables.STANDARD:
+        with tables.local_copy(path) as copy:
+            return replace(read_matrix(copy), path=Path("stdin"))
     if path.suffix.lower() == ".npy":
         matrix = LabelledMatrix(read_array(path), path)
         shape = matrix.values.shape
@@ -105,23 +111,39 @@ def read_matrix(path):
 
 
 def write_matrix(path, values, labels_of):
-    """Write a matrix with the labels of another matrix, if the format holds labels."""
+    """Write a matrix with the labels of another matrix, if the format holds labels.
+
+    "-" is the standard output, in csv.
+    """
+    rows, suffix = _labelled_rows(values, labels_of), format_of(path)
+    if str(path) == tables.STANDARD:
+        write_csv(sys.stdout.buffer, rows)
+        sys.stdout.buffer.flush()
+        return
     with replacing(path) as file:
-        if path.suffix.lower() == ".npy":
+        if suffix == ".npy":
             np.save(file, values, allow_pickle=False)
-            return
-        rows, names = values.tolist(), labels_of.names
-        if names and (labels_of.corner is not None or not labels_of.has_header):
-            rows = [[name, *row] for name, row in zip(names, rows, strict=True)]
-        if labels_of.has_header:
-            corner = [] if labels_of.corner is None else [labels_of.corner]
-            rows = [[*corner, *names], *rows]
-        write_csv(file, rows, DELIMITERS[path.suffix.lower()])
+        elif suffix in GZIPPED:
+            with gzip.GzipFile("", "wb", 6, file, mtime=0) as packed:
+                write_csv(packed, rows, DELIMITERS[suffix.removesuffix(".gz")])
+        else:
+            write_csv(file, rows, DELIMITERS[suffix])
+
+
+def _labelled_rows(values, labels_of):
+    """Return the rows of a matrix with the labels of another one where that has them."""
+    rows, names = values.tolist(), labels_of.names
+    if names and (labels_of.corner is not None or not labels_of.has_header):
+        rows = [[name, *row] for name, row in zip(names, rows, strict=True)]
+    if labels_of.has_header:
+        corner = [] if labels_of.corner is None else [labels_of.corner]
+        rows = [[*corner, *names], *rows]
+    return rows
 
 
 def read_array(path):
     """Read the array of a npy file as floats."""
-    tables.check_input(path)
+    tables.check_input(path, expected="an npy file")
     array, *_ = tables.load_arrays(path).values()
     if array.dtype.kind not in "biuf":
         held = f"it holds {array.dtype}; expected numbers"
@@ -131,7 +153,7 @@ def read_array(path):
 
 def read_cells(path):
     """Read the cells of a csv or tsv file as texts, with line numbers; all lines equally long."""
-    tables.check_input(path, SUFFIXES)
+    tables.check_input(path, SUFFIXES, "a matrix")
     records = [(line, [cell.strip() for cell in row]) for line, row in csv_records(path)]
     records = [(line, row) for line, row in records if any(row)]
     if not records:

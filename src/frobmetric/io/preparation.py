@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from math import isfinite
 from typing import Any
 
 import numpy as np
+
+from .._progress import advance
 
 #: How missing numbers are filled in, and how texts are encoded.
 FILLS: dict[str, Any] = {"median": np.median, "mean": np.mean}
@@ -38,6 +40,12 @@ class PreparedColumn:
     def label(self) -> str:
         return f"x{self.number}" if self.name is None else self.name
 
+    @property
+    def feature_names(self) -> list[str]:
+        """Names of the features that the column becomes."""
+        values = self.categories
+        return [self.label] if values is None else [f"{self.label}={value}" for value in values]
+
 
 @dataclass(frozen=True)
 class TablePreparation:
@@ -53,10 +61,7 @@ class TablePreparation:
     @property
     def feature_names(self) -> list[str] | None:
         """Names of the prepared features; None if they are columns without names."""
-        names: list[str] = []
-        for column in self.columns:
-            values = column.categories
-            names += [column.label] if values is None else [f"{column.label}={v}" for v in values]
+        names = [name for column in self.columns for name in column.feature_names]
         is_plain = all(column.name is None and column.categories is None for column in self.columns)
         return None if is_plain else names
 
@@ -67,10 +72,10 @@ class TablePreparation:
     def apply(self, block: Any, columns: list[int]) -> np.ndarray:
         """Return the features of a block of rows, whose columns without labels are given."""
         places = [_place(block, columns, column) for column in self.columns]
-        parts = [
-            _encode(block, j, column) if column.categories else _fill(block, j, column)
-            for j, column in zip(places, self.columns, strict=True)
-        ]
+        parts = []
+        for j, column in zip(places, self.columns, strict=True):
+            parts.append((_encode if column.categories else _fill)(block, j, column))
+            advance(1, "columns")
         return np.column_stack(parts)
 
     def describe(self, row: Any) -> list[tuple[str, str]]:
@@ -150,6 +155,24 @@ class Preparing:
                 f"(--drop {_name(block, j)})"
             )
         return PreparedColumn(name, number, float(FILLS[self.impute](known)))
+
+
+@dataclass(frozen=True)
+class KeepingGaps(Preparing):
+    """Recipe that keeps missing numbers as NaN."""
+
+    def learn(self, block: Any, columns: list[int]) -> TablePreparation:
+        """Return the preparation of the table whose columns without labels are given."""
+        named = self.columns or [_name(block, j) for j in columns]
+        learned = Preparing(named, self.drop).learn(block, columns)
+        assert learned is not None  # columns are given
+        for name in named:
+            if block.is_text(block.find(name)) and name not in (self.drop or ()):
+                raise ValueError(
+                    f"{block.path}: column {name!r} holds texts; expected numbers; leave it out "
+                    f"(--drop {name})"
+                )
+        return TablePreparation(tuple(replace(c, fill=float("nan")) for c in learned.columns))
 
 
 def _name(block: Any, j: int) -> str:

@@ -7,8 +7,8 @@ standard input, whose first bytes tell its format.
 
 from __future__ import annotations
 
-import difflib
 import gzip
+import io
 import os
 import shutil
 import sys
@@ -24,10 +24,11 @@ from pathlib import Path
 import numpy as np
 
 from .._checks import first_true
-from .._environment import EXPANDED, EXPANSION, check_expansion, require, target_file
+from .._environment import EXPANDED, EXPANSION, check_expansion, no_file, require, target_file
+from .._progress import advance, working
 from .._text import brief
-from .columns import Block, check_header, check_unique
-from .preparation import Preparing
+from .columns import Advice, Block, check_header, check_unique
+from .preparation import Preparing, TablePreparation
 from .text import (
     DAMAGED,
     DELIMITERS,
@@ -58,8 +59,12 @@ UNREADABLE = (
 BLOCK = 1 << 26
 #: Bytes of the numbers of a block of rows.
 BLOCK_OF_NUMBERS = 1 << 24
+#: Suffix of models, which are no tables.
+MODEL = ".safetensors"
 #: The standard input or output, and the first bytes that tell formats; others are csv.
 STANDARD = "-"
+STANDARD_INPUT = ("/dev/stdin", "/dev/fd/0", "/proc/self/fd/0")
+STANDARD_OUTPUT = ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
 MAGIC = {b"PAR1": ".parquet", b"\x93NUM": ".npy", b"PK\x03\x04": ".npz", b"\x1f\x8b": ".csv.gz"}
 
 
@@ -68,12 +73,14 @@ class Table:
     """Samples X, labels y and names of the features, both None where the file has none.
 
     `preparation` is what was learned about its columns, None where nothing was asked for.
+    `labels_name` is the name of the column of labels, if it has one.
     """
 
     X: np.ndarray
     y: np.ndarray | None = None
     feature_names: list[str] | None = None
     preparation: object = None
+    labels_name: str | None = None
 
     def dataframe(self):
         """Return X for an estimator, with its column names if there are any."""
@@ -87,7 +94,16 @@ class Table:
         return replace(self, X=self.X[rows], y=None if self.y is None else self.y[rows])
 
 
-def read_table(path, target=None, *, features=None, header=True, preparation=None):
+def read_table(
+    path,
+    target=None,
+    *,
+    features=None,
+    header=True,
+    preparation=None,
+    role="the labels",
+    named=False,
+):
     """Read samples from a csv, tsv, parquet, npy or npz file, or from stdin, as a `Table`.
 
     `target` is the name or number (from 0, -1 is the last) of the column of labels; in an npz file
@@ -95,10 +111,12 @@ def read_table(path, target=None, *, features=None, header=True, preparation=Non
     columns, in this order, all but the target if None; files without names give all their columns.
     `header` tells whether the first line of a csv file holds the column names. `preparation` is a
     `TablePreparation` to apply, or `Preparing`, which learns one. The message of an error names the
-    file, the line and the column of the first mistake.
+    file, the line and the column of the first mistake, and `role`, what the target is for. With
+    `named` and without a target, the first column that is no feature has the names of the rows, as
+    texts; there may be none.
     """
-    with _local_copy(path) as path:
-        table, _ = next(_tables(path, target, features, header, preparation, None))
+    with local_copy(path) as path:
+        table, _ = next(_tables(path, target, features, header, preparation, None, role, named))
         return table
 
 
@@ -109,11 +127,11 @@ def reading_blocks(path, target=None, *, features=None, header=True, preparation
     Options are those of `read_table`. Labels of a text file of several blocks are texts, because no
     block knows whether those of all others are numbers. An npz file is one block.
     """
-    with _local_copy(path) as path:
+    with local_copy(path) as path:
         yield _tables(path, target, features, header, preparation, BLOCK_OF_NUMBERS)
 
 
-def _tables(path, target, features, header, preparation, size):
+def _tables(path, target, features, header, preparation, size, role="the labels", named=False):
     """Generate the tables of a file in blocks of about `size` bytes; one table if that is None."""
     check_input(path, READERS)
     features = None if features is None else list(features)
@@ -123,20 +141,46 @@ def _tables(path, target, features, header, preparation, size):
             _expanded_size(path) if format_of(path) in GZIPPED else path.stat().st_size
         ) > BLOCK
     for block, y in READERS[format_of(path)](path, header, target, size):
-        block = replace(block, advice=is_learned)
+        block = replace(block, advice=Advice(is_learned, role))
         if y is not None:
-            columns, label = block.choose(None, None)
+            columns, label = block.choose(None, None)[0], None
         else:
             columns, label = block.choose(target, None if preparation is not None else features)
             y = None if label is None else block.labels(label, as_texts=is_split)
+            if named and label is None:
+                label, y = _names_of_rows(block, features, preparation)
         if is_learned:
             preparation = preparation.learn(block, columns)
         if preparation is not None:
-            X, names = preparation.apply(block, columns), preparation.feature_names
+            with working("converting columns", len(preparation.columns), "columns"):
+                X = preparation.apply(block, columns)
+            names = preparation.feature_names
         else:
-            X = np.column_stack([block.numbers(j) for j in columns])
+            with working("converting columns", len(columns), "columns"):
+                X = np.column_stack([_told(block.numbers(j)) for j in columns])
             names = block.names and [block.names[j] for j in columns]
-        yield Table(X, y, names, preparation), block.share
+        labels_name = None if label is None or block.names is None else block.names[label]
+        yield Table(X, y, names, preparation, labels_name), block.share
+
+
+def _names_of_rows(block, features, preparation):
+    """Return the first column that no model uses, and its texts; None if all are used."""
+    used = features
+    if isinstance(preparation, TablePreparation):
+        used = [column.name for column in preparation.columns]
+    if block.names is None or used is None or None in used:
+        return None, None
+    others = [j for j, name in enumerate(block.names) if name not in used]
+    if not others:
+        return None, None
+    texts = ["" if text is None else text for text in block.texts(others[0])]
+    return others[0], np.array(texts, dtype=object)
+
+
+def _told(column):
+    """Return a column, and tell that it is converted."""
+    advance(1, "columns")
+    return column
 
 
 def read_triplets(path):
@@ -154,17 +198,17 @@ def read_triplets(path):
     return triplets
 
 
-def check_input(path, suffixes=()):
-    """Raise an error unless the path is a file with data, of one of these formats if given."""
-    _check_suffix("read", path, suffixes)
+def check_input(path, suffixes=(), expected="a table"):
+    """Raise an error unless the path is a file with data, of one of these formats if given.
+
+    `expected` says what the file is to be.
+    """
+    if str(path) in STANDARD_INPUT:
+        raise ValueError(f"cannot read {path}: give - for the standard input")
+    if format_of(path) or os.path.lexists(path):  # a name without a suffix is mistyped
+        _check_suffix("read", path, suffixes)
     if not path.is_file():
-        problem = "is not a file" if os.path.exists(path) else "does not exist"
-        folder = os.path.realpath(path.parent)  # Path.resolve raises an error in a loop of links
-        others = os.listdir(folder) if os.path.isdir(folder) else []
-        others = [other for other in others if other != path.name]  # a folder, or a link to nothing
-        near = difflib.get_close_matches(path.name, others, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise FileNotFoundError(f"{path} {problem}; check its name (in {folder}){hint}")
+        raise FileNotFoundError(no_file(path, expected))
     if path.stat().st_size == 0:
         raise ValueError(f"{path} is empty; expected rows of numbers")
     check_expansion(path)
@@ -176,6 +220,8 @@ def check_output(path, suffixes=None):
     """Raise an error unless a file of one of these formats, or a table, can be written there."""
     if suffixes is None and str(path) == STANDARD:
         return
+    if str(path) in STANDARD_OUTPUT:
+        raise ValueError(f"cannot write {path}: give - for the standard output, in csv")
     _check_suffix("write", path, READERS if suffixes is None else suffixes)
     target_file(path)
 
@@ -184,6 +230,7 @@ def _check_suffix(verb, path, known):
     if known and format_of(path) not in known:
         given = f"of format {format_of(path)!r}" if format_of(path) else "without a suffix"
         given = "a folder" if path.is_dir() else f"a file {given}"
+        given = "a model, or another file of tensors" if format_of(path) == MODEL else given
         known = ", ".join(known)
         raise ValueError(f"cannot {verb} {path}: {given}; expected one of {known}")
 
@@ -201,7 +248,7 @@ def _expanded_size(path):
 
 
 @contextmanager
-def _local_copy(path):
+def local_copy(path):
     """Yield the path of a file; of the standard input that of a copy, which errors do not name."""
     if str(path) != STANDARD:
         yield Path(path)
@@ -263,12 +310,13 @@ def _csv_blocks(path, header, target, size):
         reader.ConvertOptions(column_types=dict.fromkeys(keys, arrow.string())),
     )
     try:
-        with open(path, "rb") as file:
+        with _CountedFile(open(path, "rb", buffering=0)) as file:
             total, source = path.stat().st_size, arrow.PythonFile(file, "r")
             if format_of(path) in GZIPPED:
                 source = arrow.CompressedInputStream(source, "gzip")
             if size is None:
-                parts = [(reader.read_csv(source, *options), 1.0)]
+                with working("reading", total, "bytes"):
+                    parts = [(reader.read_csv(source, *options), 1.0)]
             else:
                 batches = reader.open_csv(source, *options)
                 parts = ((arrow.Table.from_batches([b]), file.tell() / total) for b in batches)
@@ -276,6 +324,15 @@ def _csv_blocks(path, header, target, size):
     except arrow.ArrowInvalid as error:
         check_widths(path, csv_records(path))
         raise ValueError(f"{path} cannot be read as csv: {brief(error)}") from error
+
+
+class _CountedFile(io.BufferedReader):
+    """A file that tells how much of it was read."""
+
+    def read(self, size=-1, /):
+        content = super().read(size)
+        advance(len(content), "bytes")
+        return content
 
 
 def _text_blocks(path, parts, names):

@@ -11,6 +11,7 @@ from scipy.sparse.csgraph import connected_components
 
 from .._checks import MetricFunction, as_metric, asymmetry, check_count, check_flag
 from .._neighbors import NeighborSearch, blocks, pair_values
+from .._progress import working
 from .._rows import distinct_rows
 from .._validation import check_array
 
@@ -83,11 +84,13 @@ class FeatureSamples:
 
     def nearest(self, k, new=None):
         """Return the k neighbours of each sample (or new sample) and their squared distances."""
-        if new is None:
-            numbers = np.arange(self.n_samples)
-            number = self._search.nearest(self.X, k, labels=(numbers, numbers))
-        else:
-            number = self._search.nearest(new, k)
+        n_rows = self.n_samples if new is None else new.shape[0]
+        with working("searching for neighbours", n_rows * self.n_samples, "distances"):
+            if new is None:
+                numbers = np.arange(self.n_samples)
+                number = self._search.nearest(self.X, k, labels=(numbers, numbers))
+            else:
+                number = self._search.nearest(new, k)
         pairs = np.column_stack([np.repeat(np.arange(len(number)), k), number.ravel()])
         return number, self.squared(pairs, new).reshape(number.shape)
 

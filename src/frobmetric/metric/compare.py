@@ -26,6 +26,7 @@ from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from .._checks import WIDEST_SQUARES, check_count, require_ordinary
+from .._progress import advance, working
 from .._validation import check_array, check_classification_targets, check_cv, column_or_1d
 from ..neighbors.classification import knn_predict
 from .base import DTYPES, MetricEstimator
@@ -33,6 +34,8 @@ from .comparison import EUCLIDEAN, Comparison, ComparisonRow
 from .hints import Situation, find_hints
 
 LABELS = {"raw": "Euclid, raw", "scaled": "Euclid, scaled", "lda": "LDA", "nca": "NCA"}
+#: Baselines whose fits take as long as those of a metric.
+ITERATIVE = ("nca",)
 #: Largest n_samples² · max(n_features, 100) for NCA: some seconds a fit.
 NCA_WORK = 2.5e8
 #: Longest name of a model in the table.
@@ -102,9 +105,13 @@ def compare(
     """
     _check_options(model, baselines, n_neighbors, (X_test is None, y_test is None))
     trial = _Trial.check(model, X, y, X_test, y_test, cv, random_state)
-    rows = [_baseline_row(name, trial, n_neighbors, random_state) for name in baselines]
     is_ready = X_test is not None and _is_fitted(model)
-    measured = _measure(model, trial.given, trial, n_neighbors, is_ready=is_ready)
+    slow = 1 + sum(name in ITERATIVE and not _obstacle(name, trial) for name in baselines)
+    # a single fit tells of itself
+    n_fits = slow * len(trial.splits) if len(trial.splits) > 1 else 0
+    with working("testing on held-out samples", n_fits, "fits"):
+        rows = [_baseline_row(name, trial, n_neighbors, random_state) for name in baselines]
+        measured = _measure(model, trial.given, trial, n_neighbors, is_ready=is_ready)
     rows.append(measured.row("model", _name(model), seconds=measured.seconds))
     if measured.answers:
         rows.append(measured.row("rule", _rule_name(model), measured.answers))
@@ -219,7 +226,7 @@ class _Measured:
         return float(np.mean(self.times)) if self.times else None
 
 
-def _measure(estimator, samples, trial, n_neighbors, *, is_ready=False):
+def _measure(estimator, samples, trial, n_neighbors, *, is_ready=False, is_slow=True):
     """Fit a copy of the estimator to each training part, unless it is ready, and test it."""
     measured = _Measured()
     for X_train, y_train, X_test, y_test in trial.parts(estimator, samples):
@@ -239,6 +246,8 @@ def _measure(estimator, samples, trial, n_neighbors, *, is_ready=False):
         if hasattr(metric, "certificate_"):
             measured.certified.append(bool(metric.certificate_.error <= metric.tol))
         measured.last = fitted
+        if is_slow:
+            advance(1, "fits")
     return measured
 
 
@@ -250,7 +259,8 @@ def _baseline_row(name, trial, n_neighbors, random_state):
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # collinear features, an NCA that stops early
-            measured = _measure(estimator, trial.numbers, trial, n_neighbors)
+            is_slow = name in ITERATIVE
+            measured = _measure(estimator, trial.numbers, trial, n_neighbors, is_slow=is_slow)
     except (ValueError, np.linalg.LinAlgError) as error:
         if name in EUCLIDEAN:
             raise

@@ -16,6 +16,7 @@ from .._checkpoint import SECONDS
 from .._checks import check_count
 from .._environment import limit_threads
 from .._parameters import FOLDS, NONE, NUMBERS, Rule, check_parameters, choice, integer
+from .._progress import stage
 from .._text import shown
 from .._validation import check_cv
 from ..core import Certificate
@@ -28,7 +29,7 @@ from .frob import FrobMetric, samples_of
 from .path import check_grid
 from .race import Race, stratified_folds
 from .report import report_of, warn_of_choice
-from .selection import Options, choose
+from .selection import N_STAGES, Options, choose
 from .units import UNITS
 
 #: Values of C to begin with; larger ones follow while they are better.
@@ -234,7 +235,7 @@ class FrobMetricCV(ClassifierMixin, FrobMetric):
         choice["cv_results_"] = race.results()
         metric = self._fixed().set_params(**choice["best_params_"])
         journal = metric._journal(samples, checkpoint, checkpoint_seconds)
-        with self._taking(metric, choice):
+        with self._taking(metric, choice), stage(N_STAGES, N_STAGES):
             metric._fit(samples, setting.C, journal=journal, is_chosen=True)
         if samples.is_in_memory:
             self.classifier_ = clone(self._classifiers()[rule]).fit(self._mapped(few.X), few.y)

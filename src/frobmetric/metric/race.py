@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import clone
 
 from .._neighbors import nearest
-from .._progress import working
+from .._progress import advance, working
 from ..neighbors.classification import majority
 from ..neighbors.paired import effective_size
 from ._problem import solve_frobenius
@@ -68,17 +68,17 @@ class Race:
     def run(self, settings):
         """Measure settings on all folds, or until they are clearly behind the best one."""
         alive = [each for each in settings if each not in self._mistakes]
-        n_folds, doing = len(self.folds), f"trying {len(alive)} settings"
-        with working(doing, len(alive) * n_folds, "settings") as work:
+        n_folds, plural = len(self.folds), "s" * (len(alive) != 1)
+        with working(f"trying {len(alive)} setting{plural}", len(alive) * n_folds, "settings"):
             for number, (train, test) in enumerate(self.folds):
                 by_family = groupby(sorted(alive, key=repr), key=lambda each: each.family)
                 for _, family in by_family:
                     family = sorted(family, key=lambda each: (each.C, each.n_passes))
                     self._measure(family, train, test, self.parts[number][0])
-                    work.advance(len(family))
+                    advance(len(family), "settings")  # of this work, or of the one around it
                 if number + 1 < n_folds:
                     before, alive = len(alive), self._in_the_race(alive, number + 1)
-                    work.advance((before - len(alive)) * (n_folds - number - 1))
+                    advance((before - len(alive)) * (n_folds - number - 1), "settings")
 
     @property
     def finished(self):

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
+from math import log10
 
+from .._progress import stage, working
 from .units import UNITS
 
+#: Stages of a choice and its fit: Euclid, other settings, variants of the best, the last fit.
+N_STAGES = 4
 #: C of a metric that stays at its prior: it moves by rounding only.
 NO_LEARNING = 1e-9
 #: Standard errors by which a setting has to be better than a simpler one to be chosen.
@@ -76,11 +80,15 @@ def choose(race, options):
     euclidean = [Setting("identity", units, NO_LEARNING, k, 1) for units in UNITS]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # of the race, not of the answer
-        race.run(euclidean)
+        with stage(1, N_STAGES):
+            race.run(euclidean)
         units = _promising(race, [each for each in euclidean if each.units in options.units])
         starts = [(prior, u) for prior in options.priors for u in _units_of(prior, units)]
-        race.run(Setting(*start, *rest) for start in starts for rest in options.with_neighbors(k))
-        _try_variants(race, options)
+        rests = options.with_neighbors(k)
+        with stage(2, N_STAGES):
+            race.run(Setting(*start, *rest) for start in starts for rest in rests)
+        with stage(3, N_STAGES):
+            _try_variants(race, options)
     # Euclid in other units than those that were asked for only runs along, to be compared with
     allowed = [
         each for each in race.finished if each.units in options.units or each not in euclidean
@@ -107,18 +115,31 @@ def _units_of(prior, units):
 
 def _try_variants(race, options):
     """Try larger C if the best one is clearly better than those below it, and more neighbours."""
-    best = race.best()
-    while options.is_open and max(options.Cs) <= best.C < LARGEST_C:
-        below = replace(best, C=best.C / 10)
-        if below in race.finished and race.advantage(best, below)[0] <= _error(race, best, below):
-            break
-        race.run([replace(best, C=10 * best.C)])
-        if race.best() == best:
-            break
-        best = race.best()
-    if not best.is_euclidean:
-        more = options.n_neighbors[1:]
-        race.run([replace(best, n_neighbors=k) for k in more])
+    best, more, n_folds = race.best(), options.n_neighbors[1:], len(race.folds)
+    # of several values of C, the number of which is not known before
+    n_larger = round(log10(LARGEST_C / best.C)) if _is_open(options, best) else 0
+    doing = "trying larger C and more neighbours"
+    with working(doing, (n_larger + len(more)) * n_folds, "settings") as work:
+        while _is_open(options, best):
+            below = replace(best, C=best.C / 10)
+            is_known = below in race.finished
+            if is_known and race.advantage(best, below)[0] <= _error(race, best, below):
+                break
+            race.run([replace(best, C=10 * best.C)])
+            n_larger -= 1
+            if race.best() == best:
+                break
+            best = race.best()
+        work.advance(n_larger * n_folds)  # those that need not be tried
+        if not best.is_euclidean:
+            race.run([replace(best, n_neighbors=k) for k in more])
+        else:
+            work.advance(len(more) * n_folds)
+
+
+def _is_open(options, best):
+    """Return whether a C above that of the best setting may be tried."""
+    return options.is_open and max(options.Cs) <= best.C < LARGEST_C
 
 
 def _error(race, setting, other):

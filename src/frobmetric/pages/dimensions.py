@@ -10,6 +10,7 @@ from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.model_selection import StratifiedKFold
 
+from .._progress import working
 from ..neighbors import knn_error
 from .spaces import apply
 
@@ -47,17 +48,16 @@ def dimension_errors(
     learned = apply(mapping, X), apply(mapping, X_test)
     if not hasattr(mapping, "components_"):
         learned = _rotated(*learned)
-    curves = {}
-    for name, (Z, Z_test) in {
-        "before": _rotated(X / unit, X_test / unit),
-        "after": learned,
-    }.items():
-        sizes = _sizes(Z)
-        errors = [
-            knn_error(Z[:, :size], y, Z_test[:, :size], y_test, n_neighbors=n_neighbors)
-            for size in sizes
-        ]
-        curves[name] = {"sizes": sizes, "errors": errors}
+    curves, spaces = {}, {"before": _rotated(X / unit, X_test / unit), "after": learned}
+    total = sum(sum(_sizes(Z)) for Z, _ in spaces.values())
+    with working("measuring dimensions", total, "dimensions") as work:
+        for name, (Z, Z_test) in spaces.items():
+            sizes, errors = _sizes(Z), []
+            for size in sizes:
+                parts = Z[:, :size], y, Z_test[:, :size], y_test
+                errors.append(knn_error(*parts, n_neighbors=n_neighbors))
+                work.advance(size)
+            curves[name] = {"sizes": sizes, "errors": errors}
     return curves | {"n_train": len(y), "n_test": len(y_test)}
 
 

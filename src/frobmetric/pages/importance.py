@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from .._progress import working
 from .spaces import Spaces, feature_shares, find_matrix
 
 #: Largest number of samples of a refit.
@@ -64,11 +65,13 @@ def find_importance(
     random, shares = np.random.default_rng(seed), []
     covariance = np.atleast_2d(np.cov(X, rowvar=False))
     n_samples = min(len(X), MOST_SAMPLES)
-    for _ in range(n_refits):
-        rows = _draw(y, n_samples, random)
-        matrix = find_matrix(_refit(model, X[rows], y[rows]), X)
-        if matrix is not None:
-            shares.append(feature_shares(matrix, covariance))
+    with working("measuring features", n_refits, "refits") as work:
+        for _ in range(n_refits):
+            rows = _draw(y, n_samples, random)
+            matrix = find_matrix(_refit(model, X[rows], y[rows]), X)
+            if matrix is not None:
+                shares.append(feature_shares(matrix, covariance))
+            work.advance(1)
     intervals = np.quantile(shares, QUANTILES, axis=0).T
     return Importance(before, after, intervals, len(shares), n_samples)
 

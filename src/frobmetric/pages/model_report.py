@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -188,7 +189,8 @@ def report(
     random_state : int, default=0
         Seed of the folds, the refits and the samples that are shown.
     callback : callable, optional
-        Function called with a line of text at the beginning of each stage.
+        Function called with a line of text at the beginning of each stage, such as "2 of 4:
+        measuring features by 20 refits".
 
     Returns
     -------
@@ -206,12 +208,14 @@ def report(
     """
     check_count(max_points, name="max_points", at_least=2)
     check_count(n_refits, name="n_refits", at_least=0)
-    say, began = callback or (lambda _: None), perf_counter()
+    began = perf_counter()
     refuse_kernel(model)
     samples = Samples.check(X, y, X_test, y_test)
     check_image_shape(image_shape, samples.X.shape[1])
     names = feature_names_of(feature_names, X, model, image_shape)
-    if not _is_fitted(model):
+    is_fitted = _is_fitted(model)
+    say = _numbered(callback, 4 if is_fitted else 5)
+    if not is_fitted:
         say("fitting the model")
         model = clone(model).fit(X, samples.y)
     model = getattr(model, "best_estimator_", model)  # of a search of scikit-learn
@@ -239,6 +243,12 @@ def report(
     seconds = f"{perf_counter() - began:.1f}"
     facts = provenance(fitted, samples.X, samples.y, **{"Seconds of this report": seconds})
     return ModelReport(title or f"Report on {type(fitted).__name__}", findings, sample, facts)
+
+
+def _numbered(callback, n_stages):
+    """Return a function that tells a callback the text of a stage, and its number."""
+    numbers = count(1)
+    return lambda text: callback and callback(f"{next(numbers)} of {n_stages}: {text}")
 
 
 def _results(model, again, X, samples, comparison, refits, say):

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import base64
 import io
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from .._environment import require
+from .._environment import no_file, require
 from ..io.preparation import Preparing
 from ..io.tables import read_table
 
@@ -91,6 +92,8 @@ def read_items(path, features=None, *, target=None, header=True, preparation=Non
     ['a (row 0)', 'b (row 1)']
     """
     path = Path(path)
+    if not os.path.lexists(path):
+        raise FileNotFoundError(no_file(path, "a folder of pictures, or a table"))
     if not path.is_dir():
         if features is not None:
             raise ValueError(
@@ -113,7 +116,8 @@ def read_items(path, features=None, *, target=None, header=True, preparation=Non
 
 
 def _read_rows(path, target, header, preparation):
-    table = read_table(path, target, header=header, preparation=preparation)
+    options = {"header": header, "preparation": preparation, "role": "the names of the rows"}
+    table = read_table(path, target, **options)
     names = [f"row {i}" for i in range(len(table.X))]
     if table.y is not None:
         names = [f"{label} (row {i})" for i, label in enumerate(table.y)]

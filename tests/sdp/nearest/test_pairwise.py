@@ -103,3 +103,16 @@ def test_mistakes_of_data():
         pairwise_correlation([[1, np.inf], [2, 3]])
     with pytest.raises(ValueError, match="nearest_correlation"):
         nearest_covariance([[1.0, np.nan], [np.nan, 1]])
+
+
+def test_the_correlations_of_pairs_are_an_argument():
+    pairs = pairwise_correlation(DATA[:14])
+    expected = nearest_correlation(pairs.matrix, counts=pairs.counts)
+    np.testing.assert_array_equal(nearest_correlation(pairs).matrix, expected.matrix)
+    ones = np.ones((5, 5))
+    other = nearest_correlation(pairs.matrix, counts=ones)
+    np.testing.assert_array_equal(nearest_correlation(pairs, counts=ones).matrix, other.matrix)
+    plain = nearest_correlation(pairs.matrix)
+    np.testing.assert_array_equal(
+        nearest_correlation(pairs, weights=np.ones(5)).matrix, plain.matrix
+    )

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from ..._tables import html_table
+from ..._text import in_html
 from ...core import Certificate, Hard
 from ...core.checks import as_bounded
 from ...core.points import Array, Vector
@@ -14,7 +16,13 @@ from ...core.points import Array, Vector
 __all__ = ["NearestMatrix"]
 
 
-@dataclass(frozen=True)
+#: Difference of the diagonal of a correlation matrix from 1 that is rounding.
+UNCHANGED = 1e-13
+#: Largest number of rows of a matrix that is shown in HTML.
+SHOWN = 20
+
+
+@dataclass(frozen=True, repr=False)
 class NearestMatrix:
     """A nearest matrix X and its distance; `numpy.asarray` of it is X.
 
@@ -36,6 +44,8 @@ class NearestMatrix:
     n_iter : int
         Eigen-decompositions in the solver.
     solver : str
+    is_unchanged : bool
+        Whether the given matrix was valid already, so that X is that matrix, up to rounding.
 
     Examples
     --------
@@ -46,14 +56,38 @@ class NearestMatrix:
     ((3, 3), True)
     """
 
-    matrix: Any = field(repr=False)
+    matrix: Any
     distance: float
     certificate: Certificate
-    multipliers: Vector = field(repr=False)
+    multipliers: Vector
     gradient: float
     status: str
     n_iter: int
     solver: str = "newton"
+    is_unchanged: bool = False
+
+    def describe(self) -> str:
+        """Return what was found, in one line."""
+        if self.is_unchanged:
+            return "the given matrix was already valid; nothing changed"
+        bound = self.certificate.distance_bound
+        near = f", at most {bound:.1e} from the nearest" if np.isfinite(bound) else ""
+        return f"distance {self.distance:.6g}{near}, {self.status}"
+
+    def __repr__(self) -> str:
+        n = len(np.asarray(self))
+        return f"{type(self).__name__}, {n} × {n}: {self.describe()}\n{self.matrix!r}"
+
+    def _repr_html_(self) -> str:
+        head = f"<div>{in_html(self.describe())}</div>"
+        values = np.asarray(self)
+        if hasattr(self.matrix, "_repr_html_"):
+            return head + self.matrix._repr_html_()
+        if len(values) > SHOWN:
+            return f"{head}<pre>{in_html(repr(values))}</pre>"
+        numbers = [str(j) for j in range(len(values))]
+        rows = [[str(i), *(f"{x:.4g}" for x in row)] for i, row in enumerate(values)]
+        return head + html_table(["", *numbers], rows)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         return np.array(self.matrix, dtype=dtype) if copy else np.asarray(self.matrix, dtype=dtype)

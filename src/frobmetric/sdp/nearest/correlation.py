@@ -15,9 +15,9 @@ from ...core.points import Array, Symmetric, Vector, as_dense
 from ...core.problem import ROUNDING
 from ...core.threads import one_thread, threads_for_order
 from ...solvers import SOLVERS, Callback, Monitor, State, conclude, solve
-from . import NearestMatrix, check_min_eigenvalue, residual_norm
+from . import UNCHANGED, NearestMatrix, check_min_eigenvalue, residual_norm
 from .entries import EntryRows, Norm, ScaledEntries, as_elementwise, as_norm, as_rows, congruence
-from .pairwise import Labels, counts_as_weights
+from .pairwise import Labels, PairwiseCorrelation, counts_as_weights
 
 __all__ = ["nearest_correlation"]
 
@@ -46,8 +46,9 @@ def nearest_correlation(
 
     Parameters
     ----------
-    G : array-like or data frame of shape (n, n), symmetric
-        Its diagonal need not be 1. Of a data frame the answer has the labels.
+    G : array-like or data frame of shape (n, n), symmetric, or PairwiseCorrelation
+        Its diagonal need not be 1. Of a data frame the answer has the labels. The counts of a
+        `PairwiseCorrelation` are used, unless there are other weights.
     weights : array-like of shape (n,) or (n, n), optional
         Minimise |W^(1/2) (X - G) W^(1/2)|_F with W the diagonal matrix of a positive vector, or a
         positive definite matrix.
@@ -80,7 +81,8 @@ def nearest_correlation(
     NearestMatrix
         X is symmetric with diagonal 1.0 and entries in [-1, 1], exactly, and no eigenvalue is
         below `min_eigenvalue` by more than 1e-12. Bounds and fixed entries hold exactly where
-        that is possible, and up to `tol` otherwise.
+        that is possible, and up to `tol` otherwise. A matrix that is valid already is returned as
+        it is: `is_unchanged`.
 
     Raises
     ------
@@ -100,6 +102,9 @@ def nearest_correlation(
         raise ValueError("give one of weights, elementwise and counts, not several")
     tol = as_tolerance(tol, max_iter)
     require_callable(callback, name="callback")
+    if isinstance(G, PairwiseCorrelation):
+        G, behind = G.matrix, G.counts
+        counts = behind if weights is None and elementwise is None and counts is None else counts
     unit, labels = 1 - check_min_eigenvalue(min_eigenvalue, below=1), Labels(G, name="G")
     if counts is not None:
         G, elementwise = _without_gaps_on_diagonal(G), counts_as_weights(counts, G)
@@ -108,12 +113,39 @@ def nearest_correlation(
         H = as_elementwise(H, read_array(G, name="G").shape)
     G = as_symmetric(G, name="G", is_free=None if H is None else H == 0, hint=MISSING)
     norm, rows = as_norm(weights, len(G)), as_rows(G, bounds, fixed, unit)
+    valid = _already_valid(G, rows, unit)
+    # the distance of rounding is that of the unweighted norm
+    if valid is not None and (valid.distance == 0 or (weights is None and H is None)):
+        return replace(valid, matrix=labels.put(valid.matrix))
     prior = np.nan_to_num(G) - (1 - unit) * np.eye(len(G))
     task = _Task(prior, rows, unit, tol, max_iter, callback)
     nearest = _project(task, norm) if H is None else _descend(task, H)
     if H is not None:
         conclude(nearest, tol)
     return replace(nearest, matrix=labels.put(nearest.matrix))
+
+
+def _already_valid(G: Symmetric, rows: EntryRows, unit: float) -> NearestMatrix | None:
+    """Return the answer for a G that is a correlation matrix with these rows, up to rounding."""
+    X, n = G.copy(), len(G)
+    np.fill_diagonal(X, 1.0)
+    if not np.abs(X - G).max() <= UNCHANGED or np.abs(X).max() > 1:
+        return None  # also with entries that are NaN
+    M = X - (1 - unit) * np.eye(n)
+    if rows.violation(M).max(initial=0.0) > 0:
+        return None
+    try:
+        with threads_for_order(n):
+            np.linalg.cholesky(M + BELOW * np.eye(n))
+    except np.linalg.LinAlgError:
+        return None
+    distance = float(np.linalg.norm(X - G))
+    size = distance**2 / 2
+    certificate = Certificate(
+        size, 0.0, size, float(size > 0), distance, min_eigenvalue=1 - unit - BELOW, rounding=size
+    )
+    found = NearestMatrix(X, distance, certificate, np.zeros(n), 0.0, "optimal", 0)
+    return replace(found, is_unchanged=True)
 
 
 def _without_gaps_on_diagonal(G: Any) -> Array:
