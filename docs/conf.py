@@ -54,6 +54,7 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "remove_config_comments": True,
     "show_memory": False,
+    "thumbnail_size": (560, 392),
     "doc_module": ("frobmetric",),
     "backreferences_dir": "gallery/backreferences",
     "inspect_global_variables": False,

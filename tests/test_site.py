@@ -244,5 +244,6 @@ def test_the_site_builds_without_a_warning(tmp_path):
         assert f'id="frobmetric.FrobMetric.{method}"' in metric, method
     assert "set_fit_request" not in metric
     assert "viewcode-link" in metric
-    assert "Examples in the gallery" in metric
+    path = (site / "generated" / "frobmetric.frob_path.html").read_text(encoding="utf-8")
+    assert "Examples in the gallery" in path
     assert len(re.findall(r"<strong>[\d.,]+(?: [%×s])?</strong>", landing)) == 5
