@@ -127,4 +127,4 @@ bench-tables: $(VENV)/.bench  ## the paper's experiments beside every baseline
 	done
 
 clean:  ## remove the environments, the site and the distributions
-	rm -rf $(VENV) $(VENV)-sklearn-* $(VENV)-lowest build dist docs/results docs/project docs/gallery docs/generated
+	rm -rf $(VENV) $(VENV)-sklearn-* $(VENV)-lowest build dist docs/results docs/project docs/gallery docs/generated docs/live

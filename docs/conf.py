@@ -8,6 +8,9 @@ import re
 import shutil
 from pathlib import Path
 
+import numpy as np
+from sklearn.datasets import load_digits
+
 import frobmetric
 
 HERE = Path(__file__).parent
@@ -21,15 +24,17 @@ extensions = [
     "numpydoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
+    "sphinx.ext.viewcode",
     "sphinx_copybutton",
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
 ]
-exclude_patterns = ["_build", "_templates", "gallery/**/*.ipynb", "gallery/**/*.py"]
+exclude_patterns = ["_build", "_templates", "live", "gallery/**/*.ipynb", "gallery/**/*.py"]
 templates_path = ["_templates"]
 nitpicky = False
 
-# Pages
+# Pages. Formulas are plain text in code blocks: with MathJax, browsers of readers ask another host;
+# pictures of formulas need LaTeX, and MathML cannot be read in a checkout.
 myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 4
 
@@ -37,9 +42,7 @@ myst_heading_anchors = 4
 autosummary_generate = True
 autodoc_typehints = "none"
 default_role = "py:obj"
-numpydoc_show_class_members = True
-numpydoc_show_inherited_class_members = True
-numpydoc_class_members_toctree = False
+numpydoc_show_class_members = False  # autodoc documents each of them in full
 numpydoc_xref_param_type = False
 
 # Gallery
@@ -51,12 +54,19 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "remove_config_comments": True,
     "show_memory": False,
+    "thumbnail_size": (560, 392),
+    "doc_module": ("frobmetric",),
+    "backreferences_dir": "gallery/backreferences",
+    "inspect_global_variables": False,
 }
 
 # Theme
 html_theme = "pydata_sphinx_theme"
 html_title = "frobmetric"
 html_static_path = ["_static"]
+html_extra_path = ["live"]
+html_favicon = "_static/favicon.svg"
+html_context = {"default_mode": "auto"}
 html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_theme_options = {
@@ -100,11 +110,26 @@ def copy_pages(app, config):
             shutil.copy(ROOT / source, HERE / target)
 
 
+def make_report(app, config):
+    """Write the report on the pictures of three digits that the first page shows."""
+    X, y = load_digits(return_X_y=True)
+    left, right = (np.random.default_rng(seed).permutation(X) for seed in (1, 2))
+    pictures = np.concatenate([side.reshape(-1, 8, 8) for side in (left, X, right)], axis=2)
+    options = {"image_shape": (8, 24), "title": "Which digit is in the middle?"}
+    page = frobmetric.report(
+        frobmetric.FrobMetric(), pictures.reshape(-1, 192)[:500], y[:500], **options
+    )
+    (HERE / "live").mkdir(exist_ok=True)
+    page.save(HERE / "live" / "live_report.html")
+
+
 def rewrite_links(app, name, content):
     """Let links of copies, and links to them, lead to pages of the site."""
     folder = next((each for each in ("results/", "project/") if name.startswith(each)), "")
     for old, new in LINKS[folder].items():
         content[0] = re.sub(rf"\]\({re.escape(old)}", f"]({new}", content[0])
+    # scripts are pages of the gallery
+    content[0] = re.sub(r"\]\(\.\./examples/(\w+)\.py\)", r"](gallery/\1.rst)", content[0])
     if folder == "results/":  # code is not part of the site
         content[0] = re.sub(r"\[([^\]]*)\]\((?:\.\./)+src/[^)]*\)", r"\1", content[0])
 
@@ -128,8 +153,19 @@ def escape_mathematics(app, what, name, obj, options, lines):
             lines[number] = "".join(parts)
 
 
+#: Methods that scikit-learn adds to every estimator to pass metadata: the same in all of them.
+ROUTING = re.compile(r"set_\w+_request|get_metadata_routing|_\w*")
+
+
+def skip_routing(app, what, name, obj, would_skip, options):
+    """Leave out the methods of scikit-learn's metadata routing."""
+    return True if ROUTING.fullmatch(name) else None
+
+
 def setup(app):
     """Connect the steps that come before Sphinx's own."""
     app.connect("autodoc-process-docstring", escape_mathematics, priority=100)
+    app.connect("autodoc-skip-member", skip_routing)
     app.connect("config-inited", copy_pages, priority=100)
+    app.connect("config-inited", make_report, priority=100)
     app.connect("source-read", rewrite_links)

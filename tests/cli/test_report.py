@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.datasets import load_iris
 
@@ -47,6 +48,17 @@ def test_page():
     assert "<title>Irises</title>" in page
     assert "m.safetensors (SHA-256 " in page
     assert '"features": ["a", "b", "c", "d"]' in page
+
+
+def test_names_of_a_column_and_a_title_of_the_file():
+    lines = Path("iris.csv").read_text().splitlines()
+    named = [f"{line},{'id' if i == 0 else f'plant {i}'}" for i, line in enumerate(lines)]
+    Path("named.csv").write_text("\n".join(named))
+    save(FrobMetric().fit(pd.DataFrame(X, columns=list("abcd")), NAMES[y]), "m.safetensors")
+    run(*_report("named.csv", "--target", "kind", "--name", "id", *QUICK))
+    page = Path("r.html").read_text(encoding="utf-8")
+    assert "<title>Does a learned distance help on named.csv?</title>" in page
+    assert '"names": ["plant 1", "plant 2"' in page
 
 
 @pytest.mark.slow

@@ -409,7 +409,20 @@ def test_hints_at_priors():
     beaten = Comparison(rows, n_neighbors=3, n_train=50)
     assert (beaten.verdict, beaten.against("lda").verdict) == ("helped", "hurt")
     assert hints(FrobMetric(), beaten) == ['prior="discriminant"']
-    assert hints(FrobMetric(prior="discriminant"), beaten) == []
+    assert hints(FrobMetric(prior="discriminant"), beaten) == ["LinearDiscriminantAnalysis()"]
+    assert hints(FrobMetricCV(), beaten) == ["LinearDiscriminantAnalysis()"]
+
+
+def test_baselines_with_fewer_errors_are_named():
+    lda = ComparisonRow("lda", "LDA", np.arange(100) < 2)
+    beaten = Comparison((*made(10, 30).rows, lda), n_neighbors=3, n_train=50)
+    (sentence,) = beaten.better_baselines()
+    assert sentence.startswith("LDA has fewer errors than FrobMetric: 2")
+    assert sentence in beaten.sentences()
+    worse = ComparisonRow("lda", "LDA", np.arange(100) < 90)
+    assert (
+        Comparison((*made(10, 30).rows, worse), n_neighbors=3, n_train=50).better_baselines() == []
+    )
 
 
 def test_no_hint_where_there_is_nothing_to_do(helped):

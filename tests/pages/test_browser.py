@@ -266,6 +266,79 @@ def test_paper(browser, hostile):
     assert len(pdf) > 20_000
 
 
+#: Plots that are not inside of their box, and boxes that are not inside of the page.
+OUTSIDE = """return Array.from(document.querySelectorAll(".main-svg"), (svg) => {
+    const inner = svg.getBoundingClientRect(), plot = svg.closest(".plot, .chart");
+    const outer = plot.getBoundingClientRect();
+    const text = plot.closest(".map, .chart").nextElementSibling;
+    const isIn = inner.left >= outer.left - 0.5 && inner.right <= outer.right + 0.5
+        && inner.top >= outer.top - 0.5 && inner.bottom <= outer.bottom + 0.5;
+    return [plot.id, isIn && outer.right <= document.documentElement.clientWidth,
+            text === null || text.getBoundingClientRect().top >= outer.bottom - 0.5];
+}).filter(([, isIn, isAbove]) => !(isIn && isAbove))"""
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("name", ["hostile", "digits"])
+def test_plots_are_whole_on_paper(browser, request, name, width):
+    browser.emulate(width=width)
+    browser.open(request.getfixturevalue(name))
+    assert browser.run(OUTSIDE) == []
+    browser.emulate(width=700, media="print")
+    browser.wait("return plots.every((plot) => plot._fullLayout.width === 310)")
+    assert browser.run(OUTSIDE) == []
+    assert browser.run("return document.documentElement.scrollWidth") <= 700
+    browser.emulate(width=width)
+    browser.wait("return plots.every((plot) => plot._fullLayout.width === plot.clientWidth)")
+    assert browser.run(OUTSIDE) == []
+
+
+def test_plots_have_their_paper_size_before_the_page_is_laid_out_for_it(page):
+    page.run("window.dispatchEvent(new Event('beforeprint'))")
+    sizes = "return plots.map((plot) => [plot._fullLayout.width, plot._fullLayout.height])"
+    assert page.run(sizes) == [[310, 300], [310, 300]]
+    page.run("window.dispatchEvent(new Event('afterprint'))")
+    page.wait("return plots.every((plot) => plot._fullLayout.width === plot.clientWidth)")
+    assert page.errors() == []
+
+
+def test_letters_of_near_samples_lie_on_different_sides(page):
+    page.run("choose(0, 0); choose(1, neighbours[1][0])")
+    for a, b in page.run(
+        "return rings.map(([a, b]) => [a, b].map((r) => r.classList.contains('left')))"
+    ):
+        assert a != b
+
+
+def test_a_phone_lists_confusions_in_place_of_a_wide_table(browser, digits):
+    shown = """return ["table.confusion", "table.confusions"].map(
+        (name) => document.querySelector(name).checkVisibility())"""
+    for width, expected in ((390, [False, True]), (1280, [True, False])):
+        browser.emulate(width=width)
+        browser.open(digits)
+        assert browser.run(shown) == expected
+
+
+def test_names_of_classes_are_not_broken_in_the_confusions(page):
+    heights = page.run(
+        """return Array.from(document.querySelectorAll(".confusion tbody th"),
+        (cell) => [cell.getBoundingClientRect().height, cell.title])"""
+    )
+    assert max(height for height, _ in heights) < 45
+    assert {title for _, title in heights} == set(CLASSES)
+
+
+def test_parts_name_both_values(page):
+    page.run("choose(0, 5); choose(1, 90)")
+    alcohol = page.run("return [valueText(0, 5), valueText(0, 90)].map(Number)")
+    np.testing.assert_allclose(alcohol, load_wine().data[[5, 90], 0], atol=2e-3)
+    lines = page.run(
+        "return Array.from(document.querySelectorAll('#parts .pair-values'), n => n.textContent)"
+    )
+    assert len(lines) == 10
+    assert all(line.startswith("A ") and ", B " in line for line in lines)
+
+
 def test_pictures_are_drawn(browser, digits):
     browser.emulate()
     browser.open(digits)

@@ -66,7 +66,7 @@ def test_features_that_matter_have_intervals(page, html):
     assert important.n_refits == 3
     assert (important.intervals[:, 0] <= important.intervals[:, 1]).all()
     assert important.after.sum() == pytest.approx(1.0)
-    assert "90 % of 3 refits to bootstrap samples of 178 samples" in html
+    assert "from the spread over 3 refits to 90 samples each, with the same options" in html
 
 
 def test_confusion_counts_are_those_of_the_held_out_votes(html, page):
@@ -95,6 +95,38 @@ def test_facts_say_what_was_fitted_on_what(page):
     assert facts["Samples"] == "178, with 13 features (float64)"
     assert len(facts["Checksum of the data"]) == 16
     assert "scikit-learn" in facts["Versions"]
+    assert facts["Options"] == "all at their defaults"
+    assert "n_neighbors=3" in facts["Options left at their defaults"]
+
+
+def test_options_that_are_no_defaults_come_first(html):
+    page = report(FrobMetric(C=50.0), X, y, n_refits=0, cv=2)
+    facts = dict(page.facts)
+    assert facts["Options"] == "C=50.0"
+    assert "C=" not in facts["Options left at their defaults"]
+    assert "<summary>at their defaults</summary>" in html
+    assert "Options left" not in html
+
+
+def test_cards_show_the_columns_that_matter_most(page, html):
+    data, important = _data(html), page.findings.importance
+    assert data["caption"]["columns"] == important.order[:4].tolist()
+    name = page.findings.feature_names[important.order[0]]
+    value = page.findings.spaces.X[page.sample.rows[7], important.order[0]]
+    assert float(data["caption"]["texts"][0][7]) == pytest.approx(value, rel=1e-3)
+    assert html.count(f'<span class="label">{name}</span>') == len(
+        re.findall(r'class="tile" data-place', html)
+    )
+
+
+def test_names_take_the_place_of_row_numbers():
+    names = [f"{HOSTILE} {i}" for i in range(150)]
+    page = report(FrobMetric(), X, y, names=names, n_refits=0, cv=2)
+    html = page.to_html()
+    assert len(_data(html)["names"]) == 150
+    assert HOSTILE not in html
+    markup = re.sub(r"<script.*?</script>", "", html, flags=re.DOTALL)
+    assert '<span class="row">row ' not in markup
 
 
 def test_save_and_repr(page, tmp_path):
@@ -152,7 +184,7 @@ def test_the_best_of_a_search():
     search = GridSearchCV(pipeline, {"frobmetric__C": [10.0, 100.0]}, cv=2).fit(X, y)
     page = report(search, X, y, cv=2, n_refits=0)
     assert dict(page.facts)["Model"] == "FrobMetric"
-    assert f"C={search.best_params_['frobmetric__C']}" in dict(page.facts)["Options"]
+    assert dict(page.facts)["Options"] == f"C={search.best_params_['frobmetric__C']}"
 
 
 @pytest.mark.slow
@@ -235,6 +267,7 @@ def test_stages_are_told():
         ({"feature_names": ["a"]}, "feature_names has 1 names; X has 4"),
         ({"max_points": 1}, "max_points"),
         ({"n_refits": -1}, "n_refits"),
+        ({"names": ["a", "b"]}, "names has 2 names for 150 samples"),
     ],
 )
 def test_mistakes_say_what_to_do(options, message):

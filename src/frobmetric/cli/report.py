@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from .._environment import require, target_file
+from ..io.tables import STANDARD, read_texts
 from ..pages import report as make_report
 from .fit import VERDICTS
 from .models import load_model, read_columns
@@ -30,6 +31,7 @@ def report(
     output,
     target=None,
     test=None,
+    name=None,
     image_shape=None,
     title=None,
     folds=None,
@@ -53,10 +55,12 @@ def report(
     test : path
         Samples that the model has not seen, a file with the same columns; the model is then tested
         as it is.
+    name : str
+        Column whose cells are shown in place of row numbers, by its name or number (from 0).
     image_shape : str
         Height and width of the picture that a row is, such as 8x8, or 32x32x3 with colours.
     title : str
-        Title of the page.
+        Title of the page, by default with the name of the file of the data.
     folds : int
         Number of folds of the test, by default 5; of more than 5,000 samples one third is tested
         by a single metric.
@@ -71,14 +75,18 @@ def report(
     """
     shape = _read_shape(image_shape)
     _check_output(output)
+    if name is not None and STANDARD in (str(data), str(test)):
+        raise wrong_usage("--name", "names are read a second time; give a file in place of -")
     require("jinja2", "report")
     require("plotly", "report")
     estimator = load_model(model)
     table, held_out = (_read(estimator, path, target, header) for path in (data, test))
-    options = {"image_shape": shape, "cv": folds, "choose_again": choose_again, "title": title}
+    options = {"image_shape": shape, "cv": folds, "choose_again": choose_again}
+    options["title"] = title or _title(data)
     options |= {"n_neighbors": n_votes, "n_refits": n_refits, "max_points": max_points}
     if held_out is not None:
         options |= {"X_test": _samples(estimator, held_out), "y_test": held_out.y}
+    options["names"] = _names(data, test, name, header)
     X, y, names = _samples(estimator, table), table.y, table.feature_names
     with errors_about(data), _progress() as callback, warnings.catch_warnings():
         warnings.filterwarnings("ignore", VERDICTS, UserWarning)  # the page tells
@@ -88,6 +96,19 @@ def report(
     result = replace(result, facts=[*result.facts, *_files(model, data, test)])
     result.save(output)
     return _described(result, output)
+
+
+def _title(data):
+    """Return the title of a page on a file; None, that of the model, for the standard input."""
+    return None if str(data) == STANDARD else f"Does a learned distance help on {data.name}?"
+
+
+def _names(data, test, column, header):
+    """Return the names of all samples, those of the test file last; None without a column."""
+    if column is None:
+        return None
+    files = [data] if test is None else [data, test]
+    return [text for path in files for text in read_texts(path, column, header=header)]
 
 
 def _described(result, output):

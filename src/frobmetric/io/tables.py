@@ -120,6 +120,16 @@ def read_table(
         return table
 
 
+def read_texts(path, column, *, header=True):
+    """Return the cells of one column, given by its name or number, as texts; "" if missing."""
+    with local_copy(path) as path:
+        check_input(path, READERS)
+        texts = []
+        for block, _ in READERS[format_of(path)](path, header, None, None):
+            texts += ["" if text is None else text for text in block.texts(block.find(column))]
+        return texts
+
+
 @contextmanager
 def reading_blocks(path, target=None, *, features=None, header=True, preparation=None):
     """Yield an iterator over a file as tables of bounded size, with the share that has been read.

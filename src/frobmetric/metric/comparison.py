@@ -171,9 +171,23 @@ class Comparison:
         masks = (self[key].mistakes, self[model].mistakes)
         return PairedErrors.from_mistakes(*masks)  # type: ignore[arg-type]
 
+    def better_baselines(self) -> list[str]:
+        """Return a sentence on each baseline besides Euclid with fewer errors than the model."""
+        sentences, model = [], self["model"]
+        for row in self.measured:
+            if row.key in (*EUCLIDEAN, "model", "rule") or row.n_errors >= model.n_errors:
+                continue
+            is_clear = self.against(row.key).verdict == "hurt"
+            how = "more than chance explains" if is_clear else "which may be chance"
+            sentences.append(
+                f"{row.label} has fewer errors than {model.label}: {row.percent()} against "
+                f"{model.percent()}, {how}."
+            )
+        return sentences
+
     def sentences(self) -> list[str]:
         """Return the verdict in words, and what is known about the optimisation."""
-        return [*self._verdicts(), *self._optimisation(), *self.notes]
+        return [*self._verdicts(), *self.better_baselines(), *self._optimisation(), *self.notes]
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything but the single mistakes, for JSON."""

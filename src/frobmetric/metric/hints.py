@@ -18,6 +18,8 @@ MANY_SAMPLES = 5
 LARGE_CLASS = 30
 #: Number of standard errors by which the best of several methods must be better than chance.
 CLEAR = 3.0
+#: Baselines besides Euclid, as calls of scikit-learn.
+BASELINES = {"lda": "LinearDiscriminantAnalysis()", "nca": "NeighborhoodComponentsAnalysis()"}
 #: Largest number of test samples that a hint asks for.
 MOST_SAMPLES = 1_000_000
 
@@ -186,6 +188,20 @@ def _prior(s):
     return None
 
 
+def _baseline(s):
+    """Return the hint at a plain method with clearly fewer errors, if no option follows from it."""
+    if _prior(s) is not None and "LDA" in _prior(s).reason:
+        return None
+    rows = [row for row in s.comparison.measured if row.key in BASELINES]
+    rows = [row for row in rows if s.comparison.against(row.key).verdict == "hurt"]
+    if not rows:
+        return None
+    best = min(rows, key=lambda row: row.n_errors)
+    error = s.comparison["model"].percent()
+    reason = f"{best.label} has fewer errors here, {best.percent()} against {error}"
+    return Hint(reason, BASELINES[best.key])
+
+
 def _passes(s):
     if s.options.get("n_passes") != 1 or s.is_chosen or _helped(s):
         return None
@@ -239,4 +255,7 @@ def _round(number):
 
 
 #: Rules in the order of their promise.
-RULES = (_better_optimisation, _scale, _choose, _prior, _passes, _neighbors, _rule, _kernel)
+RULES = (
+    *(_better_optimisation, _baseline, _scale, _choose, _prior, _passes, _neighbors),
+    *(_rule, _kernel),
+)

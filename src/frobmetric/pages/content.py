@@ -12,6 +12,7 @@ from .._text import shown
 from ..metric.comparison import EUCLIDEAN, Comparison
 from ..neighbors.paired import decimals, format_interval
 from ..plotting.style import COLOURS
+from .captions import Column, largest
 from .doubts import Doubts
 from .importance import Importance
 from .packing import pack_numbers, pack_whole, packed_size, rounded
@@ -25,6 +26,8 @@ FEW_POINTS = 1000
 N_NEIGHBORS, N_COMPONENTS = 8, 16
 #: Numbers of features, of classes of a table and of confusions that are listed.
 N_FEATURES, N_CLASSES, N_CONFUSIONS = 15, 12, 10
+#: Length of a name of a class from which on the table of confusions shows only its beginning.
+LONG_NAME = 18
 OPENINGS = {
     "helped": "helps here",
     "hurt": "does harm here",
@@ -45,6 +48,10 @@ class Findings:
     dimensions : dict
         Errors by number of dimensions; empty if they could not be measured.
     feature_names : list of str
+    columns : list of Column
+        Columns of the table before its preparation.
+    names : list of str or None
+        Names of all samples.
     labels : ndarray of shape (n,)
         Classes of all samples, those of X first.
     votes : tuple of two ndarrays of shape (n,)
@@ -64,6 +71,8 @@ class Findings:
     doubts: Doubts
     dimensions: dict[str, Any]
     feature_names: list[str]
+    columns: list[Column]
+    names: list[str] | None
     labels: np.ndarray
     votes: tuple[np.ndarray, np.ndarray]
     is_tested: np.ndarray
@@ -80,6 +89,23 @@ class Findings:
     def class_names(self) -> list[str]:
         """Classes as text."""
         return [shown(name) for name in self.classes]
+
+    def name(self, row: int) -> str:
+        """Return what a sample is called."""
+        return f"row {row}" if self.names is None else self.names[row]
+
+    def caption(self, rows: np.ndarray) -> dict[str, Any]:
+        """Return the columns that matter most, and their values of some samples."""
+        if self.image_shape is not None:
+            return {"columns": [], "texts": []}
+        X, numbers = self.spaces.X[rows], largest(self.columns, self.importance)
+        return {"columns": numbers, "texts": [self.columns[j].texts(X) for j in numbers]}
+
+    def values(self, row: int) -> list[tuple[str, str]]:
+        """Return labels and values of the columns that matter most of one sample."""
+        caption = self.caption(np.array([row]))
+        labels = [self.columns[j].label for j in caption["columns"]]
+        return [(label, text) for label, (text,) in zip(labels, caption["texts"], strict=True)]
 
     def codes(self, labels: np.ndarray) -> np.ndarray:
         """Return the numbers of classes."""
@@ -136,6 +162,11 @@ def data_of(findings: Findings, sample: Sample) -> dict[str, Any]:
         "planes": [pack_numbers(plane[rows]) for plane in (before, after)],
         "shares": rounded(shares, 3),
         "neighbors": [pack_whole(near) for near in (near_before, near_after)],
+        "names": None if findings.names is None else [findings.names[i] for i in rows.tolist()],
+        "columns": [
+            [column.label, column.places, column.categories] for column in findings.columns
+        ],
+        "caption": findings.caption(rows),
         "features": findings.feature_names,
         "image": findings.image_shape,
         "spectra": [rounded(curve[:200], 4) for curve in spaces.spectra()],
@@ -207,6 +238,7 @@ def _verdict(findings):
         "after": model.percent(),
         "points": f"{100 * errors.difference:+.{digits}f}",
         "interval": format_interval(errors.interval, digits, sign="+"),
+        "better": comparison.better_baselines(),
         "fixed": errors.n_fixed,
         "broken": errors.n_broken,
         "pvalue": f"{errors.pvalue:.2g}",
@@ -215,7 +247,12 @@ def _verdict(findings):
         "n_train": comparison.n_train,
         "n_neighbors": comparison.n_neighbors,
         "detail": first.partition(": ")[2],
-        "notes": [text for text in others if not text.startswith("Optimisation")] + findings.notes,
+        "notes": [
+            text
+            for text in others
+            if not text.startswith("Optimisation") and text not in comparison.better_baselines()
+        ]
+        + findings.notes,
         "hints": [hint.to_dict() for hint in comparison.hints],
         "largest": f"{100 * max(ends):.{digits}f} %",
         "rows": [
@@ -291,12 +328,10 @@ def _confusion(findings):
         confusion_matrix(truth, findings.codes(vote[rows]), labels=np.arange(n_classes))
         for vote in findings.votes
     ]
-    if n_classes > N_CLASSES:
-        return {
-            "tables": None,
-            "lists": [_frequent(table, findings.class_names) for table in counts],
-        }
-    return {"tables": [_shaded(table) for table in counts], "lists": None}
+    lists = [_frequent(table, findings.class_names) for table in counts]
+    tables = None if n_classes > N_CLASSES else [_shaded(table) for table in counts]
+    long = [name for name in findings.class_names if len(name) > LONG_NAME]
+    return {"tables": tables, "lists": lists, "long": long, "is_wide": n_classes > 4}
 
 
 def _shaded(counts):
@@ -319,12 +354,18 @@ def _frequent(counts, names):
     return [(names[i], names[j], int(wrong[i, j])) for i, j in pairs if wrong[i, j]]
 
 
+def _card(findings, row, place):
+    """Return what a card shows of a sample."""
+    card = {"row": row, "place": place, "name": findings.name(row)}
+    return card | {"label": shown(findings.labels[row]), "values": findings.values(row)}
+
+
 def _doubts(findings, sample):
     doubts, names = findings.doubts, findings.class_names
-    labels, votes = findings.codes(findings.labels), findings.codes(findings.votes[1])
+    votes = findings.codes(findings.votes[1])
     samples = [
-        {"row": int(row), "place": place, "label": names[labels[row]], "vote": names[votes[row]]}
-        | {"share": f"{100 * share:.0f} %"}
+        _card(findings, int(row), place)
+        | {"vote": names[votes[row]], "share": f"{100 * share:.0f} %"}
         for row, place, share in zip(
             doubts.samples, sample.places(doubts.samples), doubts.shares, strict=True
         )
@@ -333,7 +374,7 @@ def _doubts(findings, sample):
         {
             "margin": f"{margin:.3g}",
             "parts": [
-                {"role": role, "row": int(row), "place": place, "label": names[labels[row]]}
+                _card(findings, int(row), place) | {"role": role}
                 for role, row, place in zip(
                     ("sample", "near one", "far one"), rows, sample.places(rows), strict=True
                 )

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.stats import t as student
 from sklearn.base import clone
 
 from .._progress import working
@@ -16,8 +17,8 @@ from .spaces import Spaces, feature_shares, find_matrix
 MOST_SAMPLES = 1000
 #: Relative gap at which the solve of a refit may end.
 LOOSE = 1e-2
-#: Quantiles of the refits that bound an interval.
-QUANTILES = (0.05, 0.95)
+#: Probability that an interval is meant to hold.
+LEVEL = 0.9
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,9 +30,9 @@ class Importance:
     before, after : ndarray of shape (n_features,)
         Shares, which sum to one; a share after may be negative, as parts of a distance may.
     intervals : ndarray of shape (n_features, 2) or None
-        90 % intervals of `after` over refits to bootstrap samples; None without refits.
+        90 % intervals around `after`, from the spread over refits; None without refits.
     n_refits, n_samples : int
-        Number of refits, and of samples of each of them.
+        Number of refits, and of samples of each of them: half of all, or fewer.
     note : str
         Reason why there are no intervals, empty if there are.
     """
@@ -55,6 +56,11 @@ def find_importance(
     """Return the importance of the features, None if the map is not linear.
 
     `model` is an unfitted one for the refits, None if the model cannot be refitted.
+
+    Each refit takes a part of the samples of each class, none of them twice: copies of a sample
+    would be its nearest neighbours of the same class. The deviation over refits to m of n samples
+    is sqrt((n - m) / m) times that of the share itself. The interval is centred at the share, and
+    not at the mean of the refits, because the largest shares are partly so by chance.
     """
     if spaces.matrix is None:
         return None
@@ -64,16 +70,29 @@ def find_importance(
         return Importance(before, after, note=f"No intervals: {reason}.")
     random, shares = np.random.default_rng(seed), []
     covariance = np.atleast_2d(np.cov(X, rowvar=False))
-    n_samples = min(len(X), MOST_SAMPLES)
     with working("measuring features", n_refits, "refits") as work:
         for _ in range(n_refits):
-            rows = _draw(y, n_samples, random)
+            rows = _draw(y, min(0.5, MOST_SAMPLES / len(y)), random)
+            if len(rows) == len(y):
+                reason = "classes have two samples at most"
+                return Importance(before, after, note=f"No intervals: {reason}.")
             matrix = find_matrix(_refit(model, X[rows], y[rows]), X)
             if matrix is not None:
                 shares.append(feature_shares(matrix, covariance))
             work.advance(1)
-    intervals = np.quantile(shares, QUANTILES, axis=0).T
-    return Importance(before, after, intervals, len(shares), n_samples)
+    if len(shares) < 2:
+        return Importance(before, after, note="No intervals: they need two refits or more.")
+    n_drawn = len(rows)
+    intervals = _intervals(after, np.asarray(shares), n_drawn / len(y))
+    return Importance(before, after, intervals, len(shares), n_drawn)
+
+
+def _intervals(estimate, shares, part):
+    """Return intervals around shares, from those of refits to a part of the samples."""
+    quantile = student.ppf((1 + LEVEL) / 2, len(shares) - 1)
+    half = quantile * shares.std(axis=0, ddof=1) * np.sqrt(part / (1 - part))
+    low = np.maximum(estimate - half, np.minimum(estimate, 0.0))
+    return np.column_stack([low, np.minimum(estimate + half, np.maximum(estimate, 1.0))])
 
 
 def _refit(model, X, y):
@@ -88,11 +107,11 @@ def _refit(model, X, y):
     return fitted if hasattr(fitted, "transform") else fitted[:-1]
 
 
-def _draw(y, n_samples, random):
-    """Return rows drawn with replacement, of every class its share and at least two."""
+def _draw(y, part, random):
+    """Return rows drawn without replacement: a part of each class, and at least two of it."""
     rows = []
     for label in np.unique(y):
         members = np.flatnonzero(y == label)
-        size = max(2, round(n_samples * len(members) / len(y)))
-        rows.append(random.choice(members, size))
+        size = min(len(members), max(2, round(part * len(members))))
+        rows.append(random.choice(members, size, replace=False))
     return np.concatenate(rows)

@@ -23,12 +23,13 @@ from ..metric import FrobMetric, compare
 from ..metric.base import MetricEstimator
 from ..metric.comparison import Comparison
 from ..metric.hints import Situation, find_hints
+from .captions import columns_of, names_of
 from .content import Findings, Sample, data_of, sections_of
 from .dimensions import dimension_errors
 from .doubts import find_doubts
 from .importance import find_importance
 from .page import render
-from .provenance import provenance
+from .provenance import DEFAULTS, provenance
 from .samples import (
     Samples,
     check_image_shape,
@@ -84,6 +85,7 @@ class ModelReport:
             plotly=True,
             scripts=("unpack.js", "map.js", "detail.js", "charts.js"),
             facts=self.facts,
+            folded=DEFAULTS,
             **sections_of(self.findings, self.sample),
         )
 
@@ -133,6 +135,7 @@ def report(
     X_test: Any = None,
     y_test: ArrayLike | None = None,
     feature_names: Sequence[str] | None = None,
+    names: ArrayLike | None = None,
     image_shape: tuple[int, ...] | None = None,
     cv: Any = None,
     choose_again: bool = False,
@@ -168,6 +171,8 @@ def report(
         Their labels.
     feature_names : sequence of str, optional
         Names of the features; those of the data frame or of the model, or x0, x1, ... if None.
+    names : array-like of shape (n_samples,) or (n_samples + n_test,), optional
+        Names of the samples, shown in place of row numbers; those of X_test follow those of X.
     image_shape : tuple of int, optional
         Shape (height, width) or (height, width, 3) of the picture that a row is.
     cv : int, splitter or iterable, optional
@@ -179,8 +184,8 @@ def report(
     n_neighbors : int, default=3
         Number of neighbours that vote.
     n_refits : int, default=20
-        Number of refits to bootstrap samples, of at most 1,000 samples each, for the intervals of
-        the features.
+        Number of refits to half of the samples, at most 1,000 each, for the intervals of the
+        features.
     max_points : int, default=10_000
         Largest number of samples that the page shows; with many features fewer, so that the page
         stays below 8 MB. The page says how many.
@@ -212,7 +217,8 @@ def report(
     refuse_kernel(model)
     samples = Samples.check(X, y, X_test, y_test)
     check_image_shape(image_shape, samples.X.shape[1])
-    names = feature_names_of(feature_names, X, model, image_shape)
+    sample_names = names_of(names, len(samples.labels))
+    labels_of_features = feature_names_of(feature_names, X, model, image_shape)
     is_fitted = _is_fitted(model)
     say = _numbered(callback, 4 if is_fitted else 5)
     if not is_fitted:
@@ -231,7 +237,9 @@ def report(
     results = _results(model, again, X, samples, comparison, (n_refits, random_state), say)
     findings = Findings(
         comparison=comparison,
-        feature_names=names,
+        feature_names=labels_of_features,
+        columns=columns_of(model, labels_of_features),
+        names=sample_names,
         labels=samples.labels,
         image_shape=image_shape,
         metric=_metric_of(model),
@@ -259,7 +267,8 @@ def _results(model, again, X, samples, comparison, refits, say):
     spaces = Spaces.of(mapping, samples.every, unit)
     *votes, is_tested = held_out_votes(comparison, samples.labels, len(samples.y))
     say(f"measuring features by {n_refits} refits")
-    importance = find_importance(spaces, again, samples.X, samples.y, n_refits, seed)
+    fixed = None if again is None else _with_units(again, model)
+    importance = find_importance(spaces, fixed, samples.X, samples.y, n_refits, seed)
     say("looking for labels in doubt")
     n, alone = len(samples.y), model if isinstance(model, MetricEstimator) else None
     doubts = find_doubts(alone, X, samples.y, spaces.after[:n], votes[1][:n])
@@ -302,6 +311,15 @@ def _for_refits(model, choose_again):
     shared = FrobMetric().get_params(deep=False)
     own = {name: value for name, value in model.get_params(deep=False).items() if name in shared}
     return FrobMetric(**own | model.best_params_ | {"callback": None})
+
+
+def _with_units(copy, fitted):
+    """Return a copy of a model that does not choose its units again."""
+    copy = clone(copy)
+    for step, done in zip(_steps(copy), _steps(fitted), strict=True):
+        if step.get_params(deep=False).get("units") == "auto" and hasattr(done, "units_"):
+            step.set_params(units=done.units_)
+    return copy
 
 
 def _tested_model(model, copy, X_test):

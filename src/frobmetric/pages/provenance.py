@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import platform
 from importlib.metadata import version
 from typing import Any
@@ -13,6 +14,8 @@ from .._text import shown
 
 #: Packages whose versions are stated.
 PACKAGES = ("numpy", "scipy", "scikit-learn")
+#: Name of the fact that a page folds away.
+DEFAULTS = "Options left at their defaults"
 #: Longest text of the value of an option.
 LONGEST = 60
 
@@ -31,12 +34,15 @@ def provenance(model: Any, X: np.ndarray, y: np.ndarray, **more: Any) -> list[tu
     """Return names and texts of what was fitted on what."""
     from .. import __version__
 
-    options = {name: _text(value) for name, value in model.get_params(deep=False).items()}
+    own, defaults = _options(model)
     classes, counts = np.unique(y, return_counts=True)
     sizes = ", ".join(f"{shown(c)}: {n:,}" for c, n in list(zip(classes, counts, strict=True))[:12])
     facts = {
         "Model": type(model).__name__,
-        "Options": ", ".join(f"{name}={value}" for name, value in options.items() if value),
+        "Options": own or "all at their defaults",
+        DEFAULTS: defaults,
+        "Chosen by held-out errors": _pairs(getattr(model, "best_params_", {}), none="None"),
+        "Preparation of the table": _preparation(getattr(model, "preparation_", None)),
         "Samples": f"{len(X):,}, with {X.shape[1]:,} features ({X.dtype})",
         "Classes": f"{len(classes)}: {sizes}{', …' * (len(classes) > 12)}",
         "Checksum of the data": checksum(X, y),
@@ -53,6 +59,41 @@ def provenance(model: Any, X: np.ndarray, y: np.ndarray, **more: Any) -> list[tu
     python = platform.python_version()
     facts["Versions"] = f"frobmetric {__version__}, Python {python}, {packages}"
     return [(name, text) for name, text in facts.items() if text]
+
+
+def _options(model):
+    """Return the options that were set, and those that have their default, as texts."""
+    signature = inspect.signature(type(model)).parameters
+    known = {name: parameter.default for name, parameter in signature.items()}
+    options = model.get_params(deep=False)
+    is_default = {name: _is_same(value, known.get(name)) for name, value in options.items()}
+    return tuple(
+        _pairs({name: value for name, value in options.items() if is_default[name] == wanted})
+        for wanted in (False, True)
+    )
+
+
+def _is_same(value, default):
+    """Return whether a value is the default of a parameter."""
+    return value is default or (type(value) is type(default) and bool(np.all(value == default)))
+
+
+def _pairs(options, none=""):
+    texts = {name: _text(value) or none for name, value in options.items()}
+    return ", ".join(f"{name}={text}" for name, text in texts.items() if text)
+
+
+def _preparation(preparation):
+    """Return what was done to the columns of a table, as one text."""
+    if preparation is None:
+        return ""
+    columns = preparation.columns
+    texts = [f"{shown(c.label)}: {len(c.categories)} categories" for c in columns if c.categories]
+    fills = [f"{shown(c.label)}: {_text(c.fill)}" for c in columns if c.fill is not None]
+    parts = [f"{len(columns)} columns became {preparation.n_features} features"]
+    parts += [f"texts became one feature for each category ({', '.join(texts)})"] * bool(texts)
+    parts += [f"missing values are replaced ({', '.join(fills)})"] * bool(fills)
+    return "; ".join(parts)
 
 
 def _text(value):

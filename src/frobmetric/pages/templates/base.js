@@ -20,8 +20,29 @@ function colourOf(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 }
 
+const paper = window.matchMedia("print");
+let isPrinting = paper.matches;
+const themeListeners = [];
+
 // Call a function when the page turns light or dark, and before and after it is printed.
 function onTheme(change) {
-  window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", change);
-  window.matchMedia("print").addEventListener("change", change);
+  themeListeners.push(change);
+}
+
+function changeTheme(printing) {
+  isPrinting = printing;
+  themeListeners.forEach((change) => change());
+}
+
+window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => changeTheme(paper.matches));
+paper.addEventListener("change", () => changeTheme(paper.matches));
+window.addEventListener("beforeprint", () => changeTheme(true));
+window.addEventListener("afterprint", () => changeTheme(false));
+
+// Size of a plot as part of its layout: on paper fixed, because a browser lays a page out for paper
+// after its scripts have drawn; on the screen that of its box.
+function plotSize(plot) {
+  if (!isPrinting) return { autosize: true };
+  const style = getComputedStyle(plot);
+  return { width: parseFloat(style.getPropertyValue("--paper-width")), height: parseFloat(style.getPropertyValue("--paper-height")) };
 }

@@ -11,6 +11,7 @@ function chart(id, curves, xTitle, yTitle) {
   });
   const widest = Math.max(...curves.flatMap((curve) => curve.x));
   const layout = {
+    ...plotSize(byId(id)),
     margin: { l: 56, r: 10, t: 10, b: 46 },
     xaxis: { ...axis(xTitle), type: widest > 20 ? "log" : "linear", dtick: widest > 20 ? undefined : widest > 10 ? 2 : 1 },
     yaxis: { ...axis(yTitle), ticksuffix: " %", rangemode: "tozero" },

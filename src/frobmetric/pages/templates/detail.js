@@ -2,6 +2,17 @@
 
 const N_PARTS = 10;
 
+// Values of the columns that matter most, one line each.
+function valuesOf(i) {
+  return data.caption.columns.map((j) => {
+    const line = element("span", "value-line");
+    const [label, text] = [data.columns[j][0], valueText(j, i)];
+    line.append(element("span", "label", label), element("b", "", text));
+    line.title = `${label}: ${text}`;
+    return line;
+  });
+}
+
 function tile(i, reference, onClick) {
   const node = element(onClick ? "button" : "div", "tile");
   if (data.image && table) node.append(pictureOf(i));
@@ -9,8 +20,8 @@ function tile(i, reference, onClick) {
   const dot = element("i", "dot");
   dot.style.background = classColour(codes[i]);
   name.append(dot, element("span", "", data.classes[codes[i]]));
-  node.append(name, element("span", "row", `row ${rows[i]}`));
-  node.title = `row ${rows[i]}: ${data.classes[codes[i]]}`;
+  node.append(name, element("span", "row", nameOf(i)), ...valuesOf(i));
+  node.title = `${data.names ? `${nameOf(i)}, ` : ""}row ${rows[i]}: ${data.classes[codes[i]]}`;
   if (reference !== null && codes[i] !== codes[reference]) {
     node.classList.add("other");
     node.append(element("span", "mark", "other class"));
@@ -41,7 +52,7 @@ function showNeighbours() {
   });
   const [before, after] = votes.map((vote) => data.classes[vote[a]]);
   const name = data.classes[codes[a]];
-  let text = `Row ${rows[a]} is of class ${name}. Of its ${nearCount} neighbours, ${wrong[0]} before and ${wrong[1]} after are of another class.`;
+  let text = `${data.names ? `${nameOf(a)} (row ${rows[a]})` : `Row ${rows[a]}`} is of class ${name}. Of its ${nearCount} neighbours, ${wrong[0]} before and ${wrong[1]} after are of another class.`;
   if (changes[a]) text += ` Held-out vote before: ${before}. Held-out vote after: ${after} (${CHANGES[changes[a]]}).`;
   byId("votes").textContent = text;
 }
@@ -77,10 +88,16 @@ function sharesOf(values) {
   return total > 0 ? values.map((x) => x / total) : values.map(() => 0);
 }
 
-function bar(name, before, after, unit) {
+// Parts of several features of one column together.
+function byColumn(values) {
+  return data.columns.map(([, places]) => places.reduce((sum, place) => sum + values[place], 0));
+}
+
+function bar(name, before, after, unit, values) {
   const row = element("tr");
   const head = element("th", "", name);
   head.scope = "row";
+  if (values) head.append(element("span", "pair-values", `A ${values[0]}, B ${values[1]}`));
   const cell = element("td", "bar");
   const box = element("div");
   const fill = element("span", after < 0 ? "fill after negative" : "fill after");
@@ -105,13 +122,22 @@ function showWhy() {
   byId("split").closest("label").hidden = !matrix;
   const by = matrix ? byId("split").value : "components";
   const split = parts(by);
+  const isTable = by === "features" && !data.image;
+  if (by === "features") {
+    split.names = data.columns.map(([label]) => label);
+    split.after = byColumn(split.after);
+    split.before = byColumn(split.before);
+  }
   const after = sharesOf(split.after);
   const before = split.before ? sharesOf(split.before) : null;
   const order = after.map((_, j) => j).sort((i, j) => Math.abs(after[j]) - Math.abs(after[i]) || i - j);
   const first = order.slice(0, N_PARTS);
   const largest = Math.max(...first.map((j) => Math.max(Math.abs(after[j]), before ? before[j] : 0)), 1e-12);
   const body = byId("parts").tBodies[0];
-  body.replaceChildren(...first.map((j) => bar(split.names[j], before && before[j], after[j], 100 / largest)));
+  body.replaceChildren(...first.map((j) => {
+    const values = isTable ? [valueText(j, a), valueText(j, b)] : null;
+    return bar(split.names[j], before && before[j], after[j], 100 / largest, values);
+  }));
   byId("parts-name").textContent = by === "components" ? "component" : "feature";
   byId("key-before").hidden = !before;
   const rest = order.slice(N_PARTS).reduce((sum, j) => sum + after[j], 0);

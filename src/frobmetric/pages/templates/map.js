@@ -60,13 +60,14 @@ function extent(axis) {
 
 const ranges = [extent(0), extent(1)];
 
-function layout() {
+function layout(plot) {
   const axis = (text, reach) => ({
     title: { text: text, font: { size: 12 }, standoff: 6 },
     range: [-reach, reach], showticklabels: false, ticks: "", zeroline: false, gridcolor: colourOf("--grid"),
   });
   const touch = window.matchMedia("(pointer: coarse)").matches;
   return {
+    ...plotSize(plot),
     margin: { l: 30, r: 8, t: 8, b: 30 },
     xaxis: axis("first direction", ranges[0]),
     yaxis: { ...axis("second direction", ranges[1]), scaleanchor: "x" },
@@ -80,7 +81,7 @@ const config = { displayModeBar: false, responsive: true, doubleClick: "reset" }
 
 function drawMaps() {
   shownGroups = groups();
-  return Promise.all(plots.map((plot, side) => Plotly.react(plot, traces(side ? share : 0), layout(), config))).then(drawMarks);
+  return Promise.all(plots.map((plot, side) => Plotly.react(plot, traces(side ? share : 0), layout(plot), config))).then(drawMarks);
 }
 
 // Rings around A, B and the sample under the mouse. They lie above the plots, because a plot that is
@@ -102,9 +103,13 @@ function drawMarks() {
       const [x, y] = i < 0 ? [-1, -1] : [xaxis.l2p(place(0, t, [i])[0]), yaxis.l2p(place(1, t, [i])[0])];
       const inside = x >= 0 && y >= 0 && x <= xaxis._length && y <= yaxis._length;
       ring.style.display = inside ? "block" : "none";
-      ring.style.left = `${plot.offsetLeft + plot.clientLeft + xaxis._offset + x}px`;
-      ring.style.top = `${plot.offsetTop + plot.clientTop + yaxis._offset + y}px`;
+      ring.style.left = `${xaxis._offset + x}px`;
+      ring.style.top = `${yaxis._offset + y}px`;
     });
+    const [a, b] = rings[side]; // their letters are on the sides that face away from each other
+    const isRight = parseFloat(a.style.left) > parseFloat(b.style.left);
+    a.classList.toggle("left", !isRight);
+    b.classList.toggle("left", isRight);
   });
 }
 
@@ -127,7 +132,7 @@ function choose(which, i) {
 // Hover: the same sample is marked in both maps.
 function describe(i, x, y) {
   const tip = byId("tip");
-  tip.replaceChildren(element("div", "", `row ${rows[i]}: ${data.classes[codes[i]]}`));
+  tip.replaceChildren(element("div", "", `${nameOf(i)}: ${data.classes[codes[i]]}`));
   if (changes[i]) tip.append(element("div", "", `held-out votes: ${CHANGES[changes[i]]}`));
   if (data.image && table) tip.append(pictureOf(i));
   tip.style.display = "block";

@@ -70,7 +70,11 @@ function showProgress(state) {
   byId("interval").textContent = agreement
     ? `On ${agreement.n} of your answers to questions drawn at random, each predicted without it. ` +
       `95 % interval: ${percent(agreement.low)} to ${percent(agreement.high)}.`
-    : `The agreement is shown from ${state.n_first} answers on.`;
+    : "";
+  const left = state.n_first - state.n_answers;
+  byId("until").textContent = left > 0
+    ? `The agreement is shown from ${state.n_first} answers on: ${left} more.`
+    : "";
   byId("settled").className = state.has_settled ? "small settled" : "small muted";
   byId("settled").textContent = changed === null ? "" :
     `The last ${state.n_last} answers changed ${percent(changed)} of the predictions. ` +

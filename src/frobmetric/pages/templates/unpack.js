@@ -40,8 +40,28 @@ const matrix = data.matrix ? unpackTable(data.matrix) : null;
 const learned = data.learned ? unpackTable(data.learned) : null;
 const placeOfRow = new Map(Array.from(rows, (row, place) => [row, place]));
 
+// What a sample is called: its name if it has one.
+function nameOf(i) {
+  return data.names ? data.names[i] : `row ${rows[i]}`;
+}
+
+// Value of a column of the table, as a text: exact where the page has it, else of the packed table.
+function valueText(j, i) {
+  const known = data.caption.columns.indexOf(j);
+  if (known >= 0) return data.caption.texts[known][i];
+  if (!table) return "";
+  const [, places, categories] = data.columns[j];
+  const values = table.row(i);
+  if (categories) return categories[places.findIndex((place) => values[place] > 0.5)] ?? "–";
+  const [value, step] = [values[places[0]], data.table.step[places[0]]];
+  if (step === 1) return String(Math.round(value));
+  const digits = Math.floor(-Math.log10(step));
+  if (digits < 0) return String(Math.round(value / 10 ** -digits) * 10 ** -digits);
+  return String(Number(Number(value.toFixed(Math.min(digits, 20))).toPrecision(4)));
+}
+
 function isDark() {
-  return window.matchMedia("(prefers-color-scheme: dark)").matches && !window.matchMedia("print").matches;
+  return window.matchMedia("(prefers-color-scheme: dark)").matches && !isPrinting;
 }
 
 // Colours that are too dark for a dark page.
