@@ -162,10 +162,30 @@ def skip_routing(app, what, name, obj, would_skip, options):
     return True if ROUTING.fullmatch(name) else None
 
 
+#: Link from a page of source to the page of a name: that page, the name, and the fragment.
+BACK = re.compile(r'(class="viewcode-back" href="[^"#]*/([\w.]+)\.html)#([\w.]+)"')
+
+
+def correct_back_links(app, pagename, templatename, context, doctree):
+    """Let links from the source of a name lead to its page, also where a module has several homes.
+
+    Sphinx takes one public home for all names of a module; the pages know theirs.
+    """
+    if pagename.startswith("_modules/") and "body" in context:
+        context["body"] = BACK.sub(_back_link, context["body"])
+
+
+def _back_link(match):
+    page, name, fragment = match.groups()
+    member = re.search(rf"\.{name.rpartition('.')[2]}((?:\.\w+)?)$", fragment)[1]  # of a class
+    return f'{page}#{name}{member}"'
+
+
 def setup(app):
-    """Connect the steps that come before Sphinx's own."""
+    """Connect the steps that come before Sphinx's own, and one that comes after."""
     app.connect("autodoc-process-docstring", escape_mathematics, priority=100)
     app.connect("autodoc-skip-member", skip_routing)
     app.connect("config-inited", copy_pages, priority=100)
     app.connect("config-inited", make_report, priority=100)
     app.connect("source-read", rewrite_links)
+    app.connect("html-page-context", correct_back_links)

@@ -194,7 +194,8 @@ class _Links(HTMLParser):
 
 def _broken(site):
     """Return the internal links of all pages that lead nowhere, with their page."""
-    pages = {path.resolve(): _Links(path) for path in site.rglob("*.html")}
+    found = (path for path in site.rglob("*.html") if "_static" not in path.parts)  # of the theme
+    pages = {path.resolve(): _Links(path) for path in found}
     broken = []
     for path, page in pages.items():
         for link in page.links:

@@ -233,10 +233,10 @@ class PairDifferences(Constraints):
         return margins, error[self.far] + error[self.near] + EPS * np.abs(margins)
 
     def adjoint_error(self, u: Vector, n_more: int = 0) -> float:
-        ends, sizes = np.concatenate([self.near, self.far]), np.abs(np.concatenate([u, u]))
-        n_terms = int(np.bincount(ends).max(initial=0))
-        total = np.bincount(ends, sizes, self.pairs.shape[0]).astype(float)
-        return self.pairs.adjoint_error(total, n_more + n_terms + 1)
+        near, far, n_pairs, sizes = self.near, self.far, self.pairs.shape[0], np.abs(u)
+        n_terms = np.bincount(near, minlength=n_pairs) + np.bincount(far, minlength=n_pairs)
+        total = (np.bincount(near, sizes, n_pairs) + np.bincount(far, sizes, n_pairs)).astype(float)
+        return self.pairs.adjoint_error(total, n_more + int(n_terms.max(initial=0)) + 1)
 
     def restrict(self, rows: Rows) -> PairDifferences:
         near, far = self.near[rows], self.far[rows]
