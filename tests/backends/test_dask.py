@@ -18,9 +18,10 @@ import dask.array  # noqa: E402
 import dask.dataframe  # noqa: E402
 
 from frobmetric.backends import dask as dask_engine  # noqa: E402
-from frobmetric.backends.dask import ClusterLostError, DaskEngine, Outcome  # noqa: E402
+from frobmetric.backends import homes  # noqa: E402
+from frobmetric.backends.dask import ClusterLostError, DaskEngine, Outcome, Parcel  # noqa: E402
 from frobmetric.backends.engine import Program, Value  # noqa: E402
-from frobmetric.backends.spool import Stored  # noqa: E402
+from frobmetric.backends.spool import Spool, Stored  # noqa: E402
 from frobmetric.backends.vectors import Sharded  # noqa: E402
 from frobmetric.metric.sharded import search  # noqa: E402
 
@@ -247,6 +248,55 @@ def test_a_killed_worker_is_survived(digits):
         found = FrobMetric(callback=kill_one).fit(*as_collections(*digits))
     assert len(killed) == 2
     assert_same(found, expected, 1e-10)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_short", [False, True])
+def test_the_loss_of_all_workers_at_once_is_survived(digits, monkeypatch, is_short):
+    if is_short:
+        free = 150 * 8 * 64 / dask_engine.SHARE
+        monkeypatch.setattr(dask_engine, "_free_memory", lambda worker: free)
+    expected = FrobMetric().fit(*digits)
+    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
+    with (
+        distributed.LocalCluster(processes=True, silence_logs=50, **options) as cluster,
+        distributed.Client(cluster),
+    ):
+        killed = []
+
+        def kill_all(step):
+            if not killed:
+                killed.extend(worker.pid for worker in cluster.workers.values())
+                for pid in killed:
+                    os.kill(pid, signal.SIGKILL)
+
+        found = FrobMetric(callback=kill_all).fit(*as_collections(*digits))
+        assert not set(killed) & {worker.pid for worker in cluster.workers.values()}
+    assert len(killed) == 2
+    assert_same(found, expected, 1e-10)
+
+
+def test_a_living_worker_takes_the_tasks_of_one_that_does_not_come_back(
+    threads, digits, monkeypatch
+):
+    monkeypatch.setattr(homes, "PATIENCE", 0.1)
+    X, y = digits[0][:300], digits[1][:300]
+    retired = []
+
+    def retire(step):
+        if not retired:
+            retired.extend(list(threads.scheduler_info()["workers"])[:1])
+            threads.retire_workers(retired)
+
+    found = FrobMetric(n_passes=1, callback=retire).fit(*as_collections(X, y, 100))
+    assert len(threads.scheduler_info()["workers"]) == 1
+    assert_same(found, FrobMetric(n_passes=1).fit(X, y))
+
+
+def test_what_is_sent_has_the_size_of_its_files(tmp_path):
+    rows = Spool(tmp_path).store(np.ones((100, 50)))
+    assert 40_000 <= sys.getsizeof(Parcel([rows, 1.0])) < 41_000
+    assert sys.getsizeof(rows) < 1000
 
 
 @pytest.mark.slow

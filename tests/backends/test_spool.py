@@ -40,6 +40,17 @@ def test_a_copy_is_in_a_file_of_its_own(tmp_path):
     assert float(run.stdout) == np.arange(3000.0).sum()
 
 
+def test_a_small_copy_holds_nothing_of_the_message(tmp_path):
+    message = []
+    text = pickle.dumps(
+        Spool(tmp_path).store(np.empty((0, 50))), protocol=5, buffer_callback=message.append
+    )
+    assert message == []
+    copy = pickle.loads(text)
+    assert copy.n_bytes == 0
+    assert copy.load().shape == (0, 50)
+
+
 def test_a_copy_finds_a_folder_where_that_of_the_first_is_missing(tmp_path):
     folder = tmp_path / "gone"
     folder.mkdir()

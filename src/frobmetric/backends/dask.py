@@ -10,15 +10,16 @@ from functools import partial, reduce
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
+from uuid import uuid4
 
 import dask.array
 import distributed
 import numpy as np
-from dask.delayed import delayed
 from dask.sizeof import sizeof
 
 from .engine import Bundle, Combines, Engine, Node, Pairs, Program, Values, combine_all, run, tree
-from .spool import Spools, loaded, spools, stored
+from .homes import PREFIX, Homes
+from .spool import Spools, Stored, loaded, spools, stored
 from .table import ShardedTable, split_rows
 from .vectors import Sharded
 
@@ -27,9 +28,11 @@ MOST_SENT = 1 << 23
 #: Number of partial sums that are added here and not on the workers: each level of the tree takes
 #: its time.
 FEW = 4
-#: Number of shards that a piece of another one meets one after another, while it is in memory; and
-#: the same where only small parts of it are taken, which wait until those of all pieces are there.
-TILE, WIDE_TILE = 6, 16
+#: Number of shards that a piece of another one meets one after another, while it is in memory.
+TILE = 6
+#: The same where parts of it are taken and sent: a shard waits for those of its whole tile, each of
+#: which may take twice as much as the rows of a shard.
+SENT_TILE = 4
 #: Share of the free memory of a worker that the rows of a shard take, in double precision: a shard
 #: holds several times its own rows, and copies of them while they are sent and put together.
 SHARE = 1 / 12
@@ -54,6 +57,17 @@ class Group(NamedTuple):
     """Bundles of consecutive shards."""
 
     bundles: Sequence[Bundle]
+
+
+class Parcel(tuple[Any, ...]):
+    """Values that other workers fetch.
+
+    Its size is that of what is in files too, by which Dask limits what it sends at a time. Groups
+    are not sent; their size is that of what is in memory, by which Dask refuses tasks.
+    """
+
+    def __sizeof__(self) -> int:
+        return super().__sizeof__() + sum(v.n_bytes for v in self if isinstance(v, Stored))
 
 
 class Outcome:
@@ -95,6 +109,7 @@ class DaskEngine(Engine):
     def __init__(self, client: Any, n_shards: int, is_spooled: bool = False) -> None:
         super().__init__(n_shards)
         self.client, self.is_spooled = client, is_spooled
+        client.register_plugin(Homes())
         workers = client.scheduler_info(n_workers=-1)["workers"]
         threads = [name for name in sorted(workers) for _ in range(workers[name]["nthreads"])]
         n_groups = min(n_shards, len(threads))
@@ -120,7 +135,7 @@ class DaskEngine(Engine):
         lefts, rights = self._bundles(left), self._bundles(right)
         others = [(self._bundles(node), node.place) for node in beside]
         among = range(len(rights)) if pairs.among is None else pairs.among
-        found, size = [], WIDE_TILE if pairs.at_right else TILE
+        found, size = [], SENT_TILE if pairs.at_right else TILE
         for group in self._groups:
             for start in range(group.start, group.stop, size):
                 tile = range(start, min(start + size, group.stop))
@@ -198,15 +213,14 @@ class DaskEngine(Engine):
 
     def open(self, array: Any) -> Sharded:
         """Return a Dask array with one chunk a shard; its graph is what lost pieces come from."""
-        chunks = array.to_delayed().ravel()
-        pieces = [delayed(_bundle, pure=False)(chunk, self.is_spooled) for chunk in chunks]
-        found: dict[int, Any] = {}
+        chunks, found = array.to_delayed().ravel(), {}
         # one shard of each thread at a time: what is read and not yet in its piece stays small
         for k in range(max(map(len, self._groups))):
             some = [group[k] for group in self._groups if k < len(group)]
             for i in some:
                 home = {"workers": [self._homes[i]], "allow_other_workers": True}
-                found[i] = self.client.compute(pieces[i], **home)
+                read = self.client.compute(chunks[i], **home)
+                found[i] = self._at(i, _bundle, read, self.is_spooled)
             if self.is_spooled:
                 distributed.wait([found[i] for i in some])
         groups = [self._at(g[0], Group, [found[i] for i in g]) for g in self._groups]
@@ -224,12 +238,15 @@ class DaskEngine(Engine):
         ]
 
     def _at(self, shard: int, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Submit a task of a shard to its worker, or to another one if that is lost."""
-        home = {"workers": [self._homes[shard]], "allow_other_workers": True}
-        return self._submit(function, *arguments, **home)
+        """Submit a task of a shard to its worker, or to the one that takes its place."""
+        return self._submit(function, *arguments, workers=[self._homes[shard]])
 
     def _submit(self, function: Callable[..., Any], *arguments: Any, **home: Any) -> Any:
-        return self.client.submit(function, *arguments, pure=False, **home)
+        return self.client.submit(function, *arguments, pure=False, key=_key(function), **home)
+
+
+def _key(function: Callable[..., Any]) -> str:
+    return f"{PREFIX}{function.__name__.strip('_')}-{uuid4().hex}"
 
 
 def open_collection(X: Any, y: Any) -> ShardedTable:
@@ -333,7 +350,7 @@ def _copies(piece: Any, n_blocks: int) -> Group:
 
 
 def _block(group: Group, number: int) -> Bundle:
-    return group.bundles[number]
+    return group.bundles[number]._replace(kept=Parcel(group.bundles[number].kept))
 
 
 def _run_group(
@@ -378,7 +395,7 @@ def _call_pairs(
 ) -> Any:
     piece = loaded(right.kept[j])
     parts = (function(loaded(left.kept[i]), piece) for left in lefts)
-    return stored(parts, _spools(is_spooled))
+    return Parcel(stored(parts, _spools(is_spooled)))
 
 
 def _join(
@@ -393,4 +410,5 @@ def _join(
 def _join_pieces(
     join: Callable[..., Any], is_spooled: bool, place: int, bundles: list[Bundle]
 ) -> Bundle:
-    return _bundle(join([loaded(bundle.kept[place]) for bundle in bundles]), is_spooled)
+    joined = _bundle(join([loaded(bundle.kept[place]) for bundle in bundles]), is_spooled)
+    return joined._replace(kept=Parcel(joined.kept))

@@ -34,13 +34,13 @@ class Spool:
         if hasattr(self, "file"):  # the folder could be written to
             self.file.close()
 
-    def store(self, value: Any) -> Any:
-        """Return the value as `Stored`, or as it is if its arrays are small."""
+    def store(self, value: Any) -> Stored | Packed:
+        """Return the value as `Stored`, or as `Packed` if its arrays are small."""
         buffers: list[Any] = []
         frame = pickle.dumps(value, protocol=5, buffer_callback=buffers.append)
         raw = [buffer.raw() for buffer in buffers]
         if sum(view.nbytes for view in raw) < LEAST:
-            return value
+            return Packed(pickle.dumps(value, protocol=5))
         start, places = self.file.seek(0, 2), []
         for view in raw:
             places.append((self.file.tell() - start, view.nbytes))
@@ -57,8 +57,8 @@ class Spools:
     def __init__(self, folder: Any = None) -> None:
         self.folder, self._lock, self._last = folder, Lock(), Spool(folder)
 
-    def store(self, value: Any) -> Any:
-        """Return the value as `Stored`, or as it is if its arrays are small."""
+    def store(self, value: Any) -> Stored | Packed:
+        """Return the value as `Stored`, or as `Packed` if its arrays are small."""
         with self._lock:
             if self._last.file.seek(0, 2) >= ENOUGH:
                 self._last = Spool(self.folder)
@@ -90,8 +90,29 @@ class Stored:
         views = [mapped[start : start + size] for start, size in self._places]
         return pickle.loads(self._frame, buffers=views)
 
+    @property
+    def n_bytes(self) -> int:
+        """Bytes of the arrays."""
+        return sum(size for _, size in self._places)
+
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
         return _store_anew, (self.load(), self._spool.folder)
+
+
+class Packed:
+    """Value with small arrays, as bytes.
+
+    Arrays of a message from another process are views of it: one of no number would hold all of it.
+    """
+
+    n_bytes = 0
+
+    def __init__(self, frame: bytes) -> None:
+        self._frame = frame
+
+    def load(self) -> Any:
+        """Return the value."""
+        return pickle.loads(self._frame)
 
 
 def _store_anew(value: Any, folder: Any) -> Any:
@@ -101,7 +122,7 @@ def _store_anew(value: Any, folder: Any) -> Any:
 
 def loaded(value: Any) -> Any:
     """Return a value that may be stored."""
-    return value.load() if isinstance(value, Stored) else value
+    return value.load() if isinstance(value, Stored | Packed) else value
 
 
 def stored(values: Iterable[Any], spool: Spool | Spools | None) -> tuple[Any, ...]:
