@@ -311,6 +311,9 @@ WRONG = {
     "gz without suffix": (gzip.compress(b"3\n1\n"), 1, "let its name end in .gz or .xz"),
     "xz without suffix": (lzma.compress(b"3\n1\n"), 1, "let its name end in .gz or .xz"),
     "UTF-16": ("3\n1\n".encode("utf-16"), 1, "expected text"),
+    "a long m": (100_000 * "7" + "\n", 1, f"line 1: '{300 * '7'}...' is given as m; expected"),
+    "a long row": (HEAD + f"0 1 {5000 * '8'} 1 1\n", 5, "8... 1 1) has row 8"),
+    "a long text": (HEAD + f"0 1 {5000 * 'x'} 1 1\n", 5, f"'{300 * 'x'}...' is given where a"),
 }
 
 
@@ -321,6 +324,7 @@ def test_errors_name_the_line(read, tmp_path, case):
         read(text)
     assert str(caught.value).startswith(f"{tmp_path / 'given.dat-s'}, line {line}: ")
     assert str(caught.value).count(";") >= 2  # given, expected, what to do
+    assert len(str(caught.value)) < 1000
 
 
 @pytest.mark.parametrize(("suffix", "pack"), [(".gz", gzip.compress), (".xz", lzma.compress)])

@@ -31,6 +31,7 @@ import scipy.sparse as sp
 
 from .._checks import as_path, refuse_where
 from .._environment import check_expansion, check_file, replacing, total_memory
+from .._text import brief
 from ..core import PSD, Equal, FrobeniusSDP, Nonnegative, Product, Sparse
 from ..core.checks import require_problem
 from ..core.cones import Cone
@@ -263,9 +264,9 @@ class _Text:
                 is_number = pattern.fullmatch(word) is not None
                 values.append(float(word.lower().replace("d", "e")) if is_number else math.nan)
                 if not math.isfinite(values[-1]):
-                    raise self.error(f"{word!r} is given as {what}", f"{expected}; correct it")
+                    raise self.error(f"{brief(word)!r} is given as {what}", f"{expected}; correct it")
         if words[n_due:] and _NUMBER.fullmatch(words[n_due]):
-            given = f"{words[n_due]!r} follows the last {what}"
+            given = f"{brief(words[n_due])!r} follows the last {what}"
             raise self.error(given, f"{count} in all; correct the count, or begin a new line")
         return values
 
@@ -307,9 +308,10 @@ class _Text:
         return entries
 
     def _entry(self, start: int, k: int) -> tuple[list[str], int]:
-        """Go to entry k after line `start`; return its words and its line."""
+        """Go to entry k after line `start`; return its words for a message, and its line."""
         self.n_read = start
-        return [self.next_words(_BLANKS) for _ in range(k + 1)][k], self.n_read
+        words = [self.next_words(_BLANKS) for _ in range(k + 1)][k]
+        return [brief(word) for word in words], self.n_read
 
     def _table(self) -> Array:
         """Return the five numbers of each remaining line."""
@@ -326,9 +328,9 @@ class _Text:
         while words := self.next_words(_BLANKS):
             bad = [word for word in words if not _NUMBER.fullmatch(word)]
             if bad or len(words) != 5:
-                numbers = f"{len(words)} numbers are given ({' '.join(words)})"
+                numbers = f"{len(words)} numbers are given ({brief(' '.join(words))})"
                 raise self.error(
-                    f"{bad[0]!r} is given where a number is due" if bad else numbers,
+                    f"{brief(bad[0])!r} is given where a number is due" if bad else numbers,
                     "five numbers `matrix block row column value`; correct or complete the line",
                 )
         raise self.error("the entries end here", "numbers; correct a line before")

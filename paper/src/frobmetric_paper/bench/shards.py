@@ -29,7 +29,7 @@ INFORMATIVE, NUISANCE = 10, 5
 #: Bytes of free memory that a worker of the cluster keeps.
 KEPT = 1 << 28
 #: Memory limit of each worker, data as a multiple of it, and features of these data.
-LIMIT, TIMES, WIDE = 600_000_000, 4, 800
+LIMIT, TIMES, WIDE = 800_000_000, 4, 1000
 #: Number of chunks in which these data are read.
 CHUNKS = 256
 #: Options of the fit to data beyond memory.
