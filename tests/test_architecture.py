@@ -45,7 +45,7 @@ OPTIONAL = {
     "core/tiles.py": {"llvmlite", "numba"},
     "sdp/cvxpy/__init__.py": {"cvxpy"},
     "backends/dask.py": {"dask", "distributed"},
-    "backends/homes.py": {"distributed"},
+    "backends/placement.py": {"distributed"},
 }
 #: Rooms that import optional packages inside functions, or by `require`.
 LAZY = {"io", "plotting", "pages", "teaching", "cli"}

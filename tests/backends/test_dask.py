@@ -18,10 +18,10 @@ import dask.array  # noqa: E402
 import dask.dataframe  # noqa: E402
 
 from frobmetric.backends import dask as dask_engine  # noqa: E402
-from frobmetric.backends import homes  # noqa: E402
+from frobmetric.backends import placement  # noqa: E402
 from frobmetric.backends.dask import ClusterLostError, DaskEngine, Outcome, Parcel  # noqa: E402
 from frobmetric.backends.engine import Program, Value  # noqa: E402
-from frobmetric.backends.spool import Spool, Stored  # noqa: E402
+from frobmetric.backends.spool import Spools, Stored  # noqa: E402
 from frobmetric.backends.vectors import Sharded  # noqa: E402
 from frobmetric.metric.sharded import search  # noqa: E402
 
@@ -127,7 +127,9 @@ def test_pieces_are_in_files_where_memory_is_short(threads, digits, monkeypatch,
 def test_workers_with_short_memory_exchange_what_is_in_files(cluster, digits, monkeypatch):
     free = 50 * 8 * 64 / dask_engine.SHARE
     monkeypatch.setattr(dask_engine, "_free_memory", lambda worker: free)
+    seen = watch_stored(monkeypatch)
     assert_same(FrobMetric().fit(*as_collections(*digits)), FrobMetric().fit(*digits))
+    assert max(n_stored for _, n_stored in seen) > 10
 
 
 def test_a_task_that_is_elsewhere_is_executed_again():
@@ -279,7 +281,7 @@ def test_the_loss_of_all_workers_at_once_is_survived(digits, monkeypatch, is_sho
 def test_a_living_worker_takes_the_tasks_of_one_that_does_not_come_back(
     threads, digits, monkeypatch
 ):
-    monkeypatch.setattr(homes, "PATIENCE", 0.1)
+    monkeypatch.setattr(placement, "PATIENCE", 0.1)
     X, y = digits[0][:300], digits[1][:300]
     retired = []
 
@@ -294,7 +296,7 @@ def test_a_living_worker_takes_the_tasks_of_one_that_does_not_come_back(
 
 
 def test_what_is_sent_has_the_size_of_its_files(tmp_path):
-    rows = Spool(tmp_path).store(np.ones((100, 50)))
+    rows = Spools(tmp_path).store(np.ones((100, 50)))
     assert 40_000 <= sys.getsizeof(Parcel([rows, 1.0])) < 41_000
     assert sys.getsizeof(rows) < 1000
 

@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pytest
 
+from frobmetric.backends import RowFile
 from frobmetric.io import text
 from frobmetric.io.tables import Table, read_table, read_triplets, reading_blocks
 from frobmetric.io.writing import write_table
@@ -271,6 +272,20 @@ def test_an_npz_that_is_named_npy_is_refused_in_blocks_too(tmp_path):
     path = path.rename(tmp_path / "t.npy")
     with reading_blocks(path) as blocks, pytest.raises(ValueError, match="cannot be read as a Num"):
         list(blocks)
+
+
+@pytest.mark.parametrize("shape", [(2**62, 2), (2**31, 2**30), (10**30, 1), (-1, 3)])
+def test_sizes_that_no_file_has_are_refused(tmp_path, shape):
+    path = tmp_path / "t.npy"
+    with open(path, "wb") as file:
+        header = {"descr": "<f8", "fortran_order": False, "shape": shape}
+        np.lib.format.write_array_header_1_0(file, header)
+    with pytest.raises(ValueError, match="cannot be read as a NumPy"):
+        read_table(path)
+    with reading_blocks(path) as blocks, pytest.raises(ValueError, match="cannot be read as a Num"):
+        list(blocks)
+    with pytest.raises(ValueError, match="cannot be read"):
+        RowFile(path)
 
 
 def test_numpy_files(tmp_path):

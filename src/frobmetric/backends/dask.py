@@ -18,7 +18,7 @@ import numpy as np
 from dask.sizeof import sizeof
 
 from .engine import Bundle, Combines, Engine, Node, Pairs, Program, Values, combine_all, run, tree
-from .homes import PREFIX, Homes
+from .placement import PREFIX, Placement
 from .spool import Spools, Stored, loaded, spools, stored
 from .table import ShardedTable, split_rows
 from .vectors import Sharded
@@ -33,8 +33,8 @@ TILE = 6
 #: The same where parts of it are taken and sent: a shard waits for those of its whole tile, each of
 #: which may take twice as much as the rows of a shard.
 SENT_TILE = 4
-#: Share of the free memory of a worker that the rows of a shard take, in double precision: a shard
-#: holds several times its own rows, and copies of them while they are sent and put together.
+#: Share of the free memory of a thread that the rows of a shard take, in double precision: it holds
+#: several times the rows, and copies of them while they are sent and put together.
 SHARE = 1 / 12
 #: Bytes that a worker takes with what it imports and compiles, and the smallest share of its
 #: memory that is counted as free.
@@ -109,14 +109,14 @@ class DaskEngine(Engine):
     def __init__(self, client: Any, n_shards: int, is_spooled: bool = False) -> None:
         super().__init__(n_shards)
         self.client, self.is_spooled = client, is_spooled
-        client.register_plugin(Homes())
+        _register_placement(client)
         workers = client.scheduler_info(n_workers=-1)["workers"]
         threads = [name for name in sorted(workers) for _ in range(workers[name]["nthreads"])]
         n_groups = min(n_shards, len(threads))
         cuts = [i * n_shards // n_groups for i in range(n_groups + 1)]
         self._groups = [range(*cut) for cut in pairwise(cuts)]
-        homes = [threads[i * len(threads) // n_groups] for i in range(n_groups)]
-        self._homes = [home for home, group in zip(homes, self._groups, strict=True) for _ in group]
+        of_groups = [threads[i * len(threads) // n_groups] for i in range(n_groups)]
+        self._workers = [w for w, group in zip(of_groups, self._groups, strict=True) for _ in group]
 
     def put(self, pieces: Sequence[Any]) -> Node:
         # arguments of tasks, not scattered data: those cannot be computed again
@@ -203,7 +203,7 @@ class DaskEngine(Engine):
         try:
             return self.client.gather(futures)
         except Exception as error:
-            if type(error).__name__ in LOST or isinstance(error, OSError):
+            if type(error).__name__ in LOST or self.client.status != "running":
                 raise ClusterLostError(
                     f"the Dask cluster was lost during the fit ({type(error).__name__}: {error}); "
                     "start it again and repeat the fit; with fit(..., checkpoint=file) a fit goes "
@@ -218,11 +218,11 @@ class DaskEngine(Engine):
         for k in range(max(map(len, self._groups))):
             some = [group[k] for group in self._groups if k < len(group)]
             for i in some:
-                home = {"workers": [self._homes[i]], "allow_other_workers": True}
-                read = self.client.compute(chunks[i], **home)
+                place = {"workers": [self._workers[i]], "allow_other_workers": True}
+                read = self.client.compute(chunks[i], **place)
                 found[i] = self._at(i, _bundle, read, self.is_spooled)
             if self.is_spooled:
-                distributed.wait([found[i] for i in some])
+                self._gather([self._at(i, _nothing, found[i]) for i in some])
         groups = [self._at(g[0], Group, [found[i] for i in g]) for g in self._groups]
         return Sharded(self, Node(bundles=groups))
 
@@ -239,10 +239,20 @@ class DaskEngine(Engine):
 
     def _at(self, shard: int, function: Callable[..., Any], *arguments: Any) -> Any:
         """Submit a task of a shard to its worker, or to the one that takes its place."""
-        return self._submit(function, *arguments, workers=[self._homes[shard]])
+        return self._submit(function, *arguments, workers=[self._workers[shard]])
 
-    def _submit(self, function: Callable[..., Any], *arguments: Any, **home: Any) -> Any:
-        return self.client.submit(function, *arguments, pure=False, key=_key(function), **home)
+    def _submit(self, function: Callable[..., Any], *arguments: Any, **place: Any) -> Any:
+        return self.client.submit(function, *arguments, pure=False, key=_key(function), **place)
+
+
+def _register_placement(client: Any) -> None:
+    try:
+        client.register_plugin(Placement())
+    except (ImportError, AttributeError) as error:
+        raise ValueError(
+            f"the scheduler of the Dask cluster has another version of frobmetric, or none "
+            f"({error}); install the same version there, on the workers and here"
+        ) from error
 
 
 def _key(function: Callable[..., Any]) -> str:
@@ -302,7 +312,9 @@ def _rows_of_shard(client: Any, X: Any) -> int:
     workers = client.scheduler_info(n_workers=-1)["workers"].values()
     if not workers:
         raise ValueError("the Dask cluster has no workers; start some and repeat the fit")
-    by_memory = SHARE * min(map(_free_memory, workers)) / (8 * X.shape[1])
+    # each thread of a worker holds a shard
+    free = min(_free_memory(worker) / worker["nthreads"] for worker in workers)
+    by_memory = SHARE * free / (8 * X.shape[1])
     return max(1, int(min(-(-X.shape[0] // _n_threads(client)), by_memory)))
 
 
@@ -345,8 +357,28 @@ def _group(pieces: list[Any], spool: Spools | None) -> Group:
     return Group([Bundle(stored([piece], spool), ()) for piece in pieces])
 
 
+class Repeated(Sequence[Bundle]):
+    """One bundle for all shards of a group; counted once where Dask adds up sizes."""
+
+    def __init__(self, bundle: Bundle, n: int) -> None:
+        self._bundle, self._n = bundle, n
+
+    def __len__(self) -> int:
+        return self._n
+
+    def __getitem__(self, number: Any) -> Any:
+        return self._bundle
+
+    def __sizeof__(self) -> int:
+        return sizeof(self._bundle)
+
+
 def _copies(piece: Any, n_blocks: int) -> Group:
-    return Group([Bundle((piece,), ())] * n_blocks)
+    return Group(Repeated(Bundle((piece,), ()), n_blocks))
+
+
+def _nothing(bundle: Bundle) -> None:
+    """Return nothing, when the bundle is there."""
 
 
 def _block(group: Group, number: int) -> Bundle:

@@ -9,10 +9,7 @@ results are repeatable.
 
 from __future__ import annotations
 
-import mmap
 import operator
-import pickle
-import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
@@ -20,10 +17,10 @@ from weakref import ReferenceType, ref
 
 import numpy as np
 
-from .spool import loaded
+from .spool import Spools, loaded
 
-#: Bytes from which on the arrays of a piece are worth a file, and multiple at which each begins.
-MAPPED, ALIGNED = 1 << 16, 64
+#: Bytes from which on the arrays of a piece are worth a file of their own.
+MAPPED = 1 << 16
 #: Reduced values of a shard, or of several.
 Values = tuple[Any, ...]
 #: Functions that combine them.
@@ -105,7 +102,8 @@ def tree(combine: Callable[[Any, Any], Any], parts: Sequence[Any], most_left: in
 class Node:
     """One piece a shard: computed, or a function of other nodes.
 
-    `bundles` is what the engine has of them.
+    `bundles` has the computed pieces, one bundle a shard or a future of several, as the engine
+    keeps them.
 
     `n_handles` counts the variables that refer to it: without any, its pieces are only steps on
     the way to others and are not kept. Those of a light node are cheaper to compute again than to
@@ -400,29 +398,7 @@ class LocalEngine(Engine):
         return run(program, *(bundles[i] for bundles in inputs)).kept[0]
 
     def _stored(self, bundle: Bundle) -> Bundle:
-        return (
-            bundle
-            if self.folder is None
-            else Bundle(_to_file(bundle.kept, self.folder), bundle.reduced)
-        )
-
-
-def _to_file(pieces: Any, folder: Any) -> Any:
-    """Return the same pieces with their large arrays in a file, mapped into memory."""
-    buffers: list[Any] = []
-    frame = pickle.dumps(pieces, protocol=5, buffer_callback=buffers.append)
-    raw = [buffer.raw() for buffer in buffers]
-    if sum(view.nbytes for view in raw) < MAPPED:
-        return pieces
-    with tempfile.TemporaryFile(dir=folder) as file:
-        ends = []
-        for view in raw:
-            file.write(view)
-            file.seek(-file.tell() % ALIGNED, 1)  # arrays begin where their numbers may
-            ends.append(file.tell())
-        file.truncate()
-        file.flush()
-        mapped = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
-    starts = [0, *ends[:-1]]
-    views = [mapped[start : start + view.nbytes] for start, view in zip(starts, raw, strict=True)]
-    return pickle.loads(frame, buffers=views)
+        if self.folder is None:
+            return bundle
+        # a file for each bundle: it vanishes with the arrays, which stay mapped
+        return bundle._replace(kept=loaded(Spools(self.folder, MAPPED).store(bundle.kept)))

@@ -126,15 +126,25 @@ def _load(part: Any) -> np.ndarray:
     return part.load()
 
 
+#: Errors by which NumPy and pyarrow refuse a file; sizes in its header may overflow.
+UNREADABLE = (ValueError, OSError, EOFError, TypeError, SyntaxError, OverflowError, MemoryError)
+
+
 @contextmanager
 def _reading(path: str) -> Iterator[None]:
     """Raise ValueError, with the name of the file, if it cannot be read."""
     try:
         yield
-    except (ValueError, OSError, EOFError, TypeError, SyntaxError, TokenError) as error:
+    except (*UNREADABLE, TokenError) as error:
         raise ValueError(
             f"{path} cannot be read ({brief(error)}); expected numbers, in a file that is whole"
         ) from error
+
+
+def map_npy(path: Any) -> np.memmap:
+    """Return the array of an npy file, whose numbers are read when they are used."""
+    with np.errstate(over="ignore"):  # sizes in the header that no file has
+        return np.lib.format.open_memmap(path, mode="r")
 
 
 def _free_memory() -> int:
@@ -188,7 +198,7 @@ class _Npy:
         if columns is not None:
             raise ValueError(f"{path} has no names of columns; columns={columns!r} is for parquet")
         with _reading(path):
-            self.rows = np.lib.format.open_memmap(path, mode="r")
+            self.rows = map_npy(path)
         self.shape = self.rows.shape
 
     def cut(self, n_rows: int) -> list[ArrayRows]:

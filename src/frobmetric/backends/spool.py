@@ -5,20 +5,23 @@ from __future__ import annotations
 import mmap
 import pickle
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
 from threading import Lock
 from typing import Any
+from weakref import ref
 
 #: Bytes from which on the arrays of a value are worth a place in a file.
 LEAST = 1 << 12
 #: Bytes from which on a file takes no more values: few files are open, and few bytes of them idle.
 ENOUGH = 1 << 28
+#: First byte and number of bytes of each array of a value.
+Places = tuple[tuple[int, int], ...]
 
 
 class Spool:
-    """File without a name for values; it vanishes with the last of them.
+    """File without a name for arrays; it vanishes with the last value that has some in it.
 
     Parameters
     ----------
@@ -34,35 +37,55 @@ class Spool:
         if hasattr(self, "file"):  # the folder could be written to
             self.file.close()
 
+    @property
+    def size(self) -> int:
+        """Number of bytes, of which a map may begin after the last."""
+        return self.file.seek(0, 2)
+
+    def write(self, arrays: list[memoryview]) -> tuple[int, Places]:
+        """Append arrays; return where the first begins, and where each is from there on."""
+        start, places = self.size, []
+        try:
+            for view in arrays:
+                places.append((self.file.tell() - start, view.nbytes))
+                self.file.write(view)
+                self.file.seek(-self.file.tell() % 64, 1)  # arrays begin where their numbers may
+            self.file.truncate(self.file.tell() + -self.file.tell() % mmap.ALLOCATIONGRANULARITY)
+            self.file.flush()
+        except OSError:  # the disk is full
+            self.file.truncate(start)
+            raise
+        return start, tuple(places)
+
+
+class Spools:
+    """Spools in a folder, one after the other, for all threads of a process.
+
+    Parameters
+    ----------
+    folder : path, optional
+        That of the system if None.
+    least : int
+        Bytes from which on the arrays of a value are worth a place in a file.
+    """
+
+    def __init__(self, folder: Any = None, least: int = LEAST) -> None:
+        self.folder, self.least, self._lock = folder, least, Lock()
+        self._last: Callable[[], Spool | None] = lambda: None
+
     def store(self, value: Any) -> Stored | Packed:
         """Return the value as `Stored`, or as `Packed` if its arrays are small."""
         buffers: list[Any] = []
         frame = pickle.dumps(value, protocol=5, buffer_callback=buffers.append)
-        raw = [buffer.raw() for buffer in buffers]
-        if sum(view.nbytes for view in raw) < LEAST:
+        arrays = [buffer.raw() for buffer in buffers]
+        if sum(view.nbytes for view in arrays) < self.least:
             return Packed(pickle.dumps(value, protocol=5))
-        start, places = self.file.seek(0, 2), []
-        for view in raw:
-            places.append((self.file.tell() - start, view.nbytes))
-            self.file.write(view)
-            self.file.seek(-self.file.tell() % 64, 1)  # arrays begin where their numbers may
-        self.file.truncate(self.file.tell() + -self.file.tell() % mmap.ALLOCATIONGRANULARITY)
-        self.file.flush()
-        return Stored(self, frame, start, tuple(places))
-
-
-class Spools:
-    """The spools of a process in a folder, one after the other, for all of its threads."""
-
-    def __init__(self, folder: Any = None) -> None:
-        self.folder, self._lock, self._last = folder, Lock(), Spool(folder)
-
-    def store(self, value: Any) -> Stored | Packed:
-        """Return the value as `Stored`, or as `Packed` if its arrays are small."""
         with self._lock:
-            if self._last.file.seek(0, 2) >= ENOUGH:
-                self._last = Spool(self.folder)
-            return self._last.store(value)
+            spool = self._last()
+            if spool is None or spool.size >= ENOUGH:
+                spool = Spool(self.folder)
+                self._last = ref(spool)
+            return Stored(spool, frame, *spool.write(arrays))
 
 
 @cache
@@ -77,9 +100,7 @@ class Stored:
     A copy in another process is in a file there.
     """
 
-    def __init__(
-        self, spool: Spool, frame: bytes, start: int, places: tuple[tuple[int, int], ...]
-    ) -> None:
+    def __init__(self, spool: Spool, frame: bytes, start: int, places: Places) -> None:
         self._spool, self._frame, self._start, self._places = spool, frame, start, places
 
     def load(self) -> Any:
@@ -102,7 +123,8 @@ class Stored:
 class Packed:
     """Value with small arrays, as bytes.
 
-    Arrays of a message from another process are views of it: one of no number would hold all of it.
+    Arrays that Dask receives are views of the whole message. An empty one would keep the message in
+    memory; bytes are copied out of it.
     """
 
     n_bytes = 0
@@ -125,6 +147,6 @@ def loaded(value: Any) -> Any:
     return value.load() if isinstance(value, Stored | Packed) else value
 
 
-def stored(values: Iterable[Any], spool: Spool | Spools | None) -> tuple[Any, ...]:
+def stored(values: Iterable[Any], spool: Spools | None) -> tuple[Any, ...]:
     """Return values in a spool, if there is one."""
     return tuple(values) if spool is None else tuple(map(spool.store, values))

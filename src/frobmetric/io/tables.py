@@ -27,6 +27,7 @@ from .._checks import first_true
 from .._environment import EXPANDED, EXPANSION, check_expansion, no_file, require, target_file
 from .._progress import advance, working
 from .._text import brief
+from ..backends.files import map_npy
 from .columns import Advice, Block, check_header, check_unique
 from .preparation import Preparing, TablePreparation
 from .text import (
@@ -52,6 +53,7 @@ UNREADABLE = (
     zlib.error,
     KeyError,
     MemoryError,
+    OverflowError,  # sizes in a header that no file has
     SyntaxError,
     tokenize.TokenError,  # NumPy parses the header of an npy file as Python
 )
@@ -286,7 +288,7 @@ def load_arrays(path, *, mapped=False):
         if path.suffix.lower() == ".npz":
             return _load_npz(path)
         if mapped:
-            return {"X": np.lib.format.open_memmap(path, mode="r")}  # np.load may return an npz
+            return {"X": map_npy(path)}  # np.load may return an npz
         with open(path, "rb") as file:
             return {"X": np.lib.format.read_array(file, allow_pickle=False)}
     except (*UNREADABLE, zipfile.BadZipFile) as error:
