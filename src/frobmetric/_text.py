@@ -49,9 +49,9 @@ def brief(text: Any) -> str:
 
 
 def drawn(name: Any) -> str:
-    """Return a name for matplotlib, which reads $ as mathematics and hides labels such as _a."""
+    """Return a name for matplotlib, which reads $ as mathematics and hides no name and _a."""
     text = shown(name).replace("$", r"\$")
-    return f" {text}" if text.startswith("_") else text
+    return f" {text}" if text.startswith("_") or not text else text
 
 
 def in_markdown(name: Any) -> str:

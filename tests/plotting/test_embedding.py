@@ -10,6 +10,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.manifold import Isomap
 
 from figure_checks import assert_inside_the_page, texts
+from frobmetric._text import shown
 from frobmetric.plotting import EmbeddingDisplay, SpectrumDisplay
 from frobmetric.plotting.embedding import spread_out
 from frobmetric.plotting.style import COLOURS, MAX_LEGEND
@@ -63,6 +64,15 @@ def test_a_number_colours_its_own_point():
     display = EmbeddingDisplay.from_embedding(UNROLLED, color=POSITION)
     points = display.ax_.collections[0]
     np.testing.assert_array_equal(points.get_offsets()[:, 0], points.get_array())
+
+
+@pytest.mark.parametrize("name", ["", "_hidden", "$x$", "\x1b[31m"])
+def test_every_class_is_in_the_legend_whatever_its_name(name):
+    part = np.array([name, "outer"])[(POSITION > 9).astype(int)]
+    display = EmbeddingDisplay.from_embedding(UNROLLED, color=part, color_name=name)
+    display.figure_.canvas.draw()
+    found = {text.strip().replace(r"\$", "$") for text in texts(display.ax_.get_legend())}
+    assert found == {shown(name), "outer"}
 
 
 def test_classes_have_a_legend():
