@@ -179,3 +179,20 @@ def test_looks_do_not_pile_up(monkeypatch):
 
     asyncio.run(transit())
     assert looks == [scheduler.plugin]
+
+
+def test_a_look_does_not_wait_for_a_later_one():
+    scheduler = Scheduler()
+    task = place(scheduler, "lost", 1)[0]
+
+    async def transit():
+        scheduler.plugin.transition(task.key, "waiting", "no-worker")
+        await asyncio.sleep(0.01)
+        assert task in scheduler.unrunnable  # the next look is due in some time
+        scheduler.add("new")
+        scheduler.plugin.transition(task.key, "waiting", "no-worker")
+        await asyncio.sleep(placement.PAUSE / 10)
+        assert task not in scheduler.unrunnable
+
+    asyncio.run(transit())
+    assert task.worker_restrictions == {"new"}

@@ -37,6 +37,7 @@ class Placement(SchedulerPlugin):
         self._successors: dict[str, str] = {}
         self._lost: dict[str, float] = {}
         self._timer: asyncio.TimerHandle | None = None
+        self._is_placing = False
 
     async def start(self, scheduler: Any) -> None:
         """Remember the scheduler."""
@@ -52,11 +53,15 @@ class Placement(SchedulerPlugin):
         if finish == "no-worker":
             task = self._scheduler.tasks[key]
             if _is_ours(task) or task.loose_restrictions:
-                self._look(0.0)
+                self._look(PAUSE if self._is_placing else 0.0)
 
     def _look(self, delay: float) -> None:
-        if self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(delay, self._place)
+        """Look after some seconds, in place of a look that is due later."""
+        loop = asyncio.get_running_loop()
+        if self._timer is None or self._timer.when() > loop.time() + delay:
+            if self._timer is not None:
+                self._timer.cancel()
+            self._timer = loop.call_later(delay, self._place)
 
     def _place(self) -> None:
         """Move the tasks of lost workers, or look again later."""
@@ -66,14 +71,17 @@ class Placement(SchedulerPlugin):
         reading = [task for task in tasks if task.loose_restrictions and _is_for_ours(task)]
         if not ours and not reading:
             return
-        self._look(PAUSE)
         self._find_successors(sorted(set(map(_worker, ours))))
         finish = {task.key: "processing" for task in reading if self._scheduler.running}
         for task in ours:
             if (worker := self._last(_worker(task))) in workers:
                 task.worker_restrictions = {worker}
                 finish[task.key] = "processing"
+        self._is_placing = True
         self._scheduler.transitions(finish, stimulus_id=f"{self.name}-{time.time()}")
+        self._is_placing = False
+        if len(finish) < len(ours) + len(reading):
+            self._look(PAUSE)
 
     def _last(self, worker: str) -> str:
         """Return the last successor of a lost worker, which may be lost, too."""
