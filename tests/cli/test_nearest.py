@@ -290,6 +290,8 @@ def test_a_table_of_rows_with_gaps():
     assert "from rows            0 to 30 of them have both columns of an entry" in shown
     run(*["correlation", "--from-rows", "rows.csv", "--columns", "c,a", "-o", "y.csv"])
     assert read_matrix(Path("y.csv")).names == ["c", "a"]
+    run(*["correlation", "--from-rows", "rows.csv", "--drop", "0", "-o", "z.csv"])
+    assert read_matrix(Path("z.csv")).names == ["a", "b", "c", "d"]
 
 
 def test_rows_without_names():
