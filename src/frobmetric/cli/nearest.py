@@ -20,7 +20,7 @@ from ..io.matrices import (
     read_matrix,
     write_matrix,
 )
-from ..io.preparation import KeepingGaps, Preparing
+from ..io.preparation import PreparingWithGaps, Preparing
 from ..io.tables import STANDARD, check_output
 from ..io.text import as_number, format_of
 from ..sdp import nearest_correlation, nearest_covariance, pairwise_correlation
@@ -161,7 +161,7 @@ def _names(text):
 
 def _from_rows(path, header, how):
     """Return the correlations of the columns of a table, with gaps or not, and their counts."""
-    recipe = KeepingGaps(how.columns, how.drop)
+    recipe = PreparingWithGaps(how.columns, how.drop)
     table = read_visibly(path, None, header=header, preparation=recipe)
     values, counts = pairwise_correlation(table.X)
     names = [column.label for column in table.preparation.columns]

@@ -158,7 +158,7 @@ class Preparing:
 
 
 @dataclass(frozen=True)
-class KeepingGaps(Preparing):
+class PreparingWithGaps(Preparing):
     """Recipe that keeps missing numbers as NaN."""
 
     def learn(self, block: Any, columns: list[int]) -> TablePreparation:
