@@ -20,7 +20,7 @@ from ..io.matrices import (
     read_matrix,
     write_matrix,
 )
-from ..io.preparation import PreparingWithGaps, Preparing
+from ..io.preparation import Preparing, PreparingWithGaps
 from ..io.tables import STANDARD, check_output
 from ..io.text import as_number, format_of
 from ..sdp import nearest_correlation, nearest_covariance, pairwise_correlation

@@ -264,7 +264,9 @@ class _Text:
                 is_number = pattern.fullmatch(word) is not None
                 values.append(float(word.lower().replace("d", "e")) if is_number else math.nan)
                 if not math.isfinite(values[-1]):
-                    raise self.error(f"{brief(word)!r} is given as {what}", f"{expected}; correct it")
+                    raise self.error(
+                        f"{brief(word)!r} is given as {what}", f"{expected}; correct it"
+                    )
         if words[n_due:] and _NUMBER.fullmatch(words[n_due]):
             given = f"{brief(words[n_due])!r} follows the last {what}"
             raise self.error(given, f"{count} in all; correct the count, or begin a new line")
