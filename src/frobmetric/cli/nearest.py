@@ -94,8 +94,9 @@ def correlation(
         raise wrong_usage("--elementwise", "give it, --weights or --counts, not several")
     if from_rows and counts is not None:
         raise wrong_usage("--counts", "they are those of the rows with --from-rows; leave it out")
-    if not from_rows and (columns or drop):
-        raise wrong_usage("--columns" if columns else "--drop", "it is for tables: --from-rows")
+    of_tables = {"--columns": columns, "--drop": drop, "--no-header": not header}
+    for option in [] if from_rows else filter(of_tables.get, of_tables):
+        raise wrong_usage(option, "it is for tables: --from-rows")
     _check_output(output)
     if from_rows:
         matrix, behind = _from_rows(file, header, Preparing(*map(_names, (columns, drop))))
