@@ -121,6 +121,12 @@ class _Draft(io.BufferedIOBase):
             self.file.close()
         super().close()
 
+    def __exit__(self, kind, *_):
+        if kind is not None:  # an error of closing is not what ended the block
+            with suppress(OSError):
+                self.file.close()
+        self.close()
+
     def seek(self, offset, whence=io.SEEK_SET):
         with _noting(self):  # what is in memory is written first
             return self.file.seek(offset, whence)
