@@ -199,7 +199,7 @@ def _own_parameters(function):
 
 
 def _preparation_options(*, columns=None, drop=None, impute=None, categories=None):
-    """Have the parameters that stand for `preparation`."""
+    """Do nothing: the signature lists the options that replace a parameter `preparation`."""
 
 
 def _preparing(values):
