@@ -119,12 +119,7 @@ def correlation(
         "bounds": (_bound("--lower", lower, matrix), _bound("--upper", upper, matrix)),
     }
     report = _find_nearest(nearest_correlation, matrix, output, given | parameters)
-    if behind is None:
-        return report
-    least, most = int(behind.min()), int(behind.max())
-    text = f"from rows            {least} to {most} of them have both columns of an entry"
-    data = report.data | {"counts": [least, most]}
-    return replace(report, text=f"{report.text}\n{text}", data=data)
+    return report if behind is None else _with_counts(report, behind)
 
 
 @command(app, nearest_covariance, names=LIMITS, codes=CODES)
@@ -149,6 +144,14 @@ def covariance(file, parameters, *, output, constraints=None):
     matrix = read_matrix(file).require_symmetric()
     rows = {} if constraints is None else _read_portfolios(constraints, matrix)
     return _find_nearest(nearest_covariance, matrix, output, rows | parameters)
+
+
+def _with_counts(report, counts):
+    """Return the report with the numbers of rows behind the entries."""
+    least, most = int(counts.min()), int(counts.max())
+    text = f"from rows            {least} to {most} of them have both columns of an entry"
+    data = report.data | {"counts": [least, most]}
+    return replace(report, text=f"{report.text}\n{text}", data=data)
 
 
 def _check_output(path):

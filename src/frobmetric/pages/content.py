@@ -250,8 +250,7 @@ def _verdict(findings):
     errors, digits = comparison.errors, decimals(comparison.n_test)
     first, *others = comparison.sentences()
     model = comparison["model"]
-    ends = [row.interval[1] for row in comparison.measured]
-    unit = 100 / max(ends)
+    others = [text for text in others if not text.startswith("Optimisation")]
     return {
         "kind": errors.verdict,
         "opening": f"{model.label} {OPENINGS[errors.verdict]}",
@@ -268,27 +267,29 @@ def _verdict(findings):
         "n_train": comparison.n_train,
         "n_neighbors": comparison.n_neighbors,
         "detail": first.partition(": ")[2],
-        "notes": [
-            text
-            for text in others
-            if not text.startswith("Optimisation") and text not in comparison.better_baselines()
-        ]
+        "notes": [text for text in others if text not in comparison.better_baselines()]
         + findings.notes,
         "hints": [hint.to_dict() for hint in comparison.hints],
-        "largest": f"{100 * max(ends):.{digits}f} %",
-        "rows": [
-            {
-                "label": row.label,
-                "is_model": row.key == "model",
-                "percent": row.percent(),
-                "interval": format_interval(row.interval, digits),
-                "left": unit * row.interval[0],
-                "width": unit * (row.interval[1] - row.interval[0]),
-                "at": unit * row.error,
-            }
-            for row in comparison.measured
-        ],
-    }
+    } | _error_bars(comparison.measured, digits)
+
+
+def _error_bars(rows, digits):
+    """Return the errors with their intervals in percent of the largest, and that one as text."""
+    largest = max(row.interval[1] for row in rows)
+    unit = 100 / largest
+    bars = [
+        {
+            "label": row.label,
+            "is_model": row.key == "model",
+            "percent": row.percent(),
+            "interval": format_interval(row.interval, digits),
+            "left": unit * row.interval[0],
+            "width": unit * (row.interval[1] - row.interval[0]),
+            "at": unit * row.error,
+        }
+        for row in rows
+    ]
+    return {"largest": f"{100 * largest:.{digits}f} %", "rows": bars}
 
 
 def _certificate(metric):
