@@ -3,8 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 SKLEARN ?= 1.6.1 1.7.2 1.8.0 1.9.1
-# Tests with the lowest versions of all dependencies.
-LOWEST ?= tests/core tests/metric tests/manifold tests/io tests/cli
+# Tests with the lowest versions of the dependencies of the extras cli, plot, fast and dask.
+LOWEST ?= tests/core tests/metric tests/manifold tests/io tests/cli tests/backends
 # Benchmark, and its options; data sets are in the folder of FROBMETRIC_DATA.
 BENCH ?= speed
 OPTIONS ?=
@@ -66,11 +66,11 @@ sklearn-matrix: $(BIN)/python  ## scikit-learn's checks of all estimators under 
 	  done; \
 	done
 
-lowest: $(BIN)/python  ## quick tests of five rooms with the lowest versions that pyproject.toml declares
+lowest: $(BIN)/python  ## quick tests of six rooms with the lowest versions that pyproject.toml declares
 	$(BIN)/python -m pip install --quiet uv
 	$(BIN)/uv venv --quiet --clear --python $(BIN)/python $(VENV)-lowest
 	$(BIN)/uv pip install --quiet --python $(VENV)-lowest/bin/python --resolution lowest-direct \
-	  --editable '.[cli,plot,fast]' 'pytest>=8' 'hypothesis>=6.100' 'pandas>=2.2' 'polars>=1.0'
+	  --editable '.[cli,plot,fast,dask]' 'pytest>=8' 'hypothesis>=6.100' 'pandas>=2.2' 'polars>=1.0'
 	$(VENV)-lowest/bin/python -m pytest -q -p no:cacheprovider -m "not slow" \
 	  -W "ignore::DeprecationWarning" $(LOWEST)  # old packages warn of each other
 

@@ -14,15 +14,17 @@ COMMAND = ["-m", "pip_audit", "--skip-editable", "--progress-spinner", "off", "-
 SHOWN = 5
 
 
-def judge(output, errors):
+def evaluate(output, errors):
     """Return what an audit found, in words, and whether all dependencies are good."""
     try:
         packages = json.loads(output)["dependencies"]
-    except ValueError:
+    except (ValueError, TypeError, KeyError):  # no JSON, or not that of pip-audit
+        packages = []
+    if not packages:
         reason = (errors.strip().splitlines() or ["no reason given"])[-1]
         return f"not audited: the service of pip-audit gave no answer ({reason})", False
     bad = [
-        f"{each['name']} {each['version']}: {found['id']}, mended in "
+        f"{each['name']} {each['version']}: {found['id']}, fixed in "
         f"{', '.join(found['fix_versions']) or 'no version'}"
         for each in packages
         for found in each.get("vulns", ())
@@ -45,7 +47,7 @@ def judge(output, errors):
 def main():
     """Run the audit; return the exit code."""
     done = subprocess.run([sys.executable, *COMMAND], capture_output=True, text=True)
-    text, is_good = judge(done.stdout, done.stderr)
+    text, is_good = evaluate(done.stdout, done.stderr)
     print(text)  # noqa: T201
     return 0 if is_good else 1
 

@@ -181,6 +181,14 @@ def test_the_tree_on_the_page_is_the_tree():
     assert script["BLOCK"].search(text)[2] == script["tree"]()
 
 
+def test_the_page_names_all_private_modules():
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    paragraph = re.search(r"The private modules at the top\s+\((.*?)\)", text, re.DOTALL)[1]
+    assert set(re.findall(r"`(\w+\.py)`", paragraph)) == {
+        file.name for file in LIBRARY.glob("_[a-z]*.py")
+    }
+
+
 # The walks on the page
 
 

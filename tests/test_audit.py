@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from audit import judge
+from audit import evaluate
 
 GOOD = {"name": "numpy", "version": "2.4.6", "vulns": []}
 OURS = {"name": "frobmetric", "skip_reason": "distribution marked as editable"}
@@ -16,7 +16,7 @@ BAD = {"name": "old", "version": "1.0", "vulns": [{"id": "PYSEC-1", "fix_version
     ("packages", "said", "is_good"),
     [
         ([GOOD, OURS], "0 known vulnerabilities", True),
-        ([GOOD, BAD], "old 1.0: PYSEC-1, mended in 1.1", False),
+        ([GOOD, BAD], "old 1.0: PYSEC-1, fixed in 1.1", False),
         (
             [GOOD, UNKNOWN],
             "not audited: 1 of 2 packages, which the service does not know (rich)",
@@ -25,14 +25,15 @@ BAD = {"name": "old", "version": "1.0", "vulns": [{"id": "PYSEC-1", "fix_version
     ],
 )
 def test_what_was_audited(packages, said, is_good):
-    text, found = judge(json.dumps({"dependencies": packages}), "")
+    text, found = evaluate(json.dumps({"dependencies": packages}), "")
     assert said in text
     assert found is is_good
 
 
-def test_no_answer_is_one_line():
+@pytest.mark.parametrize("output", ["", "[]", "{}", '{"dependencies": []}', "null", "<html>"])
+def test_no_answer_is_one_line(output):
     errors = "Traceback (most recent call last):\n  ...\nConnectionError: no such host\n"
-    text, is_good = judge("", errors)
+    text, is_good = evaluate(output, errors)
     assert (
         text
         == "not audited: the service of pip-audit gave no answer (ConnectionError: no such host)"

@@ -1,5 +1,6 @@
 """Pairs, triplets and chunks from labels."""
 
+import tracemalloc
 import warnings
 
 import numpy as np
@@ -71,6 +72,15 @@ def test_wrapped_pairs_are_points_and_labels():
     pairs, kinds = wrap_pairs(X, (a, b, c, d))
     np.testing.assert_array_equal(pairs, X[np.column_stack([np.r_[a, c], np.r_[b, d]])])
     np.testing.assert_array_equal(kinds, np.repeat([1, -1], 20))
+
+
+def test_many_numbers_are_not_checked_one_by_one():
+    X = np.zeros((100_000, 5))
+    tracemalloc.start()
+    wrap_pairs(X, ([0], [1], [0], [1]))
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most < 1.5 * X.nbytes  # their sizes; a list of all entries takes as much again
 
 
 def test_triplets_are_those_of_nearest_neighbours():

@@ -24,6 +24,18 @@ class Full:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
+class FullAtClose(Full):
+    """A file whose buffer does not fit on the disk."""
+
+    def write(self, content):
+        return self.file.write(content)
+
+    def close(self):
+        if not self.file.closed:
+            self.file.close()
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
 def write_npy(file):
     np.save(file, np.arange(100_000.0))
 
@@ -48,9 +60,10 @@ def write_to_full_disk(write, path):
         write(file)
 
 
-def fail_with(error, path):
+def fail_with(error, path, wrap=lambda file: file):
     with replacing(path) as file:
         file.write(b"some")
+        file.file = wrap(file.file)
         raise error
 
 
@@ -79,6 +92,20 @@ def test_all_that_is_written_is_there(write, tmp_path):
         assert zipfile.ZipFile(tmp_path / "new").testzip() is None
     else:
         assert (tmp_path / "new").read_bytes() == (tmp_path / "old").read_bytes()
+
+
+@pytest.mark.parametrize(
+    "error", [KeyboardInterrupt(), ValueError("X has NaN"), FileNotFoundError("in.csv")]
+)
+def test_an_error_of_closing_replaces_no_other_exception(error, tmp_path):
+    with pytest.raises(type(error)) as raised:
+        fail_with(error, tmp_path / "out", FullAtClose)
+    assert raised.value is error
+    assert list(tmp_path.iterdir()) == []
+    message = r"out could not be written \(No space left"
+    with pytest.raises(OSError, match=message), replacing(tmp_path / "out") as file:
+        file.file = FullAtClose(file.file)
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(

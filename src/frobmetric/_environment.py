@@ -80,7 +80,7 @@ def replacing(path):
         with file:
             yield file
             file.finish()
-        with _noting(file):
+        with _remember_error(file):
             os.replace(draft, target)
     except BaseException as error:  # Ctrl-C too must leave no draft behind
         draft.unlink(missing_ok=True)
@@ -102,27 +102,33 @@ class _Draft(io.BufferedIOBase):
         self.file, self.error = file, None
 
     def write(self, content):
-        with _noting(self):
+        with _remember_error(self):
             return self.file.write(content)
 
     def finish(self):
         """Bring all that was written to the disk."""
-        with _noting(self):
+        with _remember_error(self):
             self.file.flush()
             os.fsync(self.file.fileno())
 
     def flush(self):
         if not self.file.closed:
-            with _noting(self):
+            with _remember_error(self):
                 self.file.flush()
 
     def close(self):
-        with _noting(self):
+        with _remember_error(self):
             self.file.close()
         super().close()
 
+    def __exit__(self, kind, *_):
+        if kind is not None:  # an error of closing is not what ended the block
+            with suppress(OSError):
+                self.file.close()
+        self.close()
+
     def seek(self, offset, whence=io.SEEK_SET):
-        with _noting(self):  # what is in memory is written first
+        with _remember_error(self):  # what is in memory is written first
             return self.file.seek(offset, whence)
 
     def tell(self):
@@ -139,7 +145,7 @@ class _Draft(io.BufferedIOBase):
 
 
 @contextmanager
-def _noting(draft):
+def _remember_error(draft):
     """Remember the error of an operation on a draft."""
     try:
         yield

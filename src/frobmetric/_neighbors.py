@@ -32,7 +32,7 @@ SAFE = (1e-100, 1e100)
 FARTHEST = 2.0**400
 #: Up to this many features a tree is faster than products.
 FEW_FEATURES = 6
-#: Number of queries of a tree between two tidings of the share that is done.
+#: Number of queries of a tree between two reports of progress.
 QUERIES = 1 << 13
 #: Up to this many distances it is fastest to compute all of them.
 FEW_DISTANCES = 1 << 15

@@ -1,4 +1,4 @@
-"""Names that users give (of classes, features, files) as text: in terminals, tables and figures."""
+"""Text from outside, such as names, cells and errors: escaped for each medium, or shortened."""
 
 from __future__ import annotations
 

@@ -309,9 +309,11 @@ def wrap_pairs(X: ArrayLike, constraints: Any) -> tuple[np.ndarray, np.ndarray]:
             f"constraints has {len(parts)} parts and X shape {points.shape}; expected {expected}, "
             "and samples or indices of them"
         )
-    if points.dtype.kind in "fcO":
+    if points.dtype.kind == "O":
         is_number = [each is None or isinstance(each, Number) for each in points.flat]
         as_finite(points.ravel()[np.array(is_number, bool)], name="X")
+    elif points.dtype.kind in "fc":
+        as_finite(points, name="X")
     sides = [
         as_index(part, (), name=n, n_points=len(points)) if len(part) else np.empty(0, int)
         for n, part in zip("abcd", (read_values(p, name="rows") for p in parts), strict=True)

@@ -290,6 +290,8 @@ def test_a_table_of_rows_with_gaps():
     assert "from rows            0 to 30 of them have both columns of an entry" in shown
     run(*["correlation", "--from-rows", "rows.csv", "--columns", "c,a", "-o", "y.csv"])
     assert read_matrix(Path("y.csv")).names == ["c", "a"]
+    run(*["correlation", "--from-rows", "rows.csv", "--drop", "0", "-o", "z.csv"])
+    assert read_matrix(Path("z.csv")).names == ["a", "b", "c", "d"]
 
 
 def test_rows_without_names():
@@ -302,7 +304,9 @@ def test_rows_without_names():
     ("arguments", "message", "code"),
     [
         ("correlation --from-rows rows.csv -o x.csv", "'id' holds texts.*--drop id", 3),
-        ("correlation rows.csv --drop id -o x.csv", "it is for tables: --from-rows", 2),
+        ("correlation rows.csv --columns a -o x.csv", "--columns: it is for tables", 2),
+        ("correlation rows.csv --drop id -o x.csv", "--drop: it is for tables: --from-rows", 2),
+        ("correlation rows.csv --no-header -o x.csv", "--no-header: it is for tables", 2),
         ("correlation --from-rows rows.csv --counts g.csv -o x.csv", "those of the rows", 2),
     ],
 )

@@ -8,7 +8,7 @@ import typer
 
 from frobmetric.cli import COMMANDS
 from frobmetric.cli import app as whole_app
-from frobmetric.cli.options import SENTENCES, command, parse_parameters
+from frobmetric.cli.options import command, parse_parameters
 from frobmetric.manifold import MaximumVarianceUnfolding
 from frobmetric.metric import FrobMetric, FrobMetricCV
 from frobmetric.metric.priors import PRIORS
@@ -37,7 +37,6 @@ def test_every_parameter_of_an_estimator_is_an_option_with_help(name, source):
             continue
         text = options[f"--{parameter.name.replace('_', '-')}"]
         kind, description = documented[parameter.name]
-        description = SENTENCES.get((source.__name__, parameter.name), description)
         assert description.split(". ")[0].rstrip(".") in text
         for word in re.findall(r'"(\w+)"', kind):
             assert word in text
@@ -53,15 +52,6 @@ PYTHON = re.compile(r"\bNone\b|`\w+_\w*`|`[a-z]+=|\b[a-z_]+_(?![\w.])|`frobmetri
 def test_help_speaks_of_the_command_line(name):
     text = CliRunner().invoke(whole_app, [*name.split(), "--help"], env={"COLUMNS": "200"}).stdout
     assert not PYTHON.findall(text)
-
-
-def test_sentences_replace_what_speaks_of_python():
-    sources = {"FrobMetric": FrobMetric, "MaximumVarianceUnfolding": MaximumVarianceUnfolding}
-    for source, name in SENTENCES:
-        sentence = re.split(
-            r"(?<=\.)\s+(?=[A-Z])", parse_parameters(sources[source].__doc__)[name][1]
-        )
-        assert re.search(r"`|None|\"", sentence[0] + str(sentence[1:2])), name
 
 
 @pytest.mark.parametrize(("option", "values"), [("prior", PRIORS), ("solver", FROBENIUS_SOLVERS)])

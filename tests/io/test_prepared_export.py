@@ -1,6 +1,8 @@
 """Exported maps of tables with gaps and texts: a raw row gives what `transform` gives."""
 
+import errno
 import json
+import os
 import sys
 
 import numpy as np
@@ -208,6 +210,24 @@ def test_arrays_say_what_they_expect(table, tmp_path):
     pytest.importorskip("faiss")
     export(model, tmp_path / "map.faiss", "faiss")
     assert json.loads((tmp_path / "map.faiss.json").read_text()) == expected
+
+
+def test_a_description_is_replaced_with_its_map_only(table, tmp_path, monkeypatch):
+    files = [tmp_path / name for name in ("map.npy", "map.npy.json")]
+    export(FrobMetric().fit(Table(IRIS, None, list("abcd")).dataframe(), LABELS), files[0], "npy")
+    before = [file.read_bytes() for file in files]
+
+    def fail(*_, **__):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(np, "save", fail)
+    with pytest.raises(OSError, match="No space left"):
+        export(table[0], files[0], "npy")
+    assert [file.read_bytes() for file in files] == before
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(ImportError, match="this needs torch"):
+        export(table[0], tmp_path / "map.pt", "torch")
+    assert sorted(tmp_path.iterdir()) == files
 
 
 def test_names_without_preparation(tmp_path):

@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_wine
 
 from frobmetric import FrobMetric, knn_error
+from frobmetric._progress import advance, listening
 from frobmetric.metric import race as race_module
 from frobmetric.metric.race import Race, stratified_folds
-from frobmetric.metric.selection import AHEAD, NO_LEARNING, Options, Setting, choose
+from frobmetric.metric.selection import AHEAD, NO_LEARNING, Options, Setting, _try_variants, choose
 from frobmetric.metric.units import UNITS
 from frobmetric.neighbors import NearestClass
 
@@ -189,6 +190,37 @@ def test_an_open_grid_grows_while_larger_values_are_better(rng):
     assert chosen.C > 100
     assert choose(closed, options(**values)).C <= 100
     assert run.score(chosen) < closed.score(closed.best())
+
+
+class GrowingRace:
+    """A race in which the larger C is always better."""
+
+    folds = range(3)
+
+    def __init__(self, *settings):
+        self.finished = list(settings)
+
+    def run(self, settings):
+        self.finished += settings
+        advance(len(self.folds) * len(settings), "settings")
+
+    def best(self):
+        return max(self.finished, key=lambda setting: setting.C)
+
+    def advantage(self, better, other):
+        return 1.0, 0.0
+
+
+@pytest.mark.parametrize("C", [1e3, 5.0, 50.0, 5e5, 2e6, 0.3])
+def test_the_progress_of_larger_values_counts_those_that_are_tried(C):
+    run, shares = GrowingRace(replace(LEARNED, C=C)), []
+    with listening(lambda name, share: shares.append(share)):
+        _try_variants(run, options(Cs=(C,), n_neighbors=(3, 6, 9), is_open=True))
+    n_larger = len({setting.C for setting in run.finished}) - 1
+    expected = np.arange(n_larger + 1) / (n_larger + 2)  # and two other numbers of neighbours
+    assert shares[: n_larger + 1] == pytest.approx(expected)
+    assert shares == sorted(shares)
+    assert shares[-1] == 1
 
 
 def test_more_neighbours_are_tried_with_the_best():

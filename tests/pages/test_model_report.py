@@ -16,6 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from frobmetric import FrobMetric, FrobMetricCV, TripletFrobMetric, report
+from frobmetric.pages.content import data_of
 
 X, y = load_iris(return_X_y=True)
 HOSTILE = "</script><script>document.title='owned'</script>"
@@ -238,13 +239,29 @@ def test_more_samples_than_asked_for_are_drawn():
 def test_features_that_are_too_many_are_left_out(page, monkeypatch):
     draw = partial(type(page.sample).of, page.findings, 10_000, 0)
     assert draw().has_features
-    monkeypatch.setattr("frobmetric.pages.content.MOST_BYTES", 2000)
+    monkeypatch.setattr("frobmetric.pages.content.MOST_BYTES", 10_000)
     sample = draw()
     assert not sample.has_features
-    assert len(sample.rows) == 178
+    assert 50 < len(sample.rows) < 178
     html = replace(page, sample=sample).to_html()
     assert _data(html)["table"] is None
     assert "over the leading directions of the learned space" in html
+
+
+@pytest.mark.parametrize("letter", ["a", "ы"])  # the second one takes six bytes in a page
+def test_names_and_captions_count_as_bytes_of_a_page(page, monkeypatch, letter):
+    names = [f"{i:<10}" + 30 * letter for i in range(178)]
+    findings = replace(page.findings, names=names)
+    monkeypatch.setattr("frobmetric.pages.content.MOST_BYTES", 12_000)
+    draw = type(page.sample).of
+    with_names, without = (draw(each, 10_000, 0) for each in (findings, page.findings))
+    assert len(with_names.rows) < len(without.rows)
+    data = data_of(findings, with_names)
+    packed = [data[name] for name in ("rows", "y", "change", "table", "learned") if name in data]
+    packed += [*data["votes"], *data["planes"], *data["neighbors"]]
+    size = sum(len(each["data"]) for each in packed if each is not None)
+    size += len(json.dumps(data["names"])) + len(json.dumps(data["caption"]["texts"]))
+    assert size < 12_000 * 4 / 3
 
 
 def test_sparse_samples():

@@ -20,7 +20,7 @@ from ..io.matrices import (
     read_matrix,
     write_matrix,
 )
-from ..io.preparation import KeepingGaps, Preparing
+from ..io.preparation import Preparing, PreparingWithGaps
 from ..io.tables import STANDARD, check_output
 from ..io.text import as_number, format_of
 from ..sdp import nearest_correlation, nearest_covariance, pairwise_correlation
@@ -94,8 +94,9 @@ def correlation(
         raise wrong_usage("--elementwise", "give it, --weights or --counts, not several")
     if from_rows and counts is not None:
         raise wrong_usage("--counts", "they are those of the rows with --from-rows; leave it out")
-    if not from_rows and (columns or drop):
-        raise wrong_usage("--columns" if columns else "--drop", "it is for tables: --from-rows")
+    of_tables = {"--columns": columns, "--drop": drop, "--no-header": not header}
+    for option in [] if from_rows else filter(of_tables.get, of_tables):
+        raise wrong_usage(option, "it is for tables: --from-rows")
     _check_output(output)
     if from_rows:
         matrix, behind = _from_rows(file, header, Preparing(*map(_names, (columns, drop))))
@@ -118,12 +119,7 @@ def correlation(
         "bounds": (_bound("--lower", lower, matrix), _bound("--upper", upper, matrix)),
     }
     report = _find_nearest(nearest_correlation, matrix, output, given | parameters)
-    if behind is None:
-        return report
-    least, most = int(behind.min()), int(behind.max())
-    text = f"from rows            {least} to {most} of them have both columns of an entry"
-    data = report.data | {"counts": [least, most]}
-    return replace(report, text=f"{report.text}\n{text}", data=data)
+    return report if behind is None else _with_counts(report, behind)
 
 
 @command(app, nearest_covariance, names=LIMITS, codes=CODES)
@@ -150,6 +146,14 @@ def covariance(file, parameters, *, output, constraints=None):
     return _find_nearest(nearest_covariance, matrix, output, rows | parameters)
 
 
+def _with_counts(report, counts):
+    """Return the report with the numbers of rows behind the entries."""
+    least, most = int(counts.min()), int(counts.max())
+    text = f"from rows            {least} to {most} of them have both columns of an entry"
+    data = report.data | {"counts": [least, most]}
+    return replace(report, text=f"{report.text}\n{text}", data=data)
+
+
 def _check_output(path):
     if str(path) != STANDARD:
         check_output(path, SUFFIXES)
@@ -161,7 +165,7 @@ def _names(text):
 
 def _from_rows(path, header, how):
     """Return the correlations of the columns of a table, with gaps or not, and their counts."""
-    recipe = KeepingGaps(how.columns, how.drop)
+    recipe = PreparingWithGaps(how.columns, how.drop)
     table = read_visibly(path, None, header=header, preparation=recipe)
     values, counts = pairwise_correlation(table.X)
     names = [column.label for column in table.preparation.columns]

@@ -6,7 +6,8 @@ their values as the dictionary `parameters`, and if it has a parameter `given`, 
 that the command line names. One with a parameter `preparation` has the options that tell what
 becomes of the columns of a table, and gets them as `Preparing`. Types and help are read from the
 numpydoc sections "Parameters", so that each is written once: an option has the name of its
-parameter, with dashes. Where a docstring speaks of Python, `SENTENCES` has the words of a command.
+parameter, with dashes, and the first sentence of its description, which therefore names nothing of
+Python.
 """
 
 from __future__ import annotations
@@ -71,37 +72,6 @@ seed : int
 n_votes : int
     Number of neighbours that vote in the k-NN error.
 """
-#: Help of an option, where the docstring of its source speaks of Python.
-SENTENCES = {
-    ("FrobMetric", "n_impostors"): "With labels: the same number for samples of other classes, by "
-    "default that of --n-neighbors.",
-    ("FrobMetric", "neighbors"): "With labels: kind of the search for neighbours. auto is "
-    "approximate from 200,000 samples on if faiss is installed (extra ann), and otherwise exact.",
-    ("FrobMetric", "n_components"): "Number of leading directions of the metric to keep, by "
-    "default all; rank keeps those that are not zero.",
-    ("FrobMetric", "prior"): "Metric to stay close to; without it the one that is zero.",
-    ("FrobMetric", "pull"): "Weight of the distances of near pairs; LMNN has one over "
-    "--n-impostors and a large --C.",
-    ("FrobMetric", "kernel"): "Kernel whose feature space the metric is learned in; for "
-    "precomputed, a table holds the values of the kernel with the training samples.",
-    ("FrobMetric", "gamma"): "Parameter of the kernels exp(-gamma |a - b|^2) and (gamma a.b + "
-    "coef0)^degree; by default 1 / (number of features * variance of the data).",
-    ("FrobMetric", "targets"): "What the labels are: classes, or values of a regression.",
-    ("FrobMetric", "solver"): "Method that solves the problem.",
-    ("FrobMetric", "keep_dual"): "Keep the dual variables and the triplets in the model, so that "
-    "certify can prove the result again.",
-    ("FrobMetric", "n_jobs"): "Limit on threads; by default the numerical libraries choose.",
-    ("MaximumVarianceUnfolding", "n_components"): "Number of leading axes of the embedding.",
-    ("MaximumVarianceUnfolding", "metric"): "Metric of scikit-learn; with precomputed the data "
-    "are distances.",
-    ("MaximumVarianceUnfolding", "on_disconnected"): "How to treat a neighbour graph of several "
-    "components: connect joins each with the others by its --n-neighbors shortest edges, and "
-    "warns; separate unfolds each alone and puts them side by side along the first axis; error "
-    "ends the command.",
-    ("MaximumVarianceUnfolding", "tol"): "Width of the certified interval, relative to the "
-    "variance, at which the fit ends; with --constraints equal also the largest relative error of "
-    "a squared distance.",
-}
 #: Headings of the options in the help of a command that has many, and their parameters.
 SECTIONS = {
     "Data": "target triplets with_labels header memory train test test_size file metric",
@@ -199,7 +169,7 @@ def _own_parameters(function):
 
 
 def _preparation_options(*, columns=None, drop=None, impute=None, categories=None):
-    """Have the parameters that stand for `preparation`."""
+    """Do nothing: the signature lists the options that replace a parameter `preparation`."""
 
 
 def _preparing(values):
@@ -242,7 +212,6 @@ def _parameters(source, defaults=None, is_brief=False, only=None):
         if only not in (None, parameter.name):
             continue
         kind, text = documented.get(parameter.name, ("", ""))
-        text = SENTENCES.get((source.__name__, parameter.name), text)
         default = (defaults or {}).get(parameter.name, parameter.default)
         annotation = _annotation(parameter.replace(default=default), kind, text, is_brief)
         if annotation is not None:

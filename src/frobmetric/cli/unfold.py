@@ -89,15 +89,7 @@ def unfold(
         Draw them in this png, pdf or svg file instead.
     """
     figure = plot_file or (output.with_suffix(".png") if plot and output.name else None)
-    check_output(output)  # before a long fit
-    if realpath(output) == realpath(data):
-        raise wrong_usage("--output", f"{output} holds the data; give the embedding another name")
-    if figure is not None:
-        check_output(figure, FIGURES)
-        require("matplotlib", "plot")
-    if parameters["metric"] == "precomputed" and preparation != Preparing():
-        reason = "--columns, --drop, --impute and --categories do not apply to distances"
-        raise wrong_usage("--metric", f"{reason}; leave them out")
+    _check_usage(data, output, figure, parameters["metric"], preparation)
     samples = _read(data, target, header, parameters["metric"], preparation)
     estimator, began = MaximumVarianceUnfolding(**parameters), perf_counter()
     with errors_about(data):
@@ -121,6 +113,19 @@ def unfold(
         say(f"interrupted; the embedding{moment} is in {facts['output']}")
         code = ExitCode.INTERRUPTED
     return Report(code, "\n".join(_lines(facts, estimator.sigma)), facts)
+
+
+def _check_usage(data, output, figure, metric, preparation):
+    """Raise the errors of usage that would else come after a long fit."""
+    check_output(output)
+    if realpath(output) == realpath(data):
+        raise wrong_usage("--output", f"{output} holds the data; give the embedding another name")
+    if figure is not None:
+        check_output(figure, FIGURES)
+        require("matplotlib", "plot")
+    if metric == "precomputed" and preparation != Preparing():
+        reason = "--columns, --drop, --impute and --categories do not apply to distances"
+        raise wrong_usage("--metric", f"{reason}; leave them out")
 
 
 def _read(path, target, header, metric, preparation):

@@ -83,9 +83,10 @@ class Constraints(Protocol):
         return np.flatnonzero(np.arange(first, first + self.shape[0]) // run % every == 0)
 
     def bring(self, rows: Rows) -> Rows:
-        """Return the rows such that `restrict` has them in memory, if they are few and elsewhere.
+        """Return the rows such that what they select is in the memory of this process.
 
-        Whatever vectors are indexed by them then is in memory, too.
+        Constraints in shards do so where few rows are selected: `restrict`, and vectors indexed by
+        the returned rows, then give arrays. All others return the rows as they are.
         """
         return rows
 

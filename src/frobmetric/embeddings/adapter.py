@@ -98,7 +98,7 @@ class EmbeddingAdapter(
     random_state : int, default=0
         Seed of the folds, and of the comparisons that are drawn where there are many.
     n_jobs : int, default=None
-        Limit on threads; None leaves the choice to the numerical libraries.
+        Limit on threads, by default that of the numerical libraries.
     verbose : int, default=0
         Number of steps of the final solve between two lines of progress; 0 writes none. Folds of
         the choice have a line each.

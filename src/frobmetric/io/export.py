@@ -13,6 +13,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -145,11 +146,13 @@ def export(
         components = components[nonzero_rows(components)]
     path, written = as_path(path), _in_precision(components, dtype)
     beside = description_file(path, to, features)
-    if beside is not None:
-        target_file(path)  # so that there is no description of a file that cannot be written
-        with replacing(beside) as file:
+    with ExitStack() as stack:
+        if beside is not None:
+            target_file(path)  # an error on the folder names the output
+            file = stack.enter_context(replacing(beside))  # after the map, if that is written
             file.write(features.to_json().encode())
-    FORMATS[to].write(path, written, features, **options)
+            file.flush()  # a full disk is noticed before the map is replaced
+        FORMATS[to].write(path, written, features, **options)
 
 
 def description_file(path: Path, to: str, features: Features) -> Path | None:

@@ -158,7 +158,7 @@ class Preparing:
 
 
 @dataclass(frozen=True)
-class KeepingGaps(Preparing):
+class PreparingWithGaps(Preparing):
     """Recipe that keeps missing numbers as NaN."""
 
     def learn(self, block: Any, columns: list[int]) -> TablePreparation:
@@ -166,8 +166,9 @@ class KeepingGaps(Preparing):
         named = self.columns or [_name(block, j) for j in columns]
         learned = Preparing(named, self.drop).learn(block, columns)
         assert learned is not None  # columns are given
-        for name in named:
-            if block.is_text(block.find(name)) and name not in (self.drop or ()):
+        for j in (columns[column.number] for column in learned.columns):
+            if block.is_text(j):
+                name = _name(block, j)
                 raise ValueError(
                     f"{block.path}: column {name!r} holds texts; expected numbers; leave it out "
                     f"(--drop {name})"

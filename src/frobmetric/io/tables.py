@@ -169,7 +169,7 @@ def _tables(path, target, features, header, preparation, size, role="the labels"
             names = preparation.feature_names
         else:
             with working("converting columns", len(columns), "columns"):
-                X = np.column_stack([_told(block.numbers(j)) for j in columns])
+                X = np.column_stack([_read_numbers(block, j) for j in columns])
             names = block.names and [block.names[j] for j in columns]
         labels_name = None if label is None or block.names is None else block.names[label]
         yield Table(X, y, names, preparation, labels_name), block.share
@@ -189,10 +189,11 @@ def _names_of_rows(block, features, preparation):
     return others[0], np.array(texts, dtype=object)
 
 
-def _told(column):
-    """Return a column, and tell that it is converted."""
+def _read_numbers(block, j):
+    """Return a column as numbers, and report the progress."""
+    numbers = block.numbers(j)
     advance(1, "columns")
-    return column
+    return numbers
 
 
 def read_triplets(path):

@@ -47,7 +47,7 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
     Parameters
     ----------
     n_components : int, default=2
-        Number of leading axes in `embedding_`.
+        Number of leading axes of the embedding.
     n_neighbors : int, default=6
         Number of nearest samples to which each sample's distances are constrained. The graph is
         symmetric: a sample is also a neighbour of its nearest samples.
@@ -63,8 +63,8 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         that the embedding has many dimensions. "auto" begins with "lowrank" and changes to "dual"
         where that is needed.
     tol : float, default=1e-5
-        Width of the certified interval, relative to the variance, at which the fit ends; with
-        `constraints="equal"` also the largest relative error of a squared distance. At most 1.
+        Width of the certified interval, relative to the variance, at which the fit ends; with equal
+        constraints also the largest relative error of a squared distance. At most 1.
     max_iter : int, default=1000
         Largest number of steps, for each component of the graph.
     n_landmarks : int, default=None
@@ -73,14 +73,14 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
     random_state : int or RandomState, default=None
         Seed of the draw of landmarks. Everything else is deterministic.
     metric : str or callable, default="euclidean"
-        Metric of scikit-learn, or "precomputed": X is then an array of all distances, or a
-        sparse matrix of the distances between neighbours, which is then the graph.
+        Metric of scikit-learn; with "precomputed" the data are distances. X is then an array of all
+        of them, or a sparse matrix of those between neighbours, which is then the graph.
     extra_edges : bool, default=False
         Also constrain the distances between the neighbours of a common sample.
     on_disconnected : {"connect", "separate", "error"}, default="connect"
-        How to treat a neighbour graph of several components. "connect" joins each component with
-        the others by its `n_neighbors` shortest edges, and warns. "separate" unfolds each
-        component alone and puts them side by side along the first axis. "error" raises an error.
+        How to treat a neighbour graph of several components: "connect" joins each with the others
+        by its shortest edges, as many as a sample has neighbours, and warns; "separate" unfolds
+        each alone and puts them side by side along the first axis; "error" refuses it.
     verbose : int, default=0
         Print one line every `verbose` steps; 0 prints nothing.
     callback : callable, default=None

@@ -78,7 +78,7 @@ class FrobMetricCV(ClassifierMixin, FrobMetric):
         Number of nearest samples of the same class that each sample is compared with; "auto"
         chooses of 3 and 6.
     n_impostors : int, default=None
-        The same number for samples of other classes; None is `n_neighbors`.
+        The same number for samples of other classes, by default as many.
     n_passes : int or "auto", default="auto"
         Number of searches for neighbours, as in `FrobMetric`; "auto" chooses of 1 and 2.
     rule : classifier or "auto", default="auto"
@@ -90,7 +90,8 @@ class FrobMetricCV(ClassifierMixin, FrobMetric):
         Largest number of samples that settings learn from in each fold of an integer `cv`; twice as
         many are tested. They are spread evenly over the classes.
     n_components : int or "rank", default=None
-        Number of leading directions in `components_`: all if None, the metric's rank if "rank".
+        Number of leading directions of the metric to keep, by default all; "rank" keeps those that
+        are not zero.
     loss : {"hinge", "smoothed_hinge", "squared_hinge"}, default="hinge"
         Loss of a triplet as a function of its margin.
     pull : float, default=0
@@ -100,11 +101,12 @@ class FrobMetricCV(ClassifierMixin, FrobMetric):
     max_iter : int, default=1000
         Largest number of steps of a solve, each with at most one eigen-decomposition.
     solver : str, default="auto"
-        Name of a method in `frobmetric.solvers.FROBENIUS_SOLVERS`.
+        Method that solves the problem. Its name is one of `frobmetric.solvers.FROBENIUS_SOLVERS`.
     keep_dual : bool, default=False
-        Keep `dual_coef_` and `triplets_`, so that `certify` can prove the result again.
+        Keep dual variables and triplets in the model, so that `certify` can prove the result again.
+        They are `dual_coef_` and `triplets_`.
     n_jobs : int, default=None
-        Limit on threads; None leaves the choice to the numerical libraries.
+        Limit on threads, by default that of the numerical libraries.
     verbose : int, default=0
         Number of steps of the final fit between two lines of progress; 0 writes none.
     callback : callable, default=None

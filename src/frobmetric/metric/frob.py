@@ -61,10 +61,10 @@ class FrobMetric(MetricEstimator):
     n_neighbors : int, default=3
         With labels: number of nearest samples of the same class that each sample is compared with.
     n_impostors : int, default=None
-        With labels: the same number for samples of other classes; None is `n_neighbors`.
+        With labels: the same number for samples of other classes, by default as many.
     neighbors : {"auto", "exact", "approximate"}, default="auto"
-        With labels: kind of the search for neighbours. "auto" is approximate from 200,000 samples
-        on if faiss is installed (extra `ann`), and otherwise exact. The certificate then holds for
+        With labels: kind of the search for neighbours; "auto" is approximate from 200,000 samples
+        on if faiss is installed (extra ann), and otherwise exact. The certificate then holds for
         the triplets that were found.
     C : float, default=1000
         Weight of the triplets against the regulariser.
@@ -75,27 +75,28 @@ class FrobMetric(MetricEstimator):
         most 2,000 are tried). A prior by name other than "identity" sets the units itself; a prior
         matrix and a kernel take raw features.
     n_components : int or "rank", default=None
-        Number of leading directions in `components_`: all if None, the metric's rank if "rank".
+        Number of leading directions of the metric to keep, by default all; "rank" keeps those that
+        are not zero.
     loss : {"hinge", "smoothed_hinge", "squared_hinge"}, default="hinge"
         Loss of a triplet as a function of its margin far_r - near_r.
     prior : {"identity", "diagonal", "within", "shrunk", "discriminant", "covariance"}, ndarray or \
             None, default=None
-        Metric to stay close to; zero if None. A matrix, (n_features, n_features), is positive
+        Metric to stay close to, by default zero. A matrix, (n_features, n_features), is positive
         semidefinite and in the units of X. "identity" is the Euclidean metric in the chosen units,
         "diagonal" the same in units of the deviations within classes. "within" is the inverse
         covariance within classes (as in RCA), "shrunk" the same of a covariance half way to its
-        diagonal, "discriminant" that of "within" where class means differ (as in LDA),
-        "covariance" the inverse covariance of all samples. The data are first mapped to the space
-        in which a prior by name is Euclidean, and neighbours are searched there; its multiple is
-        that for which the triplets that it satisfies have a mean margin of one.
+        diagonal, "discriminant" that of "within" where class means differ (as in LDA), "covariance"
+        the inverse covariance of all samples. The data are first mapped to the space in which a
+        prior by name is Euclidean, and neighbours are searched there; its multiple is that for
+        which the triplets that it satisfies have a mean margin of one.
     pull : float, default=0
-        Weight of the distances of near pairs; LMNN has 1 / `n_impostors` and a large `C`.
+        Weight of the distances of near pairs. LMNN has 1 / `n_impostors` and a large `C`.
     kernel : {"linear", "rbf", "polynomial", "precomputed"}, default="linear"
-        Kernel whose feature space the metric is learned in; with "precomputed", X in `fit` and
-        `transform` holds the kernel's values with the training samples.
+        Kernel whose feature space the metric is learned in; with "precomputed" the data are its
+        values with the training samples. That holds for X in `fit` and in `transform`.
     gamma : float, default=None
-        Parameter of the kernels exp(-gamma |a - b|^2) and (gamma a.b + coef0)^degree; None is
-        1 / (n_features * variance of X).
+        Parameter of the kernels exp(-gamma |a - b|^2) and (gamma a.b + coef0)^degree, by default
+        1 / (number of features * variance of the data).
     degree : int, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
@@ -107,20 +108,21 @@ class FrobMetric(MetricEstimator):
         With labels: number of searches for neighbours, each under the metric learned before; the
         triplets of all of them count. At most 30: the work grows with the square of the number.
     targets : {"classes", "values"}, default="classes"
-        What y of `fit` has: class labels, or values of a regression. For values, near samples are
-        the nearest of the quarter of all samples with the nearest values, and impostors the
-        nearest of those beyond three eighths; fifths of the values stand for classes in units and
-        priors, and the search is exact.
+        What the labels are: classes, or values of a regression. For values, near samples are the
+        nearest of the quarter of all samples with the nearest values, and impostors the nearest of
+        those beyond three eighths; fifths of the values stand for classes in units and priors, and
+        the search is exact.
     tol : float, default=1e-3
         Relative duality gap at which a solve ends.
     max_iter : int, default=1000
         Largest number of steps of a solve, each with at most one eigen-decomposition.
     solver : {"auto", "active_set", "lbfgsb", "newton", "quasi_newton", "smoothing"}, default="auto"
-        Name of a method in `frobmetric.solvers.FROBENIUS_SOLVERS`.
+        Method that solves the problem. Its name is one of `frobmetric.solvers.FROBENIUS_SOLVERS`.
     keep_dual : bool, default=False
-        Keep `dual_coef_` and `triplets_`, so that `certify` can prove the result again.
+        Keep dual variables and triplets in the model, so that `certify` can prove the result again.
+        They are `dual_coef_` and `triplets_`.
     n_jobs : int, default=None
-        Limit on threads; None leaves the choice to the numerical libraries.
+        Limit on threads, by default that of the numerical libraries.
     verbose : int, default=0
         Number of steps between two lines of progress; 0 writes none.
     callback : callable, default=None

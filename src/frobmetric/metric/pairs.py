@@ -63,11 +63,12 @@ class PairFrobMetric(PairPredictor, MetricEstimator):
     C : float, default=1e4
         Weight of the pairs against the regulariser.
     n_components : int or "rank", default=None
-        Number of leading directions in `components_`: all if None, the metric's rank if "rank".
+        Number of leading directions of the metric to keep, by default all; "rank" keeps those that
+        are not zero.
     loss : {"hinge", "smoothed_hinge", "squared_hinge"}, default="hinge"
         Loss of a pair as a function of its margin.
     prior : {"covariance", "identity"} or ndarray, default=None
-        Metric to stay close to, as in `FrobMetric`; zero if None.
+        Metric to stay close to, as in `FrobMetric`, by default zero.
     kernel : {"linear", "rbf", "polynomial"}, default="linear"
         Kernel whose feature space the metric is learned in.
     gamma : float, default=None
@@ -83,11 +84,12 @@ class PairFrobMetric(PairPredictor, MetricEstimator):
     max_iter : int, default=1000
         Largest number of steps of a solve, each with at most one eigen-decomposition.
     solver : str, default="auto"
-        Name of a method in `frobmetric.solvers.FROBENIUS_SOLVERS`.
+        Method that solves the problem. Its name is one of `frobmetric.solvers.FROBENIUS_SOLVERS`.
     keep_dual : bool, default=False
-        Keep `dual_coef_` and `triplets_`, so that `certify` can prove the result again.
+        Keep dual variables and triplets in the model, so that `certify` can prove the result again.
+        They are `dual_coef_` and `triplets_`.
     n_jobs : int, default=None
-        Limit on threads; None leaves the choice to the numerical libraries.
+        Limit on threads, by default that of the numerical libraries.
     verbose : int, default=0
         Number of steps between two lines of progress; 0 writes none.
     callback : callable, default=None

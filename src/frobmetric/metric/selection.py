@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
-from math import log10
+from math import ceil, log10
 
 from .._progress import stage, working
 from .units import UNITS
@@ -117,7 +117,7 @@ def _try_variants(race, options):
     """Try larger C if the best one is clearly better than those below it, and more neighbours."""
     best, more, n_folds = race.best(), options.n_neighbors[1:], len(race.folds)
     # of several values of C, the number of which is not known before
-    n_larger = round(log10(LARGEST_C / best.C)) if _is_open(options, best) else 0
+    n_larger = ceil(log10(LARGEST_C / best.C)) if _is_open(options, best) else 0
     doing = "trying larger C and more neighbours"
     with working(doing, (n_larger + len(more)) * n_folds, "settings") as work:
         while _is_open(options, best):
@@ -130,7 +130,7 @@ def _try_variants(race, options):
             if race.best() == best:
                 break
             best = race.best()
-        work.advance(n_larger * n_folds)  # those that need not be tried
+        work.advance(max(0, n_larger) * n_folds)  # those that need not be tried
         if not best.is_euclidean:
             race.run([replace(best, n_neighbors=k) for k in more])
         else:

@@ -150,11 +150,12 @@ class TripletFrobMetric(TripletPredictor, MetricEstimator):
     C : float, default=1e4
         Weight of the triplets against the regulariser.
     n_components : int or "rank", default=None
-        Number of leading directions in `components_`: all if None, the metric's rank if "rank".
+        Number of leading directions of the metric to keep, by default all; "rank" keeps those that
+        are not zero.
     loss : {"hinge", "smoothed_hinge", "squared_hinge"}, default="hinge"
         Loss of a triplet as a function of its margin.
     prior : {"covariance", "identity"} or ndarray, default=None
-        Metric to stay close to, as in `FrobMetric`; zero if None.
+        Metric to stay close to, as in `FrobMetric`, by default zero.
     pull : float, default=0
         Weight of the distances of near pairs themselves.
     kernel : {"linear", "rbf", "polynomial"}, default="linear"
@@ -172,11 +173,12 @@ class TripletFrobMetric(TripletPredictor, MetricEstimator):
     max_iter : int, default=1000
         Largest number of steps of a solve, each with at most one eigen-decomposition.
     solver : str, default="auto"
-        Name of a method in `frobmetric.solvers.FROBENIUS_SOLVERS`.
+        Method that solves the problem. Its name is one of `frobmetric.solvers.FROBENIUS_SOLVERS`.
     keep_dual : bool, default=False
-        Keep `dual_coef_` and `triplets_`, so that `certify` can prove the result again.
+        Keep dual variables and triplets in the model, so that `certify` can prove the result again.
+        They are `dual_coef_` and `triplets_`.
     n_jobs : int, default=None
-        Limit on threads; None leaves the choice to the numerical libraries.
+        Limit on threads, by default that of the numerical libraries.
     verbose : int, default=0
         Number of steps between two lines of progress; 0 writes none.
     callback : callable, default=None
@@ -313,11 +315,12 @@ class QuadrupletFrobMetric(QuadrupletPredictor, TripletFrobMetric):
     C : float, default=1e4
         Weight of the quadruplets against the regulariser.
     n_components : int or "rank", default=None
-        Number of leading directions in `components_`: all if None, the metric's rank if "rank".
+        Number of leading directions of the metric to keep, by default all; "rank" keeps those that
+        are not zero.
     loss : {"hinge", "smoothed_hinge", "squared_hinge"}, default="hinge"
         Loss of a quadruplet as a function of its margin.
     prior : {"covariance", "identity"} or ndarray, default=None
-        Metric to stay close to, as in `FrobMetric`; zero if None.
+        Metric to stay close to, as in `FrobMetric`, by default zero.
     pull : float, default=0
         Weight of the distances of near pairs themselves.
     kernel : {"linear", "rbf", "polynomial"}, default="linear"
@@ -335,11 +338,12 @@ class QuadrupletFrobMetric(QuadrupletPredictor, TripletFrobMetric):
     max_iter : int, default=1000
         Largest number of steps of a solve, each with at most one eigen-decomposition.
     solver : str, default="auto"
-        Name of a method in `frobmetric.solvers.FROBENIUS_SOLVERS`.
+        Method that solves the problem. Its name is one of `frobmetric.solvers.FROBENIUS_SOLVERS`.
     keep_dual : bool, default=False
-        Keep `dual_coef_` and `triplets_`, so that `certify` can prove the result again.
+        Keep dual variables and triplets in the model, so that `certify` can prove the result again.
+        They are `dual_coef_` and `triplets_`.
     n_jobs : int, default=None
-        Limit on threads; None leaves the choice to the numerical libraries.
+        Limit on threads, by default that of the numerical libraries.
     verbose : int, default=0
         Number of steps between two lines of progress; 0 writes none.
     callback : callable, default=None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,12 +19,17 @@ from .importance import Importance
 from .packing import pack_numbers, pack_whole, packed_size, rounded
 from .spaces import Spaces
 
-#: Bytes, before base64, that samples and the matrix of the map may take in a page.
-MOST_BYTES = 1_600_000
+#: Bytes, before base64, that samples with their texts, and the matrix of the map, may take in a
+#: page; the rest of it takes about 5 MB.
+MOST_BYTES = 2_200_000
 #: Number of samples below which the features are left out of a page, unless they are pictures.
 FEW_POINTS = 1000
 #: Numbers of neighbours and of components of a sample that a page holds.
 N_NEIGHBORS, N_COMPONENTS = 8, 16
+#: Bytes, before base64, of a sample on both maps: neighbours, places, row number, class and votes.
+BYTES_ON_MAPS = 2 * (2 * N_NEIGHBORS + 2 * 2 + 1) + 4
+#: Number of samples whose texts are measured.
+N_MEASURED = 1000
 #: Numbers of features, of classes of a table and of confusions that are listed.
 N_FEATURES, N_CLASSES, N_CONFUSIONS = 15, 12, 10
 #: Length of a name of a class from which on the table of confusions shows only its beginning.
@@ -124,11 +130,15 @@ class Sample:
         """Draw samples, with those in doubt among them, so many that the page stays small."""
         X, matrix = findings.spaces.X, findings.spaces.matrix
         fixed = 0 if matrix is None else 2 * matrix.size
-        row = packed_size(1, X)
+        learned = 2 * min(N_COMPONENTS, findings.spaces.after.shape[1])
+        others = BYTES_ON_MAPS + _bytes_of_texts(findings)
+        row = packed_size(1, X) + (learned if matrix is None else 0) + others
         limit = max(0, MOST_BYTES - fixed) // row
         n_wanted = min(len(X), max_points)
         has_features = limit >= min(n_wanted, FEW_POINTS) or findings.image_shape is not None
-        n_shown = min(n_wanted, max(limit, 2)) if has_features else n_wanted
+        if not has_features:
+            limit = MOST_BYTES // (learned + others)
+        n_shown = min(n_wanted, max(limit, 2))
         doubts = findings.doubts
         wanted = np.unique(
             np.concatenate([doubts.samples, doubts.triplets.ravel()]).astype(np.intp)
@@ -141,6 +151,17 @@ class Sample:
     def places(self, rows: np.ndarray) -> list[Any]:
         """Return the places of rows among those that are shown."""
         return np.searchsorted(self.rows, rows).tolist()
+
+
+def _bytes_of_texts(findings):
+    """Return the bytes, before base64, that the name and the caption of a sample take on average.
+
+    Texts are not in base64, of which four characters hold three bytes.
+    """
+    n = len(findings.labels)
+    rows = np.linspace(0, n - 1, min(n, N_MEASURED)).astype(np.intp)
+    names = [] if findings.names is None else [findings.names[i] for i in rows.tolist()]
+    return 3 * len(json.dumps([names, findings.caption(rows)["texts"]])) // (4 * len(rows))
 
 
 def data_of(findings: Findings, sample: Sample) -> dict[str, Any]:
@@ -229,8 +250,7 @@ def _verdict(findings):
     errors, digits = comparison.errors, decimals(comparison.n_test)
     first, *others = comparison.sentences()
     model = comparison["model"]
-    ends = [row.interval[1] for row in comparison.measured]
-    unit = 100 / max(ends)
+    others = [text for text in others if not text.startswith("Optimisation")]
     return {
         "kind": errors.verdict,
         "opening": f"{model.label} {OPENINGS[errors.verdict]}",
@@ -247,27 +267,29 @@ def _verdict(findings):
         "n_train": comparison.n_train,
         "n_neighbors": comparison.n_neighbors,
         "detail": first.partition(": ")[2],
-        "notes": [
-            text
-            for text in others
-            if not text.startswith("Optimisation") and text not in comparison.better_baselines()
-        ]
+        "notes": [text for text in others if text not in comparison.better_baselines()]
         + findings.notes,
         "hints": [hint.to_dict() for hint in comparison.hints],
-        "largest": f"{100 * max(ends):.{digits}f} %",
-        "rows": [
-            {
-                "label": row.label,
-                "is_model": row.key == "model",
-                "percent": row.percent(),
-                "interval": format_interval(row.interval, digits),
-                "left": unit * row.interval[0],
-                "width": unit * (row.interval[1] - row.interval[0]),
-                "at": unit * row.error,
-            }
-            for row in comparison.measured
-        ],
-    }
+    } | _error_bars(comparison.measured, digits)
+
+
+def _error_bars(rows, digits):
+    """Return the errors with their intervals in percent of the largest, and that one as text."""
+    largest = max(row.interval[1] for row in rows)
+    unit = 100 / largest
+    bars = [
+        {
+            "label": row.label,
+            "is_model": row.key == "model",
+            "percent": row.percent(),
+            "interval": format_interval(row.interval, digits),
+            "left": unit * row.interval[0],
+            "width": unit * (row.interval[1] - row.interval[0]),
+            "at": unit * row.error,
+        }
+        for row in rows
+    ]
+    return {"largest": f"{100 * largest:.{digits}f} %", "rows": bars}
 
 
 def _certificate(metric):

@@ -187,8 +187,8 @@ def report(
         Number of refits to half of the samples, at most 1,000 each, for the intervals of the
         features.
     max_points : int, default=10_000
-        Largest number of samples that the page shows; with many features fewer, so that the page
-        stays below 8 MB. The page says how many.
+        Largest number of samples that the page shows; with many features or long names fewer, so
+        that the page stays below 8 MB. The page says how many.
     title : str, optional
         Title of the page.
     random_state : int, default=0

@@ -63,12 +63,13 @@ class BoostMetric(MetricEstimator):
     n_neighbors : int, default=3
         With labels: number of nearest samples of the same class that each sample is compared with.
     n_impostors : int, default=None
-        With labels: the same number for samples of other classes; None is `n_neighbors`.
+        With labels: the same number for samples of other classes, by default as many.
     C : float, default=1e4
         Weight of the triplets against the trace. Below some value, which a warning names, the
         metric is zero.
     n_components : int or "rank", default=None
-        Number of leading directions in `components_`: all if None, the metric's rank if "rank".
+        Number of leading directions of the metric to keep, by default all; "rank" keeps those that
+        are not zero.
     loss : {"hinge", "logistic", "exponential"}, default="hinge"
         Loss of a triplet as a function of its margin.
     corrective : bool, default=True
@@ -80,9 +81,10 @@ class BoostMetric(MetricEstimator):
     max_iter : int, default=10000
         Largest number of steps of a solve, each one pass over the triplets that it works on.
     keep_dual : bool, default=False
-        Keep `dual_coef_` and `triplets_`, so that `certify` can prove the result again.
+        Keep dual variables and triplets in the model, so that `certify` can prove the result again.
+        They are `dual_coef_` and `triplets_`.
     n_jobs : int, default=None
-        Limit on threads; None leaves the choice to the numerical libraries.
+        Limit on threads, by default that of the numerical libraries.
     verbose : int, default=0
         Number of steps that evaluate all triplets between two lines of progress; 0 writes none.
     callback : callable, default=None
