@@ -164,6 +164,13 @@ class TestCertificate:
             assert (mvu.embedding_[i] == mvu.embedding_[j]).all()
             assert (mvu.full_embedding_[i] == mvu.full_embedding_[j]).all()
 
+    @pytest.mark.parametrize("sigma", [5e-324, 1e-300])
+    def test_a_sigma_that_overflows_is_refused(self, sigma):
+        with pytest.raises(
+            ValueError, match=r"sigma is .*; expected at least 1e-290 times the mean"
+        ):
+            fit(ROLL, sigma=sigma)
+
     @pytest.mark.parametrize("sigma", [None, 1e4, 100.0])
     def test_both_ends_by_hand(self, sigma):
         X = np.vstack([ROLL, ROLL[:20]])

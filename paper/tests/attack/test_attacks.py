@@ -92,6 +92,12 @@ def test_outcomes_of_signals(code, errors, number, is_right):
     assert interrupts.judge_signal(Ending(code, "", errors, 0, 0), number)[1] == is_right
 
 
+@pytest.mark.parametrize(("output", "is_right"), [("the results\n", True), ("", False)])
+def test_signals_are_those_of_python_after_the_results(output, is_right):
+    ending = Ending(-15, output, "a new fit\n", 0, 0)
+    assert interrupts.judge_signal(ending, signal.SIGTERM)[1] == is_right
+
+
 def test_processes_that_go_on_after_a_signal_hang():
     ending = Ending(130, "", "", 0, 0, is_late=True)
     assert interrupts.judge_signal(ending, signal.SIGINT) == ("hangs", False)

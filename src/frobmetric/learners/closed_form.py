@@ -232,7 +232,13 @@ class RCA_Supervised(RCA):  # noqa: N801
         """
         check_parameters(self, self._rules)
         samples = self._read(X, y, sample_weight)
-        room = int((np.bincount(samples.y) // self.chunk_size).sum())
+        sizes = np.bincount(samples.y).tolist()
+        if self.chunk_size > max(sizes, default=0):
+            raise ValueError(
+                f"chunk_size is {self.chunk_size!r:.80}; expected at most {max(sizes, default=0)}, "
+                "the number of samples of the largest class; give a smaller one"
+            )
+        room = sum(n // self.chunk_size for n in sizes)
         if room < self.n_chunks:
             warnings.warn(
                 f"the classes have room for {room} chunks of {self.chunk_size} samples, fewer than "

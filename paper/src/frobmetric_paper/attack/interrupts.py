@@ -195,20 +195,20 @@ def signalled_command(command, number, seconds):
     """Return the same of a new process, in which the signal may come during imports."""
     with subprocess.Popen(
         [sys.executable, "-m", "frobmetric", *map(str, command)],
-        stdout=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     ) as process:
         time.sleep(seconds)
         sent = time.monotonic()
         process.send_signal(number)
         try:
-            errors, is_late = process.communicate(timeout=LATE)[1], False
+            (output, errors), is_late = process.communicate(timeout=LATE), False
         except subprocess.TimeoutExpired:
             process.kill()
-            errors, is_late = process.communicate()[1], True
-    text = errors.decode("utf-8", "replace")
+            (output, errors), is_late = process.communicate(), True
     took = time.monotonic() - sent
-    return Ending(process.returncode, "", text, took, 0, is_late), took
+    said = (text.decode("utf-8", "replace") for text in (output, errors))
+    return Ending(process.returncode, *said, took, 0, is_late), took
 
 
 def judge_signal(ending, number):
@@ -222,7 +222,8 @@ def judge_signal(ending, number):
         return f"traceback: {ending.errors[-400:]}", False
     if ending.code in (0, 4):
         return "finished before", True
-    if ending.code == -number and not ending.errors:
+    # before a command begins, or after it has shown its results, the signals are Python's
+    if ending.code == -number and (ending.output or not ending.errors):
         return (
             "killed" if number == signal.SIGKILL else "Python itself was starting or ending",
             True,

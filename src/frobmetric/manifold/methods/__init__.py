@@ -27,6 +27,9 @@ NOISE = 1e-2  #: noise in the start, relative to a typical distance: no column m
 HIGH_RANK = 12  #: rank from which on, with a Frobenius term, the whole Gram matrix is cheaper
 MAX_LOWRANK_STEPS = 200  #: number of steps after which "auto" changes to the Gram matrix
 NEGLIGIBLE = 1e-12  #: share of the variance below which an axis is rounding
+LEAST_SIGMA = (
+    1e-290  #: least sigma, relative to the squared distances, with which nothing overflows
+)
 SPACE = 0.1  #: space between components, relative to the widest one
 #: Statuses of several components together: the first of these that one of them has.
 STATUSES = ("interrupted", "stopped", "stalled", "max_iter", "optimal")
@@ -89,6 +92,11 @@ def solve_unfolding(
     unit = largest * (graph.squared / largest).mean()  # the sum may overflow
     with np.errstate(over="ignore"):  # a sigma that overflows has no effect
         relative_sigma = sigma / unit
+    if relative_sigma < LEAST_SIGMA:
+        raise ValueError(
+            f"sigma is {sigma:.3g}; expected at least {LEAST_SIGMA:.0e} times the mean squared "
+            f"distance of neighbours, {unit:.3g}; give a larger one, or None for none"
+        )
     program = UnfoldingProgram(replace(graph, squared=graph.squared / unit), relative_sigma)
 
     def describe(bounds, seconds):
