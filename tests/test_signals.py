@@ -1,5 +1,6 @@
 """Exit codes of processes that a signal ended, and signals whose exception would be lost."""
 
+import os
 import subprocess
 import sys
 
@@ -115,7 +116,23 @@ def test_other_exceptions_that_cannot_be_raised_are_reported(tmp_path):
     assert "ZeroDivisionError" in done.stderr
 
 
-def test_without_a_signal_nothing_ends(tmp_path):
-    program = "from frobmetric._signals import leave; leave(3); print('on')"
+def test_a_command_leaves_with_what_it_said_and_after_what_is_due_at_the_end():
+    program = (
+        "import atexit\nfrom frobmetric._signals import leave\n"
+        "atexit.register(print, 'at the end')\nprint('said', end=' ')\nleave(3)\nprint('on')"
+    )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert (done.returncode, done.stdout) == (0, "on\n")
+    assert (done.returncode, done.stdout, done.stderr) == (3, "said at the end\n", "")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")
+@pytest.mark.parametrize(("code", "expected"), [(0, 3), (4, 4)])
+def test_what_cannot_be_written_at_the_end_is_said(code, expected):
+    program = f"from frobmetric._signals import leave\nprint('x')\nleave({code})"
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-c", program], stdout=full, stderr=subprocess.PIPE, text=True
+        )
+    assert done.returncode == expected
+    assert done.stderr.startswith("error: ")
+    assert "space" in done.stderr

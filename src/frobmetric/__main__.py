@@ -19,8 +19,7 @@ def main():
     try:
         run()
     except SystemExit as end:
-        leave(end.code)
-        raise
+        leave(end.code if isinstance(end.code, int) else 0)
 
 
 if __name__ == "__main__":

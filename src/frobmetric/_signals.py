@@ -19,7 +19,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NoReturn
 
 #: Signals, and what they do to a command, in one word.
 SIGNALS = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
@@ -63,17 +63,23 @@ def describe() -> tuple[str, int]:
     return SIGNALS[signal.Signals(number)], 128 + number
 
 
-def leave(code: int) -> None:
-    """End this process with an exit code after a command that got a signal; else do nothing.
+def leave(code: int) -> NoReturn:
+    """End this process with an exit code, without freeing one by one what was imported.
 
-    If an interrupt comes while Python executes a text, as it does to define a named tuple during an
-    import, Python remembers it as unhandled, and would end by SIGINT whatever the exit code is.
+    Python takes some tenths of a second for that after a fit, in which signals would be its own:
+    no line, and no exit code. If an interrupt comes while it executes a text, as it does to define
+    a named tuple during an import, it would also end by SIGINT whatever the exit code is.
     """
-    if _received:
-        atexit._run_exitfuncs()
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(code)
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except BrokenPipeError:  # nobody reads any more
+            pass
+        except OSError as error:
+            os.write(2, f"error: {error}\n".encode())
+            code = code or 3
+    os._exit(code)
 
 
 def _end(number: int, frame: Any) -> None:
