@@ -129,10 +129,9 @@ def test_a_command_leaves_with_what_it_said_and_after_what_is_due_at_the_end():
 @pytest.mark.parametrize(("code", "expected"), [(0, 3), (4, 4)])
 def test_what_cannot_be_written_at_the_end_is_said(code, expected):
     program = f"from frobmetric._signals import leave\nprint('x')\nleave({code})"
+    command, env = [sys.executable, "-c", program], os.environ | {"PYTHONUNBUFFERED": ""}
     with open("/dev/full", "w") as full:
-        done = subprocess.run(
-            [sys.executable, "-c", program], stdout=full, stderr=subprocess.PIPE, text=True
-        )
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, env=env)
     assert done.returncode == expected
     assert done.stderr.startswith("error: ")
     assert "space" in done.stderr
