@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from frobmetric import (
+    LMNN,
     Constraints,
     FrobMetric,
     FrobMetricCV,
@@ -188,6 +189,10 @@ REFUSED = {
     "more passes of a choice than time": (
         lambda: FrobMetricCV(n_passes=HUGE).fit(X, Y),
         "at least 1 and at most 30 or one of",
+    ),
+    "an integer beyond 64 bits": (
+        lambda: LMNN(n_neighbors=HUGE).fit(X, Y),
+        r"must be an integer of at least 1. Got 10*\.\.\. instead, beyond 64 bits",
     ),
     "samples whose squares are infinite": (
         lambda: compare(1e300 * X, Y, learners=["Covariance"]),

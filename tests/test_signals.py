@@ -109,6 +109,36 @@ def test_compilation_can_be_interrupted(tmp_path):
     assert (done.returncode, done.stdout, done.stderr) == (130, said, "")
 
 
+#: A command in which other code takes the interrupt for an error of its own.
+MISTAKEN = """
+import os, signal, sys
+from typer import Exit
+from frobmetric._signals import end_at_once, leave
+from frobmetric.cli.terminal import reports
+
+@reports
+def command(as_json):
+    try:
+        os.kill(os.getpid(), getattr(signal, sys.argv[1]))
+        signal.pause()
+    except KeyboardInterrupt:
+        raise AttributeError("no read") from None
+
+end_at_once()
+try:
+    command(as_json=False)
+except Exit as end:
+    leave(end.exit_code)
+"""
+
+
+@pytest.mark.parametrize(("name", "code"), SIGNALS)
+def test_an_interrupt_that_other_code_takes_for_an_error(tmp_path, name, code):
+    done = run_program(tmp_path, MISTAKEN, name)
+    said = {130: "error: interrupted; no read\n", 143: "error: terminated; no read\n"}
+    assert (done.returncode, done.stdout, done.stderr) == (code, "", said[code])
+
+
 def test_other_exceptions_that_cannot_be_raised_are_reported(tmp_path):
     text = BEGIN + "work = ctypes.CFUNCTYPE(None)(lambda: 1 / 0)\nend_at_once()\n"
     done = run_program(tmp_path, text + "with as_interrupts():\n    work()\n", "SIGINT")

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from ._text import brief
+
 try:
     # scikit-learn's own class, so that its checks and its users recognise the error
     from sklearn.utils._param_validation import InvalidParameterError
@@ -16,6 +18,10 @@ except ImportError:
 
     class InvalidParameterError(ValueError, TypeError):  # type: ignore[no-redef]
         """A constructor argument of the wrong type or value."""
+
+
+#: Largest integer of 64 bits.
+MOST = 2**63 - 1
 
 
 @dataclass(frozen=True)
@@ -32,9 +38,9 @@ class Rule:
         )
 
 
-def integer(at_least, at_most=np.inf):
+def integer(at_least, at_most=MOST):
     """Return the rule of an integer with a lower bound, and maybe an upper one."""
-    limit = "" if at_most == np.inf else f" and at most {at_most}"
+    limit = "" if at_most == MOST else f" and at most {at_most}"
     return Rule(
         f"an integer of at least {at_least}{limit}",
         lambda value: _is_number(value, Integral) and at_least <= value <= at_most,
@@ -114,9 +120,10 @@ def check_parameters(estimator, rules):
     for name, rule in rules.items():
         value = getattr(estimator, name)
         if not rule.is_met(value):
+            is_long = _is_number(value, Integral) and abs(int(value)) > MOST
             raise InvalidParameterError(
                 f"The {name!r} parameter of {type(estimator).__name__} must be {rule.expected}. "
-                f"Got {value!r} instead."
+                f"Got {brief(repr(value))} instead{', beyond 64 bits' * is_long}."
             )
         if type(value) not in (bool, int, float) and isinstance(value, Real):
             setattr(estimator, name, int(value) if isinstance(value, Integral) else float(value))

@@ -57,6 +57,11 @@ def as_interrupts() -> Iterator[None]:
         sys.unraisablehook = report
 
 
+def is_received() -> bool:
+    """Return whether a command got a signal, whatever became of its exception."""
+    return bool(_received)
+
+
 def describe() -> tuple[str, int]:
     """Return what the last signal did to the command, in one word, and the exit code for it."""
     number = _received[-1] if _received else signal.SIGINT

@@ -223,7 +223,9 @@ def test_integers_beyond_float64():
         FrobMetric().fit([[10**400, 0], [1, 2], [3, 4]], [0, 1, 0])
     with pytest.raises(TypeError, match="sample_weight has dtype object"):
         FrobMetric().fit(X, Y, sample_weight=[10**400] + [1] * 149)
-    fitted = FrobMetric(n_neighbors=10**30, n_passes=1, max_iter=1).set_params(tol=1e3).fit(X, Y)
+    with pytest.raises(ValueError, match=r"Got 10* instead, beyond 64 bits"):
+        FrobMetric(n_neighbors=10**30).fit(X, Y)
+    fitted = FrobMetric(n_neighbors=10**18, n_passes=1, max_iter=1).set_params(tol=1e3).fit(X, Y)
     assert fitted.n_triplets_ >= 49 * 100 * 140
 
 

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import warnings
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -17,13 +18,17 @@ distributed = pytest.importorskip("distributed", reason="needs the extra dask")
 import dask.array  # noqa: E402
 import dask.dataframe  # noqa: E402
 
+from frobmetric.backends import constraints as sharded_constraints  # noqa: E402
 from frobmetric.backends import dask as dask_engine  # noqa: E402
 from frobmetric.backends import placement  # noqa: E402
 from frobmetric.backends.dask import ClusterLostError, DaskEngine, Outcome, Parcel  # noqa: E402
 from frobmetric.backends.engine import Program, Value  # noqa: E402
 from frobmetric.backends.spool import Spools, Stored  # noqa: E402
 from frobmetric.backends.vectors import Sharded  # noqa: E402
+from frobmetric.metric import frob  # noqa: E402
 from frobmetric.metric.sharded import search  # noqa: E402
+
+active_set = import_module("frobmetric.solvers.active_set")  # the name is the function
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
@@ -190,22 +195,41 @@ def test_errors_of_the_samples_reach_the_caller(threads, digits):
 
 
 @pytest.mark.slow
-def test_no_vector_of_u_leaves_the_workers(cluster, digits, monkeypatch):
-    sizes = []
-    gather = DaskEngine._gather
+def flat(value):
+    """Return what is in nested lists and tuples."""
+    if not isinstance(value, list | tuple):
+        return [value]
+    return [each for part in value for each in flat(part)]
+
+
+@pytest.mark.parametrize("most", [0, 1000])
+def test_only_vectors_of_few_rows_leave_the_workers(cluster, digits, monkeypatch, most):
+    monkeypatch.setattr(sharded_constraints, "MOST_ROWS", most)
+    for name, value in {"FEW_ROWS": 1000, "SAMPLE": 500}.items():
+        monkeypatch.setattr(active_set, name, value)
+    monkeypatch.setattr(frob, "MOST_SAMPLES", 0)  # doubts are about some of the samples
+    monkeypatch.setattr(frob, "warn_of_doubts", lambda *found: None)
+    vectors, matrices, gather = [0], [0], DaskEngine._gather
 
     def watched(engine, futures):
         found = gather(engine, futures)
         parts = (part.reduced if isinstance(part, Outcome) else part for part in found)
-        sizes.extend(
-            np.size(value) for part in parts for value in part if not isinstance(value, list)
+        values = [value for part in parts if part is not None for value in part]
+        # lists are joined: those of all parts are one vector
+        vectors.extend(
+            sum(np.size(each) for each in flat(value) if np.ndim(each) == 1)
+            for value in values
+            if isinstance(value, list)
         )
+        matrices.extend(np.size(value) for value in values if not isinstance(value, list))
         return found
 
     monkeypatch.setattr(DaskEngine, "_gather", watched)
     metric = FrobMetric(n_passes=1, units="raw").fit(*as_collections(*digits))
     assert metric.n_triplets_ == 5400
-    assert max(sizes) <= 65**2
+    assert max(matrices) <= 65**2
+    assert max(vectors) <= max(most, 10)  # as there are classes
+    assert (max(vectors) > 10) == (most > 0)
 
 
 def test_what_is_sent_to_other_shards_is_sent_alone(threads):

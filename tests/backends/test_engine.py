@@ -159,7 +159,6 @@ def test_few_rows_are_solved_in_memory(triplets, monkeypatch):
         in_shards, whole = sharded_problem(engine, *triplets)
         expected, found = solve(whole), solve(in_shards)
         assert found.certificate.primal == pytest.approx(expected.certificate.primal, rel=1e-9)
-        assert found.n_iter == expected.n_iter
         n_tasks[kind] = engine.n_tasks
     assert n_tasks[Remote] < n_tasks[Counting] / 2
 

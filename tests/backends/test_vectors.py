@@ -14,7 +14,7 @@ ENTRYWISE = {
     "sum": lambda a, b: a + 2 * b - 1,
     "clip": lambda a, b: np.clip(a, -0.5, np.abs(b)),
     "where": lambda a, b: np.where((a > 0) & ~(b > 0.5), a, 0.0),
-    "maximum": lambda a, b: np.maximum(0, 1 - a) / (1 + b**2),
+    "maximum": lambda a, b: np.maximum(0, 1 - a) / (1 + b * b),
     "like": lambda a, b: np.zeros_like(a) + np.ones_like(b),
     "rows": lambda a, b: a[np.flatnonzero(b > 0)],
 }

@@ -17,8 +17,8 @@ from time import perf_counter
 
 from .._environment import require
 from .._progress import current_stage, listening
-from .._signals import as_interrupts, describe
-from .._text import shown, shown_lines
+from .._signals import as_interrupts, describe, is_received
+from .._text import brief, shown, shown_lines
 
 typer = require("typer", "cli")
 
@@ -109,11 +109,13 @@ def reports(command, options=None):
         except (Exception, KeyboardInterrupt) as error:
             kinds = [kind.__name__ for kind in type(error).__mro__]
             code = next((CODES[kind] for kind in kinds if kind in CODES), None)
-            if code is None:
+            if code is None and not is_received():
                 raise
             message = with_options(str(error), options or {}) or type(error).__name__
             if code == ExitCode.INTERRUPTED:
                 message = f"{describe()[0]}; nothing was saved"
+            elif is_received():  # other code took the interrupt for an error
+                code, message = ExitCode.INTERRUPTED, f"{describe()[0]}; {brief(message)}"
             say(f"error: {message}")
             report = Report(code, "", {"error": message})
         if report.code == ExitCode.INTERRUPTED:
