@@ -10,7 +10,6 @@ import numpy as np
 from ..core.constraints import Quadruplets
 from ..core.matrices import Constraints
 from ..core.points import Factored, Point, Symmetric
-from ..core.stacking import Stack
 from .vectors import BroughtRows, Sharded, map_shards, reduce_shards
 
 #: Largest number of rows that are brought to memory, bytes of their points, and floating-point
@@ -95,9 +94,7 @@ def _in_memory(found: list[tuple[Any, Any]]) -> Quadruplets:
 
 def _comparisons(part: Constraints, rows: Any) -> list[Any]:
     """Return points and comparisons of some rows, as a list; a None in it for other constraints."""
-    restricted = part.restrict(rows)
-    leaves = restricted.parts if isinstance(restricted, Stack) else [restricted]
-    return [[each.as_quadruplets() for each in leaves]]
+    return [[leaf.as_quadruplets() for leaf in part.restrict(rows).leaves()]]
 
 
 def _points_of(found: list[Any]) -> list[int | None]:

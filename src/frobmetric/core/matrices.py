@@ -102,6 +102,10 @@ class Constraints(Protocol):
         """Return the rows as sparse matrices, None if they are not available in that form."""
         return None
 
+    def leaves(self) -> tuple[Constraints, ...]:
+        """Return the constraints that are stacked here, none of which is a stack."""
+        return (self,)
+
     def as_quadruplets(self) -> tuple[Data, Index] | None:
         """Return points and rows (a, b, c, d) of them, None if there is no such form.
 

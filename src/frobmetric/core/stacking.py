@@ -125,6 +125,9 @@ class Stack(Constraints):
         rows, first = _sparse_rows(self.parts), self.parts[0].as_sparse()
         return Sparse(sp.vstack(rows), first.cone) if rows and first is not None else None
 
+    def leaves(self) -> tuple[Constraints, ...]:
+        return tuple(leaf for part in self.parts for leaf in part.leaves())
+
     def as_quadruplets(self) -> tuple[Data, Index] | None:
         found = [each for part in self.parts if (each := part.as_quadruplets()) is not None]
         points, rows = zip(*found, strict=True) if len(found) == len(self.parts) else ((), ())
