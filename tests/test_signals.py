@@ -109,6 +109,19 @@ def test_compilation_can_be_interrupted(tmp_path):
     assert (done.returncode, done.stdout, done.stderr) == (130, said, "")
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")
+@pytest.mark.parametrize("use", ["say('x')", "sys.stderr.write('x')"])
+def test_a_full_stderr_does_not_change_the_end(use):
+    program = (
+        "import sys\nfrom frobmetric._signals import leave\n"
+        f"from frobmetric.cli.terminal import say\n{use}\nprint('done')\nleave(4)"
+    )
+    command, env = [sys.executable, "-c", program], os.environ | {"PYTHONUNBUFFERED": ""}
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=full, text=True, env=env)
+    assert (done.returncode, done.stdout) == (4, "done\n")
+
+
 #: A command in which other code takes the interrupt for an error of its own.
 MISTAKEN = """
 import os, signal, sys

@@ -18,7 +18,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, NoReturn
 
 #: Signals, and what they do to a command, in one word.
@@ -76,21 +76,27 @@ def leave(code: int) -> NoReturn:
     a named tuple during an import, it would also end by SIGINT whatever the exit code is.
     """
     atexit._run_exitfuncs()
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            stream.flush()
-        except BrokenPipeError:  # nobody reads any more
-            pass
-        except OSError as error:
-            os.write(2, f"error: {error}\n".encode())
-            code = code or 3
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:  # nobody reads any more
+        pass
+    except OSError as error:
+        _say(f"error: {error}")
+        code = code or 3
+    with suppress(OSError):
+        sys.stderr.flush()
     os._exit(code)
 
 
 def _end(number: int, frame: Any) -> None:
-    # os.write, because a signal may come while a line is being printed
-    os.write(2, f"error: {SIGNALS[signal.Signals(number)]}\n".encode())
+    _say(f"error: {SIGNALS[signal.Signals(number)]}")
     os._exit(128 + number)
+
+
+def _say(line: str) -> None:
+    """Write a line to stderr, also while another one is being printed."""
+    with suppress(OSError):
+        os.write(2, f"{line}\n".encode())
 
 
 def _raise(number: int, frame: Any) -> None:

@@ -8,7 +8,7 @@ import shutil
 import sys
 import textwrap
 import warnings
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from functools import cache, wraps
@@ -146,12 +146,13 @@ def with_options(message, options):
 
 
 def say(line):
-    """Print a line on stderr, without breaking the progress line."""
+    """Print a line on stderr, without breaking the progress line; work goes on if that is full."""
     line = wrapped(shown_lines(line), sys.stderr)
-    if _stderr.cache_info().currsize:
-        _stderr().print(line, markup=False, highlight=False, soft_wrap=True)
-    else:  # there is no progress line; and rich may be what cannot be imported
-        sys.stderr.write(f"{line}\n")
+    with suppress(OSError):
+        if _stderr.cache_info().currsize:
+            _stderr().print(line, markup=False, highlight=False, soft_wrap=True)
+        else:  # there is no progress line; and rich may be what cannot be imported
+            sys.stderr.write(f"{line}\n")
 
 
 def wrapped(text, stream):
