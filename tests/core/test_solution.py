@@ -1,15 +1,20 @@
 """The certificate: exact on closed forms, and not to be fooled."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
 from frobmetric.core import (
+    PSD,
     Bilinear,
     Certificate,
     CertificateError,
     Equal,
+    Factored,
     FrobeniusSDP,
     Hinge,
+    MatrixFree,
     Mixed,
     Sparse,
     SquaredHinge,
@@ -17,6 +22,9 @@ from frobmetric.core import (
     Triplets,
     certify,
 )
+from frobmetric.core.bounds import dual_bound, primal_bound
+from frobmetric.core.checks import MOST
+from frobmetric.core.rounding import EPS
 from frobmetric.solvers import solve
 from random_problems import EXAMPLES, make_loss, psd, random_problem
 
@@ -143,6 +151,61 @@ def test_tampered_metric_is_noticed(solved):
         certify(problem, M * (1 + np.triu(np.full((5, 5), 0.5), 1)), solution.u)
     with pytest.raises(CertificateError, match="shape"):
         certify(problem, M[:4, :4], solution.u)
+
+
+def test_answers_that_are_no_matrices_of_numbers(solved):
+    problem, solution = solved
+    with pytest.raises(TypeError, match=r"problem is .* of type str, .*; expected a FrobeniusSDP"):
+        certify("problem", solution.point, solution.u)
+    with pytest.raises((TypeError, ValueError), match=r"^M "):
+        certify(problem, np.full((5, 5), "a"), solution.u)
+
+
+def test_entries_beyond_squares_are_refused_and_the_largest_ones_are_not():
+    problem = FrobeniusSDP(Sparse.from_matrices([np.eye(2)]), Hinge(np.ones(1)))
+    for M in (np.diag([2 * MOST, 0.0]), np.diag([2 * MOST, 3 * MOST])):
+        with pytest.raises(CertificateError, match=r"M has an entry of size .*; expected at most"):
+            certify(problem, M, np.ones(1))
+    assert certify(problem, MOST * np.eye(2), np.ones(1)).primal >= MOST**2
+
+
+def test_objectives_of_which_one_is_infinite_prove_nothing():
+    """Functions of a user may overflow where their rows would not."""
+    A = MatrixFree(lambda M: np.diag(M) * (1.0 if M[0, 0] < 9 else -np.inf), np.diag, 2, PSD(2))
+    problem = FrobeniusSDP(A, Hinge(np.ones(2)))
+    assert np.isfinite(certify(problem, np.eye(2), np.zeros(2)).gap)
+    with pytest.raises(
+        CertificateError, match=r"objectives are (inf|nan) and -?[\d.e-]+, which prove"
+    ):
+        certify(problem, 10 * np.eye(2), np.zeros(2))
+
+
+def test_rounding_is_that_of_both_objectives(solved):
+    problem, solution = solved
+    upper, lower = primal_bound(problem, solution.point), dual_bound(problem, solution.u)
+    assert min(upper.error, lower.error) > 0
+    found = certify(problem, solution.point, solution.u)
+    assert found.rounding == float(upper.error + lower.error)
+
+
+def test_the_distance_bound_has_room_for_rounding_and_for_what_was_moved(rng):
+    """Its product and root round up, by no more; a matrix outside of the cone is moved into it."""
+    for _ in range(20):
+        A = EXAMPLES[Triplets](rng, 4, 30)
+        problem = FrobeniusSDP(A, Hinge(np.full(30, 1 / 30)), sigma=rng.uniform(0.5, 2))
+        M, u = psd(rng, 4), np.full(30, 0.3 / 30)
+        found = certify(problem, Factored(np.linalg.cholesky(M)), u)
+        excess = Fraction(found.distance_bound) ** 2 / (
+            2 * Fraction(problem.sigma) * Fraction(found.gap)
+        )
+        assert 1 + 6 * EPS <= float(excess) <= 1 + 9.99 * EPS
+    values, vectors = np.linalg.eigh(psd(rng, 4))
+    values[0] = -1e-11 * values[-1]
+    M = (vectors * values) @ vectors.T
+    M = (M + M.T) / 2
+    moved, near = -values[0], problem.cone.split(M).positive()
+    whole, inside = (certify(problem, point, u).distance_bound for point in (M, near))
+    assert 0.99 * moved < whole - inside < 1.5 * moved
 
 
 def test_tampered_dual_is_noticed(solved):

@@ -274,7 +274,7 @@ def test_an_npz_that_is_named_npy_is_refused_in_blocks_too(tmp_path):
         list(blocks)
 
 
-@pytest.mark.parametrize("shape", [(2**62, 2), (2**31, 2**30), (10**30, 1), (-1, 3)])
+@pytest.mark.parametrize("shape", [(2**62, 2), (2**31, 2**30), (10**30, 1)])
 def test_sizes_that_no_file_has_are_refused(tmp_path, shape):
     path = tmp_path / "t.npy"
     with open(path, "wb") as file:
