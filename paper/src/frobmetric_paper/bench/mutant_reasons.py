@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 REASONS: dict[str, str] = {
+    "_check_point: if np.abs(M).max(initial=0.0) > MOST: -> "
+    "if np.abs(M).max(initial=1.0) > MOST:": (
+        "Same: MOST is above 1, and a matrix without entries has none to refuse."
+    ),
     "adjoint: for start in range(0, max(1, len(rows)), step): -> "
     "for start in range(0, max(2, len(rows)), step):": (
         "Same: without rows, or with one, there is one block either way, as a block has at least "

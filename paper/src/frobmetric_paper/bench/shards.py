@@ -101,7 +101,10 @@ def compare_with_local(options):
 
 
 def kill_workers(options):
-    """Return a row for each fit, one worker of which is killed at a random moment."""
+    """Return a row for each fit, one worker of which is killed at a random moment.
+
+    There are more fits if some ended before that moment.
+    """
     X, y = make_classes(options.choose(SAMPLES, 600), FEATURES)
     rows = list(options.stored or [])
     rng = np.random.default_rng(len(rows))
@@ -111,7 +114,8 @@ def kill_workers(options):
         samples = collections(X, y, -(-len(X) // 4))
         for _ in range(2):  # the first compiles
             whole, _ = timed(lambda: FrobMetric().fit(*samples))
-        while len(rows) < options.choose(FITS, 2):
+        wanted = options.choose(FITS, 2)
+        while sum(row["was_killed"] for row in rows) < wanted and len(rows) < 3 * wanted:
             client.wait_for_workers(2)
             moment = float(rng.uniform(0, whole))
             victim = list(workers.workers.values())[rng.integers(2)].pid
