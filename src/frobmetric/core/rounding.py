@@ -46,9 +46,11 @@ def norm(a: Array) -> float:
 
 def row_norms(X: Any) -> Array:
     """Return the norm of each row, dense or sparse, not below the true one; 0 if all are zeros."""
-    n_terms = np.asarray((X != 0).sum(axis=1)).ravel()
     if hasattr(X, "multiply"):
+        n_terms = np.asarray((X != 0).sum(axis=1)).ravel()
         squares = np.asarray(X.multiply(X.astype(np.float64)).sum(axis=1)).ravel()
     else:
         squares = np.einsum("ij,ij->i", X, X, dtype=np.float64)
+        n_terms, is_zero = np.full(len(X), X.shape[1]), squares == 0  # or all squares underflow
+        n_terms[is_zero] = np.count_nonzero(X[is_zero], axis=1)
     return np.sqrt(squares * (1 + gamma(n_terms.max(initial=0) + 4)) + n_terms * TINY)
