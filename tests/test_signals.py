@@ -1,6 +1,7 @@
 """Exit codes of processes that a signal ended, and signals whose exception would be lost."""
 
 import os
+import shlex
 import subprocess
 import sys
 
@@ -120,6 +121,17 @@ def test_a_full_stderr_does_not_change_the_end(use):
     with open("/dev/full", "w") as full:
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=full, text=True, env=env)
     assert (done.returncode, done.stdout) == (4, "done\n")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="shells close files otherwise")
+@pytest.mark.parametrize(
+    ("closed", "arguments", "code"),
+    [(">&-", "--version", 0), ("2>&-", "--version", 0), ("2>&-", "evaluate no.csv -t y", 3)],
+)
+def test_closed_streams_do_not_change_the_end(closed, arguments, code):
+    command = f"{shlex.quote(sys.executable)} -m frobmetric {arguments} {closed}"
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (code, "")
 
 
 #: A command in which other code takes the interrupt for an error of its own.

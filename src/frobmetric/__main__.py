@@ -1,5 +1,6 @@
 """Entry point of `python -m frobmetric` and of the console script."""
 
+import os
 import sys
 
 from ._signals import end_at_once, leave
@@ -8,6 +9,9 @@ from ._signals import end_at_once, leave
 def main():
     """Run the command line; a missing extra gives one line, not a traceback."""
     end_at_once()
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by who started the process
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
     try:
         from .cli import main as run
     except ImportError as error:
