@@ -554,6 +554,12 @@ def test_findings_name_what_is_better_and_what_had_no_time(tmp_path):
     assert "had a limit of 7 s, one of ours 60 s; no answer in time: nca (One \\> 7 s)" in slow
 
 
+def test_findings_name_what_failed(tmp_path):
+    failed = [replace(cell, outcome="failed", remark="memory") for cell in with_errors(1, 1, 1)]
+    results = make_results(tmp_path, {"nca": failed, "frob": with_errors(1, 1, 1)})
+    assert "failed, as each data set's table tells: nca (One)" in findings(results).splitlines()[-1]
+
+
 def test_findings_name_searches_that_were_ended(tmp_path):
     space = json.dumps({"C": [1, 2, 3], "k": [4, 5]})
 

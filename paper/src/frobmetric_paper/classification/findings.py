@@ -92,13 +92,15 @@ def _without_choices(results, method):
 
 
 def _starved(results):
-    """Name what had too little time: the limits, runs and settings that it had."""
-    over, fewer, cut, slow = {}, {}, {}, []
+    """Name what had too little time or failed: the limits, runs and settings that it had."""
+    over, failed, fewer, cut, slow = {}, {}, {}, {}, []
     for method, result in product(results.methods, results.filled):
         summary, cells = results.summary(result, method), result.of(method.name)
         label = result.column.label
         if summary.error is None and summary.outcome == "limit":
             over.setdefault(method.label, []).append(f"{label} {outcome(summary)}")
+        elif summary.error is None and summary.outcome == "failed":
+            failed.setdefault(method.label, []).append(label)
         elif summary.error is not None and not summary.is_whole:
             runs = f"{label} {summary.runs} of {summary.asked}"
             fewer.setdefault(method.label, []).append(runs)
@@ -106,7 +108,8 @@ def _starved(results):
             cut.setdefault(method.label, []).append(f"{label} {texts}")
         if not summary.is_whole or _cut_short(cells):
             slow += [cell for cell in cells if cell.outcome != "skipped"]
-    kinds = {"no answer in time": over, "fewer runs than asked for": fewer}
+    kinds = {"no answer in time": over, "failed, as each data set's table tells": failed}
+    kinds["fewer runs than asked for"] = fewer
     kinds["searches that the budget ended, with the values tried until then"] = cut
     texts = []
     for what, found in kinds.items():
