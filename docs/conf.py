@@ -177,7 +177,8 @@ def correct_back_links(app, pagename, templatename, context, doctree):
 
 def _back_link(match):
     page, name, fragment = match.groups()
-    member = re.search(rf"\.{name.rpartition('.')[2]}((?:\.\w+)?)$", fragment)[1]  # of a class
+    last = fragment.rpartition(".")[2]
+    member = "" if last == name.rpartition(".")[2] else f".{last}"  # of a class
     return f'{page}#{name}{member}"'
 
 
