@@ -49,7 +49,7 @@ def brief(text: Any) -> str:
 
 
 def drawn(name: Any) -> str:
-    """Return a name for matplotlib, which reads $ as mathematics and hides no name and _a."""
+    """Return a name for matplotlib, which takes $ for mathematics and hides _a and empty names."""
     text = shown(name).replace("$", r"\$")
     return f" {text}" if text.startswith("_") or not text else text
 

@@ -62,8 +62,9 @@ class Group(NamedTuple):
 class Parcel(tuple[Any, ...]):
     """Values that other workers fetch.
 
-    Its size is that of what is in files too, by which Dask limits what it sends at a time. Groups
-    are not sent; their size is that of what is in memory, by which Dask refuses tasks.
+    The size of a parcel counts arrays in files, which are sent too: Dask limits by it how much it
+    sends at a time. The size of a group, which is not sent, counts only what is in memory: Dask
+    refuses tasks whose arguments are larger than the memory of a worker.
     """
 
     def __sizeof__(self) -> int:

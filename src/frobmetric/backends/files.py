@@ -126,8 +126,12 @@ def _load(part: Any) -> np.ndarray:
     return part.load()
 
 
-#: Errors by which NumPy and pyarrow refuse a file; sizes in its header may overflow.
-UNREADABLE = (ValueError, OSError, EOFError, TypeError, SyntaxError, OverflowError, MemoryError)
+#: Errors by which NumPy and pyarrow refuse a file. NumPy reads the header of an npy file as Python,
+#: and sizes in it may overflow.
+UNREADABLE = (
+    *(ValueError, OSError, EOFError, TypeError, OverflowError, MemoryError),
+    *(SyntaxError, TokenError),
+)
 
 
 @contextmanager
@@ -135,7 +139,7 @@ def _reading(path: str) -> Iterator[None]:
     """Raise ValueError, with the name of the file, if it cannot be read."""
     try:
         yield
-    except (*UNREADABLE, TokenError) as error:
+    except UNREADABLE as error:
         raise ValueError(
             f"{path} cannot be read ({brief(error)}); expected numbers, in a file that is whole"
         ) from error

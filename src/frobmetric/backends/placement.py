@@ -78,8 +78,10 @@ class Placement(SchedulerPlugin):
                 task.worker_restrictions = {worker}
                 finish[task.key] = "processing"
         self._is_placing = True
-        self._scheduler.transitions(finish, stimulus_id=f"{self.name}-{time.time()}")
-        self._is_placing = False
+        try:
+            self._scheduler.transitions(finish, stimulus_id=f"{self.name}-{time.time()}")
+        finally:
+            self._is_placing = False
         if len(finish) < len(ours) + len(reading):
             self._look(PAUSE)
 
@@ -113,7 +115,7 @@ def _worker(task: Any) -> str:
 
 
 def _is_for_ours(task: Any) -> bool:
-    """Return whether a task of ours needs this one, if only for another one."""
+    """Return whether a task of ours needs the result of this one, directly or through others."""
     seen, stack = set(), [task]
     while stack:
         for each in stack.pop().dependents:

@@ -23,7 +23,7 @@ NUMERAL = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 
 @dataclass(frozen=True)
 class Advice:
-    """What a message on a cell can advise.
+    """Advice that a message on a cell can give.
 
     `prepares` tells whether the command that reads the table has options for what is no number,
     and `role` what its option --target names.

@@ -43,9 +43,9 @@ FEATURES = "features.json"
 
 @dataclass(frozen=True)
 class Features:
-    """What the columns of the matrix are: names, and what makes them of a table; both may be None.
+    """Names of the columns of the matrix, and the preparation of a table that makes them.
 
-    `preparation` is that of a model which `frobmetric fit` learned from a table.
+    Both may be None. `preparation` is that of a model which `frobmetric fit` learned from a table.
     """
 
     names: list[str] | None = None

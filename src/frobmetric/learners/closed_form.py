@@ -232,13 +232,13 @@ class RCA_Supervised(RCA):  # noqa: N801
         """
         check_parameters(self, self._rules)
         samples = self._read(X, y, sample_weight)
-        sizes = np.bincount(samples.y).tolist()
-        if self.chunk_size > max(sizes, default=0):
+        sizes = np.bincount(samples.y)
+        if self.chunk_size > sizes.max(initial=0):
             raise ValueError(
-                f"chunk_size is {self.chunk_size!r:.80}; expected at most {max(sizes, default=0)}, "
-                "the number of samples of the largest class; give a smaller one"
+                f"chunk_size is {self.chunk_size}; expected at most {sizes.max(initial=0)}, the "
+                "number of samples of the largest class; give a smaller one"
             )
-        room = sum(n // self.chunk_size for n in sizes)
+        room = int((sizes // self.chunk_size).sum())
         if room < self.n_chunks:
             warnings.warn(
                 f"the classes have room for {room} chunks of {self.chunk_size} samples, fewer than "

@@ -27,9 +27,7 @@ NOISE = 1e-2  #: noise in the start, relative to a typical distance: no column m
 HIGH_RANK = 12  #: rank from which on, with a Frobenius term, the whole Gram matrix is cheaper
 MAX_LOWRANK_STEPS = 200  #: number of steps after which "auto" changes to the Gram matrix
 NEGLIGIBLE = 1e-12  #: share of the variance below which an axis is rounding
-LEAST_SIGMA = (
-    1e-290  #: least sigma, relative to the squared distances, with which nothing overflows
-)
+LEAST_SIGMA = 1e-290  #: least sigma, relative to squared distances: its inverse must be finite
 SPACE = 0.1  #: space between components, relative to the widest one
 #: Statuses of several components together: the first of these that one of them has.
 STATUSES = ("interrupted", "stopped", "stalled", "max_iter", "optimal")
