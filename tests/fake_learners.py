@@ -8,8 +8,8 @@ import warnings
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 
-from frobmetric.learners._base import certificate_of
-from frobmetric.learners.comparing import worker
+from frobmetric.evaluation.comparing import worker
+from frobmetric.learners.learner import certificate_of
 
 
 class Weigher(TransformerMixin, BaseEstimator):

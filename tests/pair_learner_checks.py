@@ -6,7 +6,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_iris
 
 from frobmetric import wrap_pairs
-from frobmetric.constraints import Constraints
+from frobmetric.learning.constraints import Constraints
 
 IRIS, CLASSES = load_iris(return_X_y=True)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from frobmetric import FrobMetric
-from frobmetric.metric.coordinates import unit_mean_square
+from frobmetric.learning.coordinates import unit_mean_square
 
 #: Features as they are, no prior, and one search for neighbours.
 PAPER = {"units": "raw", "prior": None, "n_passes": 1}

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from frobmetric.cli import app
+from frobmetric.app.cli import app
 
 SOURCE = Path(__file__).resolve().parents[1] / "src"
 

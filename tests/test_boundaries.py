@@ -16,16 +16,19 @@ from frobmetric import (
     triplets_from_pairs,
     wrap_pairs,
 )
-from frobmetric._environment import limit_threads
-from frobmetric._validation import check_cv
-from frobmetric.comparisons import comparison_accuracy, read_comparisons
+from frobmetric.checks.samples import check_cv
+from frobmetric.comparisons import read_comparisons
 from frobmetric.core import PSD, Factored, FrobeniusSDP, Hinge, MatrixFree, Quadruplets, certify
 from frobmetric.core.checks import read_values
-from frobmetric.embeddings import Labels, learn_query_map, map_function
+from frobmetric.embeddings import Labels, learn_query_map
+from frobmetric.evaluation import PairedErrors, comparison_accuracy, reciprocal_rank
 from frobmetric.exceptions import ConvergenceWarning
+from frobmetric.export import map_function
+from frobmetric.learning import mine_triplets
 from frobmetric.manifold import MaximumVarianceUnfolding, coranking_matrix, neighbor_graph
-from frobmetric.metric import explain_search, mine_triplets
-from frobmetric.neighbors import PairedErrors, knn_predict, reciprocal_rank
+from frobmetric.model import explain_search
+from frobmetric.neighbors import knn_predict
+from frobmetric.runtime.environment import limit_threads
 from frobmetric.sdp import (
     make_sdp,
     nearest_correlation,

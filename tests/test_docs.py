@@ -236,7 +236,7 @@ def test_every_python_block_is_an_example_that_runs():
 
 def test_command_lines_have_their_options():
     runner = pytest.importorskip("typer.testing").CliRunner()
-    from frobmetric.cli import app
+    from frobmetric.app.cli import app
 
     block = "\n".join(_block("README.md", "## Command line"))
     lines = re.findall(r"^frobmetric ((?:sdp |reproduce )?\w+)(.*?)(?:#.*)?$", block, re.MULTILINE)

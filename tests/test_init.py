@@ -73,7 +73,9 @@ def test_parameters_after_the_data_are_keywords(value):
     functions = {value, *methods}
     if value.__name__ in (*frobmetric.learners.__all__, "Constraints"):
         functions -= {value, value.__dict__.get("fit")}  # the order is that of metric-learn
-        functions = {each for each in functions if each.__module__ != "frobmetric.constraints"}
+        functions = {
+            each for each in functions if each.__module__ != "frobmetric.learning.constraints"
+        }
     for function in functions:
         for parameter in inspect.signature(function).parameters.values():
             if parameter.default is not parameter.empty and parameter.name not in DATA:

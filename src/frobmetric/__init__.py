@@ -8,27 +8,31 @@ if TYPE_CHECKING:  # every name is imported on first use: see _HOMES
         comparisons,
         core,
         embeddings,
+        evaluation,
+        export,
         learners,
+        learning,
         manifold,
         metric,
+        model,
         neighbors,
-        pages,
         plotting,
         sdp,
         solvers,
     )
+    from .app.pages import report
     from .backends import RowFile
-    from .comparisons import (
+    from .comparisons import read_comparisons, write_comparisons
+    from .core import Certificate, CertificateError, FrobeniusSDP, NumericalError, Solution, certify
+    from .embeddings import EmbeddingAdapter
+    from .evaluation import (
+        Comparison,
         ObjectSplit,
         accuracy_difference,
         comparison_accuracy,
         noise_ceiling,
-        read_comparisons,
-        write_comparisons,
     )
-    from .constraints import Constraints, wrap_pairs
-    from .core import Certificate, CertificateError, FrobeniusSDP, NumericalError, Solution, certify
-    from .embeddings import EmbeddingAdapter
+    from .evaluation.comparing import LearnersComparison, compare
     from .io import load, save
     from .learners import (
         GMML,
@@ -51,22 +55,19 @@ if TYPE_CHECKING:  # every name is imported on first use: see _HOMES
         SCML_Supervised,
         SDML_Supervised,
     )
-    from .learners.comparing import LearnersComparison, compare
+    from .learning import mine_triplets, triplets_from_pairs
+    from .learning.constraints import Constraints, wrap_pairs
     from .manifold import MaximumVarianceUnfolding, neighborhood_quality
     from .metric import (
         BoostMetric,
-        Comparison,
         FrobMetric,
         FrobMetricCV,
         PairFrobMetric,
         QuadrupletFrobMetric,
         TripletFrobMetric,
         frob_path,
-        mine_triplets,
-        triplets_from_pairs,
     )
     from .neighbors import MarginalizedKNN, NearestClass, knn_error
-    from .pages import report
     from .sdp import nearest_correlation, nearest_covariance, read_sdpa, solve_sdp
     from .solvers import solve
 
@@ -74,22 +75,25 @@ __version__ = "0.1.0"
 
 #: Modules, and the public names that are imported from them when they are first used.
 _HOMES = {
+    "app.pages": "report",
     "backends": "RowFile",
-    "comparisons": "ObjectSplit accuracy_difference comparison_accuracy noise_ceiling "
-    "read_comparisons write_comparisons",
-    "constraints": "Constraints wrap_pairs",
+    "comparisons": "read_comparisons write_comparisons",
     "core": "Certificate CertificateError FrobeniusSDP NumericalError Solution certify",
     "embeddings": "EmbeddingAdapter",
+    "evaluation": "Comparison ObjectSplit accuracy_difference comparison_accuracy noise_ceiling",
+    "evaluation.comparing": "LearnersComparison compare",
+    "export": "",
     "io": "load save",
     "learners": "Covariance GMML GMML_Supervised ITML ITML_Supervised LFDA LMNN LSML "
     "LSML_Supervised MLKR MMC MMC_Supervised NCA RCA RCA_Supervised SCML SCML_Supervised SDML "
     "SDML_Supervised",
-    "learners.comparing": "LearnersComparison compare",
+    "learning": "mine_triplets triplets_from_pairs",
+    "learning.constraints": "Constraints wrap_pairs",
     "manifold": "MaximumVarianceUnfolding neighborhood_quality",
-    "metric": "BoostMetric Comparison FrobMetric FrobMetricCV PairFrobMetric QuadrupletFrobMetric "
-    "TripletFrobMetric frob_path mine_triplets triplets_from_pairs",
+    "metric": "BoostMetric FrobMetric FrobMetricCV PairFrobMetric QuadrupletFrobMetric "
+    "TripletFrobMetric frob_path",
+    "model": "",
     "neighbors": "MarginalizedKNN NearestClass knn_error",
-    "pages": "report",
     "plotting": "",
     "sdp": "nearest_correlation nearest_covariance read_sdpa solve_sdp",
     "solvers": "solve",
@@ -143,19 +147,22 @@ __all__ = [
     "comparisons",
     "core",
     "embeddings",
+    "evaluation",
+    "export",
     "frob_path",
     "knn_error",
     "learners",
+    "learning",
     "load",
     "manifold",
     "metric",
     "mine_triplets",
+    "model",
     "nearest_correlation",
     "nearest_covariance",
     "neighborhood_quality",
     "neighbors",
     "noise_ceiling",
-    "pages",
     "plotting",
     "read_comparisons",
     "read_sdpa",

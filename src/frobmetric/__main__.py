@@ -3,7 +3,7 @@
 import os
 import sys
 
-from ._signals import end_at_once, leave
+from .app.cli.signals import end_at_once, leave
 
 
 def main():
@@ -13,7 +13,7 @@ def main():
         if getattr(sys, name) is None:  # closed by who started the process
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
     try:
-        from .cli import main as run
+        from .app.cli import main as run
     except ImportError as error:
         sys.stderr.write(f"error: {error}\n")
         sys.exit(2)

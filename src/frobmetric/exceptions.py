@@ -24,8 +24,8 @@ NotFittedError
 
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
-from ._checks import NonPSDError, PreprocessorError
-from ._parameters import InvalidParameterError
+from .checks.arguments import NonPSDError, PreprocessorError
+from .checks.parameters import InvalidParameterError
 from .core import CertificateError, NumericalError
 from .solvers import Interrupted
 

@@ -7,14 +7,14 @@ import zipfile
 import numpy as np
 import pytest
 
-from frobmetric._environment import EXPANDED, check_expansion, replacing
-from frobmetric.io.tables import read_table
+from frobmetric.app.tables.reading import read_table
+from frobmetric.runtime.environment import EXPANDED, check_expansion, replacing
 
 X = np.arange(12.0).reshape(6, 2)
 #: A process that is killed while it writes a file.
 KILLED = """
 import os, signal, sys
-from frobmetric._environment import replacing
+from frobmetric.runtime.environment import replacing
 with replacing(sys.argv[1]) as file:
     file.write(b"half")
     file.flush()
@@ -24,7 +24,7 @@ with replacing(sys.argv[1]) as file:
 SMALL = """
 import resource, sys
 import numpy as np
-from frobmetric._environment import replacing
+from frobmetric.runtime.environment import replacing
 resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
 with replacing(sys.argv[1]) as file:
     np.save(file, np.zeros(10_000))

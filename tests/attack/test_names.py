@@ -10,11 +10,11 @@ import pytest
 from sklearn.datasets import load_iris
 
 from frobmetric import FrobMetric, NearestClass, compare
-from frobmetric._tables import markdown_table, text_table
-from frobmetric._text import drawn, shown, shown_lines
-from frobmetric.io.tables import Table, read_table
+from frobmetric.app.tables.reading import Table, read_table
+from frobmetric.app.tables.writing import write_table
+from frobmetric.checks.text import drawn, shown, shown_lines
 from frobmetric.io.text import csv_records, write_csv
-from frobmetric.io.writing import write_table
+from frobmetric.runtime.tables import markdown_table, text_table
 
 plt = pytest.importorskip("matplotlib.pyplot")
 from frobmetric.plotting import (  # noqa: E402

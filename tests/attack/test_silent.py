@@ -23,8 +23,8 @@ from frobmetric import (
     nearest_correlation,
     read_sdpa,
 )
+from frobmetric.app.tables.reading import read_table
 from frobmetric.core import Hinge, Triplets
-from frobmetric.io.tables import read_table
 from frobmetric.neighbors import NearestVote
 
 X, Y = load_iris(return_X_y=True)

@@ -9,9 +9,9 @@ from sklearn.datasets import load_iris
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from frobmetric import FrobMetric
-from frobmetric._environment import limit_threads
 from frobmetric.core import threads
 from frobmetric.core.threads import one_thread, threads_for_order
+from frobmetric.runtime.environment import limit_threads
 
 LARGE = threads.LARGE_ORDER
 

@@ -25,8 +25,8 @@ from frobmetric.backends.dask import ClusterLostError, DaskEngine, Outcome, Parc
 from frobmetric.backends.engine import Program, Value  # noqa: E402
 from frobmetric.backends.spool import Spools, Stored  # noqa: E402
 from frobmetric.backends.vectors import Sharded  # noqa: E402
+from frobmetric.learning.sharded import search  # noqa: E402
 from frobmetric.metric import frob  # noqa: E402
-from frobmetric.metric.sharded import search  # noqa: E402
 
 active_set = import_module("frobmetric.solvers.active_set")  # the name is the function
 

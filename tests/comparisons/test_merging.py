@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from frobmetric._rows import distinct_rows
 from frobmetric.comparisons.merging import as_questions, count_contradictions, merge_comparisons
+from frobmetric.search.rows import distinct_rows
 
 
 @st.composite

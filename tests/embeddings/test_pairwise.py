@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 
 from frobmetric import EmbeddingAdapter, load, save
 from frobmetric.embeddings import RelevantDocuments
-from frobmetric.metric import explain_distance
+from frobmetric.model import explain_distance
 from frobmetric.neighbors import promised_threshold
 
 N_FEATURES = 6

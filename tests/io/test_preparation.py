@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from frobmetric import FrobMetric, load, save
+from frobmetric.app.tables.reading import read_table
 from frobmetric.io.preparation import PreparedColumn, Preparing, TablePreparation
-from frobmetric.io.tables import read_table
 
 DIRTY = """id,size,color,weight,kind
 1,1.5,red,10,a

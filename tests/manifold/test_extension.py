@@ -9,9 +9,9 @@ from scipy.spatial.distance import cdist
 from sklearn.datasets import make_swiss_roll
 from sklearn.neighbors import kneighbors_graph
 
-from frobmetric import _neighbors
 from frobmetric.manifold.extension import Extension
 from frobmetric.manifold.graph import neighbor_graph
+from frobmetric.search import exact as _neighbors
 
 
 def flat(rng, n, n_dimensions, n_features=10):

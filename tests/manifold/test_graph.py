@@ -10,7 +10,6 @@ from scipy.spatial.distance import cdist
 from sklearn.datasets import make_swiss_roll
 from sklearn.neighbors import kneighbors_graph
 
-from frobmetric import _neighbors
 from frobmetric.manifold import samples as module
 from frobmetric.manifold.graph import (
     connect_components,
@@ -18,6 +17,7 @@ from frobmetric.manifold.graph import (
     neighbor_graph,
     require_connected,
 )
+from frobmetric.search import exact as _neighbors
 
 
 def edges_by_hand(D, k, extra_edges=False):

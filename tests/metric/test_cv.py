@@ -25,11 +25,11 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 
 from frobmetric import FrobMetric, FrobMetricCV, NearestClass, knn_error
+from frobmetric.evaluation import PairedErrors, race, selection
+from frobmetric.evaluation.report import SelectionReport, warn_of_choice
+from frobmetric.evaluation.selection import NO_LEARNING, Setting
 from frobmetric.metric import cv as module
-from frobmetric.metric import race, selection
-from frobmetric.metric.report import SelectionReport, warn_of_choice
-from frobmetric.metric.selection import NO_LEARNING, Setting
-from frobmetric.neighbors import NearestVote, PairedErrors
+from frobmetric.neighbors import NearestVote
 
 WINE, IRIS = load_wine(return_X_y=True), load_iris(return_X_y=True)
 #: Options with which a choice is quick, and still has something to choose from.

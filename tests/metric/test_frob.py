@@ -17,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from frobmetric import CertificateError, FrobMetric, mine_triplets
-from frobmetric.metric._problem import LOSSES
+from frobmetric.learning.problem import LOSSES
 from frobmetric.neighbors import knn_error
 from paper_problem import assert_optimal, cvxpy_optimum, paper_metric
 

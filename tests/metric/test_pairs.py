@@ -13,8 +13,8 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_sco
 
 from frobmetric import CertificateError, PairFrobMetric
 from frobmetric.comparisons.reading import read_tuples
-from frobmetric.metric._problem import LOSSES
-from frobmetric.metric.triplets import triplets_from_pairs
+from frobmetric.learning.problem import LOSSES
+from frobmetric.learning.triplets import triplets_from_pairs
 from paper_problem import paper_metric
 
 EXACT = {"C": 10.0, "tol": 1e-7, "max_iter": 20_000}

@@ -4,8 +4,8 @@ from sklearn.datasets import load_iris
 
 from frobmetric import FrobMetric, frob_path, mine_triplets
 from frobmetric.core import FrobeniusSDP, Hinge
+from frobmetric.learning.coordinates import unit_mean_square
 from frobmetric.metric import path as module
-from frobmetric.metric.coordinates import unit_mean_square
 from frobmetric.solvers import Interrupted, solve
 from frobmetric.solvers.active_set import previous_optimum_ball, settled
 

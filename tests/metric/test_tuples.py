@@ -13,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
 from frobmetric import CertificateError, ObjectSplit, QuadrupletFrobMetric, TripletFrobMetric
-from frobmetric.metric._problem import LOSSES
+from frobmetric.learning.problem import LOSSES
 from paper_problem import paper_metric
 
 KINDS = {3: TripletFrobMetric, 4: QuadrupletFrobMetric}

@@ -19,7 +19,7 @@ from frobmetric import (
     frob_path,
     mine_triplets,
 )
-from frobmetric.metric.coordinates import unit_mean_square
+from frobmetric.learning.coordinates import unit_mean_square
 from paper_problem import assert_optimal, cvxpy_optimum, paper_metric
 
 X, Y = load_iris(return_X_y=True)

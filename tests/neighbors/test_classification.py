@@ -6,8 +6,9 @@ import scipy.sparse as sp
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.utils.estimator_checks import check_estimator
 
-from frobmetric import NearestClass, _neighbors
+from frobmetric import NearestClass
 from frobmetric.neighbors.classification import NearestVote, knn_error, knn_predict
+from frobmetric.search import exact as _neighbors
 
 LINE = np.array([[0.0], [1.0], [2.0], [10.0]])
 

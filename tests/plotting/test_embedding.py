@@ -10,7 +10,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.manifold import Isomap
 
 from figure_checks import assert_inside_the_page, texts
-from frobmetric._text import shown
+from frobmetric.checks.text import shown
 from frobmetric.plotting import EmbeddingDisplay, SpectrumDisplay
 from frobmetric.plotting.embedding import spread_out
 from frobmetric.plotting.style import COLOURS, MAX_LEGEND

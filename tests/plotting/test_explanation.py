@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from figure_checks import assert_inside_the_page
-from frobmetric.metric import explain_distance
+from frobmetric.model import explain_distance
 from frobmetric.plotting import ExplanationDisplay
 
 NAMES = ["weight of the parcel", "height", "width", "depth", "colour"]

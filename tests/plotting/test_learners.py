@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from figure_checks import assert_inside_the_page
-from frobmetric.learners.comparing import LearnerRow, LearnersComparison
-from frobmetric.learners.comparing.evaluation import Vote
+from frobmetric.evaluation.comparing import LearnerRow, LearnersComparison
+from frobmetric.evaluation.comparing.evaluation import Vote
 from frobmetric.plotting import LearnersDisplay
 
 

@@ -8,7 +8,7 @@ from sklearn.datasets import load_digits
 
 from frobmetric import mine_triplets
 from frobmetric.core import FrobeniusSDP, Hinge, SmoothedHinge, SquaredHinge, Triplets, certify
-from frobmetric.metric.coordinates import unit_mean_square
+from frobmetric.learning.coordinates import unit_mean_square
 from frobmetric.solvers import Interrupted, State, solve
 from frobmetric.solvers.active_set import gap_radius, settled
 from random_problems import EXAMPLES, make_loss, random_problem

@@ -15,9 +15,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Annotated
 
-from frobmetric._environment import require
-from frobmetric.cli import options
-from frobmetric.cli.terminal import ExitCode, Report, reports, say
+from frobmetric.app.cli import options
+from frobmetric.app.cli.terminal import ExitCode, Report, reports, say
+from frobmetric.runtime.environment import require
 
 typer = require("typer", "cli")
 

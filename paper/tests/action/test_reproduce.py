@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from frobmetric._environment import MissingExtraError
-from frobmetric.cli import app
+from frobmetric.app.cli import app
+from frobmetric.runtime.environment import MissingExtraError
 from frobmetric_paper import action
 from frobmetric_paper.action.histograms import Merged
 from frobmetric_paper.baselines import MetricBaseline

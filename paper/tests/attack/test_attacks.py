@@ -82,9 +82,9 @@ def test_names_are_text():
         (143, "error: terminated\n", signal.SIGTERM, True),
         (-9, "", signal.SIGKILL, True),
         (0, "", signal.SIGINT, True),
-        (1, f'Traceback\n  {IN}cli/fit.py", line 9, in fit\n', signal.SIGINT, False),
+        (1, f'Traceback\n  {IN}app/cli/fit.py", line 9, in fit\n', signal.SIGINT, False),
         (1, f'Traceback\n  {IN}__main__.py", line 9, in main\n', signal.SIGINT, False),
-        (1, f'Traceback\n  {IN}_signals.py", line 9, in <module>\n', signal.SIGINT, True),
+        (1, f'Traceback\n  {IN}app/cli/signals.py", line 9, in <module>\n', signal.SIGINT, True),
         (1, "Aborted!", signal.SIGINT, False),
     ],
 )

@@ -8,8 +8,8 @@ import pytest
 
 import frobmetric
 from frobmetric import LearnersComparison
-from frobmetric.learners.comparing.evaluation import Vote
-from frobmetric.learners.comparing.table import LearnerRow
+from frobmetric.evaluation.comparing.evaluation import Vote
+from frobmetric.evaluation.comparing.table import LearnerRow
 from frobmetric_paper.attack import Findings, find_attacks
 from frobmetric_paper.attack.calls import verdicts
 from frobmetric_paper.attack.calls.data import X

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from frobmetric.metric.coordinates import unit_mean_square
+from frobmetric.learning.coordinates import unit_mean_square
 from frobmetric_paper.harness import worker
 
 

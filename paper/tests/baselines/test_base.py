@@ -7,8 +7,8 @@ import pytest
 from typer.testing import CliRunner
 
 from frobmetric import mine_triplets
-from frobmetric.cli import app
-from frobmetric.metric.sets import GivenTriplets
+from frobmetric.app.cli import app
+from frobmetric.model.sets import GivenTriplets
 from frobmetric.neighbors import knn_error
 from frobmetric_paper.baselines import (
     BASELINES,

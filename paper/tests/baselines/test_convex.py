@@ -5,7 +5,7 @@ import pytest
 
 from frobmetric import FrobeniusSDP, mine_triplets, solve
 from frobmetric.core import Hinge
-from frobmetric.metric.sets import GivenTriplets
+from frobmetric.model.sets import GivenTriplets
 from frobmetric_paper.baselines import METRIC, dlib
 from frobmetric_paper.baselines.convex import dense_rows, psd_factor
 

@@ -8,7 +8,7 @@ from sklearn.neighbors import NearestCentroid
 
 from frobmetric import FrobeniusSDP, FrobMetric, FrobMetricCV, mine_triplets, solve
 from frobmetric.core import Hinge
-from frobmetric.metric.coordinates import unit_mean_square
+from frobmetric.learning.coordinates import unit_mean_square
 from frobmetric_paper.baselines import METRIC
 from frobmetric_paper.baselines.ours import FIRST, PAPER, kernel_model
 from frobmetric_paper.harness.run import first_parameters

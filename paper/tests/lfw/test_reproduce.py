@@ -11,8 +11,8 @@ import pytest
 from typer.testing import CliRunner
 
 from drawn_faces import write_faces
-from frobmetric._environment import MissingExtraError
-from frobmetric.cli import app
+from frobmetric.app.cli import app
+from frobmetric.runtime.environment import MissingExtraError
 from frobmetric_paper import lfw
 from frobmetric_paper.baselines import ProgramMissingError, TimeLimitError
 from frobmetric_paper.command import COMMANDS

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from frobmetric import _neighbors
 from frobmetric.manifold import quality
+from frobmetric.search import exact as _neighbors
 from frobmetric_paper.mvu import spread
 from frobmetric_paper.mvu.spread import local_spread
 

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from frobmetric._environment import MissingExtraError
-from frobmetric.cli import app
+from frobmetric.app.cli import app
+from frobmetric.runtime.environment import MissingExtraError
 from frobmetric_paper import uci
 from frobmetric_paper.baselines import TABLE, MetricBaseline, ProgramMissingError, TimeLimitError
 from frobmetric_paper.classification import report

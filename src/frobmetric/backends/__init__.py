@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .._environment import require
+from ..runtime.environment import require
 from .files import RowFile, open_memmap
 from .table import ShardedTable
 

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from .._checks import as_path, check_count
-from .._environment import check_expansion, check_file, require
-from .._text import brief
+from ..checks.arguments import as_path, check_count
+from ..checks.text import brief
 from ..core.checks import as_sequence
+from ..runtime.environment import check_expansion, check_file, require
 from .engine import LocalEngine
 from .table import ShardedTable, split_rows
 from .vectors import Sharded

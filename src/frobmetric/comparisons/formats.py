@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._checks import (
+from ..checks.arguments import (
     as_column,
     as_comparisons,
     as_index,

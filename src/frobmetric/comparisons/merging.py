@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from .._checks import as_comparisons, compared_pairs
-from .._rows import distinct_rows
+from ..checks.arguments import as_comparisons, compared_pairs
+from ..search.rows import distinct_rows
 
 #: A sum of weights is zero when it is smaller than its terms by this factor: they cancelled.
 CANCELLED = 1e-12

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._checks import KINDS, PreprocessorError, as_index
-from .._rows import distinct_points
-from .._validation import check_array
+from ..checks.arguments import KINDS, PreprocessorError, as_index
+from ..checks.samples import check_array
 from ..core.checks import read_values
+from ..search.rows import distinct_points
 
 
 @dataclass(frozen=True)

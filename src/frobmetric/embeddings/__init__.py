@@ -4,7 +4,6 @@ from .abilities import AbilityReport, check_abilities
 from .adapter import EmbeddingAdapter
 from .bridge import EncoderBridge
 from .choice import PairedGain
-from .databases import dimension_snippet, search_snippet
 from .feedback import (
     Cleaning,
     Clicks,
@@ -22,26 +21,12 @@ from .length import LengthTable, quality_by_length
 from .maps import LearnedMap
 from .query import learn_query_map
 from .report import AdapterReport
-from .sql import map_function
 from .stored import StoredVectors, move_stored
 from .structure import learn_structured_map
 
 __all__ = ["AbilityReport", "AdapterReport", "Cleaning", "Clicks", "ComparedTriplets"]
 __all__ += ["EmbeddingAdapter", "EncoderBridge", "Feedback", "GradedPairs", "Labels", "LearnedMap"]
 __all__ += ["LengthTable", "PairedGain", "RankedLists", "RelevantDocuments", "SimilarPairs"]
-__all__ += [
-    "StoredVectors",
-    "TooFewExamplesError",
-    "WeightsTable",
-    "check_abilities",
-    "dimension_snippet",
-]
-__all__ += [
-    "learn_query_map",
-    "learn_structured_map",
-    "map_function",
-    "move_stored",
-    "quality_by_length",
-    "search_snippet",
-]
+__all__ += ["StoredVectors", "TooFewExamplesError", "WeightsTable", "check_abilities"]
+__all__ += ["learn_query_map", "learn_structured_map", "move_stored", "quality_by_length"]
 __all__ += ["weights_table"]

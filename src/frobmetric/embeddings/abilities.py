@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from .._tables import html_table, text_table
-from .._validation import check_array
+from ..checks.samples import check_array
 from ..core.checks import require_parts
 from ..core.points import Array
-from ..neighbors.ranking import unit_rows
+from ..evaluation.ranking import unit_rows
+from ..runtime.tables import html_table, text_table
 from .choice import PairedGain
 from .feedback import Feedback, Labels
 from .path import SIMILARITY

@@ -13,8 +13,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from .._environment import limit_threads
-from .._parameters import (
+from ..checks.parameters import (
     CALLABLE,
     FLAG,
     MATRIX,
@@ -28,9 +27,10 @@ from .._parameters import (
     choice,
     integer,
 )
-from .._validation import check_classification_targets, validate_data
+from ..checks.samples import check_classification_targets, validate_data
 from ..core import Certificate
-from ..neighbors.ranking import Measure
+from ..evaluation.ranking import Measure
+from ..runtime.environment import limit_threads
 from ..solvers.monitor import Reporter
 from .abilities import as_feedback, compare_task
 from .choice import PairedGain, as_strengths, measure_strengths

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.stats import t as student
 from sklearn.exceptions import ConvergenceWarning
 
-from .._parameters import InvalidParameterError
+from ..checks.parameters import InvalidParameterError
 from ..core.checks import MOST, as_array, as_finite, as_positive, as_share
 from ..core.points import Array, Vector
 from .feedback import Feedback, TooFewExamplesError

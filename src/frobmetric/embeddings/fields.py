@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._checks import check_count
-from .._tables import html_table, text_table
+from ..checks.arguments import check_count
 from ..core.checks import as_array, as_sequence, read_values
 from ..core.points import Array, Index
+from ..runtime.tables import html_table, text_table
 
 
 def block_numbers(blocks: Sequence[Any], n_features: int) -> Index:

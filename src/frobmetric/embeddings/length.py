@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._checks import as_index
-from .._tables import html_table, text_table
+from ..checks.arguments import as_index
 from ..core.points import Array, Index
-from ..neighbors.ranking import Measure, unit_rows
+from ..evaluation.ranking import Measure, unit_rows
+from ..runtime.tables import html_table, text_table
 from .abilities import as_feedback, mapped_vectors, unchanged_vectors
 from .feedback import Feedback
 from .path import SIMILARITY

@@ -9,10 +9,10 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from .._neighbors import blocks
 from ..comparisons.reading import read_tuples
 from ..core.points import Array
-from ..metric.explanation import (
+from ..evaluation.ranking import unit_rows
+from ..model.explanation import (
     Explanation,
     SearchExplanation,
     as_row,
@@ -20,8 +20,8 @@ from ..metric.explanation import (
     grouped_parts,
     principal_parts,
 )
-from ..neighbors.ranking import unit_rows
 from ..neighbors.verification import DistanceVerifier, point_digests
+from ..search.exact import blocks
 
 
 def _has_threshold(adapter):
@@ -86,7 +86,7 @@ class PairwiseMethods(DistanceVerifier):
         (or the vector as it is, without `unit_length`). With the maps L of a query a and K of a
         document b, part i of the squared length of r = L a - K b is (a_i l_i - b_i k_i).T r, where
         l_i and k_i are columns of the maps. For L = K these are the parts of
-        `frobmetric.metric.explain_distance`.
+        `frobmetric.model.explain_distance`.
 
         Parameters
         ----------

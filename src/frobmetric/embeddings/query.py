@@ -9,12 +9,12 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import ArrayLike
 
-from .._checks import as_index, as_weights, refuse_where
-from .._validation import check_array
+from ..checks.arguments import as_index, as_weights, refuse_where
+from ..checks.samples import check_array
 from ..core import Bilinear, FrobeniusSDP, Hinge
 from ..core.checks import as_real
 from ..core.points import Array, Index, Vector
-from ..metric.priors import unit_margin_scale
+from ..learning.priors import unit_margin_scale
 from ..solvers import solve
 from ..solvers.monitor import Callback
 from .maps import LearnedMap

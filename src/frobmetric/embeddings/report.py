@@ -6,8 +6,8 @@ from dataclasses import asdict, dataclass
 from operator import index
 from typing import Any, Self
 
-from .._tables import html_table, text_table
-from .._text import in_html
+from ..checks.text import in_html
+from ..runtime.tables import html_table, text_table
 from .choice import HeldOutScores, PairedGain
 
 HEADER = ("strength", "score")

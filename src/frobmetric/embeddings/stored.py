@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from .._environment import limit_threads
-from .._parameters import InvalidParameterError
-from .._validation import check_array
+from ..checks.parameters import InvalidParameterError
+from ..checks.samples import check_array
 from ..core.checks import as_array
 from ..core.points import Array
+from ..runtime.environment import limit_threads
 from .abilities import require_adapter
 from .choice import CHOICE_DIRECTIONS, CHOICE_ROWS, CHOICE_TOL, CHOICE_UNITS, HeldOutScores
 from .feedback import Labels, TooFewExamplesError

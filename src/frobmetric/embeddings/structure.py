@@ -18,15 +18,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._checks import as_index, as_weights
-from .._validation import check_array
+from ..checks.arguments import as_index, as_weights
+from ..checks.samples import check_array
 from ..core import PSD, Beside, FrobeniusSDP, Hinge, Quadruplets
 from ..core.checks import as_real, require_parts
 from ..core.matrices import Constraints
 from ..core.points import Array, Index, Point, Vector
 from ..core.weights import Vectors, WeightedQuadruplets
-from ..metric.coordinates import Coordinates
-from ..metric.priors import unit_margin_scale
+from ..learning.coordinates import Coordinates
+from ..learning.priors import unit_margin_scale
 from ..solvers import Callback, State, solve
 from .fields import block_numbers
 from .maps import LearnedMap

@@ -30,14 +30,14 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from .. import learners, metric
-from .._approximate import MiningRecall
-from .._checks import as_path
-from .._parameters import check_parameters
+from ..checks.arguments import as_path
+from ..checks.parameters import check_parameters
 from ..core import Certificate, Step
 from ..embeddings import EmbeddingAdapter
-from ..metric.report import SelectionReport
-from ..metric.sets import triplets_from_arrays
+from ..evaluation.report import SelectionReport
+from ..model.sets import triplets_from_arrays
 from ..neighbors import Promise
+from ..search.approximate import MiningRecall
 from .adapters import report_of, set_report
 from .preparation import TablePreparation
 from .sealed import FIRST_SEALED, read_sealed, write_sealed

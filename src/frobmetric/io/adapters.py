@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .._parameters import check_parameters
+from ..checks.parameters import check_parameters
 from ..embeddings import AdapterReport, Cleaning, EmbeddingAdapter
 
 #: Fitted attributes that an adapter in a file must have.

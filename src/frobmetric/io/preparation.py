@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from .._progress import advance
+from ..runtime.progress import advance
 
 #: How missing numbers are filled in, and how texts are encoded.
 FILLS: dict[str, Any] = {"median": np.median, "mean": np.mean}

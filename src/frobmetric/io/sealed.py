@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from .._environment import check_file, replacing, require
-from .._text import brief
+from ..checks.text import brief
+from ..runtime.environment import check_file, replacing, require
 
 #: Name of the format, and the newest version of it that this code reads and writes.
 FORMAT, FORMAT_VERSION = "frobmetric", 3

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from .._text import brief
+from ..checks.text import brief
 
 #: Spellings of a missing number, in lower case.
 MISSING = ("", "na", "n/a", "nan", "null", "none", "?", "-")

@@ -7,14 +7,14 @@ import difflib
 import numpy as np
 
 from .. import learners
-from .._checks import as_index, as_weights
-from .._parameters import check_parameters
+from ..checks.arguments import as_index, as_weights
+from ..checks.parameters import check_parameters
 from ..core.solution import STATUSES
 from ..embeddings import EmbeddingAdapter
+from ..learning.units import UNITS
 from ..metric import FrobMetric
-from ..metric.feature_maps import KERNELS
-from ..metric.sets import blocks_of, parts_of
-from ..metric.units import UNITS
+from ..model.feature_maps import KERNELS
+from ..model.sets import blocks_of, parts_of
 from .adapters import check_adapter
 
 #: Classes that a file can name, with the fitted attributes that each has beside `REQUIRED`; no

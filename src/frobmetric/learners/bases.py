@@ -10,10 +10,10 @@ from sklearn.cluster import KMeans
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.utils.random import sample_without_replacement
 
-from .._neighbors import nearest
-from .._parameters import InvalidParameterError
-from .._rows import distinct_points
-from .._validation import check_array
+from ..checks.parameters import InvalidParameterError
+from ..checks.samples import check_array
+from ..search.exact import nearest
+from ..search.rows import distinct_points
 from .samples import LabelledSamples
 from .start import ZERO
 

@@ -10,12 +10,12 @@ from scipy.linalg import eigh
 from sklearn.metrics import euclidean_distances
 from sklearn.neighbors import NearestNeighbors
 
-from .._checks import WIDEST_SQUARES, in_precision
-from .._neighbors import blocks
-from .._parameters import NONE, SEED, Rule, check_parameters, choice, integer
-from .._validation import check_random_state
-from ..constraints import Constraints
-from ._base import PREPROCESSOR, LabelLearner
+from ..checks.arguments import WIDEST_SQUARES, in_precision
+from ..checks.parameters import NONE, SEED, Rule, check_parameters, choice, integer
+from ..checks.samples import check_random_state
+from ..learning.constraints import Constraints
+from ..search.exact import blocks
+from .learner import PREPROCESSOR, LabelLearner
 from .start import ZERO, check_n_components, components_of, prior_matrix
 
 #: Share of the mean eigenvalue that is added to a scatter which may be singular.

@@ -22,7 +22,7 @@ from ..core import Certificate, Factored
 from ..core.kernels import block_differences
 from ..core.rounding import SUM, gamma, norm
 from ..core.solution import Step
-from ._base import certificate_of
+from .learner import certificate_of
 
 #: Triplets times directions up to which the whole program is written out.
 FEW_NUMBERS = 50_000

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from .._neighbors import blocks
+from ..search.exact import blocks
 from .softmax_neighbors import Descent, Entries, FeatureWeights, SoftNeighbors, Value
 
 #: With fewer rows nothing is held out.

@@ -7,8 +7,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from .._parameters import NONE, NOT_NEGATIVE, SEED, Rule, integer, number_between
-from ._base import PREPROCESSOR
+from ..checks.parameters import NONE, NOT_NEGATIVE, SEED, Rule, integer, number_between
+from .learner import PREPROCESSOR
 from .pairs import DrawnPairLearner, GivenPairLearner
 from .start import PRIOR_RULE, prior_matrix, triangular
 

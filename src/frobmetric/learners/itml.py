@@ -9,9 +9,9 @@ import numpy as np
 from scipy.linalg import solve_triangular
 from sklearn.metrics import pairwise_distances
 
-from .._parameters import FLAG, NONE, POSITIVE, SEED, Rule, integer
-from .._validation import check_array
-from ._base import PREPROCESSOR
+from ..checks.parameters import FLAG, NONE, POSITIVE, SEED, Rule, integer
+from ..checks.samples import check_array
+from .learner import PREPROCESSOR
 from .logdet import LogDetProblem, solve_logdet
 from .pairs import DrawnPairLearner, GivenPairLearner, ProgressLines
 from .start import PRIOR_RULE, components_of, prior_matrix, span_basis, triangular

@@ -8,15 +8,15 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from .._checks import WIDEST_SQUARES, in_precision
-from .._mining import nearest_in_group
-from .._neighbors import NeighborSearch
-from .._parameters import FLAG, NONE, POSITIVE, SEED, Rule, check_parameters, integer
-from ..metric.coordinates import Coordinates, as_components
-from ..metric.triplets import TIE
+from ..checks.arguments import WIDEST_SQUARES, in_precision
+from ..checks.parameters import FLAG, NONE, POSITIVE, SEED, Rule, check_parameters, integer
+from ..learning.coordinates import Coordinates, as_components
+from ..learning.triplets import TIE
+from ..search.exact import NeighborSearch
+from ..search.mining import nearest_in_group
 from ..solvers.monitor import Reporter
-from ._base import PREPROCESSOR, LabelLearner, certificate_of
 from .large_margin import LargeMargin
+from .learner import PREPROCESSOR, LabelLearner, certificate_of
 from .margin_solver import MarginSolver
 from .start import INIT_RULE, check_n_components, start_components
 

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from ..core import Certificate
-from ._base import certificate_of
+from .learner import certificate_of
 from .pairs import logdet_distance
 
 #: Weights of pairs grow by this factor from one stage to the next, if they are large.

@@ -7,14 +7,14 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy.sparse import issparse
 
-from .._checks import as_signs, as_weights
-from .._parameters import FLAG, NONE, NUMBERS, POSITIVE, SEED, Rule, check_parameters, integer
-from .._validation import check_random_state
+from ..checks.arguments import as_signs, as_weights
+from ..checks.parameters import FLAG, NONE, NUMBERS, POSITIVE, SEED, Rule, check_parameters, integer
+from ..checks.samples import check_random_state
 from ..comparisons.merging import near_first
 from ..core.threads import one_thread
 from ..metric.tuples import LabelledTuples
 from ..solvers.monitor import Reporter
-from ._base import (
+from .learner import (
     PREPROCESSOR,
     LabelLearner,
     Learner,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from .._parameters import FLAG, Rule
+from ..checks.parameters import FLAG, Rule
 from .early_stopping import FEWEST, choose_steps, descend_in_stages
 from .softmax_neighbors import SoftNeighborLearner, Value
 

@@ -8,8 +8,8 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from .._parameters import FLAG, NONE, POSITIVE, SEED, Rule, integer
-from ._base import PREPROCESSOR, certificate_of
+from ..checks.parameters import FLAG, NONE, POSITIVE, SEED, Rule, integer
+from .learner import PREPROCESSOR, certificate_of
 from .pairs import DrawnPairLearner, GivenPairLearner, ProgressLines
 from .spread import DiagonalSpreadProblem, SpreadProblem, solve_spread
 from .start import PRIOR_RULE, ZERO, prior_matrix, span_basis

@@ -8,14 +8,14 @@ from time import perf_counter
 import numpy as np
 from scipy.sparse import issparse
 
-from .._checks import in_precision
-from .._parameters import check_parameters
-from .._rows import take_rows
+from ..checks.arguments import in_precision
+from ..checks.parameters import check_parameters
 from ..core.solution import Step
 from ..core.threads import threads_for_order
-from ..metric.base import index_distance
+from ..model.distances import index_distance
+from ..search.rows import take_rows
 from ..solvers.monitor import Reporter
-from ._base import LabelLearner, PairLearner, pairs_of_labels, tuple_attributes
+from .learner import LabelLearner, PairLearner, pairs_of_labels, tuple_attributes
 
 
 @dataclass(frozen=True, eq=False)

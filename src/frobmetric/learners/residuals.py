@@ -21,7 +21,7 @@ from ..core.cg import conjugate_gradients
 from ..core.constraints import PairDifferences, Pairs, Quadruplets
 from ..core.kernels import pair_products
 from ..core.solution import Step
-from ._base import certificate_of
+from .learner import certificate_of
 
 #: Share of the residual that conjugate gradients leave, and the largest number of their products.
 ACCURACY, MOST_PRODUCTS = 0.01, 500

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._checks import as_weights, labelled_rows, require_ordinary
-from .._rows import merge_labelled
-from .._validation import check_classification_targets
+from ..checks.arguments import as_weights, labelled_rows, require_ordinary
+from ..checks.samples import check_classification_targets
 from ..core.checks import MOST, as_finite
+from ..search.rows import merge_labelled
 
 
 @dataclass(frozen=True, eq=False)

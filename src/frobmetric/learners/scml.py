@@ -8,8 +8,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy.sparse import issparse
 
-from .._checks import as_signs, as_weights, in_precision
-from .._parameters import (
+from ..checks.arguments import as_signs, as_weights, in_precision
+from ..checks.parameters import (
     FLAG,
     MATRIX,
     NONE,
@@ -21,14 +21,16 @@ from .._parameters import (
     choice,
     integer,
 )
-from .._validation import check_random_state
+from ..checks.samples import check_random_state
 from ..comparisons.merging import near_first
 from ..core.threads import one_thread
-from ..metric.sets import GivenTriplets
-from ..metric.triplets import mine_triplets
+from ..learning.triplets import mine_triplets
 from ..metric.tuples import LabelledTuples
+from ..model.sets import GivenTriplets
 from ..solvers.monitor import Reporter
-from ._base import (
+from .bases import given_basis, local_discriminants, triplet_directions
+from .combination import SparseCombination
+from .learner import (
     PREPROCESSOR,
     LabelLearner,
     Learner,
@@ -36,8 +38,6 @@ from ._base import (
     read_ordinary,
     tuple_attributes,
 )
-from .bases import given_basis, local_discriminants, triplet_directions
-from .combination import SparseCombination
 from .start import components_of
 
 RULES: dict[str, Rule] = {

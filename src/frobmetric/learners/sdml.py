@@ -10,8 +10,8 @@ import numpy as np
 from scipy.linalg import eigh
 from sklearn.exceptions import ConvergenceWarning
 
-from .._parameters import FLAG, NONE, NOT_NEGATIVE, SEED, Rule, integer
-from ._base import PREPROCESSOR, certificate_of
+from ..checks.parameters import FLAG, NONE, NOT_NEGATIVE, SEED, Rule, integer
+from .learner import PREPROCESSOR, certificate_of
 from .pairs import DrawnPairLearner, GivenPairLearner, ProgressLines, logdet_distance
 from .sparse_inverse import SparseInverseProblem, UnboundedError, solve_sparse_inverse
 from .start import PRIOR_RULE, prior_matrix

@@ -16,11 +16,11 @@ from typing import Any, ClassVar, Protocol, Self
 import numpy as np
 import scipy.optimize
 
-from .._checks import WIDEST_SQUARES, in_precision
-from .._parameters import FLAG, NONE, NOT_NEGATIVE, SEED, Rule, check_parameters, integer
-from .._validation import check_random_state
+from ..checks.arguments import WIDEST_SQUARES, in_precision
+from ..checks.parameters import FLAG, NONE, NOT_NEGATIVE, SEED, Rule, check_parameters, integer
+from ..checks.samples import check_random_state
 from ..core.threads import each_block, one_thread
-from ._base import PREPROCESSOR, LabelLearner
+from .learner import PREPROCESSOR, LabelLearner
 from .start import INIT_RULE, start_components
 
 #: Probabilities that a block may hold, and rows that it has at least.

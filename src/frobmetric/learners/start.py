@@ -9,9 +9,9 @@ from scipy.linalg import qr
 from sklearn.datasets import make_spd_matrix
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
-from .._checks import NonPSDError, as_symmetric
-from .._parameters import MATRIX, InvalidParameterError, Rule, choice
-from .._validation import check_array, check_random_state
+from ..checks.arguments import NonPSDError, as_symmetric
+from ..checks.parameters import MATRIX, InvalidParameterError, Rule, choice
+from ..checks.samples import check_array, check_random_state
 from .samples import LabelledSamples, weighted_covariance
 
 #: Eigenvalues below this share of the largest one, for each row of the matrix, are zero.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from .._neighbors import blocks
+from ..search.exact import blocks
 from .graph import COINCIDENT
 from .samples import GraphSamples, as_samples
 

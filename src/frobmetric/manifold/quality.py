@@ -14,11 +14,11 @@ from scipy.spatial.distance import cdist
 from sklearn.metrics import pairwise_distances
 from sklearn.utils.extmath import row_norms, safe_sparse_dot
 
-from .._checks import as_metric
-from .._neighbors import neighbor_order
-from .._validation import check_array, check_random_state
+from ..checks.arguments import as_metric
+from ..checks.samples import check_array, check_random_state
 from ..core.checks import as_array
 from ..core.threads import map_blocks
+from ..search.exact import neighbor_order
 
 BLOCK = 1 << 19  #: number of distances in memory per thread; five such arrays have 20 MB
 MANY_FEATURES = 64  #: number of features from which on products are faster than differences

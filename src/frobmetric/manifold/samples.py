@@ -9,11 +9,11 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
-from .._checks import MetricFunction, as_metric, asymmetry, check_count, check_flag
-from .._neighbors import NeighborSearch, blocks, pair_values
-from .._progress import working
-from .._rows import distinct_rows
-from .._validation import check_array
+from ..checks.arguments import MetricFunction, as_metric, asymmetry, check_count, check_flag
+from ..checks.samples import check_array
+from ..runtime.progress import working
+from ..search.exact import NeighborSearch, blocks, pair_values
+from ..search.rows import distinct_rows
 
 SYMMETRY = 1e-8  #: relative error allowed on the diagonal and between two entries of a distance
 REACH = 3  #: multiple of `n_neighbors` up to which one that connects the graph is looked for

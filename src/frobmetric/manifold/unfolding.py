@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from .._parameters import (
+from ..checks.parameters import (
     CALLABLE,
     FLAG,
     NONE,
@@ -24,7 +24,7 @@ from .._parameters import (
     choice,
     integer,
 )
-from .._validation import check_array, check_random_state, validate_data
+from ..checks.samples import check_array, check_random_state, validate_data
 from ..solvers import conclude
 from ..solvers.monitor import Reporter
 from .extension import Extension

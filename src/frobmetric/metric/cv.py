@@ -12,25 +12,25 @@ from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from .._checkpoint import SECONDS
-from .._checks import check_count
-from .._environment import limit_threads
-from .._parameters import FOLDS, NONE, NUMBERS, Rule, check_parameters, choice, integer
-from .._progress import stage
-from .._text import shown
-from .._validation import check_cv
+from ..checks.arguments import check_count
+from ..checks.parameters import FOLDS, NONE, NUMBERS, Rule, check_parameters, choice, integer
+from ..checks.samples import check_cv
+from ..checks.text import shown
 from ..core import Certificate
+from ..evaluation.race import Race, stratified_folds
+from ..evaluation.report import report_of, warn_of_choice
+from ..evaluation.selection import N_STAGES, Options, choose
+from ..learning.claims import check_class_names
+from ..learning.parameters import MOST_PASSES
+from ..learning.problem import PROBLEM_RULES
+from ..learning.units import UNITS
 from ..neighbors.classification import NearestClass, NearestVote, share_right
+from ..runtime.checkpoint import SECONDS
+from ..runtime.environment import limit_threads
+from ..runtime.progress import stage
 from ..solvers import Interrupted
-from ._problem import PROBLEM_RULES
-from .base import MOST_PASSES
-from .claims import check_class_names
 from .frob import FrobMetric, samples_of
 from .path import check_grid
-from .race import Race, stratified_folds
-from .report import report_of, warn_of_choice
-from .selection import N_STAGES, Options, choose
-from .units import UNITS
 
 #: Values of C to begin with; larger ones follow while they are better.
 CS = (1e2, 1e3)

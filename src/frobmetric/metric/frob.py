@@ -6,14 +6,13 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, ClassVar, Self
 
-from .._checkpoint import SECONDS
-from .._environment import limit_threads
-from .._mining import NEIGHBORS
-from .._parameters import Rule, check_parameters, choice
 from ..backends import is_sharded
+from ..checks.parameters import Rule, check_parameters, choice
 from ..core import Certificate
-from ._journal import FileJournal, ShardedJournal, identity_of
-from ._problem import (
+from ..learning.claims import check_labels
+from ..learning.journal import FileJournal, ShardedJournal, identity_of
+from ..learning.parameters import LABEL_RULES
+from ..learning.problem import (
     KERNEL_RULES,
     PROBLEM_RULES,
     check_coordinates,
@@ -25,11 +24,13 @@ from ._problem import (
     prove,
     solve_frobenius,
 )
-from .base import LABEL_RULES, MetricEstimator
-from .claims import check_labels
-from .samples import NO_JOURNAL, Samples, learn_in_passes
-from .sharded import ShardedSamples
-from .units import MOST_SAMPLES, UNITS, warn_of_doubts
+from ..learning.samples import NO_JOURNAL, Samples, learn_in_passes
+from ..learning.sharded import ShardedSamples
+from ..learning.units import MOST_SAMPLES, UNITS, warn_of_doubts
+from ..runtime.checkpoint import SECONDS
+from ..runtime.environment import limit_threads
+from ..search.mining import NEIGHBORS
+from .base import MetricEstimator
 
 #: Reason of a metric that is zero.
 NO_DIRECTION = (

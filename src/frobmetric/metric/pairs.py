@@ -9,19 +9,20 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._checks import as_options
-from .._parameters import Rule, check_parameters, choice, integer
+from ..checks.arguments import as_options
+from ..checks.parameters import Rule, check_parameters, choice, integer
 from ..comparisons.merging import is_contradicted, near_first
 from ..comparisons.reading import read_tuples
 from ..core import Certificate
+from ..learning.priors import unit_margin_scale
+from ..learning.problem import if_linear, learned_before
+from ..learning.triplets import triplets_from_pairs
+from ..model.distances import index_distance
+from ..model.sets import GivenQuadruplets, GivenTriplets
 from ..neighbors.thresholds import best_threshold
 from ..neighbors.verification import best_distance, check_pair_labels, point_digests
-from ._problem import if_linear, learned_before
-from .base import MetricEstimator, index_distance
+from .base import MetricEstimator
 from .predictors import PairPredictor
-from .priors import unit_margin_scale
-from .sets import GivenQuadruplets, GivenTriplets
-from .triplets import triplets_from_pairs
 from .tuples import (
     TUPLE_RULES,
     LabelledTuples,

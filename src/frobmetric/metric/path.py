@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._environment import limit_threads
-from .._parameters import check_parameters
+from ..checks.parameters import check_parameters
 from ..core import Certificate, certify
 from ..core.checks import as_array, require_callable
+from ..learning.coordinates import as_components
+from ..learning.problem import LOSSES
+from ..learning.samples import Samples
+from ..runtime.environment import limit_threads
 from ..solvers import Interrupted, State, solve
 from ..solvers.active_set import previous_optimum_ball, settled
-from ._problem import LOSSES
-from .coordinates import as_components
 from .frob import FrobMetric
-from .samples import Samples
 
 #: Values of C between hardly learning and hardly regularising.
 DEFAULT_CS = (1e1, 1e2, 1e3, 1e4, 1e5)

@@ -9,10 +9,10 @@ from numpy.typing import ArrayLike
 from sklearn.metrics import roc_auc_score
 from sklearn.utils.validation import check_is_fitted
 
-from .._checks import as_signs, as_weights
+from ..checks.arguments import as_signs, as_weights
 from ..comparisons.reading import read_tuples
+from ..model.distances import index_distance
 from ..neighbors.verification import DistanceVerifier, check_pair_labels
-from .base import index_distance
 
 
 class PairPredictor(DistanceVerifier):

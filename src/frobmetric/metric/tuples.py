@@ -10,13 +10,14 @@ from typing import Any, ClassVar, NoReturn, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._checks import as_signs, as_weights, check_both_kinds, says_nothing
-from .._environment import limit_threads
-from .._parameters import CALLABLE, MATRIX, NONE, Rule, check_parameters, choice
+from ..checks.arguments import as_signs, as_weights, check_both_kinds, says_nothing
+from ..checks.parameters import CALLABLE, MATRIX, NONE, Rule, check_parameters, choice
 from ..comparisons.merging import is_contradicted, near_first
 from ..comparisons.reading import column_names, read_tuples
 from ..core import Certificate, CertificateError
-from ._problem import (
+from ..learning.coordinates import coordinates_of
+from ..learning.learned import LearnedMetric
+from ..learning.problem import (
     KERNEL_RULES,
     PROBLEM_RULES,
     check_coordinates,
@@ -27,11 +28,11 @@ from ._problem import (
     prove,
     solve_frobenius,
 )
-from .base import LearnedMetric, MetricEstimator
-from .coordinates import coordinates_of
+from ..model.sets import GivenQuadruplets, GivenTriplets, is_same_set
+from ..runtime.environment import limit_threads
+from .base import MetricEstimator
 from .frob import NO_DIRECTION
 from .predictors import QuadrupletPredictor, TripletPredictor
-from .sets import GivenQuadruplets, GivenTriplets, is_same_set
 
 #: Rules of the parameters of learners from tuples.
 TUPLE_RULES: dict[str, Rule] = {

@@ -11,11 +11,18 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.extmath import row_norms
 from sklearn.utils.validation import check_is_fitted
 
-from .._checks import as_labels, as_weights, check_count, require_finite, safe_exponent, times_power
-from .._neighbors import NeighborSearch, blocks, nearest, pair_values
-from .._parameters import NONE, WHOLE, Rule, check_parameters, choice, integer
-from .._text import shown
-from .._validation import check_array, check_classification_targets, validate_data
+from ..checks.arguments import (
+    as_labels,
+    as_weights,
+    check_count,
+    require_finite,
+    safe_exponent,
+    times_power,
+)
+from ..checks.parameters import NONE, WHOLE, Rule, check_parameters, choice, integer
+from ..checks.samples import check_array, check_classification_targets, validate_data
+from ..checks.text import shown
+from ..search.exact import NeighborSearch, blocks, nearest, pair_values
 
 #: Samples that are accepted.
 SAMPLES: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}

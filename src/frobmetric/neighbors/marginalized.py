@@ -14,14 +14,14 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import roc_auc_score
 from sklearn.utils.validation import check_is_fitted
 
-from .._checks import as_identities, as_signs, as_weights, check_both_kinds
-from .._neighbors import nearest
-from .._parameters import CALLABLE, MATRIX, NONE, WHOLE, Rule, check_parameters, integer
-from .._rows import row_keys
-from .._text import shown
-from .._validation import check_array, validate_data
+from ..checks.arguments import as_identities, as_signs, as_weights, check_both_kinds
+from ..checks.parameters import CALLABLE, MATRIX, NONE, WHOLE, Rule, check_parameters, integer
+from ..checks.samples import check_array, validate_data
+from ..checks.text import shown
 from ..comparisons.reading import read_tuples
 from ..core.checks import as_real, read_values
+from ..search.exact import nearest
+from ..search.rows import row_keys
 from .promise import promise_of_points
 from .thresholds import best_threshold
 

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import beta, binom
 
-from .._checks import as_identities, as_signs
-from .._text import shown
+from ..checks.arguments import as_identities, as_signs
+from ..checks.text import shown
 from ..core.checks import read_values
 from .thresholds import as_score
 

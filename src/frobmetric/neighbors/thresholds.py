@@ -7,7 +7,7 @@ from numbers import Real
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._checks import as_signs, as_weights, check_both_kinds
+from ..checks.arguments import as_signs, as_weights, check_both_kinds
 from ..core.checks import read_values
 
 

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from .._checks import as_signs, as_weights, check_both_kinds
-from .._parameters import InvalidParameterError
-from .._rows import row_numbers
+from ..checks.arguments import as_signs, as_weights, check_both_kinds
+from ..checks.parameters import InvalidParameterError
 from ..comparisons.reading import read_tuples
 from ..core.checks import as_real
+from ..search.rows import row_numbers
 from .promise import promise_of_points
 from .thresholds import best_threshold
 

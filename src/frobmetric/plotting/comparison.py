@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from .._text import drawn
-from ..metric import Comparison
+from ..checks.text import drawn
+from ..evaluation import Comparison
 from .style import COLOURS, lighten, new_axes
 
 

@@ -7,8 +7,8 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from .. import _text
-from .._validation import check_array
+from ..checks import text as _text
+from ..checks.samples import check_array
 from . import style
 from .style import COLOURS, lighten
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from .._text import drawn
-from ..metric import Explanation
-from ..metric.explanation import N_SHOWN
+from ..checks.text import drawn
+from ..model import Explanation
+from ..model.explanation import N_SHOWN
 from .style import COLOURS, lighten, new_axes
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from .._text import drawn
-from ..learners.comparing import LearnersComparison
+from ..checks.text import drawn
+from ..evaluation.comparing import LearnersComparison
 from .style import COLOURS, draw_level, lighten, new_axes
 
 #: Factor of room beside the first and the last dot: there is always a power of ten in sight.

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from numpy.typing import ArrayLike
 
-from .._text import drawn
+from ..checks.text import drawn
 from ..embeddings.length import WAYS, LengthTable, quality_by_length
 from .style import COLOURS, draw_level, lighten, new_axes
 

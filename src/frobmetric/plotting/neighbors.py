@@ -7,10 +7,10 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from .._checks import as_index
-from .._neighbors import nearest
-from .._text import drawn, shown
-from .._validation import check_array, check_random_state
+from ..checks.arguments import as_index
+from ..checks.samples import check_array, check_random_state
+from ..checks.text import drawn, shown
+from ..search.exact import nearest
 from . import style
 from .style import COLOURS
 

@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from .._text import drawn
+from ..checks.text import drawn
 from ..manifold.quality import NeighborhoodQuality, neighborhood_quality
 from .style import colours, lighten, new_panels
 

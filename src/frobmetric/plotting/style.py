@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._environment import require
-from .._text import drawn
+from ..checks.text import drawn
+from ..runtime.environment import require
 
 #: Largest number of classes with a legend: more colours cannot be told apart.
 MAX_LEGEND = 10

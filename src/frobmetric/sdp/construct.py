@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .._checks import ASYMMETRY, check_symmetric, refuse_where
+from ..checks.arguments import ASYMMETRY, check_symmetric, refuse_where
 from ..core import PSD, Constraints, Equal, FrobeniusSDP, Hard, Loss, Nonnegative, Product, Sparse
 from ..core.checks import as_array, as_real, as_sequence
 from ..core.cones import Cone

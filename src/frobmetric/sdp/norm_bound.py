@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 from scipy.optimize import brentq
 
-from .._checks import as_tolerance
+from ..checks.arguments import as_tolerance
 from ..core import FrobeniusSDP
 from ..core.checks import MOST, as_real, require_problem
 from ..core.points import Symmetric, Vector

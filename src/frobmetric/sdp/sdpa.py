@@ -29,13 +29,13 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import scipy.sparse as sp
 
-from .._checks import as_path, refuse_where
-from .._environment import check_expansion, check_file, replacing, total_memory
-from .._text import brief
+from ..checks.arguments import as_path, refuse_where
+from ..checks.text import brief
 from ..core import PSD, Equal, FrobeniusSDP, Nonnegative, Product, Sparse
 from ..core.checks import require_problem
 from ..core.cones import Cone
 from ..core.points import Array, Index, Symmetric, Vector
+from ..runtime.environment import check_expansion, check_file, replacing, total_memory
 from ..solvers.plain import SDPStep, targets
 from .presolve import with_slacks
 from .solution import SDPCertificate, SDPSolution

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .._checks import as_tolerance
+from ..checks.arguments import as_tolerance
 from ..core import Evaluation, FrobeniusSDP
 from ..core.checks import MOST, as_finite, as_real, require_problem
 from ..core.points import Symmetric, Vector, as_dense

@@ -21,7 +21,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .._checks import as_tolerance
+from ..checks.arguments import as_tolerance
 from ..core.checks import require_problem
 from ..core.cones import NumericalError
 from ..core.problem import FrobeniusSDP

@@ -17,7 +17,7 @@ from frobmetric.embeddings import (
     TooFewExamplesError,
 )
 from frobmetric.embeddings.feedback.groups import N_KINDS
-from frobmetric.neighbors import make_retrieval_scorer
+from frobmetric.evaluation import make_retrieval_scorer
 
 N, D = 60, 4
 

@@ -6,7 +6,7 @@ import pytest
 from frobmetric import EmbeddingAdapter
 from frobmetric.embeddings import ComparedTriplets, GradedPairs, SimilarPairs
 from frobmetric.embeddings.feedback.groups import N_KINDS, kinds_of_objects, unit_values
-from frobmetric.neighbors.agreement import Estimate
+from frobmetric.evaluation.agreement import Estimate
 
 
 def separate_kinds(rng, n_pairs=24):

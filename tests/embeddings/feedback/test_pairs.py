@@ -9,7 +9,7 @@ from sklearn.metrics import roc_auc_score
 
 from frobmetric.embeddings import ComparedTriplets, GradedPairs, SimilarPairs, TooFewExamplesError
 from frobmetric.embeddings.feedback.base import draw_ordered
-from frobmetric.neighbors.agreement import pair_similarity
+from frobmetric.evaluation.agreement import pair_similarity
 
 X = np.array([[0.0], [1.0], [3.0], [7.0], [1.0]])  # the last equals the second
 

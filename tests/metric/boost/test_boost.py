@@ -13,7 +13,7 @@ from sklearn.datasets import load_digits, load_iris, make_classification
 from sklearn.exceptions import ConvergenceWarning
 
 from frobmetric import BoostMetric, CertificateError, mine_triplets
-from frobmetric._parameters import InvalidParameterError
+from frobmetric.checks.parameters import InvalidParameterError
 from frobmetric.metric.boost import LOSSES, solvers
 from frobmetric.metric.boost.problem import TraceSDP
 from frobmetric.metric.boost.solvers import METHODS

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, check_non_negative, validate_data
 
-from frobmetric._parameters import check_parameters, integer
+from frobmetric.checks.parameters import check_parameters, integer
 
 #: Losses are rounded to multiples of this many nats: equal ones then stay equal in floating point.
 GRID = 2.0**-44

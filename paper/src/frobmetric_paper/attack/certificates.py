@@ -15,7 +15,7 @@ from frobmetric.core import (
     Quadruplets,
     certify,
 )
-from frobmetric.metric._problem import LOSSES, last_coordinates, last_samples
+from frobmetric.learning.problem import LOSSES, last_coordinates, last_samples
 from frobmetric.solvers import solve
 
 from . import Attack, Findings

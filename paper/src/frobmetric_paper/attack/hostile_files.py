@@ -10,11 +10,11 @@ from pathlib import Path
 
 import numpy as np
 
-import frobmetric.cli
+import frobmetric.app.cli
 from frobmetric import FrobMetric, RowFile
+from frobmetric.app.tables.matrices import read_matrix
+from frobmetric.app.tables.reading import read_table, read_triplets
 from frobmetric.io import load
-from frobmetric.io.matrices import read_matrix
-from frobmetric.io.tables import read_table, read_triplets
 from frobmetric.sdp import read_sdpa
 
 from . import Attack, Findings, choose
@@ -145,4 +145,4 @@ def judge(ending, path, is_never_data):
 
 
 ATTACKS = [Attack("hostile files", attack_readers, short=100, long=2000)]
-assert frobmetric.cli  # imported before the forks
+assert frobmetric.app.cli  # imported before the forks

@@ -23,13 +23,13 @@ from pathlib import Path
 import numpy as np
 
 import frobmetric
-import frobmetric.cli
-from frobmetric import _signals
-from frobmetric._checkpoint import Checkpoint
+import frobmetric.app.cli
+from frobmetric.app.cli import signals as _signals
+from frobmetric.app.tables.matrices import read_matrix
+from frobmetric.app.tables.reading import Table, read_table
+from frobmetric.app.tables.writing import write_table
 from frobmetric.io import load
-from frobmetric.io.matrices import read_matrix
-from frobmetric.io.tables import Table, read_table
-from frobmetric.io.writing import write_table
+from frobmetric.runtime.checkpoint import Checkpoint
 from frobmetric.sdp import write_sdpa
 
 from . import Attack, Findings, choose
@@ -125,7 +125,7 @@ def _run(command):
     """Run a command as the console script does, in a fork."""
     sys.argv = ["frobmetric", *map(str, command)]
     _signals.end_at_once()
-    frobmetric.cli.main()
+    frobmetric.app.cli.main()
 
 
 def _run_python(write, folder):

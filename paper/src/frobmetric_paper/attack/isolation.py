@@ -65,7 +65,7 @@ def call(
 
 def call_command(arguments: list[str], seconds: float = 60.0) -> Ending:
     """Call the command line in a fork of this process, which has imported it."""
-    from frobmetric.cli import main
+    from frobmetric.app.cli import main
 
     def work():
         sys.argv = ["frobmetric", *map(str, arguments)]

@@ -14,14 +14,14 @@ from pathlib import Path
 
 import numpy as np
 
-import frobmetric.cli
+import frobmetric.app.cli
 from frobmetric import FrobMetric, NearestClass, compare
-from frobmetric._tables import html_table, markdown_table, text_table
-from frobmetric._text import shown
+from frobmetric.app.tables.matrices import LabelledMatrix, read_matrix, write_matrix
+from frobmetric.app.tables.reading import Table, read_table
+from frobmetric.app.tables.writing import write_table
+from frobmetric.checks.text import shown
 from frobmetric.io import load, save
-from frobmetric.io.matrices import LabelledMatrix, read_matrix, write_matrix
-from frobmetric.io.tables import Table, read_table
-from frobmetric.io.writing import write_table
+from frobmetric.runtime.tables import html_table, markdown_table, text_table
 
 from . import Attack, Findings, choose
 from .isolation import call_command
@@ -243,4 +243,4 @@ def attack_names(count, seed):
 
 
 ATTACKS = [Attack("names", attack_names, short=40, long=1000)]
-assert frobmetric.cli  # imported before the forks
+assert frobmetric.app.cli  # imported before the forks

@@ -13,7 +13,7 @@ import numpy as np
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from frobmetric import BoostMetric, FrobMetric, TripletFrobMetric
-from frobmetric._environment import limit_threads
+from frobmetric.runtime.environment import limit_threads
 
 from . import Attack, Findings, choose
 from .isolation import call, resident

@@ -21,7 +21,7 @@ A classifier has `answers == "classes"`: give `fit` the samples to classify, e.g
 from importlib import import_module
 from pkgutil import iter_modules
 
-from frobmetric._parameters import InvalidParameterError
+from frobmetric.checks.parameters import InvalidParameterError
 
 from ..harness.worker import ProgramFailedError, ProgramMissingError, TimeLimitError
 from .base import Baseline, Fitted, MetricBaseline

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 from sklearn.metrics.pairwise import rbf_kernel
 
-from frobmetric.metric.sets import as_triplets
-from frobmetric.metric.triplets import mine_triplets
+from frobmetric.learning.triplets import mine_triplets
+from frobmetric.model.sets import as_triplets
 
 from ..harness.worker import ProgramFailedError, ProgramMissingError, Target
 

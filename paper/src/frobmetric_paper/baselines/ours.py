@@ -8,8 +8,8 @@ from sklearn.kernel_approximation import Nystroem
 from sklearn.pipeline import make_pipeline
 
 from frobmetric import BoostMetric, FrobMetric, FrobMetricCV, mine_triplets
-from frobmetric.metric.coordinates import unit_mean_square
-from frobmetric.metric.sets import triplets_from_arrays
+from frobmetric.learning.coordinates import unit_mean_square
+from frobmetric.model.sets import triplets_from_arrays
 
 from ..harness.worker import Target
 from .base import MetricBaseline

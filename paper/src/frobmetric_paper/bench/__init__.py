@@ -22,7 +22,7 @@ from pathlib import Path
 from pkgutil import iter_modules
 from string import Formatter
 
-from frobmetric._environment import replacing
+from frobmetric.runtime.environment import replacing
 
 from ..harness import page, worker
 from ..harness.machine import record_as_markdown

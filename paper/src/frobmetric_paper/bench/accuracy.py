@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.decomposition import PCA
 
 from frobmetric import FrobMetric
-from frobmetric.metric.coordinates import unit_mean_square
+from frobmetric.learning.coordinates import unit_mean_square
 
 from ..baselines.ours import PAPER, kernel_model
 from ..classification.measure import MAIN, RULES

@@ -13,9 +13,9 @@ import numpy as np
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.neural_network import MLPRegressor
 
-from frobmetric._neighbors import NeighborSearch
 from frobmetric.embeddings import EncoderBridge
 from frobmetric.plotting import TrustDisplay
+from frobmetric.search.exact import NeighborSearch
 
 from . import Benchmark, Options, timed
 

@@ -16,7 +16,7 @@ from sklearn.decomposition import PCA
 from sklearn.model_selection import StratifiedKFold
 
 from frobmetric import FrobMetric, FrobMetricCV, knn_error
-from frobmetric.metric.coordinates import unit_mean_square
+from frobmetric.learning.coordinates import unit_mean_square
 
 from ..baselines import METRIC
 from ..data import labelled, many

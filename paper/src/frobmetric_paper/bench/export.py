@@ -22,7 +22,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from frobmetric import FrobMetric
-from frobmetric.io.export import export, export_recall, exported_map, register_onnx
+from frobmetric.export.formats import export, export_recall, exported_map, register_onnx
 
 from ..data.labelled import load
 from . import Benchmark, Options, timed

@@ -11,7 +11,7 @@ import numpy as np
 
 from frobmetric import mine_triplets, solve
 from frobmetric.core import FrobeniusSDP, Hinge
-from frobmetric.metric.coordinates import unit_mean_square
+from frobmetric.learning.coordinates import unit_mean_square
 
 from . import Benchmark, Options
 

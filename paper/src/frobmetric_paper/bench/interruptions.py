@@ -16,9 +16,10 @@ from pathlib import Path
 import numpy as np
 
 from frobmetric import FrobMetric
-from frobmetric import _checkpoint as checkpoints
-from frobmetric._checkpoint import Checkpoint
-from frobmetric.metric import _journal, base
+from frobmetric.learning import journal as _journal
+from frobmetric.metric import base
+from frobmetric.runtime import checkpoint as checkpoints
+from frobmetric.runtime.checkpoint import Checkpoint
 
 from ..data import labelled
 from . import Benchmark, timed

@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 
 from frobmetric import FrobMetric, NearestClass, mine_triplets
-from frobmetric.metric.coordinates import unit_mean_square
+from frobmetric.learning.coordinates import unit_mean_square
 from frobmetric.neighbors import knn_error, knn_predict
 
 from ..baselines.ours import PAPER

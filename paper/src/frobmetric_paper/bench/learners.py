@@ -11,7 +11,7 @@ from scipy.spatial.distance import pdist
 from sklearn.datasets import load_diabetes
 
 from frobmetric import Constraints
-from frobmetric.metric.coordinates import unit_mean_square
+from frobmetric.learning.coordinates import unit_mean_square
 
 from ..baselines.metric_learn import ENVIRONMENT
 from ..data import labelled

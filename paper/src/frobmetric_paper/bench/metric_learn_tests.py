@@ -67,7 +67,7 @@ LEARNERS = (
 #: Modules of the package `metric_learn` that the tests import, by name.
 SHIMS = {
     "__init__": f"from frobmetric import {', '.join(LEARNERS)}\n__version__ = '0.7.0'\n",
-    "constraints": "from frobmetric.constraints import Constraints, wrap_pairs\n",
+    "constraints": "from frobmetric.learning.constraints import Constraints, wrap_pairs\n",
     "exceptions": "from frobmetric.exceptions import NonPSDError, PreprocessorError\n",
     "sdml": "class _BaseSDML:\n    'Exempt from some tests in metric-learn; nothing is here.'\n",
     "lmnn": "def __getattr__(name):\n    return None\n",
@@ -81,10 +81,10 @@ def __getattr__(name):
     # classes that tests derive toy learners from
     "base_metric": """
 import numpy as np
-from frobmetric.learners._base import Learner
+from frobmetric.learners.learner import Learner
 from frobmetric.metric.predictors import PairPredictor as _PairsClassifierMixin
 from frobmetric.metric.predictors import QuadrupletPredictor as _QuadrupletsClassifierMixin
-from frobmetric.learners._base import TripletLearner as _TripletsClassifierMixin
+from frobmetric.learners.learner import TripletLearner as _TripletsClassifierMixin
 
 ArrayIndexer = None
 

@@ -11,10 +11,10 @@ import numpy as np
 from sklearn.neighbors import NearestNeighbors
 
 from frobmetric import FrobeniusSDP, mine_triplets
-from frobmetric._approximate import MiningRecall, share_found
-from frobmetric._mining import Mining
 from frobmetric.core import Hinge
-from frobmetric.metric.coordinates import unit_mean_square
+from frobmetric.learning.coordinates import unit_mean_square
+from frobmetric.search.approximate import MiningRecall, share_found
+from frobmetric.search.mining import Mining
 from frobmetric.solvers import solve
 
 from ..data import labelled

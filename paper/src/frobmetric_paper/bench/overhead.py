@@ -16,7 +16,12 @@ from . import Benchmark, Options
 HOME = Path(frobmetric.__file__).parent
 #: Modules and functions that prove the answer, and those that check arguments; all without names.
 PROOF = {"core/bounds.py": (), "core/rounding.py": (), "core/solution.py": ("certify",)}
-CHECKS = {"_checks.py": (), "_parameters.py": (), "_validation.py": (), "core/checks.py": ()}
+CHECKS = {
+    "checks/arguments.py": (),
+    "checks/parameters.py": (),
+    "checks/samples.py": (),
+    "core/checks.py": (),
+}
 #: Functions of bounds, and those that they call for the numbers that are to be bounded.
 BOUNDS = ("primal_bound", "dual_bound", "forward_bound")
 OBJECTIVES = ("forward", "adjoint", "split", "negative", "dense", "value", "conjugate")

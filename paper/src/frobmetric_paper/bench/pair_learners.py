@@ -19,7 +19,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.preprocessing import StandardScaler
 
 from frobmetric import PairFrobMetric, TripletFrobMetric, triplets_from_pairs
-from frobmetric.metric.coordinates import unit_mean_square
+from frobmetric.learning.coordinates import unit_mean_square
 from frobmetric.neighbors import best_threshold
 
 from ..baselines import METRIC, ProgramFailedError, TimeLimitError

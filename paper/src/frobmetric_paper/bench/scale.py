@@ -23,8 +23,8 @@ from frobmetric.backends.files import SHARE
 from frobmetric.backends.table import ShardedTable, split_rows
 from frobmetric.backends.vectors import Sharded
 from frobmetric.core.cones import PSD
+from frobmetric.learning.sharded import ShardedSamples, ShardedTriplets
 from frobmetric.metric import frob
-from frobmetric.metric.sharded import ShardedSamples, ShardedTriplets
 
 from . import RESULTS, Benchmark, Options, Results, cost_model
 from .cluster_simulation import draw_runs, plan_page, simulate_plan

@@ -17,8 +17,8 @@ from threadpoolctl import threadpool_limits
 
 from frobmetric import FrobeniusSDP, FrobMetric, frob_path, mine_triplets
 from frobmetric.core import Hinge
-from frobmetric.metric.coordinates import unit_mean_square
-from frobmetric.metric.sets import GivenTriplets
+from frobmetric.learning.coordinates import unit_mean_square
+from frobmetric.model.sets import GivenTriplets
 from frobmetric.neighbors import knn_error
 from frobmetric.solvers import solve
 

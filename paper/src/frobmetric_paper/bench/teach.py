@@ -7,8 +7,8 @@ three shoes that nobody compared, is skipped and does not count.
 
 import numpy as np
 
-from frobmetric.teaching import TeachingSession
-from frobmetric.teaching.questions import question_keys
+from frobmetric.app.teaching import TeachingSession
+from frobmetric.app.teaching.questions import question_keys
 
 from . import Benchmark, Options
 from .shoes import is_right, load

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
-from frobmetric._parameters import InvalidParameterError
+from frobmetric.checks.parameters import InvalidParameterError
 
 from ..baselines import METRIC, TABLE
 from ..harness.formatting import plural

@@ -15,9 +15,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 from sklearn.neighbors import NearestNeighbors
 
-from frobmetric.metric.coordinates import unit_mean_square
-from frobmetric.metric.sets import Block
-from frobmetric.metric.triplets import mine_triplets
+from frobmetric.learning.coordinates import unit_mean_square
+from frobmetric.learning.triplets import mine_triplets
+from frobmetric.model.sets import Block
 from frobmetric.neighbors import NearestClass, knn_predict
 
 from ..data.labelled import Split

@@ -17,8 +17,8 @@ import io
 import json
 import shlex
 
-from frobmetric._environment import MissingExtraError
-from frobmetric.cli.terminal import ExitCode, Report, live_line, say
+from frobmetric.app.cli.terminal import ExitCode, Report, live_line, say
+from frobmetric.runtime.environment import MissingExtraError
 
 from . import formatting
 from .page import SMALL, colophon, fill, links, write_files, write_page

@@ -9,7 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 from string import Template
 
-from frobmetric._environment import replacing, require
+from frobmetric.runtime.environment import replacing, require
 
 #: A figure in a template: caption, file.
 FIGURE = re.compile(r"!\[(.*)\]\((.*)\)")

@@ -12,7 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from frobmetric._environment import replacing
+from frobmetric.runtime.environment import replacing
 
 #: Remark of a cell that has not been computed.
 NOT_RUN = "not run yet"

@@ -11,7 +11,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from sklearn.preprocessing import normalize
 
-from frobmetric.metric.triplets import complete_pairs
+from frobmetric.learning.triplets import complete_pairs
 
 from ..data.labelled import whitening, within_covariance
 from ..data.pairs import FacePairs

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.metrics import roc_auc_score
 from sklearn.preprocessing import normalize
 
-from frobmetric.metric.triplets import mine_triplets
+from frobmetric.learning.triplets import mine_triplets
 from frobmetric.neighbors import MarginalizedKNN, best_threshold
 
 from ..baselines import METRIC, Fitted

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from frobmetric._environment import require
 from frobmetric.plotting import EmbeddingDisplay, QualityDisplay
 from frobmetric.plotting.style import COLOURS, lighten
+from frobmetric.runtime.environment import require
 
 from ..baselines.embedding import CSDP_TOL, OUR_TOL, power
 from ..harness.formatting import NOTHING, number, parameter

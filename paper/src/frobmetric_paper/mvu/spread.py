@@ -7,8 +7,8 @@ from numbers import Integral
 
 import numpy as np
 
-from frobmetric._neighbors import nearest
 from frobmetric.manifold.quality import Space
+from frobmetric.search.exact import nearest
 
 #: Distances that moves of points by less than this, relative to the embedding, make equal are ties.
 TIE = 2.0**-40

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from ..._parameters import (
+from ...checks.parameters import (
     FLAG,
     NONE,
     NOT_NEGATIVE,
@@ -19,8 +19,8 @@ from ..._parameters import (
     choice,
     integer,
 )
-from ..._validation import validate_data
-from ...neighbors.ranking import unit_rows
+from ...checks.samples import validate_data
+from ...evaluation.ranking import unit_rows
 from .choice import (
     BridgeReport,
     Setting,

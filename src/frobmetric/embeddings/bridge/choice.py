@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ..._tables import paragraph, text_table
 from ...core.points import Array, Vector
 from ...core.solution import Certificate
+from ...runtime.tables import paragraph, text_table
 from .paired import PairedVectors
 from .protection import mine_neighbors, protected_map
 from .ridge import Cells, RidgePath

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_consistent_length
 
-from ..._rows import row_keys
-from ..._validation import check_array, check_random_state, validate_data
+from ...checks.samples import check_array, check_random_state, validate_data
 from ...core.points import Array
-from ...neighbors.ranking import unit_rows
+from ...evaluation.ranking import unit_rows
+from ...search.rows import row_keys
 from .ridge import Cells, RidgePath
 from .trust import OldIndex
 

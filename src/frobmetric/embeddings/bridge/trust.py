@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from ..._neighbors import NeighborSearch
-from ..._rows import distinct_rows
 from ...core.points import Array, Vector
-from ...neighbors.ranking import unit_rows
+from ...evaluation.ranking import unit_rows
+from ...search.exact import NeighborSearch
+from ...search.rows import distinct_rows
 
 #: Neighbours in the old space whose distances describe a query, and in the new space.
 N_OLD, N_NEW = 30, 5

@@ -8,10 +8,10 @@ from typing import Any, Protocol, Self
 import numpy as np
 from sklearn.utils.random import sample_without_replacement
 
-from ..._checks import check_count
-from ..._validation import check_random_state
+from ...checks.arguments import check_count
+from ...checks.samples import check_random_state
 from ...core.checks import as_array, read_values
-from ...neighbors.ranking import check_metric, comparable, unit_rows
+from ...evaluation.ranking import check_metric, comparable, unit_rows
 
 #: Largest number of comparisons, unless another is asked for.
 MAX_ROWS = 100_000

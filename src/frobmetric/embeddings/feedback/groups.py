@@ -9,8 +9,8 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 from sklearn.cluster import KMeans
 
-from ..._rows import distinct_rows
-from ...neighbors.agreement import Estimate
+from ...evaluation.agreement import Estimate
+from ...search.rows import distinct_rows
 from .base import choose_rows
 
 #: A group of connected objects is held out as a whole, and is one unit, if it has at most this

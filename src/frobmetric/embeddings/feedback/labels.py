@@ -10,11 +10,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from ..._checks import as_identities, check_count
-from ..._rows import distinct_rows
-from ..._validation import check_random_state, column_or_1d
-from ...metric.units import spread_rows
-from ...neighbors.ranking import Judged, Measure, SameLabel, best_documents, score_blocks
+from ...checks.arguments import as_identities, check_count
+from ...checks.samples import check_random_state, column_or_1d
+from ...evaluation.ranking import Judged, Measure, SameLabel, best_documents, score_blocks
+from ...learning.units import spread_rows
+from ...search.rows import distinct_rows
 from .base import (
     MAX_ROWS,
     Cleaning,

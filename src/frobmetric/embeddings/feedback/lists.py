@@ -10,11 +10,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..._checks import as_index
-from ..._rows import distinct_rows
+from ...checks.arguments import as_index
 from ...core.checks import as_sequence
-from ...neighbors.agreement import pair_similarity
-from ...neighbors.ranking import BLOCK_MEASURES, Measure, check_metric, evaluate_lists
+from ...evaluation.agreement import pair_similarity
+from ...evaluation.ranking import BLOCK_MEASURES, Measure, check_metric, evaluate_lists
+from ...search.rows import distinct_rows
 from .base import (
     MAX_ROWS,
     Cleaning,

@@ -9,11 +9,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..._checks import as_index, as_signs
-from ..._rows import distinct_rows
-from ...comparisons.splitting import ObjectSplit
+from ...checks.arguments import as_index, as_signs
 from ...core.checks import as_real, read_values
-from ...neighbors.agreement import (
+from ...evaluation.agreement import (
     Estimate,
     as_grades,
     estimate_auc,
@@ -21,7 +19,9 @@ from ...neighbors.agreement import (
     estimate_spearman,
     pair_similarity,
 )
-from ...neighbors.ranking import Measure, check_metric
+from ...evaluation.ranking import Measure, check_metric
+from ...evaluation.splitting import ObjectSplit
+from ...search.rows import distinct_rows
 from .base import (
     MAX_ROWS,
     Cleaning,

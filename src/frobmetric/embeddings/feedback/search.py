@@ -8,12 +8,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..._checks import as_index, check_count
-from ..._neighbors import pair_values
-from ..._rows import distinct_rows
-from ..._validation import check_array
+from ...checks.arguments import as_index, check_count
+from ...checks.samples import check_array
 from ...core.checks import as_real, read_values
-from ...neighbors.ranking import (
+from ...evaluation.ranking import (
     GradedDocuments,
     Judged,
     Measure,
@@ -21,7 +19,9 @@ from ...neighbors.ranking import (
     comparable,
     score_blocks,
 )
-from ...neighbors.retrieval import as_relevance, check_width
+from ...evaluation.retrieval import as_relevance, check_width
+from ...search.exact import pair_values
+from ...search.rows import distinct_rows
 from .base import (
     MAX_ROWS,
     Cleaning,

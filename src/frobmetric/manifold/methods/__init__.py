@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..._parameters import InvalidParameterError
+from ...checks.parameters import InvalidParameterError
 from ...core.solution import Step
 from ...core.threads import one_thread
 from ...solvers.monitor import Monitor

@@ -7,17 +7,19 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from ..._environment import limit_threads
-from ..._parameters import FLAG, InvalidParameterError, Rule, check_parameters, choice
+from ...checks.parameters import FLAG, InvalidParameterError, Rule, check_parameters, choice
 from ...core import Certificate, CertificateError, Hinge
 from ...core.points import Factored
+from ...learning.claims import SAME, check_labels
+from ...learning.coordinates import Coordinates
+from ...learning.learned import check_n_components
+from ...learning.parameters import LABEL_RULES, SHARED_RULES
+from ...learning.problem import last_samples
+from ...learning.samples import Samples, learn_in_passes
+from ...runtime.environment import limit_threads
 from ...solvers import Interrupted
-from .._problem import last_samples
-from ..base import LABEL_RULES, SHARED_RULES, MetricEstimator, check_n_components
-from ..claims import SAME, check_labels
-from ..coordinates import Coordinates
+from ..base import MetricEstimator
 from ..frob import NO_DIRECTION
-from ..samples import Samples, learn_in_passes
 from .problem import Exponential, Logistic, TraceSDP, certify_trace
 from .solvers import METHODS, boost
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from ..._tables import html_table
-from ..._text import in_html
+from ...checks.text import in_html
 from ...core import Certificate, Hard
 from ...core.checks import as_bounded
 from ...core.points import Array, Vector
+from ...runtime.tables import html_table
 
 __all__ = ["NearestMatrix"]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._checks import as_symmetric, as_tolerance
+from ...checks.arguments import as_symmetric, as_tolerance
 from ...core import PSD, Certificate, FrobeniusSDP, Step
 from ...core.checks import as_array, read_array, require_callable
 from ...core.points import Array, Symmetric, Vector, as_dense

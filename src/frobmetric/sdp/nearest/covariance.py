@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..._checks import ASYMMETRY, as_symmetric, check_symmetric, refuse_where
+from ...checks.arguments import ASYMMETRY, as_symmetric, check_symmetric, refuse_where
 from ...core import PSD, FrobeniusSDP, Hard, LowRank, Sparse, Stack
 from ...core.checks import MOST, as_array, as_finite, as_sequence
 from ...core.matrices import Scaled

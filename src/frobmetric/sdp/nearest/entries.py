@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..._checks import as_symmetric, refuse_where
+from ...checks.arguments import as_symmetric, refuse_where
 from ...core import PSD, Constraints, Hard, Point
 from ...core.checks import MOST, as_array, as_finite
 from ...core.points import Array, Index, Rows, Symmetric, Vector, as_dense

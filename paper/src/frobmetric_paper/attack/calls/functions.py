@@ -11,8 +11,8 @@ import numpy as np
 
 import frobmetric
 from frobmetric import comparisons, embeddings, manifold, metric, neighbors
+from frobmetric.export.formats import export, export_recall
 from frobmetric.io import load, save
-from frobmetric.io.export import export, export_recall
 
 from . import data
 from .entry import Entry, function

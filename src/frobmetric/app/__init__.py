@@ -1,0 +1,1 @@
+"""The application: command line, pages, teaching and the reading of tables."""

@@ -1,0 +1,145 @@
+"""The command compare: learners beside each other, within a budget, on held-out samples."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+
+from ...evaluation.comparing import InterruptedComparison, compare_learners
+from ...plotting import LearnersDisplay
+from ...runtime.environment import replacing, require
+from ..tables.reading import check_output
+from .models import read_visibly
+from .options import command
+from .terminal import ExitCode, Report, errors_about, exit_codes, live_line, say, wrong_usage
+
+typer = require("typer", "cli")
+app = typer.Typer()
+
+CODES = exit_codes("done", "no learner has an answer", "the finished rows are printed first")
+FIGURES = (".png", ".pdf", ".svg")
+
+
+@command(app, codes=CODES)
+def compare(
+    data,
+    *,
+    target=None,
+    learner=None,
+    test=None,
+    preparation=None,
+    test_size=0.3,
+    budget=60.0,
+    n_votes=3,
+    seed=0,
+    figure=None,
+    markdown=None,
+    header=True,
+):
+    """Compare learners: held-out errors, times and proofs, beside Euclid and LDA.
+
+    Each learner chooses its options on the training samples, within its budget, and is tested on
+    samples that it has not seen. For a target of numbers, neighbours predict by their mean. What
+    --impute and --categories do is learned from all rows of the data; labels have no part in it.
+
+    Parameters
+    ----------
+    learner : list of str
+        Name of a learner, such as LMNN; may be given several times. Without it, all learners that
+        take such labels.
+    test : path
+        Held-out samples, a file with the same columns; without it a part of the data is held out.
+    test_size : float
+        Share of the samples that is held out.
+    budget : float
+        Seconds that each learner may take to choose its options and to fit.
+    seed : int
+        Seed of the division and of the learners.
+    figure : path
+        Draw errors against seconds in this png, pdf or svg file.
+    markdown : path
+        Write the whole table to this md file.
+    """
+    outputs = {figure: FIGURES, markdown: (".md",)}
+    for path in [path for path in outputs if path is not None]:
+        check_output(path, outputs[path])  # before long fits
+    if figure is not None:
+        require("matplotlib", "plot")
+    tables = [_read(data, target, header, preparation)]
+    options = {"test_size": test_size, "n_neighbors": n_votes, "random_state": seed}
+    if test is not None:
+        learned = tables[0].preparation  # medians and categories are those of the data
+        tables.append(_read(test, target, header, learned or preparation))
+        _check_columns(data, test, *tables)
+        options |= {"X_test": tables[1].X, "y_test": tables[1].y}
+    with errors_about(data):
+        result, is_interrupted = _run(tables[0], learner, budget=budget, **options)
+    written = _write(result, figure, markdown)
+    code = ExitCode.of(any(not row.is_baseline for row in result.measured))
+    if is_interrupted:
+        say("interrupted; the rows that were finished follow")
+        code = ExitCode.INTERRUPTED
+    text = "\n\n".join(filter(None, (result.to_text(), written)))
+    learned = tables[0].preparation
+    prepared = {} if learned is None else {"columns": learned.to_fields()}
+    return Report(code, text, result.to_dict() | prepared)
+
+
+def _read(path, target, header, preparation):
+    table = read_visibly(path, target, header=header, preparation=preparation)
+    if table.y is None:
+        raise wrong_usage("--target", f"the labels of {path} are needed")
+    return table
+
+
+def _check_columns(data, test, table, held_out):
+    if table.X.shape[1] != held_out.X.shape[1] or table.feature_names != held_out.feature_names:
+        raise ValueError(
+            f"{test} has other columns of features than {data}; expected the same ones in the same "
+            "order"
+        )
+
+
+def _run(table, learners, **options):
+    """Return the comparison, and whether Ctrl-C ended it."""
+    try:
+        with _progress() as callback:
+            options["callback"] = callback
+            return compare_learners(table.X, table.y, learners=learners or None, **options), False
+    except InterruptedComparison as error:
+        return error.comparison, True
+
+
+@contextmanager
+def _progress():
+    """Yield a callback that shows the progress on a terminal, or None without terminal."""
+    with live_line("starting a process for the fits") as show:
+        yield show and (lambda progress: show(_describe(progress)))
+
+
+def _describe(progress):
+    setting = ""
+    if progress.n_settings > 1:
+        setting = f"   setting {progress.setting} of {progress.n_settings}"
+    return (
+        f"{progress.share:.0%}   {progress.label} ({progress.number} of {progress.n_learners})"
+        f"{setting}   {progress.seconds:.1f} s, at most {progress.seconds_left:.0f} s left"
+    )
+
+
+def _write(result, figure, markdown):
+    """Write the files that were asked for; return a line that names them."""
+    if markdown is not None:
+        with replacing(markdown) as file:
+            file.write(result.to_markdown().encode())
+    if figure is not None:
+        _draw(result, figure)
+    written = " and ".join(str(path) for path in (figure, markdown) if path is not None)
+    return f"written: {written}" if written else ""
+
+
+def _draw(result, path):
+    require("matplotlib", "plot").use("agg")
+    page = require("matplotlib.figure", "plot").Figure(figsize=(7.5, 5.0), layout="constrained")
+    LearnersDisplay.from_comparison(result, ax=page.subplots())
+    with replacing(path) as file:
+        page.savefig(file, dpi=150, format=path.suffix[1:].lower())

@@ -1,0 +1,95 @@
+"""Models and the tables that belong to them, read by several commands."""
+
+from __future__ import annotations
+
+import os
+from contextlib import nullcontext
+from dataclasses import replace
+
+from ...io import load
+from ...io.preparation import ENCODINGS, FILLS, Preparing
+from ...io.text import format_of
+from ..tables.reading import READERS, read_table
+from .terminal import live_progress, wrong_usage
+
+#: Bytes of a file from which on its reading has a progress line.
+LARGE = 1 << 23
+
+
+def load_model(path):
+    """Load a model whose `transform` returns arrays."""
+    if format_of(path) in READERS and os.path.isfile(path):
+        raise ValueError(
+            f"{path} is a table; expected a model that `frobmetric fit` wrote; if the model stands "
+            "in the place of the table, swap the two"
+        )
+    return load(path).set_output(transform="default")
+
+
+def labels_name(target):
+    """Return the name of the column of labels in an output file."""
+    return "label" if target is None or target.lstrip("-").isdecimal() else target
+
+
+def split_names(text):
+    """Return the names in a text with commas."""
+    return [name.strip() for name in text.split(",")]
+
+
+def preparing(columns, drop, impute, categories):
+    """Return how the columns of a table are prepared, from the options of a command."""
+    for option, value, known in (
+        ("--impute", impute, list(FILLS)),
+        ("--categories", categories, ENCODINGS),
+    ):
+        if value is not None and value not in known:
+            raise wrong_usage(option, f"{value!r} is not known; expected {' or '.join(known)}")
+    return Preparing(
+        columns and split_names(columns), drop and split_names(drop), impute, categories
+    )
+
+
+def read_visibly(path, target, **options):
+    """Read a table as `read_table` does, with a progress line if it is large."""
+    is_large = os.path.isfile(path) and os.path.getsize(path) > LARGE
+    with live_progress(f"reading {path.name}", str) if is_large else nullcontext():
+        return read_table(path, target, **options)
+
+
+def reading_options(estimator):
+    """Return the options of `read_table` for the columns that a model was learned from."""
+    if hasattr(estimator, "preparation_"):
+        return {"preparation": estimator.preparation_}
+    return {"features": getattr(estimator, "feature_names_in_", None)}
+
+
+def read_features(estimator, path, target, header, *, named=False):
+    """Read the columns that a model was learned from, with names if it was learned with names."""
+    return of_model(estimator, read_columns(estimator, path, target, header, named=named))
+
+
+def read_columns(estimator, path, target, header, *, named=False):
+    """Read the columns that a model was learned from, with the names in the file.
+
+    With `named` and without a target, the first other column names the rows.
+    """
+    options = reading_options(estimator) | {"named": named}
+    table = read_visibly(path, target, header=header, **options)
+    check_columns(estimator, table, path)
+    return table
+
+
+def check_columns(estimator, table, path):
+    """Raise ValueError unless a table has as many features as a model was learned from."""
+    n_features = table.X.shape[1]
+    if n_features != estimator.n_features_in_:
+        raise ValueError(
+            f"{path} has {n_features} columns of features; the model was learned from "
+            f"{estimator.n_features_in_}. If one column holds labels, name it with --target"
+        )
+
+
+def of_model(estimator, table):
+    """Return a table with names if the model was learned with names."""
+    has_names = hasattr(estimator, "feature_names_in_")
+    return table if has_names else replace(table, feature_names=None)

@@ -1,0 +1,119 @@
+"""The command teach: a local page on which a person teaches a metric by clicks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ...runtime.environment import require
+from ..tables.reading import check_output
+from ..teaching import TeachingSession, read_items
+from ..teaching.server import TeachingServer
+from ..teaching.storage import read_answers, save_session
+from .options import command
+from .terminal import ExitCode, Report, errors_about, exit_codes, say, wrong_usage
+
+typer = require("typer", "cli")
+app = typer.Typer()
+
+CODES = exit_codes(
+    "ended by Ctrl-C; all answers are saved", "not used", "no question was asked yet"
+)
+
+
+@command(app, codes=CODES)
+def teach(
+    items,
+    *,
+    output=None,
+    comparisons=None,
+    features=None,
+    target=None,
+    preparation=None,
+    resume=False,
+    browser=True,
+    port=0,
+    seed=0,
+    header=True,
+):
+    """Teach a metric by clicks on a local page.
+
+    The page asks which of two items is more like a third; only this machine can reach it. Each
+    answer is learned from and saved at once; Ctrl-C ends the command.
+
+    Parameters
+    ----------
+    items : path
+        A folder of png and jpg pictures, or a table.
+    output : path
+        The model; by default the name of the items with .safetensors.
+    comparisons : path
+        The answers, a csv file of row numbers; by default the name of the items with .answers.csv.
+    features : path
+        Numbers to learn from in place of pixels, such as embeddings: an npy file with a row for
+        each picture, in the order of their names.
+    target : str
+        Column of a table that is the name of each row, and no feature.
+    resume : bool
+        Go on from the answers of an earlier session.
+    browser : bool
+        Whether to open the page in a browser.
+    port : int
+        Port of the page; 0 is any that is free.
+    seed : int
+        Seed of the random questions.
+    """
+    require("jinja2", "teach")
+    base = Path(items).with_suffix("")
+    output = output or base.with_suffix(".safetensors")
+    comparisons = comparisons or base.with_suffix(".answers.csv")
+    _check_files(output, comparisons, resume)
+    read = read_items(items, features, target=target, header=header, preparation=preparation)
+    with errors_about(items):
+        options = {"units": read.units, "feature_names": read.feature_names, "seed": seed}
+        session = TeachingSession(read.X, read_answers(comparisons), **options)
+    paths = comparisons, output
+    _serve(session, read, lambda: save_session(session, *paths, read.preparation), port, browser)
+    return _described(session, comparisons, output)
+
+
+def _check_files(output, comparisons, resume):
+    """Raise an error if a file cannot be written, or would replace an earlier session."""
+    check_output(output, (".safetensors",))
+    check_output(comparisons, (".csv",))
+    if resume:
+        if not comparisons.exists():
+            say(f"{comparisons} does not exist: a new session")
+        return
+    for path in (output, comparisons):
+        if path.exists():
+            reason = "go on with it by --resume, delete it, or name other files"
+            raise wrong_usage("--resume", f"{path} exists; {reason}")
+
+
+def _serve(session, items, save, port, browser):
+    """Serve the page until Ctrl-C."""
+    with TeachingServer(session, items, save, port=port) as server:
+        say(f"{len(items.names)} items. Open {server.address}\nCtrl-C ends; answers are saved.")
+        if browser:
+            import webbrowser
+
+            webbrowser.open(server.address)
+        try:
+            server.serve_forever(poll_interval=0.2)
+        except KeyboardInterrupt:
+            with server.lock:  # an answer that is being saved is finished first
+                pass
+
+
+def _described(session, comparisons, output):
+    """Return what is printed at the end."""
+    facts = {"n_answers": len(session.answers)}
+    if not session.answers:
+        return Report(ExitCode.CERTIFIED, "no answers, nothing was written", facts)
+    facts |= {"comparisons": str(comparisons), "output": str(output)}
+    text = f"{len(session.answers)} answers in {comparisons}, the model in {output}"
+    progress = session.progress()
+    if progress.agreement is not None:
+        facts |= {"agreement": progress.agreement.value, "euclid": progress.euclid.value}
+        text += f"\nagreement {progress.agreement}, plain distance {progress.euclid}"
+    return Report(ExitCode.CERTIFIED, text, facts)

@@ -1,0 +1,139 @@
+"""Samples of a report: checked numbers, names of features, folds of the test and held-out votes."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import issparse
+from sklearn.model_selection import StratifiedKFold
+from sklearn.utils import check_array, column_or_1d, get_tags
+
+from ...checks.text import shown
+
+#: Number of samples from which on one third is tested by a single metric, and not every fold.
+MANY_SAMPLES = 5000
+#: Largest number whose squares, and sums of them, are finite.
+LARGEST = 1e140
+#: Most numbers of a sparse X that are written out.
+MOST_NUMBERS = 50_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """Samples as arrays of numbers, with their labels; test samples may be None."""
+
+    X: np.ndarray
+    y: np.ndarray
+    X_test: np.ndarray | None
+    y_test: np.ndarray | None
+
+    @classmethod
+    def check(cls, X, y, X_test, y_test):
+        if X_test is None or y_test is None:
+            return cls(_numbers(X, "X"), column_or_1d(y), None, None)
+        parts = (_numbers(X, "X"), _numbers(X_test, "X_test"))
+        return cls(parts[0], column_or_1d(y), parts[1], column_or_1d(y_test))
+
+    @property
+    def parts(self):
+        return self.X, self.y, self.X_test, self.y_test
+
+    @property
+    def every(self):
+        """All samples, those of X first."""
+        return self.X if self.X_test is None else np.vstack([self.X, self.X_test])
+
+    @property
+    def labels(self):
+        """Labels of all samples."""
+        return self.y if self.y_test is None else np.concatenate([self.y, self.y_test])
+
+
+def _numbers(X, name):
+    """Return samples as an array of numbers."""
+    if issparse(X):
+        if X.shape[0] * X.shape[1] > MOST_NUMBERS:
+            raise ValueError(
+                f"{name} is sparse, of shape {X.shape}; a report writes it out, at most "
+                f"{MOST_NUMBERS:,} numbers: give fewer samples, or reduce the features first"
+            )
+        X = X.toarray()
+    X = check_array(X, dtype=np.float64, input_name=name, estimator="report")
+    largest = np.abs(X).max(initial=0.0)
+    if largest > LARGEST:
+        raise ValueError(
+            f"{name} has numbers up to {largest:.1e}, whose squares are too large for a report; "
+            f"expected at most {LARGEST:.0e}: divide the features by a power of ten"
+        )
+    return X
+
+
+def refuse_kernel(model):
+    """Raise ValueError if a model takes values of a kernel in place of features."""
+    if get_tags(model).input_tags.pairwise:
+        raise ValueError(
+            f"{type(model).__name__} takes values of a kernel; a report needs samples with "
+            "features: give a model with another kernel than 'precomputed'"
+        )
+
+
+def feature_names_of(names, X, model, image_shape):
+    """Return the names that are given, or those of the data frame, of the model, or of pixels."""
+    if names is None:
+        names = getattr(X, "columns", None)
+    if names is None:
+        names = getattr(model, "feature_names_in_", None)
+    n_features = np.shape(X)[1]
+    if names is None and image_shape is not None:
+        names = [f"pixel {', '.join(map(str, place))}" for place in np.ndindex(*image_shape)]
+    names = [f"x{i}" for i in range(n_features)] if names is None else [shown(n) for n in names]
+    if len(names) != n_features:
+        raise ValueError(f"feature_names has {len(names)} names; X has {n_features} features")
+    return names
+
+
+def check_image_shape(shape, n_features):
+    """Raise ValueError if rows are no pictures of this shape."""
+    if shape is None:
+        return
+    is_shape = len(shape) == 2 or (len(shape) == 3 and shape[2] == 3)
+    if not is_shape or np.prod(shape) != n_features:
+        raise ValueError(
+            f"image_shape is {tuple(shape)}; X has {n_features} features; expected (height, width) "
+            "or (height, width, 3) with as many numbers"
+        )
+
+
+def default_folds(cv, y, seed):
+    """Return the folds of the test: five, or one third of many samples."""
+    if cv is not None or len(y) <= MANY_SAMPLES:
+        return 5 if cv is None else cv
+    folds = StratifiedKFold(3, shuffle=True, random_state=seed)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The least populated class", UserWarning)
+        return [next(folds.split(y, y))]
+
+
+def euclidean_unit(X, key):
+    """Return what the better Euclid divides features by."""
+    spread = X.std(axis=0)
+    return np.where((spread > 0) & (key == "scaled"), spread, 1.0)
+
+
+def held_out_votes(comparison, labels, n_train):
+    """Return the held-out votes before and after of all samples, and which have one.
+
+    Samples that were not tested keep their own label.
+    """
+    rows = comparison.tested
+    rows = np.arange(n_train, len(labels)) if rows is None else rows
+    votes = []
+    for row in (comparison.euclidean, comparison["model"]):
+        vote = labels.copy()
+        vote[rows] = row.predicted
+        votes.append(vote)
+    is_tested = np.zeros(len(labels), dtype=bool)
+    is_tested[rows] = True
+    return votes[0], votes[1], is_tested

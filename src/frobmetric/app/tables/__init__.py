@@ -1,0 +1,1 @@
+"""Tables and matrices in files: csv, Parquet and NumPy, read in blocks and written whole."""

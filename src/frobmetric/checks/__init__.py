@@ -1,0 +1,1 @@
+"""Checks of what users give: arguments, samples, parameters and text, one text for one mistake."""

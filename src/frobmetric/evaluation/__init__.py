@@ -1,0 +1,27 @@
+"""Measures of how good a map is, paired differences, choices and comparisons."""
+
+from .accuracy import accuracy_difference, comparison_accuracy, noise_ceiling
+from .agreement import pair_auc, spearman
+from .comparison import Comparison
+from .paired import PairedErrors
+from .ranking import Measure
+from .residuals import PairedResiduals
+from .retrieval import make_retrieval_scorer, ndcg_at_k, recall_at_k, reciprocal_rank
+from .splitting import ObjectSplit
+
+__all__ = [
+    "Comparison",
+    "Measure",
+    "ObjectSplit",
+    "PairedErrors",
+    "PairedResiduals",
+    "accuracy_difference",
+    "comparison_accuracy",
+    "make_retrieval_scorer",
+    "ndcg_at_k",
+    "noise_ceiling",
+    "pair_auc",
+    "recall_at_k",
+    "reciprocal_rank",
+    "spearman",
+]

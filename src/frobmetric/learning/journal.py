@@ -1,0 +1,168 @@
+"""Journal of a fit in a file: its stages as arrays, and what makes two fits the same."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from numbers import Real
+
+import numpy as np
+
+from ..core.points import Factored
+from ..core.solution import Step
+from ..model.sets import triplets_from_arrays
+from ..runtime.checkpoint import Checkpoint, fingerprint
+from ..solvers.monitor import NOTHING, Run
+from .samples import Journal, Progress
+
+#: Parameters that may differ when a fit goes on.
+FREE = ("callback", "verbose", "n_jobs", "keep_dual", "n_components")
+#: Beginning of the names of the arrays of triplets.
+PREFIX = "triplets."
+
+
+class FileJournal(Journal):
+    """Journal of a fit that keeps its last stage in a checkpoint.
+
+    Within a solve, states are kept in the `last` pass only. An earlier solve is repeated from its
+    start: begun in its middle it would end at another metric within the tolerance, whose
+    neighbours differ, and the last pass would have another problem.
+    """
+
+    def __init__(self, path, identity, seconds, last):
+        self.last = last
+        self.checkpoint = Checkpoint(path, identity, seconds)
+        arrays = self.checkpoint.load()
+        self._first = Progress() if arrays is None else from_arrays(arrays)
+
+    def begin(self, search):
+        """Return the stage that was in the file, or the first one if there was no file."""
+        return self._first
+
+    def save(self, progress):
+        """Write a stage in place of the one before."""
+        run = progress.run if progress.number == self.last else NOTHING
+        self.checkpoint.save(to_arrays(replace(progress, run=run)))
+
+    def listener(self, progress):
+        """Return a function that writes the best iterate of the last solve whenever it is due."""
+        if progress.number != self.last:
+            return None
+
+        def watch(monitor):
+            if monitor.best is not None and self.checkpoint.due:
+                run = progress.run.followed_by(monitor.best.u, monitor.history, monitor.n_steps)
+                self.save(replace(progress, run=run))
+
+        return watch
+
+    def finish(self):
+        """Remove the file."""
+        self.checkpoint.remove()
+
+
+class ShardedJournal(Journal):
+    """Journal of a fit in shards: it keeps the metrics of the passes in a checkpoint.
+
+    Triplets and dual variables stay in the shards. To go on, the neighbours of each pass are
+    searched again under the metric that the pass began with.
+    """
+
+    def __init__(self, path, identity, seconds, last):
+        self.last, self.checkpoint = last, Checkpoint(path, identity, seconds)
+        self._known = self.checkpoint.load() or {}
+        self._begun = {}
+
+    def begin(self, search):
+        """Return the stage that was in the file, with all its triplets."""
+        number, triplets, point = int(self._known.get("number", 0)), None, None
+        self._begun = {n: a for n, a in self._known.items() if n.startswith("begin.")}
+        for i in range(number):
+            triplets = search(triplets, point)
+            point = Factored(self._known[f"begin.{i + 1}"])
+        if "best" not in self._known:
+            return Progress(number, triplets=triplets, point=point)
+        triplets, run = search(triplets, point), _run(self._known)
+        return Progress(number, True, triplets, Factored(self._known["best"]), run)
+
+    def save(self, progress):
+        """Write the metrics that the passes so far began with."""
+        if progress.point is not None and not progress.is_searched:
+            self._begun[f"begin.{progress.number}"] = progress.point.factor()
+            self.checkpoint.save(self._begun | {"number": np.array(progress.number)})
+
+    def listener(self, progress):
+        """Return a function that writes the best metric of the last solve whenever it is due."""
+        if progress.number != self.last:
+            return None
+
+        def watch(monitor):
+            if monitor.best is not None and self.checkpoint.due:
+                run = progress.run.followed_by(None, monitor.history, monitor.n_steps)
+                state = {"number": np.array(progress.number), "best": monitor.best.point.factor()}
+                self.checkpoint.save(self._begun | state | _run_arrays(run))
+
+        return watch
+
+    def finish(self):
+        """Remove the file."""
+        self.checkpoint.remove()
+
+
+def to_arrays(progress):
+    """Return a stage as arrays for a file."""
+    names = ("number", "is_searched")
+    arrays = {name: np.array(getattr(progress, name)) for name in names}
+    if progress.triplets is not None:
+        arrays |= {PREFIX + name: a for name, a in progress.triplets.to_arrays().items()}
+    if progress.point is not None:
+        L = progress.point.factor()
+        # the order in memory decides how BLAS rounds, so it is part of the stage
+        arrays |= {"transposed_factor": L.T} if np.isfortran(L) else {"factor": L}
+    if progress.run.u is not None:
+        arrays |= {"u": progress.run.u} | _run_arrays(progress.run)
+    return arrays
+
+
+def _run_arrays(run):
+    """Return the history of a run and its number of steps as arrays."""
+    history = np.array(run.history, dtype=float).reshape(-1, len(Step._fields))
+    return {"history": history, "n_iter": np.array(run.n_iter)}
+
+
+def _run(arrays):
+    """Return the run that `_run_arrays` made these arrays of, with its u if that is there."""
+    rows = arrays["history"].tolist()
+    history = tuple(Step(*row)._replace(rank=int(row[3])) for row in rows)
+    return Run(arrays.get("u"), history, int(arrays["n_iter"]))
+
+
+def from_arrays(arrays):
+    """Return the stage that `to_arrays` made these arrays of."""
+    triplets = {n.removeprefix(PREFIX): a for n, a in arrays.items() if n.startswith(PREFIX)}
+    point, run = None, NOTHING
+    if "factor" in arrays:
+        point = Factored(arrays["factor"])
+    if "transposed_factor" in arrays:
+        point = Factored(arrays["transposed_factor"].T)
+    if "u" in arrays:
+        run = _run(arrays)
+    triplets = triplets_from_arrays(triplets) if triplets else None
+    return Progress(int(arrays["number"]), bool(arrays["is_searched"]), triplets, point, run)
+
+
+def identity_of(metric, samples, before):
+    """Return what determines a fit: its data and parameters, and the metric that it updates."""
+    identity = {"the estimator": type(metric).__name__} | samples.fingerprints()
+    if before is not None:
+        known = (before["unit"], before["prior_components"], before["units"].weight)
+        arrays = (np.asarray(each, dtype=float) for each in known if each is not None)
+        identity["the earlier metric"] = fingerprint(*arrays)
+    parameters = metric.get_params(deep=False).items()
+    return identity | {name: _describe(value) for name, value in parameters if name not in FREE}
+
+
+def _describe(value):
+    """Return a parameter as text; equal numbers of any type have the same text."""
+    if isinstance(value, str | None):
+        return repr(value)
+    return repr(float(value)) if isinstance(value, Real) else fingerprint(np.asarray(value, float))

@@ -1,0 +1,316 @@
+"""Samples of a fit, with weights and some without label, and the passes that learn from them."""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.sparse import issparse
+
+from ..checks.arguments import UNLABELED, as_weights, labelled_rows
+from ..checks.samples import check_classification_targets, type_of_target
+from ..model.sets import as_triplets, concatenate
+from ..runtime.checkpoint import fingerprint
+from ..search.rows import has_repeats, merge_labelled
+from ..solvers.monitor import NOTHING, Run
+from .coordinates import coordinates_of
+from .learned import LearnedMetric
+from .targets import as_targets, mine_by_targets, target_groups
+from .triplets import mine_distinct
+from .units import labelled_part
+
+
+@dataclass(frozen=True, eq=False)
+class Merge:
+    """Rows as they were given, and the samples that they were merged to.
+
+    `sample` has the number of the sample of each row, -1 if its weight is zero; `first` has the
+    number of the first row of each sample.
+    """
+
+    X: Any
+    y: np.ndarray
+    row_weight: np.ndarray
+    sample: np.ndarray
+    first: np.ndarray
+
+    def part(self, rows):
+        """Return the samples of some rows, rising, and the sum of the weights of each."""
+        rows = np.asarray(rows)
+        rows = rows[self.sample[rows] >= 0]
+        weight = np.bincount(self.sample[rows], self.row_weight[rows], minlength=len(self.first))
+        samples = np.flatnonzero(weight)
+        return samples, weight[samples]
+
+    def folds(self, splits):
+        """Return pairs of training and test parts of rows as such of samples, and their weights."""
+        both = [tuple(self.part(rows) for rows in split) for split in splits]
+        return tuple([tuple(part[i] for part in split) for split in both] for i in range(2))
+
+    def restricted(self, is_kept):
+        """Return the merge to some of the samples, given as a mask; they are numbered anew."""
+        number = np.append(np.where(is_kept, np.cumsum(is_kept) - 1, -1), -1)
+        return replace(self, sample=number[self.sample], first=self.first[is_kept])
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """Checked arguments of a fit from labels, from triplets, or from both.
+
+    With labels, equal rows of one class are one sample, with the sum of their weights: a weight of
+    two is the same as the row twice. Weighted samples are in an order that depends on their values
+    alone. `weight` is None if all weights are one, `known` a mask of the samples with a label, None
+    if all have one. `attributes` are the fitted attributes that describe the features. If y are
+    targets of a regression, `targets` has them, and `y` groups of them in place of classes.
+    """
+
+    X: np.ndarray
+    y: np.ndarray | None
+    triplets: object
+    attributes: dict
+    weight: np.ndarray | None = None
+    known: np.ndarray | None = None
+    merge: Merge | None = None
+    targets: np.ndarray | None = None
+    is_in_memory: ClassVar[bool] = True
+
+    @classmethod
+    def check(
+        cls, metric, X, y, sample_weight=None, triplets=None, triplet_weight=None, *, reset=True
+    ):
+        """Return the checked arguments of `fit`; with `reset` the features may be new ones."""
+        _check_given(y, sample_weight, triplets, triplet_weight)
+        seen = copy(metric)  # scikit-learn stores number and names of the features
+        options = {"reset": reset, "order": "C"}  # sums of data frames and of arrays round alike
+        if triplets is not None and y is None:
+            X = seen._check_samples(X, ensure_min_samples=3, **options)
+        else:
+            X, y = seen._check_samples(X, y=y, ensure_min_samples=2, **options)
+            y = as_targets(y) if _has_targets(metric) else _as_classes(y)
+        if triplets is not None:
+            triplets = as_triplets(triplets, X.shape[0], triplet_weight)
+        names = ("n_features_in_", "feature_names_in_")
+        samples = cls(X, y, triplets, {name: getattr(seen, name, None) for name in names})
+        if y is None:
+            return samples
+        weight = sample_weight
+        if weight is not None:
+            weight = as_weights(weight, X.shape[0], of="rows of X")
+        samples = samples._merged(weight, metric.kernel == "precomputed")
+        return samples._described(_has_targets(metric))
+
+    @property
+    def dtype(self):
+        """Type of the numbers of X."""
+        return self.X.dtype
+
+    def excerpt(self, n_samples):
+        """Return samples for rough checks: all of them, since they are in memory."""
+        return self
+
+    def labelled(self):
+        """Return the samples that have a label."""
+        if self.known is None:
+            return self
+        X, y, weight = labelled_part(self.known, self.X, self.y, self.weight)
+        merge = self.merge
+        if merge is None:
+            rows = np.arange(len(self.y))
+            merge = Merge(self.X, self.y, np.ones(len(rows)), rows, rows)
+        return replace(
+            self, X=X, y=y, weight=weight, known=None, merge=merge.restricted(self.known)
+        )
+
+    def fingerprints(self):
+        """Return a text for each of X, y, weights and triplets that differs for others."""
+        X = self.X
+        parts = (X.data, X.indices, X.indptr, np.array(X.shape)) if issparse(X) else (X,)
+        texts = {"X": fingerprint(*parts)}
+        if self.y is not None:
+            texts["y"] = fingerprint(self.y if self.targets is None else self.targets)
+        if self.weight is not None:
+            texts["sample_weight"] = fingerprint(self.weight)
+        if self.triplets is not None:
+            texts["triplets"] = fingerprint(*self.triplets.to_arrays().values())
+        return texts
+
+    def takes_prior(self, prior):
+        """Return whether a metric can be learned with this prior from these samples."""
+        return True
+
+    def coordinates(self, metric, **before):
+        """Return the coordinates to learn in; `before` describes an earlier fit to update."""
+        options = {"triplets": self.triplets, "weight": self.weight, "known": self.known} | before
+        coordinates = coordinates_of(metric, self.X, self.y, **options)
+        if self.merge is None or metric.kernel != "precomputed":
+            return coordinates
+        return coordinates.scattered(self.merge.first, len(self.merge.sample))
+
+    def add_mined(self, triplets, metric, coordinates, point=None):
+        """Return triplets, None for none, together with those of the labels.
+
+        Neighbours are searched in the coordinates, or under the metric `point` of an earlier pass.
+        """
+        if self.y is None:
+            return triplets
+        Z = coordinates.Z if point is None else coordinates.Z @ point.factor()
+        names = ("n_neighbors", "n_impostors", "neighbors", "n_jobs")
+        options = {name: getattr(metric, name) for name in names}
+        Z, y, weight = labelled_part(self.known, Z, self.y, self.weight)
+        if self.targets is None:
+            mined = mine_distinct(Z, y, warn_small=point is None, **options)
+        else:
+            options.pop("neighbors")
+            mined = mine_by_targets(Z, self.targets, **options)
+        if weight is not None:
+            mined = mined.weighted(weight)
+        if self.known is not None:
+            mined = mined.renumbered(np.flatnonzero(self.known))
+        return concatenate(mined, triplets)
+
+    def _merged(self, weight, is_kernel=False):
+        """Return the samples with equal rows of one class as one, and without rows of weight zero.
+
+        In a kernel matrix, equal rows are equal columns.
+        """
+        classes = np.unique(self.y, return_inverse=True)[1]
+        if weight is None and not has_repeats(self.X, classes):
+            return self
+        weight = np.ones(len(classes)) if weight is None else weight
+        rows = np.flatnonzero(weight)
+        first, kind = merge_labelled(self.X[rows], classes[rows])
+        total = np.bincount(kind, weight[rows])
+        if (total == 1).all():  # as distinct rows without weights are, in their order
+            order = np.argsort(first)
+            first, kind, total = first[order], np.argsort(order)[kind], None
+            if len(first) == len(classes):
+                return self
+        first, sample = rows[first], np.full(len(classes), -1)
+        sample[rows] = kind
+        X = self.X[first]
+        X = X[:, first] if is_kernel and self.X.shape[0] == self.X.shape[1] else X
+        merge = Merge(self.X, self.y, weight, sample, first)
+        triplets = None if self.triplets is None else _renumbered(self.triplets, sample)
+        return replace(self, X=X, y=self.y[first], weight=total, triplets=triplets, merge=merge)
+
+    def _described(self, has_targets):
+        """Return the samples with a mask of those with a label, and the attributes of rows."""
+        attributes, y = dict(self.attributes), self.y
+        if self.merge is not None:
+            weight = np.ones(len(y)) if self.weight is None else self.weight
+            attributes |= {"point_rows_": self.merge.first, "point_weight_": weight}
+            y = self.merge.y[self.merge.sample >= 0]
+        if has_targets:
+            groups = target_groups(self.y)
+            return replace(self, attributes=attributes, y=groups, targets=self.y)
+        n_unlabeled = int(np.count_nonzero(~labelled_rows(y, stacklevel=5)))
+        attributes["n_unlabeled_"] = n_unlabeled or None
+        known = self.y != UNLABELED if n_unlabeled else None
+        return replace(self, attributes=attributes, known=known)
+
+
+def _has_targets(metric):
+    return getattr(metric, "targets", "classes") == "values"
+
+
+def _as_classes(y):
+    """Return class labels; refuse numbers that look like measurements."""
+    if type_of_target(y, input_name="y") == "continuous":
+        raise ValueError(
+            f"y has {len(np.unique(y))} different numbers with fractions, such as {y[0]!r}; "
+            "expected class labels (Unknown label type: continuous). For regression give "
+            "FrobMetric(targets='values'), or MLKR; otherwise give the classes as text or integers"
+        )
+    check_classification_targets(y)
+    return y
+
+
+def _check_given(y, sample_weight, triplets, triplet_weight):
+    """Refuse weights of things that were not given."""
+    if triplets is None and triplet_weight is not None:
+        raise ValueError("triplet_weight was given without triplets; it weighs their rows")
+    if y is None and triplets is not None and sample_weight is not None:
+        raise ValueError(
+            "sample_weight was given with triplets and without y; it weighs the samples whose "
+            "labels triplets are found from: give y, or triplet_weight to weigh the triplets"
+        )
+
+
+def _renumbered(triplets, sample):
+    """Return triplets of rows as triplets of samples."""
+    index = triplets.to_array()
+    lost = np.flatnonzero((sample[index] < 0).any(axis=1))
+    if len(lost):
+        i = lost[0]
+        row = next(row for row in index[i].tolist() if sample[row] < 0)
+        raise ValueError(
+            f"triplets[{i}] = {tuple(index[i].tolist())} names row {row}, whose sample_weight is "
+            "zero, which is the same as the row left out; remove the triplet or give the row a "
+            f"weight (triplets with such rows: {len(lost)})"
+        )
+    return triplets.renumbered(sample)
+
+
+@dataclass(frozen=True, eq=False)
+class Progress:
+    """Stage of a fit: the number of its pass, and what is known in it.
+
+    `triplets` are those of this pass and all before, or only those before if this pass has not
+    searched yet. Its solve starts at `point`, or goes on where `run` ended.
+    """
+
+    number: int = 0
+    is_searched: bool = False
+    triplets: Any = None
+    point: Any = None
+    run: Run = NOTHING
+
+
+class Journal:
+    """Journal of a fit that keeps nothing; `FileJournal` keeps a checkpoint."""
+
+    def begin(self, search):
+        """Return the stage to begin at; `search` is a function (triplets, point) -> triplets."""
+        return Progress()
+
+    def save(self, progress):
+        """Keep a stage that was reached."""
+
+    def listener(self, progress):
+        """Return a function that watches the monitor of the solve of this stage, or None."""
+
+    def finish(self):
+        """Forget everything: the fit is complete."""
+
+
+NO_JOURNAL = Journal()
+
+
+def learn_in_passes(metric, samples, coordinates, solve, journal=NO_JOURNAL):
+    """Return the metric learned in `n_passes` passes, each with its own search for neighbours.
+
+    Every pass adds its triplets to those of the passes before. `solve` is a function of the
+    `Progress` that returns a Solution. With a journal, the fit begins where that ends.
+    """
+
+    def search(triplets, point):
+        return samples.add_mined(triplets or samples.triplets, metric, coordinates, point)
+
+    progress = journal.begin(search)
+    for number in range(progress.number, metric.n_passes):
+        if not progress.is_searched:
+            journal.save(progress)
+            found = search(progress.triplets, progress.point)
+            progress = replace(progress, triplets=found, is_searched=True)
+            journal.save(progress)
+        solution, triplets = solve(progress), progress.triplets
+        if solution.status == "interrupted":
+            run = Run(solution.u, solution.history, solution.n_iter)
+            journal.save(replace(progress, run=run))
+            break
+        if samples.y is None or not solution.point.rank:
+            break  # nothing to search neighbours for, or with
+        progress = Progress(number + 1, triplets=triplets, point=solution.point)
+    return LearnedMetric.of(metric, solution, coordinates, triplets, samples.dtype)

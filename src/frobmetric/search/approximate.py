@@ -1,0 +1,278 @@
+"""Approximate neighbours in near cells, improved by neighbours of neighbours; measured recall."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.stats import binomtest
+from sklearn.utils.extmath import row_norms
+
+from ..core.kernels import ROWS, WIDTH, compiled, cross_distances
+from ..core.threads import map_blocks
+from ..runtime.environment import require
+from .candidates import choose, tie_width
+from .sketches import SAMPLE, Frame, Points, Tiles
+
+#: Points of a cell.
+CELL = 256
+#: Points of each cell that its centre is computed from.
+TRAINED = 40
+#: Candidates of the cells, by lower bounds of distances; their distances are then exact.
+RANKED = 12
+#: Neighbours that are kept beyond those asked for: they lead to others.
+SPARE = 7
+#: The nearest of the neighbours, whose own neighbours are looked at.
+LEADS = 6
+#: Rows that are ranked at a time.
+PART = 256
+
+
+def is_available():
+    """Return whether faiss is installed."""
+    return find_spec("faiss") is not None
+
+
+class ApproximateSearch:
+    """Approximate search for the nearest points of the same class, and of all other classes.
+
+    Each class is divided into cells. `search` compares the points of a cell with those of the
+    nearest cells of its own class or of others, by products of short copies in single precision;
+    the distances of the best are then computed in double precision. `refine` goes on from these
+    lists: an impostor of a near neighbour is likely to be one of the point too, and so are the
+    neighbours of an impostor.
+
+    Points are numbered by class and cell inside, so that both are ranges.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+    labels : ndarray of int of shape (n_samples,)
+    n_near, n_far : int
+        Numbers of neighbours that are wanted.
+    tie : float
+        Distances are ties if coordinates moved by less than this could make them equal.
+    """
+
+    def __init__(self, X, labels, n_near, n_far, tie=0.0):
+        self.X, self.tie, self.n_near, self.n_far = X, tie, n_near, n_far
+        self.sketch = Points(X, _frame_of_classes(X, labels)).sketches()[0]
+        cell = self._divide(labels)
+        self.order = np.argsort(cell, kind="stable")
+        self.labels = labels[self.order]
+        self._start = np.searchsorted(cell[self.order], np.arange(len(self.centers) + 1))
+        self._fill()
+        n = len(X)
+        # numbers of 32 bits: sorting them is most of the work
+        self.near = np.full((n, n_near + SPARE), -1, dtype=np.int32)
+        self.far = np.full((n, n_far + SPARE), -1, dtype=np.int32)
+
+    def _divide(self, labels):
+        """Divide each class into cells; return the cell of each point."""
+        faiss, copies = require("faiss", "ann"), -self.sketch.points[:, :-3]
+        cell = np.empty(len(labels), dtype=np.intp)
+        order = np.argsort(labels, kind="stable")
+        classes = np.split(order, np.cumsum(np.bincount(labels))[:-1])
+        n_cells = [max(1, round(len(rows) / CELL)) for rows in classes]
+        first = np.cumsum([0, *n_cells])
+
+        def divide(part):
+            rows = classes[part.start]
+            centers, nearest = _cells(faiss, copies[rows], n_cells[part.start])
+            cell[rows] = first[part.start] + nearest
+            return centers
+
+        self.centers = np.concatenate(map_blocks(divide, len(classes), 1, np.inf))
+        self._class = np.repeat(np.arange(len(classes)), n_cells)
+        return cell
+
+    def _fill(self):
+        """Fill the tiles, those of each cell apart, and number their places."""
+        size = np.diff(self._start)
+        self._tile = np.cumsum([0, *-(-size // WIDTH)])
+        away = WIDTH * self._tile[:-1] - self._start[:-1]
+        place = np.arange(len(self.order)) + np.repeat(away, size)
+        self._number = np.full(WIDTH * self._tile[-1], -1, dtype=np.int32)
+        self._number[place] = np.arange(len(self.order))
+        rows = self.order[self._number]
+        self._tiles = Tiles.of(self.sketch, rows, len(rows)).tiles
+        tile, empty = np.divmod(np.flatnonzero(self._number < 0), WIDTH)
+        self._tiles[tile, :, empty] = 0.0
+        self._tiles[tile, -1, empty] = 2 * self.sketch.nowhere
+
+    def search(self, n_points, *, is_far):
+        """Search the nearest cells that have so many points, of the own class or of others."""
+        lists, size = self.far if is_far else self.near, np.diff(self._start)
+        norms = row_norms(self.centers, squared=True)
+
+        def search(part):
+            cell = part.start
+            rows = np.arange(*self._start[cell : cell + 2])
+            cells = np.flatnonzero((self._class == self._class[cell]) != is_far)
+            away = norms[cells] - 2 * self.centers[cells] @ self.centers[cell]
+            chosen = cells[np.argsort(away, kind="stable")]
+            chosen = chosen[np.cumsum(size[chosen]) - size[chosen] < n_points]
+            found = self._candidates(rows, chosen)
+            lists[rows] = self._rank(rows, np.concatenate([lists[rows], found], axis=1), is_far)
+
+        map_blocks(search, len(self.centers), 1, np.inf)
+
+    def refine(self, *, is_far):
+        """Improve the far lists, or the near ones, by neighbours of neighbours."""
+        near, far = self.near, self.far
+
+        def refine(part):
+            rows = np.arange(part.start, part.stop)
+            if is_far:
+                others = _of(far, near[rows, :LEADS]), _of(near, far[rows, :LEADS])
+                return self._rank(rows, np.concatenate([far[rows], *others], axis=1), is_far)
+            others = _of(near, near[rows, :LEADS])
+            return self._rank(rows, np.concatenate([near[rows], others], axis=1), is_far)
+
+        improved = np.concatenate(map_blocks(refine, len(self.X), PART, np.inf))
+        self.near, self.far = (near, improved) if is_far else (improved, far)
+
+    def found(self, rows=None):
+        """Return row numbers of the nearest of the same class and of others, -1 for none."""
+        place = np.argsort(self.order)
+        rows = slice(None) if rows is None else rows
+        lists = ((self.near, self.n_near), (self.far, self.n_far))
+        return tuple(self._final(place[rows], numbers, k) for numbers, k in lists)
+
+    def _candidates(self, rows, cells):
+        """Return the points of some cells whose products with each of some points are least."""
+        ranges = [np.arange(*self._tile[cell : cell + 2]) for cell in cells]
+        chosen = np.concatenate([np.empty(0, np.intp), *ranges]).astype(np.int32)
+        moved = self.sketch.frame(self.X[self.order[rows]])
+        short, _ = self.sketch.of_queries(moved, row_norms(moved, squared=True))
+        products, places = nearest_in_tiles(short, self._tiles, chosen, RANKED)
+        is_point = (places >= 0) & (products < self.sketch.nowhere)
+        return np.where(is_point, self._number[places], -1)
+
+    def _rank(self, rows, candidates, is_far):
+        """Return the nearest candidates by exact distances, in order, as many as are kept."""
+        size = (self.far if is_far else self.near).shape[1]
+        some = np.sort(candidates, axis=1)
+        is_wrong = (some < 0) | (some == rows[:, None])
+        is_wrong[:, 1:] |= some[:, 1:] == some[:, :-1]
+        is_wrong |= (self.labels[some] == self.labels[rows, None]) == is_far
+        value = np.full(some.shape, np.inf)
+        row, column = np.nonzero(~is_wrong)
+        ends = self.order[rows[row]], self.order[some[row, column]]
+        value[row, column] = cross_distances(self.X, self.X, *ends)
+        best = np.argsort(value, axis=1)[:, :size]
+        numbers = np.take_along_axis(some, best, axis=1)
+        is_none = np.take_along_axis(value, best, axis=1) == np.inf
+        found = np.full((len(rows), size), -1, dtype=np.int32)
+        found[:, : best.shape[1]] = np.where(is_none, -1, numbers)
+        return found
+
+    def _final(self, rows, lists, n_neighbors):
+        """Return the nearest of the lists as rows of X, with ties by row number."""
+        row, column = np.nonzero(lists[rows] >= 0)
+        number = self.order[lists[rows][row, column]]
+        value = cross_distances(self.X, self.X, self.order[rows[row]], number)
+        table = np.full((len(rows), max(lists.shape[1], n_neighbors)), np.inf)
+        table[row, column] = value
+        radius = np.partition(table, n_neighbors - 1, axis=1)[:, n_neighbors - 1]
+        is_near = value <= (radius + tie_width(radius, self.tie))[row]
+        entries = row[is_near], number[is_near], value[is_near]
+        return choose(*entries, radius, n_neighbors, self.tie)
+
+
+@contextmanager
+def _one_thread_of(faiss):
+    """Let faiss use this thread only: the others are ours."""
+    n_threads = faiss.omp_get_max_threads()
+    faiss.omp_set_num_threads(1)
+    try:
+        yield
+    finally:
+        faiss.omp_set_num_threads(n_threads)
+
+
+def _frame_of_classes(X, labels):
+    """Return a frame with the directions in which points of one class differ from each other."""
+    weight = 1 / np.bincount(labels)[labels]
+    is_of = sp.csr_array((weight, labels, np.arange(len(X) + 1)), shape=(len(X), labels.max() + 1))
+    means, some = is_of.T @ X, slice(None, None, max(1, len(X) // SAMPLE))
+    within = Frame.of(X[some] - means[labels[some]])
+    return Frame.of(X)._replace(directions=within.directions)
+
+
+def nearest_in_tiles(P, tiles, chosen, n_results):
+    """Return the least products of rows with the points of some tiles, and the places of these.
+
+    With numba nearly all of the least are found, with NumPy all; -1 is no place.
+    """
+    fast = compiled()
+    if fast:
+        short = np.zeros((-(-len(P) // ROWS) * ROWS, P.shape[1]), dtype=np.float32)
+        short[: len(P)] = P
+        products = np.empty((len(P), n_results), dtype=np.float32)
+        places = np.empty((len(P), n_results), dtype=np.int32)
+        fast.nearest_in_tiles(short, tiles, chosen, products, places)
+        return products, places
+    every = P @ tiles[chosen].transpose(1, 0, 2).reshape(P.shape[1], -1)
+    places = (WIDTH * chosen[:, None] + np.arange(WIDTH)).ravel()
+    if len(places) > n_results:
+        best = np.argpartition(every, n_results - 1, axis=1)[:, :n_results]
+        return np.take_along_axis(every, best, axis=1), places[best]
+    return every, np.broadcast_to(places, every.shape)
+
+
+def _cells(faiss, points, n_cells):
+    """Return the centres of cells of these points, and the cell of each point."""
+    limits = {"min_points_per_centroid": 1, "max_points_per_centroid": TRAINED, "seed": 0}
+    with _one_thread_of(faiss):
+        means = faiss.Kmeans(points.shape[1], n_cells, niter=6, **limits)
+        means.train(np.ascontiguousarray(points))
+        return means.centroids, means.index.search(points, 1)[1][:, 0]
+
+
+def _of(lists, numbers):
+    """Return the lists of all these numbers, one after the other; -1 for those of none."""
+    return np.where(numbers[..., None] < 0, -1, lists[numbers]).reshape(len(numbers), -1)
+
+
+@dataclass(frozen=True)
+class MiningRecall:
+    """Share of the true neighbours that an approximate search found, on rows drawn at random.
+
+    `near` and `far` are the shares for neighbours of the same class and of other classes, each
+    with a confidence interval of 95 % (Wilson's, with the rows as observations).
+    """
+
+    near: float
+    near_interval: tuple[float, float]
+    far: float
+    far_interval: tuple[float, float]
+    n_rows: int
+
+    @property
+    def missed_impostors(self):
+        """Upper confidence bound on the share of true neighbours of other classes not found."""
+        return 1 - self.far_interval[0]
+
+    def __str__(self):
+        kinds = ("near", self.near, self.near_interval), ("far", self.far, self.far_interval)
+        shares = (
+            f"{name} {share:.3f} [{low:.3f}, {high:.3f}]" for name, share, (low, high) in kinds
+        )
+        return (
+            f"recall of mining {', '.join(shares)}; with confidence 95 % at most "
+            f"{self.missed_impostors:.1%} of the impostors were missed"
+        )
+
+
+def share_found(found, exact):
+    """Return the share of the true neighbours that were found, with a Wilson interval."""
+    is_true = exact >= 0
+    is_found = (exact[:, :, None] == found[:, None, :]).any(axis=2) & is_true
+    share = is_found.sum() / max(1, is_true.sum())
+    n_rows = len(exact)
+    interval = binomtest(round(share * n_rows), n_rows).proportion_ci(0.95, method="wilson")
+    return float(share), (float(interval.low), float(interval.high))

@@ -1,0 +1,366 @@
+"""Sketches of points: short copies of low precision whose products bound distances from below."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.utils.extmath import row_norms
+
+from ..core.kernels import GROUP as GROUP_OF_TILE
+from ..core.kernels import WIDTH, cross_distances
+from ..core.threads import map_blocks
+
+#: Numbers of coordinates whose differences are held at a time.
+DIFFERENCES = 1 << 17
+#: Points of one group: the smallest product of a group stands for it at first.
+GROUP = 64
+#: There are at least this many times as many groups as are looked at first.
+FEWEST = 4
+#: Tiles that a thread fills at a time.
+PACKED = 32
+#: Points whose products with some queries stay in cache.
+PIECE = 8192
+#: Bound on the relative rounding error of a squared distance from differences.
+ROUNDING = 1e-12
+#: Rows that the centre, the unit and the principal directions are computed from.
+SAMPLE = 2048
+#: Share of the variance that the leading directions of a short sketch have.
+LEADING = 0.9
+#: A short sketch has at most this share of the directions.
+SHORT = 0.75
+#: Points that are farther from the centre than this many medians do not choose directions.
+OUTLYING = 8.0
+#: Queries after which a sketch that settles too few of them is given up.
+TRIAL = 256
+#: Bound on the relative rounding error of `Frame.short`, and of squared distances computed from it.
+MARGIN = 1e-9
+
+
+class Points:
+    """Points prepared for the search: copies of low precision, made when they are first needed.
+
+    Parameters
+    ----------
+    coordinates : ndarray of shape (n_all, n_features)
+    frame : Frame, default=None
+        Frame of the copies; that of these points if None. Any frame gives the same neighbours.
+    """
+
+    #: Whether all coordinates are known, so that every query can be settled.
+    is_whole = True
+
+    def __init__(self, coordinates, frame=None):
+        self.coordinates = coordinates
+        self._rows = slice(0, len(coordinates))
+        self._sketches = _sketches(coordinates, frame or Frame.of(coordinates))
+        self._copies = {}
+
+    def __len__(self):
+        rows = self._rows
+        return rows.stop - rows.start if isinstance(rows, slice) else len(rows)
+
+    def subset(self, rows):
+        """Return the points of these rows, a slice or numbers, which share the copies."""
+        part = object.__new__(type(self))
+        vars(part).update(vars(self), _rows=rows, _copies={})
+        return part
+
+    def blocks(self, size):
+        """Return blocks of this many points, each with the number of its first point."""
+        starts = range(0, len(self), size)
+        return [(self.subset(_part(self._rows, start, start + size)), start) for start in starts]
+
+    def values(self, queries, row, number):
+        """Return the squared distances of pairs of a query and a point, from differences."""
+        return squared_distances(queries, self.coordinates, row, self._number(number))
+
+    def largest_values(self, queries, row, number):
+        """Return upper bounds of the squared distances of pairs, up to `ROUNDING`."""
+        return self.rough_values(queries, row, number)
+
+    def rough_values(self, queries, row, number):
+        """Return `values` up to `ROUNDING`, faster: the order of sums depends on the compiler."""
+        with np.errstate(over="ignore", under="ignore"):
+            return cross_distances(queries, self.coordinates, row, self._number(number))
+
+    def _number(self, number):
+        is_slice = isinstance(self._rows, slice)
+        return number + self._rows.start if is_slice else self._rows[number]
+
+    def sketches(self):
+        """Return the sketches that are worth a try; the last one settles every query."""
+        *others, last = self._sketches
+        return [*(sketch for sketch in others if sketch.is_useful), last]
+
+    def tiles(self, sketch):
+        """Return the tiles of these points in a sketch."""
+        if sketch not in self._copies:
+            self._copies[sketch] = Tiles.of(sketch, self._rows, len(self))
+        return self._copies[sketch]
+
+    def copies(self, sketch, n_least):
+        """Return the copies of these points in a sketch, for the `n_least` smallest products."""
+        group = max(1, min(GROUP, len(self) // (FEWEST * n_least)))
+        if (sketch, group) not in self._copies:
+            self._copies[sketch, group] = Copies.of(sketch, self._rows, len(self), group)
+        return self._copies[sketch, group]
+
+
+class ShortPoints(Points):
+    r"""Points of which only `Frame.short` is known: leading coordinates and the norm of the rest.
+
+    The rests of x and y, with the norms r and q, may have any angle. With their short copies x', y'
+
+        \|x' - y'\|^2  <=  \|x - y\|^2  <=  \|x' - y'\|^2 + 4 r q,
+
+    so that `values` are lower bounds. Rounding changes squared distances by some roundoffs of
+    \|x\|^2 + \|y\|^2: for points up to twice as far from the centre as the query that is less than
+    MARGIN \|x\|^2, for others less than MARGIN \|x' - y'\|^2. Upper bounds are larger by both, so
+    that the lower bound of every point within them is below them too.
+    """
+
+    is_whole = False
+
+    def largest_values(self, queries, row, number):
+        lower = self.rough_values(queries, row, number)
+        rests = queries[row, -1] * self.coordinates[self._number(number), -1]
+        margin = 2 * MARGIN * row_norms(queries, squared=True)[row]
+        return (1 + MARGIN) * (lower + 4 * rests + margin)
+
+
+def squared_distances(queries, points, row, number):
+    """Return the squared distances of pairs of a query and a point, from differences."""
+    values = np.empty(len(row))
+    step = max(1, DIFFERENCES // max(1, queries.shape[1]))
+    for start in range(0, len(row), step):
+        part = slice(start, start + step)
+        away = queries[row[part]].astype(np.float64, copy=False)
+        np.subtract(away, points[number[part]], out=away)
+        with np.errstate(over="ignore", under="ignore"):
+            values[part] = row_norms(away, squared=True)
+    return values
+
+
+class Copies(NamedTuple):
+    """Copies of points in pieces of equal size, the last one filled up.
+
+    Point `number` is in piece p, group g and place m: number = p * size + m * n_groups + g.
+    """
+
+    #: Shape (n_pieces, size, length of a copy).
+    pieces: np.ndarray
+    #: Points of each group.
+    group: int
+
+    @classmethod
+    def of(cls, sketch, rows, n_points, group):
+        """Return the copies of some of the points."""
+        copies, nowhere = sketch.points, sketch.nowhere
+        n_pieces = -(-n_points // PIECE)
+        size = -(-n_points // (n_pieces * group)) * group
+        pieces = np.zeros((n_pieces, size, copies.shape[1]), dtype=copies.dtype)
+        for p, piece in enumerate(pieces):
+            some = copies[_part(rows, p * size, (p + 1) * size)]
+            piece[: len(some)] = some
+            piece[len(some) :, -1] = 2 * nowhere
+        return cls(pieces, group)
+
+    @property
+    def n_groups(self):
+        """Number of groups of each piece."""
+        return self.pieces.shape[1] // self.group
+
+    def numbers(self, group, place):
+        """Return the numbers of points at places of groups, which count through all pieces."""
+        piece, group = np.divmod(group, self.n_groups)
+        return piece * self.pieces.shape[1] + place * self.n_groups + group
+
+
+class Tiles(NamedTuple):
+    """Copies of points as `core.tiles` needs them, the last tile filled up.
+
+    Point `number` is in group g at place m: number = g * GROUP + m.
+    """
+
+    #: Shape (n_tiles, length of a copy, WIDTH).
+    tiles: np.ndarray
+
+    @classmethod
+    def of(cls, sketch, rows, n_points):
+        """Return the copies of some of the points."""
+        copies = sketch.points
+        tiles = np.empty((-(-n_points // WIDTH), copies.shape[1], WIDTH), dtype=copies.dtype)
+
+        def fill(part):
+            some = copies[_part(rows, part.start * WIDTH, part.stop * WIDTH)]
+            n_missing = (part.stop - part.start) * WIDTH - len(some)
+            if n_missing:
+                filled = np.zeros((n_missing, copies.shape[1]), dtype=copies.dtype)
+                filled[:, -1] = 2 * sketch.nowhere
+                some = np.vstack([some, filled])
+            tiles[part] = some.reshape(-1, WIDTH, copies.shape[1]).transpose(0, 2, 1)
+
+        map_blocks(fill, len(tiles), PACKED, 10.0 * tiles.size)
+        return cls(tiles)
+
+    @staticmethod
+    def numbers(group, place):
+        """Return the numbers of points at places of groups."""
+        return group * GROUP_OF_TILE + place
+
+
+def _part(rows, start, stop):
+    """Return a part of rows, which are a slice or an array of numbers."""
+    if isinstance(rows, slice):
+        return slice(min(rows.start + start, rows.stop), min(rows.start + stop, rows.stop))
+    return rows[start:stop]
+
+
+def _sketches(coordinates, frame):
+    """Return sketches in the order of their precision."""
+    n_features = coordinates.shape[1]
+    dtypes = (np.float32, np.float64)
+    levels = [Sketch(coordinates, frame, dtype, n_features) for dtype in dtypes]
+    if frame.n_leading <= SHORT * n_features:
+        levels.insert(0, Sketch(coordinates, frame, np.float32, frame.n_leading))
+    return levels
+
+
+class Frame(NamedTuple):
+    """Centre, unit and leading directions of most points; a few outliers do not matter."""
+
+    center: np.ndarray
+    unit: float
+    directions: np.ndarray
+
+    @classmethod
+    def of(cls, coordinates):
+        """Return the frame of points."""
+        step = max(1, len(coordinates) // SAMPLE)
+        sample = coordinates[::step].astype(np.float64)
+        center = np.median(sample, axis=0)
+        sample -= center
+        norms = np.sqrt(row_norms(sample, squared=True))
+        median = np.median(norms[norms > 0]) if norms.any() else 1.0
+        sample = sample[norms <= OUTLYING * median]
+        return cls._of_scatter(center, median, sample.T @ sample, LEADING)
+
+    @classmethod
+    def of_moments(cls, mean, covariance, leading=LEADING):
+        """Return the frame of points of which mean and covariance are known."""
+        return cls._of_scatter(mean, np.sqrt(np.trace(covariance)), covariance, leading)
+
+    @classmethod
+    def _of_scatter(cls, center, size, scatter, leading):
+        variance, directions = np.linalg.eigh(scatter)
+        share = np.cumsum(variance[::-1])
+        n_leading = 1 + int(np.searchsorted(share, leading * share[-1]))
+        leading = np.ascontiguousarray(directions[:, ::-1][:, :n_leading])
+        return cls(center, 2.0 ** np.frexp(max(size, 1e-100))[1], leading)
+
+    @property
+    def n_leading(self):
+        """Number of leading directions."""
+        return self.directions.shape[1]
+
+    def __call__(self, coordinates):
+        return (coordinates.astype(np.float64, copy=False) - self.center) / self.unit
+
+    def short(self, moved):
+        """Return coordinates of centred points along the directions, and the norm of the rest."""
+        leading = moved @ self.directions
+        rest = moved - leading @ self.directions.T
+        return np.column_stack([leading, np.sqrt(row_norms(rest, squared=True))])
+
+
+class Sketch:
+    r"""Short copies of points whose products are lower bounds of squared distances.
+
+    Let x be a query and y a point, centred, in the unit of the frame. Their copies x', y' hold the
+    coordinates along the leading directions and the norm of the rest; the norm alone loses the
+    angle of the rest, so that \|x' - y'\| <= \|x - y\|. (With all directions nothing is lost, and
+    none is computed.) With u the unit roundoff of the copies, d their length and s = 4 (d + 8) u,
+
+        w(x, y) = (1 - s) \|y\|^2 / 2 - x'.y' - s \|x\| \|y\|,
+
+    one product of d + 4 columns, is computed with an error of at most gamma_{d+4} times the sum of
+    the absolute values of its terms, in any order of summation. Copies differ from what they
+    represent by at most 2u of their norm, which changes \|x' - y'\|^2 by less than
+    10u (\|x\|^2 + \|y\|^2). The terms with s exceed both errors, so that the computed w fulfils
+
+        2 w + (1 - s) \|x\|^2 <= \|x - y\|^2.
+
+    A large norm of one point spoils the bound of that point only. Points beyond the range of the
+    copies have a smaller bound that is certain; queries beyond it have none.
+    """
+
+    def __init__(self, coordinates, frame, dtype, n_leading):
+        self.coordinates, self.frame = coordinates, frame
+        self.dtype, self.n_leading = dtype, n_leading
+        self.slack = 4 * (n_leading + 8) * np.finfo(dtype).eps / 2
+        # squares of norms up to `far` are in the range of the numbers, with room for products
+        self.far, self.tiny = (2.0**40, 2.0**-100) if dtype == np.float32 else (2.0**400, 2.0**-900)
+        # products from here on are those of no point
+        self.nowhere = dtype(np.finfo(dtype).max / 16)
+        self._n_tried = self._n_settled = 0
+
+    @property
+    def length(self):
+        """Numbers of a copy."""
+        return self.n_leading + 4
+
+    @property
+    def is_useful(self):
+        """Whether it has settled most of the queries so far."""
+        return self._n_tried < TRIAL or 4 * self._n_settled > 3 * self._n_tried
+
+    def count(self, is_settled):
+        """Remember how many queries were settled."""
+        self._n_tried += len(is_settled)
+        self._n_settled += int(is_settled.sum())
+
+    @cached_property
+    def points(self):
+        """Copies of all points, one in each row."""
+        coordinates = self.coordinates
+        copies = np.empty((len(coordinates), self.length), dtype=self.dtype)
+        step = max(1, (8 * DIFFERENCES) // coordinates.shape[1])
+
+        def fill(rows):
+            copies[rows] = self._of_points(self.frame(coordinates[rows]))
+
+        map_blocks(fill, len(coordinates), step, 10.0 * coordinates.size)
+        return copies
+
+    def _of_points(self, moved):
+        norm2 = row_norms(moved, squared=True)
+        half = (1 - self.slack) * norm2 / 2 - self.tiny
+        is_far = ~(norm2 <= self.far**2)
+        half[is_far] = self.far**2 / 4  # with queries up to far / 2^20, less than it would be
+        high = half.astype(self.dtype)
+        columns = [-self._short(moved), -np.sqrt(norm2), high, half - high]
+        copies = np.column_stack(columns)
+        copies[is_far, :-2] = 0.0
+        return copies
+
+    def of_queries(self, moved, norm2):
+        """Return copies of queries for products with `points`, and whether they are in range."""
+        is_near = norm2 <= (self.far / 2**20) ** 2
+        ones = np.ones((len(moved), 2))
+        copies = np.column_stack([self._short(moved), self.slack * np.sqrt(norm2), ones])
+        copies[~is_near, :-2] = 0.0
+        return copies.astype(self.dtype), is_near
+
+    def _short(self, moved):
+        """Return coordinates along the leading directions, and the norm of the rest."""
+        if self.n_leading == moved.shape[1]:
+            return np.column_stack([moved, np.zeros(len(moved))])
+        return self.frame.short(moved)
+
+    def thresholds(self, squared, norm2):
+        """Return the products that no point exceeds whose squared distance is at most `squared`."""
+        with np.errstate(over="ignore"):
+            limit = (squared / self.frame.unit**2 - (1 - self.slack) * norm2) / 2
+            return np.nextafter(limit.astype(self.dtype), self.dtype(np.inf))
