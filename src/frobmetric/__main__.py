@@ -3,7 +3,7 @@
 import os
 import sys
 
-from .app.cli.signals import end_at_once, leave
+from .app.signals import end_at_once, leave
 
 
 def main():

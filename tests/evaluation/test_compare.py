@@ -203,7 +203,7 @@ def test_a_kernel_is_compared_with_euclid_in_its_space():
 
 
 def test_nca_is_left_out_if_it_would_take_long(monkeypatch, noisy):
-    monkeypatch.setattr(import_module("frobmetric.evaluation.compare.compare"), "NCA_WORK", 1e6)
+    monkeypatch.setattr(import_module("frobmetric.evaluation.compare"), "NCA_WORK", 1e6)
     row = compare(PCA(), *noisy, baselines=("raw", "nca"))["nca"]
     assert row.skipped == "192 samples of 21 features would take it too long"
     assert np.isnan(row.error)
@@ -461,7 +461,7 @@ def test_an_unclear_answer_says_how_many_samples_would_tell():
 
 
 def test_the_function_has_the_name_of_its_module():
-    assert function is import_module("frobmetric.evaluation.compare.compare").compare
+    assert function is import_module("frobmetric.evaluation.compare").compare
 
 
 # Answers behind the counts

@@ -18,7 +18,7 @@ from time import perf_counter
 from ...checks.text import brief, shown, shown_lines
 from ...runtime.environment import require
 from ...runtime.progress import current_stage, listening
-from .signals import as_interrupts, describe, is_received
+from ..signals import as_interrupts, describe, is_received
 
 typer = require("typer", "cli")
 

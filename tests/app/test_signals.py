@@ -10,7 +10,7 @@ import pytest
 #: A program that gets a signal while Python executes a text, and catches the interrupt.
 PROGRAM = """
 import os, signal, sys
-from frobmetric.app.cli.signals import as_interrupts, describe, end_at_once, leave
+from frobmetric.app.signals import as_interrupts, describe, end_at_once, leave
 
 end_at_once()
 try:
@@ -25,7 +25,7 @@ except KeyboardInterrupt:
 #: Begins a program that gets a signal in a callback of ctypes, which cannot raise, and goes on.
 BEGIN = """
 import ctypes, os, signal, sys, time
-from frobmetric.app.cli.signals import as_interrupts, describe, end_at_once, leave
+from frobmetric.app.signals import as_interrupts, describe, end_at_once, leave
 
 def get_signal():
     os.kill(os.getpid(), getattr(signal, sys.argv[1]))
@@ -114,7 +114,7 @@ def test_compilation_can_be_interrupted(tmp_path):
 @pytest.mark.parametrize("use", ["say('x')", "sys.stderr.write('x')"])
 def test_a_full_stderr_does_not_change_the_end(use):
     program = (
-        "import sys\nfrom frobmetric.app.cli.signals import leave\n"
+        "import sys\nfrom frobmetric.app.signals import leave\n"
         f"from frobmetric.app.cli.terminal import say\n{use}\nprint('done')\nleave(4)"
     )
     command, env = [sys.executable, "-c", program], os.environ | {"PYTHONUNBUFFERED": ""}
@@ -138,7 +138,7 @@ def test_closed_streams_do_not_change_the_end(closed, arguments, code):
 MISTAKEN = """
 import os, signal, sys
 from typer import Exit
-from frobmetric.app.cli.signals import end_at_once, leave
+from frobmetric.app.signals import end_at_once, leave
 from frobmetric.app.cli.terminal import reports
 
 @reports
@@ -173,7 +173,7 @@ def test_other_exceptions_that_cannot_be_raised_are_reported(tmp_path):
 
 def test_a_command_leaves_with_what_it_said_and_after_what_is_due_at_the_end():
     program = (
-        "import atexit\nfrom frobmetric.app.cli.signals import leave\n"
+        "import atexit\nfrom frobmetric.app.signals import leave\n"
         "atexit.register(print, 'at the end')\nprint('said', end=' ')\nleave(3)\nprint('on')"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
@@ -183,7 +183,7 @@ def test_a_command_leaves_with_what_it_said_and_after_what_is_due_at_the_end():
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")
 @pytest.mark.parametrize(("code", "expected"), [(0, 3), (4, 4)])
 def test_what_cannot_be_written_at_the_end_is_said(code, expected):
-    program = f"from frobmetric.app.cli.signals import leave\nprint('x')\nleave({code})"
+    program = f"from frobmetric.app.signals import leave\nprint('x')\nleave({code})"
     command, env = [sys.executable, "-c", program], os.environ | {"PYTHONUNBUFFERED": ""}
     with open("/dev/full", "w") as full:
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, env=env)
