@@ -59,7 +59,7 @@ def spearman(
 
     Examples
     --------
-    >>> from frobmetric.neighbors import spearman
+    >>> from frobmetric.evaluation import spearman
     >>> X = [[0.0], [1.0], [3.0], [7.0]]
     >>> spearman(X, [(0, 1), (1, 2), (2, 3)], [5, 3, 1])
     1.0
@@ -89,7 +89,7 @@ def pair_auc(X: ArrayLike, pairs: ArrayLike, y: ArrayLike, *, metric: str = "euc
 
     Examples
     --------
-    >>> from frobmetric.neighbors import pair_auc
+    >>> from frobmetric.evaluation import pair_auc
     >>> pair_auc([[0.0], [1.0], [3.0], [7.0]], [(0, 1), (1, 2), (2, 3), (0, 2)], [1, -1, -1, 1])
     0.75
     """

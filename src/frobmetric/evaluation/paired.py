@@ -42,7 +42,7 @@ class PairedErrors:
 
     Examples
     --------
-    >>> from frobmetric.neighbors import PairedErrors
+    >>> from frobmetric.evaluation import PairedErrors
     >>> errors = PairedErrors.from_mistakes([True] * 12 + [False] * 88, [False] * 99 + [True])
     >>> errors.verdict
     'helped'

@@ -44,7 +44,7 @@ class Measure:
 
     Examples
     --------
-    >>> from frobmetric.neighbors import Measure
+    >>> from frobmetric.evaluation import Measure
     >>> print(Measure.parse("NDCG@10"))
     nDCG@10
     """

@@ -32,7 +32,7 @@ class PairedResiduals:
     Examples
     --------
     >>> import numpy as np
-    >>> from frobmetric.neighbors import PairedResiduals
+    >>> from frobmetric.evaluation import PairedResiduals
     >>> errors = PairedResiduals(np.full(50, 0.25), np.full(50, 0.09))
     >>> print(errors.points(), errors.verdict)
     -20.0 points [-20.0, -20.0] helped

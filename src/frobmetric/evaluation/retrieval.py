@@ -67,7 +67,7 @@ def ndcg_at_k(
 
     Examples
     --------
-    >>> from frobmetric.neighbors import ndcg_at_k
+    >>> from frobmetric.evaluation import ndcg_at_k
     >>> documents = [[1.0, 0.0], [0.8, 0.6], [0.0, 1.0]]
     >>> round(ndcg_at_k([[1.0, 0.1]], documents, [(0, 1, 3), (0, 2, 1)]), 3)
     0.659
@@ -105,7 +105,7 @@ def recall_at_k(
 
     Examples
     --------
-    >>> from frobmetric.neighbors import recall_at_k
+    >>> from frobmetric.evaluation import recall_at_k
     >>> documents = [[1.0, 0.0], [0.8, 0.6], [0.0, 1.0]]
     >>> recall_at_k([[1.0, 0.1]], documents, [(0, 1), (0, 2)], k=2)
     0.5
@@ -141,7 +141,7 @@ def reciprocal_rank(
 
     Examples
     --------
-    >>> from frobmetric.neighbors import reciprocal_rank
+    >>> from frobmetric.evaluation import reciprocal_rank
     >>> documents = [[1.0, 0.0], [0.8, 0.6], [0.0, 1.0]]
     >>> reciprocal_rank([[1.0, 0.1], [0.0, 2.0]], documents, [(0, 1), (1, 2)])
     0.75
@@ -277,7 +277,7 @@ def make_retrieval_scorer(measure: str, *, metric: str = "euclidean") -> Retriev
     --------
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.decomposition import PCA
-    >>> from frobmetric.neighbors import make_retrieval_scorer
+    >>> from frobmetric.evaluation import make_retrieval_scorer
     >>> X, y = load_iris(return_X_y=True)
     >>> round(make_retrieval_scorer("precision@1")(PCA(2).fit(X), X, y), 2)
     0.96

@@ -94,7 +94,7 @@ def search_snippet(
 
     Examples
     --------
-    >>> from frobmetric.embeddings import search_snippet
+    >>> from frobmetric.export import search_snippet
     >>> print(search_snippet("pgvector", [1.6, 0.4], names=["title", "body"]))
     SELECT id,
            0.8 * ("title" <=> %(title)s::vector)
@@ -153,7 +153,7 @@ def dimension_snippet(
 
     Examples
     --------
-    >>> from frobmetric.embeddings import dimension_snippet
+    >>> from frobmetric.export import dimension_snippet
     >>> print(dimension_snippet("qdrant", [4.0, 1.0], metric="dot"))
     # the stored vectors stay as they are; the index compares by dot
     scale = [4, 1]

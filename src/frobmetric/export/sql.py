@@ -49,7 +49,7 @@ def map_function(dialect: str, components: ArrayLike, *, name: str = "frobmetric
 
     Examples
     --------
-    >>> from frobmetric.embeddings import map_function
+    >>> from frobmetric.export import map_function
     >>> print(map_function("duckdb", [[1.0, 2.0]]).partition("CREATE")[2])
      OR REPLACE MACRO frobmetric_map(x) AS list_transform(
       [

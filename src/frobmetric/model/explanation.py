@@ -44,7 +44,7 @@ class Explanation:
     Examples
     --------
     >>> import numpy as np
-    >>> from frobmetric.metric import explain_distance
+    >>> from frobmetric.model import explain_distance
     >>> found = explain_distance(np.diag([2.0, 1.0, 1.0]), [1.0, 3.0, 1.0], [0.0, 0.0, 0.0])
     >>> found.parts.tolist(), found.total
     ([4.0, 9.0, 1.0], 14.0)
@@ -118,7 +118,7 @@ class SearchExplanation:
 
     Examples
     --------
-    >>> from frobmetric.metric import explain_search
+    >>> from frobmetric.model import explain_search
     >>> found = explain_search([[2.0, 0.0], [0.0, 1.0]], [0.0, 0.0], [[2.0, 0.0], [0.0, 3.0]])
     >>> found.rank_before.tolist(), found.rank_after.tolist()
     ([1, 2], [2, 1])
@@ -205,7 +205,7 @@ def explain_distance(
 
     Examples
     --------
-    >>> from frobmetric.metric import explain_distance
+    >>> from frobmetric.model import explain_distance
     >>> print(explain_distance([[1.0, 0.0], [1.0, 2.0]], [3.0, 1.0], [1.0, 2.0]))
     features  part    share
     x0           4  100.0 %
@@ -254,7 +254,7 @@ def explain_search(
 
     Examples
     --------
-    >>> from frobmetric.metric import explain_search
+    >>> from frobmetric.model import explain_search
     >>> print(explain_search([[2.0, 0.0], [0.0, 1.0]], [0.0, 0.0], [[2.0, 0.0], [0.0, 3.0]]))
                  before  after   nearer by  farther by
     candidate 1       2      1  x0 (-0.33)

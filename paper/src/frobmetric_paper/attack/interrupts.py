@@ -24,7 +24,7 @@ import numpy as np
 
 import frobmetric
 import frobmetric.app.cli
-from frobmetric.app.cli import signals as _signals
+from frobmetric.app import signals as _signals
 from frobmetric.app.tables.matrices import read_matrix
 from frobmetric.app.tables.reading import Table, read_table
 from frobmetric.app.tables.writing import write_table

@@ -10,8 +10,16 @@ from typing import Any
 import numpy as np
 
 import frobmetric
-from frobmetric import comparisons, embeddings, manifold, metric, neighbors
-from frobmetric.export.formats import export, export_recall
+from frobmetric import (
+    comparisons,
+    embeddings,
+    evaluation,
+    export,
+    manifold,
+    metric,
+    model,
+    neighbors,
+)
 from frobmetric.io import load, save
 
 from . import data
@@ -34,7 +42,7 @@ CLASSES = np.array(["a", "b"])[np.arange(20) % 2]
 
 
 def _metric_function(**given: Any) -> Any:
-    return neighbors.make_retrieval_scorer(**given)(frob_metric(), X, Y)
+    return evaluation.make_retrieval_scorer(**given)(frob_metric(), X, Y)
 
 
 def _feedback(kind: type) -> Any:
@@ -69,10 +77,10 @@ def _split(**given: Any) -> Any:
     return list(frobmetric.ObjectSplit(**given).split(**of_split))
 
 
-@wraps(embeddings.map_function)
+@wraps(export.map_function)
 def map_function(*given: Any, **named: Any) -> Any:
     """Return the numbers of the text, and the text; in DuckDB its precision is that of the data."""
-    text = embeddings.map_function(*given, **named)
+    text = export.map_function(*given, **named)
     numbers = [float(each) for each in NUMBER.findall(text)]
     return np.array(numbers), NUMBER.sub("0", text).replace("::FLOAT[]", "::DOUBLE[]")
 
@@ -83,7 +91,7 @@ def _save(path: Any, estimator: Any) -> Any:
 
 
 def _export(path: Any, **given: Any) -> Any:
-    export(given.pop("model"), path, **given)
+    export.export(given.pop("model"), path, **given)
     return Path(path).stat().st_size
 
 
@@ -128,17 +136,17 @@ def _neighborhoods() -> list[Entry]:
         function("promised_threshold", neighbors.promised_threshold, **many,
                  max_false_match=0.5, groups=np.tile(CLASSES, 5), optional="groups", weight=2.0),
         function("units_needed", neighbors.units_needed, max_false_match=0.01, confidence=0.95),
-        function("ndcg_at_k", neighbors.ndcg_at_k, **RETRIEVAL, k=3, weight=2.0),
-        function("recall_at_k", neighbors.recall_at_k, **RETRIEVAL, k=3, weight=2.0),
-        function("reciprocal_rank", neighbors.reciprocal_rank, **RETRIEVAL, weight=2.0),
-        function("make_retrieval_scorer", neighbors.make_retrieval_scorer, measure="recall@3",
+        function("ndcg_at_k", evaluation.ndcg_at_k, **RETRIEVAL, k=3, weight=2.0),
+        function("recall_at_k", evaluation.recall_at_k, **RETRIEVAL, k=3, weight=2.0),
+        function("reciprocal_rank", evaluation.reciprocal_rank, **RETRIEVAL, weight=2.0),
+        function("make_retrieval_scorer", evaluation.make_retrieval_scorer, measure="recall@3",
                  weight=0.3),
         Entry("RetrievalScorer", _metric_function, {"measure": "recall@3", "metric": "euclidean"}),
-        function("pair_auc", neighbors.pair_auc, X=X, pairs=data.PAIR_INDEX, y=data.PAIR_SIGN),
-        function("spearman", neighbors.spearman, X=X, pairs=data.PAIR_INDEX, score=SCORE),
-        function("Measure.parse", neighbors.Measure.parse, name="nDCG@10", weight=0.3),
-        function("Measure", neighbors.Measure, kind="ndcg", k=10, weight=0.3),
-        function("PairedErrors.from_mistakes", neighbors.PairedErrors.from_mistakes,
+        function("pair_auc", evaluation.pair_auc, X=X, pairs=data.PAIR_INDEX, y=data.PAIR_SIGN),
+        function("spearman", evaluation.spearman, X=X, pairs=data.PAIR_INDEX, score=SCORE),
+        function("Measure.parse", evaluation.Measure.parse, name="nDCG@10", weight=0.3),
+        function("Measure", evaluation.Measure, kind="ndcg", k=10, weight=0.3),
+        function("PairedErrors.from_mistakes", evaluation.PairedErrors.from_mistakes,
                  before=data.CORRECT, after=~data.CORRECT[::-1], sample_weight=data.PAIR_WEIGHT,
                  optional="sample_weight"),
     ]  # fmt: skip
@@ -157,10 +165,10 @@ def _comparisons() -> list[Entry]:
         function("write_comparisons", comparisons.write_comparisons, **either),
         function("merge_comparisons", comparisons.merge_comparisons, **either),
         function("count_contradictions", comparisons.count_contradictions, **either),
-        function("noise_ceiling", comparisons.noise_ceiling, **repeated),
-        function("comparison_accuracy", comparisons.comparison_accuracy, correct=data.CORRECT,
+        function("noise_ceiling", evaluation.noise_ceiling, **repeated),
+        function("comparison_accuracy", evaluation.comparison_accuracy, correct=data.CORRECT,
                  **correct),
-        function("accuracy_difference", comparisons.accuracy_difference, correct_a=data.CORRECT,
+        function("accuracy_difference", evaluation.accuracy_difference, correct_a=data.CORRECT,
                  correct_b=data.CORRECT[::-1].copy(), **correct),
         Entry("ObjectSplit.split", _split, {
             "tuples": data.TRIPLET_INDEX, "y": data.TRIPLET_SIGN, "n_splits": 2, "shuffle": True,
@@ -188,9 +196,9 @@ def _triplets() -> list[Entry]:
         Entry("Constraints.generate_knntriplets", _knn_triplets,
               {"partial_labels": Y, "X": X, "k_genuine": 2, "k_impostor": 3},
               data=frozenset({"partial_labels", "X", "k_genuine", "k_impostor"})),
-        function("explain_distance", metric.explain_distance, components=np.eye(3), a=X[0],
+        function("explain_distance", model.explain_distance, components=np.eye(3), a=X[0],
                  b=X[1], weight=2.0),
-        function("explain_search", metric.explain_search, model=frob_metric(), query=X[0],
+        function("explain_search", model.explain_search, model=frob_metric(), query=X[0],
                  candidates=X, weight=2.0),
         Entry("metric.compare", _compare_model, {
             "model": frobmetric.FrobMetric(n_passes=1), "X": X, "y": Y, "cv": 2, "n_neighbors": 3,
@@ -227,9 +235,9 @@ def _embeddings() -> list[Entry]:
               {"X": X, "structure": "full", "tol": 1e-3} | LEARNED,
               data=frozenset({"X", "structure", *LEARNED})),
         function("map_function", map_function, dialect="duckdb", components=np.eye(3)),
-        function("dimension_snippet", embeddings.dimension_snippet, database="qdrant",
+        function("dimension_snippet", export.dimension_snippet, database="qdrant",
                  weights=weights),
-        function("search_snippet", embeddings.search_snippet, database="pgvector",
+        function("search_snippet", export.search_snippet, database="pgvector",
                  weights=weights, names=["a", "b", "c"]),
         function("weights_table", embeddings.weights_table, weights=weights),
         function("check_abilities", embeddings.check_abilities, adapter=model,
@@ -259,7 +267,8 @@ def _files() -> list[Entry]:
         Entry("save", _save, {"path": "model.frob", "estimator": model}, weight=0.5),
         Entry("export", _export, {"path": "map.npy", "model": model, "to": "npy",
                                   "dtype": "float32"}, weight=0.5),
-        function("export_recall", export_recall, model=model, X=X, dtype="int8", n_neighbors=3),
+        function("export_recall", export.export_recall,
+                 model=model, X=X, dtype="int8", n_neighbors=3),
         function("load", load, path="missing.frob", weight=0.3),
         Entry("RowFile", _read_rows, {"path": "rows.npy", "columns": None, "memory": None,
                                       "folder": None}, weight=0.5),
