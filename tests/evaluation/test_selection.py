@@ -19,7 +19,7 @@ from frobmetric.evaluation.selection import (
     _try_variants,
     choose,
 )
-from frobmetric.learning.units import UNITS
+from frobmetric.model.units import UNITS
 from frobmetric.neighbors import NearestClass
 from frobmetric.runtime.progress import advance, listening
 

@@ -34,15 +34,15 @@ def within_deviation(X, y):
 class TestWeights:
     def test_are_one_over_the_deviations(self):
         X, y = WINE
-        assert Units.measure("raw", X, y).weight is None
-        np.testing.assert_allclose(Units.measure("deviation", X).weight, 1 / X.std(axis=0))
+        assert measure_units("raw", X, y).weight is None
+        np.testing.assert_allclose(measure_units("deviation", X).weight, 1 / X.std(axis=0))
         expected = 1 / within_deviation(X, y)
-        np.testing.assert_allclose(Units.measure("within", X, y).weight, expected)
+        np.testing.assert_allclose(measure_units("within", X, y).weight, expected)
 
     @pytest.mark.parametrize("name", UNITS)
     def test_of_sparse_samples_are_those_of_dense_ones(self, name, rng):
         X, y = rng.random((60, 8)) * (rng.random((60, 8)) < 0.4), np.arange(60) % 3
-        dense, sparse = (Units.measure(name, Z, y) for Z in (X, sp.csr_array(X)))
+        dense, sparse = (measure_units(name, Z, y) for Z in (X, sp.csr_array(X)))
         if name != "raw":
             np.testing.assert_allclose(sparse.weight, dense.weight)
         scaled = sparse.scaled(sp.csr_array(X))
@@ -54,27 +54,27 @@ class TestWeights:
         X, y = rng.normal(size=(30, 5)), np.arange(30) % 2
         X[:, 1], X[:, 2], X[:, 3] = 0, 1e9, 0.3
         X[::2, 3] = 0.1 + 0.2  # differs from 0.3 by rounding
-        assert np.flatnonzero(Units.measure(name, X, y).weight == 0).tolist() == [1, 2, 3]
+        assert np.flatnonzero(measure_units(name, X, y).weight == 0).tolist() == [1, 2, 3]
         single = X.astype(np.float32)
-        assert np.flatnonzero(Units.measure(name, single, y).weight == 0).tolist() == [1, 2, 3]
+        assert np.flatnonzero(measure_units(name, single, y).weight == 0).tolist() == [1, 2, 3]
 
     def test_of_a_feature_that_is_the_label_is_bounded(self, rng):
         y = np.arange(40) % 2
         X = np.column_stack([y, rng.normal(size=40)])
-        weight = Units.measure("within", X, y).weight
+        weight = measure_units("within", X, y).weight
         assert weight[0] == pytest.approx(1 / (SMALLEST_SPREAD * 0.5))
 
     @pytest.mark.parametrize("factor", [1e-200, 1e200])
     def test_of_extreme_numbers_neither_overflow_nor_vanish(self, factor):
         X, y = IRIS
-        weight = Units.measure("within", X * factor, y).weight
-        np.testing.assert_allclose(weight * factor, Units.measure("within", X, y).weight)
+        weight = measure_units("within", X * factor, y).weight
+        np.testing.assert_allclose(weight * factor, measure_units("within", X, y).weight)
 
     def test_factors_go_to_raw_features_and_back(self, rng):
         X, factor = rng.normal(size=(20, 4)), rng.normal(size=(4, 2))
         X[:, 2] = 5
         factor[2] = 0
-        units = Units.measure("deviation", X)
+        units = measure_units("deviation", X)
         np.testing.assert_allclose(units.from_raw(units.to_raw(factor)), factor)
         np.testing.assert_allclose(X @ units.to_raw(factor), units.scaled(X) @ factor)
         assert Units().to_raw(factor) is factor
@@ -89,7 +89,7 @@ class TestFits:
         X, y = WINE
         metric = FrobMetric(units=units, prior=prior, C=100).fit(X, y)
         assert metric.units_ == units
-        np.testing.assert_array_equal(metric.feature_weight_, Units.measure(units, X, y).weight)
+        np.testing.assert_array_equal(metric.feature_weight_, measure_units(units, X, y).weight)
         Z = X * metric.feature_weight_
         scaled = FrobMetric(units="raw", prior=prior, C=100).fit(Z, y)
         assert scaled.units_ == "raw"
@@ -242,7 +242,7 @@ class TestChoice:
     @pytest.mark.parametrize("data", [IRIS, WINE], ids=["iris", "wine"])
     def test_has_the_fewest_errors(self, data):
         X, y = data
-        errors = [neighbor_error(Units.measure(name, X, y).scaled(X), y) for name in UNITS]
+        errors = [neighbor_error(measure_units(name, X, y).scaled(X), y) for name in UNITS]
         assert FrobMetric(C=10).fit(X, y).units_ == UNITS[int(np.argmin(errors))]
 
     def test_equal_errors_take_the_simplest(self):
@@ -395,7 +395,7 @@ def test_another_origin_changes_no_bit(name, seed):
     """Ties among integers must not be decided by the rounding of weights."""
     rng = np.random.default_rng(seed)
     X, y = rng.integers(0, 5, (80, 4)), rng.integers(0, 2, 80)
-    weight, far = (Units.measure(name, X + shift, y).weight for shift in (0, 10**6))
+    weight, far = (measure_units(name, X + shift, y).weight for shift in (0, 10**6))
     np.testing.assert_array_equal(weight, far)
 
 

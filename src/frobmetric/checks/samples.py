@@ -6,8 +6,9 @@ are refused as infinite ones are, and not by an OverflowError or a warning.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from numbers import Integral
 from typing import Any
 
@@ -43,6 +44,44 @@ def validate_data(estimator: Any, X: Any = ABSENT, y: Any = ABSENT, **options: A
     """Return samples of an estimator, or samples and labels, as scikit-learn's function does."""
     with _converting(X, name="X", labels=y):
         return sklearn.utils.validation.validate_data(estimator, X, y, **options)
+
+
+class _Recorder:
+    """Stand-in for an estimator in scikit-learn's checks, which set attributes on it."""
+
+    def __init__(self, tags: Any) -> None:
+        self._tags = tags
+
+    def __sklearn_tags__(self) -> Any:
+        return self._tags
+
+
+@dataclass(frozen=True)
+class SampleReader:
+    """Checks of the samples of a fit for an estimator, which they leave as it is.
+
+    `name` and `tags` are those of the estimator. `before` has number and names of the features if
+    samples are to have those of an earlier fit. `look_up` turns indices into points.
+    """
+
+    name: str
+    tags: Any
+    before: tuple[int, Any] | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+    look_up: Callable[[Any], Any] | None = None
+
+    def read(self, X: Any, y: Any = ABSENT, **options: Any) -> tuple[Any, Any, tuple[int, Any]]:
+        """Return checked samples, labels (None if not given), and number and names of features."""
+        seen = type(self.name, (_Recorder,), {})(self.tags)
+        if self.before is not None:
+            seen.n_features_in_, names = self.before
+            if names is not None:
+                seen.feature_names_in_ = names
+        X = X if self.look_up is None else self.look_up(X)
+        options = {"dtype": DTYPES, "reset": self.before is None, **self.options, **options}
+        checked = validate_data(seen, X, y, **options)
+        X, y = (checked, None) if isinstance(y, str) and y == ABSENT else checked
+        return X, y, (seen.n_features_in_, getattr(seen, "feature_names_in_", None))
 
 
 def check_classification_targets(y: Any) -> None:

@@ -33,7 +33,7 @@ from ..checks.samples import (
     check_cv,
     column_or_1d,
 )
-from ..metric.base import MetricEstimator
+from ..metric.base import MapEstimator
 from ..neighbors.classification import knn_predict
 from ..runtime.progress import advance, working
 from .comparison import EUCLIDEAN, Comparison, ComparisonRow
@@ -383,7 +383,7 @@ def _is_classifier(fitted):
     tags = get_tags(fitted)
     is_kind = tags.estimator_type in (None, "classifier", "transformer")
     # a metric from a file has its choice of options, but not the samples that its rule needs
-    is_chosen = isinstance(fitted, MetricEstimator) and hasattr(fitted, "best_params_")
+    is_chosen = isinstance(fitted, MapEstimator) and hasattr(fitted, "best_params_")
     is_whole = not is_chosen or hasattr(fitted, "classifier_")
     is_right = is_kind and is_whole and not tags.input_tags.three_d_array
     return is_right and hasattr(fitted, "predict")
@@ -399,7 +399,7 @@ def _steps(model):
 def _find_metric(model):
     """Return the last estimator of this library inside a model, and the other steps."""
     steps = _steps(model)
-    metric = next((step for step in steps[::-1] if isinstance(step, MetricEstimator)), None)
+    metric = next((step for step in steps[::-1] if isinstance(step, MapEstimator)), None)
     return metric, tuple(step for step in steps if step is not metric)
 
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import groupby
 
 import numpy as np
 from sklearn.base import clone
 
 from ..learning.coordinates import as_components
-from ..learning.problem import solve_frobenius
+from ..learning.problem import frobenius_problem, solve_frobenius
 from ..learning.samples import Samples
-from ..learning.units import VOTES, Units, spread_rows
+from ..learning.units import VOTES, measure_units, spread_rows
 from ..neighbors.classification import majority
 from ..runtime.progress import advance, working
 from ..search.exact import nearest
@@ -53,13 +53,16 @@ class Race:
     """Held-out mistakes of settings, fold by fold; settings that are clearly behind leave.
 
     The score of a sample is the share of votes, those of 1, 3 and 5 neighbours, that misclassify
-    it: the mean of several votes depends less on chance than one of them. `metric` is a
-    `FrobMetric` with the parameters that are not chosen. `weight` has the weight of each sample,
+    it: the mean of several votes depends less on chance than one of them. `recipe` has the options
+    that are not chosen, and `options` those of the solves. `weight` has the weight of each sample,
     None for one; `parts` the weights of the training and test samples of each fold, None for those.
     """
 
-    def __init__(self, metric, X, y, folds, weight=None, parts=None):
-        self.metric, self.X, self.y, self.folds = metric, X, y, folds
+    def __init__(self, recipe, options, X, y, folds, weight=None, parts=None):
+        self.recipe = replace(recipe, n_components="rank")
+        tol = max(options.tol, RACE_TOL)
+        self.options = replace(options, tol=tol, verbose=0, callback=None)
+        self.X, self.y, self.folds = X, y, folds
         self.weight = weight
         self.parts = parts or [_part_weights(weight, fold) for fold in folds]
         self._mistakes = defaultdict(list)  # by setting: one array (n_votes, n_test) a fold
@@ -156,7 +159,7 @@ class Race:
     def parameters(self, setting):
         """Return the parameters of `FrobMetric` of a setting."""
         options = asdict(setting)
-        if not isinstance(self.metric.prior, str | None) and not setting.is_euclidean:
+        if not isinstance(self.recipe.prior, str | None) and not setting.is_euclidean:
             del options["prior"]
         return options
 
@@ -222,7 +225,7 @@ class Race:
         n_neighbors = min(max(VOTES), len(train))
         for setting, mapping in self._learn(family, train, weight):
             queries, points = mapping(self.X[test]), mapping(self.X[train])
-            number = nearest(queries, points, n_neighbors, n_jobs=self.metric.n_jobs)
+            number = nearest(queries, points, n_neighbors, n_jobs=self.options.n_jobs)
             labels = self.y[train][number]
             wrong = [majority(labels[:, :k]) != self.y[test] for k in VOTES]
             if not abs(points).max():  # a metric that is zero tells nothing
@@ -235,23 +238,23 @@ class Race:
 
         Every pass of a fit gives the map of one setting.
         """
-        samples = Samples(self.X[train], self.y[train], None, {}, weight)
+        samples = Samples(self.X[train], self.y[train], None, (self.X.shape[1], None), weight)
         if family[0].is_euclidean:
-            units = Units.measure(family[0].units, samples.X, samples.y, weight=weight)
+            units = measure_units(family[0].units, samples.X, samples.y, weight=weight)
             yield family[0], units.scaled
             family = family[1:]
         if not family:
             return
-        metric, point = self._estimator(family[0]), None
-        coordinates = samples.coordinates(metric)
-        first = samples.add_mined(None, metric, coordinates)
+        recipe, point = replace(self.recipe, **self.parameters(family[0])), None
+        coordinates, n_jobs = samples.coordinates(recipe), self.options.n_jobs
+        first = samples.add_mined(None, recipe, coordinates, n_jobs=n_jobs)
         for C, settings in groupby(family, key=lambda each: each.C):
             by_passes, mined = {each.n_passes: each for each in settings}, first
             for n_passes in range(1, max(by_passes) + 1):
                 if n_passes > 1 and point.rank:  # under a metric of zero there are no neighbours
-                    mined = samples.add_mined(mined, metric, coordinates, point)
-                problem = metric._problem(coordinates, mined, C)
-                solution = solve_frobenius(metric, problem, point)
+                    mined = samples.add_mined(mined, recipe, coordinates, point, n_jobs)
+                problem = frobenius_problem(coordinates, mined, replace(recipe, C=C))
+                solution = solve_frobenius(problem, self.options, point)
                 if solution.status == "interrupted":
                     raise KeyboardInterrupt
                 point = solution.point
@@ -261,11 +264,6 @@ class Race:
                         by_passes[n_passes],
                         _Linear(as_components(factor, max(1, factor.shape[1]))),
                     )
-
-    def _estimator(self, setting):
-        options = self.parameters(setting) | {"tol": max(self.metric.tol, RACE_TOL)}
-        options |= {"n_components": "rank", "verbose": 0, "callback": None}
-        return clone(self.metric).set_params(**options)
 
 
 def _part_weights(weight, fold):

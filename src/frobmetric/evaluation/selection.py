@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import ceil, log10
+from typing import Any
 
-from ..learning.units import UNITS
+from ..core.points import Vector
+from ..model.units import UNITS
 from ..runtime.progress import stage, working
 
 #: Stages of a choice and its fit: Euclid, other settings, variants of the best, the last fit.
@@ -65,6 +68,22 @@ class Options:
     def with_neighbors(self, n_neighbors):
         """Return all values of C and of the number of passes, with this number of neighbours."""
         return [(C, n_neighbors, n_passes) for C in self.Cs for n_passes in self.n_passes]
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """What a choice of options led to: parameters, report, and the classifier on the map.
+
+    `results` has the errors of all settings, None in saved models; `classifier` is the chosen rule,
+    fitted to the mapped training samples, None where these are not kept.
+    """
+
+    params: Mapping[str, Any]
+    C: float
+    classes: Vector
+    report: Any
+    results: Mapping[str, Any] | None = None
+    classifier: Any = None
 
 
 def choose(race, options):

@@ -171,7 +171,7 @@ def nonzero_rows(components: np.ndarray) -> np.ndarray:
 
 def linear_map(model: Any) -> np.ndarray:
     """Return the matrix of a model whose `transform` is a product with it."""
-    known = (metric.base.MetricEstimator, EmbeddingAdapter)
+    known = (metric.base.MapEstimator, EmbeddingAdapter)
     if not isinstance(model, known):
         raise TypeError(
             f"type {type(model).__name__} is not one matrix; expected a metric, a learner or an "
@@ -260,7 +260,7 @@ def register_onnx() -> None:
     skl2onnx = require("skl2onnx", "export")
     for name in (*metric.__all__, *learners.__all__):
         kind = getattr(metric if name in metric.__all__ else learners, name)
-        if isinstance(kind, type) and issubclass(kind, metric.base.MetricEstimator):
+        if isinstance(kind, type) and issubclass(kind, metric.base.MapEstimator):
             skl2onnx.update_registered_converter(
                 kind, f"Frobmetric{name}", _onnx_shape, _onnx_convert, overwrite=True
             )

@@ -37,7 +37,7 @@ from ..embeddings import EmbeddingAdapter
 from ..evaluation.report import SelectionReport
 from ..model.sets import triplets_from_arrays
 from ..neighbors import Promise
-from ..search.approximate import MiningRecall
+from ..search.recall import MiningRecall
 from .adapters import report_of, set_report
 from .preparation import TablePreparation
 from .sealed import FIRST_SEALED, read_sealed, write_sealed

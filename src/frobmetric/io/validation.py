@@ -11,10 +11,10 @@ from ..checks.arguments import as_index, as_weights
 from ..checks.parameters import check_parameters
 from ..core.solution import STATUSES
 from ..embeddings import EmbeddingAdapter
-from ..learning.units import UNITS
 from ..metric import FrobMetric
 from ..model.feature_maps import KERNELS
 from ..model.sets import blocks_of, parts_of
+from ..model.units import UNITS
 from .adapters import check_adapter
 
 #: Classes that a file can name, with the fitted attributes that each has beside `REQUIRED`; no

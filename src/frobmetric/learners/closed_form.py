@@ -14,6 +14,7 @@ from ..checks.arguments import WIDEST_SQUARES, in_precision
 from ..checks.parameters import NONE, SEED, Rule, check_parameters, choice, integer
 from ..checks.samples import check_random_state
 from ..learning.constraints import Constraints
+from ..model.linear_map import Source
 from ..search.exact import blocks
 from .learner import PREPROCESSOR, LabelLearner
 from .start import ZERO, check_n_components, components_of, prior_matrix
@@ -77,7 +78,11 @@ class Covariance(LabelLearner):
         check_parameters(self, self._rules)
         samples = self._read(X, None, sample_weight)
         M = prior_matrix("covariance", samples.everything, samples.every_weight)
-        return self._keep(in_precision(components_of(M), samples.dtype), **samples.attributes)
+        return self._keep(
+            in_precision(components_of(M), samples.dtype),
+            samples.features,
+            source=Source(n_unlabeled=samples.n_unlabeled),
+        )
 
 
 class RCA(LabelLearner):
@@ -157,7 +162,11 @@ class RCA(LabelLearner):
         inner = _mean_square(deviations, weight)
         total = _mean_square(X - weight @ X / weight.sum(), weight)
         components = _whitening(inner, total, n_components)
-        return self._keep(in_precision(components, samples.dtype), **samples.attributes)
+        return self._keep(
+            in_precision(components, samples.dtype),
+            samples.features,
+            source=Source(n_unlabeled=samples.n_unlabeled),
+        )
 
 
 def _one_of(y, chunks):
@@ -341,7 +350,11 @@ class LFDA(LabelLearner):
             vectors = vectors * np.sqrt(np.maximum(values, 0.0))
         elif self.embedding_type == "orthonormalized":
             vectors, _ = np.linalg.qr(vectors)
-        return self._keep(in_precision(vectors.T, samples.dtype), **samples.attributes)
+        return self._keep(
+            in_precision(vectors.T, samples.dtype),
+            samples.features,
+            source=Source(n_unlabeled=samples.n_unlabeled),
+        )
 
     def _neighbor(self, n_features):
         largest = max(1, n_features - 1)

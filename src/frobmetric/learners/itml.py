@@ -11,6 +11,8 @@ from sklearn.metrics import pairwise_distances
 
 from ..checks.parameters import FLAG, NONE, POSITIVE, SEED, Rule, integer
 from ..checks.samples import check_array
+from ..core.points import Vector
+from ..model.fitted import Fitted, detail
 from .learner import PREPROCESSOR
 from .logdet import LogDetProblem, solve_logdet
 from .pairs import DrawnPairLearner, GivenPairLearner, ProgressLines
@@ -25,6 +27,7 @@ SMALLEST_BOUND = 1e-9
 class _Method:
     """The method, from differences of pairs to a metric."""
 
+    bounds_ = Fitted[Vector](detail("bounds_"))
     _rules: ClassVar[dict[str, Rule]] = {
         "gamma": POSITIVE,
         "max_iter": integer(1),
@@ -47,7 +50,12 @@ class _Method:
         L = triangular(R.T @ L0)
         R = solve_triangular(L0, L.T, trans="T")  # the answer itself: L.T L = L0.T R R.T L0
         certificate = problem.certify(R, size=np.linalg.norm(L @ L.T))
-        return {"components": L, "certificate": certificate, "bounds_": bounds, **status}
+        return {
+            "components": L,
+            "certificate": certificate,
+            **status,
+            "details": {"bounds_": bounds},
+        }
 
     def _solve(self, problem, basis):
         """Return a factor of the optimal M, which is the identity outside of the span of Z."""

@@ -3,29 +3,35 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, ClassVar
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from ..checks.arguments import as_options, require_ordinary
 from ..checks.parameters import CALLABLE, MATRIX, NONE, Rule
-from ..checks.samples import check_random_state
+from ..checks.samples import SampleReader, check_random_state
 from ..comparisons.reading import column_names, look_up_points, read_tuples
 from ..core import Certificate
+from ..core.points import Array
 from ..learning.constraints import draw_pairs
-from ..metric.base import MetricEstimator
+from ..metric.base import MapEstimator
 from ..metric.predictors import PairPredictor, QuadrupletPredictor, TripletPredictor
 from ..metric.tuples import LabelledTuples, refuse_fit_transform
-from ..neighbors.verification import best_distance, check_pair_labels, point_digests
+from ..model.fitted import Fitted
+from ..model.linear_map import NO_DETAILS, NO_SOURCE, Features, LinearMap, Run, Source, Threshold
+from ..neighbors.verification import best_distance, check_pair_labels
 from .samples import LabelledSamples
 
 #: Rule of the parameter that turns indices into points.
 PREPROCESSOR: dict[str, Rule] = {"preprocessor": MATRIX | CALLABLE | NONE}
 
 
-class Learner(MetricEstimator):
-    """A metric whose `fit` ends with `_keep`; samples may be indices of a preprocessor."""
+class Learner(MapEstimator):
+    """A map whose `fit` ends with `_keep`; samples may be indices of a preprocessor."""
 
     _takes_sparse = False
     #: Largest entry of samples; products of five are finite, and of one over it as well.
@@ -42,20 +48,36 @@ class Learner(MetricEstimator):
         )
         return self.pair_distance(pairs)
 
-    def _check_samples(self, X, **options):
-        return super()._check_samples(look_up_points(X, self.preprocessor), **options)
+    certificate_ = Fitted[Certificate]("certificate")
+    n_iter_ = Fitted[int]("run.n_iter")
+    n_unlabeled_ = Fitted[int]("source.n_unlabeled")
 
-    def _keep(self, components, *, certificate=None, n_iter=None, is_converged=True, **attributes):
-        """Set all fitted attributes, which is the last step of a fit, and return the estimator.
+    @property
+    def _preprocessor(self) -> Any:
+        return self.preprocessor
 
-        Attributes of an earlier fit that are None now are deleted.
-        """
-        attributes |= {"components_": components, "certificate_": certificate, "n_iter_": n_iter}
-        for name, value in attributes.items():
-            vars(self).pop(name, None)
-            if value is not None:
-                setattr(self, name, value)
-        if not is_converged:
+    def _reader(self, *, of_fit: bool = True) -> SampleReader:
+        look_up = partial(look_up_points, preprocessor=self.preprocessor)
+        return replace(super()._reader(of_fit=of_fit), look_up=look_up)
+
+    def _check_samples(self, X: Any) -> Any:
+        return super()._check_samples(look_up_points(X, self.preprocessor))
+
+    def _keep(
+        self,
+        components: Array,
+        features: tuple[int, Any],
+        *,
+        certificate: Certificate | None = None,
+        n_iter: int | None = None,
+        is_converged: bool = True,
+        is_interrupted: bool = False,
+        source: Source = NO_SOURCE,
+        threshold: Threshold | None = None,
+        details: Mapping[str, Any] = NO_DETAILS,
+    ) -> Self:
+        """Keep what was learned, which is the last step of a fit, and return the estimator."""
+        if not (is_converged or is_interrupted):
             proof = f" ({certificate.describe_error()})" if certificate is not None else ""
             warnings.warn(
                 f"{type(self).__name__} ended after {n_iter} iterations before it reached its "
@@ -63,7 +85,17 @@ class Learner(MetricEstimator):
                 ConvergenceWarning,
                 stacklevel=3,
             )
-        return self
+        return self._accept(
+            LinearMap(
+                components,
+                Features(*features),
+                certificate,
+                None if n_iter is None else Run(n_iter, "interrupted" if is_interrupted else None),
+                source=source,
+                threshold=threshold,
+                details=details,
+            )
+        )
 
 
 class LabelLearner(Learner):
@@ -72,10 +104,9 @@ class LabelLearner(Learner):
     _has_classes = True
 
     def _read(self, X, y, sample_weight, **options):
-        """Return the checked samples of a fit, and the attributes that describe the features."""
-        return LabelledSamples.read(
-            self, X, y, sample_weight, has_classes=self._has_classes, **options
-        )
+        """Return the checked samples of a fit."""
+        options |= {"widest": self._widest, "has_classes": self._has_classes}
+        return LabelledSamples.read(self._reader(), X, y, sample_weight, **options)
 
 
 class PairLearner(PairPredictor, Learner):
@@ -90,13 +121,9 @@ class PairLearner(PairPredictor, Learner):
         return LabelledTuples.of(read, y, weight)
 
     def _threshold(self, labelled, distance, calibration_params):
-        """Return attributes: the best threshold for these pairs, and the points it was set on."""
+        """Return the best threshold for these pairs."""
         options = {"sample_weight": labelled.weight} | as_options(calibration_params)
-        return {
-            "threshold_": best_distance(distance, labelled.y, **options),
-            "promise_": None,
-            "_learned_from": np.sort(point_digests(labelled.points)),
-        }
+        return Threshold(best_distance(distance, labelled.y, **options))
 
 
 class TripletLearner(TripletPredictor, Learner):
@@ -135,10 +162,9 @@ def pairs_of_labels(samples, n_constraints, random_state):
     return LabelledTuples(samples.X, index, y, np.ones(len(y)))
 
 
-def tuple_attributes(metric, labelled):
-    """Return the attributes that describe the features of `LabelledTuples`."""
-    names = column_names(metric.preprocessor)
-    return {"n_features_in_": labelled.points.shape[1], "feature_names_in_": names}
+def features_of(metric, labelled):
+    """Return number and names of the features of `LabelledTuples`."""
+    return labelled.points.shape[1], column_names(metric.preprocessor)
 
 
 def certificate_of(primal: float, dual: float, rounding: float = 0.0) -> Certificate:

@@ -12,6 +12,7 @@ from ..checks.arguments import WIDEST_SQUARES, in_precision
 from ..checks.parameters import FLAG, NONE, POSITIVE, SEED, Rule, check_parameters, integer
 from ..learning.coordinates import Coordinates, as_components
 from ..learning.triplets import TIE
+from ..model.linear_map import Source
 from ..search.exact import NeighborSearch
 from ..search.mining import nearest_in_group
 from ..solvers.monitor import Reporter
@@ -183,16 +184,15 @@ class LMNN(LabelLearner):
         options = self.convergence_tol, self.max_iter, report
         run = MarginSolver(problem, is_convex, *options).solve(L)
         factor = coordinates.to_features(problem.basis @ run.L)
-        self._keep(
+        return self._keep(
             in_precision(_ordered_components(factor, n_components), samples.dtype),
+            samples.features,
             certificate=_certificate(problem, run) if is_convex else None,
             n_iter=max(1, run.n_iter),
-            is_converged=run.is_converged or run.is_interrupted,
-            **samples.attributes,
+            is_converged=run.is_converged,
+            is_interrupted=run.is_interrupted,
+            source=Source(n_unlabeled=samples.n_unlabeled),
         )
-        if run.is_interrupted:
-            raise KeyboardInterrupt(f"after {run.n_iter} iterations; the best metric is kept")
-        return self
 
     def _start(self, problem, coordinates, start, is_convex):
         """Return a factor of the first M, in the coordinates of the problem."""

@@ -13,15 +13,16 @@ from ..checks.samples import check_random_state
 from ..comparisons.merging import near_first
 from ..core.threads import one_thread
 from ..metric.tuples import LabelledTuples
+from ..model.linear_map import NO_SOURCE, Source
 from ..solvers.monitor import Reporter
 from .learner import (
     PREPROCESSOR,
     LabelLearner,
     Learner,
     QuadrupletLearner,
+    features_of,
     pairs_of_labels,
     read_ordinary,
-    tuple_attributes,
 )
 from .residuals import SquaredResiduals
 from .start import PRIOR_RULE, components_of, prior_matrix
@@ -44,7 +45,7 @@ class _SquaredResidualLearner(Learner):
     prior: Any
     verbose: Any
 
-    def _learn(self, points, index, weight, prior, dtype, **attributes):
+    def _learn(self, points, index, weight, prior, dtype, features, source=NO_SOURCE):
         """Store the metric of quadruplets, rows of `index`; `prior` is a matrix."""
         report = Reporter(int(self.verbose), None) if self.verbose else None
         with one_thread():
@@ -58,7 +59,7 @@ class _SquaredResidualLearner(Learner):
             M = prior + root @ change @ root.T
             components = components_of((M + M.T) / 2).astype(dtype)
         facts = {"n_iter": answer.n_iter, "is_converged": answer.is_converged}
-        return self._keep(components, certificate=certificate, **facts, **attributes)
+        return self._keep(components, features, certificate=certificate, **facts, source=source)
 
 
 class LSML(_SquaredResidualLearner, QuadrupletLearner):
@@ -155,8 +156,8 @@ default="identity"
         points = points.toarray() if issparse(points) else points
         known, dtype = points.astype(np.float64), points.dtype
         prior = prior_matrix(self.prior, known, None, self.random_state, strictly=True)
-        attributes = tuple_attributes(self, labelled)
-        return self._learn(known, index, labelled.weight, prior, dtype, **attributes)
+        features = features_of(self, labelled)
+        return self._learn(known, index, labelled.weight, prior, dtype, features)
 
 
 class LSML_Supervised(_SquaredResidualLearner, LabelLearner):  # noqa: N801
@@ -247,7 +248,9 @@ default="identity"
         index, weight = _informative(samples.X, index, weight)
         known = samples.everything, samples.every_weight
         prior = prior_matrix(self.prior, *known, rng, strictly=True)
-        return self._learn(samples.X, index, weight, prior, samples.dtype, **samples.attributes)
+        source = Source(n_unlabeled=samples.n_unlabeled)
+        dtype, features = samples.dtype, samples.features
+        return self._learn(samples.X, index, weight, prior, dtype, features, source)
 
 
 def _quadruplets(samples, n_constraints, rng):

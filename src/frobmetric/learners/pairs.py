@@ -13,9 +13,11 @@ from ..checks.parameters import check_parameters
 from ..core.solution import Step
 from ..core.threads import threads_for_order
 from ..model.distances import index_distance
+from ..model.linear_map import Source
+from ..neighbors.verification import point_digests
 from ..search.rows import take_rows
 from ..solvers.monitor import Reporter
-from .learner import LabelLearner, PairLearner, pairs_of_labels, tuple_attributes
+from .learner import LabelLearner, PairLearner, features_of, pairs_of_labels
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +84,9 @@ class GivenPairLearner(PairLearner):
         learned["components"] = in_precision(learned["components"], labelled.points.dtype)
         distance = index_distance(learned["components"], labelled.points, labelled.index)
         threshold = self._threshold(labelled, distance, calibration_params)
-        return self._keep(**learned, **threshold, **tuple_attributes(self, labelled))
+        source = Source(points=np.sort(point_digests(labelled.points)))
+        features = features_of(self, labelled)
+        return self._keep(**learned, features=features, source=source, threshold=threshold)
 
 
 class DrawnPairLearner(LabelLearner):
@@ -97,7 +101,8 @@ class DrawnPairLearner(LabelLearner):
         with threads_for_order(labelled.points.shape[1]):
             learned = self._learn(PairDifferences.of(labelled), **options)
         learned["components"] = in_precision(learned["components"], samples.dtype)
-        return self._keep(**learned, **samples.attributes)
+        source = Source(n_unlabeled=samples.n_unlabeled)
+        return self._keep(**learned, features=samples.features, source=source)
 
 
 class ProgressLines:

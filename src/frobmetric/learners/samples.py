@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from copy import copy
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from ..checks.arguments import as_weights, labelled_rows, require_ordinary
-from ..checks.samples import check_classification_targets
+from ..checks.samples import SampleReader, check_classification_targets
 from ..core.checks import MOST, as_finite
+from ..core.points import Array
 from ..search.rows import merge_labelled
 
 
@@ -33,35 +34,45 @@ class LabelledSamples:
     every_weight: np.ndarray
     #: Type of the numbers that the user gave.
     dtype: np.dtype
-    #: Fitted attributes that describe the features, and the number of rows without label.
-    attributes: dict
+    #: Number and names of the features.
+    features: tuple[int, Array | None]
+    #: Number of rows without a label, if there are any.
+    n_unlabeled: int | None
 
     @classmethod
-    def read(cls, metric, X, y, sample_weight, *, has_classes=True, min_classes=1):
-        """Return the checked arguments of `fit`, and store nothing in the metric."""
-        seen = copy(metric)  # scikit-learn stores number and names of the features
-        options = {"ensure_min_samples": 2, "reset": True, "order": "C"}
-        if y is None and not metric._requires_y:
-            X = seen._check_samples(X, **options)
+    def read(
+        cls,
+        reader: SampleReader,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        *,
+        widest: float,
+        has_classes: bool = True,
+        min_classes: int = 1,
+    ) -> LabelledSamples:
+        """Return the checked arguments of `fit`; no number of X may be above `widest`."""
+        options: dict[str, Any] = {"ensure_min_samples": 2, "order": "C"}
+        if y is None and not reader.tags.target_tags.required:
+            X, _, features = reader.read(X, **options)
             y, has_classes = np.zeros(len(X)), False
         else:
-            X, y = seen._check_samples(X, y=y, y_numeric=not has_classes, **options)
-        require_ordinary(X, name="X", widest=metric._widest)
+            X, y, features = reader.read(X, y, y_numeric=not has_classes, **options)
+        require_ordinary(X, name="X", widest=widest)
         weight = as_weights(sample_weight, len(X), of="rows of X")
-        names = ("n_features_in_", "feature_names_in_")
-        attributes = {name: getattr(seen, name, None) for name in names}
+        n_unlabeled = None
         rows, y, weight = X[weight > 0].astype(np.float64), y[weight > 0], weight[weight > 0]
         if has_classes:
             check_classification_targets(y)
             known = labelled_rows(y, stacklevel=5)
-            attributes["n_unlabeled_"] = int(np.count_nonzero(~known)) or None
+            n_unlabeled = int(np.count_nonzero(~known)) or None
             classes, labels = np.unique(y[known], return_inverse=True)
             _check_classes(classes, min_classes)
         else:
             known, classes, labels = np.ones(len(y), bool), None, as_finite(y, name="y", most=MOST)
         merged = _merged(rows[known], labels, weight[known])
         everything, _, every_weight = _merged(rows, np.zeros(len(rows)), weight)
-        return cls(*merged, classes, everything, every_weight, X.dtype, attributes)
+        return cls(*merged, classes, everything, every_weight, X.dtype, features, n_unlabeled)
 
     @property
     def n_classes(self) -> int:

@@ -26,18 +26,12 @@ from ..comparisons.merging import near_first
 from ..core.threads import one_thread
 from ..learning.triplets import mine_triplets
 from ..metric.tuples import LabelledTuples
+from ..model.linear_map import NO_SOURCE, Source
 from ..model.sets import GivenTriplets
 from ..solvers.monitor import Reporter
 from .bases import given_basis, local_discriminants, triplet_directions
 from .combination import SparseCombination
-from .learner import (
-    PREPROCESSOR,
-    LabelLearner,
-    Learner,
-    TripletLearner,
-    read_ordinary,
-    tuple_attributes,
-)
+from .learner import PREPROCESSOR, LabelLearner, Learner, TripletLearner, features_of, read_ordinary
 from .start import components_of
 
 RULES: dict[str, Rule] = {
@@ -73,7 +67,7 @@ class _SparseLearner(Learner):
                 "lower output_iter, which has no effect here, or raise max_iter"
             )
 
-    def _learn(self, X, triplets, weight, basis, dtype, **attributes):
+    def _learn(self, X, triplets, weight, basis, dtype, features, source=NO_SOURCE):
         """Store the best metric of these directions; `triplets` is a set of them."""
         report = Reporter(int(self.verbose), None) if self.verbose else None
         X, index = X - X.mean(axis=0), triplets.to_array()
@@ -82,10 +76,11 @@ class _SparseLearner(Learner):
         answer = problem.minimise(self.tol, self.max_iter, report)
         return self._keep(
             in_precision(_components(answer.weight, basis), dtype),
+            features,
             certificate=problem.certify(answer.weight, answer.u),
             n_iter=answer.n_iter,
             is_converged=answer.is_converged,
-            **attributes,
+            source=source,
         )
 
 
@@ -198,8 +193,8 @@ class SCML(_SparseLearner, TripletLearner):
         given = GivenTriplets(near_first(labelled.index, labelled.y), labelled.weight)
         with one_thread():
             basis = _directions(self, X, given.index, check_random_state(self.random_state))
-            attributes = tuple_attributes(self, labelled)
-            return self._learn(X, given, given.weight, basis, dtype, **attributes)
+            features = features_of(self, labelled)
+            return self._learn(X, given, given.weight, basis, dtype, features)
 
 
 class SCML_Supervised(_SparseLearner, LabelLearner):  # noqa: N801
@@ -312,7 +307,8 @@ class SCML_Supervised(_SparseLearner, LabelLearner):  # noqa: N801
             else:
                 basis = _directions(self, samples.X, mined.to_array(), rng)
             weight = samples.weight[mined.to_array()[:, 0]]
-            return self._learn(samples.X, mined, weight, basis, samples.dtype, **samples.attributes)
+            source, features = Source(n_unlabeled=samples.n_unlabeled), samples.features
+            return self._learn(samples.X, mined, weight, basis, samples.dtype, features, source)
 
 
 def _directions(metric, X, index, rng):

@@ -11,6 +11,7 @@ from scipy.linalg import eigh
 from sklearn.exceptions import ConvergenceWarning
 
 from ..checks.parameters import FLAG, NONE, NOT_NEGATIVE, SEED, Rule, integer
+from ..model.fitted import Fitted, detail
 from .learner import PREPROCESSOR, certificate_of
 from .pairs import DrawnPairLearner, GivenPairLearner, ProgressLines, logdet_distance
 from .sparse_inverse import SparseInverseProblem, UnboundedError, solve_sparse_inverse
@@ -23,6 +24,7 @@ MOST_BALANCE, SHARE = 0.5, 0.5
 class _Method:
     """The method, from differences of pairs to a metric."""
 
+    balance_param_ = Fitted[float](detail("balance_param_"))
     _rules: ClassVar[dict[str, Rule]] = {
         "balance_param": NOT_NEGATIVE | NONE,
         "sparsity_param": NOT_NEGATIVE,
@@ -53,7 +55,8 @@ class _Method:
             _warn_of_gap()
         L = np.linalg.cholesky(T).T / scale
         certificate = self._certify(P, L, scale)
-        return {"components": L, "certificate": certificate, "balance_param_": balance}
+        details = {"balance_param_": float(balance)}
+        return {"components": L, "certificate": certificate, "details": details}
 
     def _problem(self, P, scale):
         units = np.outer(scale, scale)

@@ -20,6 +20,7 @@ from ..checks.arguments import WIDEST_SQUARES, in_precision
 from ..checks.parameters import FLAG, NONE, NOT_NEGATIVE, SEED, Rule, check_parameters, integer
 from ..checks.samples import check_random_state
 from ..core.threads import each_block, one_thread
+from ..model.linear_map import Source
 from .learner import PREPROCESSOR, LabelLearner
 from .start import INIT_RULE, start_components
 
@@ -245,20 +246,19 @@ class SoftNeighborLearner(LabelLearner):
         weight = samples.weight[order]
         centred = samples.X[order] - np.average(samples.X, axis=0, weights=samples.weight)
         problem = SoftNeighbors(centred, weight, self._payoff(samples.y[order], weight))
-        run, attributes = self._descend(problem, start, _print_steps() if self.verbose else None)
-        self._keep(
+        run, details = self._descend(problem, start, _print_steps() if self.verbose else None)
+        return self._keep(
             in_precision(run.best, samples.dtype),
+            samples.features,
             n_iter=max(1, run.n_iter),
-            is_converged=run.is_converged or run.is_interrupted,
-            **samples.attributes,
-            **attributes,
+            is_converged=run.is_converged,
+            is_interrupted=run.is_interrupted,
+            source=Source(n_unlabeled=samples.n_unlabeled),
+            details=details,
         )
-        if run.is_interrupted:
-            raise KeyboardInterrupt(f"after {run.n_iter} iterations; the best metric is kept")
-        return self
 
     def _descend(self, problem, start, on_step):
-        """Return the finished `Descent`, and further fitted attributes."""
+        """Return the finished `Descent`, and details of the map."""
         return Descent(problem, Entries(start), on_step).run(self.max_iter, self.tol), {}
 
 

@@ -10,8 +10,11 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator, aslinearoperator, svds
 
 from ..model.feature_maps import FeatureMap
+from ..model.linear_map import Space
+from ..model.recipe import Recipe
+from ..model.units import Units
 from .priors import named_prior_factor, prior_matrix_factor
-from .units import WHITENING, Units, from_lowest
+from .units import WHITENING, from_lowest, units_of
 
 #: Differences below this, relative to the root mean squared norm of the data, are rounding.
 GRID = 2.0**-32
@@ -188,23 +191,28 @@ class Coordinates:
         significant = sizes > FACTOR_RANK * max(sizes, default=0.0)
         return left[:, significant] * sizes[significant]
 
-    def fitted_attributes(self):
-        """Return the attributes of an estimator that describe its coordinates."""
-        n_directions = self.Z.shape[1] - self.n_extra
-        return {
-            "n_directions_": n_directions if self.prior_factor is None else len(self.prior_factor),
-            "kept_variance_": float(self.kept_variance),
-            "unit_": self.scale if self._unmapped_scale is None else self._unmapped_scale,
-            "prior_factor_": self.prior_factor,
-            "units_": self.units.name,
-            "feature_weight_": self.units.weight,
-            "X_fit_": self.feature_map.X_fit,
-            "gamma_": self.feature_map.gamma,
-        }
+    @property
+    def n_directions(self):
+        """Number of directions of the data, before a map to the space of a prior by name."""
+        return (
+            self.Z.shape[1] - self.n_extra if self.prior_factor is None else len(self.prior_factor)
+        )
+
+    def space(self, prior_components=None):
+        """Return the numbers that describe these coordinates."""
+        return Space(
+            scale=self.scale,
+            unit=self.scale if self._unmapped_scale is None else self._unmapped_scale,
+            units=self.units,
+            n_directions=self.n_directions,
+            kept_variance=float(self.kept_variance),
+            prior_factor=self.prior_factor,
+            prior_components=prior_components,
+        )
 
 
 def coordinates_of(
-    metric,
+    recipe: Recipe,
     X,
     y=None,
     *,
@@ -217,39 +225,39 @@ def coordinates_of(
     prior_factor=None,
     gamma=None,
 ):
-    """Return the coordinates in which an estimator learns from samples, dense or CSR.
+    """Return the coordinates in which a recipe learns from samples, dense or CSR.
 
     Units and some priors depend on the class labels y, or on the triplets. `weight` has the weight
     of each sample, `known` is a mask of those with a label; None is one, and all. In an update,
     `unit` is the divisor of the samples and `prior_components` the metric to stay close to in place
-    of `metric.prior`. `units`, `prior_factor` and `gamma` are values of an earlier fit; they are
+    of `recipe.prior`. `units`, `prior_factor` and `gamma` are values of an earlier fit; they are
     computed if not given.
     """
     if units is None:
-        units = Units.of(metric, X, y, triplets, weight=weight, known=known)
-    X = units.scaled(from_lowest(X) if metric.kernel == "linear" else X)
-    gamma = metric.gamma if gamma is None else gamma
-    feature_map = FeatureMap.fit(X, metric.kernel, gamma, metric.degree, metric.coef0, weight)
+        units = units_of(recipe, X, y, triplets, weight=weight, known=known)
+    X = units.scaled(from_lowest(X) if recipe.kernel == "linear" else X)
+    gamma = recipe.gamma if gamma is None else gamma
+    feature_map = FeatureMap.fit(X, recipe.kernel, gamma, recipe.degree, recipe.coef0, weight)
     root, is_mapped = None, False
     if prior_components is not None:
         root = units.from_raw(prior_components.T)
-    elif isinstance(metric.prior, str):
-        is_mapped = metric.prior in WHITENING
-    elif metric.prior is not None:
-        root = prior_matrix_factor(metric.prior, X.shape[1], metric.kernel)
+    elif isinstance(recipe.prior, str):
+        is_mapped = recipe.prior in WHITENING
+    elif recipe.prior is not None:
+        root = prior_matrix_factor(recipe.prior, X.shape[1], recipe.kernel)
     # coordinates that are mapped are rounded after that
     options = {"rounded": not is_mapped, "weight": weight}
-    if metric.kernel != "linear":
-        coordinates = Coordinates.kernel(feature_map(X), metric.n_directions, **options)
+    if recipe.kernel != "linear":
+        coordinates = Coordinates.kernel(feature_map(X), recipe.n_directions, **options)
     elif sp.issparse(X):
         options |= {"root": root, "unit": unit}
-        coordinates = Coordinates.sparse(X, metric.n_directions, **options)
+        coordinates = Coordinates.sparse(X, recipe.n_directions, **options)
     else:
         options |= {"root": root, "unit": unit, "keep_features": is_mapped}
-        coordinates = Coordinates.dense(X, **options).leading(metric.n_directions)
+        coordinates = Coordinates.dense(X, **options).leading(recipe.n_directions)
     coordinates = replace(coordinates, feature_map=feature_map, units=units)
     if is_mapped and prior_factor is None:
-        prior_factor = named_prior_factor(metric.prior, coordinates.Z, y, weight, known)
+        prior_factor = named_prior_factor(recipe.prior, coordinates.Z, y, weight, known)
     return coordinates.mapped(prior_factor) if is_mapped else coordinates
 
 

@@ -2,22 +2,61 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, fields, replace
 from numbers import Real
+from typing import Any
 
 import numpy as np
 
 from ..core.points import Factored
 from ..core.solution import Step
+from ..model.linear_map import LinearMap
+from ..model.recipe import Recipe
 from ..model.sets import triplets_from_arrays
 from ..runtime.checkpoint import Checkpoint, fingerprint
 from ..solvers.monitor import NOTHING, Run
-from .samples import Journal, Progress
+from .options import RunOptions
+from .problem import learned_before
 
-#: Parameters that may differ when a fit goes on.
+#: Options of a recipe and of a run that may differ when a fit goes on.
 FREE = ("callback", "verbose", "n_jobs", "keep_dual", "n_components")
 #: Beginning of the names of the arrays of triplets.
 PREFIX = "triplets."
+
+
+@dataclass(frozen=True, eq=False)
+class Progress:
+    """Stage of a fit: the number of its pass, and what is known in it.
+
+    `triplets` are those of this pass and all before, or only those before if this pass has not
+    searched yet. Its solve starts at `point`, or goes on where `run` ended.
+    """
+
+    number: int = 0
+    is_searched: bool = False
+    triplets: Any = None
+    point: Any = None
+    run: Run = NOTHING
+
+
+class Journal:
+    """Journal of a fit that keeps nothing; `FileJournal` keeps a checkpoint."""
+
+    def begin(self, search):
+        """Return the stage to begin at; `search` is a function (triplets, point) -> triplets."""
+        return Progress()
+
+    def save(self, progress):
+        """Keep a stage that was reached."""
+
+    def listener(self, progress):
+        """Return a function that watches the monitor of the solve of this stage, or None."""
+
+    def finish(self):
+        """Forget everything: the fit is complete."""
+
+
+NO_JOURNAL = Journal()
 
 
 class FileJournal(Journal):
@@ -150,15 +189,34 @@ def from_arrays(arrays):
     return Progress(int(arrays["number"]), bool(arrays["is_searched"]), triplets, point, run)
 
 
-def identity_of(metric, samples, before):
-    """Return what determines a fit: its data and parameters, and the metric that it updates."""
-    identity = {"the estimator": type(metric).__name__} | samples.fingerprints()
+def journal_of(
+    recipe: Recipe,
+    options: RunOptions,
+    samples: Any,
+    path: Any,
+    seconds: float,
+    before: LinearMap | None = None,
+) -> Journal:
+    """Return the journal of a fit, which keeps nothing without a path."""
+    if path is None:
+        return NO_JOURNAL
+    last = 0 if samples.y is None else recipe.n_passes - 1
+    kind = FileJournal if samples.is_in_memory else ShardedJournal
+    return kind(path, identity_of(recipe, options, samples, before), seconds, last)
+
+
+def identity_of(
+    recipe: Recipe, options: RunOptions, samples: Any, before: LinearMap | None
+) -> dict[str, str]:
+    """Return what determines a fit: its data and options, and the map that it updates."""
+    identity = samples.fingerprints()
     if before is not None:
-        known = (before["unit"], before["prior_components"], before["units"].weight)
+        known = learned_before(before)
+        known = (known["unit"], known["prior_components"], known["units"].weight)
         arrays = (np.asarray(each, dtype=float) for each in known if each is not None)
         identity["the earlier metric"] = fingerprint(*arrays)
-    parameters = metric.get_params(deep=False).items()
-    return identity | {name: _describe(value) for name, value in parameters if name not in FREE}
+    named = {f.name: getattr(part, f.name) for part in (recipe, options) for f in fields(part)}
+    return identity | {name: _describe(v) for name, v in named.items() if name not in FREE}
 
 
 def _describe(value):

@@ -1,39 +1,76 @@
-"""Solution of a problem together with the map that it gives in features."""
+"""The map that a solution gives in features."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import warnings
+from dataclasses import replace
 from numbers import Integral
 
 import numpy as np
 
 from ..checks.parameters import InvalidParameterError
 from ..core import Solution
+from ..core.points import Array, Vector
+from ..model.linear_map import NO_SOURCE, Evidence, Features, LinearMap, Run, Source
+from ..model.recipe import Recipe
 from .coordinates import Coordinates, as_components
+from .options import RunOptions
+
+#: Reason of a metric that is zero.
+NO_DIRECTION = (
+    "no direction of X serves the triplets better than it contradicts them; check y or the order "
+    "(anchor, near, far)"
+)
 
 
-@dataclass(frozen=True, eq=False)
-class LearnedMetric:
-    """Solution of a problem, together with the metric that it gives in features."""
+def map_of_solution(
+    recipe: Recipe,
+    options: RunOptions,
+    solution: Solution,
+    coordinates: Coordinates,
+    comparisons,
+    *,
+    features: tuple[int, Array | None],
+    dtype,
+    source: Source = NO_SOURCE,
+    rows: Vector | None = None,
+    weight: Vector | None = None,
+    prior_components: Array | None = None,
+) -> LinearMap:
+    """Return the map of a solution, with as many components as the recipe asks for.
 
-    solution: Solution
-    coordinates: Coordinates
-    comparisons: object
-    components: np.ndarray
-    rank: int
+    `features` are number and names of the features; `rows` has the first row of X that each sample
+    stands for, if the samples are not the rows of X, and `weight` their weights.
+    """
+    factor = coordinates.to_features(solution.point.factor())
+    rank = factor.shape[1]
+    sizes = {None: coordinates.n_rows, "rank": max(1, rank)}
+    components = as_components(factor, sizes.get(recipe.n_components, recipe.n_components))
+    certificate, recall = solution.certificate, comparisons.recall
+    if recall is not None:
+        certificate = replace(certificate, scope=f"for the mined triplets; {recall}")
+    evidence = None
+    if options.keep_dual:
+        numbered = comparisons if rows is None else comparisons.renumbered(rows)
+        evidence = Evidence(solution.u, numbered, rows, weight)
+    return LinearMap(
+        components=in_precision(components, dtype),
+        features=Features(*features, kernel=coordinates.feature_map),
+        certificate=certificate,
+        run=Run(solution.n_iter, solution.status, tuple(solution.history), options.tol),
+        rank=rank,
+        recipe=recipe,
+        space=coordinates.space(prior_components),
+        source=replace(source, n_comparisons=comparisons.n_triplets, recall=recall),
+        evidence=evidence,
+    )
 
-    @classmethod
-    def of(cls, metric, solution, coordinates, comparisons, dtype):
-        """Return the metric of a solution, with as many components as the parameter asks for."""
-        factor = coordinates.to_features(solution.point.factor())
-        rank = factor.shape[1]
-        sizes = {None: coordinates.n_rows, "rank": max(1, rank)}
-        components = as_components(factor, sizes.get(metric.n_components, metric.n_components))
-        return cls(solution, coordinates, comparisons, in_precision(components, dtype), rank)
 
-    def numbered(self, rows):
-        """Return the comparisons by row numbers of X; `rows` has that of each sample, if given."""
-        return self.comparisons if rows is None else self.comparisons.renumbered(rows)
+def warn_if_zero(learned: LinearMap, reason: str, stacklevel: int) -> None:
+    """Warn of an optimal metric that is zero."""
+    if learned.rank == 0 and learned.run.status == "optimal":
+        message = f"the learned metric is zero: {reason}"
+        warnings.warn(message, UserWarning, stacklevel=stacklevel + 1)
 
 
 def check_n_components(n_components, coordinates):

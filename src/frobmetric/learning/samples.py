@@ -1,8 +1,7 @@
-"""Samples of a fit, with weights and some without label, and the passes that learn from them."""
+"""Samples of a fit in memory, with weights and some without label."""
 
 from __future__ import annotations
 
-from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -10,13 +9,13 @@ import numpy as np
 from scipy.sparse import issparse
 
 from ..checks.arguments import UNLABELED, as_weights, labelled_rows
-from ..checks.samples import check_classification_targets, type_of_target
+from ..checks.samples import SampleReader, check_classification_targets, type_of_target
+from ..core.points import Array, Vector
+from ..model.recipe import Recipe
 from ..model.sets import as_triplets, concatenate
 from ..runtime.checkpoint import fingerprint
 from ..search.rows import has_repeats, merge_labelled
-from ..solvers.monitor import NOTHING, Run
-from .coordinates import coordinates_of
-from .learned import LearnedMetric
+from .coordinates import Coordinates, coordinates_of
 from .targets import as_targets, mine_by_targets, target_groups
 from .triplets import mine_distinct
 from .units import labelled_part
@@ -62,44 +61,62 @@ class Samples:
     With labels, equal rows of one class are one sample, with the sum of their weights: a weight of
     two is the same as the row twice. Weighted samples are in an order that depends on their values
     alone. `weight` is None if all weights are one, `known` a mask of the samples with a label, None
-    if all have one. `attributes` are the fitted attributes that describe the features. If y are
-    targets of a regression, `targets` has them, and `y` groups of them in place of classes.
+    if all have one. `features` are number and names of the features. If y are targets of a
+    regression, `targets` has them, and `y` groups of them in place of classes.
     """
 
     X: np.ndarray
     y: np.ndarray | None
-    triplets: object
-    attributes: dict
+    triplets: Any
+    features: tuple[int, Array | None]
     weight: np.ndarray | None = None
     known: np.ndarray | None = None
     merge: Merge | None = None
     targets: np.ndarray | None = None
+    n_unlabeled: int | None = None
     is_in_memory: ClassVar[bool] = True
 
     @classmethod
     def check(
-        cls, metric, X, y, sample_weight=None, triplets=None, triplet_weight=None, *, reset=True
-    ):
-        """Return the checked arguments of `fit`; with `reset` the features may be new ones."""
+        cls,
+        recipe: Recipe,
+        reader: SampleReader,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        triplets: Any = None,
+        triplet_weight: Any = None,
+    ) -> Samples:
+        """Return the checked arguments of a fit, read by the reader of an estimator."""
         _check_given(y, sample_weight, triplets, triplet_weight)
-        seen = copy(metric)  # scikit-learn stores number and names of the features
-        options = {"reset": reset, "order": "C"}  # sums of data frames and of arrays round alike
+        options = {"order": "C"}  # sums of data frames and of arrays round alike
         if triplets is not None and y is None:
-            X = seen._check_samples(X, ensure_min_samples=3, **options)
+            X, _, features = reader.read(X, ensure_min_samples=3, **options)
         else:
-            X, y = seen._check_samples(X, y=y, ensure_min_samples=2, **options)
-            y = as_targets(y) if _has_targets(metric) else _as_classes(y)
+            X, y, features = reader.read(X, y, ensure_min_samples=2, **options)
+            y = as_targets(y) if recipe.has_targets else _as_classes(y)
         if triplets is not None:
             triplets = as_triplets(triplets, X.shape[0], triplet_weight)
-        names = ("n_features_in_", "feature_names_in_")
-        samples = cls(X, y, triplets, {name: getattr(seen, name, None) for name in names})
+        samples = cls(X, y, triplets, features)
         if y is None:
             return samples
         weight = sample_weight
         if weight is not None:
             weight = as_weights(weight, X.shape[0], of="rows of X")
-        samples = samples._merged(weight, metric.kernel == "precomputed")
-        return samples._described(_has_targets(metric))
+        samples = samples._merged(weight, recipe.kernel == "precomputed")
+        return samples._described(recipe.has_targets)
+
+    @property
+    def rows(self) -> Vector | None:
+        """First row of X that each sample stands for; None if the samples are the rows."""
+        return None if self.merge is None or self.y is None else self.merge.first
+
+    @property
+    def row_weight(self) -> Vector | None:
+        """Weight of each sample, if the samples are not the rows of X."""
+        if self.rows is None:
+            return None
+        return np.ones(len(self.rows)) if self.weight is None else self.weight
 
     @property
     def dtype(self):
@@ -140,15 +157,15 @@ class Samples:
         """Return whether a metric can be learned with this prior from these samples."""
         return True
 
-    def coordinates(self, metric, **before):
+    def coordinates(self, recipe: Recipe, **before: Any) -> Coordinates:
         """Return the coordinates to learn in; `before` describes an earlier fit to update."""
         options = {"triplets": self.triplets, "weight": self.weight, "known": self.known} | before
-        coordinates = coordinates_of(metric, self.X, self.y, **options)
-        if self.merge is None or metric.kernel != "precomputed":
+        coordinates = coordinates_of(recipe, self.X, self.y, **options)
+        if self.merge is None or recipe.kernel != "precomputed":
             return coordinates
         return coordinates.scattered(self.merge.first, len(self.merge.sample))
 
-    def add_mined(self, triplets, metric, coordinates, point=None):
+    def add_mined(self, triplets, recipe, coordinates, point=None, n_jobs=None):
         """Return triplets, None for none, together with those of the labels.
 
         Neighbours are searched in the coordinates, or under the metric `point` of an earlier pass.
@@ -156,13 +173,13 @@ class Samples:
         if self.y is None:
             return triplets
         Z = coordinates.Z if point is None else coordinates.Z @ point.factor()
-        names = ("n_neighbors", "n_impostors", "neighbors", "n_jobs")
-        options = {name: getattr(metric, name) for name in names}
+        options = {"n_neighbors": recipe.n_neighbors, "n_impostors": recipe.n_impostors}
+        options |= {"n_jobs": n_jobs}
         Z, y, weight = labelled_part(self.known, Z, self.y, self.weight)
         if self.targets is None:
-            mined = mine_distinct(Z, y, warn_small=point is None, **options)
+            kind = {"neighbors": recipe.neighbors, "warn_small": point is None}
+            mined = mine_distinct(Z, y, **kind, **options)
         else:
-            options.pop("neighbors")
             mined = mine_by_targets(Z, self.targets, **options)
         if weight is not None:
             mined = mined.weighted(weight)
@@ -196,23 +213,13 @@ class Samples:
         return replace(self, X=X, y=self.y[first], weight=total, triplets=triplets, merge=merge)
 
     def _described(self, has_targets):
-        """Return the samples with a mask of those with a label, and the attributes of rows."""
-        attributes, y = dict(self.attributes), self.y
-        if self.merge is not None:
-            weight = np.ones(len(y)) if self.weight is None else self.weight
-            attributes |= {"point_rows_": self.merge.first, "point_weight_": weight}
-            y = self.merge.y[self.merge.sample >= 0]
+        """Return the samples with a mask of those with a label, or with targets."""
+        y = self.y if self.merge is None else self.merge.y[self.merge.sample >= 0]
         if has_targets:
-            groups = target_groups(self.y)
-            return replace(self, attributes=attributes, y=groups, targets=self.y)
+            return replace(self, y=target_groups(self.y), targets=self.y)
         n_unlabeled = int(np.count_nonzero(~labelled_rows(y, stacklevel=5)))
-        attributes["n_unlabeled_"] = n_unlabeled or None
         known = self.y != UNLABELED if n_unlabeled else None
-        return replace(self, attributes=attributes, known=known)
-
-
-def _has_targets(metric):
-    return getattr(metric, "targets", "classes") == "values"
+        return replace(self, n_unlabeled=n_unlabeled or None, known=known)
 
 
 def _as_classes(y):
@@ -251,66 +258,3 @@ def _renumbered(triplets, sample):
             f"weight (triplets with such rows: {len(lost)})"
         )
     return triplets.renumbered(sample)
-
-
-@dataclass(frozen=True, eq=False)
-class Progress:
-    """Stage of a fit: the number of its pass, and what is known in it.
-
-    `triplets` are those of this pass and all before, or only those before if this pass has not
-    searched yet. Its solve starts at `point`, or goes on where `run` ended.
-    """
-
-    number: int = 0
-    is_searched: bool = False
-    triplets: Any = None
-    point: Any = None
-    run: Run = NOTHING
-
-
-class Journal:
-    """Journal of a fit that keeps nothing; `FileJournal` keeps a checkpoint."""
-
-    def begin(self, search):
-        """Return the stage to begin at; `search` is a function (triplets, point) -> triplets."""
-        return Progress()
-
-    def save(self, progress):
-        """Keep a stage that was reached."""
-
-    def listener(self, progress):
-        """Return a function that watches the monitor of the solve of this stage, or None."""
-
-    def finish(self):
-        """Forget everything: the fit is complete."""
-
-
-NO_JOURNAL = Journal()
-
-
-def learn_in_passes(metric, samples, coordinates, solve, journal=NO_JOURNAL):
-    """Return the metric learned in `n_passes` passes, each with its own search for neighbours.
-
-    Every pass adds its triplets to those of the passes before. `solve` is a function of the
-    `Progress` that returns a Solution. With a journal, the fit begins where that ends.
-    """
-
-    def search(triplets, point):
-        return samples.add_mined(triplets or samples.triplets, metric, coordinates, point)
-
-    progress = journal.begin(search)
-    for number in range(progress.number, metric.n_passes):
-        if not progress.is_searched:
-            journal.save(progress)
-            found = search(progress.triplets, progress.point)
-            progress = replace(progress, triplets=found, is_searched=True)
-            journal.save(progress)
-        solution, triplets = solve(progress), progress.triplets
-        if solution.status == "interrupted":
-            run = Run(solution.u, solution.history, solution.n_iter)
-            journal.save(replace(progress, run=run))
-            break
-        if samples.y is None or not solution.point.rank:
-            break  # nothing to search neighbours for, or with
-        progress = Progress(number + 1, triplets=triplets, point=solution.point)
-    return LearnedMetric.of(metric, solution, coordinates, triplets, samples.dtype)

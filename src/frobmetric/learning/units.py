@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
 from ..checks.parameters import InvalidParameterError
+from ..core.points import Array, Vector
+from ..model.recipe import Recipe
+from ..model.units import UNITS, Units
 from ..neighbors.classification import majority
 from ..search.exact import NeighborSearch, pair_values
 
-#: Units by name, the simplest first; "auto" chooses one of them.
-UNITS = ("raw", "deviation", "within")
 #: Priors by name that have units of their own.
 WHITENING = ("shrunk", "within", "discriminant", "covariance")
 #: Values whose differences may be beyond the largest float64.
@@ -38,71 +39,58 @@ CHANCE, DOUBTFUL, ENOUGH_SAMPLES = 0.6, 0.75, 50
 SMALLEST_FEATURE = 1e-300
 
 
-@dataclass(frozen=True, eq=False)
-class Units:
-    """Units of the features by name, with the number that each feature is multiplied by.
+def units_of(
+    recipe: Recipe,
+    X: Any,
+    y: Vector | None = None,
+    triplets: Any = None,
+    *,
+    weight: Vector | None = None,
+    known: Array | None = None,
+) -> Units:
+    """Return the units in which a recipe learns from these samples.
 
-    A feature that does not vary has the weight 0. Raw units have no weights.
+    `weight` has the weight of each sample, `known` is a mask of those with a label; None is one,
+    and all.
     """
-
-    name: str = "raw"
-    weight: np.ndarray | None = None
-
-    @classmethod
-    def of(cls, metric, X, y=None, triplets=None, *, weight=None, known=None):
-        """Return the units in which an estimator learns from these samples.
-
-        `weight` has the weight of each sample, `known` is a mask of those with a label; None is
-        one, and all.
-        """
-        name = required_units(metric, y)
-        if name == "auto":
-            return _choose(X, y, triplets, weight, known)
-        return cls.measure(name, X, y, weight=weight, known=known)
-
-    @classmethod
-    def measure(cls, name, X, y=None, *, weight=None, known=None):
-        """Return the units of this name for some samples, whose labels "within" needs."""
-        if name == "raw":
-            return cls()
-        if name == "within" and y is None:
-            raise ValueError(
-                "units='within' are computed from classes, and triplets were given; give "
-                "units='deviation'"
-            )
-        return cls(name, _weights(X, y if name == "within" else None, weight, known))
-
-    def scaled(self, X):
-        """Return the samples, dense or sparse, in these units."""
-        if self.weight is None:
-            return X
-        return X @ sp.diags_array(self.weight) if sp.issparse(X) else X * self.weight
-
-    def to_raw(self, factor):
-        """Return a factor (n_features, rank) of a metric of scaled features as one of raw ones."""
-        return factor if self.weight is None else factor * self.weight[:, None]
-
-    def from_raw(self, factor):
-        """Return a factor of a metric of raw features as one of scaled features."""
-        if self.weight is None:
-            return factor
-        weight = self.weight[:, None]
-        return np.divide(factor, weight, where=weight > 0, out=np.zeros_like(factor))
+    name = required_units(recipe, y)
+    if name == "auto":
+        return _choose(X, y, triplets, weight, known)
+    return measure_units(name, X, y, weight=weight, known=known)
 
 
-def required_units(metric, y):
-    """Return the name of the units that the parameters of an estimator ask for."""
-    if metric.kernel != "linear" or not (metric.prior is None or isinstance(metric.prior, str)):
-        if metric.units in ("auto", "raw"):
+def measure_units(
+    name: str,
+    X: Any,
+    y: Vector | None = None,
+    *,
+    weight: Vector | None = None,
+    known: Array | None = None,
+) -> Units:
+    """Return the units of this name for some samples, whose labels "within" needs."""
+    if name == "raw":
+        return Units()
+    if name == "within" and y is None:
+        raise ValueError(
+            "units='within' are computed from classes, and triplets were given; give "
+            "units='deviation'"
+        )
+    return Units(name, _weights(X, y if name == "within" else None, weight, known))
+
+
+def required_units(recipe: Recipe, y: Any) -> str:
+    """Return the name of the units that a recipe asks for."""
+    if recipe.kernel != "linear" or not (recipe.prior is None or isinstance(recipe.prior, str)):
+        if recipe.units in ("auto", "raw"):
             return "raw"
-        kind = "a kernel" if metric.kernel != "linear" else "a prior matrix"
+        kind = "a kernel" if recipe.kernel != "linear" else "a prior matrix"
         raise InvalidParameterError(
-            f"units={metric.units!r} was given with {kind}, which takes the features as they are; "
+            f"units={recipe.units!r} was given with {kind}, which takes the features as they are; "
             "give units='raw', and scale X before the fit if it needs that"
         )
-    if metric.prior == "diagonal":
+    if recipe.prior == "diagonal":
         return "deviation" if y is None else "within"
-    return "raw" if metric.prior in WHITENING else metric.units
+    return "raw" if recipe.prior in WHITENING else recipe.units
 
 
 def warn_of_uneven_units(X, names=None, weight=None):
@@ -120,29 +108,29 @@ def warn_of_uneven_units(X, names=None, weight=None):
         )
 
 
-def warn_of_doubts(metric, learned, samples):
+def warn_of_doubts(recipe, answer, coordinates, samples):
     """Warn of uneven units if raw ones were asked for, and of a metric no better than chance."""
-    is_plain = metric.prior is None or (
-        isinstance(metric.prior, str) and metric.prior == "identity"
+    is_plain = recipe.prior is None or (
+        isinstance(recipe.prior, str) and recipe.prior == "identity"
     )
-    if metric.units == "raw" and metric.kernel == "linear" and is_plain:
-        names = samples.attributes["feature_names_in_"]
+    if recipe.units == "raw" and recipe.kernel == "linear" and is_plain:
+        names = samples.features[1]
         warn_of_uneven_units(samples.X, names, samples.weight)
-    _warn_of_chance(learned, samples)
+    _warn_of_chance(answer, coordinates, samples)
 
 
-def _warn_of_chance(learned, samples):
+def _warn_of_chance(answer, coordinates, samples):
     """Warn if the metric satisfies hardly more triplets than chance, or the labels look random."""
-    point, comparisons = learned.solution.point, learned.comparisons
-    n_samples = len(learned.coordinates.Z)
-    if not point.rank or learned.solution.status != "optimal" or n_samples < ENOUGH_SAMPLES:
+    point, comparisons = answer.solution.point, answer.comparisons
+    n_samples = len(coordinates.Z)
+    if not point.rank or answer.solution.status != "optimal" or n_samples < ENOUGH_SAMPLES:
         return
-    is_satisfied = comparisons.constraints(learned.coordinates.Z).forward(point) > 0
+    is_satisfied = comparisons.constraints(coordinates.Z).forward(point) > 0
     share = float(comparisons.share @ is_satisfied)
     apart = "the classes" if samples.targets is None else "near values from far ones"
     reason = f"they contradict each other, or the features do not tell {apart} apart"
     if share > CHANCE:
-        if share > DOUBTFUL or not labels_look_random(learned.coordinates.units, samples):
+        if share > DOUBTFUL or not labels_look_random(coordinates.units, samples):
             return
         reason = "neighbours of a sample say no more about its class than its frequency"
     warnings.warn(
@@ -165,7 +153,7 @@ def _choose(X, y, triplets, weight, known):
     that is violated.
     """
     names = UNITS if y is not None else UNITS[:2]
-    candidates = [Units.measure(name, X, y, weight=weight, known=known) for name in names]
+    candidates = [measure_units(name, X, y, weight=weight, known=known) for name in names]
     X = from_lowest(X)
     if y is None:
         index = triplets.to_array()

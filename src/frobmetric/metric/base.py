@@ -1,58 +1,60 @@
-"""Base of the estimators: transform and distances, and storing what was learned."""
+"""Base of the estimators: shells around `map_`, the value that a fit leaves."""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from copy import deepcopy
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
-from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import get_tags
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ..backends import dask_backend, is_collection
-from ..checks.arguments import as_numbers, require_finite
-from ..checks.samples import DTYPES, validate_data
+from ..checks.arguments import as_numbers
+from ..checks.samples import DTYPES, SampleReader, validate_data
 from ..comparisons.reading import read_tuples
+from ..core import Certificate, Step
 from ..core.checks import read_values
-from ..model.distances import distance_of, index_distance, point_distance
-from ..model.explanation import Explanation, explain_distance
-from ..model.feature_maps import FeatureMap
+from ..core.points import Array, Vector
+from ..learning.options import RunOptions
+from ..model.distances import distance_of, point_distance
+from ..model.explanation import Explanation
+from ..model.fitted import Fitted
+from ..model.linear_map import LinearMap
+from ..model.recipe import Recipe
+from ..search.recall import MiningRecall
 from ..solvers import Interrupted
-from ..solvers.monitor import Reporter
 
 
-class MetricEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """A metric d^2(a, b) = (a - b).T M (a - b) with M = components_.T @ components_.
 
-    With a kernel, a and b stand for the kernel's values with the training samples. An estimator
-    that derives from this class has `fit`, which ends with `_store`. The values below hold for
-    estimators that lack these parameters.
+    With a kernel, a and b stand for the kernel's values with the training samples. A fit leaves one
+    value, `map_`, which does not depend on parameters that change later; the fitted attributes are
+    read-only parts of it. An estimator that derives from this class has `fit`, which ends with
+    `_accept`.
 
     Examples
     --------
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
     >>> from frobmetric import FrobMetric
-    >>> from frobmetric.metric.base import MetricEstimator
-    >>> isinstance(FrobMetric(), MetricEstimator)
+    >>> from frobmetric.metric.base import MapEstimator
+    >>> isinstance(FrobMetric(), MapEstimator)
     True
     """
 
     _takes_sparse = True
     _requires_y = True
     _size: int | None = None  # number of points of a tuple, if the estimator learns from tuples
-    units = "raw"
-    pull = 0.0
-    kernel = "linear"
-    gamma: float | None = None
-    degree = 3
-    coef0 = 1.0
-    n_directions: int | None = None
-    neighbors = "exact"
+    map_: LinearMap
+    components_ = Fitted[Array]("components")
+    n_features_in_ = Fitted[int]("features.number")
+    feature_names_in_ = Fitted[Array]("features.names")
 
     def transform(self, X: Any) -> np.ndarray:
         """Map samples to the space where the learned metric is Euclidean: X @ components_.T.
@@ -68,17 +70,14 @@ class MetricEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         check_is_fitted(self)
         if is_collection(X):
             return self._transform_collection(X)
-        X = self._check_samples(X)
-        features = self._feature_map(X)
-        with np.errstate(over="ignore", invalid="ignore"):
-            mapped = features @ self.components_.T.astype(features.dtype, copy=False)
-            return require_finite(mapped.astype(X.dtype, copy=False), of="mapped samples")
+        return self.map_.transform(self._check_samples(X))
 
-    def _transform_collection(self, X):
+    def _transform_collection(self, X: Any) -> Any:
         """Return a Dask array of mapped samples, computed when it is asked for."""
-        if self.kernel != "linear":
+        kernel = self.map_.features.kernel.kernel
+        if kernel != "linear":
             raise ValueError(
-                f"the metric has kernel={self.kernel!r}, and X is a Dask collection; map its "
+                f"the metric has kernel={kernel!r}, and X is a Dask collection; map its "
                 "chunks one by one as arrays"
             )
         return dask_backend().project(X, self.components_)
@@ -96,7 +95,7 @@ class MetricEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         ndarray of shape (n_pairs,)
         """
         check_is_fitted(self)
-        if self._size is None and self.kernel == "linear":
+        if self._size is None and self.map_.features.kernel.kernel == "linear":
             points = read_values(pairs, name="pairs")
             if (
                 points.dtype.kind in "biufc"
@@ -105,9 +104,8 @@ class MetricEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             ):
                 points = as_numbers(points, name="pairs")
                 return distance_of(self.components_, points[:, 0], points[:, 1])
-        preprocessor = getattr(self, "preprocessor", None)
-        pairs = read_tuples(pairs, 2, preprocessor, self.n_features_in_)
-        return index_distance(self.components_, self._feature_map(pairs.points), pairs.index)
+        read = read_tuples(pairs, 2, self._preprocessor, self.n_features_in_)
+        return self.map_.pair_distance(read.points, read.index)
 
     def pair_score(self, pairs: Any) -> np.ndarray:
         """Return the similarity of each pair: minus its learned distance."""
@@ -133,18 +131,9 @@ class MetricEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         Explanation
         """
         check_is_fitted(self)
-        if self.kernel != "linear" and not (isinstance(by, str) and by == "components"):
-            raise ValueError(
-                f"the metric has kernel={self.kernel!r}, whose distances are no sums over "
-                f"features; got by={by!r}, expected 'components'"
-            )
-        preprocessor = getattr(self, "preprocessor", None)
-        pair = read_tuples([[a, b]], 2, preprocessor, self.n_features_in_)
-        features = self._feature_map(pair.points)[pair.index[0]]
-        features = features.toarray() if issparse(features) else features
-        if feature_names is None and self.kernel == "linear":
-            feature_names = getattr(self, "feature_names_in_", None)
-        return explain_distance(self.components_, *features, by=by, feature_names=feature_names)
+        self.map_.require_parts(by)
+        pair = read_tuples([[a, b]], 2, self._preprocessor, self.n_features_in_)
+        return self.map_.explain(pair.points, pair.index[0], by=by, names=feature_names)
 
     def get_metric(self) -> Callable[..., Any]:
         """Return the learned distance as a function of two points.
@@ -152,84 +141,129 @@ class MetricEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         It takes vectors of `n_features_in_` numbers; with `squared=True` it returns the square.
         """
         check_is_fitted(self)
-        if self.kernel == "linear":
-            return partial(point_distance, self.components_, None)
-        return partial(point_distance, self.components_, self._feature_map)
+        kernel = self.map_.features.kernel
+        return partial(
+            point_distance, self.components_, None if kernel.kernel == "linear" else kernel
+        )
 
     def get_mahalanobis_matrix(self) -> np.ndarray:
         """Return M = components_.T @ components_, also when truncated."""
         check_is_fitted(self)
         return self.components_.T @ self.components_
 
+    def _recipe(self) -> Recipe:
+        """Return the problem that the parameters ask for, as a value of its own."""
+        parameters = self.get_params(deep=False)
+        if not isinstance(parameters.get("prior"), str | None):
+            parameters["prior"] = deepcopy(parameters["prior"])
+        return Recipe.of(parameters)
+
+    def _options(self) -> RunOptions:
+        """Return the parameters that decide how a problem is solved."""
+        return RunOptions.of(self.get_params(deep=False))
+
     @property
-    def _feature_map(self):
-        """Map from samples to the features that `components_` takes."""
-        X_fit, gamma = getattr(self, "X_fit_", None), getattr(self, "gamma_", None)
-        return FeatureMap(self.kernel, X_fit, gamma, self.degree, self.coef0)
+    def _preprocessor(self) -> Any:
+        """What turns indices into points, of estimators that take them."""
+        return None
 
-    def _check_samples(self, X, **options):
+    @property
+    def _is_precomputed(self) -> bool:
+        """Whether samples are values of a kernel with the training samples."""
+        return False
+
+    def _reader(self, *, of_fit: bool = True) -> SampleReader:
+        """Return the checks of samples: of new features, or of those of the last fit."""
+        sparse = {"accept_sparse": "csr"} if self._takes_sparse and not self._is_precomputed else {}
+        before = None if of_fit else (self.map_.features.number, self.map_.features.names)
+        return SampleReader(type(self).__name__, get_tags(self), before, sparse)
+
+    def _check_samples(self, X: Any) -> Any:
         """Return samples of the same features as those of the fit."""
-        if self._takes_sparse and self.kernel != "precomputed":
+        options: dict[str, Any] = {"reset": False, "dtype": DTYPES}
+        if self._takes_sparse and self.map_.features.kernel.kernel != "precomputed":
             options["accept_sparse"] = "csr"
-        return validate_data(self, X, **{"reset": False, "dtype": DTYPES} | options)
+        return validate_data(self, X, **options)
 
-    def _on_step(self):
-        """Return the callback of a solver, which also writes lines if `verbose` asks for them."""
-        return Reporter(self.verbose, self.callback) if self.verbose else self.callback
+    def _accept(self, learned: LinearMap) -> Self:
+        """Keep what was learned, which is the last step of a fit, and return the estimator.
 
-    def _store(self, learned, if_zero, **attributes):
-        """Set all fitted attributes, which is the last step of a fit, and return the estimator.
-
-        After Ctrl-C the best metric so far is stored, and `Interrupted` is raised. A metric that is
-        zero warns with the text `if_zero`. Attributes of an earlier fit that are None now are
-        deleted.
+        After Ctrl-C the best map so far is kept, and `Interrupted` is raised.
         """
-        solution, recall = learned.solution, learned.comparisons.recall
-        certificate, rows = solution.certificate, attributes.get("point_rows_")
-        if recall is not None:
-            certificate = replace(certificate, scope=f"for the mined triplets; {recall}")
-        attributes |= {
-            "components_": learned.components,
-            "rank_": learned.rank,
-            "scale_": learned.coordinates.scale,
-            "certificate_": certificate,
-            "mining_recall_": recall,
-            "status_": solution.status,
-            "history_": list(solution.history),
-            "n_iter_": solution.n_iter,
-            "n_triplets_": learned.comparisons.n_triplets,
-            "dual_coef_": solution.u if self.keep_dual else None,
-            "triplets_": learned.numbered(rows) if self.keep_dual else None,
-            "point_rows_": rows if self.keep_dual else None,
-            "point_weight_": attributes.get("point_weight_") if self.keep_dual else None,
-        }
-        for name, value in attributes.items():
-            vars(self).pop(name, None)
-            if value is not None:
-                setattr(self, name, value)
-        if solution.status == "interrupted":
-            raise Interrupted(solution)
-        if self.rank_ == 0 and solution.status == "optimal":
-            warnings.warn(f"the learned metric is zero: {if_zero}", UserWarning, stacklevel=4)
+        self.map_ = learned
+        if learned.run is not None and learned.run.status == "interrupted":
+            message = f"interrupted after {learned.run.n_iter} steps; {learned.certificate}"
+            raise Interrupted(learned, message)
         return self
 
-    def _require_dual(self):
-        check_is_fitted(self)
-        if not hasattr(self, "dual_coef_"):
-            raise ValueError("no dual variables were kept; fit with keep_dual=True")
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        if "components_" in state:
+            raise ValueError(
+                f"this pickle of a {type(self).__name__} is of an earlier version of frobmetric, "
+                "which this one does not read; fit again"
+            )
+        super().__setstate__(state)
 
-    def __sklearn_is_fitted__(self):
-        return hasattr(self, "components_")
+    def __sklearn_is_fitted__(self) -> bool:
+        return "map_" in vars(self)
 
     @property
-    def _n_features_out(self):
-        return self.components_.shape[0]
+    def _n_features_out(self) -> int:
+        return int(self.components_.shape[0])
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = self._requires_y
         tags.input_tags.three_d_array = self._size is not None
-        tags.input_tags.sparse = self._takes_sparse and self.kernel != "precomputed"
-        tags.input_tags.pairwise = self.kernel == "precomputed"
+        tags.input_tags.sparse = self._takes_sparse and not self._is_precomputed
+        tags.input_tags.pairwise = self._is_precomputed
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+class CertifiedEstimator(MapEstimator):
+    """A map that solves a problem of this library, with certificate and course of the fit."""
+
+    certificate_ = Fitted[Certificate]("certificate")
+    status_ = Fitted[str]("run.status")
+    history_ = Fitted[list[Step]](lambda learned: list(learned.run.history))
+    n_iter_ = Fitted[int]("run.n_iter")
+    rank_ = Fitted[int]("rank")
+    scale_ = Fitted[float]("space.scale")
+    n_triplets_ = Fitted[int]("source.n_comparisons")
+    mining_recall_ = Fitted[MiningRecall]("source.recall")
+    dual_coef_ = Fitted[Vector]("evidence.u")
+    triplets_ = Fitted[Any]("evidence.comparisons")
+    point_rows_ = Fitted[Vector]("evidence.rows")
+    point_weight_ = Fitted[Vector]("evidence.weight")
+
+
+class FrobeniusEstimator(CertifiedEstimator):
+    """A map that solves the problem with Frobenius regularisation."""
+
+    unit_ = Fitted[float]("space.unit")
+    units_ = Fitted[str]("space.units.name")
+    feature_weight_ = Fitted[Vector]("space.units.weight")
+    prior_factor_ = Fitted[Array]("space.prior_factor")
+    prior_components_ = Fitted[Array]("space.prior_components")
+    n_directions_ = Fitted[int]("space.n_directions")
+    kept_variance_ = Fitted[float]("space.kept_variance")
+    X_fit_ = Fitted[Any]("features.kernel.X_fit")
+    gamma_ = Fitted[float]("features.kernel.gamma")
+
+    @property
+    def _is_precomputed(self) -> bool:
+        return getattr(self, "kernel", "linear") == "precomputed"
+
+
+def _has_linear_kernel(estimator: Any) -> bool:
+    if estimator.kernel != "linear":
+        raise AttributeError(
+            f"partial_fit was called with kernel={estimator.kernel!r}; new samples change the "
+            "features of a kernel, so only kernel='linear' can be updated: fit again"
+        )
+    return True
+
+
+#: Decorator of `partial_fit`, which estimators with a kernel do not have.
+if_linear = available_if(_has_linear_kernel)

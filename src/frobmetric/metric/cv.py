@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -17,18 +16,22 @@ from ..checks.parameters import FOLDS, NONE, NUMBERS, Rule, check_parameters, ch
 from ..checks.samples import check_cv
 from ..checks.text import shown
 from ..core import Certificate
+from ..core.points import Vector
 from ..evaluation.race import Race, stratified_folds
-from ..evaluation.report import report_of, warn_of_choice
-from ..evaluation.selection import N_STAGES, Options, choose
-from ..learning.claims import check_class_names
+from ..evaluation.report import SelectionReport, report_of, warn_of_choice
+from ..evaluation.selection import N_STAGES, Choice, Options, choose
+from ..learning.journal import journal_of
+from ..learning.learn import learn
 from ..learning.parameters import MOST_PASSES
 from ..learning.problem import PROBLEM_RULES
-from ..learning.units import UNITS
+from ..learning.prove import check_class_names, require_evidence
+from ..model.fitted import Fitted
+from ..model.recipe import Recipe
+from ..model.units import UNITS
 from ..neighbors.classification import NearestClass, NearestVote, share_right
 from ..runtime.checkpoint import SECONDS
 from ..runtime.environment import limit_threads
 from ..runtime.progress import stage
-from ..solvers import Interrupted
 from .frob import FrobMetric, samples_of
 from .path import check_grid
 
@@ -49,8 +52,6 @@ CLASSIFIERS = {
     "the mean distance of 3 neighbours of each class": NearestClass(3, rule="distances"),
     "the mean distance of 8 neighbours of each class": NearestClass(8, rule="distances"),
 }
-#: Fitted attributes of the choice, which updates keep.
-CHOICE = ("best_params_", "C_", "classes_", "report_", "cv_results_")
 AUTO = choice(["auto"])
 
 
@@ -189,6 +190,13 @@ class FrobMetricCV(ClassifierMixin, FrobMetric):
         self.keep_dual, self.n_jobs = keep_dual, n_jobs
         self.verbose, self.callback = verbose, callback
 
+    C_ = Fitted[float]("choice.C")
+    best_params_ = Fitted[dict[str, Any]](lambda learned: dict(learned.choice.params))
+    classes_ = Fitted[Vector]("choice.classes")
+    report_ = Fitted[SelectionReport]("choice.report")
+    cv_results_ = Fitted[dict[str, Any]]("choice.results")
+    classifier_ = Fitted[Any]("choice.classifier")
+
     def fit(  # type: ignore[override]
         self,
         X: Any,
@@ -218,10 +226,11 @@ class FrobMetricCV(ClassifierMixin, FrobMetric):
         self
         """
         check_parameters(self, self._rules)
-        options = self._options()
-        samples = samples_of(self, X, y, sample_weight)
+        grid, run = self._grid(), self._options()
+        recipe, reader = self._recipe(), self._reader()
+        samples = samples_of(recipe, run, reader, X, y, sample_weight)
         few = samples.excerpt(MOST_SAMPLES).labelled()
-        options = replace(options, priors=tuple(filter(samples.takes_prior, options.priors)))
+        grid = replace(grid, priors=tuple(filter(samples.takes_prior, grid.priors)))
         classes, labels = np.unique(few.y, return_inverse=True)
         if len(classes) < 2:
             raise ValueError(
@@ -229,27 +238,23 @@ class FrobMetricCV(ClassifierMixin, FrobMetric):
                 "classes"
             )
         with limit_threads(self.n_jobs):
-            race = Race(self._fixed(), few.X, labels, *self._folds(few, labels))
-            setting = choose(race, options)
+            race = Race(recipe, run, few.X, labels, *self._folds(few, labels))
+            setting = choose(race, grid)
             rule, rule_error = self._choose_rule(race, setting)
-        choice = {"best_params_": race.parameters(setting), "C_": setting.C, "classes_": classes}
-        choice["report_"] = report_of(race, setting, rule, rule_error)
-        choice["cv_results_"] = race.results()
-        metric = self._fixed().set_params(**choice["best_params_"])
-        journal = metric._journal(samples, checkpoint, checkpoint_seconds)
-        with self._taking(metric, choice), stage(N_STAGES, N_STAGES):
-            metric._fit(samples, setting.C, journal=journal, is_chosen=True)
+        params, report = race.parameters(setting), report_of(race, setting, rule, rule_error)
+        recipe = replace(recipe, **params)
+        journal = journal_of(recipe, run, samples, checkpoint, checkpoint_seconds)
+        with stage(N_STAGES, N_STAGES):
+            learned = learn(recipe, samples, run, journal, is_chosen=True)
+        choice = Choice(params, setting.C, classes, report, race.results())
         if samples.is_in_memory:
-            self.classifier_ = clone(self._classifiers()[rule]).fit(self._mapped(few.X), few.y)
+            mapped = np.asarray(few.X @ learned.components.T)
+            classifier = clone(self._classifiers()[rule]).fit(mapped, few.y)
+            choice = replace(choice, classifier=classifier)
         sizes = np.bincount(labels, few.weight)
         chance = 1 - sizes.max() / sizes.sum()
-        warn_of_choice(self.report_, chance, None if self.Cs is None else options.Cs)
-        return self
-
-    @property
-    def C(self) -> float:  # type: ignore[override]  # noqa: N802 - the name of the parameter
-        """Chosen value of C."""
-        return self.C_
+        warn_of_choice(report, chance, None if self.Cs is None else grid.Cs)
+        return self._accept(replace(learned, choice=choice))
 
     def score(self, X: Any, y: ArrayLike, sample_weight: Any = None) -> float:
         """Return the share of samples whose class is predicted, each with its weight."""
@@ -267,13 +272,14 @@ class FrobMetricCV(ClassifierMixin, FrobMetric):
         ndarray of shape (n_samples,)
         """
         check_is_fitted(self)
-        if not hasattr(self, "classifier_"):
+        if self.map_.choice.classifier is None:
             raise ValueError(
                 "there are no training samples to take neighbours from: a saved model, an updated "
                 "one and one of samples in shards have none; fit a classifier such as "
                 "NearestClass() to transform(X), y"
             )
-        return self.classifier_.predict(self._mapped(self._check_samples(X)))
+        mapped = np.asarray(self._check_samples(X) @ self.components_.T)
+        return self.map_.choice.classifier.predict(mapped)
 
     def partial_fit(
         self, X: Any, y: Any = None, sample_weight: Any = None, *, classes: Any = None, **given: Any
@@ -283,60 +289,47 @@ class FrobMetricCV(ClassifierMixin, FrobMetric):
         `predict` is lost by an update, as it has no training samples in the new metric. `classes`,
         which scikit-learn gives to classifiers, is not needed.
         """
-        if not hasattr(self, "components_"):
+        if not self.__sklearn_is_fitted__():
             return self.fit(X, y, sample_weight, **given)
-        metric = self._chosen()
-        with self._taking(metric, {n: v for n, v in vars(self).items() if n in CHOICE}):
-            metric.partial_fit(X, y, sample_weight, **given)
-        return self
+        check_parameters(self, self._rules)
+        before = self.map_
+        recipe, run = replace(self._recipe(), **before.choice.params), self._options()
+        reader = self._reader(of_fit=False)
+        triplets, weight = given.pop("triplets", None), given.pop("triplet_weight", None)
+        samples = samples_of(recipe, run, reader, X, y, sample_weight, triplets, weight)
+        path, seconds = given.pop("checkpoint", None), given.pop("checkpoint_seconds", SECONDS)
+        if given:
+            raise TypeError(f"partial_fit() got an unexpected keyword argument {min(given)!r}")
+        journal = journal_of(recipe, run, samples, path, seconds, before)
+        learned = learn(recipe, samples, run, journal, before)
+        choice = replace(before.choice, classifier=None)
+        return self._accept(replace(learned, choice=choice))
 
     def certify(
         self, X: Any, y: Any = None, sample_weight: Any = None, *, exact: bool = False
     ) -> Certificate:
         """Prove again how good the metric is: see `FrobMetric.certify`."""
-        self._require_dual()
+        check_is_fitted(self)
+        require_evidence(self.map_)
         if y is not None:
-            check_class_names(self, y)
-        return self._chosen().certify(X, y, sample_weight, exact=exact)
+            check_class_names(self.classes_, y)
+        return super().certify(X, y, sample_weight, exact=exact)
 
     def _repr_mimebundle_(self, **options):
         """Return what a notebook shows: scikit-learn's diagram, and the report of a fit."""
         bundle = super()._repr_mimebundle_(**options)
-        if "text/html" in bundle and hasattr(self, "report_"):
+        if "text/html" in bundle and self.__sklearn_is_fitted__():
             bundle["text/html"] += self.report_._repr_html_()
         return bundle
 
-    def _fixed(self):
-        """Return a FrobMetric with the parameters that are not chosen."""
-        names = set(FrobMetric._rules) & set(self._rules)
-        values = {name: getattr(self, name) for name in names}
-        return FrobMetric(**{n: v for n, v in values.items() if n == "solver" or not _is_auto(v)})
+    def _recipe(self) -> Recipe:
+        """Return the recipe of the parameters that are not chosen."""
+        recipe, auto = super()._recipe(), Recipe.of(FrobMetric().get_params(deep=False))
+        names = (field.name for field in fields(Recipe))
+        chosen = {name: getattr(auto, name) for name in names if _is_auto(getattr(recipe, name))}
+        return replace(recipe, **chosen, neighbors=auto.neighbors)
 
-    def _chosen(self):
-        """Return a FrobMetric with the chosen parameters and what was learned."""
-        metric = self._fixed().set_params(**self.best_params_)
-        learned = {n: v for n, v in vars(self).items() if n.endswith("_")}
-        vars(metric).update({n: v for n, v in learned.items() if n != "classifier_"})
-        return metric
-
-    @contextmanager
-    def _taking(self, metric, choice):
-        """Take over what a FrobMetric learns here, also if interrupted, with the choice it follows.
-
-        Nothing is left of an earlier fit; nothing is changed by an error.
-        """
-        interruption = None
-        try:
-            yield
-        except Interrupted as error:
-            interruption = error
-        for name in [name for name in vars(self) if name.endswith("_")]:
-            delattr(self, name)
-        vars(self).update({n: v for n, v in vars(metric).items() if n.endswith("_")} | choice)
-        if interruption is not None:
-            raise interruption
-
-    def _options(self):
+    def _grid(self) -> Options:
         """Return the values to choose from."""
         Cs = CS if self.Cs is None else tuple(check_grid(self.Cs).tolist())
         is_matrix = not isinstance(self.prior, str | None)
@@ -384,9 +377,6 @@ class FrobMetricCV(ClassifierMixin, FrobMetric):
                 "smaller cv"
             )
         return folds, samples.weight, parts
-
-    def _mapped(self, X):
-        return np.asarray(self._feature_map(X) @ self.components_.T)
 
     def _classifiers(self):
         if _is_auto(self.rule):

@@ -3,43 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any, ClassVar, Self
+
+from sklearn.utils.validation import check_is_fitted
 
 from ..backends import is_sharded
 from ..checks.parameters import Rule, check_parameters, choice
+from ..checks.samples import SampleReader
 from ..core import Certificate
-from ..learning.claims import check_labels
-from ..learning.journal import FileJournal, ShardedJournal, identity_of
+from ..learning.journal import journal_of
+from ..learning.learn import learn
+from ..learning.options import RunOptions
 from ..learning.parameters import LABEL_RULES
-from ..learning.problem import (
-    KERNEL_RULES,
-    PROBLEM_RULES,
-    check_coordinates,
-    frobenius_problem,
-    if_linear,
-    last_coordinates,
-    last_samples,
-    learned_before,
-    prove,
-    solve_frobenius,
-)
-from ..learning.samples import NO_JOURNAL, Samples, learn_in_passes
+from ..learning.problem import KERNEL_RULES, PROBLEM_RULES
+from ..learning.prove import certify_samples, require_evidence
+from ..learning.samples import Samples
 from ..learning.sharded import ShardedSamples
-from ..learning.units import MOST_SAMPLES, UNITS, warn_of_doubts
+from ..model.fitted import Fitted
+from ..model.recipe import Recipe
+from ..model.units import UNITS
 from ..runtime.checkpoint import SECONDS
-from ..runtime.environment import limit_threads
 from ..search.mining import NEIGHBORS
-from .base import MetricEstimator
-
-#: Reason of a metric that is zero.
-NO_DIRECTION = (
-    "no direction of X serves the triplets better than it contradicts them; check y or the order "
-    "(anchor, near, far)"
-)
+from .base import FrobeniusEstimator, if_linear
 
 
-class FrobMetric(MetricEstimator):
+class FrobMetric(FrobeniusEstimator):
     """Large-margin metric learning from triplets with Frobenius regularisation.
 
     Learns d^2(a, b) = (a - b).T M (a - b) with the positive semidefinite M that minimises
@@ -199,6 +187,7 @@ class FrobMetric(MetricEstimator):
         "units": choice(["auto", *UNITS]),
         "targets": choice(["classes", "values"]),
     }
+    n_unlabeled_ = Fitted[int]("source.n_unlabeled")
 
     def __init__(
         self,
@@ -278,9 +267,10 @@ class FrobMetric(MetricEstimator):
         self
         """
         check_parameters(self, self._rules)
-        samples = samples_of(self, X, y, sample_weight, triplets, triplet_weight)
-        journal = self._journal(samples, checkpoint, checkpoint_seconds)
-        return self._fit(samples, self.C, journal=journal)
+        recipe, options, reader = self._recipe(), self._options(), self._reader()
+        samples = samples_of(recipe, options, reader, X, y, sample_weight, triplets, triplet_weight)
+        journal = journal_of(recipe, options, samples, checkpoint, checkpoint_seconds)
+        return self._accept(learn(recipe, samples, options, journal))
 
     @if_linear
     def partial_fit(
@@ -302,17 +292,18 @@ class FrobMetric(MetricEstimator):
         metrics with `kernel="linear"` can be updated.
         The parameters are those of `fit`.
         """
-        if not hasattr(self, "components_"):
+        if not self.__sklearn_is_fitted__():
             given = {"sample_weight": sample_weight}
             given |= {"triplets": triplets, "triplet_weight": triplet_weight}
             if checkpoint is not None:
                 given |= {"checkpoint": checkpoint, "checkpoint_seconds": checkpoint_seconds}
             return self.fit(X, y, **{name: v for name, v in given.items() if v is not None})
         check_parameters(self, self._rules)
-        samples = samples_of(self, X, y, sample_weight, triplets, triplet_weight, reset=False)
-        before = learned_before(self)
-        journal = self._journal(samples, checkpoint, checkpoint_seconds, before)
-        return self._fit(samples, self.C, before, journal=journal)
+        recipe, options, reader = self._recipe(), self._options(), self._reader(of_fit=False)
+        samples = samples_of(recipe, options, reader, X, y, sample_weight, triplets, triplet_weight)
+        before = self.map_
+        journal = journal_of(recipe, options, samples, checkpoint, checkpoint_seconds, before)
+        return self._accept(learn(recipe, samples, options, journal, before))
 
     def certify(
         self, X: Any, y: Any = None, sample_weight: Any = None, *, exact: bool = False
@@ -326,62 +317,29 @@ class FrobMetric(MetricEstimator):
         With `exact` the interval is verified in exact arithmetic, and the certificate has the
         `proof`: `numpy.savez(path, **certificate.proof)` writes it for `frobmetric.verify`.
         """
-        self._require_dual()
-        given = self._check_samples(X).astype(self.components_.dtype, copy=False)
-        X, weight, triplets = last_samples(self, given)
-        if y is not None:
-            check_labels(self, given, y, sample_weight, partial(last_coordinates, self))
-        coordinates = last_coordinates(self, X, weight)
-        problem = self._problem(coordinates, triplets, self.C)
-        return prove(self, problem, coordinates, exact=exact)
-
-    def _fit(self, samples, C, before=None, *, journal=NO_JOURNAL, is_chosen=False):
-        """Learn from checked samples, as an update of what was learned before if that is given.
-
-        Nothing warns of options that were chosen by held-out errors.
-        """
-        before = before or {}
-        with limit_threads(self.n_jobs):
-            coordinates = check_coordinates(self, samples.coordinates(self, **before))
-
-            def solve(progress):
-                problem = self._problem(coordinates, progress.triplets, C)
-                listener = journal.listener(progress)
-                return solve_frobenius(self, problem, progress.point, progress.run, listener)
-
-            learned = learn_in_passes(self, samples, coordinates, solve, journal)
-        if not is_chosen:
-            warn_of_doubts(self, learned, samples.excerpt(MOST_SAMPLES))
-        attributes = samples.attributes | coordinates.fitted_attributes()
-        attributes["prior_components_"] = before.get("prior_components")
-        self._store(learned, NO_DIRECTION, **attributes)
-        journal.finish()
-        return self
-
-    def _journal(self, samples, checkpoint, seconds, before=None):
-        """Return the journal of a fit, which keeps nothing without a checkpoint."""
-        if checkpoint is None:
-            return NO_JOURNAL
-        last = 0 if samples.y is None else self.n_passes - 1
-        kind = FileJournal if samples.is_in_memory else ShardedJournal
-        return kind(checkpoint, identity_of(self, samples, before), seconds, last)
-
-    def _problem(self, coordinates, triplets, C):
-        options = {"loss": self.loss, "prior": self.prior, "pull": self.pull}
-        return frobenius_problem(coordinates, triplets, C=C, **options)
+        check_is_fitted(self)
+        require_evidence(self.map_)
+        reader = self._reader(of_fit=False)
+        return certify_samples(self.map_, reader, X, y, sample_weight, exact=exact)
 
 
-def samples_of(metric, X, y, sample_weight=None, triplets=None, triplet_weight=None, *, reset=True):
-    """Return the checked arguments of a fit, in memory or in shards.
-
-    With `reset` the features may be new ones; otherwise the fit is an update.
-    """
+def samples_of(
+    recipe: Recipe,
+    options: RunOptions,
+    reader: SampleReader,
+    X: Any,
+    y: Any,
+    sample_weight: Any = None,
+    triplets: Any = None,
+    triplet_weight: Any = None,
+) -> Samples | ShardedSamples:
+    """Return the checked arguments of a fit, in memory or in shards."""
     given = sample_weight, triplets, triplet_weight
     if not is_sharded(X):
-        return Samples.check(metric, X, y, *given, reset=reset)
+        return Samples.check(recipe, reader, X, y, *given)
     kinds = ("a fit with sample_weight", "a fit from triplets", "a fit from triplets")
     needs = [kind for kind, value in zip(kinds, given, strict=True) if value is not None]
-    needs += [] if reset else ["an update"]
+    needs += [] if reader.before is None else ["an update"]
     if needs:
         raise ValueError(f"X is in shards, and {needs[0]} needs it in memory; give X as an array")
-    return ShardedSamples.check(metric, X, y)
+    return ShardedSamples.check(recipe, X, y, keep_dual=options.keep_dual)

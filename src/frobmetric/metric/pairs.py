@@ -3,33 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_is_fitted
 
 from ..checks.arguments import as_options
 from ..checks.parameters import Rule, check_parameters, choice, integer
 from ..comparisons.merging import is_contradicted, near_first
-from ..comparisons.reading import read_tuples
+from ..comparisons.reading import column_names, read_tuples
 from ..core import Certificate
+from ..learning.coordinates import Coordinates
+from ..learning.learned import warn_if_zero
 from ..learning.priors import unit_margin_scale
-from ..learning.problem import if_linear, learned_before
+from ..learning.prove import require_evidence
 from ..learning.triplets import triplets_from_pairs
-from ..model.distances import index_distance
+from ..model.fitted import Fitted
+from ..model.linear_map import LinearMap, Threshold
+from ..model.recipe import Recipe
 from ..model.sets import GivenQuadruplets, GivenTriplets
 from ..neighbors.thresholds import best_threshold
 from ..neighbors.verification import best_distance, check_pair_labels, point_digests
-from .base import MetricEstimator
+from .base import if_linear
 from .predictors import PairPredictor
-from .tuples import (
-    TUPLE_RULES,
-    LabelledTuples,
-    certify_tuples,
-    learn_from_tuples,
-    refuse_fit_transform,
-)
+from .tuples import TUPLE_RULES, LabelledTuples, TupleEstimator, certify_tuples, learn_from_tuples
 
 #: Length of the yardstick in its own coordinate: with 1 the threshold b is regularised as an entry
 #: of M is. A larger length would leave b freer, but is solved more slowly.
@@ -41,7 +40,7 @@ NO_DIFFERENCE = (
 )
 
 
-class PairFrobMetric(PairPredictor, MetricEstimator):
+class PairFrobMetric(PairPredictor, TupleEstimator):
     """Large-margin metric learning from pairs that are similar (+1) or dissimilar (-1).
 
     With `strategy="threshold"` the squared distances of similar pairs are to be below a threshold b
@@ -126,6 +125,8 @@ class PairFrobMetric(PairPredictor, MetricEstimator):
     array([ 1, -1])
     """
 
+    learned_threshold_ = Fitted[float]("threshold.learned")
+    prior_threshold_ = Fitted[float]("threshold.prior")
     _rules: ClassVar[dict[str, Rule]] = {
         "strategy": choice(["threshold", "triplets"]),
         "n_neighbors": integer(1),
@@ -163,8 +164,6 @@ class PairFrobMetric(PairPredictor, MetricEstimator):
         self.keep_dual, self.n_jobs = keep_dual, n_jobs
         self.verbose, self.callback = verbose, callback
 
-    fit_transform = refuse_fit_transform
-
     def fit(
         self, pairs: Any, y: Any, sample_weight: Any = None, *, calibration_params: Any = None
     ) -> Self:
@@ -199,11 +198,10 @@ class PairFrobMetric(PairPredictor, MetricEstimator):
         Without an earlier fit this is `fit`. Only metrics with `kernel="linear"` can be updated.
         The parameters are those of `fit`.
         """
-        if not hasattr(self, "components_"):
+        if not self.__sklearn_is_fitted__():
             return self.fit(pairs, y, sample_weight, calibration_params=calibration_params)
         check_parameters(self, self._rules)
-        before = learned_before(self)
-        return self._fit(pairs, y, sample_weight, calibration_params, before)
+        return self._fit(pairs, y, sample_weight, calibration_params, self.map_)
 
     def certify(
         self, pairs: ArrayLike, y: Any = None, sample_weight: Any = None, *, exact: bool = False
@@ -213,32 +211,48 @@ class PairFrobMetric(PairPredictor, MetricEstimator):
         Return the `Certificate`; raise `CertificateError` if these are other pairs or labels.
         With `exact` it is verified in exact arithmetic, as that of `FrobMetric.certify`.
         """
-        self._require_dual()
-        labelled = self._read(pairs, y, sample_weight, self.n_features_in_)
-        arrange = partial(self._arrange, prior_threshold=getattr(self, "prior_threshold_", None))
-        return certify_tuples(self, labelled, arrange, exact=exact, **self._problem_options())
+        check_is_fitted(self)
+        require_evidence(self.map_)
+        learned, labelled = self.map_, self._read(pairs, y, sample_weight, self.n_features_in_)
+        arrange = _arrangement(learned.recipe, learned.threshold.prior)
+        options = _problem_options(learned.recipe)
+        return certify_tuples(learned, labelled, arrange, exact=exact, **options)
 
-    def _fit(self, pairs, y, sample_weight, calibration_params, before=None):
-        before = before or {}
-        labelled = self._read(pairs, y, sample_weight, self.n_features_in_ if before else None)
-        prior = getattr(self, "learned_threshold_", None) if before else None
-        arrange = partial(self._arrange, prior_threshold=prior)
-        options = self._problem_options()
-        learned, attributes = learn_from_tuples(self, labelled, before, arrange, **options)
+    def _fit(
+        self,
+        pairs: Any,
+        y: Any,
+        sample_weight: Any,
+        calibration_params: Any,
+        before: LinearMap | None = None,
+    ) -> Self:
+        labelled = self._read(pairs, y, sample_weight, before and before.features.number)
+        prior = None if before is None else before.threshold.learned
+        recipe, names = self._recipe(), column_names(self.preprocessor)
+        learned, solution = learn_from_tuples(
+            recipe,
+            self._options(),
+            labelled,
+            names,
+            _arrangement(recipe, prior),
+            before,
+            **_problem_options(recipe),
+        )
         calibration = {"sample_weight": sample_weight} | as_options(calibration_params)
         read = read_tuples(pairs, 2, self.preprocessor)
-        features = learned.coordinates.feature_map(read.points)
-        distance = index_distance(learned.components, features, read.index)
-        earlier = getattr(self, "_learned_from", ()) if before else ()
-        length = YARDSTICK * np.linalg.norm(learned.solution.point.factor()[-1])
-        attributes |= {
-            "threshold_": best_distance(distance, y, **calibration),
-            "learned_threshold_": float(length) if learned.coordinates.n_extra else None,
-            "prior_threshold_": prior,
-            "promise_": None,
-            "_learned_from": np.union1d(np.array(earlier, np.uint64), point_digests(read.points)),
-        }
-        return self._store(learned, NO_DIFFERENCE, **attributes)
+        distance = learned.pair_distance(read.points, read.index)
+        length = YARDSTICK * np.linalg.norm(solution.point.factor()[-1])
+        threshold = Threshold(
+            best_distance(distance, y, **calibration),
+            learned=float(length) if recipe.strategy == "threshold" else None,
+            prior=prior,
+        )
+        points = point_digests(read.points)
+        if before is not None and before.source.points is not None:
+            points = np.union1d(before.source.points, points)
+        source = replace(learned.source, points=np.unique(points))
+        warn_if_zero(learned, NO_DIFFERENCE, stacklevel=4)
+        return self._accept(replace(learned, threshold=threshold, source=source))
 
     def _read(self, pairs, y, sample_weight, n_features=None):
         """Return checked pairs with their labels."""
@@ -251,18 +265,27 @@ class PairFrobMetric(PairPredictor, MetricEstimator):
         y, weight = check_pair_labels(y, sample_weight, len(read.index))
         return LabelledTuples.of(read, y, weight)
 
-    def _problem_options(self):
-        return {"named_prior": _yardstick_prior} if self.strategy == "threshold" else {}
 
-    def _arrange(self, coordinates, labelled, prior_threshold):
-        """Return pairs as quadruplets with the yardstick, or completed to triplets."""
+def _problem_options(recipe: Recipe) -> dict[str, Any]:
+    return {"named_prior": _yardstick_prior} if recipe.strategy == "threshold" else {}
+
+
+def _arrangement(recipe: Recipe, prior_threshold: float | None) -> Callable[..., Any]:
+    """Return a function (coordinates, labelled) -> (coordinates, rows of the problem).
+
+    Pairs become quadruplets with the yardstick, or are completed to triplets.
+    """
+
+    def arrange(coordinates: Coordinates, labelled: LabelledTuples) -> Any:
         index, y, weight = labelled.index, labelled.y, labelled.weight
-        if self.strategy == "triplets":
-            return coordinates, _complete(coordinates.Z, index, y, weight, self.n_neighbors)
+        if recipe.strategy == "triplets":
+            return coordinates, _complete(coordinates.Z, index, y, weight, recipe.n_neighbors)
         yardstick = np.tile(len(coordinates.Z) + np.arange(2), (len(index), 1))
         rows = np.hstack([index, yardstick])  # similar pairs are shorter than the yardstick
         coordinates = coordinates.with_yardstick(YARDSTICK, prior_threshold)
         return coordinates, GivenQuadruplets(near_first(rows, y), weight)
+
+    return arrange
 
 
 def _complete(Z, index, y, weight, n_neighbors):

@@ -14,7 +14,7 @@ from ..checks.parameters import check_parameters
 from ..core import Certificate, certify
 from ..core.checks import as_array, require_callable
 from ..learning.coordinates import as_components
-from ..learning.problem import LOSSES
+from ..learning.problem import LOSSES, frobenius_problem
 from ..learning.samples import Samples
 from ..runtime.environment import limit_threads
 from ..solvers import Interrupted, State, solve
@@ -122,24 +122,25 @@ def frob_path(
     grid = check_grid(Cs)
     require_callable(callback, name="callback")
     check_parameters(metric, metric._rules)
-    samples = Samples.check(metric, X, y, sample_weight, triplets)
+    recipe, options = metric._recipe(), metric._options()
+    samples = Samples.check(recipe, metric._reader(), X, y, sample_weight, triplets)
     with limit_threads(n_jobs):
-        coordinates = samples.coordinates(metric)
-        triplets = samples.add_mined(samples.triplets, metric, coordinates)
-        return _follow(metric, coordinates, triplets, grid, callback)
+        coordinates = samples.coordinates(recipe)
+        triplets = samples.add_mined(samples.triplets, recipe, coordinates, n_jobs=n_jobs)
+        return _follow(recipe, options, coordinates, triplets, grid, callback)
 
 
-def _follow(metric, coordinates, triplets, grid, callback):
+def _follow(recipe, options, coordinates, triplets, grid, callback):
     """Solve at each C of the grid, starting from the last solution."""
     path, last = FrobPath([], triplets.n_triplets), None
-    unit = metric._problem(coordinates, triplets, 1.0)
+    unit = frobenius_problem(coordinates, triplets, replace(recipe, C=1.0))
     try:
         for C in grid:
             began = time.perf_counter()
-            loss = LOSSES[metric.loss](C * triplets.share)
+            loss = LOSSES[recipe.loss](C * triplets.share)
             problem = replace(unit, loss=loss, cost=C * unit.cost)
             ratio = C / path.points[-1].C if path.points else None
-            last, n_screened = _solve_next(metric, problem, last, ratio)
+            last, n_screened = _solve_next(options, problem, last, ratio)
             seconds = time.perf_counter() - began
             path.points.append(_path_point(C, coordinates, last, n_screened, seconds))
             if callback is not None and callback(path.points[-1]):
@@ -152,12 +153,12 @@ def _follow(metric, coordinates, triplets, grid, callback):
     return path
 
 
-def _solve_next(metric, problem, last, ratio):
+def _solve_next(options, problem, last, ratio):
     """Solve from the last solution, all weights being `ratio` times larger.
 
     Also return the number of rows whose dual variables were known in advance.
     """
-    options = {"solver": metric.solver, "tol": metric.tol, "max_iter": metric.max_iter}
+    options = {"solver": options.solver, "tol": options.tol, "max_iter": options.max_iter}
     if last is None:
         return solve(problem, **options), 0
     u = last.u * ratio

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..checks.arguments import as_signs, as_weights
 from ..comparisons.reading import read_tuples
 from ..model.distances import index_distance
+from ..model.linear_map import LinearMap
 from ..neighbors.verification import DistanceVerifier, check_pair_labels
 
 
@@ -44,17 +45,16 @@ class TripletPredictor:
     _near: tuple[int, int] = (0, 1)
     _far: tuple[int, int] = (0, 2)
     preprocessor: Any
-    components_: np.ndarray
-    n_features_in_: int
-    _feature_map: Any
+    map_: LinearMap
 
     def decision_function(self, tuples: ArrayLike) -> np.ndarray:
         """Return the far distance minus the near distance of each tuple, an (n_tuples,) array."""
         check_is_fitted(self)
-        read = read_tuples(tuples, self._size, self.preprocessor, self.n_features_in_)
-        features = self._feature_map(read.points)
-        far = index_distance(self.components_, features, read.index[:, self._far])
-        return far - index_distance(self.components_, features, read.index[:, self._near])
+        learned = self.map_
+        read = read_tuples(tuples, self._size, self.preprocessor, learned.features.number)
+        features = learned.features.kernel(read.points)
+        far = index_distance(learned.components, features, read.index[:, self._far])
+        return far - index_distance(learned.components, features, read.index[:, self._near])
 
     def predict(self, tuples: ArrayLike) -> np.ndarray:
         """Return +1 for tuples whose near distance is smaller under the metric, -1 for others."""

@@ -9,29 +9,31 @@ from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_is_fitted
 
 from ..checks.arguments import as_signs, as_weights, check_both_kinds, says_nothing
 from ..checks.parameters import CALLABLE, MATRIX, NONE, Rule, check_parameters, choice
 from ..comparisons.merging import is_contradicted, near_first
 from ..comparisons.reading import column_names, read_tuples
-from ..core import Certificate, CertificateError
+from ..core import Certificate, CertificateError, Solution
 from ..learning.coordinates import coordinates_of
-from ..learning.learned import LearnedMetric
+from ..learning.learned import NO_DIRECTION, map_of_solution, warn_if_zero
+from ..learning.options import RunOptions
 from ..learning.problem import (
     KERNEL_RULES,
     PROBLEM_RULES,
     check_coordinates,
     frobenius_problem,
-    if_linear,
-    last_coordinates,
     learned_before,
-    prove,
     solve_frobenius,
 )
+from ..learning.prove import last_coordinates, prove, require_evidence
+from ..model.fitted import Fitted
+from ..model.linear_map import LinearMap, Source
+from ..model.recipe import Recipe
 from ..model.sets import GivenQuadruplets, GivenTriplets, is_same_set
 from ..runtime.environment import limit_threads
-from .base import MetricEstimator
-from .frob import NO_DIRECTION
+from .base import FrobeniusEstimator, if_linear
 from .predictors import QuadrupletPredictor, TripletPredictor
 
 #: Rules of the parameters of learners from tuples.
@@ -84,50 +86,68 @@ def _warn_of_void(is_void):
     )
 
 
-def learn_from_tuples(metric, labelled, before, arrange, **options):
-    """Return the metric learned from `LabelledTuples`, and fitted attributes; store nothing.
+def learn_from_tuples(
+    recipe: Recipe,
+    options: RunOptions,
+    labelled: LabelledTuples,
+    names: Any,
+    arrange: Callable[..., Any],
+    before: LinearMap | None = None,
+    **problem: Any,
+) -> tuple[LinearMap, Solution]:
+    """Return the map learned from `LabelledTuples`, and the solution that it comes from.
 
-    `before` has the arguments of `coordinates_of` that make this an update of an earlier fit.
-    `arrange` is a function (coordinates, labelled) -> (coordinates, rows of the problem), `options`
-    are further arguments of `frobenius_problem`.
+    `names` are those of the features; `before` is the map that this one updates. `arrange` is a
+    function (coordinates, labelled) -> (coordinates, rows of the problem), `problem` are further
+    arguments of `frobenius_problem`.
     """
     points = labelled.points
     if points.shape[0] == 1:
         raise ValueError(
             "all points of the tuples are equal; there is no distance to learn from them"
         )
-    with limit_threads(metric.n_jobs):
-        coordinates = check_coordinates(metric, coordinates_of(metric, points, **before))
+    earlier = {} if before is None else learned_before(before)
+    with limit_threads(options.n_jobs):
+        coordinates = check_coordinates(recipe, coordinates_of(recipe, points, **earlier))
         coordinates, rows = arrange(coordinates, labelled)
-        solution = solve_frobenius(metric, _problem(metric, coordinates, rows, options))
-        learned = LearnedMetric.of(metric, solution, coordinates, rows, points.dtype)
+        posed = frobenius_problem(coordinates, rows, recipe, **problem)
+        solution = solve_frobenius(posed, options)
     n_contradictions = int(is_contradicted(labelled.index, labelled.y, labelled.weight).sum())
-    return learned, coordinates.fitted_attributes() | {
-        "n_features_in_": points.shape[1],
-        "feature_names_in_": column_names(metric.preprocessor),
-        "n_contradictions_": n_contradictions,
-        "prior_components_": before.get("prior_components"),
-    }
+    learned = map_of_solution(
+        recipe,
+        options,
+        solution,
+        coordinates,
+        rows,
+        features=(points.shape[1], names),
+        dtype=points.dtype,
+        source=Source(n_contradictions=n_contradictions),
+        prior_components=earlier.get("prior_components"),
+    )
+    return learned, solution
 
 
-def certify_tuples(metric, labelled, arrange, *, exact=False, **options):
-    """Return the certificate of the last fit; the parameters are those of `learn_from_tuples`.
+def certify_tuples(
+    learned: LinearMap,
+    labelled: LabelledTuples,
+    arrange: Callable[..., Any],
+    *,
+    exact: bool = False,
+    **problem: Any,
+) -> Certificate:
+    """Return the certificate of a map; the parameters are those of `learn_from_tuples`.
 
     With `exact` it is verified in exact arithmetic.
     """
-    coordinates, rows = arrange(last_coordinates(metric, labelled.points), labelled)
-    if not is_same_set(rows, metric.triplets_):
+    coordinates, rows = arrange(last_coordinates(learned, labelled.points), labelled)
+    comparisons = learned.evidence.comparisons
+    if not is_same_set(rows, comparisons):
         raise CertificateError(
             "these are not the comparisons that the metric was learned from; give those of the "
             "last fit in the same order, with their y and sample_weight"
         )
-    problem = _problem(metric, coordinates, metric.triplets_, options)
-    return prove(metric, problem, coordinates, exact=exact)
-
-
-def _problem(metric, coordinates, rows, options):
-    options = options | {"loss": metric.loss, "prior": metric.prior, "pull": metric.pull}
-    return frobenius_problem(coordinates, rows, C=metric.C, **options)
+    posed = frobenius_problem(coordinates, comparisons, learned.recipe, **problem)
+    return prove(learned, posed, coordinates, exact=exact)
 
 
 def refuse_fit_transform(self, *tuples: Any, **others: Any) -> NoReturn:
@@ -138,7 +158,19 @@ def refuse_fit_transform(self, *tuples: Any, **others: Any) -> NoReturn:
     )
 
 
-class TripletFrobMetric(TripletPredictor, MetricEstimator):
+class TupleEstimator(FrobeniusEstimator):
+    """A map learned from tuples of points, or of indices of a preprocessor."""
+
+    preprocessor: Any
+    n_contradictions_ = Fitted[int]("source.n_contradictions")
+    fit_transform = refuse_fit_transform
+
+    @property
+    def _preprocessor(self) -> Any:
+        return self.preprocessor
+
+
+class TripletFrobMetric(TripletPredictor, TupleEstimator):
     """Large-margin metric learning from triplets: the anchor is closer to near than to far.
 
     The problem, its solver and its certificate are those of `FrobMetric`. Contradictory
@@ -240,8 +272,6 @@ class TripletFrobMetric(TripletPredictor, MetricEstimator):
         self.keep_dual, self.n_jobs = keep_dual, n_jobs
         self.verbose, self.callback = verbose, callback
 
-    fit_transform = refuse_fit_transform
-
     def fit(self, tuples: ArrayLike, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn the metric.
 
@@ -270,11 +300,11 @@ class TripletFrobMetric(TripletPredictor, MetricEstimator):
         `C`, the more they count. Without an earlier fit this is `fit`. Only metrics with
         `kernel="linear"` can be updated. The parameters are those of `fit`.
         """
-        if not hasattr(self, "components_"):
+        if not self.__sklearn_is_fitted__():
             return self.fit(tuples, y, sample_weight)
         check_parameters(self, self._rules)
         labelled = self._read(tuples, y, sample_weight, self.n_features_in_)
-        return self._fit(labelled, learned_before(self))
+        return self._fit(labelled, self.map_)
 
     def certify(
         self, tuples: ArrayLike, y: Any = None, sample_weight: Any = None, *, exact: bool = False
@@ -284,13 +314,18 @@ class TripletFrobMetric(TripletPredictor, MetricEstimator):
         Return the `Certificate`; raise `CertificateError` if these are other tuples or labels.
         With `exact` it is verified in exact arithmetic, as that of `FrobMetric.certify`.
         """
-        self._require_dual()
+        check_is_fitted(self)
+        require_evidence(self.map_)
         labelled = self._read(tuples, y, sample_weight, self.n_features_in_)
-        return certify_tuples(self, labelled, self._arrange, exact=exact)
+        return certify_tuples(self.map_, labelled, self._arrange, exact=exact)
 
-    def _fit(self, labelled, before=None):
-        learned, attributes = learn_from_tuples(self, labelled, before or {}, self._arrange)
-        return self._store(learned, NO_DIRECTION, **attributes)
+    def _fit(self, labelled: LabelledTuples, before: LinearMap | None = None) -> Self:
+        recipe, names = self._recipe(), column_names(self.preprocessor)
+        learned, _ = learn_from_tuples(
+            recipe, self._options(), labelled, names, self._arrange, before
+        )
+        warn_if_zero(learned, NO_DIRECTION, stacklevel=4)
+        return self._accept(learned)
 
     def _read(self, tuples, y, sample_weight, n_features=None):
         """Return checked tuples with their labels."""

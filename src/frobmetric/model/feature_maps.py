@@ -30,6 +30,15 @@ class FeatureMap:
     degree: int = 3
     coef0: float = 1.0
 
+    def __post_init__(self):
+        if self.kernel not in KERNELS:
+            raise ValueError(f"kernel={self.kernel!r} is not known; expected one of {KERNELS}")
+        needs_samples = self.kernel not in ("linear", "precomputed")
+        for name, value in (("X_fit_", self.X_fit), ("gamma_", self.gamma)):
+            if (value is not None) != needs_samples:
+                what = "lacks" if needs_samples else "has"
+                raise ValueError(f"it {what} {name} with kernel={self.kernel!r}")
+
     @classmethod
     def fit(cls, X, kernel, gamma, degree, coef0, weight=None):
         """Return the map of a kernel with these training samples; gamma=None takes the default.

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..checks.arguments import as_index, as_weights, check_comparisons
 from ..core import NeighborTriplets, Pairs, Quadruplets, Stack, Triplets
-from ..search.approximate import MiningRecall
+from ..search.recall import MiningRecall
 
 
 class _WeightedSet:

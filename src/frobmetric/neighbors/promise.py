@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
 from math import ceil, log1p
 from numbers import Real
 from typing import cast
@@ -15,66 +14,13 @@ from scipy.stats import beta, binom
 from ..checks.arguments import as_identities, as_signs
 from ..checks.text import shown
 from ..core.checks import read_values
+from ..model.promise import Promise
 from .thresholds import as_score
 
 #: Relative rounding error of probabilities and of ratios of logarithms.
 ROUNDING = 1e-12
 #: Rates below this need more pairs than there are.
 LEAST_RATE = 1e-15
-
-
-@dataclass(frozen=True)
-class Promise:
-    """A threshold and what is promised of it; `print` shows one sentence.
-
-    Attributes
-    ----------
-    threshold : float
-        Pairs whose score is at least the threshold are called similar.
-    max_false_match : float
-        Promised upper bound on the false match rate.
-    confidence : float
-        Probability, over the draw of the calibration pairs, that the promise is kept.
-    n_units : int
-        Number of independent dissimilar pairs that it rests on.
-    n_false : int
-        Number of these that reach the threshold.
-    bound : float
-        Upper confidence bound of Clopper and Pearson on the false match rate, given `n_false` of
-        `n_units`; at most `max_false_match`.
-    true_match_rate : float
-        Share of the similar calibration pairs that reach the threshold; NaN if there are none. It
-        is an estimate, not promised.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from frobmetric.neighbors import promised_threshold
-    >>> promise = promised_threshold(np.arange(600) / 600, np.repeat([-1, 1], 300))
-    >>> print(promise.n_false, "of", promise.n_units, "bound", round(promise.bound, 4))
-    0 of 300 bound 0.0099
-    >>> promise.true_match_rate
-    1.0
-    """
-
-    threshold: float
-    max_false_match: float
-    confidence: float
-    n_units: int
-    n_false: int
-    bound: float
-    true_match_rate: float
-
-    def __str__(self):
-        found = f"found in {self.n_false} of {self.n_units} independent pairs"
-        matches = f"{self.true_match_rate:.1%} of the similar pairs match"
-        if np.isnan(self.true_match_rate):
-            matches = "no similar pairs were given"
-        return (
-            f"At scores of {self.threshold:.6g} and more, false matches are at most "
-            f"{self.max_false_match:.3g} with confidence {self.confidence:.3g} ({found}, bound "
-            f"{self.bound:.3g}); {matches}."
-        )
 
 
 def promised_threshold(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -13,6 +14,9 @@ from ..checks.arguments import as_signs, as_weights, check_both_kinds
 from ..checks.parameters import InvalidParameterError
 from ..comparisons.reading import read_tuples
 from ..core.checks import as_real
+from ..model.fitted import Fitted
+from ..model.linear_map import LinearMap, Threshold
+from ..model.promise import Promise
 from ..search.rows import row_numbers
 from .promise import promise_of_points
 from .thresholds import best_threshold
@@ -21,14 +25,15 @@ from .thresholds import best_threshold
 class DistanceVerifier:
     """Methods of an estimator with `pair_distance` that set `threshold_`, a distance.
 
-    `_learned_from` holds the digests of the points that the estimator was learned from; it may be
-    missing. `preprocessor` is an attribute of estimators that take indices of points.
+    The threshold is part of `map_`, whose source has the digests of the points that it was learned
+    from.
     """
 
     pair_distance: Callable[..., np.ndarray]
-    n_features_in_: int
-    threshold_: float
-    _learned_from: np.ndarray
+    map_: LinearMap
+    _preprocessor: Any
+    threshold_ = Fitted[float]("threshold.distance")
+    promise_ = Fitted[Promise]("threshold.promise")
 
     def set_threshold(self, threshold: float) -> Self:
         """Set `threshold_`, a distance, and return the estimator.
@@ -96,18 +101,22 @@ class DistanceVerifier:
             With `threshold_` and `promise_`.
         """
         score = -self.pair_distance(pairs)
-        read = read_tuples(pairs, 2, getattr(self, "preprocessor", None), self.n_features_in_)
-        is_known = np.isin(point_digests(read.points), getattr(self, "_learned_from", ()))
+        read = read_tuples(pairs, 2, self._preprocessor, self.map_.features.number)
+        learned_from = self.map_.source.points
+        is_known = np.isin(point_digests(read.points), () if learned_from is None else learned_from)
         options = {"max_false_match": max_false_match, "confidence": confidence}
         promise = promise_of_points(score, y, read.index, identities, is_known, **options)
         return self._decide_by(-promise.threshold, promise)
 
-    def _decide_by(self, threshold, promise=None):
+    def _decide_by(self, distance: float, promise: Promise | None = None) -> Self:
         """Set the threshold; a promise of an earlier one is forgotten."""
-        self.threshold_ = threshold
-        vars(self).pop("promise_", None)
-        if promise is not None:
-            self.promise_ = promise
+        before = self.map_.threshold
+        after = (
+            Threshold(distance)
+            if before is None
+            else replace(before, distance=distance, promise=None)
+        )
+        self.map_ = replace(self.map_, threshold=replace(after, promise=promise))
         return self
 
     def _decide(self, pairs):

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from dataclasses import dataclass
 from importlib.util import find_spec
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.stats import binomtest
 from sklearn.utils.extmath import row_norms
 
 from ..core.kernels import ROWS, WIDTH, compiled, cross_distances
@@ -236,43 +234,3 @@ def _cells(faiss, points, n_cells):
 def _of(lists, numbers):
     """Return the lists of all these numbers, one after the other; -1 for those of none."""
     return np.where(numbers[..., None] < 0, -1, lists[numbers]).reshape(len(numbers), -1)
-
-
-@dataclass(frozen=True)
-class MiningRecall:
-    """Share of the true neighbours that an approximate search found, on rows drawn at random.
-
-    `near` and `far` are the shares for neighbours of the same class and of other classes, each
-    with a confidence interval of 95 % (Wilson's, with the rows as observations).
-    """
-
-    near: float
-    near_interval: tuple[float, float]
-    far: float
-    far_interval: tuple[float, float]
-    n_rows: int
-
-    @property
-    def missed_impostors(self):
-        """Upper confidence bound on the share of true neighbours of other classes not found."""
-        return 1 - self.far_interval[0]
-
-    def __str__(self):
-        kinds = ("near", self.near, self.near_interval), ("far", self.far, self.far_interval)
-        shares = (
-            f"{name} {share:.3f} [{low:.3f}, {high:.3f}]" for name, share, (low, high) in kinds
-        )
-        return (
-            f"recall of mining {', '.join(shares)}; with confidence 95 % at most "
-            f"{self.missed_impostors:.1%} of the impostors were missed"
-        )
-
-
-def share_found(found, exact):
-    """Return the share of the true neighbours that were found, with a Wilson interval."""
-    is_true = exact >= 0
-    is_found = (exact[:, :, None] == found[:, None, :]).any(axis=2) & is_true
-    share = is_found.sum() / max(1, is_true.sum())
-    n_rows = len(exact)
-    interval = binomtest(round(share * n_rows), n_rows).proportion_ci(0.95, method="wilson")
-    return float(share), (float(interval.low), float(interval.high))

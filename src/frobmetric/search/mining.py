@@ -9,8 +9,9 @@ import numpy as np
 
 from ..runtime.environment import limit_threads
 from ..runtime.progress import working
-from .approximate import ApproximateSearch, MiningRecall, is_available, share_found
+from .approximate import ApproximateSearch, is_available
 from .exact import FEW_FEATURES, NeighborSearch
+from .recall import MiningRecall, share_found
 
 #: Groups up to this size share one search among other groups, larger ones have one each.
 SMALL_GROUP = 32

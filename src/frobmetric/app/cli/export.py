@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...export.formats import FORMATS, Features, export_recall, nonzero_rows
 from ...export.formats import export as write_map
 from ...export.functions import DIALECTS
-from ...metric.base import MetricEstimator
+from ...metric.base import MapEstimator
 from ...runtime.environment import require
 from .models import load_model, read_columns
 from .options import command
@@ -63,7 +63,7 @@ def export(
     options = {"dialect": dialect, "name": name} if to == "sql" else {}
     estimator = load_model(model)
     # adapters and bridges map into a space that has its dimensions also where they are 0
-    is_metric = isinstance(estimator, MetricEstimator)
+    is_metric = isinstance(estimator, MapEstimator)
     facts = {"output": str(output), "to": to, "dtype": dtype, "recall": None}
     if recall is not None:
         table = read_columns(estimator, recall, target, header)

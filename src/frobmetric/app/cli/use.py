@@ -6,7 +6,7 @@ import numpy as np
 
 from ...export.formats import nonzero_rows
 from ...io.text import DELIMITERS, GZIPPED
-from ...metric.base import MetricEstimator
+from ...metric.base import MapEstimator
 from ...runtime.environment import require
 from ...runtime.progress import working
 from ...runtime.tables import text_table
@@ -64,7 +64,7 @@ def transform(model, data, *, output, target=None, header=True):
 
 def _directions(estimator):
     """Return the columns of a mapped row that may differ from 0, and their names."""
-    if not isinstance(estimator, MetricEstimator):
+    if not isinstance(estimator, MapEstimator):
         return slice(None), list(estimator.get_feature_names_out())
     rows = nonzero_rows(estimator.components_)
     return rows, [f"metric{j}" for j in range(len(rows))]

@@ -22,7 +22,7 @@ from ...evaluation.compare import compare
 from ...evaluation.comparison import Comparison
 from ...evaluation.hints import Situation, find_hints
 from ...metric import FrobMetric
-from ...metric.base import MetricEstimator
+from ...metric.base import MapEstimator
 from ...runtime.environment import replacing
 from .captions import columns_of, names_of
 from .content import Findings, Sample, data_of, sections_of
@@ -271,7 +271,7 @@ def _results(model, again, X, samples, comparison, refits, say):
     fixed = None if again is None else _with_units(again, model)
     importance = find_importance(spaces, fixed, samples.X, samples.y, n_refits, seed)
     say("looking for labels in doubt")
-    n, alone = len(samples.y), model if isinstance(model, MetricEstimator) else None
+    n, alone = len(samples.y), model if isinstance(model, MapEstimator) else None
     doubts = find_doubts(alone, X, samples.y, spaces.after[:n], votes[1][:n])
     say("measuring dimensions")
     curves = {}
@@ -300,7 +300,7 @@ def _steps(model):
 
 def _metric_of(model):
     """Return the last estimator of this library inside a model, None if there is none."""
-    return next((s for s in _steps(model)[::-1] if isinstance(s, MetricEstimator)), None)
+    return next((s for s in _steps(model)[::-1] if isinstance(s, MapEstimator)), None)
 
 
 def _for_refits(model, choose_again):

@@ -9,8 +9,9 @@ import numpy as np
 
 from ...evaluation import comparison_accuracy
 from ...evaluation.accuracy import Accuracy
-from ...learning.units import Units
+from ...learning.units import measure_units
 from ...metric import TripletFrobMetric
+from ...model.units import Units
 from ...search.rows import distinct_points
 from .questions import N_CANDIDATES, N_TARGETS, QuestionSpace, draw_questions, question_keys
 
@@ -48,7 +49,7 @@ class Space:
                 f"there are {len(kinds)} items, {len(points)} of them different; a question needs "
                 "three different items: give more"
             )
-        units = Units.measure(units, X)
+        units = measure_units(units, X)
         scaled = units.scaled(X)
         centred = scaled - scaled.mean(axis=0)
         left, sizes, right = np.linalg.svd(centred, full_matrices=False)

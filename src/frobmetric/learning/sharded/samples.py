@@ -62,14 +62,17 @@ class ShardedSamples:
     sizes: list[int]
     classes: np.ndarray
     dtype: np.dtype
-    attributes: dict
+    features: tuple[int, Any]
     triplets: Any = None
+    n_unlabeled: ClassVar[None] = None
+    rows: ClassVar[None] = None
+    row_weight: ClassVar[None] = None
     is_in_memory: ClassVar[bool] = False
 
     @classmethod
-    def check(cls, metric, X, y):
+    def check(cls, recipe, X, y, *, keep_dual=False):
         """Return the checked arguments of a fit whose samples are in shards."""
-        _check_options(metric)
+        _check_options(recipe, keep_dual)
         table = open_shards(X, y)
         X = table.X.map(_checked).light()
         shapes = X.reduce(operator.add, _shape).get()
@@ -93,8 +96,7 @@ class ShardedSamples:
         dtype = X.reduce(np.promote_types, operator.attrgetter("dtype")).get()
         names = table.feature_names
         names = None if names is None else np.array(names, dtype=object)
-        attributes = {"n_features_in_": n_features, "feature_names_in_": names}
-        return cls(X, codes, start, sizes, classes, dtype, attributes)
+        return cls(X, codes, start, sizes, classes, dtype, (n_features, names))
 
     def excerpt(self, n_samples):
         """Return at most so many samples in memory: those that `spread_rows` gives of all rows."""
@@ -107,7 +109,7 @@ class ShardedSamples:
         places = spread_places(int(total.sum()), n_samples)
         parts = map_shards(partial(_excerpt, places=places), self.X, self.y, first)
         X, y = zip(*parts.reduce(operator.add, _same).get(), strict=True)
-        return Samples(np.concatenate(X), self.classes[np.concatenate(y)], None, self.attributes)
+        return Samples(np.concatenate(X), self.classes[np.concatenate(y)], None, self.features)
 
     def fingerprints(self):
         """Return a text for each of X and y that differs for others."""
@@ -121,9 +123,9 @@ class ShardedSamples:
         """Return whether a metric can be learned with this prior from these samples."""
         return not (isinstance(prior, str) and prior in WHITENING)
 
-    def coordinates(self, metric):
+    def coordinates(self, recipe):
         """Return the coordinates to learn in."""
-        units = self._units(metric)
+        units = self._units(recipe)
         lowest = self.X.reduce(np.minimum, _lowest).get()
         X = self.X.map(partial(_scaled, units, lowest)).light()
         largest = float(X.reduce(max, _largest).get()) or 1.0
@@ -135,20 +137,20 @@ class ShardedSamples:
             raise ValueError("all rows of X are equal; there is no distance to learn from them")
         Z = X.map(partial(_unit_rows, largest, mean, spread)).light()
         scale, root = largest * spread, None
-        if metric.prior is not None and not isinstance(metric.prior, str):
-            factor = prior_matrix_factor(metric.prior, self.attributes["n_features_in_"], "linear")
+        if recipe.prior is not None and not isinstance(recipe.prior, str):
+            factor = prior_matrix_factor(recipe.prior, self.features[0], "linear")
             root = prior_root(factor, scale)
         rows = ShardedMatrix(Z, (n_samples, len(mean)))
         return Coordinates(rows, scale, prior_root=root, units=units)
 
-    def add_mined(self, triplets, metric, coordinates, point=None):
+    def add_mined(self, triplets, recipe, coordinates, point=None, n_jobs=None):
         """Return the triplets of the labels together with those of earlier passes."""
-        mine = Mining(self, metric.n_neighbors, metric.n_impostors or metric.n_neighbors)
+        mine = Mining(self, recipe.n_neighbors, recipe.n_impostors or recipe.n_neighbors)
         L = None if point is None else point.factor()
         return ShardedTriplets.mined(self, mine.search(coordinates.Z.rows, L), triplets)
 
-    def _units(self, metric):
-        name = required_units(metric, self.y)
+    def _units(self, recipe):
+        name = required_units(recipe, self.y)
         if name != "auto":
             return self._measured(name)
         candidates, few = [self._measured(each) for each in UNITS], self.excerpt(MOST_SAMPLES)
@@ -194,22 +196,22 @@ class ShardedMatrix(NamedTuple):
 # Pieces
 
 
-def _check_options(metric):
+def _check_options(recipe, keep_dual):
     for name, value in WHOLE.items():
-        given = getattr(metric, name, value)
+        given = keep_dual if name == "keep_dual" else getattr(recipe, name)
         if given != value:
             raise InvalidParameterError(
                 f"{name}={given!r} needs all samples in memory, and X is in shards; give "
                 f"{name}={value!r}, or X as an array"
             )
-    if metric.neighbors == "approximate":
+    if recipe.neighbors == "approximate":
         raise InvalidParameterError(
             "neighbors='approximate' needs all samples in memory, and X is in shards, where the "
             "search is exact; give neighbors='auto', or X as an array"
         )
-    if isinstance(metric.prior, str) and metric.prior in WHITENING:
+    if isinstance(recipe.prior, str) and recipe.prior in WHITENING:
         raise InvalidParameterError(
-            f"prior={metric.prior!r} is computed from all samples in memory, and X is in shards; "
+            f"prior={recipe.prior!r} is computed from all samples in memory, and X is in shards; "
             "give the prior as a matrix, or X as an array"
         )
 

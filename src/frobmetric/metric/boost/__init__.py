@@ -6,20 +6,22 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from ...checks.parameters import FLAG, InvalidParameterError, Rule, check_parameters, choice
 from ...core import Certificate, CertificateError, Hinge
 from ...core.points import Factored
-from ...learning.claims import SAME, check_labels
 from ...learning.coordinates import Coordinates
-from ...learning.learned import check_n_components
+from ...learning.learn import learn_in_passes
+from ...learning.learned import NO_DIRECTION, check_n_components, map_of_solution, warn_if_zero
 from ...learning.parameters import LABEL_RULES, SHARED_RULES
-from ...learning.problem import last_samples
-from ...learning.samples import Samples, learn_in_passes
+from ...learning.prove import SAME, check_labels, last_samples, require_evidence
+from ...learning.samples import Samples
+from ...model.fitted import Fitted
+from ...model.linear_map import Source
 from ...runtime.environment import limit_threads
 from ...solvers import Interrupted
-from ..base import MetricEstimator
-from ..frob import NO_DIRECTION
+from ..base import CertifiedEstimator
 from .problem import Exponential, Logistic, TraceSDP, certify_trace
 from .solvers import METHODS, boost
 
@@ -31,7 +33,7 @@ OUTSIDE = 1e-5
 ROUNDED = 1e-5
 
 
-class BoostMetric(MetricEstimator):
+class BoostMetric(CertifiedEstimator):
     """Large-margin metric learning from triplets with trace regularisation.
 
     Learns d^2(a, b) = (a - b).T M (a - b) with the positive semidefinite M that minimises
@@ -117,7 +119,7 @@ class BoostMetric(MetricEstimator):
     True
     """
 
-    prior: Any = None  # of the code that is shared with `FrobMetric`
+    n_unlabeled_ = Fitted[int]("source.n_unlabeled")
     _rules: ClassVar[dict[str, Rule]] = {
         **LABEL_RULES,
         **SHARED_RULES,
@@ -170,7 +172,9 @@ class BoostMetric(MetricEstimator):
                 "at a corner of that loss, where no single direction gains though the metric is "
                 "not optimal; use corrective=True, or loss='logistic' or 'exponential'"
             )
-        return self._fit(Samples.check(self, X, y, sample_weight, triplets, triplet_weight))
+        recipe, options, reader = self._recipe(), self._options(), self._reader()
+        samples = Samples.check(recipe, reader, X, y, sample_weight, triplets, triplet_weight)
+        return self._accept(_learn(recipe, options, samples, METHODS[self.loss, self.corrective]))
 
     def certify(self, X: Any, y: Any = None, sample_weight: Any = None) -> Certificate:
         """Prove the metric as it stands, from the training data and the kept dual variables.
@@ -179,48 +183,65 @@ class BoostMetric(MetricEstimator):
         truncated metric. X is the data that it was learned from; other data raise
         `CertificateError`, and so do labels y, if given, that are not those of the triplets.
         """
-        self._require_dual()
-        given = self._check_samples(X).astype(self.components_.dtype, copy=False)
-        X, weight, triplets = last_samples(self, given)
-        if y is not None:
-            check_labels(self, given, y, sample_weight, _coordinates)
-        coordinates = _coordinates(X, weight)
-        if not np.isclose(coordinates.scale, self.scale_, rtol=SAME, atol=0):
-            raise CertificateError(
-                f"these data have the scale {coordinates.scale:.9g} and the metric was learned "
-                f"from data of scale {self.scale_:.9g}; they are other data"
-            )
-        point = _in_span(coordinates, self.components_.T.astype(float) * coordinates.scale)
-        _check_order(self.components_)
-        problem = self._problem(coordinates, triplets)
-        return certify_trace(problem, point, self.dual_coef_)
+        check_is_fitted(self)
+        require_evidence(self.map_)
+        return _certify(self.map_, self._reader(of_fit=False), X, y, sample_weight)
 
-    def _fit(self, samples):
-        with limit_threads(self.n_jobs):
-            coordinates = _coordinates(samples.X, samples.weight)
-            check_n_components(self.n_components, coordinates)
 
-            def solve(progress):
-                problem = self._problem(coordinates, progress.triplets)
-                return self._solve(problem, progress.point)
+def _certify(learned, reader, X, y, sample_weight):
+    components = learned.components
+    given = reader.read(X)[0].astype(components.dtype, copy=False)
+    X, weight, triplets = last_samples(learned, given)
+    if y is not None:
+        check_labels(learned, reader, given, y, sample_weight, _coordinates, has_units=False)
+    coordinates = _coordinates(X, weight)
+    if not np.isclose(coordinates.scale, learned.space.scale, rtol=SAME, atol=0):
+        raise CertificateError(
+            f"these data have the scale {coordinates.scale:.9g} and the metric was learned "
+            f"from data of scale {learned.space.scale:.9g}; they are other data"
+        )
+    point = _in_span(coordinates, components.T.astype(float) * coordinates.scale)
+    _check_order(components)
+    problem = _problem(learned.recipe, coordinates, triplets)
+    return certify_trace(problem, point, learned.evidence.u)
 
-            learned = learn_in_passes(self, samples, coordinates, solve)
-        reason = ""
-        if not learned.rank:
-            reason = _reason_of_zero(self._problem(coordinates, learned.comparisons), self.C)
-        return self._store(learned, reason, **samples.attributes)
 
-    def _problem(self, coordinates, triplets):
-        loss = LOSSES[self.loss](self.C * triplets.share)
-        return TraceSDP(triplets.constraints(coordinates.Z), loss)
+def _learn(recipe, options, samples, method):
+    """Learn from checked samples by one of the methods."""
 
-    def _solve(self, problem, point):
-        method = METHODS[self.loss, self.corrective]
-        options = {"tol": self.tol, "max_iter": self.max_iter, "callback": self._on_step()}
+    def solve_next(progress):
+        problem = _problem(recipe, coordinates, progress.triplets)
+        given = {"tol": options.tol, "max_iter": options.max_iter, "callback": options.on_step}
         try:
-            return boost(problem, method, start=point, **options)
+            return boost(problem, method, start=progress.point, **given)
         except Interrupted as interruption:
             return interruption.solution
+
+    with limit_threads(options.n_jobs):
+        coordinates = _coordinates(samples.X, samples.weight)
+        check_n_components(recipe.n_components, coordinates)
+        answer = learn_in_passes(recipe, samples, coordinates, solve_next, options.n_jobs)
+    learned = map_of_solution(
+        recipe,
+        options,
+        answer.solution,
+        coordinates,
+        answer.comparisons,
+        features=samples.features,
+        dtype=samples.dtype,
+        source=Source(n_unlabeled=samples.n_unlabeled),
+        rows=samples.rows,
+        weight=samples.row_weight,
+    )
+    if not learned.rank:
+        reason = _reason_of_zero(_problem(recipe, coordinates, answer.comparisons), recipe.C)
+        warn_if_zero(learned, reason, stacklevel=3)
+    return learned
+
+
+def _problem(recipe, coordinates, triplets):
+    loss = LOSSES[recipe.loss](recipe.C * triplets.share)
+    return TraceSDP(triplets.constraints(coordinates.Z), loss)
 
 
 def _coordinates(X, weight):

@@ -1,0 +1,280 @@
+"""The value that every fit returns: a linear map, what it was learned from, and its proof."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from scipy.sparse import issparse
+
+from ..checks.arguments import require_finite
+from ..core.points import Array, Vector
+from ..core.solution import STATUSES, Certificate, Step
+from ..search.recall import MiningRecall
+from .distances import index_distance
+from .explanation import Explanation, explain_distance
+from .feature_maps import FeatureMap
+from .promise import Promise
+from .recipe import Recipe
+from .units import Units
+
+#: Nothing that only some learners find.
+NO_DETAILS: Mapping[str, Any] = MappingProxyType({})
+
+
+class Value:
+    """Base of frozen values with arrays, which copies and pickles check as the constructor does."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (type(self), {f.name: getattr(self, f.name) for f in fields(self)})  # type: ignore[arg-type]
+
+
+def _rebuild(kind: type, values: dict[str, Any]) -> Any:
+    return kind(**values)
+
+
+@dataclass(frozen=True, eq=False)
+class Features(Value):
+    """Features that a map takes.
+
+    `kernel` turns samples into the columns that `components` has; with `unit_length` vectors are
+    scaled to length one before and after the map.
+    """
+
+    number: int
+    names: Array | None = None
+    kernel: FeatureMap = field(default_factory=FeatureMap)
+    unit_length: bool = False
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.number, int | np.integer) or self.number < 1:
+            raise ValueError(f"n_features_in_ = {self.number!r} is not a positive integer")
+        if self.names is not None and len(self.names) != self.number:
+            raise ValueError(f"it has {len(self.names)} feature names for {self.number} features")
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns of `components`."""
+        return self.number if self.kernel.X_fit is None else self.kernel.X_fit.shape[0]
+
+
+@dataclass(frozen=True, eq=False)
+class Space(Value):
+    """Numbers that describe the coordinates in which a problem was solved."""
+
+    scale: float
+    unit: float
+    units: Units = field(default_factory=Units)
+    n_directions: int | None = None
+    kept_variance: float = 1.0
+    prior_factor: Array | None = None
+    prior_components: Array | None = None
+
+    def __post_init__(self) -> None:
+        for name, value in (("scale_", self.scale), ("unit_", self.unit)):
+            if not 0 < value < np.inf:
+                raise ValueError(f"{name} = {value!r} is not a positive finite number")
+        if not 0 <= self.kept_variance <= 1:
+            raise ValueError(f"kept_variance_ = {self.kept_variance!r} is not between 0 and 1")
+        for name in ("prior_factor", "prior_components"):
+            if (array := getattr(self, name)) is not None:
+                object.__setattr__(self, name, frozen_numbers(f"{name}_", array))
+
+
+@dataclass(frozen=True, eq=False)
+class Run(Value):
+    """Course of a fit: why it ended, after how many steps, to which tolerance."""
+
+    n_iter: int
+    status: str | None = None
+    history: tuple[Step, ...] | None = None
+    tol: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.n_iter < 0:
+            raise ValueError(f"n_iter_ = {self.n_iter} is below 0")
+        if self.status is not None and self.status not in STATUSES:
+            raise ValueError(f"status_ = {self.status!r:.40} is not one of {sorted(STATUSES)}")
+
+
+@dataclass(frozen=True, eq=False)
+class Source(Value):
+    """What a map was learned from, as numbers.
+
+    `points` has a digest of each point of the pairs, by which a promise on points that were
+    learned from is found out.
+    """
+
+    n_comparisons: int | None = None
+    n_contradictions: int | None = None
+    n_unlabeled: int | None = None
+    recall: MiningRecall | None = None
+    points: Vector | None = None
+
+
+#: Source of a map of which nothing is told.
+NO_SOURCE = Source()
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence(Value):
+    """What `prove` needs besides the samples: dual variables and comparisons.
+
+    `rows` has the first row of each kind of equal rows, and `weight` the sum of their weights; None
+    if every row is a sample of its own.
+    """
+
+    u: Vector
+    comparisons: Any
+    rows: Vector | None = None
+    weight: Vector | None = None
+
+    def __post_init__(self) -> None:
+        if self.u.shape != (self.comparisons.n_triplets,):
+            raise ValueError(
+                f"it has {self.comparisons.n_triplets} triplets, and dual variables of shape "
+                f"{self.u.shape}"
+            )
+        if (self.rows is None) != (self.weight is None):
+            raise ValueError("it has only one of point_rows_ and point_weight_")
+        object.__setattr__(self, "u", frozen_numbers("dual_coef_", self.u))
+
+
+@dataclass(frozen=True, eq=False)
+class Threshold(Value):
+    """Largest distance of pairs that are called similar, and what is promised of it.
+
+    `learned` is the threshold that is part of the learning problem, and `prior` the one that it
+    was to stay close to in an update.
+    """
+
+    distance: float
+    promise: Promise | None = None
+    learned: float | None = None
+    prior: float | None = None
+
+    def __post_init__(self) -> None:
+        if np.isnan(self.distance):
+            raise ValueError(f"threshold_ = {self.distance} is not a number")
+        if self.promise is not None and self.promise.threshold != -self.distance:
+            raise ValueError(f"threshold_ = {self.distance} is not the threshold of promise_")
+
+
+@dataclass(frozen=True, eq=False)
+class LinearMap(Value):
+    """Linear map of features after which Euclidean distances are the learned ones.
+
+    Attributes
+    ----------
+    components : ndarray of shape (n_components, n_columns)
+        Rows of the map; read-only.
+    features : Features
+        What the map takes.
+    certificate : Certificate or None
+        Proof of the learning problem, of learners that have one.
+    run : Run or None
+        Course of the fit; None if the map has a closed form.
+    rank : int or None
+        Rank of the metric before it was cut to `n_components`.
+    recipe : Recipe or None
+        Problem that was solved; None for learners of other methods.
+    space : Space or None
+        Coordinates in which it was solved.
+    source : Source
+        What the map was learned from.
+    evidence : Evidence or None
+        What `prove` needs, if the fit kept it.
+    threshold : Threshold or None
+        Decision about pairs.
+    choice : object or None
+        How options were chosen, with a report.
+    query_components : ndarray or None
+        Map of queries, where it is another one than that of documents.
+    details : mapping
+        What only some learners find, by the names of their attributes.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from frobmetric import FrobMetric
+    >>> X, y = load_iris(return_X_y=True)
+    >>> learned = FrobMetric().fit(X, y).map_
+    >>> learned.transform(X).shape
+    (150, 4)
+    """
+
+    components: Array
+    features: Features
+    certificate: Certificate | None = None
+    run: Run | None = None
+    rank: int | None = None
+    recipe: Recipe | None = None
+    space: Space | None = None
+    source: Source = field(default_factory=Source)
+    evidence: Evidence | None = None
+    threshold: Threshold | None = None
+    choice: Any = None
+    query_components: Array | None = None
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        components = frozen_numbers("components_", self.components)
+        object.__setattr__(self, "components", components)
+        object.__setattr__(self, "details", MappingProxyType(dict(self.details)))
+        n_columns = self.features.n_columns
+        if components.ndim != 2 or components.shape[1] != n_columns:
+            raise ValueError(
+                f"components_ has shape {components.shape}; expected (n_rows, {n_columns})"
+            )
+        if self.query_components is not None:
+            queries = frozen_numbers("query_components_", self.query_components)
+            if queries.shape != components.shape:
+                raise ValueError(
+                    f"query_components_ has shape {queries.shape}; expected {components.shape}"
+                )
+            object.__setattr__(self, "query_components", queries)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        values = {f.name: getattr(self, f.name) for f in fields(self)}
+        return _rebuild, (type(self), values | {"details": dict(self.details)})
+
+    def transform(self, X: Any) -> Array:
+        """Map checked samples, dense or CSR, to where Euclidean distances are the learned ones."""
+        features = self.features.kernel(X)
+        with np.errstate(over="ignore", invalid="ignore"):
+            mapped = features @ self.components.T.astype(features.dtype, copy=False)
+            return require_finite(mapped.astype(X.dtype, copy=False), of="mapped samples")
+
+    def pair_distance(self, points: Any, index: Array) -> Vector:
+        """Return the learned distances of pairs of rows of `points`."""
+        return index_distance(self.components, self.features.kernel(points), index)
+
+    def require_parts(self, by: Any) -> None:
+        """Raise ValueError if distances of this map are not sums over these parts."""
+        kernel = self.features.kernel.kernel
+        if kernel != "linear" and not (isinstance(by, str) and by == "components"):
+            raise ValueError(
+                f"the metric has kernel={kernel!r}, whose distances are no sums over "
+                f"features; got by={by!r}, expected 'components'"
+            )
+
+    def explain(self, points: Any, index: Array, *, by: Any, names: Any) -> Explanation:
+        """Split the squared distance of two rows of `points`, given by their numbers, exactly."""
+        kernel = self.features.kernel
+        ends = kernel(points)[index]
+        ends = ends.toarray() if issparse(ends) else ends
+        if names is None and kernel.kernel == "linear":
+            names = self.features.names
+        return explain_distance(self.components, *ends, by=by, feature_names=names)
+
+
+def frozen_numbers(name: str, array: Array) -> Array:
+    """Return a read-only view of finite numbers in single or double precision."""
+    if array.dtype not in (np.float32, np.float64) or not np.isfinite(array).all():
+        raise ValueError(f"{name} must hold finite numbers in single or double precision")
+    view = array.view()
+    view.flags.writeable = False
+    return view
