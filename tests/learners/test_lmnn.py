@@ -251,7 +251,7 @@ def test_interrupt_keeps_the_best_so_far(monkeypatch):
 
     monkeypatch.setattr(margin_solver.MarginSolver, "_descend", stop)
     metric = LMNN()
-    with pytest.raises(KeyboardInterrupt, match="best metric is kept"):
+    with pytest.raises(KeyboardInterrupt, match="best map so far is kept"):
         metric.fit(*IRIS)
     assert metric.components_.shape == (4, 4)
     assert metric.certificate_.primal > metric.certificate_.dual > 0

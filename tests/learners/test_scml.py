@@ -15,7 +15,6 @@ from frobmetric import SCML, Constraints, SCML_Supervised
 from frobmetric.core import Triplets
 from frobmetric.core.threads import one_thread
 from frobmetric.learners import bases, combination
-from frobmetric.learners.samples import LabelledSamples
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*directions have a positive weight")
 
@@ -227,7 +226,7 @@ def test_local_discriminants_are_unit_vectors(n_features):
     X, y = make_classification(
         200, n_features, n_informative=3, n_redundant=0, n_classes=3, n_clusters_per_class=1
     )
-    samples = LabelledSamples.read(SCML_Supervised(), X, y, None)
+    samples = SCML_Supervised()._read(X, y, None)
     with one_thread():
         found = bases.local_discriminants(samples, 11, np.random.RandomState(0))
     assert found.shape == (11, n_features)

@@ -156,7 +156,7 @@ def test_interrupt_keeps_the_best_so_far(learner, monkeypatch):
 
     monkeypatch.setattr(SoftNeighbors, "evaluate", stop_at_the_sixth)
     metric = learner()
-    with pytest.raises(KeyboardInterrupt, match="best metric is kept"):
+    with pytest.raises(KeyboardInterrupt, match="best map so far is kept"):
         metric.fit(*_samples())
     assert any(np.array_equal(metric.components_, L) for L in calls[1:5])
 

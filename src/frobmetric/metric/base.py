@@ -192,8 +192,11 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         """
         self.map_ = learned
         if learned.run is not None and learned.run.status == "interrupted":
-            message = f"interrupted after {learned.run.n_iter} steps; {learned.certificate}"
-            raise Interrupted(learned, message)
+            proof = "" if learned.certificate is None else f"; {learned.certificate}"
+            raise Interrupted(
+                learned,
+                f"interrupted after {learned.run.n_iter} steps; the best map so far is kept{proof}",
+            )
         return self
 
     def __setstate__(self, state: dict[str, Any]) -> None:
