@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Integral, Real
@@ -16,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..core.checks import MOST, as_array, as_finite, as_real, read_array, read_values
+from ..core.warning import warn_user
 
 #: Tuples by their size, with the roles of their points.
 KINDS = {2: "pairs (a, b)", 3: "triplets (anchor, near, far)", 4: "quadruplets (a, b, c, d)"}
@@ -283,19 +283,17 @@ def as_identities(name, values, n_samples, *, of="rows of X"):
         raise TypeError(message) from None
 
 
-def labelled_rows(y, stacklevel):
+def labelled_rows(y):
     """Return which rows have a label: -1 is none, if y is numeric and has two other classes."""
     if y.dtype.kind not in "if":
         return np.ones(len(y), bool)
     known = y != UNLABELED
     if known.all() or len(np.unique(y[known])) < 2:
         return np.ones(len(y), bool)
-    warnings.warn(
+    warn_user(
         f"{np.count_nonzero(~known)} of {len(y)} rows have the label -1 and are taken as rows "
         "without a label, which count for scale and prior only; if -1 is a class, give it another "
-        "name, for example y + 1",
-        UserWarning,
-        stacklevel=stacklevel + 1,
+        "name, for example y + 1"
     )
     return known
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,6 +12,7 @@ from ..checks.parameters import CALLABLE, MATRIX, NONE, Rule
 from ..checks.samples import check_random_state
 from ..comparisons.reading import column_names, look_up_points, read_tuples
 from ..core import Certificate
+from ..core.warning import warn_user
 from ..learning.constraints import draw_pairs
 from ..metric.base import MetricEstimator
 from ..metric.predictors import PairPredictor, QuadrupletPredictor, TripletPredictor
@@ -35,10 +35,9 @@ class Learner(MetricEstimator):
 
     def score_pairs(self, pairs: Any) -> np.ndarray:
         """Return the learned distance of each pair; the old name of `pair_distance`."""
-        warnings.warn(
+        warn_user(
             "score_pairs is the old name of pair_distance; pair_score is minus the distance",
             FutureWarning,
-            stacklevel=2,
         )
         return self.pair_distance(pairs)
 
@@ -57,11 +56,10 @@ class Learner(MetricEstimator):
                 setattr(self, name, value)
         if not is_converged:
             proof = f" ({certificate.describe_error()})" if certificate is not None else ""
-            warnings.warn(
+            warn_user(
                 f"{type(self).__name__} ended after {n_iter} iterations before it reached its "
                 f"tolerance{proof}; raise max_iter, or tol if this is good enough",
                 ConvergenceWarning,
-                stacklevel=3,
             )
         return self
 

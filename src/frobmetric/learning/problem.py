@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 
 from ..checks.parameters import MATRIX, NONE, NOT_NEGATIVE, POSITIVE, Rule, choice, integer
 from ..core import CertificateError, FrobeniusSDP, Hinge, SmoothedHinge, SquaredHinge, certify
 from ..core.rounding import EPS
+from ..core.warning import warn_user
 from ..model.feature_maps import KERNELS
 from ..model.sets import as_triplets
 from ..solvers import FROBENIUS_SOLVERS, Interrupted, State, solve
@@ -88,12 +87,10 @@ def check_coordinates(metric, coordinates):
     check_n_components(metric.n_components, coordinates)
     if metric.n_directions is None and coordinates.kept_variance < 1 - NOTEWORTHY:
         n_directions = coordinates.fitted_attributes()["n_directions_"]
-        warnings.warn(
+        warn_user(
             f"the {n_directions} leading directions of the data are used, which have "
             f"{coordinates.kept_variance:.1%} of their variance; set n_directions to choose how "
-            "many",
-            UserWarning,
-            stacklevel=4,
+            "many"
         )
     return coordinates
 

@@ -205,7 +205,7 @@ class Samples:
         if has_targets:
             groups = target_groups(self.y)
             return replace(self, attributes=attributes, y=groups, targets=self.y)
-        n_unlabeled = int(np.count_nonzero(~labelled_rows(y, stacklevel=5)))
+        n_unlabeled = int(np.count_nonzero(~labelled_rows(y)))
         attributes["n_unlabeled_"] = n_unlabeled or None
         known = self.y != UNLABELED if n_unlabeled else None
         return replace(self, attributes=attributes, known=known)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, ClassVar, Self
@@ -25,6 +24,7 @@ from ..checks.parameters import (
     integer,
 )
 from ..checks.samples import check_array, check_random_state, validate_data
+from ..core.warning import warn_user
 from ..solvers import conclude
 from ..solvers.monitor import Reporter
 from .extension import Extension
@@ -275,7 +275,7 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
             raise ValueError(message)
         connected = connect_components(graph, samples, self.n_neighbors)
         n_added = len(connected.edges) - len(graph.edges)
-        warnings.warn(f"added {n_added} edges, because {message}", UserWarning, stacklevel=3)
+        warn_user(f"added {n_added} edges, because {message}")
         return connected
 
     def _unfold_components(self, graph, labels):
@@ -315,9 +315,7 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
     def _warn_of_low_rank(self):
         rank = self.full_embedding_.shape[1]
         if rank < self.n_components:
-            warnings.warn(
+            warn_user(
                 f"the unfolding has rank {rank}, so the last {self.n_components - rank} of "
-                f"n_components={self.n_components} columns of embedding_ are zero",
-                UserWarning,
-                stacklevel=3,
+                f"n_components={self.n_components} columns of embedding_ are zero"
             )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -18,6 +17,7 @@ from ..checks.arguments import as_numbers, require_finite
 from ..checks.samples import DTYPES, validate_data
 from ..comparisons.reading import read_tuples
 from ..core.checks import read_values
+from ..core.warning import warn_user
 from ..model.distances import distance_of, index_distance, point_distance
 from ..model.explanation import Explanation, explain_distance
 from ..model.feature_maps import FeatureMap
@@ -210,7 +210,7 @@ class MetricEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         if solution.status == "interrupted":
             raise Interrupted(solution)
         if self.rank_ == 0 and solution.status == "optimal":
-            warnings.warn(f"the learned metric is zero: {if_zero}", UserWarning, stacklevel=4)
+            warn_user(f"the learned metric is zero: {if_zero}")
         return self
 
     def _require_dual(self):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, NoReturn, Self
@@ -15,6 +14,7 @@ from ..checks.parameters import CALLABLE, MATRIX, NONE, Rule, check_parameters, 
 from ..comparisons.merging import is_contradicted, near_first
 from ..comparisons.reading import column_names, read_tuples
 from ..core import Certificate, CertificateError
+from ..core.warning import warn_user
 from ..learning.coordinates import coordinates_of
 from ..learning.learned import LearnedMetric
 from ..learning.problem import (
@@ -76,11 +76,9 @@ def _warn_of_void(is_void):
             f"all {n_void} tuples have equal points where they should differ, the first is "
             "tuples[0]; expected tuples of different points: no metric can tell equal points apart"
         )
-    warnings.warn(
+    warn_user(
         f"{n_void} of {len(is_void)} tuples have equal points where they should differ, the first "
-        f"is tuples[{first}]; they are left out, since no metric can tell equal points apart",
-        UserWarning,
-        stacklevel=5,
+        f"is tuples[{first}]; they are left out, since no metric can tell equal points apart"
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from math import ceil, log1p
 from numbers import Real
@@ -15,6 +14,7 @@ from scipy.stats import beta, binom
 from ..checks.arguments import as_identities, as_signs
 from ..checks.text import shown
 from ..core.checks import read_values
+from ..core.warning import warn_user
 from .thresholds import as_score
 
 #: Relative rounding error of probabilities and of ratios of logarithms.
@@ -220,12 +220,10 @@ def promise_of_points(
         `UserWarning` says so.
     """
     if is_known.any():
-        warnings.warn(
+        warn_user(
             f"{is_known.sum()} of the {len(is_known)} points are points that the model was learned "
             "from; the promise holds for pairs that it has not seen: calibrate on other pairs, of "
-            "other people",
-            UserWarning,
-            stacklevel=3,
+            "other people"
         )
     if identities is None:
         # a pair of two equal points is a pair of its own, and not one of a point with itself

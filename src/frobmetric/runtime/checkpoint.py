@@ -10,13 +10,13 @@ from __future__ import annotations
 import json
 import re
 import time
-import warnings
 from hashlib import sha256
 from math import prod
 
 import numpy as np
 
 from ..checks.text import brief
+from ..core.warning import warn_user
 from .environment import check_file, remove_drafts, replacing, target_file
 
 FORMAT = 1
@@ -113,7 +113,7 @@ class Checkpoint:
     def _warn(self, what):
         if not self._has_warned:
             self._has_warned = True
-            warnings.warn(f"the checkpoint {self.path} {what}", UserWarning, stacklevel=3)
+            warn_user(f"the checkpoint {self.path} {what}")
 
 
 def fingerprint(*arrays):

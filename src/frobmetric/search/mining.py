@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
 
+from ..core.warning import warn_user
 from ..runtime.environment import limit_threads
 from ..runtime.progress import working
 from .approximate import ApproximateSearch, MiningRecall, is_available, share_found
@@ -33,11 +33,9 @@ def is_approximate(neighbors, n_samples, n_features):
     if neighbors != "auto" or n_samples < MANY_SAMPLES or n_features <= FEW_FEATURES:
         return neighbors == "approximate"
     if not is_available():
-        warnings.warn(
+        warn_user(
             f"neighbours of {n_samples:,} samples are searched exactly, because faiss is not "
-            "installed; an approximate search is faster: pip install 'frobmetric[ann]'",
-            UserWarning,
-            stacklevel=3,
+            "installed; an approximate search is faster: pip install 'frobmetric[ann]'"
         )
     return is_available()
 
@@ -76,10 +74,8 @@ class Mining:
         shares = [share_found(f, true[len(tried) :]) for f, true in zip(found, exact, strict=True)]
         recall = MiningRecall(*shares[0], *shares[1], len(measured))
         if min(recall.near, recall.far) < RECALL:
-            warnings.warn(
-                f"approximate neighbours: {recall}, below {RECALL}; neighbors='exact' finds all",
-                UserWarning,
-                stacklevel=4,
+            warn_user(
+                f"approximate neighbours: {recall}, below {RECALL}; neighbors='exact' finds all"
             )
         return *search.found(), recall
 
