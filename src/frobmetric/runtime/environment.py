@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from importlib import import_module
 from numbers import Integral
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 #: Largest number of threads: more make nothing faster.
@@ -25,7 +26,7 @@ class MissingExtraError(ImportError):
     """Error for a package of an extra that is not installed."""
 
 
-def require(module, extra):
+def require(module: str, extra: str) -> ModuleType:
     """Import a module that an extra of frobmetric brings.
 
     Parameters
