@@ -13,8 +13,9 @@ from ..checks.arguments import as_signs, as_weights, check_both_kinds
 from ..checks.parameters import InvalidParameterError
 from ..comparisons.reading import read_tuples
 from ..core.checks import as_real
+from ..core.points import Data, Index, Vector
 from ..search.rows import row_numbers
-from .promise import promise_of_points
+from .promise import Promise, promise_of_points
 from .thresholds import best_threshold
 
 
@@ -28,7 +29,7 @@ class DistanceVerifier:
     pair_distance: Callable[..., np.ndarray]
     n_features_in_: int
     threshold_: float
-    _learned_from: np.ndarray
+    _learned_from: Index
 
     def set_threshold(self, threshold: float) -> Self:
         """Set `threshold_`, a distance, and return the estimator.
@@ -102,7 +103,7 @@ class DistanceVerifier:
         promise = promise_of_points(score, y, read.index, identities, is_known, **options)
         return self._decide_by(-promise.threshold, promise)
 
-    def _decide_by(self, threshold, promise=None):
+    def _decide_by(self, threshold: float, promise: Promise | None = None) -> Self:
         """Set the threshold; a promise of an earlier one is forgotten."""
         self.threshold_ = threshold
         vars(self).pop("promise_", None)
@@ -110,17 +111,19 @@ class DistanceVerifier:
             self.promise_ = promise
         return self
 
-    def _decide(self, pairs):
+    def _decide(self, pairs: ArrayLike) -> Index:
         """Return +1 for pairs at `threshold_` or nearer, -1 for others."""
         return np.where(self.pair_distance(pairs) <= self.threshold_, 1, -1)
 
 
-def point_digests(points: Any) -> np.ndarray:
+def point_digests(points: Data) -> np.ndarray:
     """Return a number for each point, by which it is recognised in single and double precision."""
     return row_numbers(points.astype(np.float64, copy=False))
 
 
-def check_pair_labels(y: Any, sample_weight: Any, n_pairs: int) -> tuple[np.ndarray, np.ndarray]:
+def check_pair_labels(
+    y: ArrayLike, sample_weight: ArrayLike | None, n_pairs: int
+) -> tuple[np.ndarray, np.ndarray]:
     """Return y as +1 and -1, both with a positive weight, and the weights."""
     _require_labels(y)
     weight = as_weights(sample_weight, n_pairs, of="pairs")
@@ -130,9 +133,9 @@ def check_pair_labels(y: Any, sample_weight: Any, n_pairs: int) -> tuple[np.ndar
 
 
 def best_distance(
-    distance: np.ndarray,
-    y: Any,
-    sample_weight: Any = None,
+    distance: Vector,
+    y: ArrayLike,
+    sample_weight: ArrayLike | None = None,
     strategy: str = "accuracy",
     **options: Any,
 ) -> float:
@@ -144,6 +147,6 @@ def best_distance(
     return -threshold
 
 
-def _require_labels(y):
+def _require_labels(y: object) -> None:
     if y is None:
         raise ValueError("y is None; a pair learner needs +1 (similar) or -1 for each pair")
