@@ -37,6 +37,7 @@ OPTIONAL = {
     "sdp/cvxpy/__init__.py": {"cvxpy"},
     "backends/dask.py": {"dask", "distributed"},
     "backends/placement.py": {"distributed"},
+    "plotting/style.py": {"matplotlib"},  # for types only
 }
 #: Rooms that import optional packages inside functions, or by `require`.
 LAZY = {"io", "export", "plotting", "app"}

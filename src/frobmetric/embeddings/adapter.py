@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import warnings
 from collections.abc import Callable
 from copy import copy
 from typing import Any, ClassVar, Self
@@ -29,6 +28,7 @@ from ..checks.parameters import (
 )
 from ..checks.samples import check_classification_targets, validate_data
 from ..core import Certificate
+from ..core.warning import warn_user
 from ..evaluation.ranking import Measure
 from ..runtime.environment import limit_threads
 from ..solvers.monitor import Reporter
@@ -229,7 +229,7 @@ class EmbeddingAdapter(
         self._store(seen, vectors, learned, report, cleaning)
         self._learned_from = digests_of(X, feedback.queries)
         if not report.is_changed:
-            warnings.warn(str(report), UserWarning, stacklevel=2)
+            warn_user(str(report))
         return self
 
     def transform(self, X: Any) -> np.ndarray:

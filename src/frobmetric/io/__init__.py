@@ -17,7 +17,6 @@ its models are of raw features. Versions 1 and 2 had no seal, and load with a wa
 from __future__ import annotations
 
 import json
-import warnings
 from collections.abc import Sequence
 from dataclasses import asdict
 from math import isfinite, sqrt
@@ -33,6 +32,7 @@ from .. import learners, metric
 from ..checks.arguments import as_path
 from ..checks.parameters import check_parameters
 from ..core import Certificate, Step
+from ..core.warning import warn_user
 from ..embeddings import EmbeddingAdapter
 from ..evaluation.report import SelectionReport
 from ..model.sets import triplets_from_arrays
@@ -261,11 +261,9 @@ def _parameters(estimator):
         except (TypeError, ValueError):
             lost.append(f"{name}={value!r}")
     if lost:
-        warnings.warn(
+        warn_user(
             f"{', '.join(lost)} cannot be written to a file and will load as the default; the "
-            "learned metric is not affected, only what a new fit would do",
-            UserWarning,
-            stacklevel=3,
+            "learned metric is not affected, only what a new fit would do"
         )
     return parameters, arrays
 

@@ -8,7 +8,6 @@ then only `certify`, which needs the training data, finds what was changed.
 from __future__ import annotations
 
 import json
-import warnings
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..checks.text import brief
+from ..core.warning import warn_user
 from ..runtime.environment import check_file, replacing, require
 
 #: Name of the format, and the newest version of it that this code reads and writes.
@@ -51,11 +51,9 @@ def read_sealed(path: Path) -> tuple[dict[str, np.ndarray], dict[str, str]]:
             f"have from version {FIRST_SEALED} on; get the file again, or fit again"
         )
     if version < FIRST_SEALED:
-        warnings.warn(
+        warn_user(
             f"{path} has format version {version}, whose files have no seal: nothing tells whether "
-            "it was changed since it was saved. If you trust it, load it and save it again",
-            UserWarning,
-            stacklevel=4,
+            "it was changed since it was saved. If you trust it, load it and save it again"
         )
     elif header[SEAL] != seal_of(tensors, header):
         raise ValueError(

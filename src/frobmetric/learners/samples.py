@@ -64,7 +64,7 @@ class LabelledSamples:
         rows, y, weight = X[weight > 0].astype(np.float64), y[weight > 0], weight[weight > 0]
         if has_classes:
             check_classification_targets(y)
-            known = labelled_rows(y, stacklevel=5)
+            known = labelled_rows(y)
             n_unlabeled = int(np.count_nonzero(~known)) or None
             classes, labels = np.unique(y[known], return_inverse=True)
             _check_classes(classes, min_classes)

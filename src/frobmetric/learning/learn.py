@@ -83,7 +83,7 @@ def learn(
         prior_components=earlier.get("prior_components"),
     )
     if learned.run.status != "interrupted":
-        warn_if_zero(learned, NO_DIRECTION, stacklevel=3)
+        warn_if_zero(learned, NO_DIRECTION)
         journal.finish()
     return learned
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from numbers import Integral
 
@@ -11,6 +10,7 @@ import numpy as np
 from ..checks.parameters import InvalidParameterError
 from ..core import Solution
 from ..core.points import Array, Vector
+from ..core.warning import warn_user
 from ..model.linear_map import NO_SOURCE, Evidence, Features, LinearMap, Run, Source
 from ..model.recipe import Recipe
 from .coordinates import Coordinates, as_components
@@ -66,11 +66,10 @@ def map_of_solution(
     )
 
 
-def warn_if_zero(learned: LinearMap, reason: str, stacklevel: int) -> None:
+def warn_if_zero(learned: LinearMap, reason: str) -> None:
     """Warn of an optimal metric that is zero."""
     if learned.rank == 0 and learned.run.status == "optimal":
-        message = f"the learned metric is zero: {reason}"
-        warnings.warn(message, UserWarning, stacklevel=stacklevel + 1)
+        warn_user(f"the learned metric is zero: {reason}")
 
 
 def check_n_components(n_components, coordinates):

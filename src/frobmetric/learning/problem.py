@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 from ..checks.parameters import MATRIX, NONE, NOT_NEGATIVE, POSITIVE, Rule, choice, integer
 from ..core import FrobeniusSDP, Hinge, SmoothedHinge, Solution, SquaredHinge
 from ..core.points import Array
+from ..core.warning import warn_user
 from ..model.feature_maps import KERNELS
 from ..model.linear_map import LinearMap
 from ..model.recipe import Recipe
@@ -93,12 +93,10 @@ def check_coordinates(recipe: Recipe, coordinates: Coordinates) -> Coordinates:
     """
     check_n_components(recipe.n_components, coordinates)
     if recipe.n_directions is None and coordinates.kept_variance < 1 - NOTEWORTHY:
-        warnings.warn(
+        warn_user(
             f"the {coordinates.n_directions} leading directions of the data are used, which have "
             f"{coordinates.kept_variance:.1%} of their variance; set n_directions to choose how "
-            "many",
-            UserWarning,
-            stacklevel=4,
+            "many"
         )
     return coordinates
 

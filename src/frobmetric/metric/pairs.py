@@ -251,7 +251,7 @@ class PairFrobMetric(PairPredictor, TupleEstimator):
         if before is not None and before.source.points is not None:
             points = np.union1d(before.source.points, points)
         source = replace(learned.source, points=np.unique(points))
-        warn_if_zero(learned, NO_DIFFERENCE, stacklevel=4)
+        warn_if_zero(learned, NO_DIFFERENCE)
         return self._accept(replace(learned, threshold=threshold, source=source))
 
     def _read(self, pairs, y, sample_weight, n_features=None):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, NoReturn, Self
@@ -16,6 +15,7 @@ from ..checks.parameters import CALLABLE, MATRIX, NONE, Rule, check_parameters, 
 from ..comparisons.merging import is_contradicted, near_first
 from ..comparisons.reading import column_names, read_tuples
 from ..core import Certificate, CertificateError, Solution
+from ..core.warning import warn_user
 from ..learning.coordinates import coordinates_of
 from ..learning.learned import NO_DIRECTION, map_of_solution, warn_if_zero
 from ..learning.options import RunOptions
@@ -78,11 +78,9 @@ def _warn_of_void(is_void):
             f"all {n_void} tuples have equal points where they should differ, the first is "
             "tuples[0]; expected tuples of different points: no metric can tell equal points apart"
         )
-    warnings.warn(
+    warn_user(
         f"{n_void} of {len(is_void)} tuples have equal points where they should differ, the first "
-        f"is tuples[{first}]; they are left out, since no metric can tell equal points apart",
-        UserWarning,
-        stacklevel=5,
+        f"is tuples[{first}]; they are left out, since no metric can tell equal points apart"
     )
 
 
@@ -324,7 +322,7 @@ class TripletFrobMetric(TripletPredictor, TupleEstimator):
         learned, _ = learn_from_tuples(
             recipe, self._options(), labelled, names, self._arrange, before
         )
-        warn_if_zero(learned, NO_DIRECTION, stacklevel=4)
+        warn_if_zero(learned, NO_DIRECTION)
         return self._accept(learned)
 
     def _read(self, tuples, y, sample_weight, n_features=None):

@@ -49,7 +49,7 @@ class Promise:
     bound: float
     true_match_rate: float
 
-    def __str__(self):
+    def __str__(self) -> str:
         found = f"found in {self.n_false} of {self.n_units} independent pairs"
         matches = f"{self.true_match_rate:.1%} of the similar pairs match"
         if np.isnan(self.true_match_rate):

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from scipy.stats import binomtest
 
+from ..core.points import Index
+
 
 @dataclass(frozen=True)
 class MiningRecall:
@@ -22,11 +24,11 @@ class MiningRecall:
     n_rows: int
 
     @property
-    def missed_impostors(self):
+    def missed_impostors(self) -> float:
         """Upper confidence bound on the share of true neighbours of other classes not found."""
         return 1 - self.far_interval[0]
 
-    def __str__(self):
+    def __str__(self) -> str:
         kinds = ("near", self.near, self.near_interval), ("far", self.far, self.far_interval)
         shares = (
             f"{name} {share:.3f} [{low:.3f}, {high:.3f}]" for name, share, (low, high) in kinds
@@ -37,7 +39,7 @@ class MiningRecall:
         )
 
 
-def share_found(found, exact):
+def share_found(found: Index, exact: Index) -> tuple[float, tuple[float, float]]:
     """Return the share of the true neighbours that were found, with a Wilson interval."""
     is_true = exact >= 0
     is_found = (exact[:, :, None] == found[:, None, :]).any(axis=2) & is_true

@@ -235,7 +235,7 @@ def _learn(recipe, options, samples, method):
     )
     if not learned.rank:
         reason = _reason_of_zero(_problem(recipe, coordinates, answer.comparisons), recipe.C)
-        warn_if_zero(learned, reason, stacklevel=3)
+        warn_if_zero(learned, reason)
     return learned
 
 

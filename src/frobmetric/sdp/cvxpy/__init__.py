@@ -31,6 +31,7 @@ except ImportError as error:
 
 from ...core import FrobeniusSDP
 from ...core.points import Vector
+from ...core.warning import warn_user
 from ...solvers.plain import SDPStep
 from ..solution import SDPSolution
 from ..solve import solve_sdp
@@ -239,11 +240,10 @@ def _interpret(
         return s.INFEASIBLE if x is None else s.UNBOUNDED, x, multipliers
     status = s.OPTIMAL
     if solution.status != "optimal":
-        warnings.warn(
+        warn_user(
             f"FROBMETRIC did not reach tol={options['tol']:g} ({solution.status} after "
             f"{solution.n_iter} eigen-decompositions): {solution.certificate}",
             ConvergenceWarning,
-            stacklevel=3,
         )
         status = s.USER_LIMIT if solution.status in LIMITS else s.SOLVER_ERROR
         status = s.OPTIMAL_INACCURATE if solution.certificate.error <= INACCURATE else status
