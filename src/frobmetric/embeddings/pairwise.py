@@ -40,8 +40,9 @@ class PairwiseMethods(DistanceVerifier):
     `components_`, `query_components_` and `unit_length`.
     """
 
-    components_: Array
-    query_components_: Array
+    components_: Any
+    query_components_: Any
+    n_features_in_: Any
     unit_length: bool
 
     def pair_distance(self, pairs: Any) -> np.ndarray:

@@ -82,7 +82,7 @@ def learn(
         weight=samples.row_weight,
         prior_components=earlier.get("prior_components"),
     )
-    if learned.run.status != "interrupted":
+    if answer.solution.status != "interrupted":
         warn_if_zero(learned, NO_DIRECTION)
         journal.finish()
     return learned

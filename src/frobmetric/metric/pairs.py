@@ -18,10 +18,9 @@ from ..core import Certificate
 from ..learning.coordinates import Coordinates
 from ..learning.learned import warn_if_zero
 from ..learning.priors import unit_margin_scale
-from ..learning.prove import require_evidence
 from ..learning.triplets import triplets_from_pairs
 from ..model.fitted import Fitted
-from ..model.linear_map import LinearMap, Threshold
+from ..model.linear_map import LinearMap, Threshold, required
 from ..model.recipe import Recipe
 from ..model.sets import GivenQuadruplets, GivenTriplets
 from ..neighbors.thresholds import best_threshold
@@ -212,10 +211,10 @@ class PairFrobMetric(PairPredictor, TupleEstimator):
         With `exact` it is verified in exact arithmetic, as that of `FrobMetric.certify`.
         """
         check_is_fitted(self)
-        require_evidence(self.map_)
         learned, labelled = self.map_, self._read(pairs, y, sample_weight, self.n_features_in_)
-        arrange = _arrangement(learned.recipe, learned.threshold.prior)
-        options = _problem_options(learned.recipe)
+        recipe, _ = learned.problem
+        arrange = _arrangement(recipe, required(learned.threshold, "threshold").prior)
+        options = _problem_options(recipe)
         return certify_tuples(learned, labelled, arrange, exact=exact, **options)
 
     def _fit(
@@ -227,7 +226,7 @@ class PairFrobMetric(PairPredictor, TupleEstimator):
         before: LinearMap | None = None,
     ) -> Self:
         labelled = self._read(pairs, y, sample_weight, before and before.features.number)
-        prior = None if before is None else before.threshold.learned
+        prior = None if before is None else required(before.threshold, "threshold").learned
         recipe, names = self._recipe(), column_names(self.preprocessor)
         learned, solution = learn_from_tuples(
             recipe,

@@ -27,7 +27,7 @@ from ..learning.problem import (
     learned_before,
     solve_frobenius,
 )
-from ..learning.prove import last_coordinates, prove, require_evidence
+from ..learning.prove import last_coordinates, prove
 from ..model.fitted import Fitted
 from ..model.linear_map import LinearMap, Source
 from ..model.recipe import Recipe
@@ -138,13 +138,13 @@ def certify_tuples(
     With `exact` it is verified in exact arithmetic.
     """
     coordinates, rows = arrange(last_coordinates(learned, labelled.points), labelled)
-    comparisons = learned.evidence.comparisons
+    comparisons = learned.proof.comparisons
     if not is_same_set(rows, comparisons):
         raise CertificateError(
             "these are not the comparisons that the metric was learned from; give those of the "
             "last fit in the same order, with their y and sample_weight"
         )
-    posed = frobenius_problem(coordinates, comparisons, learned.recipe, **problem)
+    posed = frobenius_problem(coordinates, comparisons, learned.problem[0], **problem)
     return prove(learned, posed, coordinates, exact=exact)
 
 
@@ -313,7 +313,6 @@ class TripletFrobMetric(TripletPredictor, TupleEstimator):
         With `exact` it is verified in exact arithmetic, as that of `FrobMetric.certify`.
         """
         check_is_fitted(self)
-        require_evidence(self.map_)
         labelled = self._read(tuples, y, sample_weight, self.n_features_in_)
         return certify_tuples(self.map_, labelled, self._arrange, exact=exact)
 

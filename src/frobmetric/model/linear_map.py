@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from scipy.sparse import issparse
 
 from ..checks.arguments import require_finite
-from ..core.points import Array, Vector
+from ..core.points import Array, Index, Vector
 from ..core.solution import STATUSES, Certificate, Step
 from ..search.recall import MiningRecall
 from .distances import index_distance
@@ -21,6 +21,7 @@ from .promise import Promise
 from .recipe import Recipe
 from .units import Units
 
+Part = TypeVar("Part")
 #: Nothing that only some learners find.
 NO_DETAILS: Mapping[str, Any] = MappingProxyType({})
 
@@ -241,6 +242,18 @@ class LinearMap(Value):
         values = {f.name: getattr(self, f.name) for f in fields(self)}
         return _rebuild, (type(self), values | {"details": dict(self.details)})
 
+    @property
+    def problem(self) -> tuple[Recipe, Space]:
+        """Recipe and coordinates of the problem; ValueError for maps that solve another one."""
+        return required(self.recipe, "recipe"), required(self.space, "coordinates")
+
+    @property
+    def proof(self) -> Evidence:
+        """Evidence of the fit; ValueError if it kept none."""
+        if self.evidence is None:
+            raise ValueError("no dual variables were kept; fit with keep_dual=True")
+        return self.evidence
+
     def transform(self, X: Any) -> Array:
         """Map checked samples, dense or CSR, to where Euclidean distances are the learned ones."""
         features = self.features.kernel(X)
@@ -248,7 +261,7 @@ class LinearMap(Value):
             mapped = features @ self.components.T.astype(features.dtype, copy=False)
             return require_finite(mapped.astype(X.dtype, copy=False), of="mapped samples")
 
-    def pair_distance(self, points: Any, index: Array) -> Vector:
+    def pair_distance(self, points: Any, index: Index) -> Vector:
         """Return the learned distances of pairs of rows of `points`."""
         return index_distance(self.components, self.features.kernel(points), index)
 
@@ -269,6 +282,13 @@ class LinearMap(Value):
         if names is None and kernel.kernel == "linear":
             names = self.features.names
         return explain_distance(self.components, *ends, by=by, feature_names=names)
+
+
+def required(part: Part | None, name: str) -> Part:
+    """Return a part of a map that is needed; raise ValueError where it is missing."""
+    if part is None:
+        raise ValueError(f"the map has no {name}; fit again")
+    return part
 
 
 def frozen_numbers(name: str, array: Array) -> Array:
