@@ -153,8 +153,8 @@ def _require_all_components(learned, coordinates):
     size = n_rows_of(recipe, coordinates, required(learned.rank, "rank"))
     if n_rows != size:
         raise CertificateError(
-            f"components_ has {n_rows} rows, and n_components={recipe.n_components!r} gives {size} on these "
-            "data; the model was changed, or these are other data"
+            f"components_ has {n_rows} rows, and n_components={recipe.n_components!r} gives "
+            f"{size} on these data; the model was changed, or these are other data"
         )
 
 

@@ -14,7 +14,7 @@ from ..checks.arguments import require_finite
 from ..core.points import Array, Index, Vector
 from ..core.solution import STATUSES, Certificate, Step
 from ..search.recall import MiningRecall
-from .distances import index_distance
+from .distances import index_distance, unit_rows
 from .explanation import Explanation, explain_distance
 from .feature_maps import FeatureMap
 from .promise import Promise
@@ -55,6 +55,10 @@ class Features(Value):
             raise ValueError(f"n_features_in_ = {self.number!r} is not a positive integer")
         if self.names is not None and len(self.names) != self.number:
             raise ValueError(f"it has {len(self.names)} feature names for {self.number} features")
+
+    def vectors(self, X: Any) -> Any:
+        """Return vectors as the map takes and gives them: at unit length, or as they are."""
+        return unit_rows(X) if self.unit_length else X
 
     @property
     def n_columns(self) -> int:
@@ -254,12 +258,22 @@ class LinearMap(Value):
             raise ValueError("no dual variables were kept; fit with keep_dual=True")
         return self.evidence
 
-    def transform(self, X: Any) -> Array:
-        """Map checked samples, dense or CSR, to where Euclidean distances are the learned ones."""
-        features = self.features.kernel(X)
+    def transform(self, X: Any, *, of_queries: bool = False) -> Array:
+        """Map checked samples, dense or CSR, to where Euclidean distances are the learned ones.
+
+        Queries are mapped by `query_components`, if the map has two sides.
+        """
+        components = self.components
+        if of_queries and self.query_components is not None:
+            components = self.query_components
+        vectors = self.features.vectors(X)
+        if self.features.unit_length and _is_identity(components):
+            return vectors  # nothing is rounded a second time
+        features = self.features.kernel(vectors)
         with np.errstate(over="ignore", invalid="ignore"):
-            mapped = features @ self.components.T.astype(features.dtype, copy=False)
-            return require_finite(mapped.astype(X.dtype, copy=False), of="mapped samples")
+            mapped = features @ components.T.astype(features.dtype, copy=False)
+            mapped = require_finite(mapped.astype(X.dtype, copy=False), of="mapped samples")
+        return self.features.vectors(mapped)
 
     def pair_distance(self, points: Any, index: Index) -> Vector:
         """Return the learned distances of pairs of rows of `points`."""
@@ -282,6 +296,11 @@ class LinearMap(Value):
         if names is None and kernel.kernel == "linear":
             names = self.features.names
         return explain_distance(self.components, *ends, by=by, feature_names=names)
+
+
+def _is_identity(matrix: Array) -> bool:
+    n_rows, n_columns = matrix.shape
+    return n_rows == n_columns and np.array_equal(matrix, np.eye(n_rows))
 
 
 def required(part: Part | None, name: str) -> Part:
