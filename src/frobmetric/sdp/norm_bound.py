@@ -14,7 +14,7 @@ from ..core.checks import MOST, as_real, require_problem
 from ..core.points import Symmetric, Vector
 from ..solvers import Callback, Monitor, State, conclude
 from ..solvers.plain import targets
-from .infeasibility import Ray
+from .rays import Ray
 from .solution import SDPCertificate, SDPSolution, certify_sdp, dual_slack
 from .solve import SDPRun, as_state, describe_by, make_run
 
