@@ -143,6 +143,8 @@ def _signed(problem: FrobeniusSDP, y: Vector) -> Vector:
 
 def _primal_proof(problem: FrobeniusSDP, vector: Vector) -> Ray | None:
     y = _signed(problem, vector)
+    if not y.any():
+        return None
     for candidate in (y, _shifted(problem, y)):
         if candidate is not None and _proves_primal(problem, candidate):
             return _primal_ray(problem, candidate, FLOATS, map(Fraction, candidate.tolist()))
@@ -261,6 +263,8 @@ def _vanishing(rows: Sequence[Row], parts: Sequence[Part], bases: Sequence[Basis
 def _dual_proof(problem: FrobeniusSDP, vector: Symmetric) -> Ray | None:
     top = float(np.abs(vector).max())
     vector = problem.cone.split(vector / top).clipped()
+    if not vector.any():
+        return None
     near = _ray_beside(problem, vector)
     if near is not None:
         return near
