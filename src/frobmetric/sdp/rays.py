@@ -11,6 +11,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import ROUND_FLOOR, Context
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -80,6 +81,11 @@ class Ray:
     exact: tuple[Fraction, ...] | None = field(default=None, repr=False)
 
     @property
+    def least(self) -> float:
+        """Trace that every feasible X has at least, or norm of every feasible y."""
+        return 1 / self.error if self.error else np.inf
+
+    @property
     def is_proof(self) -> bool:
         """Whether there is no answer at all."""
         return bool(self.reason)
@@ -87,14 +93,15 @@ class Ray:
     def __str__(self) -> str:
         if self.is_proof:
             return f"proof in {self.reason}"
+        least = round_down(self.least)
         if self.kind == "primal_infeasible":
-            return (
-                f"nearly infeasible: every feasible X has a trace of at least {1 / self.error:.2g}"
-            )
-        return (
-            "nearly unbounded: every feasible y has a norm of at least "
-            f"{1 / self.error:.2g}, if there is one"
-        )
+            return f"nearly infeasible: every feasible X has a trace of at least {least}"
+        return f"nearly unbounded: every feasible y has a norm of at least {least}"
+
+
+def round_down(value: float) -> str:
+    """Return two digits of a number that are not above it."""
+    return f"{Context(prec=2, rounding=ROUND_FLOOR).create_decimal_from_float(value):.1e}"
 
 
 def verify_ray(problem: FrobeniusSDP, kind: str, vector: Symmetric) -> Ray | None:

@@ -114,5 +114,4 @@ def _is_semidefinite(triangle: Sequence[Fraction], n: int) -> bool:
         number = (as_float(value) or (TINY if value > 0 else -TINY)) if value else 0.0
         M[row, column] = M[column, row] = number if row == column else number * np.sqrt(0.5)
     errors = 4 * EPS * np.abs(M) + TINY * (M != 0)
-    errors[np.diag_indices(n)] = EPS * np.abs(np.diagonal(M))
     return is_inside(PSD(n), M, errors)
