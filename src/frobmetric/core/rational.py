@@ -21,7 +21,9 @@ Row: TypeAlias = dict[int, Fraction]
 #: Singular rows and columns, relative to the largest: first where data are rounded, then exact.
 DEPENDENT = (1e-10, 1e-14)
 #: Largest denominator of an entry of a rational basis, and its largest distance to the given one.
-SIMPLE, NEAR = 1000, 1e-6
+SIMPLE, NEAR = 100, 1e-6
+#: Largest order of a matrix that is eliminated, times the digits of its numbers in bits.
+MOST_BITS = 20_000
 
 
 def as_row(places: Iterable[int], values: Iterable[Fraction | float]) -> Row:
@@ -135,6 +137,29 @@ def _as_integers(row: Sequence[Fraction]) -> list[int]:
     whole = [int(value * unit) for value in row]
     common = gcd(*whole) or 1
     return [value // common for value in whole]
+
+
+def is_semidefinite(entries: Mapping[tuple[int, int], Fraction], n: int) -> bool:
+    """Return whether a symmetric matrix has no negative eigenvalue, False if that takes too long.
+
+    Bareiss' elimination keeps integers, each of which is a minor of the matrix.
+    """
+    flat = [entries.get((i, j), Fraction()) for i in range(n) for j in range(n)]
+    whole = _as_integers(flat)
+    if n * max((value.bit_length() for value in whole), default=0) > MOST_BITS:
+        return False
+    m, before = [whole[n * i : n * (i + 1)] for i in range(n)], 1
+    for k, top in enumerate(m):
+        pivot = top[k]
+        if pivot < 0 or (pivot == 0 and any(top[k + 1 :])):
+            return False
+        if pivot == 0:
+            continue
+        for i in range(k + 1, n):
+            row, factor = m[i], m[i][k]
+            m[i] = [(pivot * a - factor * c) // before for a, c in zip(row, top, strict=True)]
+        before = pivot
+    return True
 
 
 class Basis:

@@ -23,7 +23,16 @@ from ..core import PSD, FrobeniusSDP, Nonnegative, Sparse
 from ..core.bounds import lowest_eigenvalue
 from ..core.cones import Cone
 from ..core.points import Array, Symmetric, Vector
-from ..core.rational import Basis, Row, as_float, as_row, combine, dot, nearest_solution
+from ..core.rational import (
+    Basis,
+    Row,
+    as_float,
+    as_row,
+    combine,
+    dot,
+    is_semidefinite,
+    nearest_solution,
+)
 from ..core.rounding import EPS, TINY, gamma, inner, norm
 from ..solvers.plain import gram_solver, senses, targets
 
@@ -101,7 +110,8 @@ class Ray:
 
 def round_down(value: float) -> str:
     """Return two digits of a number that are not above it."""
-    return f"{Context(prec=2, rounding=ROUND_FLOOR).create_decimal_from_float(value):.1e}"
+    rounded = Context(prec=2, rounding=ROUND_FLOOR).create_decimal_from_float(value)
+    return f"{float(rounded):.1e}"
 
 
 def verify_ray(problem: FrobeniusSDP, kind: str, vector: Symmetric) -> Ray | None:
@@ -466,8 +476,9 @@ def _is_matrix_inside(A: Symmetric, E: Array, distance: float) -> bool:
 def is_exactly_inside(cone: Cone, S: Row) -> bool:
     """Return whether an element of rational numbers is proven to be in the cone.
 
-    Each is rounded to float64, which leaves zeros as they are. If it is singular, it has to vanish
-    on a rational subspace, and on the rest of the coordinates be positive definite.
+    Each block is rounded to float64, which leaves zeros as they are. If that is not enough, it has
+    to vanish on a rational subspace and be positive definite in the other coordinates, or, if it
+    is small, it is eliminated.
     """
     if not all(isinstance(block, PSD | Nonnegative) for block in cone.blocks()):
         return False
@@ -489,7 +500,9 @@ def _is_exact_block(part: Part, n: int, entries: Mapping[tuple[int, int], Fracti
     errors = EPS * np.abs(A) + TINY * (A != 0)
     if not np.isfinite(A).all():
         return False
-    return _is_block_inside(PSD(n), A, errors, 0.0) or _is_singular_inside(entries, A)
+    if _is_block_inside(PSD(n), A, errors, 0.0):
+        return True
+    return _is_singular_inside(entries, A) or is_semidefinite(entries, n)
 
 
 def _is_singular_inside(entries: Mapping[tuple[int, int], Fraction], A: Symmetric) -> bool:
