@@ -151,6 +151,11 @@ def bound_answers(problem: FrobeniusSDP, kind: str, vector: Symmetric) -> Ray | 
     return Ray(kind, vector / value, broken / gain * (1 + 8 * EPS))
 
 
+def power_below(size: float) -> float:
+    """Return a power of two, by which division is exact, near a size and not above it."""
+    return float(2.0 ** np.floor(np.log2(size)))
+
+
 def _signed(problem: FrobeniusSDP, y: Vector) -> Vector:
     return np.clip(y, problem.loss.lower, problem.loss.upper)
 
@@ -279,7 +284,7 @@ def _vanishing(rows: Sequence[Row], parts: Sequence[Part], bases: Sequence[Basis
 
 def _dual_proof(problem: FrobeniusSDP, vector: Symmetric) -> Ray | None:
     top = float(np.abs(vector).max())
-    vector = problem.cone.split(vector / top).clipped()
+    vector = problem.cone.split(vector / power_below(top)).clipped()
     if not vector.any():
         return None
     near = _ray_beside(problem, vector)

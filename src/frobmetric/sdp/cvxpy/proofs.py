@@ -18,7 +18,7 @@ from ...core import PSD
 from ...core.points import Vector
 from ...core.rational import Row, as_float, as_row, dot, nearest_solution
 from ...core.rounding import EPS, TINY
-from ..rays import MOST_EQUATIONS, MOST_EXACT, MOST_MOVED, is_inside
+from ..rays import MOST_EQUATIONS, MOST_EXACT, MOST_MOVED, is_inside, power_below
 from .cones import Conic
 
 #: Share of the largest number up to which others are tried as zeros.
@@ -71,7 +71,7 @@ def _exists(
 
     With `is_dual` the image is in the dual cone, whose part of the zeros is free.
     """
-    guess = guess / float(np.abs(guess).max())
+    guess = guess / power_below(float(np.abs(guess).max()))
     s, zero = matrix @ guess, conic.dims.zero
     for share in TIGHT:
         is_zero = np.abs(s) <= share * float(np.abs(s).max(initial=0.0))
