@@ -86,6 +86,65 @@ def _inner(A, X):
 
 def draw_feasible(rng):
     """Return the parts of a problem, and the X and y that are feasible; None for none known."""
+    draw = (_draw_pinned, _draw_steep, _draw_mixed)[rng.choice(3, p=[0.35, 0.35, 0.3])]
+    return draw(rng)
+
+
+def _unit(n, i, j):
+    A = np.zeros((n, n))
+    A[i, j] = A[j, i] = 1.0 if i == j else 0.5
+    return A
+
+
+def _draw_pinned(rng):
+    """Return a problem whose rows hold small entries of X, so that others must be large."""
+    n = int(rng.integers(2, 5))
+    d = 2.0 ** np.sort(rng.integers(-WIDEST // 2, WIDEST // 2 + 1, n))
+    L = rng.integers(-2, 3, (n, rng.integers(1, n + 1)))
+    X = d[:, None] * (L @ L.T + np.diag(rng.integers(0, 2, n))) * d
+    places = [(i, j) for i in range(n) for j in range(i, n) if i < n - 1]
+    chosen = rng.permutation(len(places))[: rng.integers(1, len(places) + 1)]
+    A = [[_unit(n, *places[k])] for k in chosen]
+    b = [float(X[places[k]]) for k in chosen]
+    senses = [("=", ">=", "<=")[rng.choice(3, p=[0.6, 0.2, 0.2])] for _ in chosen]
+    C = [
+        np.eye(n),
+        np.zeros((n, n)),
+        np.diag(1.0 + rng.integers(0, 3, n)),
+        _draw_row(rng, [n], 2)[0],
+    ]
+    number = int(rng.integers(4))
+    y = np.zeros(len(b)) if number < 3 else None  # C is positive semidefinite
+    return [C[number]], A, b, senses, [X], y
+
+
+def _draw_steep(rng):
+    """Return a problem whose objective is bounded by large multipliers only."""
+    while True:
+        n, m = int(rng.integers(2, 4)), int(rng.integers(1, 3))
+        eps, A = 2.0 ** -rng.integers(0, WIDEST + 1), []
+        for _ in range(m):
+            B = rng.integers(-1, 2, (n, rng.integers(1, n + 1)))
+            a = (B @ B.T).astype(float)
+            a[0] = a[:, 0] = 0.0
+            a[0, 0] = eps * rng.integers(0, 3)
+            A.append([a])
+        C = rng.integers(-2, 3, (n, n))
+        C = [np.triu(C) + np.triu(C).T - 0.0]
+        y = -rng.integers(0, 4, m) * 2.0 ** rng.integers(0, 4) / eps
+        senses = [str(s) for s in rng.choice(["=", "<="], m)]
+        if not (y.any() and C[0][0, 0] < 0 and _is_dual_feasible(C, A, y)):
+            continue
+        X = [np.diag(rng.integers(1, 3, n).astype(float))]
+        is_known = bool(rng.random() < 0.5)
+        b = [float(_inner(a, X)) for a in A]
+        if is_known and all(Fraction(c) == _inner(a, X) for c, a in zip(b, A, strict=True)):
+            return C, A, b, senses, X, y
+        return C, A, [float(v) for v in rng.integers(-2, 3, m)], senses, None, y
+
+
+def _draw_mixed(rng):
+    """Return a problem on any cone, its entries far apart."""
     while True:
         blocks, widest = _draw_blocks(rng), int(rng.choice([4, 10, 20, WIDEST // 2]))
         m = int(rng.integers(1, 4))
