@@ -144,7 +144,8 @@ def test_no_x_is_dual_infeasible():
     assert answer["status"] == "dual_infeasible"
     assert answer["primal"] is answer["dual"] is answer["bound"] is None
     assert set(answer["errors"].values()) == {None}
-    assert 0 <= answer["ray_error"] <= 1e-7
+    assert answer["ray_error"] == 0
+    assert "rounding errors bounded" in answer["proof"] or "exact" in answer["proof"]
     x, (X,), (Z,) = read_csdp("ray", 1, [2])
     assert -x[0] == pytest.approx(-1)  # c.x
     assert not X.any()
@@ -154,12 +155,26 @@ def test_no_x_is_dual_infeasible():
 def test_no_z_is_primal_infeasible():
     answer = run_json("sdp", "solve", "no_z.dat-s", "-o", "ray.npz")
     assert answer["status"] == "primal_infeasible"
-    assert 0 <= answer["ray_error"] <= 1e-7
+    assert answer["ray_error"] == 0
+    assert "rounding errors bounded" in answer["proof"] or "exact" in answer["proof"]
     with np.load("ray.npz", allow_pickle=False) as ray:
         np.testing.assert_allclose(ray["X1"], [[1, 0], [0, 0]], atol=1e-6)
         assert not ray["x"].any()
         assert not ray["Z1"].any()
     assert "primal infeasible: no x" in run("sdp", "solve", "no_z.dat-s").stdout
+
+
+def test_nearly_infeasible_is_not_solved():
+    """X = [[1e-5, 1], [1, 1e5]] is feasible: no proof, and a bound that it meets."""
+    with open("narrow.dat-s", "w") as file:
+        file.write("2\n1\n2\n1e-5 1\n0 1 1 1 -1\n0 1 2 2 -1\n1 1 1 1 1\n2 1 1 2 0.5\n")
+    answer = run_json("sdp", "solve", "narrow.dat-s", code=4)
+    assert (answer["status"], answer["proof"]) == ("not_converged", None)
+    assert answer["nearly"]["status"] == "dual_infeasible"
+    assert 1e3 <= answer["nearly"]["least_trace"] <= 1e5 + 1e-5
+    shown = run("sdp", "solve", "narrow.dat-s", code=4).stdout
+    assert "nearly   dual infeasible: any feasible X has a trace of at least" in shown
+    assert "proof" not in shown
 
 
 @pytest.mark.parametrize(

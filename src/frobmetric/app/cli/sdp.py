@@ -18,6 +18,7 @@ from sklearn.exceptions import ConvergenceWarning
 from ...runtime.environment import require, target_file
 from ...sdp import SDPAAnswer, read_sdpa, solve_sdp
 from ...sdp.presolve import split_blocks
+from ...sdp.rays import round_down
 from ...sdp.sdpa import sdpa_objectives
 from ...solvers import Interrupted
 from ..tables.reading import check_input
@@ -82,7 +83,11 @@ def solve(problem, parameters, *, output=None, sigma=None):
       primal, dual    c.x and <F0, X>; null if infeasible
       bound           <F0, X> of (D) is proven to be no larger; null if unknown
       min_eigenvalue  of X and of Z
-      ray_error       relative error of the proof, if infeasible; else null
+      ray_error       0 if infeasible, which is proven; else null
+      proof           arithmetic in which the proof was checked; else null
+      nearly          of a problem that is not solved: a trace that every
+                      feasible X of (D) has at least (least_trace), or a norm
+                      that every feasible x of (P) has (least_norm); else null
       n_iter          eigen-decompositions
       seconds         to solve, without reading and writing
 
@@ -173,7 +178,7 @@ def _solve_lines(data):
 
     yield "status   " + VERDICTS.get(data["status"], f"NOT solved to tol {data['tol']:g}")
     if data["ray_error"] is not None:
-        yield f"proof    a ray with relative error {data['ray_error']:.1e}"
+        yield f"proof    a ray, checked in {data['proof']}"
     else:
         yield f"primal   {shown(data['primal'], '.10g')}"
         yield f"dual     {shown(data['dual'], '.10g')}"
@@ -182,11 +187,22 @@ def _solve_lines(data):
         named = zip(data["errors"].items(), ("rows", "cone", "gap"), strict=True)
         errors = (f"{name} {shown(error, '.1e')} ({word})" for (name, error), word in named)
         yield f"errors   {', '.join(errors)}"
+    if data["nearly"] is not None:
+        yield f"nearly   {_describe_nearly(data['nearly'])}"
     yield f"time     {data['seconds']:.1f} s, {data['n_iter']} eigen-decompositions"
     for note in data["notes"]:
         yield f"note     {note} (the first row is 0)"
     if data["solution"]:
         yield f"written  {data['solution']}"
+
+
+def _describe_nearly(nearly):
+    """Return what is proven of the answers of a problem that nearly has none."""
+    if "least_trace" in nearly:
+        least = round_down(nearly["least_trace"])
+        return f"dual infeasible: any feasible X has a trace of at least {least}"
+    least = round_down(nearly["least_norm"])
+    return f"primal infeasible: any feasible x has a norm of at least {least}"
 
 
 def _info_lines(data):
