@@ -1,0 +1,74 @@
+"""Command line of the tool: ``python tests/house COMMAND``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from house import trees
+from house.comparison import differences
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """Return the parser of all commands."""
+    parser = argparse.ArgumentParser(prog="python tests/house", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    answers = commands.add_parser("answers", help="answers of every estimator, as bits")
+    answers.add_argument("--only", default="", help="cases whose name contains this text")
+    answers.add_argument("--values", type=int, default=6, help="largest array that is kept whole")
+    answers.add_argument("--compare", nargs="+", type=Path, metavar="JSON", help="one or two files")
+    _add_common(answers)
+    return parser
+
+
+def _add_common(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--tree", type=Path, default=trees.ROOT, help="checkout to measure")
+    parser.add_argument("-o", "--output", type=Path, help="JSON file to write")
+
+
+def answers(given: argparse.Namespace) -> int:
+    """Print or write the answers of a tree, or compare answers with earlier ones."""
+    if given.compare and len(given.compare) == 2:
+        return _compare(*map(trees.read_json, given.compare))
+    options = [f"{given.tree.resolve()}", "--only", given.only, "--values", f"{given.values}"]
+    found = json.loads(trees.run_module(given.tree, "house.answers", options))
+    found = {"commit": trees.commit_of(given.tree), **found}
+    if given.output:
+        trees.write_json(given.output, found)
+    if given.compare:
+        before = trees.read_json(given.compare[0])
+        if given.only:
+            cases = before["cases"].items()
+            before["cases"] = {name: case for name, case in cases if given.only in name}
+        return _compare(before, found)
+    if not given.output:
+        _say(json.dumps(found, indent=1))
+    return 0
+
+
+def _compare(before: dict, after: dict) -> int:
+    if before["made with"] != after["made with"]:
+        _say(f"made with {before['made with']}\nand with  {after['made with']}: bits may differ")
+    worse, more = differences(before, after)
+    _say("\n".join([*(f"new: {line}" for line in more), *worse]))
+    _say(f"{len(worse)} differences, {len(more)} new, in {len(before['cases'])} cases")
+    return 1 if worse else 0
+
+
+def _say(text: str) -> None:
+    if text:
+        print(text)  # noqa: T201
+
+
+def main() -> int:
+    """Run a command; return the exit code."""
+    given = make_parser().parse_args()
+    return globals()[given.command](given)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
