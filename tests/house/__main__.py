@@ -5,12 +5,22 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from house import trees
+from house import collected, figures, report, trees
 from house.comparison import differences
+
+#: Commands that measure one tree and print what they find.
+MEASURES = {
+    "names": "public names, by module",
+    "walks": "functions and files that run in a call",
+    "figures": "lines, types, functions, docstrings, patches",
+    "tests": "test cases that pytest collects, by folder",
+}
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -22,6 +32,12 @@ def make_parser() -> argparse.ArgumentParser:
     answers.add_argument("--values", type=int, default=6, help="largest array that is kept whole")
     answers.add_argument("--compare", nargs="+", type=Path, metavar="JSON", help="one or two files")
     _add_common(answers)
+    for name, text in MEASURES.items():
+        measure = commands.add_parser(name, help=text)
+        _add_common(measure)
+    cover = commands.add_parser("coverage", help="branches that the tests cover, by room")
+    cover.add_argument("tests", nargs="*", help="arguments of pytest; put -- before options")
+    _add_common(cover)
     return parser
 
 
@@ -50,6 +66,31 @@ def answers(given: argparse.Namespace) -> int:
     return 0
 
 
+def measure(given: argparse.Namespace) -> int:
+    """Print or write a measurement of a tree."""
+    more = [given.tests] if given.command == "coverage" else []
+    found = {"commit": trees.commit_of(given.tree), **MEASURED[given.command](given.tree, *more)}
+    if given.output:
+        trees.write_json(given.output, found)
+    _say(report.text_of(given.command, found))
+    return 0
+
+
+def _in_process(module: str, tree: Path) -> dict[str, Any]:
+    """Return what a module of this tool prints about the library of a tree."""
+    return json.loads(trees.run_module(tree, module, [f"{tree.resolve()}"]))
+
+
+MEASURED = {
+    "names": partial(_in_process, "house.names"),
+    "walks": partial(_in_process, "house.walks"),
+    "figures": figures.figures,
+    "tests": collected.collected,
+    "coverage": collected.coverage,
+}
+COMMANDS = {"answers": answers} | dict.fromkeys(MEASURED, measure)
+
+
 def _compare(before: dict, after: dict) -> int:
     if before["made with"] != after["made with"]:
         _say(f"made with {before['made with']}\nand with  {after['made with']}: bits may differ")
@@ -67,7 +108,8 @@ def _say(text: str) -> None:
 def main() -> int:
     """Run a command; return the exit code."""
     given = make_parser().parse_args()
-    return globals()[given.command](given)
+    given.tree = given.tree.resolve()
+    return COMMANDS[given.command](given)
 
 
 if __name__ == "__main__":
