@@ -11,7 +11,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from house import collected, figures, report, trees
+from house import collected, figures, report, speed, trees
 from house.comparison import differences
 
 #: Commands that measure one tree and print what they find.
@@ -38,6 +38,13 @@ def make_parser() -> argparse.ArgumentParser:
     cover = commands.add_parser("coverage", help="branches that the tests cover, by room")
     cover.add_argument("tests", nargs="*", help="arguments of pytest; put -- before options")
     _add_common(cover)
+    fast = commands.add_parser("speed", help="two checkouts, measured in turn in one run")
+    fast.add_argument("old", type=Path, metavar="OLD_TREE")
+    fast.add_argument("new", type=Path, metavar="NEW_TREE")
+    fast.add_argument("--pairs", type=int, default=15, help="measurements of each tree")
+    fast.add_argument("--only", nargs="+", choices=speed.PARTS, default=list(speed.PARTS))
+    fast.add_argument("--threads", type=int, default=1, help="threads of each process")
+    fast.add_argument("--resume", type=Path, help="file of JSON lines to keep and continue")
     return parser
 
 
@@ -76,6 +83,14 @@ def measure(given: argparse.Namespace) -> int:
     return 0
 
 
+def compare_speed(given: argparse.Namespace) -> int:
+    """Print the table of the times of two trees."""
+    old, new = given.old.resolve(), given.new.resolve()
+    plan = speed.Plan(old, new, tuple(given.only), given.pairs, given.threads)
+    _say(speed.table(speed.run(plan, given.resume)))
+    return 0
+
+
 def _in_process(module: str, tree: Path) -> dict[str, Any]:
     """Return what a module of this tool prints about the library of a tree."""
     return json.loads(trees.run_module(tree, module, [f"{tree.resolve()}"]))
@@ -88,7 +103,7 @@ MEASURED = {
     "tests": collected.collected,
     "coverage": collected.coverage,
 }
-COMMANDS = {"answers": answers} | dict.fromkeys(MEASURED, measure)
+COMMANDS = {"answers": answers, "speed": compare_speed} | dict.fromkeys(MEASURED, measure)
 
 
 def _compare(before: dict, after: dict) -> int:
@@ -108,7 +123,8 @@ def _say(text: str) -> None:
 def main() -> int:
     """Run a command; return the exit code."""
     given = make_parser().parse_args()
-    given.tree = given.tree.resolve()
+    if hasattr(given, "tree"):
+        given.tree = given.tree.resolve()
     return COMMANDS[given.command](given)
 
 
