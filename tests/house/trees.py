@@ -35,8 +35,10 @@ def environment(tree: Path, one_thread: bool = True) -> dict[str, str]:
         "PYTHONHASHSEED": "0",
         "PYTHONPYCACHEPREFIX": f"{CACHE / key}",
         "NUMBA_CACHE_DIR": f"{CACHE / key / 'numba'}",
+        "HYPOTHESIS_STORAGE_DIRECTORY": f"{CACHE / key / 'hypothesis'}",
         "SCIPY_ARRAY_API": "1",
     }
+    variables.pop("PYTHONDONTWRITEBYTECODE", None)  # the prefix hides what is compiled elsewhere
     return variables | (ONE_THREAD if one_thread else {})
 
 
