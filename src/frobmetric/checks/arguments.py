@@ -42,7 +42,7 @@ UNLABELED = -1
 
 @dataclass(frozen=True)
 class MetricFunction:
-    """Function of a user that returns the distance of two points; what it returns is checked."""
+    """Function of a user that returns the distance of two points; its answers are checked."""
 
     function: Callable[[Any, Any], Any]
 
@@ -205,7 +205,7 @@ def as_numbers(values: object, *, name: str) -> Array:
 
 
 def as_labels(y: ArrayLike, n: int, *, name: str = "y", of: str = "rows of X") -> NDArray[Any]:
-    """Return one label for each row; refuse NaN and infinity, which are no classes."""
+    """Return one label for each row; refuse NaN and infinity."""
     y = as_column(y, n, name=name, of=of)
     missing = np.flatnonzero(~np.isfinite(y) if y.dtype.kind in "fc" else y != y)
     if len(missing):
@@ -217,7 +217,7 @@ def as_labels(y: ArrayLike, n: int, *, name: str = "y", of: str = "rows of X") -
 
 
 def require_finite(values: Values, *, of: str) -> Values:
-    """Return values that were computed; raise ValueError if they overflowed."""
+    """Return computed values; raise ValueError if they overflowed."""
     if not np.isfinite(values).all():
         raise ValueError(
             f"{of} would be infinite, beyond the largest float64; expected smaller numbers; divide "
@@ -227,7 +227,7 @@ def require_finite(values: Values, *, of: str) -> Values:
 
 
 def in_precision(values: Array, dtype: DTypeLike, *, of: str = "components_") -> Array:
-    """Return values that were computed in the precision of the samples; refuse an overflow."""
+    """Return computed values in the precision of the samples; refuse an overflow."""
     with np.errstate(over="ignore"):
         return require_finite(values.astype(dtype, copy=False), of=of)
 
@@ -302,7 +302,7 @@ def as_identities(
 
 
 def labelled_rows(y: NDArray[Any]) -> Mask:
-    """Return which rows have a label: -1 is none, if y is numeric and has two other classes."""
+    """Return which rows have a label; -1 means none, if y is numeric and has two other classes."""
     if y.dtype.kind not in "if":
         return np.ones(len(y), bool)
     known = y != UNLABELED
@@ -347,7 +347,7 @@ def compared_pairs(index: Index) -> tuple[Index, Index]:
 
 
 def as_path(path: object, *, name: str = "path") -> Path:
-    """Return the path of a file; numbers are none, though `open` takes them for open files."""
+    """Return the path of a file; refuse numbers, which `open` takes for open files."""
     if not isinstance(path, (str, os.PathLike)) or "\0" in os.fspath(path) or not os.fspath(path):
         raise TypeError(
             f"{name} is {path!r:.80} of type {type(path).__name__}; expected the name of a file; "
@@ -389,7 +389,7 @@ def check_flag(value: object, *, name: str) -> None:
 
 
 def as_options(value: object, *, name: str = "calibration_params") -> dict[str, Any]:
-    """Return options that are given as a dictionary by name; none for None."""
+    """Return options, given as a dictionary by name; an empty one for None."""
     if value is not None and not (
         isinstance(value, dict) and all(isinstance(k, str) for k in value)
     ):

@@ -116,7 +116,7 @@ FOLDS = Rule(
 def check_parameters(estimator: object, rules: Mapping[str, Rule]) -> None:
     """Raise `InvalidParameterError` for the first argument that breaks its rule.
 
-    Numbers of other types become int or float, which neither wrap around like those of 8 bits nor
+    Numbers of other types become int or float, which neither wrap around like 8-bit integers nor
     have a range of their own.
     """
     for name, rule in rules.items():

@@ -1,4 +1,4 @@
-"""The checks of samples and labels of scikit-learn, and of what it leaves open.
+"""Checks of samples and labels: scikit-learn's, with masks and huge numbers refused.
 
 Masked entries are refused, because an array without its mask has other data. Numbers beyond float64
 are refused as infinite ones are, and not by an OverflowError or a warning.
@@ -145,7 +145,7 @@ def check_cv(cv: Any, X: Data, y: Any) -> list[tuple[Index, Index]]:
 
 
 def _rows(rows: object, split: int, n_rows: int) -> Index:
-    """Return the row numbers of a part of a split, given as such or as a mask."""
+    """Return the row numbers of a part of a split, given as numbers or as a mask."""
     numbers = read_values(rows, name=f"split {split} of cv")
     if numbers.dtype == bool and numbers.shape == (n_rows,):
         numbers = np.flatnonzero(numbers)

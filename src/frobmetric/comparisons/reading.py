@@ -51,7 +51,7 @@ def read_tuples(
 ) -> Tuples:
     """Read tuples as a user gives them: formed of points, or of indices of the preprocessor.
 
-    The preprocessor is an array of points, of which indices are row numbers; or a function that
+    The preprocessor is an array of points, whose row numbers are the indices; or a function that
     takes a list of indices, of any type, and returns their points as rows. `n_features` is the
     number of features that a fitted metric expects.
     """

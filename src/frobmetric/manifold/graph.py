@@ -226,7 +226,7 @@ def disconnected_message(
 def require_connected(
     graph: NeighborGraph, X: Any, n_neighbors: int, *, metric: Metric = "euclidean"
 ) -> None:
-    """Refuse a graph of several components; the arguments are those of `neighbor_graph`."""
+    """Refuse a graph of several components; the arguments are as in `neighbor_graph`."""
     if graph.components()[0] > 1:
         raise ValueError(disconnected_message(graph, X, n_neighbors, metric=metric))
 

@@ -2,7 +2,7 @@
 
 Distances are lengths of paths in the graph. The cell of a landmark has the points closer to it
 than to any other landmark; two landmarks are joined if their cells touch, by the shortest path
-over the border. Such an edge is no shorter than what the whole graph allows, so the landmarks'
+over the border. Such an edge is at least as long as the whole graph allows, so the landmarks'
 problem drops constraints and adds none.
 """
 

@@ -168,7 +168,7 @@ def neighborhood_quality(
         Metric of X: "precomputed", or one of scikit-learn's `pairwise_distances`.
     n_rows : int, default=None
         Number of points, drawn at random, whose neighbourhoods among all points are compared.
-        None compares those of all points.
+        None takes all points.
     random_state : int, RandomState instance or None, default=None
         Seed of the draw.
 

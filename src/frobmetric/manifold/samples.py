@@ -198,7 +198,7 @@ class GraphSamples:
 
 
 def check_distances(X: Data) -> None:
-    """Refuse an array or a sparse matrix with an entry that is no distance."""
+    """Refuse an array or a sparse matrix with an entry that is negative, NaN or infinite."""
     values = X.data if sp.issparse(X) else X
     bad = np.argwhere(~(values >= 0) | np.isinf(values))
     if len(bad):

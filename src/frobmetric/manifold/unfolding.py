@@ -72,7 +72,7 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         Largest number of steps, for each component of the graph.
     n_landmarks : int, default=None
         Unfold this many samples, drawn at random, and place the others between them: for very
-        large data. The certificate and the eigenvalues are then those of the landmarks' problem.
+        large data. The certificate and the eigenvalues then belong to the landmarks' problem.
     random_state : int or RandomState, default=None
         Seed of the draw of landmarks. Everything else is deterministic.
     metric : str or callable, default="euclidean"

@@ -9,7 +9,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Promise:
-    """A threshold and what is promised of it; `print` shows one sentence.
+    """Threshold with a bound on its false matches; `print` shows one sentence.
 
     Attributes
     ----------

@@ -310,7 +310,7 @@ class NearestClass(_NearestClassifier):
         return self.classes_[nearest_class]
 
     def _scaled_energies(self, X: Data) -> Array:
-        """Return the energies of samples in units in which those of the fit are ordinary."""
+        """Return the energies of samples, in the unit of the fit."""
         check_is_fitted(self)
         X, classes = self._check_new(X, self._members[0]), range(len(self.classes_))
         with np.errstate(over="ignore"):

@@ -45,8 +45,8 @@ class MarginalizedKNN(BaseEstimator):
         p(same) = k^-2 sum_c n_c(i) n_c(j)
 
     is the share of the k^2 pairs of neighbours that share an identity. The two points may be of
-    people who are not in the reference set. Reference points whose features equal those of i
-    exactly are i itself and are left out of its neighbours.
+    people who are not in the reference set. Reference points with exactly the features of i
+    are i itself and are left out of its neighbours.
 
     Parameters
     ----------
@@ -149,9 +149,9 @@ class MarginalizedKNN(BaseEstimator):
         pairs : array-like of shape (n_pairs, 2, n_features) or (n_pairs, 2)
             Formed of points, or of indices of the preprocessor.
         exclude : array-like of identities, optional
-            Identities whose reference points are not to be used, for example those of the test
-            fold. Each must be in `classes_`, so that a misspelt name does not leak quietly; the
-            known names of a fold are `np.intersect1d(names, model.classes_)`.
+            Identities whose reference points are not to be used, for example the identities of
+            the test fold. Each must be in `classes_`, so that a misspelt name does not leak
+            quietly; the known names of a fold are `np.intersect1d(names, model.classes_)`.
 
         Returns
         -------
@@ -182,8 +182,8 @@ class MarginalizedKNN(BaseEstimator):
         y : array-like of shape (n_pairs,)
             +1 for pairs of one identity, -1 for others.
         n_neighbors : int or sequence of int, optional
-            The k to try. Default: those of 10, 20, 50, 100, 200 for which there are enough
-            reference points, and if there are none, the largest k for which there are.
+            The k to try. Default: 10, 20, 50, 100 and 200, as far as there are enough reference
+            points; if there are too few for 10, the largest possible k.
         strategy, beta, min_rate, sample_weight, exclude
             As in `best_threshold` and in `pair_score`.
 
@@ -220,8 +220,8 @@ class MarginalizedKNN(BaseEstimator):
         """Set `threshold_` so that false matches among new pairs are bounded with confidence.
 
         k stays as it is: a k chosen on the same pairs would break the promise. The pairs must not
-        be of people in the reference set; a warning tells if points of them are. The theorem and
-        its assumptions are those of `promised_threshold`.
+        be of people in the reference set; a warning says if some of their points are. For the
+        theorem and its assumptions see `promised_threshold`.
 
         Parameters
         ----------
@@ -276,7 +276,7 @@ class MarginalizedKNN(BaseEstimator):
     def predict(self, pairs: ArrayLike, *, exclude: ArrayLike | None = None) -> np.ndarray:
         """Return +1 for pairs whose score reaches the threshold, -1 for the others.
 
-        The parameters are those of `pair_score`.
+        The parameters are as in `pair_score`.
         """
         return np.where(self.decision_function(pairs, exclude=exclude) >= 0, 1, -1)
 

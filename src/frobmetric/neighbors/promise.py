@@ -180,7 +180,7 @@ def promise_of_points(
 
 
 def disjoint_pairs(ends: Index) -> Index:
-    """Return rows of pairs of which no two share an identity, none of which could be added.
+    """Return a maximal set of pairs, by row, no two of which share an identity.
 
     Pairs of identities that occur in few others are taken first, which finds nearly as many as
     there can be. Of the pairs of the same two identities one is drawn, with a fixed seed.
@@ -284,7 +284,7 @@ def _check_rate(value: object, name: str) -> None:
 
 
 def _as_ends(identities: ArrayLike, y: Index) -> Index:
-    """Return the numbers of the two identities of each pair; those of dissimilar pairs differ."""
+    """Return the numbers of the two identities of each pair; in dissimilar pairs they differ."""
     names = read_values(identities, name="identities")
     if names.shape != (len(y), 2):
         raise ValueError(

@@ -135,7 +135,7 @@ def _cuts(
     # none below one, as the strategies take a smaller step for a tie; by a power of two, so that
     # sums of whole numbers stay exact
     weight = weight / np.ldexp(1.0, np.frexp(weight.min())[1] - 1)
-    order = np.argsort(-score)  # in any order within a tie, where there is no cut
+    order = np.argsort(-score)  # in any order within a tie, since no cut is inside of one
     score, y, weight = score[order], y[order], weight[order]
     last = np.flatnonzero(np.append(score[1:] < score[:-1], True))
     tp, fp = (np.append(0, np.cumsum(weight * (y == sign))[last]) for sign in (1, -1))

@@ -60,7 +60,7 @@ class DistanceVerifier:
     ) -> Self:
         """Set `threshold_` to the best value for these pairs, and return the estimator.
 
-        Pairs that the metric was not learned from are best. The other parameters are those of
+        Pairs that the metric was not learned from are best. The other parameters are as in
         `frobmetric.neighbors.best_threshold`. `promise_threshold` bounds the errors on new pairs.
         """
         options: Any = {"strategy": strategy, "beta": beta, "min_rate": min_rate}
@@ -78,8 +78,8 @@ class DistanceVerifier:
     ) -> Self:
         """Set `threshold_` so that false matches among new pairs are bounded with confidence.
 
-        The pairs must not be of people that the metric was learned from; a warning tells if points
-        of them are. The theorem, its assumptions and the other parameters are those of
+        The pairs must not be of people that the metric was learned from; a warning says if some of
+        their points are. For the theorem, its assumptions and the other parameters see
         `frobmetric.neighbors.promised_threshold`, with minus the distance as score.
 
         Parameters

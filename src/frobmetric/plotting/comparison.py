@@ -12,7 +12,7 @@ from .style import COLOURS, Axes, lighten, new_axes
 class ComparisonDisplay:
     """Errors of a `Comparison`, a dot with its 95 % interval for each method.
 
-    Create one with `from_comparison`, as with scikit-learn's displays. Intervals are those of
+    Create one with `from_comparison`, as with scikit-learn's displays. Intervals are for
     single errors: as all methods are tested on the same samples, two can differ significantly
     although their intervals overlap. The verdict in the title takes that into account.
 

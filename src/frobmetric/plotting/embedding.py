@@ -81,7 +81,7 @@ class EmbeddingDisplay:
         images: ArrayLike | None = None,
         **options: Any,
     ) -> Self:
-        """Draw points; the parameters are those of the class and of `plot`."""
+        """Draw points; the parameters are as in the class and in `plot`."""
         embedding = check_array(embedding, dtype=np.float64, input_name="embedding")
         color = None if color is None else np.asarray(color)
         images = None if images is None else np.asarray(images)
@@ -235,7 +235,7 @@ class SpectrumDisplay:
         total: float | None = None,
         **options: Any,
     ) -> Self:
-        """Draw eigenvalues in any order; the parameters are those of `from_estimator`."""
+        """Draw eigenvalues in any order; the parameters are as in `from_estimator`."""
         values = np.asarray(eigenvalues, dtype=np.float64)
         if values.ndim != 1 or not len(values) or not np.isfinite(values).all():
             raise ValueError(

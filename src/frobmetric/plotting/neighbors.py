@@ -121,7 +121,7 @@ class NeighborsDisplay:
         image_shape : tuple of int, optional
             Shape (height, width) or (height, width, 3) of the picture that a row of X is.
         scaled : bool, default=False
-            Whether the Euclidean distance is that of features divided by their standard deviation.
+            Whether features are divided by their standard deviation for the Euclidean distance.
         random_state : int, RandomState or None, default=0
             Seed of the queries that are drawn at random.
         ax : matplotlib Axes, optional
@@ -186,7 +186,7 @@ class NeighborsDisplay:
         return self
 
     def _cell_width(self) -> float:
-        """Return the width of a cell in heights: that of the pictures, or of the longest label."""
+        """Return the width of a cell in heights, by the pictures or by the longest label."""
         if self.images is not None:
             return self.images.shape[2] / self.images.shape[1]
         return max(1.0, LETTER * (2 + max(len(shown(label)) for label in np.unique(self.y))))

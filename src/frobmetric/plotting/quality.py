@@ -71,7 +71,7 @@ class QualityDisplay:
 
     @classmethod
     def from_qualities(cls, qualities: dict[str, NeighborhoodQuality], **options: Any) -> Self:
-        """Draw a dict of `NeighborhoodQuality`; the options are those of `plot`."""
+        """Draw a dict of `NeighborhoodQuality`; the options are as in `plot`."""
         if not qualities:
             raise ValueError("no embeddings were given; expected at least one, by its name")
         return cls(qualities=dict(qualities)).plot(**options)

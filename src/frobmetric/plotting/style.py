@@ -1,4 +1,4 @@
-"""The common style of all figures: colours, axes, legends and layouts."""
+"""Common style of all figures: colours, axes, legends and layouts."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def lighten(ax: Axes) -> None:
 
 
 def new_axes(ax: Axes | None, size: tuple[float, float]) -> tuple[Axes, Any]:
-    """Return the given axes, or those of a new figure of this size in inches, and their figure."""
+    """Return the given axes, or new axes of this size in inches, and their figure."""
     plt = require("matplotlib.pyplot", "plot")
     if ax is None:
         _, ax = plt.subplots(figsize=size, layout="constrained")
@@ -56,7 +56,7 @@ def new_axes(ax: Axes | None, size: tuple[float, float]) -> tuple[Axes, Any]:
 def new_panels(
     axes: Panels | None, shape: tuple[int, int], size: tuple[float, float], **options: Any
 ) -> tuple[NDArray[Any], Figure]:
-    """Return the given axes, or those of a new figure of this shape, and their figure."""
+    """Return the given axes, or axes of a new figure of this shape, and their figure."""
     plt = require("matplotlib.pyplot", "plot")
     if axes is None:
         figure, axes = plt.subplots(*shape, figsize=size, layout="constrained", **options)

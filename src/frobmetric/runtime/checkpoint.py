@@ -78,7 +78,7 @@ class Checkpoint:
         Raises
         ------
         ValueError
-            If the file is torn, is no checkpoint, or belongs to another fit.
+            If the file is torn, is not a checkpoint, or belongs to another fit.
         """
         remove_drafts(self.path)
         if not self.path.exists():
@@ -151,7 +151,7 @@ def fingerprint(*arrays: NDArray[Any]) -> str:
 
 
 def _differences(stored: dict[str, str], expected: dict[str, str]) -> list[str]:
-    """Return in which points two descriptions of a fit differ, as texts."""
+    """Return the differences between two descriptions of a fit, as texts."""
     texts = []
     for name in dict.fromkeys([*expected, *stored]):
         old, new = stored.get(name, "none"), expected.get(name, "none")

@@ -100,7 +100,7 @@ def replacing(path: FilePath) -> Iterator[_Draft]:
 class _Draft(io.BufferedIOBase):
     """Unfinished file, which remembers the error of writing to it.
 
-    It is no `io.BufferedWriter`: to those NumPy writes in C, past all that could notice an error.
+    It is not an `io.BufferedWriter`: NumPy writes to such a file in C, where no error is noticed.
     """
 
     def __init__(self, file: io.BufferedWriter) -> None:
@@ -112,7 +112,7 @@ class _Draft(io.BufferedIOBase):
             return self.file.write(content)
 
     def finish(self) -> None:
-        """Bring all that was written to the disk."""
+        """Flush the file to the disk."""
         with _remember_error(self):
             self.file.flush()
             os.fsync(self.file.fileno())
@@ -128,13 +128,13 @@ class _Draft(io.BufferedIOBase):
         super().close()
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is not None:  # an error of closing is not what ended the block
+        if kind is not None:  # an error of closing must not hide the error of the block
             with suppress(OSError):
                 self.file.close()
         self.close()
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        with _remember_error(self):  # what is in memory is written first
+        with _remember_error(self):  # buffered content is written first
             return self.file.seek(offset, whence)
 
     def tell(self) -> int:
@@ -175,7 +175,7 @@ def _open_draft(target: Path) -> tuple[Path, io.BufferedWriter]:
     while True:
         draft = target.with_name(DRAFT.format(name=target.name, token=secrets.token_hex(4)))
         file = open(draft, "xb")  # noqa: SIM115
-        if _lock(file) is not False and draft.exists():  # nobody took it for an old one meanwhile
+        if _lock(file) is not False and draft.exists():  # no other process has removed it
             return draft, file
         file.close()
 
@@ -231,13 +231,13 @@ def check_expansion(path: FilePath, size: int | None = None) -> None:
     ----------
     path : path
     size : int, optional
-        Bytes that its content takes when it is read; those of the file if None, which may be
-        mostly holes.
+        Bytes that its content takes when it is read; the size of the file if None. A file may
+        consist mostly of holes.
 
     Raises
     ------
     ValueError
-        If that is more than `EXPANDED` bytes, and more than `EXPANSION` times the bytes on disk.
+        If it is more than `EXPANDED` bytes, and more than `EXPANSION` times the bytes on disk.
     """
     about = os.stat(path)
     size = about.st_size if size is None else size
@@ -261,7 +261,7 @@ def total_memory() -> int:
 
 
 def _bytes_of_data(path: FilePath) -> int:
-    """Return the bytes of a file that are no holes; some file systems count them late in `stat`."""
+    """Return the bytes of a file outside of holes; some file systems count them late in `stat`."""
     total, end, size = 0, 0, os.stat(path).st_size
     if not hasattr(os, "SEEK_DATA"):
         return size
@@ -292,7 +292,7 @@ def limit_threads(n_jobs: int | None) -> Iterator[None]:
             f"n_jobs is {n_jobs!r:.80}; expected a number of threads, -1 for all of them, or None"
         )
     n_threads = effective_n_jobs(min(n_jobs, MOST_THREADS))
-    # OpenMP has a number for each thread, BLAS one for the process; some BLAS use that of OpenMP
+    # OpenMP has a number for each thread, BLAS one for the process; some BLAS use OpenMP's
     openmp = ThreadpoolController().select(user_api="openmp")
     n_before = max((library.num_threads for library in openmp.lib_controllers), default=n_threads)
     with openmp.limit(limits=min(n_threads, n_before)), at_most(n_threads):

@@ -45,11 +45,11 @@ def is_available() -> bool:
 class ApproximateSearch:
     """Approximate search for the nearest points of the same class, and of all other classes.
 
-    Each class is divided into cells. `search` compares the points of a cell with those of the
-    nearest cells of its own class or of others, by products of short copies in single precision;
-    the distances of the best are then computed in double precision. `refine` goes on from these
-    lists: an impostor of a near neighbour is likely to be one of the point too, and so are the
-    neighbours of an impostor.
+    Each class is divided into cells. `search` compares the points of a cell with the points
+    of the nearest cells of its own class or of others, by products of short copies in single
+    precision; the distances of the best are then computed in double precision. `refine` goes on
+    from these lists: an impostor of a near neighbour is likely to be an impostor of the point too,
+    and so are the neighbours of an impostor.
 
     Points are numbered by class and cell inside, so that both are ranges.
 
@@ -212,7 +212,7 @@ def nearest_in_tiles(
 ) -> tuple[Numbers, NDArray[np.integer]]:
     """Return the least products of rows with the points of some tiles, and the places of these.
 
-    With numba nearly all of the least are found, with NumPy all; -1 is no place.
+    With numba nearly all of the least are found, with NumPy all; -1 stands for no place.
     """
     fast = compiled()
     if fast:

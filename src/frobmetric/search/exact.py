@@ -74,7 +74,7 @@ class NeighborSearch:
 
         They are ordered by distance and then by number; -1 where there are fewer. `labels` are
         integers of at least 0 for the queries and for the points: points with the label of a query
-        are no neighbours of it. Distances are ties if coordinates moved by less than `tie`, in all,
+        are not its neighbours. Distances are ties if coordinates moved by less than `tie`, in all,
         could make them equal; of the points tied with the last neighbour, the smallest numbers are
         chosen.
         """
@@ -89,7 +89,7 @@ class NeighborSearch:
     ) -> Index:
         """Return the nearest of the points `pool` to the points `rows`; all are row numbers.
 
-        The points are prepared once for all calls. The other parameters are those of `nearest`.
+        The points are prepared once for all calls. The other parameters are as in `nearest`.
         """
         # prepared before the copy, which then has the same centre
         prepared = self._prepared.subset(pool) if self._is_dense else self._moved_points[pool]
@@ -253,7 +253,7 @@ def nearest(
 def pair_values(first: Data, second: Data, pairs: Index, metric: Metric = "euclidean") -> Vector:
     """Return the distances of pairs of rows, squared if they are Euclidean.
 
-    Euclidean ones come from differences, so that those of close points are accurate. With
+    Euclidean ones come from differences, so that distances of close points are accurate. With
     metric="precomputed" `first` holds the distances.
     """
     if metric == "precomputed":

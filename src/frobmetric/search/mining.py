@@ -91,7 +91,7 @@ class Mining:
                 before, recall = recall, share_found(search.found(rows)[is_far], exact[is_far])[0]
                 if recall >= SAFE_RECALL:
                     break
-                # refine again if the last time found a good part of what is still missing
+                # refine again if the last time found a good part of the missing neighbours
                 if is_new or 3 * (recall - before) > SAFE_RECALL - recall:
                     search.refine(is_far=bool(is_far))
                     is_new = False

@@ -71,7 +71,7 @@ def _order_of_keys(rows: Data) -> Index:
 def _kinds_by_number(rows: Data) -> tuple[Index, Index]:
     """Return one row of each `row_numbers`, in the order of the numbers, and the kind of each row.
 
-    A sort that is not stable is several times as fast as the one of `numpy.unique`.
+    A sort that is not stable is several times as fast as `numpy.unique`'s.
     """
     numbers = row_numbers(rows)
     order = np.argsort(numbers)
@@ -123,9 +123,9 @@ def _sorted_keys(rows: Array) -> Keys:
 
 
 def _sorted_sparse_keys(rows: Data) -> Keys:
-    """Return keys of sparse rows in the order of `_sorted_keys` of the same rows as an array.
+    """Return sort keys of sparse rows that order them like the dense rows.
 
-    An entry tells two rows apart by its sign, then by its column, where the other has a zero, then
+    An entry separates two rows by its sign, then by its column, where the other has a zero, then
     by its value. The end of a row is between negative and positive entries.
     """
     rows = rows.copy()

@@ -50,7 +50,7 @@ class Points:
     ----------
     coordinates : ndarray of shape (n_all, n_features)
     frame : Frame, default=None
-        Frame of the copies; that of these points if None. Any frame gives the same neighbours.
+        Frame of the copies, of these points if None. Any frame gives the same neighbours.
     """
 
     #: Whether all coordinates are known, so that every query can be settled.
@@ -114,7 +114,7 @@ class Points:
 
 
 class ShortPoints(Points):
-    r"""Points of which only `Frame.short` is known: leading coordinates and the norm of the rest.
+    r"""Points known by `Frame.short` only: leading coordinates and the norm of the rest.
 
     The rests of x and y, with the norms r and q, may have any angle. With their short copies x', y'
 

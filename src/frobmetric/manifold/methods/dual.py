@@ -117,7 +117,7 @@ class _Run:
 class GramPoint:
     """X = sigma (J - L_w)_+ with the eigenvalues of J - L_w, and everything that follows from it.
 
-    `values` decrease; the last one is that of the constant vector, which is moved there.
+    `values` decrease; the last one belongs to the constant vector, which is moved there.
     `vectors` are scaled to Σ_i m_i v_i² = 1. `Y` has the Gram matrix X and lies along its
     principal axes; `slack` is the gradient of D, and `bound` is D(w).
     """
@@ -177,7 +177,7 @@ class Curvature:
 
 
 def _start(program: UnfoldingProgram) -> Vector:
-    """Return the multiple of 1/b with the best bound, among those with an eigenvalue near 1."""
+    """Return the multiple of 1/b with the best bound, among multiples with an eigenvalue near 1."""
     w = program.squared.mean() / program.squared
     values = 1 - GramPoint(program, w).values[:-1]  # the last one belongs to the constant vector
 

@@ -174,7 +174,7 @@ class _Run:
         return False
 
     def _drop_columns(self) -> None:
-        """Rotate Y to its principal axes, and drop those of negligible variance."""
+        """Rotate Y to its principal axes, and drop axes of negligible variance."""
         Y = principal_axes(self.program, self.Y)
         variance = np.diag(self.program.scatter(Y))
         self.Y = Y[:, variance > NEGLIGIBLE * self.monitor.tol * variance.sum()]

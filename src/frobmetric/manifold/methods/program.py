@@ -208,7 +208,7 @@ def gram_problem(program: UnfoldingProgram) -> FrobeniusSDP:
     minimise -<I - q qᵀ, X> + |X|² / (2 sigma)  such that  |y_i - y_j|² <= b_ij,
 
     where X is the Gram matrix of the points, each multiplied by the root of its mass, so that its
-    Frobenius norm is that of all samples; q is the unit vector of these roots.
+    Frobenius norm equals the norm for all samples; q is the unit vector of these roots.
     """
     root = np.sqrt(program.masses)
     q = root / np.linalg.norm(root)

@@ -22,7 +22,7 @@ MARGINS = (1e-12, 1e-10, 1e-8, 1e-6, 1e-4, 1e-2)
 
 
 class Laplacian(Protocol):
-    """Weighted Laplacians of one graph, and what the bounds need of its program."""
+    """Program on a graph, with the decompositions of its weighted Laplacians."""
 
     squared: Vector
     masses: Vector
