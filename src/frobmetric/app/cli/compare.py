@@ -8,9 +8,9 @@ from ...evaluation.comparing import InterruptedComparison, compare_learners
 from ...plotting import LearnersDisplay
 from ...runtime.environment import replacing, require
 from ..tables.reading import check_output
-from .models import read_visibly
+from .models import read_visibly, require_labels
 from .options import command
-from .terminal import ExitCode, Report, errors_about, exit_codes, live_line, say, wrong_usage
+from .terminal import ExitCode, Report, errors_about, exit_codes, live_line, say
 
 typer = require("typer", "cli")
 app = typer.Typer()
@@ -86,9 +86,7 @@ def compare(
 
 def _read(path, target, header, preparation):
     table = read_visibly(path, target, header=header, preparation=preparation)
-    if table.y is None:
-        raise wrong_usage("--target", f"the labels of {path} are needed")
-    return table
+    return require_labels(table, path)
 
 
 def _check_columns(data, test, table, held_out):

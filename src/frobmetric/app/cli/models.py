@@ -79,6 +79,13 @@ def read_columns(estimator, path, target, header, *, named=False):
     return table
 
 
+def require_labels(table, path, alternative=""):
+    """Return a table if it has labels; raise an error of usage if not."""
+    if table.y is None:
+        raise wrong_usage("--target", f"the labels of {path} are needed{alternative}")
+    return table
+
+
 def check_columns(estimator, table, path):
     """Raise ValueError unless a table has as many features as a model was learned from."""
     n_features = table.X.shape[1]

@@ -10,8 +10,8 @@ from dataclasses import replace
 from ...runtime.environment import require, target_file
 from ..pages import report as make_report
 from ..tables.reading import STANDARD, read_texts
-from .fit import VERDICTS
-from .models import load_model, read_columns
+from .evaluate import VERDICTS
+from .models import load_model, read_columns, require_labels
 from .options import command
 from .terminal import ExitCode, Report, errors_about, exit_codes, live_stages, wrong_usage
 
@@ -139,10 +139,7 @@ def _read(estimator, path, target, header):
     """Read labelled samples with the columns of a model; None if there is no file."""
     if path is None:
         return None
-    table = read_columns(estimator, path, target, header)
-    if table.y is None:
-        raise wrong_usage("--target", f"the labels of {path} are needed")
-    return table
+    return require_labels(read_columns(estimator, path, target, header), path)
 
 
 def _samples(estimator, table):
