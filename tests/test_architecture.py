@@ -37,6 +37,9 @@ OPTIONAL = {
     "sdp/cvxpy/__init__.py": {"cvxpy"},
     "backends/dask.py": {"dask", "distributed"},
     "backends/placement.py": {"distributed"},
+    "app/cli/__init__.py": {"typer"},
+    "app/cli/options.py": {"typer"},
+    "app/cli/terminal.py": {"typer"},
 }
 #: Rooms that import optional packages inside functions, or by `require`.
 LAZY = {"io", "export", "plotting", "app"}

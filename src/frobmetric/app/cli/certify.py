@@ -4,27 +4,35 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import asdict
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from ...core import CertificateError
 from ...io import disagreements
 from ...learning.claims import uses_labels
-from ...runtime.environment import replacing, require, target_file
+from ...runtime.environment import replacing, target_file
+from .declaration import Positive, command
 from .fit import gap_verdict
 from .models import load_model, read_features
-from .options import command
 from .terminal import ExitCode, Report
-
-typer = require("typer", "cli")
-app = typer.Typer()
 
 #: Relative gap from which on nothing is proven, whatever the tolerance.
 LARGEST_GAP = 0.99
 
 
-@command(app)
-def certify(model, data, *, target=None, tol=None, exact=False, proof=None, header=True):
+@command()
+def certify(
+    model: Path,
+    data: Path,
+    *,
+    target: str | None = None,
+    tol: Positive | None = None,
+    exact: bool = False,
+    proof: Path | None = None,
+    header: bool = True,
+) -> Report:
     """Recompute the certificate of a model from its training data.
 
     Recomputes the certificate from the proof that a fit with --keep-proof left in the model, and
@@ -33,11 +41,11 @@ def certify(model, data, *, target=None, tol=None, exact=False, proof=None, head
 
     Parameters
     ----------
-    tol : float
+    tol
         Relative gap to demand; that of the model if not given.
-    exact : bool
+    exact
         Verify the certificate in exact arithmetic, which takes longer.
-    proof : path
+    proof
         File, such as proof.npz, for the proof in exact arithmetic, which `python -m
         frobmetric.verify` verifies without the model and without the library.
     """
@@ -82,13 +90,13 @@ def certify(model, data, *, target=None, tol=None, exact=False, proof=None, head
             f"NOT certified: the file claims another {', '.join(differing)} than its metric and "
             "these data give; it was changed after the fit"
         )
-    data = {"tol": tol, "disagreements": differing, "certified": is_certified}
-    data |= {"claimed": asdict(claimed), "recomputed": asdict(recomputed)}
+    facts: dict[str, Any] = {"tol": tol, "disagreements": differing, "certified": is_certified}
+    facts |= {"claimed": asdict(claimed), "recomputed": asdict(recomputed)}
     about = "\n(of the table that the model prepares)" * hasattr(estimator, "preparation_")
-    arrays = data["recomputed"].pop("proof", None)
+    arrays = facts["recomputed"].pop("proof", None)
     text = f"claimed:    {claimed}\nrecomputed: {recomputed}\n{verdict}{about}"
     if proof is not None:
         with replacing(proof) as file:
             np.savez(file, **arrays)
         text += f"\nproof in {proof}; verify it by: python -m frobmetric.verify {proof}"
-    return Report(ExitCode.of(is_certified), text, data)
+    return Report(ExitCode.of(is_certified), text, facts)

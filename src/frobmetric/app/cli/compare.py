@@ -3,38 +3,37 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from pathlib import Path
 
 from ...evaluation.comparing import InterruptedComparison, compare_learners
+from ...io.preparation import Preparing
 from ...plotting import LearnersDisplay
 from ...runtime.environment import replacing, require
 from ..tables.reading import check_output
+from .declaration import Count, Natural, Positive, command
 from .models import read_visibly, require_labels
-from .options import command
 from .terminal import ExitCode, Report, errors_about, exit_codes, live_line, say
-
-typer = require("typer", "cli")
-app = typer.Typer()
 
 CODES = exit_codes("done", "no learner has an answer", "the finished rows are printed first")
 FIGURES = (".png", ".pdf", ".svg")
 
 
-@command(app, codes=CODES)
+@command(codes=CODES)
 def compare(
-    data,
+    data: Path,
     *,
-    target=None,
-    learner=None,
-    test=None,
-    preparation=None,
-    test_size=0.3,
-    budget=60.0,
-    n_votes=3,
-    seed=0,
-    figure=None,
-    markdown=None,
-    header=True,
-):
+    target: str | None = None,
+    learner: list[str] | None = None,
+    test: Path | None = None,
+    preparation: Preparing,
+    test_size: float = 0.3,
+    budget: Positive = 60.0,
+    n_votes: Count = 3,
+    seed: Natural = 0,
+    figure: Path | None = None,
+    markdown: Path | None = None,
+    header: bool = True,
+) -> Report:
     """Compare learners: held-out errors, times and proofs, beside Euclid and LDA.
 
     Each learner chooses its options on the training samples, within its budget, and is tested on
@@ -43,20 +42,20 @@ def compare(
 
     Parameters
     ----------
-    learner : list of str
+    learner
         Name of a learner, such as LMNN; may be given several times. Without it, all learners that
         take such labels.
-    test : path
+    test
         Held-out samples, a file with the same columns; without it a part of the data is held out.
-    test_size : float
+    test_size
         Share of the samples that is held out.
-    budget : float
+    budget
         Seconds that each learner may take to choose its options and to fit.
-    seed : int
+    seed
         Seed of the division and of the learners.
-    figure : path
+    figure
         Draw errors against seconds in this png, pdf or svg file.
-    markdown : path
+    markdown
         Write the whole table to this md file.
     """
     outputs = {figure: FIGURES, markdown: (".md",)}

@@ -20,11 +20,8 @@ from ...runtime.environment import MissingExtraError, replacing, require
 from ...runtime.tables import paragraph, text_table
 from ..tables.reading import Table
 from ..tables.writing import write_table
-from .options import command
+from .declaration import Natural, command
 from .terminal import ExitCode, Report, live_line, say
-
-typer = require("typer", "cli")
-app = typer.Typer()
 
 #: Number of numbers to learn from; the others are the test.
 N_TRAIN = 500
@@ -74,15 +71,15 @@ class Result:
     comparison: Comparison
 
 
-@command(app)
-def demo(*, output=Path("frobmetric-demo"), seed=0):
+@command()
+def demo(*, output: Path = Path("frobmetric-demo"), seed: Natural = 0) -> Report:
     """Learn what is near, on three data sets of scikit-learn, and test whether it helps.
 
     Parameters
     ----------
-    output : path
+    output
         Folder for the models, the figures and the table of the wines.
-    seed : int
+    seed
         Seed of everything that is drawn at random.
     """
     output.mkdir(parents=True, exist_ok=True)

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import warnings
 from os.path import realpath
+from pathlib import Path
 
 from sklearn.model_selection import StratifiedKFold
 
 from ...evaluation.compare import compare
 from ...io.preparation import Preparing
 from ...metric import FrobMetric, FrobMetricCV
-from ...runtime.environment import require
+from .declaration import Count, Folds, MetricParameters, Natural, command
 from .fit import describe_step, first_line, make_estimator
 from .models import load_model, read_features, read_visibly, require_labels, split_names
-from .options import command
-from .terminal import ExitCode, Report, errors_about, live_progress, say
-
-typer = require("typer", "cli")
-app = typer.Typer()
+from .terminal import ExitCode, Report, errors_about, live_progress, say, wrong_usage
 
 #: Number of folds of an evaluation, and the number of samples from which on one fold is enough.
 FOLDS, MANY_SAMPLES = 5, 5000
@@ -25,52 +22,52 @@ FOLDS, MANY_SAMPLES = 5, 5000
 VERDICTS = "the learned metric (does not help|satisfies)|the chosen metric has|the best C is"
 
 
-@command(app, FrobMetric, without=("keep_dual",))
+@command(FrobMetric)
 def evaluate(
-    files,
-    parameters,
-    given,
+    files: list[Path],
+    parameters: MetricParameters,
+    given: set[str],
     *,
-    target=None,
-    train=None,
-    cv=None,
-    folds=None,
-    baselines="raw,scaled",
-    preparation=None,
-    n_votes=3,
-    header=True,
-    seed=0,
-):
+    target: str | None = None,
+    train: Path | None = None,
+    cv: Natural | None = None,
+    folds: Folds | None = None,
+    baselines: str = "raw,scaled",
+    preparation: Preparing,
+    n_votes: Count = 3,
+    header: bool = True,
+    seed: Natural = 0,
+) -> Report:
     """Say whether a metric helps: k-NN errors on new data, beside those of Euclid.
 
     Options of the fit that are not given are chosen, as `fit` does.
 
     Parameters
     ----------
-    files : list of path
+    files
         Labelled data, in which each sample is tested by a metric learned without it; or a model and
         data to test it on, with --train.
-    train : path
+    train
         With a model: the data to take neighbours from.
-    cv : int
+    cv
         Number of folds by which options are chosen, by default 3; 0 chooses nothing.
-    folds : int
+    folds
         Number of folds of the test, by default 5; of more than 5,000 samples one third is tested
         by a single metric.
-    baselines : str
+    baselines
         Methods to compare with, of raw, scaled (Euclid), lda and nca, with commas.
-    seed : int
+    seed
         Seed of the folds.
     """
     *model, data = files
     if len(model) == 1 and data.suffix == ".safetensors" and model[0].suffix != ".safetensors":
-        raise typer.BadParameter(f"{model[0]} is a table and {data} a model; swap the two")
+        raise wrong_usage(None, f"{model[0]} is a table and {data} a model; swap the two")
     if len(model) > 1 or data.suffix == ".safetensors" or bool(model) != (train is not None):
         forms = "`evaluate DATA` or `evaluate MODEL TEST_DATA --train TRAIN_DATA`"
-        raise typer.BadParameter(f"expected {forms}")
+        raise wrong_usage(None, f"expected {forms}")
     is_asked = cv is not None or folds is not None or given or preparation != Preparing()
     if model and is_asked:
-        raise typer.BadParameter("options of a fit have no effect on a given model; leave them out")
+        raise wrong_usage(None, "options of a fit have no effect on a given model; leave them out")
     options = {"n_neighbors": n_votes, "baselines": split_names(baselines), "random_state": seed}
     if model:
         estimator, tables = _read_model_and_data(model[0], (train, data), target, header)

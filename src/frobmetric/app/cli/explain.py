@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from ...runtime.environment import require
-from ...runtime.tables import text_table
-from .models import load_model, read_columns, split_names
-from .options import command
-from .terminal import ExitCode, Report, wrong_usage
+from pathlib import Path
+from typing import Literal
 
-typer = require("typer", "cli")
-app = typer.Typer()
+from ...runtime.tables import text_table
+from .declaration import command
+from .models import load_model, read_columns, split_names
+from .terminal import ExitCode, Report, wrong_usage
 
 #: Largest number of columns of which values are printed.
 N_VALUES = 10
 
 
-@command(app)
-def explain(model, data, *, rows="0,1", by="features", target=None, header=True):
+@command()
+def explain(
+    model: Path,
+    data: Path,
+    *,
+    rows: str = "0,1",
+    by: Literal["features", "components"] = "features",
+    target: str | None = None,
+    header: bool = True,
+) -> Report:
     """Explain by which features two rows of a table are near or far.
 
     The squared distance that the model has learned is split exactly: the parts add up to it. Below
@@ -24,9 +31,9 @@ def explain(model, data, *, rows="0,1", by="features", target=None, header=True)
 
     Parameters
     ----------
-    rows : str
+    rows
         Numbers of the two rows, from 0, with a comma.
-    by : {"features", "components"}
+    by
         What to split the distance over; with a kernel, components only.
     """
     numbers = split_names(rows)

@@ -12,10 +12,10 @@ from ...io import save
 from ...io.preparation import Preparing
 from ...io.text import format_of
 from ...metric import FrobMetric, FrobMetricCV
-from ...runtime.environment import require, target_file
+from ...runtime.environment import target_file
 from ..tables.reading import READERS, check_input, read_triplets
+from .declaration import FitParameters, Natural, command
 from .models import read_visibly, require_labels
-from .options import command
 from .terminal import (
     ExitCode,
     Report,
@@ -25,9 +25,6 @@ from .terminal import (
     say,
     wrong_usage,
 )
-
-typer = require("typer", "cli")
-app = typer.Typer()
 
 #: Number of folds by which options are chosen.
 CHOICE_FOLDS = 3
@@ -39,23 +36,23 @@ OTHER_FORMATS |= dict.fromkeys((".h5", ".hdf5", ".keras"), "an HDF5 file")
 OTHER_FORMATS |= dict.fromkeys((".json", ".html", ".txt", ".zip", ".xlsx"), "another kind of file")
 
 
-@command(app, FrobMetric)
+@command(FrobMetric)
 def fit(
-    data,
-    parameters,
-    given,
+    data: Path,
+    parameters: FitParameters,
+    given: set[str],
     *,
-    output=Path("model.safetensors"),
-    target=None,
-    triplets=None,
-    with_labels=False,
-    preparation=None,
-    cv=None,
-    checkpoint=None,
-    resume=False,
-    memory=None,
-    header=True,
-):
+    output: Path = Path("model.safetensors"),
+    target: str | None = None,
+    triplets: Path | None = None,
+    with_labels: bool = False,
+    preparation: Preparing,
+    cv: Natural | None = None,
+    checkpoint: Path | None = None,
+    resume: bool = False,
+    memory: float | None = None,
+    header: bool = True,
+) -> Report:
     """Learn a metric from a table, and save it with its certificate.
 
     Options of the fit that are not given are chosen by errors on held-out samples, and the report
@@ -67,22 +64,22 @@ def fit(
 
     Parameters
     ----------
-    output : path
+    output
         File of the model.
-    triplets : path
+    triplets
         File of rows anchor, near, far (numbers of rows of the data, from 0) to learn from instead
         of labels; --target then only names a column that is no feature.
-    with_labels : bool
+    with_labels
         Learn from the labels as well as from --triplets.
-    cv : int
+    cv
         Number of folds by which options are chosen, by default 3; 0 chooses nothing.
-    checkpoint : path
+    checkpoint
         File in which the fit keeps its state while it runs, so that --resume can go on with it;
         it is removed when the fit is complete. A choice of options is made again.
-    resume : bool
+    resume
         Go on with the fit whose state is in the file of --checkpoint; without such a file, start
         anew. The data and the options have to be the same.
-    memory : float
+    memory
         GB that the fit may take, for a parquet file that is larger than memory: its rows are read
         in parts whenever they are needed. Such a model keeps no proof.
     """

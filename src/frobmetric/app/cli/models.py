@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from contextlib import nullcontext
 from dataclasses import replace
+from typing import Literal
 
 from ...io import load
 from ...io.preparation import ENCODINGS, FILLS, Preparing
@@ -36,7 +37,17 @@ def split_names(text):
     return [name.strip() for name in text.split(",")]
 
 
-def preparing(columns, drop, impute, categories):
+def chosen_names(text):
+    """Return the names that an option lists; None without the option."""
+    return None if text is None else split_names(text)
+
+
+def preparing(
+    columns: str | None,
+    drop: str | None,
+    impute: Literal["median", "mean"] | None,
+    categories: Literal["one-hot"] | None,
+) -> Preparing:
     """Return how the columns of a table are prepared, from the options of a command."""
     for option, value, known in (
         ("--impute", impute, list(FILLS)),
@@ -44,9 +55,7 @@ def preparing(columns, drop, impute, categories):
     ):
         if value is not None and value not in known:
             raise wrong_usage(option, f"{value!r} is not known; expected {' or '.join(known)}")
-    return Preparing(
-        columns and split_names(columns), drop and split_names(drop), impute, categories
-    )
+    return Preparing(chosen_names(columns), chosen_names(drop), impute, categories)
 
 
 def read_visibly(path, target, **options):

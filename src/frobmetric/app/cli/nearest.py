@@ -10,9 +10,8 @@ from time import perf_counter
 import numpy as np
 
 from ...core import PSD
-from ...io.preparation import Preparing, PreparingWithGaps
+from ...io.preparation import PreparingWithGaps
 from ...io.text import as_number, format_of
-from ...runtime.environment import require
 from ...sdp import nearest_correlation, nearest_covariance, pairwise_correlation
 from ...sdp.construct import SENSES
 from ..tables.matrices import (
@@ -25,36 +24,32 @@ from ..tables.matrices import (
     write_matrix,
 )
 from ..tables.reading import STANDARD, check_output
-from .models import read_visibly, split_names
-from .options import command
+from .declaration import NearestLimits, command
+from .models import chosen_names, read_visibly
 from .terminal import ExitCode, Report, exit_codes, live_progress, wrong_usage
-
-typer = require("typer", "cli")
-app = typer.Typer()
 
 CODES = exit_codes(
     "done; the matrix is the nearest one to --tol", "not converged", "nothing is written"
 )
-LIMITS = ("min_eigenvalue", "tol", "max_iter")
 
 
-@command(app, nearest_correlation, names=LIMITS, codes=CODES)
+@command(nearest_correlation, codes=CODES)
 def correlation(
-    file,
-    parameters,
+    file: Path,
+    parameters: NearestLimits,
     *,
-    output,
-    from_rows=False,
-    columns=None,
-    drop=None,
-    header=True,
-    weights=None,
-    elementwise=None,
-    counts=None,
-    fixed=None,
-    lower=None,
-    upper=None,
-):
+    output: Path,
+    from_rows: bool = False,
+    columns: str | None = None,
+    drop: str | None = None,
+    header: bool = True,
+    weights: Path | None = None,
+    elementwise: Path | None = None,
+    counts: Path | None = None,
+    fixed: Path | None = None,
+    lower: str | None = None,
+    upper: str | None = None,
+) -> Report:
     """Find the nearest correlation matrix.
 
     Its diagonal is 1, and no eigenvalue is below --min-eigenvalue. With --from-rows the file is a
@@ -63,28 +58,28 @@ def correlation(
 
     Parameters
     ----------
-    from_rows : bool
+    from_rows
         The file has the rows of a table (csv, tsv, csv.gz, tsv.gz, parquet, npy or npz), and not a
         matrix.
-    columns : str
+    columns
         With --from-rows: only these columns, names or numbers from 0, with commas.
-    drop : str
+    drop
         With --from-rows: columns to leave out, names or numbers from 0, with commas.
-    header : bool
+    header
         With --from-rows: whether a csv file begins with a line of names.
-    weights : path
+    weights
         File of n positive weights, one on each line, after labels or not; or of a positive
         definite matrix W. Minimises |W^(1/2) (X - G) W^(1/2)|.
-    elementwise : path
+    elementwise
         File of a matrix H >= 0: minimises |H o (X - G)|, entry by entry. Where H is 0 the data may
         be missing. Slower.
-    counts : path
+    counts
         File of a matrix of the numbers of rows behind the entries, as pairwise data have them:
         these are the weights, and entries of the data may be missing.
-    fixed : path
+    fixed
         csv file of entries to keep: two labels, or numbers from 0, on each line, below a line
         `row,column` or not.
-    lower, upper : str
+    lower, upper
         Bound on the entries off the diagonal: a number, or a file of a matrix, empty where there
         is no bound.
     """
@@ -99,7 +94,8 @@ def correlation(
         raise wrong_usage(option, "it is for tables: --from-rows")
     _check_output(output)
     if from_rows:
-        matrix, behind = _from_rows(file, header, Preparing(*map(_names, (columns, drop))))
+        recipe = PreparingWithGaps(chosen_names(columns), chosen_names(drop))
+        matrix, behind = _from_rows(file, header, recipe)
     else:
         matrix, behind = read_matrix(file), None
     H, N = (
@@ -122,8 +118,10 @@ def correlation(
     return report if behind is None else _with_counts(report, behind)
 
 
-@command(app, nearest_covariance, names=LIMITS, codes=CODES)
-def covariance(file, parameters, *, output, constraints=None):
+@command(nearest_covariance, codes=CODES)
+def covariance(
+    file: Path, parameters: NearestLimits, *, output: Path, constraints: Path | None = None
+) -> Report:
     r"""Find the nearest covariance matrix, with given variances.
 
     \b
@@ -137,7 +135,7 @@ def covariance(file, parameters, *, output, constraints=None):
 
     Parameters
     ----------
-    constraints : path
+    constraints
         csv file of rows a.T X a = b: see above.
     """
     _check_output(output)
@@ -159,13 +157,8 @@ def _check_output(path):
         check_output(path, SUFFIXES)
 
 
-def _names(text):
-    return None if text is None else split_names(text)
-
-
-def _from_rows(path, header, how):
+def _from_rows(path, header, recipe):
     """Return the correlations of the columns of a table, with gaps or not, and their counts."""
-    recipe = PreparingWithGaps(how.columns, how.drop)
     table = read_visibly(path, None, header=header, preparation=recipe)
     values, counts = pairwise_correlation(table.X)
     names = [column.label for column in table.preparation.columns]

@@ -6,42 +6,40 @@ import hashlib
 import warnings
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 
 from ...runtime.environment import require, target_file
 from ..pages import report as make_report
 from ..tables.reading import STANDARD, read_texts
+from .declaration import Count, Folds, Natural, command
 from .evaluate import VERDICTS
 from .models import load_model, read_columns, require_labels
-from .options import command
 from .terminal import ExitCode, Report, errors_about, exit_codes, live_stages, wrong_usage
-
-typer = require("typer", "cli")
-app = typer.Typer()
 
 CODES = exit_codes(
     "the page is written", "the page is written, but a fit is not certified", "nothing is written"
 )
 
 
-@command(app, codes=CODES)
+@command(codes=CODES)
 def report(
-    model,
-    data,
+    model: Path,
+    data: Path,
     *,
-    output,
-    target=None,
-    test=None,
-    name=None,
-    image_shape=None,
-    title=None,
-    folds=None,
-    choose_again=False,
-    n_votes=3,
-    n_refits=20,
-    max_points=10_000,
-    seed=0,
-    header=True,
-):
+    output: Path,
+    target: str | None = None,
+    test: Path | None = None,
+    name: str | None = None,
+    image_shape: str | None = None,
+    title: str | None = None,
+    folds: Folds | None = None,
+    choose_again: bool = False,
+    n_votes: Count = 3,
+    n_refits: int = 20,
+    max_points: int = 10_000,
+    seed: Natural = 0,
+    header: bool = True,
+) -> Report:
     """Write one HTML page on a model: whether it helps, what it changes, and what is proven.
 
     The page shows a map before and after, neighbours of a chosen sample, why two samples are near,
@@ -50,27 +48,27 @@ def report(
 
     Parameters
     ----------
-    output : path
+    output
         The page, an html file.
-    test : path
+    test
         Samples that the model has not seen, a file with the same columns; the model is then tested
         as it is.
-    name : str
+    name
         Column whose cells are shown in place of row numbers, by its name or number (from 0).
-    image_shape : str
+    image_shape
         Height and width of the picture that a row is, such as 8x8, or 32x32x3 with colours.
-    title : str
+    title
         Title of the page, by default with the name of the file of the data.
-    folds : int
+    folds
         Number of folds of the test, by default 5; of more than 5,000 samples one third is tested
         by a single metric.
-    choose_again : bool
+    choose_again
         Let a model that chose its options choose them again in each fold, which takes longer.
-    n_refits : int
+    n_refits
         Number of refits for the intervals of the features.
-    max_points : int
+    max_points
         Largest number of samples on the page.
-    seed : int
+    seed
         Seed of the folds, the refits and the samples that are shown.
     """
     shape = _read_shape(image_shape)

@@ -10,21 +10,22 @@ from collections import Counter
 from dataclasses import replace
 from math import isfinite
 from os.path import realpath
+from pathlib import Path
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from ...runtime.environment import require, target_file
+from ...core import FrobeniusSDP
+from ...runtime.environment import target_file
 from ...sdp import SDPAAnswer, read_sdpa, solve_sdp
 from ...sdp.presolve import split_blocks
 from ...sdp.sdpa import sdpa_objectives
 from ...solvers import Interrupted
 from ..tables.reading import check_input
-from .options import command
+from .declaration import Positive, SolveLimits, command
 from .terminal import ExitCode, Report, exit_codes, live_line, live_progress, say, wrong_usage
-
-typer = require("typer", "cli")
 
 CODES = exit_codes(
     "solved to --tol, or proven to have no solution",
@@ -45,17 +46,18 @@ ADVICE = {
 #: Numbers that a solve keeps for each entry of X, each entry of the rows and each pair of rows,
 #: fitted to the memory that some problems of SDPLIB took.
 NUMBERS_KEPT = (25, 50, 1)
-
-app = typer.Typer(
-    help="Solve semidefinite programs from SDPA files, with a proof of the answer.",
-    epilog=CODES,
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+#: Help of the group.
+HELP = "Solve semidefinite programs from SDPA files, with a proof of the answer."
 
 
-@command(app, solve_sdp, names=("tol", "max_iter", "time_limit"), codes=CODES)
-def solve(problem, parameters, *, output=None, sigma=None):
+@command(solve_sdp, codes=CODES)
+def solve(
+    problem: Path,
+    parameters: SolveLimits,
+    *,
+    output: Path | None = None,
+    sigma: Positive | None = None,
+) -> Report:
     r"""Solve an SDPA file, and prove how good the answer is.
 
     \b
@@ -88,9 +90,9 @@ def solve(problem, parameters, *, output=None, sigma=None):
 
     Parameters
     ----------
-    output : path
+    output
         File of the solution; see above. Not written if not given.
-    sigma : float
+    sigma
         Solve the perturbed problem instead, with <F0, X> - |X|^2 / (2 sigma) in (D).
     """
     if output is not None:
@@ -118,8 +120,8 @@ def solve(problem, parameters, *, output=None, sigma=None):
     return Report(code, "\n".join(_solve_lines(data)), data)
 
 
-@command(app, codes=exit_codes("done", "(not used)", "nothing is written"))
-def info(problem):
+@command(codes=exit_codes("done", "(not used)", "nothing is written"))
+def info(problem: Path) -> Report:
     """Show sizes and numbers of an SDPA file, without solving it.
 
     Blocks are shown as number × size. Blocks whose entries are not connected can be split into
@@ -127,8 +129,7 @@ def info(problem):
     """
     sdp = _read(problem)
     split, _ = split_blocks(sdp)
-    rows, F0, c = sdp.constraints.rows, sdp.cost, sdp.loss.target
-    split_rows = split.constraints.rows
+    rows, split_rows, F0, c = _rows(sdp), _rows(split), sdp.cost, sdp.loss.target
     sizes = split.cost.size, split_rows.nnz, split_rows.shape[0] ** 2
     data = {
         "file": str(problem),
@@ -151,6 +152,13 @@ def _read(path):
             return read_sdpa(path)
     except MemoryError as error:
         raise MemoryError(f"{path} is too large for this machine: {error}") from error
+
+
+def _rows(problem: FrobeniusSDP) -> Any:
+    """Return F1, F2, ... as the rows of a sparse matrix."""
+    sparse = problem.constraints.as_sparse()
+    assert sparse is not None  # SDPA files are
+    return sparse.rows
 
 
 def _solve(problem, parameters):

@@ -4,37 +4,35 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from ...io.preparation import Preparing
 from ...runtime.environment import require
 from ..tables.reading import check_output
 from ..teaching import TeachingSession, read_items
 from ..teaching.server import TeachingServer
 from ..teaching.storage import read_answers, save_session
-from .options import command
+from .declaration import Natural, command
 from .terminal import ExitCode, Report, errors_about, exit_codes, say, wrong_usage
-
-typer = require("typer", "cli")
-app = typer.Typer()
 
 CODES = exit_codes(
     "ended by Ctrl-C; all answers are saved", "not used", "no question was asked yet"
 )
 
 
-@command(app, codes=CODES)
+@command(codes=CODES)
 def teach(
-    items,
+    items: Path,
     *,
-    output=None,
-    comparisons=None,
-    features=None,
-    target=None,
-    preparation=None,
-    resume=False,
-    browser=True,
-    port=0,
-    seed=0,
-    header=True,
-):
+    output: Path | None = None,
+    comparisons: Path | None = None,
+    features: Path | None = None,
+    target: str | None = None,
+    preparation: Preparing,
+    resume: bool = False,
+    browser: bool = True,
+    port: int = 0,
+    seed: Natural = 0,
+    header: bool = True,
+) -> Report:
     """Teach a metric by clicks on a local page.
 
     The page asks which of two items is more like a third; only this machine can reach it. Each
@@ -42,24 +40,24 @@ def teach(
 
     Parameters
     ----------
-    items : path
+    items
         A folder of png and jpg pictures, or a table.
-    output : path
+    output
         The model; by default the name of the items with .safetensors.
-    comparisons : path
+    comparisons
         The answers, a csv file of row numbers; by default the name of the items with .answers.csv.
-    features : path
+    features
         Numbers to learn from in place of pixels, such as embeddings: an npy file with a row for
         each picture, in the order of their names.
-    target : str
+    target
         Column of a table that is the name of each row, and no feature.
-    resume : bool
+    resume
         Go on from the answers of an earlier session.
-    browser : bool
+    browser
         Whether to open the page in a browser.
-    port : int
+    port
         Port of the page; 0 is any that is free.
-    seed : int
+    seed
         Seed of the random questions.
     """
     require("jinja2", "teach")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import isfinite
 from os.path import realpath
+from pathlib import Path
 from time import perf_counter
 
 import numpy as np
@@ -19,12 +20,9 @@ from ...runtime.environment import replacing, require
 from ..tables.matrices import SUFFIXES, LabelledMatrix, read_matrix
 from ..tables.reading import Table, check_output
 from ..tables.writing import write_table
+from .declaration import UnfoldingParameters, command
 from .models import labels_name, read_visibly
-from .options import command
 from .terminal import ExitCode, Report, errors_about, exit_codes, fit_visibly, say, wrong_usage
-
-typer = require("typer", "cli")
-app = typer.Typer()
 
 CODES = exit_codes(
     "done; the embedding is certified to --tol",
@@ -53,19 +51,19 @@ class Samples:
     color: np.ndarray | None = None
 
 
-@command(app, MaximumVarianceUnfolding, defaults=DEFAULTS, codes=CODES)
+@command(MaximumVarianceUnfolding, defaults=DEFAULTS, codes=CODES)
 def unfold(
-    data,
-    parameters,
+    data: Path,
+    parameters: UnfoldingParameters,
     *,
-    output,
-    target=None,
-    preparation=None,
-    quality=False,
-    plot=False,
-    plot_file=None,
-    header=True,
-):
+    output: Path,
+    target: str | None = None,
+    preparation: Preparing,
+    quality: bool = False,
+    plot: bool = False,
+    plot_file: Path | None = None,
+    header: bool = True,
+) -> Report:
     """Unfold samples into few dimensions.
 
     Finds the embedding of largest variance in which no neighbours move apart (maximum variance
@@ -73,19 +71,19 @@ def unfold(
 
     Parameters
     ----------
-    data : path
+    data
         Samples: a csv, tsv, parquet, npy or npz file. With --metric precomputed a square matrix of
         distances, in csv with names or without.
-    output : path
+    output
         The embedding: a csv, tsv, parquet, npy or npz file with the columns y1, y2, ...
-    target : str
+    target
         Column that is no feature, but is copied and colours the plot: its name, or its number (from
         0; -1 is the last). An npz file with X and y needs none.
-    quality : bool
+    quality
         Measure how many of the nearest neighbours are preserved.
-    plot : bool
+    plot
         Draw embedding and spectrum, in a png file with the name of the output.
-    plot_file : path
+    plot_file
         Draw them in this png, pdf or svg file instead.
     """
     figure = plot_file or (output.with_suffix(".png") if plot and output.name else None)
