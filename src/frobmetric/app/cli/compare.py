@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
-from ...evaluation.comparing import InterruptedComparison, compare_learners
-from ...io.preparation import Preparing
+from ...evaluation.comparing import (
+    ComparisonProgress,
+    InterruptedComparison,
+    LearnersComparison,
+    compare_learners,
+)
+from ...io.preparation import Preparing, TablePreparation
 from ...plotting import LearnersDisplay
 from ...runtime.environment import replacing, require
-from ..tables.reading import check_output
+from ..tables.reading import LabelledTable, Table, check_output
 from .declaration import Count, Natural, Positive, command
 from .models import read_visibly, require_labels
 from .terminal import ExitCode, Report, errors_about, exit_codes, live_line, say
@@ -64,7 +71,7 @@ def compare(
     if figure is not None:
         require("matplotlib", "plot")
     tables = [_read(data, target, header, preparation)]
-    options = {"test_size": test_size, "n_neighbors": n_votes, "random_state": seed}
+    options: dict[str, Any] = {"test_size": test_size, "n_neighbors": n_votes, "random_state": seed}
     if test is not None:
         learned = tables[0].preparation  # medians and categories are those of the data
         tables.append(_read(test, target, header, learned or preparation))
@@ -83,12 +90,14 @@ def compare(
     return Report(code, text, result.to_dict() | prepared)
 
 
-def _read(path, target, header, preparation):
+def _read(
+    path: Path, target: str | None, header: bool, preparation: Preparing | TablePreparation
+) -> LabelledTable:
     table = read_visibly(path, target, header=header, preparation=preparation)
     return require_labels(table, path)
 
 
-def _check_columns(data, test, table, held_out):
+def _check_columns(data: Path, test: Path, table: Table, held_out: Table) -> None:
     if table.X.shape[1] != held_out.X.shape[1] or table.feature_names != held_out.feature_names:
         raise ValueError(
             f"{test} has other columns of features than {data}; expected the same ones in the same "
@@ -96,7 +105,9 @@ def _check_columns(data, test, table, held_out):
         )
 
 
-def _run(table, learners, **options):
+def _run(
+    table: LabelledTable, learners: list[str] | None, **options: Any
+) -> tuple[LearnersComparison, bool]:
     """Return the comparison, and whether Ctrl-C ended it."""
     try:
         with _progress() as callback:
@@ -107,13 +118,13 @@ def _run(table, learners, **options):
 
 
 @contextmanager
-def _progress():
+def _progress() -> Iterator[Callable[[ComparisonProgress], None] | None]:
     """Yield a callback that shows the progress on a terminal, or None without terminal."""
     with live_line("starting a process for the fits") as show:
         yield show and (lambda progress: show(_describe(progress)))
 
 
-def _describe(progress):
+def _describe(progress: ComparisonProgress) -> str:
     setting = ""
     if progress.n_settings > 1:
         setting = f"   setting {progress.setting} of {progress.n_settings}"
@@ -123,7 +134,7 @@ def _describe(progress):
     )
 
 
-def _write(result, figure, markdown):
+def _write(result: LearnersComparison, figure: Path | None, markdown: Path | None) -> str:
     """Write the files that were asked for; return a line that names them."""
     if markdown is not None:
         with replacing(markdown) as file:
@@ -134,7 +145,7 @@ def _write(result, figure, markdown):
     return f"written: {written}" if written else ""
 
 
-def _draw(result, path):
+def _draw(result: LearnersComparison, path: Path) -> None:
     require("matplotlib", "plot").use("agg")
     page = require("matplotlib.figure", "plot").Figure(figsize=(7.5, 5.0), layout="constrained")
     LearnersDisplay.from_comparison(result, ax=page.subplots())

@@ -5,16 +5,20 @@ from __future__ import annotations
 import warnings
 from os.path import realpath
 from pathlib import Path
+from typing import Any
 
 from sklearn.model_selection import StratifiedKFold
 
 from ...evaluation.compare import compare
+from ...evaluation.comparison import Comparison
 from ...io.preparation import Preparing
 from ...metric import FrobMetric, FrobMetricCV
+from ..tables.reading import LabelledTable
 from .declaration import Count, Folds, MetricParameters, Natural, command
 from .fit import describe_step, first_line, make_estimator
 from .models import load_model, read_features, read_visibly, require_labels, split_names
-from .terminal import ExitCode, Report, errors_about, live_progress, say, wrong_usage
+from .progress import live_progress
+from .terminal import ExitCode, Report, errors_about, say, wrong_usage
 
 #: Number of folds of an evaluation, and the number of samples from which on one fold is enough.
 FOLDS, MANY_SAMPLES = 5, 5000
@@ -68,8 +72,12 @@ def evaluate(
     is_asked = cv is not None or folds is not None or given or preparation != Preparing()
     if model and is_asked:
         raise wrong_usage(None, "options of a fit have no effect on a given model; leave them out")
-    options = {"n_neighbors": n_votes, "baselines": split_names(baselines), "random_state": seed}
-    if model:
+    options: dict[str, Any] = {
+        "n_neighbors": n_votes,
+        "baselines": split_names(baselines),
+        "random_state": seed,
+    }
+    if model and train is not None:
         estimator, tables = _read_model_and_data(model[0], (train, data), target, header)
     else:
         estimator = make_estimator(parameters, given, cv)
@@ -81,7 +89,14 @@ def evaluate(
     return Report(code, comparison.to_text(command_line=True), comparison.to_dict())
 
 
-def _compare(estimator, table, test=None, *, folds=None, **options):
+def _compare(
+    estimator: Any,
+    table: LabelledTable,
+    test: LabelledTable | None = None,
+    *,
+    folds: int | None = None,
+    **options: Any,
+) -> Comparison:
     """Compare a fitted model on test data, or an estimator by folds of one table."""
     if test is not None:
         options |= {"X_test": test.dataframe(), "y_test": test.y}
@@ -95,7 +110,9 @@ def _compare(estimator, table, test=None, *, folds=None, **options):
         return compare(estimator.set_params(callback=callback), table.X, table.y, **options)
 
 
-def _read_model_and_data(model, paths, target, header):
+def _read_model_and_data(
+    model: Path, paths: tuple[Path, Path], target: str | None, header: bool
+) -> tuple[Any, list[LabelledTable]]:
     """Return a model, and the tables to take neighbours from and to test."""
     train, test = paths
     if realpath(train) == realpath(test):

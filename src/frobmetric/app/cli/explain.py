@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 from ...runtime.tables import text_table
+from ..tables.reading import Table
 from .declaration import command
 from .models import load_model, read_columns, split_names
 from .terminal import ExitCode, Report, wrong_usage
@@ -59,7 +60,7 @@ def explain(
     return Report(ExitCode.CERTIFIED, f"{found}\n\n{_values_text(pair, names, values)}", content)
 
 
-def _values_of(table, pair, parts):
+def _values_of(table: Table, pair: list[int], parts: dict[str, float]) -> dict[str, list[str]]:
     """Return the values of two rows by column, those of the largest parts first."""
     X, preparation = table.X[pair], table.preparation
     if preparation is None:
@@ -77,7 +78,7 @@ def _values_of(table, pair, parts):
     return {name: columns[name] for name in sorted(columns, key=lambda name: -sizes[name])}
 
 
-def _values_text(pair, names, values):
+def _values_text(pair: list[int], names: list[str] | None, values: dict[str, list[str]]) -> str:
     """Return the values of two rows as a table, of the first columns."""
     labels = ["" if names is None else f" ({name})" for name in names or pair]
     head = ["", *(f"row {i}{label}" for i, label in zip(pair, labels, strict=True))]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -84,7 +85,7 @@ def export(
     return Report(ExitCode.CERTIFIED, text, facts)
 
 
-def _expected(features, to, output):
+def _expected(features: Features, to: str, output: Path) -> str:
     """Return a line on what the written map takes; nothing for features without names."""
     if features.names is None:
         return ""
@@ -104,6 +105,6 @@ def _expected(features, to, output):
     return f"{line}; {place} says so too"
 
 
-def _some(names):
+def _some(names: Sequence[str]) -> str:
     more = f", ... ({len(names)} in all)" if len(names) > PRINTED else ""
     return ", ".join(names[:PRINTED]) + more

@@ -6,25 +6,20 @@ import inspect
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from time import perf_counter
+from typing import Any
 
 from ...backends import RowFile
+from ...core import Step
 from ...io import save
 from ...io.preparation import Preparing
 from ...io.text import format_of
 from ...metric import FrobMetric, FrobMetricCV
 from ...runtime.environment import target_file
-from ..tables.reading import READERS, check_input, read_triplets
-from .declaration import FitParameters, Natural, command
+from ..tables.reading import READERS, Table, check_input, read_triplets
+from .declaration import FitParameters, MetricParameters, Natural, command
 from .models import read_visibly, require_labels
-from .terminal import (
-    ExitCode,
-    Report,
-    checkpoint_arguments,
-    errors_about,
-    fit_visibly,
-    say,
-    wrong_usage,
-)
+from .progress import fit_visibly
+from .terminal import ExitCode, Report, checkpoint_arguments, errors_about, say, wrong_usage
 
 #: Number of folds by which options are chosen.
 CHOICE_FOLDS = 3
@@ -99,14 +94,14 @@ def fit(
         if preparation != Preparing():
             reason = "columns cannot be chosen or changed; write another parquet file first"
             raise wrong_usage("--memory", reason)
-        table = _open_table(data, target, memory)
+        table: Table | _FileTable = _open_table(data, target, memory)
     else:
         table = read_visibly(data, target, header=header, preparation=preparation)
-    if triplets is None:
-        require_labels(table, data, ", or --triplets")
+        if triplets is None:
+            require_labels(table, data, ", or --triplets")
     if with_labels and (triplets is None or table.y is None):
         raise wrong_usage("--with-labels", "it needs --triplets and labels")
-    answers = {"y": table.y} if triplets is None or with_labels else {}
+    answers: dict[str, Any] = {"y": table.y} if triplets is None or with_labels else {}
     if triplets is not None:
         answers["triplets"] = read_triplets(triplets)
     question = _question(data, target, preparation) if "y" in answers else ""
@@ -114,7 +109,7 @@ def fit(
         return _fit_and_save(estimator, table, answers | saving, output, question)
 
 
-def _check_model_name(path):
+def _check_model_name(path: Path) -> None:
     """Raise an error if a name promises another format than that of models."""
     suffix = format_of(path)
     if suffix in READERS or suffix in OTHER_FORMATS:
@@ -126,7 +121,9 @@ def _check_model_name(path):
         )
 
 
-def make_estimator(parameters, given, cv):
+def make_estimator(
+    parameters: MetricParameters, given: set[str], cv: int | None
+) -> FrobMetric | FrobMetricCV:
     """Return a FrobMetricCV that chooses what is not given, or a FrobMetric if it cannot.
 
     `given` are the names of the parameters on the command line; `cv` is None if it is not there.
@@ -143,30 +140,39 @@ def make_estimator(parameters, given, cv):
     if unknown:
         reason = "--cv chooses C, of a metric without a kernel, and cannot be combined"
         raise wrong_usage(f"--{unknown[0].replace('_', '-')}", f"{reason} with it; give only one")
-    return FrobMetricCV(cv=cv or CHOICE_FOLDS, **{name: parameters[name] for name in given})
+    asked: dict[str, Any] = {name: x for name, x in parameters.items() if name in given}
+    return FrobMetricCV(cv=cv or CHOICE_FOLDS, **asked)
 
 
-def describe_step(step):
+def describe_step(step: Step) -> str:
     """Return the progress line of a step of a fit."""
     return f"relative gap {step.relative_gap:.1e}   rank {step.rank}"
 
 
-def first_line(estimator):
+def first_line(estimator: FrobMetric | FrobMetricCV) -> str:
     """Return the progress line before the first step of a fit."""
     is_chosen = isinstance(estimator, FrobMetricCV)
     return "choosing options by held-out errors" if is_chosen else "searching for neighbours"
 
 
-def _fit_and_save(estimator, table, answers, path, question=""):
+def _fit_and_save(
+    estimator: FrobMetric | FrobMetricCV,
+    table: Table | _FileTable,
+    answers: dict[str, Any],
+    path: Path,
+    question: str = "",
+) -> Report:
     """Fit and save; Ctrl-C saves the best metric so far.
 
     `question` is the command that tells whether the metric helps.
     """
     began = perf_counter()
-    shown = {"first": first_line(estimator), "tol": estimator.tol}
-    is_interrupted = fit_visibly(estimator, describe_step, table.dataframe(), **shown, **answers)
+    first, X = first_line(estimator), table.dataframe()
+    is_interrupted = fit_visibly(
+        estimator, describe_step, X, first=first, tol=estimator.tol, **answers
+    )
     seconds = perf_counter() - began
-    if getattr(table, "preparation", None) is not None:
+    if isinstance(table, Table) and table.preparation is not None:
         estimator.preparation_ = table.preparation
     save(estimator, path)
     report = _fit_report(estimator, table, path, seconds, question)
@@ -184,11 +190,11 @@ class _FileTable:
     X: RowFile
     y: RowFile
 
-    def dataframe(self):
+    def dataframe(self) -> RowFile:
         return self.X
 
 
-def _open_table(path, target, memory):
+def _open_table(path: Path, target: str | None, memory: float) -> _FileTable:
     """Return a parquet file as a table that is read in parts."""
     if path.suffix.lower() != ".parquet":
         raise wrong_usage("--memory", f"it reads parquet files in parts; {path} is none")
@@ -202,7 +208,7 @@ def _open_table(path, target, memory):
     return _FileTable(RowFile(path, columns=names, memory=int(memory * 1e9)), y)
 
 
-def _question(data, target, how):
+def _question(data: Path, target: str | None, how: Preparing) -> str:
     """Return the command that tells whether a metric helps."""
     options = {"target": target, "columns": how.columns, "drop": how.drop}
     options |= {"impute": how.impute, "categories": how.categories}
@@ -214,14 +220,14 @@ def _question(data, target, how):
     return " ".join(["frobmetric evaluate", str(data), *words])
 
 
-def gap_verdict(gap, tol):
+def gap_verdict(gap: float, tol: float) -> str:
     """Return whether a relative gap certifies a metric to a tolerance, as a line."""
     if gap <= tol:
         return f"certified: relative gap {gap:.1e} <= tol {tol:g}"
     return f"NOT certified: relative gap {gap:.1e} > tol {tol:g}"
 
 
-def _usefulness(estimator, question):
+def _usefulness(estimator: FrobMetric | FrobMetricCV, question: str) -> str:
     """Return what is known of use on new data, apart from the proof of the optimisation."""
     if hasattr(estimator, "report_"):
         return f"\n\n{estimator.report_}"
@@ -230,7 +236,13 @@ def _usefulness(estimator, question):
     return f"\nThis is about the optimisation. To see whether the metric helps:\n  {question}"
 
 
-def _fit_report(estimator, table, path, seconds, question):
+def _fit_report(
+    estimator: FrobMetric | FrobMetricCV,
+    table: Table | _FileTable,
+    path: Path,
+    seconds: float,
+    question: str,
+) -> Report:
     gap, tol = estimator.certificate_.error, estimator.tol
     n_samples, n_features = table.X.shape
     data = {

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import hashlib
 import warnings
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from ...runtime.environment import require, target_file
+from ..pages import ModelReport
 from ..pages import report as make_report
-from ..tables.reading import STANDARD, read_texts
+from ..tables.reading import STANDARD, LabelledTable, Table, read_texts
 from .declaration import Count, Folds, Natural, command
 from .evaluate import VERDICTS
 from .models import load_model, read_columns, require_labels
-from .terminal import ExitCode, Report, errors_about, exit_codes, live_stages, wrong_usage
+from .progress import live_stages
+from .terminal import ExitCode, Report, Show, errors_about, exit_codes, wrong_usage
 
 CODES = exit_codes(
     "the page is written", "the page is written, but a fit is not certified", "nothing is written"
@@ -78,11 +82,12 @@ def report(
     require("jinja2", "report")
     require("plotly", "report")
     estimator = load_model(model)
-    table, held_out = (_read(estimator, path, target, header) for path in (data, test))
-    options = {"image_shape": shape, "cv": folds, "choose_again": choose_again}
+    table = _read(estimator, data, target, header)
+    options: dict[str, Any] = {"image_shape": shape, "cv": folds, "choose_again": choose_again}
     options["title"] = title or _title(data)
     options |= {"n_neighbors": n_votes, "n_refits": n_refits, "max_points": max_points}
-    if held_out is not None:
+    if test is not None:
+        held_out = _read(estimator, test, target, header)
         options |= {"X_test": _samples(estimator, held_out), "y_test": held_out.y}
     options["names"] = _names(data, test, name, header)
     X, y, names = _samples(estimator, table), table.y, table.feature_names
@@ -96,12 +101,12 @@ def report(
     return _described(result, output)
 
 
-def _title(data):
+def _title(data: Path) -> str | None:
     """Return the title of a page on a file; None, that of the model, for the standard input."""
     return None if str(data) == STANDARD else f"Does a learned distance help on {data.name}?"
 
 
-def _names(data, test, column, header):
+def _names(data: Path, test: Path | None, column: str | None, header: bool) -> list[str] | None:
     """Return the names of all samples, those of the test file last; None without a column."""
     if column is None:
         return None
@@ -109,7 +114,7 @@ def _names(data, test, column, header):
     return [text for path in files for text in read_texts(path, column, header=header)]
 
 
-def _described(result, output):
+def _described(result: ModelReport, output: Path) -> Report:
     """Return what is printed: the verdict, and the file."""
     megabytes, comparison = output.stat().st_size / 1e6, result.comparison
     text = f"{comparison.sentences()[0]}\n\n{output}: {megabytes:.1f} MB, opens in any browser"
@@ -117,7 +122,7 @@ def _described(result, output):
     return Report(ExitCode.of(comparison.is_certified is not False), text, facts)
 
 
-def _read_shape(text):
+def _read_shape(text: str | None) -> tuple[int, ...] | None:
     """Return the shape of pictures, such as (8, 8) for 8x8."""
     if text is None:
         return None
@@ -127,32 +132,30 @@ def _read_shape(text):
     return tuple(map(int, numbers))
 
 
-def _check_output(path):
+def _check_output(path: Path) -> None:
     if path.suffix.lower() not in (".html", ".htm"):
         raise wrong_usage("--output", f"{path} is no html file; give a name that ends in .html")
     target_file(path)  # before long fits
 
 
-def _read(estimator, path, target, header):
-    """Read labelled samples with the columns of a model; None if there is no file."""
-    if path is None:
-        return None
+def _read(estimator: Any, path: Path, target: str | None, header: bool) -> LabelledTable:
+    """Read labelled samples with the columns of a model."""
     return require_labels(read_columns(estimator, path, target, header), path)
 
 
-def _samples(estimator, table):
+def _samples(estimator: Any, table: Table) -> Any:
     """Return samples with names if the model was learned with names."""
     return table.dataframe() if hasattr(estimator, "feature_names_in_") else table.X
 
 
 @contextmanager
-def _progress():
+def _progress() -> Iterator[Show | None]:
     """Yield a callback that shows the stage and its share, or None without terminal."""
     with live_stages("reading") as show:
         yield show
 
 
-def _files(model, data, test):
+def _files(model: Path, data: Path, test: Path | None) -> Iterator[tuple[str, str]]:
     """Yield the names of the files, that of the model with a checksum."""
     seal = hashlib.sha256(model.read_bytes()).hexdigest()[:16]
     yield "Model file", f"{model} (SHA-256 {seal}…)"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
 from math import isfinite
 from os.path import realpath
@@ -17,15 +18,17 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from ...core import FrobeniusSDP
+from ...core import Cone, FrobeniusSDP
 from ...runtime.environment import target_file
-from ...sdp import SDPAAnswer, read_sdpa, solve_sdp
+from ...sdp import SDPAAnswer, SDPSolution, SDPStep, read_sdpa, solve_sdp
 from ...sdp.presolve import split_blocks
 from ...sdp.sdpa import sdpa_objectives
 from ...solvers import Interrupted
+from ...solvers.plain import targets
 from ..tables.reading import check_input
 from .declaration import Positive, SolveLimits, command
-from .terminal import ExitCode, Report, exit_codes, live_line, live_progress, say, wrong_usage
+from .progress import live_progress
+from .terminal import ExitCode, Report, exit_codes, live_line, say, wrong_usage
 
 CODES = exit_codes(
     "solved to --tol, or proven to have no solution",
@@ -129,7 +132,7 @@ def info(problem: Path) -> Report:
     """
     sdp = _read(problem)
     split, _ = split_blocks(sdp)
-    rows, split_rows, F0, c = _rows(sdp), _rows(split), sdp.cost, sdp.loss.target
+    rows, split_rows, F0, c = _rows(sdp), _rows(split), sdp.cost, targets(sdp)
     sizes = split.cost.size, split_rows.nnz, split_rows.shape[0] ** 2
     data = {
         "file": str(problem),
@@ -145,7 +148,7 @@ def info(problem: Path) -> Report:
     return Report(ExitCode.CERTIFIED, "\n".join(_info_lines(data)), data)
 
 
-def _read(path):
+def _read(path: Path) -> FrobeniusSDP:
     check_input(path, expected="an SDPA sparse file")
     try:
         with live_line(f"reading {path}"):
@@ -161,8 +164,8 @@ def _rows(problem: FrobeniusSDP) -> Any:
     return sparse.rows
 
 
-def _solve(problem, parameters):
-    def describe(step):
+def _solve(problem: FrobeniusSDP, parameters: SolveLimits) -> SDPSolution:
+    def describe(step: SDPStep) -> str:
         errors = {"eta_p": step.eta_p, "eta_d": step.eta_d, "eta_g": step.eta_g}
         known = (f"{name} {error:.1e}" for name, error in errors.items() if isfinite(error))
         return f"{step.phase}  {' '.join(known)}  value {sdpa_objectives(step)[1]:.6g}"
@@ -175,8 +178,8 @@ def _solve(problem, parameters):
             return error.solution
 
 
-def _solve_lines(data):
-    def shown(value, form):
+def _solve_lines(data: dict[str, Any]) -> Iterator[str]:
+    def shown(value: float | None, form: str) -> str:
         return "unknown" if value is None else format(value, form)
 
     yield "status   " + VERDICTS.get(data["status"], f"NOT solved to tol {data['tol']:g}")
@@ -197,11 +200,11 @@ def _solve_lines(data):
         yield f"written  {data['solution']}"
 
 
-def _info_lines(data):
-    def matrices(blocks):
+def _info_lines(data: dict[str, Any]) -> Iterator[str]:
+    def matrices(blocks: list[dict[str, Any]]) -> dict[int, int]:
         return {b["size"]: b["count"] for b in blocks if b["size"] > 1 and not b["is_diagonal"]}
 
-    def names(blocks):
+    def names(blocks: list[dict[str, Any]]) -> str:
         each = (f"{b['count']} × {b['size']}{' diagonal' * b['is_diagonal']}" for b in blocks)
         return ", ".join(each)
 
@@ -218,14 +221,14 @@ def _info_lines(data):
     yield f"memory     about {max(1, data['memory_bytes'] / 1e6):,.0f} MB to solve, as a guess"
 
 
-def _count_blocks(cone):
+def _count_blocks(cone: Cone) -> list[dict[str, Any]]:
     """Return the number of blocks of each size, in the order of the file."""
     counts = Counter((block.shape[0], block.is_diagonal) for block in cone.blocks())
     names = ("count", "size", "is_diagonal")
     return [dict(zip(names, (count, *kind), strict=True)) for kind, count in counts.items()]
 
 
-def _range(values):
+def _range(values: np.ndarray) -> list[float] | None:
     """Return the smallest and the largest absolute value that is not 0; None if all are."""
     sizes = np.abs(values[values != 0])
     return [float(sizes.min()), float(sizes.max())] if sizes.size else None

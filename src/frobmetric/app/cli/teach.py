@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from ...io.preparation import Preparing
 from ...runtime.environment import require
 from ..tables.reading import check_output
-from ..teaching import TeachingSession, read_items
+from ..teaching import Items, TeachingSession, read_items
 from ..teaching.server import TeachingServer
 from ..teaching.storage import read_answers, save_session
 from .declaration import Natural, command
@@ -67,14 +69,14 @@ def teach(
     _check_files(output, comparisons, resume)
     read = read_items(items, features, target=target, header=header, preparation=preparation)
     with errors_about(items):
-        options = {"units": read.units, "feature_names": read.feature_names, "seed": seed}
-        session = TeachingSession(read.X, read_answers(comparisons), **options)
+        answers, names = read_answers(comparisons), read.feature_names
+        session = TeachingSession(read.X, answers, units=read.units, feature_names=names, seed=seed)
     paths = comparisons, output
     _serve(session, read, lambda: save_session(session, *paths, read.preparation), port, browser)
     return _described(session, comparisons, output)
 
 
-def _check_files(output, comparisons, resume):
+def _check_files(output: Path, comparisons: Path, resume: bool) -> None:
     """Raise an error if a file cannot be written, or would replace an earlier session."""
     check_output(output, (".safetensors",))
     check_output(comparisons, (".csv",))
@@ -88,7 +90,9 @@ def _check_files(output, comparisons, resume):
             raise wrong_usage("--resume", f"{path} exists; {reason}")
 
 
-def _serve(session, items, save, port, browser):
+def _serve(
+    session: TeachingSession, items: Items, save: Callable[[], None], port: int, browser: bool
+) -> None:
     """Serve the page until Ctrl-C."""
     with TeachingServer(session, items, save, port=port) as server:
         say(f"{len(items.names)} items. Open {server.address}\nCtrl-C ends; answers are saved.")
@@ -103,15 +107,15 @@ def _serve(session, items, save, port, browser):
                 pass
 
 
-def _described(session, comparisons, output):
+def _described(session: TeachingSession, comparisons: Path, output: Path) -> Report:
     """Return what is printed at the end."""
-    facts = {"n_answers": len(session.answers)}
+    facts: dict[str, Any] = {"n_answers": len(session.answers)}
     if not session.answers:
         return Report(ExitCode.CERTIFIED, "no answers, nothing was written", facts)
     facts |= {"comparisons": str(comparisons), "output": str(output)}
     text = f"{len(session.answers)} answers in {comparisons}, the model in {output}"
     progress = session.progress()
-    if progress.agreement is not None:
+    if progress.agreement is not None and progress.euclid is not None:
         facts |= {"agreement": progress.agreement.value, "euclid": progress.euclid.value}
         text += f"\nagreement {progress.agreement}, plain distance {progress.euclid}"
     return Report(ExitCode.CERTIFIED, text, facts)

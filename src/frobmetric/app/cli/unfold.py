@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from math import isfinite
 from os.path import realpath
 from pathlib import Path
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 
 from ...checks.text import drawn
+from ...core import Step
 from ...io.preparation import Preparing
 from ...io.text import format_of
 from ...manifold import MaximumVarianceUnfolding, neighborhood_quality
@@ -22,7 +25,8 @@ from ..tables.reading import Table, check_output
 from ..tables.writing import write_table
 from .declaration import UnfoldingParameters, command
 from .models import labels_name, read_visibly
-from .terminal import ExitCode, Report, errors_about, exit_codes, fit_visibly, say, wrong_usage
+from .progress import fit_visibly
+from .terminal import ExitCode, Report, errors_about, exit_codes, say, wrong_usage
 
 CODES = exit_codes(
     "done; the embedding is certified to --tol",
@@ -113,7 +117,9 @@ def unfold(
     return Report(code, "\n".join(_lines(facts, estimator.sigma)), facts)
 
 
-def _check_usage(data, output, figure, metric, preparation):
+def _check_usage(
+    data: Path, output: Path, figure: Path | None, metric: str, preparation: Preparing
+) -> None:
     """Raise the errors of usage that would else come after a long fit."""
     check_output(output)
     if realpath(output) == realpath(data):
@@ -126,7 +132,9 @@ def _check_usage(data, output, figure, metric, preparation):
         raise wrong_usage("--metric", f"{reason}; leave them out")
 
 
-def _read(path, target, header, metric, preparation):
+def _read(
+    path: Path, target: str | None, header: bool, metric: str, preparation: Preparing
+) -> Samples:
     is_matrix = metric == "precomputed"
     if is_matrix and target is None and format_of(path) in SUFFIXES:
         matrix = read_matrix(path)
@@ -149,12 +157,12 @@ def _read(path, target, header, metric, preparation):
     return samples
 
 
-def _describe(step):
+def _describe(step: Step) -> str:
     bound = f"   at most {step.dual:.6g}" if isfinite(step.dual) else ""
     return f"value {step.primal:.6g}{bound}   rank {step.rank}"
 
 
-def _measure_quality(estimator, X):
+def _measure_quality(estimator: MaximumVarianceUnfolding, X: np.ndarray) -> dict[str, Any]:
     """Return how much of the neighbourhoods is preserved."""
     n, k = len(X), estimator.n_neighbors
     rows = MANY if n > MANY else None
@@ -164,7 +172,7 @@ def _measure_quality(estimator, X):
     return {"r_nx_area": result.area, "q_nx": share, "K": k, "n_evaluated": rows or n}
 
 
-def _draw(estimator, samples, path, name):
+def _draw(estimator: MaximumVarianceUnfolding, samples: Samples, path: Path, name: str) -> None:
     """Draw the embedding beside its spectrum."""
     require("matplotlib", "plot").use("agg")
     width, height = plane_size(plane(estimator.embedding_))
@@ -185,7 +193,7 @@ def _draw(estimator, samples, path, name):
         figure.savefig(file, dpi=150, format=path.suffix[1:].lower())
 
 
-def _facts(estimator):
+def _facts(estimator: MaximumVarianceUnfolding) -> dict[str, Any]:
     """Return the results of a fit for JSON, which has no infinity."""
     proof, eigenvalues = estimator.certificate_, estimator.eigenvalues_
     names = ("primal", "dual", "relative_gap", "violation")
@@ -206,7 +214,7 @@ def _facts(estimator):
     }
 
 
-def _lines(facts, sigma):
+def _lines(facts: dict[str, Any], sigma: float | None) -> Iterator[str]:
     parts = f", in {facts['n_parts']} separate parts" if facts["n_parts"] > 1 else ""
     counts = f"{facts['n_points']} distinct points, {facts['n_edges']} edges{parts}"
     yield f"samples  {facts['n_samples']}, {counts}"
@@ -224,7 +232,7 @@ def _lines(facts, sigma):
     yield f"written  {' and '.join(filter(None, (facts['output'], facts['figure'])))}"
 
 
-def _describe_proof(facts, objective):
+def _describe_proof(facts: dict[str, Any], objective: str) -> str:
     """Return the certificate as a sentence."""
     proof, n_landmarks = facts["certificate"], facts["n_landmarks"]
     of = f" of the {n_landmarks} landmarks" if n_landmarks else ""

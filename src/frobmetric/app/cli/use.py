@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +18,8 @@ from ..tables.reading import STANDARD, Table, check_output, reading_blocks
 from ..tables.writing import write_table, writing_blocks
 from .declaration import Count, command
 from .models import check_columns, labels_name, load_model, of_model, read_features, reading_options
-from .terminal import ExitCode, Report, exit_codes, live_progress, live_share
+from .progress import live_progress, live_share
+from .terminal import ExitCode, Report, exit_codes
 
 CODES = exit_codes("done", "not used", "nothing is written")
 #: Formats of the answers of a search: tables whose columns may be of different kinds.
@@ -63,7 +65,7 @@ def transform(
     return Report(ExitCode.CERTIFIED, text, facts)
 
 
-def _directions(estimator):
+def _directions(estimator: Any) -> tuple[Any, list[str]]:
     """Return the columns of a mapped row that may differ from 0, and their names."""
     if not isinstance(estimator, MetricEstimator):
         return slice(None), list(estimator.get_feature_names_out())
@@ -124,12 +126,16 @@ def search(
     return Report(ExitCode.CERTIFIED, text, facts | {"answers": lists})
 
 
-def _search_all(queries, points, k):
+def _search_all(
+    queries: np.ndarray, points: np.ndarray, k: int
+) -> tuple[np.ndarray, dict[str, Any]]:
     with working("searching", len(queries) * len(points), "distances"):
         return nearest(queries, points, k), {"method": "exact"}
 
 
-def _search_graph(queries, points, k):
+def _search_graph(
+    queries: np.ndarray, points: np.ndarray, k: int
+) -> tuple[np.ndarray, dict[str, Any]]:
     """Search by faiss, and measure which share of the neighbours it finds."""
     library = require("faiss", "ann")
     index = library.IndexHNSWFlat(points.shape[1], LINKS)
@@ -142,7 +148,9 @@ def _search_graph(queries, points, k):
     return rows, {"method": "faiss", "recall": float(np.mean(found)), "n_measured": len(some)}
 
 
-def _answers(queries, points, rows, labels):
+def _answers(
+    queries: np.ndarray, points: np.ndarray, rows: np.ndarray, labels: np.ndarray | None
+) -> dict[str, np.ndarray]:
     """Return the columns of the answers, in the order of queries and ranks."""
     query, rank = (place.ravel() for place in np.indices(rows.shape))
     row = rows.ravel()
@@ -154,7 +162,9 @@ def _answers(queries, points, rows, labels):
     return {name: column.astype(object) for name, column in columns.items()}
 
 
-def _search_text(facts, lists, names, output):
+def _search_text(
+    facts: dict[str, Any], lists: dict[str, list[Any]], names: list[str], output: Path | None
+) -> str:
     text = (
         f"{facts['n_results']} nearest of {facts['n_rows']:,} rows to each of "
         f"{facts['n_queries']:,} queries, {facts['method']}"
