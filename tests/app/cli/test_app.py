@@ -15,7 +15,7 @@ import frobmetric.app.cli as app_module
 from frobmetric import __version__, load
 from frobmetric.app.tables.reading import read_table
 from sdpa_examples import MANUAL
-from terminals import CliRunner, check_help, press_ctrl_c, run, run_process
+from terminals import CliRunner, press_ctrl_c, run, run_process
 
 needs_terminals = pytest.mark.skipif(
     os.name == "nt", reason="pseudo-terminals and SIGINT are Unix's"
@@ -27,12 +27,6 @@ def folder(tmp_path, monkeypatch):
     """An own current folder."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
-
-
-def test_help_names_the_exit_codes():
-    text = check_help("")
-    for command in ("fit", "unfold", "sdp", "correlation", "reproduce"):
-        assert f"\n  {command} " in text
 
 
 @pytest.mark.parametrize("name", app_module.COMMANDS)

@@ -174,6 +174,7 @@ def test_summaries_are_whole():
     text = " ".join(run("--help").stdout.split())
     for name, described in json.loads(cli.FILE.read_text(encoding="utf-8")).items():
         assert f" {name} {' '.join(described['help'].partition(chr(10) * 2)[0].split())}" in text
+    assert " reproduce Reproduce the paper's figures" in text
     assert "..." not in text.partition("Commands:")[2]
 
 
