@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SKLEARN ?= 1.6.1 1.7.2 1.8.0 1.9.1
 # Tests with the lowest versions of the dependencies of the extras cli, plot, fast and dask.
-LOWEST ?= tests/core tests/metric tests/manifold tests/io tests/cli tests/backends
+LOWEST ?= tests/core tests/metric tests/manifold tests/io tests/app/cli tests/backends
 # Benchmark, and its options; data sets are in the folder of FROBMETRIC_DATA.
 BENCH ?= speed
 OPTIONS ?=

@@ -38,6 +38,9 @@ OPTIONAL = {
     "backends/dask.py": {"dask", "distributed"},
     "backends/placement.py": {"distributed"},
     "plotting/style.py": {"matplotlib"},  # for types only
+    "app/cli/__init__.py": {"typer"},
+    "app/cli/options.py": {"typer"},
+    "app/cli/terminal.py": {"typer"},
 }
 #: Rooms that import optional packages inside functions, or by `require`.
 LAZY = {"io", "export", "plotting", "app"}

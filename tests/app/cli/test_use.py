@@ -11,7 +11,7 @@ from frobmetric import FrobMetric, save
 from frobmetric.app.tables import reading as tables
 from frobmetric.app.tables.reading import Table, read_table
 from frobmetric.app.tables.writing import write_table
-from terminals import CliRunner, app, check_mistake, run, run_json
+from terminals import CliRunner, app, run, run_json
 
 X, Y = load_wine(return_X_y=True)
 NAMES = [f"f{i}" for i in range(13)]
@@ -37,18 +37,8 @@ def expected_answers(metric, k):
 
 
 def test_search_finds_the_nearest_rows(metric):
-    answer = run_json(
-        "search",
-        "wine.parquet",
-        "--model",
-        "m.safetensors",
-        "--query",
-        "new.csv",
-        "-k",
-        "4",
-        "-t",
-        "grower",
-    )
+    line = "search wine.parquet --model m.safetensors --query new.csv -k 4 -t grower"
+    answer = run_json(*line.split())
     distance, row = expected_answers(metric, 4)
     answers = answer["answers"]
     np.testing.assert_array_equal(np.reshape(answers["row"], (28, 4)), row)
@@ -123,26 +113,6 @@ def test_faiss_measures_its_recall():
     assert answer["recall"] == pytest.approx(shared)
     assert answer["recall"] > 0.9
     assert "measured on 28 queries" in run(*SEARCH, "new.csv", "--faiss").stdout
-
-
-@pytest.mark.parametrize(
-    ("command", "message", "code"),
-    [
-        ("search wine.parquet --query new.csv", "Missing option.*--model", 2),
-        ("search wine.parquet --model m.safetensors", "Missing option.*--query", 2),
-        ("search wine.parquet --model m.safetensors --query new.csv -k 0", "n-results", 2),
-        ("search wine.parquet --model m.safetensors --query new.csv -o a.npy", "format '.npy'", 3),
-        ("search wine.parquet --model m.safetensors --query no.csv", "no.csv does not exist", 3),
-        ("search new.csv --model m.safetensors --query new.csv -t kind", "no column 'kind'", 3),
-        (
-            "search new.csv --model new.csv --query new.csv",
-            "new.csv is a table; expected a model",
-            3,
-        ),
-    ],
-)
-def test_mistakes(command, message, code):
-    check_mistake(command, message, code)
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".npy"])

@@ -87,7 +87,7 @@ def find_importance(
     return Importance(before, after, intervals, len(shares), n_drawn)
 
 
-def _intervals(estimate, shares, part):
+def _intervals(estimate: np.ndarray, shares: np.ndarray, part: float) -> np.ndarray:
     """Return intervals around shares, from those of refits to a part of the samples."""
     quantile = student.ppf((1 + LEVEL) / 2, len(shares) - 1)
     half = quantile * shares.std(axis=0, ddof=1) * np.sqrt(part / (1 - part))
@@ -95,7 +95,7 @@ def _intervals(estimate, shares, part):
     return np.column_stack([low, np.minimum(estimate + half, np.maximum(estimate, 1.0))])
 
 
-def _refit(model, X, y):
+def _refit(model: Any, X: np.ndarray, y: np.ndarray) -> Any:
     """Return a copy of a model fitted loosely, without its classifier."""
     copy = clone(model)
     for name, value in copy.get_params().items():
@@ -107,7 +107,7 @@ def _refit(model, X, y):
     return fitted if hasattr(fitted, "transform") else fitted[:-1]
 
 
-def _draw(y, part, random):
+def _draw(y: np.ndarray, part: float, random: np.random.Generator) -> np.ndarray:
     """Return rows drawn without replacement: a part of each class, and at least two of it."""
     rows = []
     for label in np.unique(y):

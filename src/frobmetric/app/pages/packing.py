@@ -52,6 +52,6 @@ def rounded(values: Any, digits: int = 6) -> list[Any]:
     return np.vectorize(lambda x: float(f"{x:.{digits}g}"), otypes=[float])(values).tolist()
 
 
-def _packed(values, kind):
+def _packed(values: np.ndarray, kind: str) -> dict[str, Any]:
     data = values.astype(f"<{kind}").tobytes()
     return {"type": kind, "shape": list(values.shape), "data": b64encode(data).decode("ascii")}

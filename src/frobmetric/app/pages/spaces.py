@@ -113,12 +113,12 @@ def feature_shares(matrix: np.ndarray, covariance: np.ndarray) -> np.ndarray:
     return _share(np.einsum("ki,kj,ji->i", matrix, matrix, covariance, optimize=True))
 
 
-def _share(parts):
+def _share(parts: np.ndarray) -> np.ndarray:
     total = parts.sum()
     return parts / total if total > 0 else np.zeros_like(parts)
 
 
-def _principal_plane(points):
+def _principal_plane(points: np.ndarray) -> tuple[np.ndarray, float]:
     """Return the two principal coordinates with mean squared radius one, and their share."""
     if min(points.shape) < 2:
         flat, share = plane(points - points.mean(axis=0)), 1.0
@@ -132,7 +132,7 @@ def _principal_plane(points):
     return flat / (radius or 1.0), share
 
 
-def _spectrum(points):
+def _spectrum(points: np.ndarray) -> np.ndarray:
     variances = np.linalg.svd(points - points.mean(axis=0), compute_uv=False) ** 2
     total = variances.sum()
     return np.cumsum(variances) / total if total > 0 else np.ones_like(variances)
