@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import sys
 import tomllib
 from dataclasses import dataclass
 from enum import StrEnum
@@ -137,3 +138,14 @@ def baselines(
         ready[name] = not reason
     text = f"{sum(ready.values())} of {len(ready)} are ready"
     return Report(ExitCode.CERTIFIED, text, {"ready": ready})
+
+
+PASSED_ON = {"allow_extra_args": True, "ignore_unknown_options": True}
+
+
+@app.command("bench", help=TEXTS["bench"], add_help_option=False, context_settings=PASSED_ON)
+def bench(context: typer.Context):
+    """Run a benchmark, as `python -m frobmetric_paper.bench` does."""
+    from .bench.__main__ import main
+
+    sys.exit(main(context.args))

@@ -1,6 +1,7 @@
 """Attacks: findings are stored while an attack goes on."""
 
-from frobmetric_paper.bench import Options, attack
+from frobmetric_paper.bench import attack
+from frobmetric_paper.harness.benchmark import Options
 
 
 def test_findings_are_stored_while_an_attack_goes_on(monkeypatch):

@@ -9,7 +9,8 @@ import time
 from functools import partial
 from importlib import import_module
 
-from . import RESULTS, Benchmark
+from ..harness.benchmark import Benchmark
+from . import RESULTS
 
 #: Folder of the library's tests.
 TESTS = RESULTS.parents[1] / "tests"
@@ -66,10 +67,7 @@ def _tries(part):
     return f"{part['n_tries']:,}" + (f" of {planned:,}, stopped" if planned else "")
 
 
-BENCHMARKS = [
-    Benchmark(
-        name="attack",
-        parts={name: partial(measure, attack) for name, attack in suite().find_attacks().items()},
-        page=page,
-    )
-]
+BENCHMARK = Benchmark(
+    parts={name: partial(measure, attack) for name, attack in suite().find_attacks().items()},
+    page=page,
+)

@@ -20,8 +20,9 @@ from frobmetric.learning.coordinates import unit_mean_square
 
 from ..baselines import METRIC
 from ..data import labelled, many
+from ..harness.benchmark import Benchmark, Options
+from ..harness.timing import best_of, timed
 from ..harness.worker import ProgramFailedError, TimeLimitError
-from . import Benchmark, Options, best_of, timed
 from .default_tables import defaults_page
 
 #: Sets and number of splits of the small version.
@@ -298,8 +299,4 @@ METHODS |= {"cv": measure_cv, "settings": measure_settings}
 PARTS = {name: partial(measure_method, method) for name, method in METHODS.items()}
 PARTS |= {name: partial(measure_baseline, name) for name in CANDIDATES}
 PARTS["times"] = measure_times
-BENCHMARKS = (
-    Benchmark(
-        name="defaults", parts=PARTS, page=defaults_page, options=Options(repeat=10, limit=240.0)
-    ),
-)
+BENCHMARK = Benchmark(parts=PARTS, page=defaults_page, options=Options(repeat=10, limit=240.0))

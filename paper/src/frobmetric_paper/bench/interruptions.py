@@ -22,7 +22,8 @@ from frobmetric.runtime import checkpoint as checkpoints
 from frobmetric.runtime.checkpoint import Checkpoint
 
 from ..data import labelled
-from . import Benchmark, timed
+from ..harness.benchmark import Benchmark
+from ..harness.timing import timed
 from .growth import make_classes
 
 #: Data and parameters of the fits: samples and features, and what the solver has to do.
@@ -254,4 +255,4 @@ def interruptions_page(parts):
 
 
 PARTS = {"local": kill_local_fits, "overhead": measure_overhead}
-BENCHMARKS = (Benchmark(name="interruptions", parts=PARTS, page=interruptions_page),)
+BENCHMARK = Benchmark(parts=PARTS, page=interruptions_page)
