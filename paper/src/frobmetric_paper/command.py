@@ -1,7 +1,8 @@
 """Commands that reproduce the paper's figures and tables: `frobmetric reproduce <experiment>`.
 
-An experiment is a sub-package with a function `experiment(**options)`, imported when its command
-runs, and an entry in commands.toml, which has the texts of all commands.
+An experiment is a sub-package with a function `experiment(**options)` in its file experiment.py,
+which is imported when its command runs, and an entry in commands.toml, which has the texts of all
+commands.
 """
 
 from __future__ import annotations
@@ -86,9 +87,9 @@ def run(name, *, output, limit, threads, page_only, only, **arguments):
 
     only = [part.value for part in only or ()]
     planned = {key: arguments.pop(key) for key in PLANNED if key in arguments}
-    module = import_module(f".{name}", __package__)
+    module = import_module(f".{name}.experiment", __package__)
     if "methods" in arguments:
-        from .classification import method_names
+        from .classification.experiment import method_names
 
         arguments["methods"] = method_names(arguments["methods"] or [])
     given = {"only": [] if set(only) == set(COMMANDS[name].parts) else only, **planned}
