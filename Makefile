@@ -118,7 +118,7 @@ attack-long: $(VENV)/.test  ## the same, tens of thousands; writes the page of t
 mutants: $(VENV)/.test  ## small changes of the certificate code, each of which a test must notice; writes the page
 	$(BIN)/python -m frobmetric_paper.bench mutants $(OPTIONS)
 
-bench-list: $(VENV)/.test  ## the benchmarks and their parts
+bench-list: $(VENV)/.test  ## the benchmarks
 	$(BIN)/python -m frobmetric_paper.bench --list
 
 bench-tables: $(VENV)/.bench  ## the paper's experiments beside every baseline

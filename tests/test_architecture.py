@@ -47,7 +47,7 @@ LAZY = {"io", "export", "plotting", "app"}
 #: Rooms and modules that write the version of the library to files.
 VERSIONED = LAZY | {"runtime"}
 #: The parts of the reproduction, in order; experiments and benchmarks know nothing of each other.
-SHARED_PARTS = ("data", "harness", "baselines", "classification", "attack")
+SHARED_PARTS = ("data", "harness", "baselines", "classification")
 EXPERIMENTS = ("uci", "action", "lfw", "mvu", "bench")
 
 

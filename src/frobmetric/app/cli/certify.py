@@ -11,7 +11,7 @@ import numpy as np
 
 from ...core import CertificateError
 from ...io import disagreements
-from ...learning.claims import uses_labels
+from ...learning.prove import uses_labels
 from ...runtime.environment import replacing, target_file
 from .declaration import Positive, command
 from .fit import gap_verdict
@@ -83,7 +83,7 @@ def certify(
     gap, tol = recomputed.error, tol or estimator.tol
     is_certified = not differing and bool(gap <= min(tol, LARGEST_GAP))
     verdict = gap_verdict(gap, min(tol, LARGEST_GAP)) + ", and the claim holds" * is_certified
-    if table.y is None and uses_labels(estimator):
+    if table.y is None and uses_labels(estimator.map_):
         verdict += "\nlabels were not given (--target): that the triplets are theirs is not checked"
     if differing:
         verdict = (

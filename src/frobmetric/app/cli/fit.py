@@ -251,7 +251,7 @@ def _fit_report(
         "certified": bool(gap <= tol),
         "certificate": asdict(estimator.certificate_),
         "tol": tol,
-        "C": estimator.C,
+        "C": estimator.map_.problem[0].C,
         "n_samples": n_samples,
         "n_features": n_features,
         "seconds": seconds,

@@ -9,9 +9,9 @@ from frobmetric.core import FrobeniusSDP, Hinge, Quadruplets
 from frobmetric.solvers import solve
 
 pytest.importorskip("flint", reason="the oracle computes in rational numbers by python-flint")
-from frobmetric_paper.attack.certificates import attack_certificates, judge
-from frobmetric_paper.attack.degenerate import attack_degenerate
-from frobmetric_paper.attack.exact import ExactProblem, exact
+from attack.suite.certificates import attack_certificates, judge
+from attack.suite.degenerate import attack_degenerate
+from attack.suite.exact import ExactProblem, exact
 
 
 @pytest.fixture

@@ -2,8 +2,8 @@
 
 A module of this package is one kind of attack. Its `ATTACKS` lists functions that try something
 hostile many times and return their `Findings`: how often which outcome came, and a reproducer of
-each defect. The benchmark `attack` runs them (`make attack`, `make attack-long`) and writes the
-counts to its page.
+each defect. The benchmark `attack` of the paper's package runs them (`make attack`, `make
+attack-long`) and writes the counts to its page.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""FrobMetric on labelled sets: the paper's large rows, and options that change its method.
+"""Options of FrobMetric, changed one at a time.
 
-`levers` changes one option of FrobMetric at a time, each time with the C that is best on the
-validation part. `paper_rows` has error, seconds and gap of the large rows of the paper's table.
+Each time C is the best one of the validation part.
 """
 
 from dataclasses import replace
@@ -9,14 +8,15 @@ from functools import partial
 
 import numpy as np
 
-from frobmetric import FrobMetric, NearestClass, mine_triplets
+from frobmetric import FrobMetric, NearestClass
 from frobmetric.learning.coordinates import unit_mean_square
-from frobmetric.neighbors import knn_error, knn_predict
+from frobmetric.neighbors import knn_predict
 
 from ..baselines.ours import PAPER
 from ..data import labelled
 from ..harness import page
-from . import Benchmark, Options, best_of, mark
+from ..harness.benchmark import Benchmark
+from ..harness.formatting import mark
 
 
 def load(name, options, seed=0):
@@ -43,8 +43,6 @@ def errors_of(transform, split, model=None):
         predicted = map(model.fit(Z, split.y_train).predict, (V, T))
     return [*map(percent_wrong, predicted, (split.y_validation, split.y_test))]
 
-
-# Options of FrobMetric, one at a time
 
 LEVER_GRID = (1e-2, 1e1, 1e3, 1e4, 1e5, 1e6)
 LEVER_SETS = ("usps", "letters", "yale", "balance", "wine", "iris", "mnist")
@@ -113,59 +111,5 @@ def levers_page(parts):
     return {"errors": page.table(["", *means], rows), "counts": counts}
 
 
-# Large rows of the paper's table
-
-#: Test error in % and seconds of the paper's FrobMetric.
-PUBLISHED = {"mnist": (2.56, 280), "usps": (2.32, 9), "letters": (2.72, 13)}
-
-
-def measure_paper_rows(name, options):
-    """Return a row for each C; the fit is timed as a whole and without the search."""
-    split, repeat = load(name, options), options.choose(options.repeat, 1)
-    X, y = split.X_train, split.y_train
-    scaled = unit_mean_square(X)[0]
-    mining = best_of(partial(mine_triplets, scaled, y), repeat)
-    euclid, rows = 100 * knn_error(X, y, split.X_test, split.y_test), []
-    for C in options.choose((1e3, 1e4, 1e5), (1e4,)):
-        fit = best_of(partial(FrobMetric(**PAPER | {"C": C}).fit, X, y), repeat)
-        metric = fit.result
-        validation, test = errors_of(metric.transform, split)
-        rows.append(
-            {
-                "C": C,
-                "triplets": metric.n_triplets_,
-                "steps": metric.n_iter_,
-                "rank": metric.rank_,
-                "relative_gap": metric.certificate_.relative_gap,
-                "seconds": fit.seconds,
-                "seconds_solving": metric.history_[-1].seconds,
-                "seconds_mining": mining.seconds,
-                "validation_error": validation,
-                "test_error": test,
-                "euclid_test_error": euclid,
-            }
-        )
-    return rows
-
-
-def paper_rows_page(parts):
-    """Return the rows of all sets, beside the paper's numbers."""
-    rows = []
-    for name, data in parts.items():
-        best = min(row["validation_error"] for row in data)
-        paper = dict(zip(("paper_error", "paper_seconds"), PUBLISHED[name], strict=True))
-        for row in data:
-            test = mark(f"{row['test_error']:.2f}", row["validation_error"] == best)
-            rows.append(row | {"set": name, "test": test} | paper)
-    return {"rows": rows}
-
-
-def _benchmark(name, measure, sets, fill_page, **options):
-    parts = {each: partial(measure, each) for each in sets}
-    return Benchmark(name=name, parts=parts, page=fill_page, options=Options(**options))
-
-
-BENCHMARKS = (
-    _benchmark("levers", measure_levers, LEVER_SETS, levers_page),
-    _benchmark("paper_rows", measure_paper_rows, PUBLISHED, paper_rows_page, threads=2),
-)
+PARTS = {name: partial(measure_levers, name) for name in LEVER_SETS}
+BENCHMARK = Benchmark(parts=PARTS, page=levers_page)

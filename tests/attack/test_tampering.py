@@ -15,8 +15,8 @@ from frobmetric.io import disagreements, load, save
 from frobmetric.io.sealed import read_sealed
 
 pytest.importorskip("safetensors", reason="models are safetensors files")
-from frobmetric_paper.attack.tampering import Content, Original, attack_files, is_other_basis
-from frobmetric_paper.attack.victims import Victim
+from attack.suite.tampering import Content, Original, attack_files, is_other_basis
+from attack.suite.victims import Victim
 
 X, y = load_iris(return_X_y=True)
 

@@ -2,7 +2,7 @@
 
 A call is valid but for one to three arguments. These hold the same data in another form (the answer
 must then be the same), or something hostile (the answer must then be finite, or the error clear).
-`python -m frobmetric_paper.attack.calls SEED NUMBER` makes one call again.
+`PYTHONPATH=tests python -m attack.suite.calls SEED NUMBER` makes one call again.
 """
 
 from __future__ import annotations

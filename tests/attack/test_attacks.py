@@ -5,15 +5,14 @@ import signal
 import numpy as np
 import pytest
 
-from frobmetric_paper.attack import Attack, Findings, find_attacks
-from frobmetric_paper.bench import Options, attack
+from attack.suite import find_attacks
 
 pytest.importorskip("typer", reason="commands need the extra cli")
 pytest.importorskip("pyarrow")
 pytest.importorskip("matplotlib")
-from frobmetric_paper.attack import interrupts, names, spoilt_files
-from frobmetric_paper.attack.hostile_files import _report, judge, readers, try_file
-from frobmetric_paper.attack.isolation import Ending, call
+from attack.suite import interrupts, names, spoilt_files
+from attack.suite.hostile_files import _report, judge, readers, try_file
+from attack.suite.isolation import Ending, call
 
 IN = interrupts.OURS
 #: Kinds of files that take no time to make or to refuse.
@@ -52,23 +51,6 @@ def test_a_try_can_be_repeated_alone(tmp_path):
     assert len({place for *_, place in tries}) == 6
 
 
-def test_findings_are_stored_while_an_attack_goes_on(monkeypatch):
-    def run(count, seed):
-        found = Findings()
-        for number in range(count):
-            found.add_defect("kind", "outcome", f"number {number}")
-        return found
-
-    stored = []
-    options = Options(is_quick=True, store=lambda data: stored.append(data["n_tries"]))
-    monkeypatch.setattr(attack, "PAUSE", -1.0)
-    data = attack.measure(Attack("test", run, short=3, long=5), options)
-    assert (stored, data["n_tries"], data["n_defects"]) == ([1, 2, 3], 3, 3)
-    assert attack.page({"test": data})["attacks"][0]["tries"] == "3"
-    stopped = data | {"n_planned": 1000}
-    assert attack.page({"test": stopped})["attacks"][0]["tries"] == "3 of 1,000, stopped"
-
-
 def test_names_are_text():
     stage = names.Stage()
     for name in ("\u202e<b>$", "_a\x1b[31m", "a|b`*"):
@@ -84,7 +66,7 @@ def test_names_are_text():
         (0, "", signal.SIGINT, True),
         (1, f'Traceback\n  {IN}app/cli/fit.py", line 9, in fit\n', signal.SIGINT, False),
         (1, f'Traceback\n  {IN}__main__.py", line 9, in main\n', signal.SIGINT, False),
-        (1, f'Traceback\n  {IN}app/cli/signals.py", line 9, in <module>\n', signal.SIGINT, True),
+        (1, f'Traceback\n  {IN}app/signals.py", line 9, in <module>\n', signal.SIGINT, True),
         (1, "Aborted!", signal.SIGINT, False),
     ],
 )

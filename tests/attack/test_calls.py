@@ -7,25 +7,25 @@ import numpy as np
 import pytest
 
 import frobmetric
+from attack.suite import Findings, find_attacks
+from attack.suite.calls import verdicts
+from attack.suite.calls.data import X
+from attack.suite.calls.entry import Entry
+from attack.suite.calls.functions import _error_or_none
+from attack.suite.calls.mutations import HOSTILE, JUNK, mutate
+from attack.suite.calls.table import INNER, RECORDS, entries, find
+from attack.suite.calls.verdict import NoAnswer, judge_answer
+from attack.suite.calls.worker import attempt, draw, judge
 from frobmetric import LearnersComparison
 from frobmetric.evaluation.comparing.evaluation import Vote
 from frobmetric.evaluation.comparing.table import LearnerRow
-from frobmetric_paper.attack import Findings, find_attacks
-from frobmetric_paper.attack.calls import verdicts
-from frobmetric_paper.attack.calls.data import X
-from frobmetric_paper.attack.calls.entry import Entry
-from frobmetric_paper.attack.calls.functions import _error_or_none
-from frobmetric_paper.attack.calls.mutations import HOSTILE, JUNK, mutate
-from frobmetric_paper.attack.calls.table import INNER, RECORDS, entries, find
-from frobmetric_paper.attack.calls.verdict import NoAnswer, judge_answer
-from frobmetric_paper.attack.calls.worker import attempt, draw, judge
 
-ROOMS = ("metric", "core", "neighbors", "comparisons", "embeddings", "manifold", "sdp", "learners")
+ROOMS = ("model", "metric", "core", "neighbors", "evaluation", "comparisons", "embeddings")
+ROOMS += ("manifold", "sdp", "learners", "plotting")
 
 
 def public_names():
     rooms = [frobmetric, *(importlib.import_module(f"frobmetric.{room}") for room in ROOMS)]
-    rooms.append(importlib.import_module("frobmetric.plotting"))
     return {
         name for room in rooms for name in room.__all__ if callable(getattr(room, name))
     }  # rooms themselves are no entry points

@@ -24,7 +24,7 @@ import numpy as np
 
 import frobmetric
 import frobmetric.app.cli
-from frobmetric.app import signals as _signals
+from frobmetric.app import signals
 from frobmetric.app.tables.matrices import read_matrix
 from frobmetric.app.tables.reading import Table, read_table
 from frobmetric.app.tables.writing import write_table
@@ -41,7 +41,7 @@ CODES = {signal.SIGINT: (130,), signal.SIGTERM: (143,), signal.SIGKILL: (-9,)}
 #: Beginning of the lines of a traceback that are about the library, and ends of those about what
 #: Python runs before the command can set its handlers of signals.
 OURS = f'File "{Path(frobmetric.__file__).parent}{os.sep}'
-FIRST = re.compile(r"(__init__|__main__|_signals)\.py\", line \d+, in <module>$")
+FIRST = re.compile(r"(__init__|__main__|signals)\.py\", line \d+, in <module>$")
 #: Share of the tries in a new process, in which imports can be interrupted too.
 NEW = 0.3
 #: Seconds after which a process counts as hanging.
@@ -124,7 +124,7 @@ class Workshop:
 def _run(command):
     """Run a command as the console script does, in a fork."""
     sys.argv = ["frobmetric", *map(str, command)]
-    _signals.end_at_once()
+    signals.end_at_once()
     frobmetric.app.cli.main()
 
 

@@ -6,13 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from frobmetric_paper.attack.narrow import (
-    as_fractions,
-    attack_narrow,
-    attack_power,
-    is_semidefinite,
-    judge,
-)
+from attack.suite.narrow import as_fractions, attack_narrow, attack_power, is_semidefinite, judge
 
 
 def test_no_false_proof():
