@@ -17,7 +17,9 @@ import pytest
 import scipy.sparse as sp
 from scipy.spatial.distance import pdist
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.metrics import roc_auc_score
+from sklearn.utils import get_tags
 from threadpoolctl import threadpool_limits
 
 import frobmetric
@@ -182,14 +184,23 @@ PARAMETERS = [
 ]
 
 
+#: Values that no parameter with a default of a type takes.
+BAD_VALUES = {
+    bool: ["yes", 2.5],
+    int: [-1, 2.5, "many"],
+    float: [-1.0, np.nan, "much"],
+    str: ["frog", 2.5j],
+}
+
+
 @cases("values", PARAMETERS, "name")
 def test_a_value_that_is_none_is_refused(entry, name):
-    task, model = entry.task(0), entry.fresh(**{name: object()})
-    before = sorted(vars(model))
-    with pytest.raises((ValueError, TypeError), match=name):
-        model.fit(*task.args)
-    assert sorted(vars(model)) == before
-    assert not fitted_state(model)
+    task, default = entry.task(0), entry.estimator.get_params(deep=False)[name]
+    for value in [object(), *BAD_VALUES.get(type(default), [])]:
+        model = entry.fresh(**{name: value})
+        with pytest.raises((ValueError, TypeError), match=rf"\b{name}\b"):
+            model.fit(*task.args)
+        assert vars(model) == model.get_params(deep=False)
 
 
 @cases("set_params", PARAMETERS, "name")
@@ -559,6 +570,43 @@ def test_the_unit_of_the_samples(entry, power):
     assert_near(found, factor * measure(entry.fitted(), task), 1e-9)
 
 
+EXTREME = [(entry, power) for entry in ENTRIES if entry.scale for power in (-480, 480)]
+
+
+@cases("extreme units", EXTREME, "power")
+def test_extreme_units_have_the_same_answer_or_are_refused(entry, power):
+    task = entry.task(0)
+    scaled = task.with_samples(lambda X: np.ldexp(X, power))
+    try:
+        found = measure(entry.fit(entry.fresh(), scaled), scaled)
+    except ValueError as error:
+        assert re.search("scale the features|overflow|vanish", str(error))  # noqa: PT017
+        return
+    factor = {"same": 1.0, "double": 2.0**power}[entry.scale]
+    assert_near(found, factor * measure(entry.fitted(), task), 1e-6)
+
+
+@cases("offset", [entry for entry in ENTRIES if entry.offset])
+def test_the_origin_does_not_matter(entry):
+    task = entry.task(0)
+    moved = task.with_samples(lambda X: X + 2.0**20)
+    model = entry.fit(entry.fresh(**entry.precise), moved)
+    expected = entry.fit(entry.fresh(**entry.precise), task)
+    assert_near(measure(model, moved), measure(expected, task), entry.offset)
+
+
+@cases("sparse samples")
+def test_sparse_samples_are_dense_ones_or_refused(entry):
+    task = entry.task(0)
+    args = (sp.csr_array(task.args[0]) if task.args[0].ndim == 2 else None, *task.args[1:])
+    if not get_tags(entry.estimator).input_tags.sparse:
+        with pytest.raises((TypeError, ValueError)):
+            entry.fresh().fit(*args)
+    elif task.args[0].ndim == 2:
+        model, plain = entry.fresh(**entry.precise), entry.fresh(**entry.precise).fit(*task.args)
+        assert_near(measure(model.fit(*args), task), measure(plain, task), 1e-2)
+
+
 @cases("order", [entry for entry in ENTRIES if entry.order])
 def test_the_order_of_rows_does_not_matter(entry, rng):
     task, order = entry.task(0), rng.permutation(entry.task(0).sizes[0])
@@ -733,3 +781,182 @@ def test_a_certificate_holds_in_exact_arithmetic(entry):
     assert exact.dual <= exact.primal
     assert exact.primal == pytest.approx(model.certificate_.primal, rel=1e-9)
     assert exact.relative_gap <= 1.01 * model.tol
+
+
+# Distances and answers
+
+WITH_MAP = [entry for entry in ENTRIES if hasattr(entry.estimator, "pair_distance")]
+SYMMETRIC = [entry for entry in WITH_MAP if entry.estimator.get_params().get("side") != "query"]
+
+
+@cases("distances", SYMMETRIC)
+def test_distances_are_those_of_mapped_points(entry):
+    model, task = entry.fitted(), entry.task(0)
+    pairs, mapped = task.pairs, model.transform(task.new).reshape(len(task.pairs), 2, -1)
+    distance = model.pair_distance(pairs)
+    expected = np.linalg.norm(mapped[:, 0] - mapped[:, 1], axis=1)
+    np.testing.assert_allclose(distance, expected, rtol=1e-9, atol=1e-9)
+    np.testing.assert_array_equal(model.pair_score(pairs), -distance)
+    np.testing.assert_array_equal(model.pair_distance(pairs[:, ::-1]), distance)
+    np.testing.assert_array_equal(model.pair_distance(pairs[:, [0, 0]]), 0)
+    np.testing.assert_array_equal(model.pair_distance(pairs[2:]), distance[2:])
+
+
+@cases("distances as a function", [e for e in SYMMETRIC if hasattr(e.estimator, "get_metric")])
+def test_the_function_and_the_matrix_have_the_same_distances(entry):
+    model, task = entry.fitted(), entry.task(0)
+    pairs = task.pairs
+    distance, M = pickle.loads(pickle.dumps(model.get_metric())), model.get_mahalanobis_matrix()
+    found = [distance(a, b) for a, b in pairs]
+    np.testing.assert_allclose(found, model.pair_distance(pairs), rtol=1e-9, atol=1e-9)
+    assert found == [distance(b, a) for a, b in pairs]
+    assert not any(distance(a, a) for a, _ in pairs)
+    np.testing.assert_allclose([distance(*p, squared=True) for p in pairs], np.square(found))
+    np.testing.assert_allclose(M, model.components_.T @ model.components_)
+    if M.shape[0] == pairs.shape[2] and entry.label != "precomputed":
+        away = pairs[:, 0] - pairs[:, 1]
+        np.testing.assert_allclose(found, np.sqrt(np.einsum("ij,jk,ik->i", away, M, away)))
+
+
+FROM_TUPLES = [entry for entry in ENTRIES if entry.task(0).args[0].ndim == 3]
+
+
+@cases("answers to tuples", FROM_TUPLES)
+def test_answers_to_tuples_are_differences_of_distances(entry):
+    model, task = entry.fitted(), entry.task(0)
+    ends = {2: [(0, 1)], 3: [(0, 1), (0, 2)], 4: [(0, 1), (2, 3)]}[task.asked.shape[1]]
+    near, *far = (model.pair_distance(task.asked[:, list(pair)]) for pair in ends)
+    decision, predicted = model.decision_function(task.asked), model.predict(task.asked)
+    if far:
+        np.testing.assert_allclose(decision, far[0] - near, atol=1e-9)
+        np.testing.assert_array_equal(predicted, np.where(decision > 0, 1, -1))
+        assert model.score(task.asked) == np.mean(predicted == 1)
+    else:
+        np.testing.assert_array_equal(decision, -near)
+        np.testing.assert_array_equal(predicted, np.where(near <= model.threshold_, 1, -1))
+        assert model.score(*task.args) == pytest.approx(roc_auc_score(task.truth, -near))
+
+
+@cases("turned tuples", FROM_TUPLES)
+def test_minus_one_turns_a_comparison_round(entry):
+    task = entry.task(0)
+    size = task.asked.shape[1]
+    turn = {2: [1, 0], 3: [0, 2, 1], 4: [2, 3, 0, 1]}[size]
+    is_turned = np.arange(len(task.asked)) % 3 == 0
+    turned = np.where(is_turned[:, None, None], task.asked[:, turn], task.asked)
+    answers_ = task.args[1:] if size == 2 else (np.where(is_turned, -1, 1),)
+    model, plain = entry.fresh().fit(turned, *answers_), entry.fresh().fit(*task.args)
+    assert_near(measure(model, task), measure(plain, task), 1e-9)
+    assert model.score(turned, *answers_) == pytest.approx(plain.score(*task.args))
+
+
+@cases("equal points", FROM_TUPLES)
+def test_tuples_of_equal_points_are_left_out_with_a_warning(entry):
+    task = entry.task(0)
+    void = np.repeat(task.args[0][:1, :1], task.args[0].shape[1], axis=1)
+    more = tuple(np.append(part, part[:1], axis=0) for part in task.args)
+    more[0][-1:] = void
+    with pytest.warns(UserWarning, match="1 of .* tuples have equal points"):
+        model = entry.fresh(**entry.precise).fit(*more)
+    expected = entry.fresh(**entry.precise).fit(*task.args)
+    assert_near(measure(model, task), measure(expected, task), 1e-6)
+    with pytest.raises(ValueError, match="tuples have equal points"):
+        entry.fresh().fit(np.repeat(task.args[0][:, :1], void.shape[1], axis=1), *task.args[1:])
+
+
+@cases("wrong tuples", FROM_TUPLES)
+def test_wrong_tuples_are_refused(entry):
+    task, model = entry.task(0), entry.fitted()
+    tuples, *given = task.args
+    for args, words in [
+        ((tuples[:, :1], *given), "of 1 point"),
+        ((tuples[:, :, 0].astype(int), *given), "there is no preprocessor"),
+        ((tuples, np.zeros(len(tuples))), r"y\[0\] = 0.*; expected \+1"),
+        ((tuples, np.ones(len(tuples), bool)), r"y\[0\] = True; expected \+1"),
+    ]:
+        for call in (entry.fresh().fit, model.score):
+            with pytest.raises(ValueError, match=words):
+                call(*args)
+    with pytest.raises(TypeError, match=r"has no fit_transform; call fit\(tuples\)"):
+        model.fit_transform(*task.args)
+
+
+@cases("pairs of one kind", [entry for entry in FROM_TUPLES if len(entry.task(0).args) == 2])
+def test_pairs_of_one_kind_are_refused(entry):
+    pairs, y = entry.task(0).args
+    for args, words in [
+        ((pairs, np.ones(len(y))), r"all 48 pairs are similar \(\+1\)"),
+        ((pairs, -np.ones(len(y))), r"all 48 pairs are dissimilar \(-1\)"),
+        ((pairs, None), "y is None"),
+    ]:
+        for call in (entry.fresh().fit, entry.fitted().score):
+            with pytest.raises(ValueError, match=words):
+                call(*args)
+    with pytest.raises(ValueError, match="strategy is 'weird'"):
+        entry.fresh().fit(pairs, y, calibration_params={"strategy": "weird"})
+
+
+RANKED = [e for e in PROVEN if "explain" not in e.refuses and not e.has("cv")]
+
+
+@cases("ranks", RANKED)
+def test_components_are_ordered_and_truncated(entry):
+    task = entry.task(0)
+    full, two, by_rank = (entry.fresh(n_components=n).fit(*task.args) for n in (None, 2, "rank"))
+    lengths = np.linalg.norm(full.components_, axis=1)
+    assert (np.diff(lengths) <= 1e-12 * lengths[0]).all()
+    assert not lengths[full.rank_ :].any()
+    np.testing.assert_array_equal(two.components_, full.components_[:2])
+    np.testing.assert_array_equal(by_rank.components_, full.components_[: full.rank_])
+    assert two.certificate_.primal == full.certificate_.primal
+    names = two.get_feature_names_out().tolist()
+    assert names == [f"{type(two).__name__.lower()}{i}" for i in range(2)]
+
+
+# Endings
+
+
+@cases("a callback that stops", WITH_CALLBACK)
+def test_a_callback_can_stop(entry):
+    steps, task = [], entry.task(0)
+    stop = {"callback": lambda step: len(steps) == 2 or steps.append(step), "tol": 1e-12}
+    model = entry.fresh(**stop).fit(*task.args)
+    assert model.status_ == "stopped"
+    assert model.n_iter_ >= len(model.history_) > 0
+    assert np.isfinite(measure(model, task)).all()
+
+
+LIMITED = [entry for entry in BRACKETED if entry.limit]
+
+
+def _stopped_early(entry, **parameters):
+    """Return a fit that ended before its tolerance, and its warning."""
+    once = {"n_passes": 1} if entry.has("n_passes") else {}
+    model = entry.fresh(tol=1e-12, **once, **parameters)
+    with pytest.warns(ConvergenceWarning, match=r"raise max_iter") as caught:
+        model.fit(*entry.task(0).args)
+    return model, caught[0]
+
+
+@cases("too few steps", LIMITED)
+def test_too_few_steps_warn_and_leave_a_map_with_a_true_interval(entry):
+    rough = [_stopped_early(entry, max_iter=n + 1)[0] for n in range(entry.limit)]
+    assert {getattr(model, "status_", "max_iter") for model in rough} == {"max_iter"}
+    once = {"n_passes": 1} if entry.has("n_passes") else {}
+    best = entry.fresh(**once).fit(*entry.task(0).args)
+    ends = np.sort([(m.certificate_.primal, m.certificate_.dual) for m in [best, *rough]], axis=1)
+    assert ends[:, 0].max() <= ends[:, 1].min() + 1e-9 * (1 + np.abs(ends).max())
+
+
+@cases("where warnings point", LIMITED)
+def test_a_warning_of_a_fit_points_at_the_line_of_the_caller(entry):
+    assert _stopped_early(entry, max_iter=1)[1].filename == __file__
+
+
+@cases("verbose", [entry for entry in ENTRIES if entry.has("verbose")])
+def test_verbose_writes_and_silence_is_the_default(entry, capsys):
+    entry.fresh().fit(*entry.task(0).args)
+    assert capsys.readouterr().out == ""
+    kind = type(entry.estimator.get_params()["verbose"])
+    entry.fresh(verbose=kind(1)).fit(*entry.task(0).args)
+    assert re.search("gap|objective|error", capsys.readouterr().out)
