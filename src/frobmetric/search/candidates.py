@@ -21,14 +21,8 @@ Entries: TypeAlias = tuple[Index, Index, Vector, Vector]
 #: Queries, which of them are settled, the limits of these, and the entries within.
 Settled: TypeAlias = tuple[Index, Mask, Vector, Entries]
 
-#: Points whose products are computed at a time.
-POINTS = 1 << 16
-#: Additional points whose distances are computed, to bound the distance of the last neighbour.
-SPARE = 6
 #: Smallest squared distance that is told from 0.
 TINY = 1e-250
-#: A query with more groups of candidates than this is searched again in more detail.
-MANY = 256
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +77,8 @@ def block_candidates(
     points = points if isinstance(points, Points) else Points(points)
     left_out = None if labels is None else LeftOut(*labels)
     search = _Search(queries, points, n_neighbors, left_out, tie)
-    found = search.all_points() if len(points) <= n_neighbors + SPARE else search.by_sketches()
+    is_small = len(points) <= search.n_least
+    found = search.all_points() if is_small else search.by_sketches()
     return replace(found, number=found.number + offset)
 
 
@@ -163,13 +158,18 @@ class _Search:
     left_out: LeftOut | None
     tie: float
 
+    @property
+    def n_least(self) -> int:
+        """Number of points whose distances are computed first."""
+        return self.n_neighbors + self.points.tuning.n_more
+
     def by_sketches(self) -> Candidates:
         """Return the candidates, by sketches of growing precision until one settles a query."""
         settled, pending = [], np.arange(self.queries.shape[0])
         sketches = self.points.sketches()
         for sketch in sketches:
             is_last = sketch is sketches[-1] and self.points.is_whole
-            most = None if is_last else MANY + 4 * self.n_neighbors
+            most = None if is_last else self.points.tuning.many + 4 * self.n_neighbors
             parts, pending = self._try(sketch, pending, most)
             settled += parts
             if not len(pending):
@@ -178,16 +178,15 @@ class _Search:
 
     def _try(self, sketch: Sketch, rows: Index, most: int | None) -> tuple[list[Settled], Index]:
         """Return the candidates of the queries that a sketch settles, and the other queries."""
-        n_least = self.n_neighbors + SPARE
-        kind = kind_of_products(sketch, self.points, n_least, len(rows))
-        copies = kind.copies_of(self.points, sketch, n_least)
+        kind = kind_of_products(sketch, self.points, self.n_least, len(rows))
+        copies = kind.copies_of(self.points, sketch, self.n_least)
 
         def find(part: slice) -> tuple[Settled | None, Index]:
             if most is None or sketch.is_useful:
                 return self._find(kind(sketch, copies, self.queries[rows[part]]), rows[part], most)
             return None, rows[part]
 
-        step = kind.n_queries(len(self.points))
+        step = kind.n_queries(self.points)
         found = map_blocks(
             find, len(rows), step, 2.0 * len(rows) * len(self.points) * sketch.length
         )
@@ -211,7 +210,7 @@ class _Search:
     def _limit(self, products: Products) -> Vector:
         """Return a squared distance of each query that contains its neighbours and their ties."""
         least = products.least
-        n_tried = min(self.n_neighbors + SPARE, least.shape[1])
+        n_tried = min(self.n_least, least.shape[1])
         if n_tried < self.n_neighbors:
             return np.full(len(least), np.inf)
         groups = np.argpartition(least, n_tried - 1, axis=1)[:, :n_tried]

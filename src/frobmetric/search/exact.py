@@ -17,14 +17,13 @@ from sklearn.utils.extmath import row_norms
 from ..core.points import Array, Data, Index, Mask, Vector
 from ..runtime.environment import limit_threads
 from ..runtime.progress import advance
-from .candidates import POINTS, Labels, block_candidates, choose, merge_candidates, tie_width
+from .candidates import Labels, block_candidates, choose, merge_candidates, tie_width
 from .sketches import Points
+from .tuning import TUNING, Tuning
 
 #: Name of a metric of scikit-learn, or a function of two points.
 Metric: TypeAlias = str | Callable[[Any, Any], float]
 
-#: Number of additional neighbours: ties among this many need no second search.
-SPARE = 8
 #: Numbers held at a time where distances are computed.
 BLOCK = 1 << 22
 #: Bound on the rounding error of a squared distance from products, relative to squared norms; and
@@ -38,10 +37,6 @@ SAFE = (1e-100, 1e100)
 FARTHEST = 2.0**400
 #: Up to this many features a tree is faster than products.
 FEW_FEATURES = 6
-#: Number of queries of a tree between two reports of progress.
-QUERIES = 1 << 13
-#: Up to this many distances it is fastest to compute all of them.
-FEW_DISTANCES = 1 << 15
 #: Last bits of a distance that `neighbor_order` rounds away: 32 of 52 remain to be compared.
 TIE_BITS = 20
 
@@ -60,9 +55,14 @@ class NeighborSearch:
     """
 
     def __init__(
-        self, points: Data, *, metric: Metric = "euclidean", n_jobs: int | None = None
+        self,
+        points: Data,
+        *,
+        metric: Metric = "euclidean",
+        n_jobs: int | None = None,
+        tuning: Tuning | None = None,
     ) -> None:
-        self.metric, self.n_jobs = metric, n_jobs
+        self.metric, self.n_jobs, self.tuning = metric, n_jobs, tuning or TUNING
         self._unit = _unit(points) if metric == "euclidean" else 1.0
         self.points = points if self._unit == 1 else points / self._unit
         self._pool: Index | None = None
@@ -105,8 +105,9 @@ class NeighborSearch:
         n_left_out = _most_left_out(labels)
         labels = labels if n_left_out else None
         n_neighbors = int(n_neighbors)  # one of 8 bits would wrap around
-        reach = n_neighbors + SPARE + n_left_out
-        if reach >= n_points or queries.shape[0] * n_points <= FEW_DISTANCES:
+        reach = n_neighbors + self.tuning.spare + n_left_out
+        is_small = queries.shape[0] * n_points <= self.tuning.few_distances
+        if reach >= n_points or is_small:
             return self._among_all(queries, n_neighbors, labels, tie)
         if self._is_dense:
             return self._in_blocks(queries, n_neighbors, labels, tie)
@@ -138,7 +139,7 @@ class NeighborSearch:
         """Return the nearest dense points, by candidates of blocks of them."""
         parts = []
         with limit_threads(self.n_jobs):
-            for block, offset in self._prepared.blocks(POINTS):
+            for block, offset in self._prepared.blocks(self.tuning.n_points):
                 some = labels and (labels[0], labels[1][offset : offset + len(block)])
                 part = block_candidates(
                     queries, block, n_neighbors, labels=some, tie=tie, offset=offset
@@ -154,7 +155,7 @@ class NeighborSearch:
 
     @cached_property
     def _prepared(self) -> Points:
-        return Points(self.points)
+        return Points(self.points, tuning=self.tuning)
 
     @cached_property
     def _search(self) -> NearestNeighbors:
@@ -212,8 +213,9 @@ class NeighborSearch:
         Queries do not depend on each other, so that their parts give the same answer.
         """
         parts = []
-        for start in range(0, max(1, moved.shape[0]), QUERIES):
-            part = moved[start : start + QUERIES]
+        step = self.tuning.n_queries
+        for start in range(0, max(1, moved.shape[0]), step):
+            part = moved[start : start + step]
             parts.append(self._search.kneighbors(part, reach))
             advance(part.shape[0] * n_points, "distances")
         distance, number = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))

@@ -12,14 +12,8 @@ from sklearn.utils.extmath import row_norms
 
 from ..core.kernels import GROUP, ROWS, WIDTH, Compiled, compiled
 from ..core.points import Array, Index
-from .sketches import FEWEST, Copies, Numbers, Points, Sketch, Tiles
+from .sketches import Copies, Numbers, Points, Sketch, Tiles
 
-#: Products that each thread holds, as one block.
-HELD = 6 << 20
-#: Queries that are taken at a time by compiled loops, a multiple of `ROWS`.
-QUERIES = 40 * ROWS
-#: Operations from which on compiled loops are worth their import.
-LARGE = 1e9
 #: Pairs to leave out are few if they are less than one in this many.
 FEW = 64
 
@@ -28,8 +22,8 @@ def kind_of_products(
     sketch: Sketch, points: Points, n_least: int, n_queries: int
 ) -> type[Products]:
     """Return the class that is best for these products: numba, if installed, for many."""
-    is_large = 2.0 * n_queries * len(points) * sketch.length >= LARGE
-    is_large &= len(points) >= FEWEST * n_least * GROUP
+    is_large = 2.0 * n_queries * len(points) * sketch.length >= points.tuning.large
+    is_large &= len(points) >= points.tuning.fewest * n_least * GROUP
     is_fast = is_large and sketch.dtype == np.float32 and compiled()
     return FusedProducts if is_fast else Products
 
@@ -49,9 +43,9 @@ class Products:
         self.short, self.is_near = sketch.of_queries(moved, self.norm2)
 
     @staticmethod
-    def n_queries(n_points: int) -> int:
+    def n_queries(points: Points) -> int:
         """Return how many queries to take at a time."""
-        return max(1, HELD // max(1, n_points))
+        return max(1, points.tuning.n_held // max(1, len(points)))
 
     @staticmethod
     def copies_of(points: Points, sketch: Sketch, n_least: int) -> Copies | Tiles:
@@ -109,8 +103,8 @@ class FusedProducts(Products):
     """Products that are not held; the products of the few groups that matter are recomputed."""
 
     @staticmethod
-    def n_queries(n_points: int) -> int:
-        return QUERIES
+    def n_queries(points: Points) -> int:
+        return points.tuning.n_fused
 
     @staticmethod
     def copies_of(points: Points, sketch: Sketch, n_least: int) -> Tiles:

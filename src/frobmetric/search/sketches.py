@@ -13,6 +13,7 @@ from ..core.kernels import GROUP as GROUP_OF_TILE
 from ..core.kernels import WIDTH, cross_distances
 from ..core.points import Array, Index, Mask, Vector
 from ..core.threads import map_blocks
+from .tuning import TUNING, Tuning
 
 #: Numbers in single or double precision.
 Numbers: TypeAlias = NDArray[Any]
@@ -21,8 +22,6 @@ Numbers: TypeAlias = NDArray[Any]
 DIFFERENCES = 1 << 17
 #: Points of one group: the smallest product of a group stands for it at first.
 GROUP = 64
-#: There are at least this many times as many groups as are looked at first.
-FEWEST = 4
 #: Tiles that a thread fills at a time.
 PACKED = 32
 #: Points whose products with some queries stay in cache.
@@ -37,8 +36,6 @@ LEADING = 0.9
 SHORT = 0.75
 #: Points that are farther from the centre than this many medians do not choose directions.
 OUTLYING = 8.0
-#: Queries after which a sketch that settles too few of them is given up.
-TRIAL = 256
 #: Bound on the relative rounding error of `Frame.short`, and of squared distances computed from it.
 MARGIN = 1e-9
 
@@ -51,15 +48,19 @@ class Points:
     coordinates : ndarray of shape (n_all, n_features)
     frame : Frame, default=None
         Frame of the copies, of these points if None. Any frame gives the same neighbours.
+    tuning : Tuning, default=None
+        Numbers that change the speed only; `TUNING` if None.
     """
 
     #: Whether all coordinates are known, so that every query can be settled.
     is_whole = True
 
-    def __init__(self, coordinates: Array, frame: Frame | None = None) -> None:
-        self.coordinates = coordinates
+    def __init__(
+        self, coordinates: Array, frame: Frame | None = None, tuning: Tuning | None = None
+    ) -> None:
+        self.coordinates, self.tuning = coordinates, tuning or TUNING
         self._rows = slice(0, len(coordinates))
-        self._sketches = _sketches(coordinates, frame or Frame.of(coordinates))
+        self._sketches = _sketches(coordinates, frame or Frame.of(coordinates), self.tuning.trial)
         self._copies: dict[Any, Any] = {}
 
     def __len__(self) -> int:
@@ -107,7 +108,7 @@ class Points:
 
     def copies(self, sketch: Sketch, n_least: int) -> Copies:
         """Return the copies of these points in a sketch, for the `n_least` smallest products."""
-        group = max(1, min(GROUP, len(self) // (FEWEST * n_least)))
+        group = max(1, min(GROUP, len(self) // max(1, self.tuning.fewest * n_least)))
         if (sketch, group) not in self._copies:
             self._copies[sketch, group] = Copies.of(sketch, self._rows, len(self), group)
         return self._copies[sketch, group]
@@ -223,13 +224,13 @@ def _part(rows: Index | slice, start: int, stop: int) -> Index | slice:
     return rows[start:stop]
 
 
-def _sketches(coordinates: Array, frame: Frame) -> list[Sketch]:
+def _sketches(coordinates: Array, frame: Frame, trial: int) -> list[Sketch]:
     """Return sketches in the order of their precision."""
     n_features = coordinates.shape[1]
     dtypes = (np.float32, np.float64)
-    levels = [Sketch(coordinates, frame, dtype, n_features) for dtype in dtypes]
+    levels = [Sketch(coordinates, frame, dtype, n_features, trial) for dtype in dtypes]
     if frame.n_leading <= SHORT * n_features:
-        levels.insert(0, Sketch(coordinates, frame, np.float32, frame.n_leading))
+        levels.insert(0, Sketch(coordinates, frame, np.float32, frame.n_leading, trial))
     return levels
 
 
@@ -302,10 +303,15 @@ class Sketch:
     """
 
     def __init__(
-        self, coordinates: Array, frame: Frame, dtype: type[np.floating], n_leading: int
+        self,
+        coordinates: Array,
+        frame: Frame,
+        dtype: type[np.floating],
+        n_leading: int,
+        trial: int = TUNING.trial,
     ) -> None:
         self.coordinates, self.frame = coordinates, frame
-        self.dtype, self.n_leading = dtype, n_leading
+        self.dtype, self.n_leading, self.trial = dtype, n_leading, trial
         self.slack = 4 * (n_leading + 8) * np.finfo(dtype).eps / 2
         # squares of norms up to `far` are in the range of the numbers, with room for products
         self.far, self.tiny = (2.0**40, 2.0**-100) if dtype == np.float32 else (2.0**400, 2.0**-900)
@@ -321,7 +327,7 @@ class Sketch:
     @property
     def is_useful(self) -> bool:
         """Whether it has settled most of the queries so far."""
-        return self._n_tried < TRIAL or 4 * self._n_settled > 3 * self._n_tried
+        return self._n_tried < self.trial or 4 * self._n_settled > 3 * self._n_tried
 
     def count(self, is_settled: Mask) -> None:
         """Remember how many queries were settled."""
