@@ -9,7 +9,7 @@ import pytest
 import typer
 
 from frobmetric.app import cli
-from frobmetric.app.cli.declaration import AtLeast, Natural, Positive, command
+from frobmetric.app.cli.declaration import AtLeast, Command, Natural, Positive, command
 from frobmetric.app.cli.options import add_command
 from terminals import CliRunner, environment, run, run_process
 
@@ -76,7 +76,7 @@ def received():
 
 
 @pytest.fixture
-def app(received):
+def go(received):
     @command(Source, defaults={"share": 0.25})
     def go(
         data: Path, parameters: Parameters, given: set[str], *, folders: list[Path] | None = None
@@ -91,10 +91,24 @@ def app(received):
         received.append((data, parameters, given, folders))
         raise typer.Exit(0)
 
+    return go
+
+
+@pytest.fixture
+def described(go):
+    return json.loads(json.dumps(SCRIPT["describe"](go)))
+
+
+def app_with(described, command):
     app = typer.Typer(rich_markup_mode=None)
     app.callback()(lambda: None)
-    add_command(app, "go", json.loads(json.dumps(SCRIPT["describe"](go))), lambda: go)
+    add_command(app, "go", described, lambda: command)
     return app
+
+
+@pytest.fixture
+def app(described, go):
+    return app_with(described, go)
 
 
 def call(app, *arguments, code=0):
@@ -133,6 +147,22 @@ def test_help_is_the_first_sentence(app):
     assert text.index("--folders") < text.index("--n-things") < text.index("--is-fast")
     assert "--callback" not in text
     assert "More is slower" not in text
+
+
+def test_an_interrupt_and_a_bug(described):
+    def app_of(error):
+        def run(**_):
+            raise error
+
+        return app_with(described, Command(run))
+
+    result = CliRunner().invoke(app_of(KeyboardInterrupt()), ["go", "x.csv"])
+    assert (result.exit_code, result.stdout) == (130, "")
+    assert result.stderr == "error: interrupted; nothing was saved\n"
+    result = CliRunner().invoke(app_of(KeyboardInterrupt()), ["go", "x.csv", "--json"])
+    assert json.loads(result.stdout)["error"].startswith("interrupted")
+    result = CliRunner().invoke(app_of(RuntimeError("a bug")), ["go", "x.csv"])
+    assert (result.exit_code, str(result.exception)) == (1, "a bug")  # it is not called bad data
 
 
 @pytest.mark.parametrize(

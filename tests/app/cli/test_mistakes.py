@@ -105,7 +105,7 @@ MISTAKES = {
         ("", 2, "Missing argument"),
         ("iris.csv -t species --memory 1", 2, "reads parquet files in parts"),
         ("iris.parquet --memory 1", 2, "the labels of iris.parquet are needed"),
-        ("iris.parquet -t species --memory -1", 2, "no number of GB above 0"),
+        ("iris.parquet -t species --memory -1", 2, "not a number of GB above 0"),
         ("iris.parquet -t species --memory 1 --triplets iris.csv", 2, "not --triplets"),
         ("iris.parquet -t species --memory 1 --keep-proof", 2, "cannot keep it"),
         ("iris.parquet -t species --memory 1 --drop petal_width", 2, "cannot be chosen or changed"),
@@ -342,7 +342,7 @@ MISTAKES = {
     ],
     "correlation": [
         ("g.csv", 2, "Missing option"),
-        ("g.csv -o x.csv --lower low", 2, "'low' is no number; expected one, or a file"),
+        ("g.csv -o x.csv --lower low", 2, "'low' is not a number; expected one, or a file"),
         ("g.csv -o x.csv --min-eigenvalue 1", 2, "must be below 1"),
         ("g.csv -o x.csv --weights g.csv --elementwise g.csv", 2, "not several"),
         ("dirty.csv --columns a -o x.csv", 2, "--columns: it is for tables"),
@@ -376,7 +376,7 @@ MISTAKES = {
         ("bad.npy -o x.csv", 3, "bad.npy cannot be read as a NumPy file of numbers"),
         ("words.npy -o x.csv", 3, "it holds <U1; expected numbers"),
         ("line.npy -o x.csv", 3, r"an array of shape \(3,\); expected \(n, n\)"),
-        ("g.csv -o x.csv --fixed fixed.csv", 3, "fixed.csv, line 2: 'd' is no label of g"),
+        ("g.csv -o x.csv --fixed fixed.csv", 3, "fixed.csv, line 2: 'd' is not a label of g"),
         ("g.csv -o x.csv --fixed wide.csv", 3, "has 3 columns; expected row, column"),
         ("g.csv -o x.csv --weights weights.csv", 3, "weights.csv: 'd' is not in g.csv"),
         ("g.csv -o x.csv --weights negative.csv", 3, r"weights\[1\] = -1"),
@@ -389,7 +389,7 @@ MISTAKES = {
         ("missing.csv -o x.csv", 3, "row 'a', column 'c': the value is missing; fill it"),
         ("g.csv -o x.csv --constraints sense.csv", 3, "line 2: the sense '<'; expected ="),
         ("g.csv -o x.csv --constraints head.csv", 3, "line 1: =,1; expected sense,b"),
-        ("g.csv -o x.csv --constraints name.csv", 3, "line 1: 'd' is no label of g.csv"),
+        ("g.csv -o x.csv --constraints name.csv", 3, "line 1: 'd' is not a label of g.csv"),
     ],
 }
 

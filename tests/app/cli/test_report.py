@@ -8,7 +8,7 @@ import pytest
 from sklearn.datasets import load_iris
 
 from frobmetric import FrobMetric, FrobMetricCV, save
-from terminals import check_help, interrupt, run, run_json
+from terminals import check_help, run, run_json
 
 pytest.importorskip("jinja2")
 pytest.importorskip("plotly")
@@ -81,10 +81,3 @@ def test_pictures_and_json():
     assert content["facts"]["Data file"] == "squares.npz"
     assert content["megabytes"] < 8
     assert '"image": [2, 2]' in Path("r.html").read_text(encoding="utf-8")
-
-
-def test_ctrl_c_writes_nothing(monkeypatch):
-    monkeypatch.setattr("frobmetric.app.pages.model_report.compare", interrupt)
-    answer = run_json(*_report("iris.csv", "-t", "kind"), code=130)
-    assert answer["error"].startswith("interrupted")
-    assert not Path("r.html").exists()

@@ -9,7 +9,7 @@ import pytest
 
 from frobmetric.sdp import read_sdpa
 from sdpa_examples import MANUAL
-from terminals import interrupt, run, run_json
+from terminals import run, run_json
 
 MANUAL_X, MANUAL_Y = [-1.1, -2.7375, -0.55], [[5.9, -1.375], [-1.375, 1]]
 # maximise X_12 + X_34 + 2 d_1 with a unit diagonal and d_1 + d_2 = 3: 1 + 1 + 6, in three parts
@@ -261,10 +261,3 @@ def test_help_says_what_is_written():
     text = run("sdp", "solve", "--help").stdout
     for words in ("NAME.npz", "`1 block i j value` of Z", "eta_p  ", "bound  ", "c.x = -1"):
         assert words in text
-
-
-def test_interrupted_before_the_first_iterate(monkeypatch):
-    monkeypatch.setattr("frobmetric.app.cli.sdp.solve_sdp", interrupt)
-    result = run("sdp", "solve", "manual.dat-s", "-o", "solution", code=130)
-    assert result.stderr == "error: interrupted; nothing was saved\n"
-    assert not Path("solution").exists()

@@ -141,3 +141,22 @@ def test_a_large_table_is_read_with_a_line(tmp_path, large, texts):
     table = models.read_visibly(tmp_path / "t.csv", None, large=large, progress=line)
     assert table.X.shape == (1, 2)
     assert shown == texts
+
+
+class Interrupted:
+    """An estimator whose fit is interrupted, with its best answer so far or without one."""
+
+    def set_params(self, callback):
+        self.callback = callback
+        return self
+
+    def fit(self, X, has_answer):
+        if has_answer:
+            self.certificate_ = "the best so far"
+        raise KeyboardInterrupt
+
+
+def test_an_interrupted_fit_has_an_answer_or_ends_the_command():
+    assert progress.fit_visibly(Interrupted(), str, None, has_answer=True)
+    with pytest.raises(KeyboardInterrupt):
+        progress.fit_visibly(Interrupted(), str, None, has_answer=False)

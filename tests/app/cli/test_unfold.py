@@ -180,10 +180,10 @@ def test_quality_is_measured_on_the_result(fitted):
     ) in text
 
 
-def test_quality_of_many_samples_is_that_of_some(monkeypatch):
-    monkeypatch.setattr(unfold_module, "MANY", 20)
-    text = run("roll.csv", "-o", "flat.csv", "-t", "angle", "--quality").stdout
-    assert "at K = 6 neighbours (on 20 samples)" in text
+def test_quality_of_many_samples_is_that_of_some(fitted):
+    quality = unfold_module._measure_quality(fitted, X, most=20)
+    facts = run_json("roll.csv", "-o", "flat.csv", "-t", "angle") | {"quality": quality}
+    assert "at K = 6 neighbours (on 20 samples)" in "".join(unfold_module._lines(facts, None))
 
 
 # Options
@@ -400,13 +400,6 @@ def test_more_dimensions_than_there_are():
 
 
 # Ctrl-C
-
-
-def test_interrupted_before_the_first_step(monkeypatch):
-    monkeypatch.setattr(MaximumVarianceUnfolding, "fit", terminals.interrupt)
-    result = run("roll.csv", "-o", "flat.csv", "--plot", code=130)
-    assert result.stderr == "error: interrupted; nothing was saved\n"
-    assert sorted(path.name for path in Path().iterdir()) == ["roll.csv"]
 
 
 @pytest.mark.parametrize("step", ["_measure_quality", "_draw"])

@@ -1,4 +1,4 @@
-"""The command `frobmetric`: its sub-commands, one module a group, and those of other packages."""
+"""The command `frobmetric`: its sub-commands, and the commands of other packages."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ COMMANDS = {
     "covariance": "nearest",
 }
 GROUPS = ("sdp",)
-#: What `docs/commands.py` has written about the commands.
+#: Description of the commands, written by `docs/commands.py`.
 FILE = Path(__file__).with_name("commands.json")
 #: Commands of other packages: what they do, and how to install them.
 KNOWN = {
@@ -57,17 +57,17 @@ HELP = ["-h", "--help"]
 
 
 class FlagGroup(typer.core.TyperGroup):
-    """A group whose own options are flags."""
+    """Group of commands whose own options are flags."""
 
     def get_params(self, ctx: Any) -> Any:
         options = super().get_params(ctx)
-        for option in options:  # to convert None, typer imports what takes 0.1 s
+        for option in options:  # to convert None, typer needs an import of 0.1 s
             option.default = option.default or False
         return options
 
 
 class CommandGroup(FlagGroup):
-    """All commands, of which only the one that is called is built."""
+    """Group of all commands, which builds only the command that is called."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         return [*COMMANDS, *_plugins()]
@@ -92,13 +92,13 @@ class CommandGroup(FlagGroup):
 
 
 def _summary(text: str) -> str:
-    """Return the first paragraph of a help."""
+    """Return the first paragraph of a help text."""
     return " ".join(text.partition("\n\n")[0].split())
 
 
 @cache
 def _described() -> dict[str, Any]:
-    """Return what commands.json says of the commands."""
+    """Return the descriptions of the commands in commands.json."""
     described: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))
     return described
 
@@ -191,7 +191,7 @@ def _build(name: str) -> Any:
 
 
 def _load(name: str, command: str) -> Command:
-    """Import a command: one of a name, or one of the group of that name."""
+    """Import a command of a module; `name` is the name of the command or of its group."""
     found: Command = getattr(import_module(f"{__name__}.{COMMANDS[name]}"), command)
     return found
 

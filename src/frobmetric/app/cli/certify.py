@@ -42,7 +42,7 @@ def certify(
     Parameters
     ----------
     tol
-        Relative gap to demand; that of the model if not given.
+        Relative gap to demand; the tolerance of the model if not given.
     exact
         Verify the certificate in exact arithmetic, which takes longer.
     proof

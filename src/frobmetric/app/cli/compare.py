@@ -73,7 +73,7 @@ def compare(
     tables = [_read(data, target, header, preparation)]
     options: dict[str, Any] = {"test_size": test_size, "n_neighbors": n_votes, "random_state": seed}
     if test is not None:
-        learned = tables[0].preparation  # medians and categories are those of the data
+        learned = tables[0].preparation  # medians and categories come from the data
         tables.append(_read(test, target, header, learned or preparation))
         _check_columns(data, test, *tables)
         options |= {"X_test": tables[1].X, "y_test": tables[1].y}
@@ -135,7 +135,7 @@ def _describe(progress: ComparisonProgress) -> str:
 
 
 def _write(result: LearnersComparison, figure: Path | None, markdown: Path | None) -> str:
-    """Write the files that were asked for; return a line that names them."""
+    """Write the figure and the table if they have paths; return a line that names them."""
     if markdown is not None:
         with replacing(markdown) as file:
             file.write(result.to_markdown().encode())

@@ -1,4 +1,4 @@
-"""What the command line needs to know of a command beside its signature and docstring.
+"""Declaration of a command: its function, the source of further options, and its exit codes.
 
 A command is a function: its positional parameters are arguments, its keyword-only ones are options,
 with the types of their annotations and the texts of its docstring. `python docs/commands.py` reads
@@ -21,7 +21,7 @@ from .terminal import EXIT_CODES, Report
 
 @dataclass(frozen=True)
 class Command:
-    """A command and what is said of it; `defaults` differ from those of the source."""
+    """Function of a command and its declaration; `defaults` replace defaults of the source."""
 
     run: Callable[..., Report]
     source: Callable[..., object] | None = None
@@ -35,13 +35,13 @@ def command(
     defaults: Mapping[str, object] | None = None,
     codes: str = EXIT_CODES,
 ) -> Callable[[Callable[..., Report]], Command]:
-    """Make a function a command; `codes` is the help on its exit codes."""
+    """Declare a function to be a command; `codes` is the help text on its exit codes."""
     return lambda run: Command(run, source, defaults or {}, codes)
 
 
 @dataclass(frozen=True)
 class AtLeast:
-    """Smallest value of an option; estimators check what has no such bound."""
+    """Smallest value of an option; estimators check the values of other options."""
 
     least: float
 

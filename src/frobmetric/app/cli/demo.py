@@ -142,7 +142,7 @@ def make_numbers(seed: int) -> Task:
 
 
 def _learn(task: Task, seed: int, show: Show | None) -> Result:
-    """Learn a metric of a task without any option, and test it."""
+    """Learn a metric for a task with default options, and test it."""
     if show:
         show(f"{task.name}: {task.question}")
     metric = FrobMetric(keep_dual=True).fit(task.X, task.y)

@@ -11,7 +11,7 @@ from .declaration import command
 from .models import load_model, read_columns, split_names
 from .terminal import ExitCode, Report, wrong_usage
 
-#: Largest number of columns of which values are printed.
+#: Largest number of columns whose values are printed.
 N_VALUES = 10
 
 
@@ -61,7 +61,7 @@ def explain(
 
 
 def _values_of(table: Table, pair: list[int], parts: dict[str, float]) -> dict[str, list[str]]:
-    """Return the values of two rows by column, those of the largest parts first."""
+    """Return the values of two rows by column, with the largest parts first."""
     X, preparation = table.X[pair], table.preparation
     if preparation is None:
         names = table.feature_names or [f"x{j}" for j in range(X.shape[1])]

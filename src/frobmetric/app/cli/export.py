@@ -86,7 +86,7 @@ def export(
 
 
 def _expected(features: Features, to: str, output: Path) -> str:
-    """Return a line on what the written map takes; nothing for features without names."""
+    """Return a line on the input of the written map; "" for features without names."""
     if features.names is None:
         return ""
     if features.preparation is not None and FORMATS[to].prepares:

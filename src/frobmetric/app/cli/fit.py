@@ -110,7 +110,7 @@ def fit(
 
 
 def _check_model_name(path: Path) -> None:
-    """Raise an error if a name promises another format than that of models."""
+    """Raise an error if the name of a model has the suffix of another format."""
     suffix = format_of(path)
     if suffix in READERS or suffix in OTHER_FORMATS:
         kind = "a table" if suffix in READERS else OTHER_FORMATS[suffix]
@@ -197,11 +197,11 @@ class _FileTable:
 def _open_table(path: Path, target: str | None, memory: float) -> _FileTable:
     """Return a parquet file as a table that is read in parts."""
     if path.suffix.lower() != ".parquet":
-        raise wrong_usage("--memory", f"it reads parquet files in parts; {path} is none")
+        raise wrong_usage("--memory", f"it reads parquet files in parts; {path} is another file")
     if target is None:
         raise wrong_usage("--target", f"the labels of {path} are needed with --memory")
     if not memory > 0:
-        raise wrong_usage("--memory", f"{memory} is no number of GB above 0")
+        raise wrong_usage("--memory", f"{memory} is not a number of GB above 0")
     check_input(path, READERS)
     y = RowFile(path, columns=target)
     names = [name for name in RowFile(path).columns if name != target]
@@ -221,14 +221,14 @@ def _question(data: Path, target: str | None, how: Preparing) -> str:
 
 
 def gap_verdict(gap: float, tol: float) -> str:
-    """Return whether a relative gap certifies a metric to a tolerance, as a line."""
+    """Return a line that says whether a relative gap certifies a metric to a tolerance."""
     if gap <= tol:
         return f"certified: relative gap {gap:.1e} <= tol {tol:g}"
     return f"NOT certified: relative gap {gap:.1e} > tol {tol:g}"
 
 
 def _usefulness(estimator: FrobMetric | FrobMetricCV, question: str) -> str:
-    """Return what is known of use on new data, apart from the proof of the optimisation."""
+    """Return a text on errors on new data, or on the command that measures them."""
     if hasattr(estimator, "report_"):
         return f"\n\n{estimator.report_}"
     if not question:

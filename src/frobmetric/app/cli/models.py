@@ -51,7 +51,7 @@ def preparing(
     impute: Literal["median", "mean"] | None,
     categories: Literal["one-hot"] | None,
 ) -> Preparing:
-    """Return how the columns of a table are prepared, from the options of a command."""
+    """Return the recipe of a preparation of columns from the options of a command."""
     for option, value, known in (
         ("--impute", impute, list(FILLS)),
         ("--categories", categories, ENCODINGS),

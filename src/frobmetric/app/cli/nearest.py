@@ -258,7 +258,7 @@ def _read_pairs(path: Path, matrix: LabelledMatrix) -> np.ndarray:
         pairs.append([matrix.index(word) for word in row])
         if None in pairs[-1]:
             word, n = row[pairs[-1].index(None)], len(matrix.values)
-            reason = f"{word!r} is no label of {matrix.path}, and no number below {n}"
+            reason = f"{word!r} is not a label of {matrix.path}, nor a number below {n}"
             raise ValueError(f"{path}, line {line}: {reason}")
     return np.array(pairs, dtype=int).reshape(-1, 2)
 
@@ -270,7 +270,7 @@ def _bound(option: str, given: str | None, matrix: LabelledMatrix) -> float | np
     value, path = as_number(given), Path(given)
     if value is None and format_of(path) not in SUFFIXES:
         expected = f"expected one, or a file that ends in {', '.join(SUFFIXES)}"
-        raise wrong_usage(option, f"{given!r} is no number; {expected}")
+        raise wrong_usage(option, f"{given!r} is not a number; {expected}")
     return read_matrix(path).in_order_of(matrix).values if value is None else value
 
 
@@ -286,7 +286,7 @@ def _read_portfolios(path: Path, matrix: LabelledMatrix) -> dict[str, Any]:
     known = names if matrix.names is None else matrix.names
     unknown = [name for name in names if name not in known]
     if unknown:
-        raise ValueError(f"{path}, line 1: {unknown[0]!r} is no label of {matrix.path}")
+        raise ValueError(f"{path}, line 1: {unknown[0]!r} is not a label of {matrix.path}")
     variables = range(n) if matrix.names is None else [known.index(name) for name in names]
     A, b = np.zeros((len(records), n)), []
     for a, (line, row) in zip(A, records, strict=True):

@@ -47,7 +47,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and no
 def add_command(
     app: typer.Typer, name: str, described: dict[str, Any], load: Callable[[], Command]
 ) -> None:
-    """Add a command to an app, as commands.json describes it; a call of it loads it first."""
+    """Add a command to an app by its description in commands.json; `load` imports it on a call."""
     options: list[dict[str, Any]] = described["options"]
     groups = {option["group"] for option in options if "group" in option}
     of_source = [option["name"] for option in options if option.get("group") == "parameters"]
@@ -78,13 +78,13 @@ def add_command(
 
 
 def _set_signature(function: Callable[..., Any], parameters: list[inspect.Parameter]) -> None:
-    """Give a function the parameters that typer is to make options of."""
+    """Replace the signature of a function by these parameters, from which typer makes options."""
     function.__dict__["__signature__"] = inspect.Signature(parameters)
     function.__annotations__ = {each.name: each.annotation for each in parameters}
 
 
 def _further_parameters() -> Iterator[inspect.Parameter]:
-    """Yield what every command takes: the option --json, and the context of typer."""
+    """Yield the parameters of every command: the option --json, and the context of typer."""
     kind = inspect.Parameter.KEYWORD_ONLY
     yield inspect.Parameter("as_json", kind, default=False, annotation=Json)
     yield inspect.Parameter("context", kind, annotation=typer.Context)
@@ -134,7 +134,7 @@ def _number_or_word(value: str | None) -> int | str | None:
 
 
 class SectionedCommand(typer.core.TyperCommand):
-    """A command whose options stand below headings in its help, if it has many."""
+    """Command whose help groups its options below headings if it has many."""
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         parameters = self.get_params(ctx)

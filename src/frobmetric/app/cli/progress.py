@@ -17,7 +17,7 @@ PAUSE, BAR, FIRST_SHARE = 0.1, 20, 0.02
 
 
 class Clock:
-    """Seconds since the beginning of some work, and what they say of its end."""
+    """Seconds since the beginning of some work, and an estimate of the time left."""
 
     def __init__(self, now: Callable[[], float] = perf_counter) -> None:
         self.now, self.began = now, now()
@@ -26,11 +26,11 @@ class Clock:
         return self.now() - self.began
 
     def bar(self, share: float) -> str:
-        """Return a bar with the share that is done, and the seconds that the rest may take."""
+        """Return a bar with the share of finished work, the seconds so far and the time left."""
         share, seconds = min(max(share, 0.0), 1.0), self.seconds()
         full = round(BAR * share)
         line = f"{'█' * full}{'░' * (BAR - full)} {share:4.0%}  {seconds:.1f} s"
-        if FIRST_SHARE < share < 1 and seconds > 1:  # what is known earlier tells nothing
+        if FIRST_SHARE < share < 1 and seconds > 1:  # earlier estimates are too rough
             line += f", about {duration(seconds * (1 - share) / share)} left"
         return line
 

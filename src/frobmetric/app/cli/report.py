@@ -102,12 +102,12 @@ def report(
 
 
 def _title(data: Path) -> str | None:
-    """Return the title of a page on a file; None, that of the model, for the standard input."""
+    """Return the title of a page on a file; None, for the default title, on the standard input."""
     return None if str(data) == STANDARD else f"Does a learned distance help on {data.name}?"
 
 
 def _names(data: Path, test: Path | None, column: str | None, header: bool) -> list[str] | None:
-    """Return the names of all samples, those of the test file last; None without a column."""
+    """Return the names of all samples, with test samples last; None without a column."""
     if column is None:
         return None
     files = [data] if test is None else [data, test]
@@ -115,7 +115,7 @@ def _names(data: Path, test: Path | None, column: str | None, header: bool) -> l
 
 
 def _described(result: ModelReport, output: Path) -> Report:
-    """Return what is printed: the verdict, and the file."""
+    """Return the report on a page: the verdict, and the file."""
     megabytes, comparison = output.stat().st_size / 1e6, result.comparison
     text = f"{comparison.sentences()[0]}\n\n{output}: {megabytes:.1f} MB, opens in any browser"
     facts = {"output": str(output), "megabytes": megabytes, **result.to_dict()}
@@ -128,13 +128,15 @@ def _read_shape(text: str | None) -> tuple[int, ...] | None:
         return None
     numbers = text.lower().split("x")
     if len(numbers) not in (2, 3) or not all(n.isdecimal() and int(n) for n in numbers):
-        raise wrong_usage("--image-shape", f"{text!r} is no shape; expected such as 8x8 or 32x32x3")
+        raise wrong_usage(
+            "--image-shape", f"{text!r} is not a shape; expected such as 8x8 or 32x32x3"
+        )
     return tuple(map(int, numbers))
 
 
 def _check_output(path: Path) -> None:
     if path.suffix.lower() not in (".html", ".htm"):
-        raise wrong_usage("--output", f"{path} is no html file; give a name that ends in .html")
+        raise wrong_usage("--output", f"{path} is not an html file; give a name that ends in .html")
     target_file(path)  # before long fits
 
 
@@ -156,7 +158,7 @@ def _progress() -> Iterator[Show | None]:
 
 
 def _files(model: Path, data: Path, test: Path | None) -> Iterator[tuple[str, str]]:
-    """Yield the names of the files, that of the model with a checksum."""
+    """Yield the names of the files; the name of the model has a checksum."""
     seal = hashlib.sha256(model.read_bytes()).hexdigest()[:16]
     yield "Model file", f"{model} (SHA-256 {seal}…)"
     yield "Data file", str(data)

@@ -1,6 +1,6 @@
 """The commands for SDPA files: sdp solve and sdp info.
 
-Primal, dual and signs are those of the SDPA format: see `frobmetric.sdp.sdpa`.
+Primal, dual and signs follow the SDPA format: see `frobmetric.sdp.sdpa`.
 """
 
 from __future__ import annotations

@@ -108,7 +108,7 @@ def _serve(
 
 
 def _described(session: TeachingSession, comparisons: Path, output: Path) -> Report:
-    """Return what is printed at the end."""
+    """Return the report at the end of a session."""
     facts: dict[str, Any] = {"n_answers": len(session.answers)}
     if not session.answers:
         return Report(ExitCode.CERTIFIED, "no answers, nothing was written", facts)

@@ -1,4 +1,4 @@
-"""Output of the commands: reports, exit codes, one-line errors and warnings, live progress."""
+"""Output of the commands: reports, exit codes, errors and warnings as one line."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ CODES: dict[str, ExitCode | None] = {
 
 
 def exit_codes(done: str, undone: str, interrupted: str) -> str:
-    """Return the list of exit codes for the help of a command."""
+    """Return the list of exit codes for the help text of a command."""
     return f"""\b
 Exit codes:
   0    {done}
@@ -150,12 +150,12 @@ def with_options(message: str, options: Mapping[str, str]) -> str:
 
 
 def say(line: str) -> None:
-    """Print a line on stderr, without breaking the progress line; work goes on if that is full."""
+    """Print a line on stderr above the progress line; errors of stderr are ignored."""
     line = wrapped(shown_lines(line), sys.stderr)
     with suppress(OSError):
         if _stderr.cache_info().currsize:
             _stderr().print(line, markup=False, highlight=False, soft_wrap=True)
-        else:  # there is no progress line; and rich may be what cannot be imported
+        else:  # there is no progress line, and the import of rich may have failed
             sys.stderr.write(f"{line}\n")
 
 
@@ -203,7 +203,7 @@ def live_line(text: str) -> Iterator[Show | None]:
 
 
 def _one_line(text: str) -> Any:
-    """Return a text that ends with the line of the terminal."""
+    """Return a text that is cut at the end of the line of the terminal."""
     return require("rich.text", "cli").Text(shown(text), no_wrap=True, overflow="ellipsis")
 
 

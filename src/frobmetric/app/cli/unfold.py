@@ -35,7 +35,7 @@ CODES = exit_codes(
 )
 DEFAULTS = {"random_state": 0}  # so that two runs agree
 FIGURES = (".png", ".pdf", ".svg")
-#: What the column of --target holds.
+#: Role of the column of --target in messages.
 ROLE = "what the plot is coloured by"
 #: Inches: width of the spectrum, and least height of the figure.
 SPECTRUM_WIDTH, LEAST_HEIGHT = 4.0, 3.4
@@ -120,7 +120,7 @@ def unfold(
 def _check_usage(
     data: Path, output: Path, figure: Path | None, metric: str, preparation: Preparing
 ) -> None:
-    """Raise the errors of usage that would else come after a long fit."""
+    """Raise the errors of usage that would otherwise come after a long fit."""
     check_output(output)
     if realpath(output) == realpath(data):
         raise wrong_usage("--output", f"{output} holds the data; give the embedding another name")
@@ -162,10 +162,12 @@ def _describe(step: Step) -> str:
     return f"value {step.primal:.6g}{bound}   rank {step.rank}"
 
 
-def _measure_quality(estimator: MaximumVarianceUnfolding, X: np.ndarray) -> dict[str, Any]:
+def _measure_quality(
+    estimator: MaximumVarianceUnfolding, X: np.ndarray, most: int = MANY
+) -> dict[str, Any]:
     """Return how much of the neighbourhoods is preserved."""
     n, k = len(X), estimator.n_neighbors
-    rows = MANY if n > MANY else None
+    rows = most if n > most else None
     options: Any = {"metric": estimator.metric, "random_state": estimator.random_state}
     result = neighborhood_quality(X, estimator.embedding_, n_rows=rows, **options)
     share = float(result.q_nx[k - 1])

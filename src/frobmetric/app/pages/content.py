@@ -46,7 +46,7 @@ OPENINGS = {
 
 @dataclass(frozen=True, eq=False)
 class Findings:
-    """All that a report is made of.
+    """All results of a report.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class Findings:
     names : list of str or None
         Names of all samples.
     labels : ndarray of shape (n,)
-        Classes of all samples, those of X first.
+        Classes of all samples, with the samples of X first.
     votes : tuple of two ndarrays of shape (n,)
         Held-out votes, before and after.
     is_tested : ndarray of shape (n,)
@@ -127,18 +127,20 @@ class Sample:
     has_features: bool
 
     @classmethod
-    def of(cls, findings: Findings, max_points: int, seed: int) -> Sample:
-        """Draw samples, with those in doubt among them, so many that the page stays small."""
+    def of(
+        cls, findings: Findings, max_points: int, seed: int, most_bytes: int = MOST_BYTES
+    ) -> Sample:
+        """Draw the samples in doubt, and others as far as the page stays small."""
         X, matrix = findings.spaces.X, findings.spaces.matrix
         fixed = 0 if matrix is None else 2 * matrix.size
         learned = 2 * min(N_COMPONENTS, findings.spaces.after.shape[1])
         always = BYTES_ON_MAPS + _bytes_of_texts(findings)
         row = packed_size(1, X) + (learned if matrix is None else 0) + always
-        limit = max(0, MOST_BYTES - fixed) // row
+        limit = max(0, most_bytes - fixed) // row
         n_wanted = min(len(X), max_points)
         has_features = limit >= min(n_wanted, FEW_POINTS) or findings.image_shape is not None
         if not has_features:
-            limit = MOST_BYTES // (learned + always)
+            limit = most_bytes // (learned + always)
         n_shown = min(n_wanted, max(limit, 2))
         doubts = findings.doubts
         wanted = np.unique(
@@ -157,7 +159,7 @@ class Sample:
 def _bytes_of_texts(findings: Findings) -> int:
     """Return the bytes, before base64, that the name and the caption of a sample take on average.
 
-    Texts are not in base64, of which four characters hold three bytes.
+    Texts are not in base64; four characters of base64 hold three bytes.
     """
     n = len(findings.labels)
     rows = np.linspace(0, n - 1, min(n, N_MEASURED)).astype(np.intp)
@@ -166,7 +168,7 @@ def _bytes_of_texts(findings: Findings) -> int:
 
 
 def data_of(findings: Findings, sample: Sample) -> dict[str, Any]:
-    """Return what the scripts of the page need, as plain values."""
+    """Return the data of the scripts of the page, as plain values."""
     spaces, rows = findings.spaces, sample.rows
     before, after, shares = spaces.planes()
     near_before, near_after = spaces.neighbors(rows, N_NEIGHBORS)
@@ -275,7 +277,7 @@ def _verdict(findings: Findings) -> dict[str, Any]:
 
 
 def _error_bars(rows: Sequence[ComparisonRow], digits: int) -> dict[str, Any]:
-    """Return the errors with their intervals in percent of the largest, and that one as text."""
+    """Return errors and intervals in percent of the largest end, and the largest end as text."""
     largest = max(row.interval[1] for row in rows)
     unit = 100 / largest
     bars = [
@@ -294,7 +296,7 @@ def _error_bars(rows: Sequence[ComparisonRow], digits: int) -> dict[str, Any]:
 
 
 def _certificate(metric: Any) -> dict[str, Any] | None:
-    """Return what is proven, in words; None if the model has no certificate."""
+    """Return the certificate in words; None if the model has none."""
     certificate = getattr(metric, "certificate_", None)
     if certificate is None:
         return None
@@ -378,7 +380,7 @@ def _frequent(counts: np.ndarray, names: list[str]) -> list[tuple[str, str, int]
 
 
 def _card(findings: Findings, row: int, place: int) -> dict[str, Any]:
-    """Return what a card shows of a sample."""
+    """Return the content of the card of a sample."""
     card = {"row": row, "place": place, "name": findings.name(row)}
     return card | {"label": shown(findings.labels[row]), "values": findings.values(row)}
 

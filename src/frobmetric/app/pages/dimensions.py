@@ -16,7 +16,7 @@ from .spaces import apply
 
 #: Samples and labels to learn from, and to test; the latter may be None.
 Parts = tuple[np.ndarray, np.ndarray, np.ndarray | None, np.ndarray | None]
-#: Numbers of dimensions that are tried, as far as there are so many.
+#: Numbers of dimensions that are tried, up to the dimension of the space.
 SIZES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
 #: Largest number of samples of the test.
 MOST_SAMPLES = 6000

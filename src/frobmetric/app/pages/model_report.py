@@ -161,8 +161,8 @@ def report(
     ----------
     model : estimator
         A metric, a transformer, or a pipeline that ends in one or in a classifier behind one. One
-        that is not fitted is fitted to X. Of a search such as `GridSearchCV` the best one is taken,
-        with its options. A learner from tuples is tested as it is.
+        that is not fitted is fitted to X. From a search such as `GridSearchCV` the best one is
+        taken, with its options. A learner from tuples is tested as it is.
     X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
     y : array-like of shape (n_samples,)
         Class labels.
@@ -171,9 +171,9 @@ def report(
     y_test : array-like of shape (n_test,), optional
         Their labels.
     feature_names : sequence of str, optional
-        Names of the features; those of the data frame or of the model, or x0, x1, ... if None.
+        Names of the features; if None, names of the data frame or of the model, or x0, x1, ...
     names : array-like of shape (n_samples,) or (n_samples + n_test,), optional
-        Names of the samples, shown in place of row numbers; those of X_test follow those of X.
+        Names of the samples, shown in place of row numbers; names of X_test follow names of X.
     image_shape : tuple of int, optional
         Shape (height, width) or (height, width, 3) of the picture that a row is.
     cv : int, splitter or iterable, optional

@@ -33,7 +33,7 @@ def checksum(*arrays: np.ndarray) -> str:
 
 
 def provenance(model: Any, X: np.ndarray, y: np.ndarray, **more: Any) -> list[tuple[str, str]]:
-    """Return names and texts of what was fitted on what."""
+    """Return facts about a fitted model and its data, as names and texts."""
     from ... import __version__
 
     own, defaults = _options(model)
@@ -87,7 +87,7 @@ def _pairs(options: Mapping[str, object], none: str = "") -> str:
 
 
 def _preparation(preparation: TablePreparation | None) -> str:
-    """Return what was done to the columns of a table, as one text."""
+    """Return the preparation of the columns of a table as one text."""
     if preparation is None:
         return ""
     columns = preparation.columns
@@ -100,7 +100,7 @@ def _preparation(preparation: TablePreparation | None) -> str:
 
 
 def _text(value: Any) -> str:
-    """Return a value as one short text, nothing for None."""
+    """Return a value as one short text; "" for None."""
     if value is None:
         return ""
     text = f"array {np.shape(value)}" if np.ndim(value) else shown(value)

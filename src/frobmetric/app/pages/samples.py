@@ -46,7 +46,7 @@ class Samples:
 
     @property
     def every(self) -> np.ndarray:
-        """All samples, those of X first."""
+        """All samples, with the samples of X first."""
         return self.X if self.X_test is None else np.vstack([self.X, self.X_test])
 
     @property
@@ -86,7 +86,7 @@ def refuse_kernel(model: Any) -> None:
 def feature_names_of(
     names: Iterable[Any] | None, X: Any, model: Any, image_shape: tuple[int, ...] | None
 ) -> list[str]:
-    """Return the names that are given, or those of the data frame, of the model, or of pixels."""
+    """Return the given names, or names from the data frame, from the model, or of pixels."""
     if names is None:
         names = getattr(X, "columns", None)
     if names is None:
@@ -101,7 +101,7 @@ def feature_names_of(
 
 
 def check_image_shape(shape: tuple[int, ...] | None, n_features: int) -> None:
-    """Raise ValueError if rows are no pictures of this shape."""
+    """Raise ValueError if rows are not pictures of this shape."""
     if shape is None:
         return
     is_shape = len(shape) == 2 or (len(shape) == 3 and shape[2] == 3)
@@ -123,7 +123,7 @@ def default_folds(cv: Any, y: np.ndarray, seed: int) -> Any:
 
 
 def euclidean_unit(X: np.ndarray, key: str) -> np.ndarray:
-    """Return what the better Euclid divides features by."""
+    """Return the number by which the better Euclid divides each feature."""
     spread = X.std(axis=0)
     return np.where((spread > 0) & (key == "scaled"), spread, 1.0)
 

@@ -12,7 +12,7 @@ from sklearn.decomposition import PCA
 from ...plotting.style import plane
 from ...search.exact import nearest
 
-#: Largest number of features of which the matrix of a map is searched.
+#: Largest number of features at which the matrix of a map is searched.
 MOST_FEATURES = 2000
 #: Largest relative difference between a map and its matrix.
 LINEAR = 1e-4
@@ -86,7 +86,7 @@ class Spaces:
 
 
 def apply(mapping: Any, X: np.ndarray) -> np.ndarray:
-    """Return mapped samples; they need no names, also if those of the fit had names."""
+    """Return mapped samples, without names even if the samples of the fit had names."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "X does not have valid feature names", UserWarning)
         return np.asarray(mapping.transform(X), dtype=np.float64)

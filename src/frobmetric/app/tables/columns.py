@@ -28,8 +28,8 @@ NUMERAL = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 class Advice:
     """Advice that a message on a cell can give.
 
-    `prepares` tells whether the command that reads the table has options for what is no number,
-    and `role` what its option --target names.
+    `prepares` tells whether the command that reads the table has options for cells that are not
+    numbers; `role` is the role of the column of --target, in words.
     """
 
     prepares: bool = False
@@ -40,7 +40,7 @@ class Advice:
 class Block:
     """Some rows of a table by columns, as arrow's or as vectors; `place(j, i)` names a cell.
 
-    `share` is that of the table which ends with these rows.
+    `share` is the share of the table up to the last of these rows.
     """
 
     path: Path
@@ -67,7 +67,7 @@ class Block:
         return [None if text is None or text.lower() in MISSING else text for text in texts]
 
     def is_text(self, j: int) -> bool:
-        """Return whether a column holds a text that is no number."""
+        """Return whether a column holds a text that is not a number."""
         column = self.columns[j]
         if isinstance(column, np.ndarray):
             return column.dtype.kind in "US" and _has_words(column.tolist())

@@ -145,7 +145,7 @@ def write_matrix(path: Path, values: np.ndarray, labels_of: LabelledMatrix) -> N
 
 
 def _labelled_rows(values: np.ndarray, labels_of: LabelledMatrix) -> list[list[Any]]:
-    """Return the rows of a matrix with the labels of another one where that has them."""
+    """Return the rows of a matrix with the labels of another matrix, if that has labels."""
     rows, names = values.tolist(), labels_of.names
     if names and (labels_of.corner is not None or not labels_of.has_header):
         rows = [[name, *row] for name, row in zip(names, rows, strict=True)]

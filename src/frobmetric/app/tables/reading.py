@@ -68,17 +68,28 @@ UNREADABLE = (
     SyntaxError,
     tokenize.TokenError,  # NumPy parses the header of an npy file as Python
 )
-#: Bytes that are parsed at once; no line of a csv file may be longer.
-BLOCK = 1 << 26
-#: Bytes of the numbers of a block of rows.
-BLOCK_OF_NUMBERS = 1 << 24
-#: Suffix of models, which are no tables.
+#: Suffix of models, which are not tables.
 MODEL = ".safetensors"
 #: The standard input or output, and the first bytes that tell formats; others are csv.
 STANDARD = "-"
 STANDARD_INPUT = ("/dev/stdin", "/dev/fd/0", "/proc/self/fd/0")
 STANDARD_OUTPUT = ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
 MAGIC = {b"PAR1": ".parquet", b"\x93NUM": ".npy", b"PK\x03\x04": ".npz", b"\x1f\x8b": ".csv.gz"}
+
+
+@dataclass(frozen=True)
+class BlockSizes:
+    """Bytes of a block: `text` that is parsed at once, and `numbers`, None for the whole table.
+
+    No line of a csv file may be longer than `text`.
+    """
+
+    text: int = 1 << 26
+    numbers: int | None = 1 << 24
+
+
+#: Sizes that read a table whole.
+WHOLE = BlockSizes(numbers=None)
 
 
 @dataclass(frozen=True)
@@ -99,7 +110,7 @@ class Table:
         """Return X for an estimator, with its column names if there are any."""
         if self.feature_names is None:
             return self.X
-        # scikit-learn takes names from data frames only; pandas is no dependency, pyarrow is
+        # scikit-learn takes names from data frames only; pyarrow is a dependency, pandas is not
         return require("pyarrow", "cli").table(list(self.X.T), names=self.feature_names)
 
     def take(self, rows: np.ndarray) -> Table:
@@ -132,11 +143,11 @@ def read_table(
     `header` tells whether the first line of a csv file holds the column names. `preparation` is a
     `TablePreparation` to apply, or `Preparing`, which learns one. The message of an error names the
     file, the line and the column of the first mistake, and `role`, what the target is for. With
-    `named` and without a target, the first column that is no feature has the names of the rows, as
-    texts; there may be none.
+    `named` and without a target, the first column that is not a feature has the names of the rows,
+    as texts; there may be none.
     """
     with local_copy(path) as path:
-        table, _ = next(_tables(path, target, features, header, preparation, None, role, named))
+        table, _ = next(_tables(path, target, features, header, preparation, WHOLE, role, named))
         return table
 
 
@@ -145,7 +156,7 @@ def read_texts(path: Path, column: str, *, header: bool = True) -> list[str]:
     with local_copy(path) as path:
         check_input(path, READERS)
         texts = []
-        for block, _ in READERS[format_of(path)](path, header, None, None):
+        for block, _ in READERS[format_of(path)](path, header, None, WHOLE):
             texts += ["" if text is None else text for text in block.texts(block.find(column))]
         return texts
 
@@ -158,14 +169,15 @@ def reading_blocks(
     features: Iterable[str] | None = None,
     header: bool = True,
     preparation: TablePreparation | None = None,
+    sizes: BlockSizes = BlockSizes(),
 ) -> Iterator[Iterator[tuple[Table, float]]]:
     """Yield an iterator over a file as tables of bounded size, with the share that has been read.
 
-    Options are those of `read_table`. Labels of a text file of several blocks are texts, because no
-    block knows whether those of all others are numbers. An npz file is one block.
+    Options are those of `read_table`. Labels of a text file of several blocks are texts, because a
+    block does not know whether the labels of other blocks are numbers. An npz file is one block.
     """
     with local_copy(path) as path:
-        yield _tables(path, target, features, header, preparation, BLOCK_OF_NUMBERS)
+        yield _tables(path, target, features, header, preparation, sizes)
 
 
 def _tables(
@@ -174,19 +186,19 @@ def _tables(
     features: Iterable[str] | None,
     header: bool,
     preparation: Preparing | TablePreparation | None,
-    size: int | None,
+    sizes: BlockSizes,
     role: str = "the labels",
     named: bool = False,
 ) -> Iterator[tuple[Table, float]]:
-    """Generate the tables of a file in blocks of about `size` bytes; one table if that is None."""
+    """Generate the tables of a file in blocks of these sizes."""
     check_input(path, READERS)
     features = None if features is None else list(features)
     is_learned, is_split = isinstance(preparation, Preparing), False
-    if size is not None and READERS[format_of(path)] is _csv_blocks:
+    if sizes.numbers is not None and READERS[format_of(path)] is _csv_blocks:
         is_split = (
             _expanded_size(path) if format_of(path) in GZIPPED else path.stat().st_size
-        ) > BLOCK
-    for block, y in READERS[format_of(path)](path, header, target, size):
+        ) > sizes.text
+    for block, y in READERS[format_of(path)](path, header, target, sizes):
         block = replace(block, advice=Advice(is_learned, role))
         if y is not None:
             columns, label = block.choose(None, None)[0], None
@@ -298,7 +310,7 @@ def _expanded_size(path: Path) -> int:
 
 @contextmanager
 def local_copy(path: Path | str) -> Iterator[Path]:
-    """Yield the path of a file; of the standard input that of a copy, which errors do not name."""
+    """Yield the path of a file, or of a copy of the standard input; errors do not name the copy."""
     if str(path) != STANDARD:
         yield Path(path)
         return
@@ -344,7 +356,7 @@ def _load_npz(path: Path) -> dict[str, np.ndarray]:
         return arrays
 
 
-def _csv_blocks(path: Path, header: bool, target: str | None, size: int | None) -> Blocks:
+def _csv_blocks(path: Path, header: bool, target: str | None, sizes: BlockSizes) -> Blocks:
     """Generate the blocks of a text file; its cells are texts."""
     arrow, reader = require("pyarrow", "cli"), require("pyarrow.csv", "cli")
     _, head = next(csv_records(path), (0, None))
@@ -354,7 +366,7 @@ def _csv_blocks(path: Path, header: bool, target: str | None, size: int | None) 
     check_header(path, names or [])
     keys = [str(j) for j in range(len(head))]
     options = (
-        reader.ReadOptions(column_names=keys, block_size=BLOCK),
+        reader.ReadOptions(column_names=keys, block_size=sizes.text),
         reader.ParseOptions(delimiter=delimiter_of(path), newlines_in_values=True),
         reader.ConvertOptions(column_types=dict.fromkeys(keys, arrow.string())),
     )
@@ -363,7 +375,7 @@ def _csv_blocks(path: Path, header: bool, target: str | None, size: int | None) 
             total, source = path.stat().st_size, arrow.PythonFile(file, "r")
             if format_of(path) in GZIPPED:
                 source = arrow.CompressedInputStream(source, "gzip")
-            if size is None:
+            if sizes.numbers is None:
                 with working("reading", total, "bytes"):
                     parts: Iterable[tuple[Any, float]] = [(reader.read_csv(source, *options), 1.0)]
             else:
@@ -376,7 +388,7 @@ def _csv_blocks(path: Path, header: bool, target: str | None, size: int | None) 
 
 
 class _CountedFile(io.BufferedReader):
-    """A file that tells how much of it was read."""
+    """File that reports the number of bytes read as progress."""
 
     def read(self, size: int | None = -1, /) -> bytes:
         content = super().read(size)
@@ -399,8 +411,9 @@ def _text_blocks(path: Path, parts: Iterable[tuple[Any, float]], names: list[str
         start, skipped = start + table.num_rows, 0
 
 
-def _parquet_blocks(path: Path, header: bool, target: str | None, size: int | None) -> Blocks:
+def _parquet_blocks(path: Path, header: bool, target: str | None, sizes: BlockSizes) -> Blocks:
     parquet, arrow = require("pyarrow.parquet", "cli"), require("pyarrow", "cli")
+    size = sizes.numbers
     try:
         # a buffer ahead would keep all that was read
         with parquet.ParquetFile(path, pre_buffer=size is None) as file:
@@ -429,8 +442,9 @@ def _parquet_blocks(path: Path, header: bool, target: str | None, size: int | No
         raise ValueError(f"{path} cannot be read as parquet: {brief(error)}") from error
 
 
-def _numpy_blocks(path: Path, header: bool, target: str | None, size: int | None) -> Blocks:
+def _numpy_blocks(path: Path, header: bool, target: str | None, sizes: BlockSizes) -> Blocks:
     """Generate blocks of the arrays X and y, or of one array; the target may name an array."""
+    size = sizes.numbers
     arrays, y = load_arrays(path, mapped=size is not None), None
     if target in arrays or (target is None and "X" in arrays):
         y = arrays.pop(target or "y", None)
@@ -455,7 +469,7 @@ def _numpy_blocks(path: Path, header: bool, target: str | None, size: int | None
         yield Block(path, list(part.T), None, place, share), labels
 
 
-READERS: dict[str, Callable[[Path, bool, str | None, int | None], Blocks]] = {
+READERS: dict[str, Callable[[Path, bool, str | None, BlockSizes], Blocks]] = {
     **dict.fromkeys((*DELIMITERS, *GZIPPED), _csv_blocks),
     ".parquet": _parquet_blocks,
     **dict.fromkeys((".npy", ".npz"), _numpy_blocks),

@@ -31,7 +31,7 @@ def writing_blocks(
 ) -> Iterator[Callable[[Table], None]]:
     """Yield a function that writes tables one below the other.
 
-    The file is replaced when all are written. Those of an npz file are collected in memory.
+    The file is replaced when all are written. Tables for an npz file are collected in memory.
     """
     check_output(Path(path))
     if str(path) == STANDARD:

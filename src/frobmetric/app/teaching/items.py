@@ -80,10 +80,10 @@ def read_items(
     path : path
         Folder of png and jpg files, or a table as `read_table` reads it.
     features : path, optional
-        An npy or npz file with one row of numbers an item, such as embeddings; pictures are in the
+        An npy or npz file with one row of numbers per item, such as embeddings; pictures are in the
         order of their names. By default the pixels of thumbnails, and the columns of a table.
     target : str, optional
-        Column of a table that is no feature; it becomes the name of each row.
+        Column of a table that is not a feature; it becomes the name of each row.
     header : bool
         Whether a csv file begins with a line of names.
     preparation : Preparing, optional

@@ -21,7 +21,8 @@ SLOPE, DEVIATION = 1.5, 0.5
 N_CANDIDATES, N_TARGETS = 800, 1000
 #: Number of questions, drawn to be enough, from which all questions are listed instead.
 FEW = 4000
-#: Steps of Newton's method, each halved at most so many times, and the change that ends them.
+#: Largest number of steps of Newton's method and of halvings of a step, and the change that ends
+#: the steps.
 MOST_STEPS, MOST_HALVINGS, SMALL = 20, 10, 1e-6
 #: Variance of a standard logistic variable.
 LOGISTIC = np.pi**2 / 3
@@ -36,7 +37,7 @@ class QuestionSpace:
 
     @classmethod
     def of(cls, Z: np.ndarray, questions: np.ndarray) -> Self:
-        """Return the space in which these questions have such margins."""
+        """Return the space in which the margins of these questions deviate by one."""
         margins = cls(Z).rows(questions) @ cls(Z).identity
         return cls(Z, 1 / max(float(np.std(margins)), SMALL))
 
@@ -60,7 +61,9 @@ class QuestionSpace:
         i, j = np.triu_indices(self.Z.shape[1])
         far, near = anchor - right, anchor - left
         rows = far[:, i] * far[:, j] - near[:, i] * near[:, j]
-        return rows * np.where(i == j, 1.0, np.sqrt(2.0))  # products are those of matrices
+        return rows * np.where(
+            i == j, 1.0, np.sqrt(2.0)
+        )  # so that products of rows are products of matrices
 
     def posterior(self, answers: ArrayLike) -> Posterior:
         """Return the posterior given answers (anchor, near, far)."""
@@ -87,7 +90,7 @@ class Posterior:
         return cls(mean, np.linalg.inv(_curvature(rows, mean)))
 
     def value(self, rows: np.ndarray, targets: np.ndarray) -> np.ndarray:
-        """Return how much the answers to questions are expected to tell about the targets.
+        """Return the expected information of the answers to questions about the targets.
 
         It is the expected fall of the variance of <A, M> over the targets, each weighted by how
         undecided it is: V-optimal design.

@@ -68,7 +68,7 @@ class TeachingServer(ThreadingHTTPServer):
         return f"http://{LOOPBACK}:{self.server_port}/{self.token}/"
 
     def act(self, serial: int, action: str) -> dict[str, Any]:
-        """Do what a click asks, unless the page shows an older question; return the state."""
+        """Do the action of a click, unless the page shows an older question; return the state."""
         with self.lock:
             if serial == self.serial:
                 ACTIONS[action](self.session)
@@ -77,7 +77,7 @@ class TeachingServer(ThreadingHTTPServer):
             return self._describe()
 
     def describe(self) -> dict[str, Any]:
-        """Return what the page shows."""
+        """Return the content of the page."""
         with self.lock:
             return self._describe()
 
@@ -99,7 +99,7 @@ class TeachingServer(ThreadingHTTPServer):
         }
 
 
-#: What a page can ask for.
+#: Actions that a page can request.
 ACTIONS: dict[str, Callable[[TeachingSession], None]] = {
     "left": lambda session: session.answer(True),
     "right": lambda session: session.answer(False),
@@ -152,7 +152,7 @@ class _Handler(BaseHTTPRequestHandler):
         return None
 
     def _read(self) -> tuple[int, str] | None:
-        """Return serial and action of a request; None if it is not such."""
+        """Return serial and action of a request; None if it is malformed."""
         size = self.headers.get("Content-Length", "")
         if not size.isdecimal() or int(size) > MOST_BYTES:
             self.close_connection = True

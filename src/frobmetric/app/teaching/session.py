@@ -68,7 +68,7 @@ class Space:
     ) -> TripletFrobMetric:
         """Return a metric of the coordinates as the same metric of the features.
 
-        The certificate remains that of the problem in these coordinates.
+        The certificate remains the certificate of the problem in these coordinates.
         """
         metric.components_ = self.units.to_raw(self.basis @ metric.components_.T).T
         metric.n_features_in_ = len(self.basis)
@@ -120,8 +120,8 @@ class TeachingSession:
     """Learn a metric from answers to questions "which of these two is more like this one?".
 
     Every fifth question is drawn at random and serves as a check; the others are those whose
-    answers are expected to tell most. All answers are learned from: the agreement with the checks
-    is that of metrics that were learned without them.
+    answers are expected to tell most. All answers are learned from; the agreement with the checks
+    is measured with metrics that were learned without them.
 
     Parameters
     ----------
@@ -201,7 +201,7 @@ class TeachingSession:
         return len(self._states) > 1 or bool(self.answers)
 
     def undo(self) -> None:
-        """Go back to what was before the last answer or skip, if there was one."""
+        """Return to the state before the last answer or skip, if there was one."""
         if len(self._states) > 1:
             self._states.pop()
         elif self.answers:
@@ -312,6 +312,6 @@ class TeachingSession:
 
 
 def margins(points: np.ndarray, triplets: ArrayLike) -> np.ndarray:
-    """Return by how much the first point of each triplet is nearer to the second than third."""
+    """Return d^2(first, third) - d^2(first, second) of each triplet of points."""
     anchor, near, far = (points[column] for column in np.asarray(triplets).T)
     return np.sum((anchor - far) ** 2, axis=1) - np.sum((anchor - near) ** 2, axis=1)
