@@ -6,15 +6,28 @@ os.environ.setdefault("SCIPY_ARRAY_API", "1")  # before SciPy, as in conftest
 
 import pytest
 
-from estimators import CHECKED, CHECKED_FOR_LONG
+from estimators import (
+    CHECKED,
+    CHECKED_FOR_LONG,
+    EmbeddingAdapter,
+    EncoderBridge,
+    NearestClass,
+    NearestVote,
+)
 from sklearn_checks import FURTHER_CHECKS, assert_all_passed, assert_passes, print_counts
 
 # Tiny random problems have few pairs, small classes, labels of -1, and folds without some class.
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("estimator", CHECKED + CHECKED_FOR_LONG, ids=str)
+QUICK = (EmbeddingAdapter, EncoderBridge, NearestClass, NearestVote)
+SETTINGS = [
+    pytest.param(setting, marks=[] if isinstance(setting, QUICK) else [pytest.mark.slow])
+    for setting in CHECKED + CHECKED_FOR_LONG
+]
+
+
+@pytest.mark.parametrize("estimator", SETTINGS, ids=str)
 def test_check_estimator(estimator):
     assert assert_all_passed(estimator) > 30
 

@@ -22,34 +22,6 @@ def data(rng):
     return X, y
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"strengths": [30.0, 100.0]},
-        {"strength": 10.0, "n_components": 2},
-        {"strength": 10.0, "side": "query"},
-        {"strength": 10.0, "structure": "diagonal"},
-        {"strength": 10.0, "structure": [3, 4]},
-    ],
-    ids=str,
-)
-def test_an_adapter_survives_a_file(rng, tmp_path, options):
-    X, y = data(rng)
-    adapter = EmbeddingAdapter(**options).fit(X, y)
-    save(adapter, tmp_path / "adapter.safetensors")
-    again = load(tmp_path / "adapter.safetensors")
-    np.testing.assert_array_equal(again.transform(X), adapter.transform(X))
-    np.testing.assert_array_equal(again.transform_query(X), adapter.transform_query(X))
-    for name in ("report_", "certificate_", "cleaning_", "strength_", "changed_", "status_"):
-        assert getattr(again, name) == getattr(adapter, name), name
-    assert again.get_params() == adapter.get_params()
-    if adapter.weights_ is None:
-        assert again.weights_ is None
-    else:
-        np.testing.assert_array_equal(again.weights_, adapter.weights_)
-    assert again.history_ == adapter.history_
-
-
 def test_an_unchanged_adapter_survives_too(rng, tmp_path):
     X = rng.normal(size=(40, 3)).astype(np.float32)
     adapter = EmbeddingAdapter().fit(X, np.zeros(40, dtype=int))

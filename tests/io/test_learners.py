@@ -32,22 +32,6 @@ def _fitted(name):
     return model.fit(*TUPLES.get(name, (X, y)))
 
 
-@pytest.mark.filterwarnings("ignore::UserWarning")
-@pytest.mark.parametrize("name", learners.__all__)
-def test_a_learner_is_the_same_after_a_file(name, tmp_path):
-    model = _fitted(name)
-    save(model, tmp_path / "model.safetensors")
-    loaded = load(tmp_path / "model.safetensors")
-    assert type(loaded) is type(model)
-    assert loaded.get_params() == model.get_params()
-    np.testing.assert_array_equal(loaded.transform(X), model.transform(X))
-    assert vars(loaded).get("certificate_") == vars(model).get("certificate_")
-    assert vars(loaded).get("n_iter_") == vars(model).get("n_iter_")
-    if name in TUPLES:
-        tuples = TUPLES[name][0]
-        np.testing.assert_array_equal(loaded.predict(tuples), model.predict(tuples))
-
-
 def test_a_changed_file_is_refused(tmp_path):
     path = tmp_path / "model.safetensors"
     save(_fitted("LFDA"), path)

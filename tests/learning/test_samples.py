@@ -56,15 +56,6 @@ def test_sparse_rows_have_weights_too(model, shuffled):
     np.testing.assert_array_equal(weighted, repeated)
 
 
-@pytest.mark.parametrize("model", LEARNERS[:6], ids=str)
-def test_a_weight_of_zero_leaves_a_row_out(model):
-    weight = (np.arange(len(Y)) % 5 > 0).astype(float)
-    expected = model.fit(X[weight > 0], Y[weight > 0]).transform(X)
-    np.testing.assert_array_equal(model.fit(X, Y, weight).transform(X), expected)
-    alone = model.fit(X, Y).transform(X)
-    np.testing.assert_array_equal(model.fit(X, Y, np.ones(len(Y))).transform(X), alone)
-
-
 def test_the_statistics_are_those_of_repeated_rows():
     metric = FrobMetric(units="deviation", C=10.0).fit(X, Y, WEIGHT)
     np.testing.assert_allclose(metric.feature_weight_, 1 / X[REPEATED].std(axis=0))
