@@ -221,7 +221,7 @@ def _save(results: list[Result], output: Path) -> Iterator[str]:
 def _draw(result: Result, output: Path, seed: int) -> Iterator[str]:
     """Draw the figures of the numbers; yield lines on the files."""
     task = result.task
-    data: Any = (task.X, task.y, task.X_test, task.y_test)
+    data: tuple[Any, ...] = (task.X, task.y, task.X_test, task.y_test)
     try:
         require("matplotlib", "plot").use("agg")
         title = "Which numbers have the same digit in the middle?"

@@ -168,8 +168,10 @@ def _measure_quality(
     """Return how much of the neighbourhoods is preserved."""
     n, k = len(X), estimator.n_neighbors
     rows = most if n > most else None
-    options: Any = {"metric": estimator.metric, "random_state": estimator.random_state}
-    result = neighborhood_quality(X, estimator.embedding_, n_rows=rows, **options)
+    metric, seed = estimator.metric, estimator.random_state
+    result = neighborhood_quality(
+        X, estimator.embedding_, n_rows=rows, metric=metric, random_state=seed
+    )
     share = float(result.q_nx[k - 1])
     return {"r_nx_area": result.area, "q_nx": share, "K": k, "n_evaluated": rows or n}
 
