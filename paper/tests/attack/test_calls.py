@@ -20,7 +20,17 @@ from frobmetric_paper.attack.calls.table import INNER, RECORDS, entries, find
 from frobmetric_paper.attack.calls.verdict import NoAnswer, judge_answer
 from frobmetric_paper.attack.calls.worker import attempt, draw, judge
 
-ROOMS = ("metric", "core", "neighbors", "comparisons", "embeddings", "manifold", "sdp", "learners")
+ROOMS = (
+    "core",
+    "comparisons",
+    "model",
+    "neighbors",
+    "learning",
+    "evaluation",
+    "metric",
+    "learners",
+)
+ROOMS += ("embeddings", "sdp", "manifold")
 
 
 def public_names():

@@ -29,11 +29,12 @@ from ..checks.parameters import (
 )
 from ..checks.samples import check_classification_targets, validate_data
 from ..core import Certificate
+from ..evaluation.paired import PairedDifference
 from ..evaluation.ranking import Measure
 from ..runtime.environment import limit_threads
 from ..solvers.monitor import Reporter
 from .abilities import as_feedback, compare_task
-from .choice import PairedGain, as_strengths, measure_strengths
+from .choice import as_strengths, measure_strengths
 from .feedback import Feedback, TooFewExamplesError
 from .length import components
 from .pairwise import PairwiseMethods, digests_of
@@ -258,7 +259,7 @@ class EmbeddingAdapter(
         """
         return self._map(X, "query_components_")
 
-    def check(self, X: Any, y: Any) -> PairedGain:
+    def check(self, X: Any, y: Any) -> PairedDifference:
         """Compare a task on other vectors before and after, to see that no ability fell.
 
         Parameters
@@ -270,8 +271,8 @@ class EmbeddingAdapter(
 
         Returns
         -------
-        PairedGain
-            Scores before and after with an interval; `verdict` is "kept", "fell" or "rose".
+        PairedDifference
+            Scores before and after with an interval; `verdict` is "hurt" if they fell.
         """
         return compare_task(self, X, y)
 

@@ -7,8 +7,9 @@ from operator import index
 from typing import Any, Self
 
 from ..checks.text import in_html
+from ..evaluation.paired import PairedDifference
 from ..runtime.tables import html_table, text_table
-from .choice import HeldOutScores, PairedGain
+from .choice import HeldOutScores
 
 HEADER = ("strength", "score")
 
@@ -30,7 +31,7 @@ class AdapterReport:
         What was held out, such as "queries".
     n_folds : int
         Number of folds.
-    gain : PairedGain or None
+    gain : PairedDifference or None
         Gain on held-out units; None if it was not measured.
     scores : tuple of (float, float)
         Strengths that were tried, and their mean scores.
@@ -39,8 +40,9 @@ class AdapterReport:
 
     Examples
     --------
-    >>> from frobmetric.embeddings import AdapterReport, PairedGain
-    >>> gain = PairedGain(0.345, 0.361, (0.003, 0.029), 225)
+    >>> from frobmetric.embeddings import AdapterReport
+    >>> from frobmetric.evaluation import PairedDifference
+    >>> gain = PairedDifference(0.345, 0.361, 0.016, (0.003, 0.029), 225)
     >>> print(AdapterReport(100.0, "nDCG@10", "queries", 5, gain))
     nDCG@10 0.345 -> 0.361, +0.016 [+0.003, +0.029], 5 folds of 225 queries
     """
@@ -49,7 +51,7 @@ class AdapterReport:
     measure: str
     unit: str
     n_folds: int
-    gain: PairedGain | None = None
+    gain: PairedDifference | None = None
     scores: tuple[tuple[float, float], ...] = ()
     reason: str = ""
 
@@ -80,10 +82,7 @@ class AdapterReport:
         """Return the report whose `to_dict` gave these values."""
         fields: Any = {name: str(values[name]) for name in ("measure", "unit", "reason")}
         gain = values["gain"]
-        if gain is not None:
-            low, high = map(float, gain["interval"])
-            means = float(gain["before"]), float(gain["after"])
-            gain = PairedGain(*means, (low, high), index(gain["n_units"]))
+        gain = None if gain is None else PairedDifference.from_dict(gain)
         scores = tuple((float(C), float(score)) for C, score in values["scores"])
         numbers: Any = {"strength": float(values["strength"]), "n_folds": index(values["n_folds"])}
         return cls(**fields, **numbers, gain=gain, scores=scores)

@@ -16,6 +16,7 @@ from ..checks.samples import check_random_state
 from ..comparisons.merging import count_votes
 from ..core.checks import read_values
 from ..search.rows import distinct_rows
+from .paired import PairedDifference
 
 #: Numbers held at a time for the resampled multiplicities: the size of a processor's cache.
 BLOCK = 1 << 18
@@ -25,7 +26,7 @@ MOST_RESAMPLES = 10**6
 
 @dataclass(frozen=True)
 class Accuracy:
-    """Share of comparisons, or a difference of two shares, with the ends of its interval.
+    """Share of comparisons, with the ends of its interval.
 
     Attributes
     ----------
@@ -132,7 +133,7 @@ def accuracy_difference(
     confidence: float = 0.95,
     n_resamples: int = 1000,
     random_state: Any = 0,
-) -> Accuracy:
+) -> PairedDifference:
     """Estimate by how much predictor a is more accurate than b on the same comparisons.
 
     The interval is paired: comparisons on which both are right or both are wrong do not widen it.
@@ -148,8 +149,8 @@ def accuracy_difference(
 
     Returns
     -------
-    Accuracy
-        Its value is accuracy of a - accuracy of b.
+    PairedDifference
+        From b to a: `before` is the accuracy of b, `after` that of a.
 
     Examples
     --------
@@ -157,7 +158,7 @@ def accuracy_difference(
     >>> from frobmetric.evaluation.accuracy import accuracy_difference
     >>> b = np.arange(100) < 60
     >>> print(accuracy_difference(np.arange(100) < 70, b))
-    10.0 % (3.4 ... 16.2)
+    0.600 -> 0.700, +0.100 [+0.034, +0.162]
     """
     score = _scores(correct_a, "correct_a")
     other = _scores(correct_b, "correct_b")
@@ -167,7 +168,10 @@ def accuracy_difference(
             "must be evaluated on the same ones"
         )
     options = objects, confidence, n_resamples, random_state
-    return _with_interval(score - other, sample_weight, _bonett_price, *options)
+    found = _with_interval(score - other, sample_weight, _bonett_price, *options)
+    weight = as_weights(sample_weight, len(score))
+    means, interval = (_mean(other, weight), _mean(score, weight)), (found.low, found.high)
+    return PairedDifference(*means, found.value, interval, found.n, float(confidence))
 
 
 def noise_ceiling(index: ArrayLike, y: Any = None, sample_weight: Any = None) -> NoiseCeiling:

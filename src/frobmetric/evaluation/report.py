@@ -62,15 +62,15 @@ class SelectionReport:
 
     @property
     def verdict(self) -> str:
-        """Verdict of `errors`, "kept" if a Euclidean metric was kept."""
-        return self.errors.verdict if self.is_learned else "kept"
+        """Verdict of `errors`; "no difference" if a Euclidean metric was chosen."""
+        return self.errors.verdict if self.is_learned else "no difference"
 
     def line(self) -> str:
         """Return the report in one line, as `AdapterReport` has it.
 
         Such as "3-NN accuracy 0.951 -> 0.972, +0.021 [+0.004, +0.041], 3 folds of 300 samples".
         """
-        errors, n = self.errors, self.errors.n_samples
+        errors, n = self.errors, self.errors.n_units
         before, after = 1 - errors.n_before / n, 1 - errors.n_after / n
         low, high = (-end for end in reversed(errors.interval))
         gain = f"{before:.3f} -> {after:.3f}, {after - before:+.3f} [{low:+.3f}, {high:+.3f}]"
@@ -81,11 +81,11 @@ class SelectionReport:
 
     def sentences(self) -> list[str]:
         """Return the report in words."""
-        digits, errors = decimals(self.errors.n_samples), self.errors
+        digits, errors = decimals(self.errors.n_units), self.errors
         before, after = (
-            f"{100 * n / errors.n_samples:.{digits}f} %" for n in (errors.n_before, errors.n_after)
+            f"{100 * n / errors.n_units:.{digits}f} %" for n in (errors.n_before, errors.n_after)
         )
-        tested = f"{errors.n_samples} held-out samples, {self.n_folds} folds"
+        tested = f"{errors.n_units} held-out samples, {self.n_folds} folds"
         name = str(self.euclidean)
         if not self.is_learned:
             verdict = f"The learned metric does not help here; {self.setting} is kept."
@@ -101,10 +101,10 @@ class SelectionReport:
             "unclear": "The learned metric made fewer errors, but these samples are too few to "
             "be sure",
         }[errors.verdict]
-        if errors.verdict == "unclear" and errors.difference >= 0:
+        if errors.verdict == "unclear" and errors.estimate >= 0:
             verdict = "These samples are too few to tell whether the learned metric helps"
         interval = format_interval(errors.interval, digits, sign="+")
-        change = f"{100 * errors.difference:+.{digits}f} points {interval}"
+        change = f"{100 * errors.estimate:+.{digits}f} points {interval}"
         return [
             f"{verdict}.",
             f"3-NN error {before} ({name}) -> {after}, {change} ({tested}).",
@@ -142,7 +142,7 @@ class SelectionReport:
             for setting, error, score in fields["kinds"]
         )
         settings = {name: Setting(**fields[name]) for name in ("setting", "euclidean")}
-        errors = PairedErrors(**{name: index(n) for name, n in fields["errors"].items()})
+        errors = PairedErrors.from_dict(fields["errors"])
         values: dict[str, Any] = {n: index(fields[n]) for n in ("n_settings", "n_folds")}
         values |= {"rule": str(fields["rule"]), "rule_error": float(fields["rule_error"])}
         return cls(**fields | settings | values | {"errors": errors, "kinds": kinds})
@@ -163,11 +163,11 @@ class SelectionReport:
 
     def _choices(self):
         yield f"Chosen of {self.n_settings} settings: {self.setting}."
-        error = f"{100 * self.rule_error:.{decimals(self.errors.n_samples)}f} %"
+        error = f"{100 * self.rule_error:.{decimals(self.errors.n_units)}f} %"
         yield f"`predict` uses {self.rule}; its error on the samples that chose it is {error}."
 
     def _cells(self):
-        digits = decimals(self.errors.n_samples)
+        digits = decimals(self.errors.n_units)
         return [
             (str(setting), f"{100 * error:.{digits}f} %", f"{100 * score:.{digits}f} %")
             for setting, error, score in self.kinds
@@ -202,7 +202,7 @@ def warn_of_choice(report, chance, grid):
     `chance` is the error of always answering the most frequent class.
     """
     setting, errors = report.setting, report.errors
-    before, after = (n / errors.n_samples for n in (errors.n_before, errors.n_after))
+    before, after = (n / errors.n_units for n in (errors.n_before, errors.n_after))
     advice = (
         "Check that y belongs to the rows of X; more samples, other features or "
         "FrobMetric(kernel='rbf') may help"
@@ -211,7 +211,7 @@ def warn_of_choice(report, chance, grid):
     if setting.is_euclidean and errors.n_after:
         error = f"{after:.1%} errors of 3 neighbours"
         text = f"the learned metric does not help here ({error}); {setting} is kept. {advice}"
-    elif after >= chance - np.sqrt(chance * (1 - chance) / errors.n_samples):
+    elif after >= chance - np.sqrt(chance * (1 - chance) / errors.n_units):
         others = f"always answering the most frequent class has {chance:.1%}"
         text = f"the chosen metric has {after:.1%} errors on held-out samples; {others}. {advice}"
     elif errors.n_broken - errors.n_fixed > np.sqrt(errors.n_broken + errors.n_fixed):

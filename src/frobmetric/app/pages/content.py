@@ -256,7 +256,7 @@ def _verdict(findings):
         "opening": f"{model.label} {OPENINGS[errors.verdict]}",
         "before": comparison.euclidean.percent(),
         "after": model.percent(),
-        "points": f"{100 * errors.difference:+.{digits}f}",
+        "points": f"{100 * errors.estimate:+.{digits}f}",
         "interval": format_interval(errors.interval, digits, sign="+"),
         "better": comparison.better_baselines(),
         "fixed": errors.n_fixed,

@@ -10,8 +10,14 @@ import numpy as np
 from ...checks.samples import check_array
 from ...neighbors import knn_predict
 from ...search.exact import nearest
-from ..paired import PairedErrors, error_interval
-from ..residuals import PairedResiduals, residual_interval, root_mean
+from ..paired import (
+    PairedDifference,
+    PairedErrors,
+    error_interval,
+    paired_residuals,
+    residual_interval,
+    root_mean,
+)
 
 
 class Evaluation(Protocol):
@@ -33,7 +39,7 @@ class Evaluation(Protocol):
         """Return the 95 % interval of the error."""
         ...
 
-    def pair(self, before: np.ndarray, after: np.ndarray) -> PairedErrors | PairedResiduals:
+    def pair(self, before: np.ndarray, after: np.ndarray) -> PairedDifference:
         """Return the difference of two methods on the same samples."""
         ...
 
@@ -95,6 +101,6 @@ class Average:
         """Return the interval of the bootstrap."""
         return residual_interval(losses)
 
-    def pair(self, before: np.ndarray, after: np.ndarray) -> PairedResiduals:
+    def pair(self, before: np.ndarray, after: np.ndarray) -> PairedDifference:
         """Return the paired residuals."""
-        return PairedResiduals(before, after)
+        return paired_residuals(before, after)

@@ -11,8 +11,7 @@ import numpy as np
 from ...checks.text import in_html
 from ...runtime.tables import html_table, markdown_table, paragraph, text_table
 from ..comparison import EUCLIDEAN
-from ..paired import PairedErrors, decimals, format_interval
-from ..residuals import PairedResiduals
+from ..paired import PairedDifference, decimals, format_interval
 from .evaluation import Evaluation
 
 HEADER = ("", "error", "95 % interval", "minus Euclid", "fit", "proof")
@@ -187,7 +186,7 @@ class LearnersComparison:
             return float("nan"), float("nan")
         return self.evaluation.interval(row.losses)
 
-    def against(self, before: LearnerRow, after: LearnerRow) -> PairedErrors | PairedResiduals:
+    def against(self, before: LearnerRow, after: LearnerRow) -> PairedDifference:
         """Return the difference of two rows on the same samples, such as Euclid and a learner."""
         return self.evaluation.pair(before.losses, after.losses)  # type: ignore[arg-type]
 

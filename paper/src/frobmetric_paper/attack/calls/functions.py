@@ -166,6 +166,8 @@ def _comparisons() -> list[Entry]:
         function("merge_comparisons", comparisons.merge_comparisons, **either),
         function("count_contradictions", comparisons.count_contradictions, **either),
         function("noise_ceiling", evaluation.noise_ceiling, **repeated),
+        function("paired_residuals", evaluation.paired_residuals, before=SCORE**2,
+                 after=SCORE**2 + 1.0),
         function("comparison_accuracy", evaluation.comparison_accuracy, correct=data.CORRECT,
                  **correct),
         function("accuracy_difference", evaluation.accuracy_difference, correct_a=data.CORRECT,
@@ -245,7 +247,7 @@ def _embeddings() -> list[Entry]:
         function("move_stored", embeddings.move_stored, adapter=model, X=X, y=Y, weight=0.3),
         function("quality_by_length", embeddings.quality_by_length, adapter=model, X=X, y=Y,
                  lengths=[1, 2], weight=0.5),
-        function("PairedGain.of", embeddings.PairedGain.of, before=SCORE, after=SCORE + 1.0,
+        function("paired_scores", evaluation.paired_scores, before=SCORE, after=SCORE + 1.0,
                  confidence=0.95),
     ]  # fmt: skip
 

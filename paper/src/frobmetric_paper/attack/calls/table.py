@@ -12,7 +12,7 @@ RECORDS = {
     "AbilityReport", "AdapterReport", "Certificate", "CertificateError", "Cleaning", "Comparison",
     "Comparisons", "Cone", "Evaluation", "Explanation", "Feedback", "LearnedMap",
     "LearnersComparison", "LengthTable", "Loss", "NearestMatrix", "NeighborGraph",
-    "NeighborhoodQuality", "NumericalError", "PairedGain", "PairedResiduals",
+    "NeighborhoodQuality", "NumericalError", "PairedDifference",
     "PairwiseCorrelation", "Point", "Promise",
     "Ray", "SDPAAnswer", "SDPAError", "SDPCertificate", "SDPSolution", "SDPStep",
     "SearchExplanation", "Solution", "Step", "StoredVectors", "TooFewExamplesError", "Unfactored",
