@@ -51,7 +51,7 @@ def test_a_planted_signal_is_found_and_helps_on_new_samples(rng):
     assert adapter.certificate_.relative_gap <= 1e-3
     assert adapter.check(X[160:], y[160:]).verdict == "helped"
     pattern = r"precision@3 0\.\d{3} -> 0\.\d{3}, \+0\.\d{3} \[\+.*, \+.*\], 5 folds of 160 samples"
-    assert re.fullmatch(pattern, str(adapter.report_))
+    assert re.fullmatch(pattern, adapter.report_.line())
 
 
 @pytest.mark.parametrize("side", ["both", "query"])
@@ -153,7 +153,7 @@ def test_too_few_examples_change_nothing_and_say_why(rng, y, reason):
     with pytest.warns(UserWarning, match=f"embedding unchanged: .*{reason}"):
         adapter = EmbeddingAdapter().fit(X, y)
     assert not adapter.changed_
-    assert reason in str(adapter.report_)
+    assert reason in adapter.report_.line()
     assert adapter.report_.gain is None
 
 
@@ -309,6 +309,7 @@ def test_the_report_as_table_html_and_dictionary(rng):
     X, y = planted(rng)
     report = EmbeddingAdapter(strengths=[10, 100]).fit(X, y).report_
     assert report.table().splitlines()[1].startswith("0 (unchanged)")
-    assert str(report) in report._repr_html_().replace("&gt;", ">")
-    again = type(report).from_dict(report.to_dict())
+    assert report.line() in report._repr_html_().replace("&gt;", ">")
+    assert report.table() in str(report)
+    again = type(report).from_fields(report.to_fields())
     assert again == report

@@ -14,15 +14,13 @@ from ..core.checks import require_parts
 from ..core.points import Array
 from ..evaluation.paired import PairedDifference, paired_scores
 from ..evaluation.ranking import unit_rows
-from ..runtime.tables import html_table, text_table
+from ..evaluation.report import Report
 from .feedback import Feedback, Labels
 from .path import SIMILARITY
 
-HEADER = ("task", "measure", "before -> after", "verdict")
-
 
 @dataclass(frozen=True, repr=False)
-class AbilityReport:
+class AbilityReport(Report):
     """Scores of tasks before and after an adapter, each with a paired interval and a verdict.
 
     Attributes
@@ -48,27 +46,31 @@ class AbilityReport:
     gains: dict[str, PairedDifference]
     measures: dict[str, str]
 
+    header = ("task", "measure", "before -> after", "verdict")
+
     @property
     def hurt(self) -> list[str]:
         """Tasks whose scores fell, by an interval below zero."""
         return [name for name, gain in self.gains.items() if gain.verdict == "hurt"]
 
-    def __str__(self) -> str:
-        return text_table(HEADER, self._cells())
-
-    def __repr__(self) -> str:
+    def sentences(self) -> list[str]:
+        """Return which tasks the adapter hurt."""
         state = f"{', '.join(self.hurt)} hurt" if self.hurt else "none hurt"
-        return f"<AbilityReport of {len(self.gains)} tasks: {state}>"
+        return [f"{len(self.gains)} task{'s' * (len(self.gains) != 1)}: {state}."]
 
-    def _repr_html_(self) -> str:
-        strong = [i for i, gain in enumerate(self.gains.values()) if gain.verdict == "hurt"]
-        return html_table(HEADER, self._cells(), strong=strong)
-
-    def _cells(self):
+    def cells(self) -> list[tuple[str, ...]]:
+        """Return the gain of each task."""
         return [
             (name, self.measures[name], str(gain), gain.verdict)
             for name, gain in self.gains.items()
         ]
+
+    def strong(self) -> list[int]:
+        """Return the numbers of the tasks that the adapter hurt."""
+        return [i for i, gain in enumerate(self.gains.values()) if gain.verdict == "hurt"]
+
+    def __repr__(self) -> str:
+        return f"<AbilityReport of {self.line()}>"
 
 
 def check_abilities(adapter: Any, tasks: Mapping[str, tuple[Any, Any]]) -> AbilityReport:

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from operator import index
 from typing import Any, Self
 
-from ..checks.text import in_html
 from ..evaluation.paired import PairedDifference
-from ..runtime.tables import html_table, text_table
+from ..evaluation.report import Report
 from .choice import HeldOutScores
-
-HEADER = ("strength", "score")
 
 
 @dataclass(frozen=True, repr=False)
-class AdapterReport:
+class AdapterReport(Report):
     """Scores of held-out units before and after, and the strengths that were tried.
 
-    `str` is one sentence; `table` shows the strengths, and a notebook both. "After" is the score
-    of the whole procedure: on each fold, that of the strength which the other folds choose.
+    It has one sentence, `line`, and a table of the strengths. "After" is the score of the whole
+    procedure: on each fold, that of the strength which the other folds choose.
 
     Attributes
     ----------
@@ -55,6 +52,8 @@ class AdapterReport:
     scores: tuple[tuple[float, float], ...] = ()
     reason: str = ""
 
+    header = ("strength", "score")
+
     @classmethod
     def of(
         cls, scores: HeldOutScores, measure: str, unit: str, *, confidence: float = 0.95
@@ -69,17 +68,9 @@ class AdapterReport:
         """Whether a learned map was chosen, and not the unchanged embedding."""
         return self.strength > 0
 
-    def table(self) -> str:
-        """Return the strengths that were tried and their scores as text."""
-        return text_table(HEADER, self._cells())
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return everything for JSON, also for a file."""
-        return asdict(self) | {"text": str(self)}
-
     @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> Self:
-        """Return the report whose `to_dict` gave these values."""
+    def from_fields(cls, values: dict[str, Any]) -> Self:
+        """Return the report whose `to_fields` gave these values."""
         fields: Any = {name: str(values[name]) for name in ("measure", "unit", "reason")}
         gain = values["gain"]
         gain = None if gain is None else PairedDifference.from_dict(gain)
@@ -87,25 +78,22 @@ class AdapterReport:
         numbers: Any = {"strength": float(values["strength"]), "n_folds": index(values["n_folds"])}
         return cls(**fields, **numbers, gain=gain, scores=scores)
 
-    def __str__(self) -> str:
+    def sentences(self) -> list[str]:
+        """Return the gain, or the reason why none was measured."""
         if self.gain is None:
             state = "embedding changed" if self.is_changed else "embedding unchanged"
-            return f"{state}: {self.reason}"
+            return [f"{state}: {self.reason}"]
         tested = f"{self.n_folds} folds of {self.gain.n_units:,} {self.unit}"
         gain = f"{self.measure} {self.gain}, {tested}"
-        if self.is_changed:
-            return gain
-        return f"no significant gain; embedding unchanged ({gain})"
+        return [gain if self.is_changed else f"no significant gain; embedding unchanged ({gain})"]
+
+    def cells(self) -> list[tuple[str, ...]]:
+        """Return the strengths that were tried, and their scores."""
+        return [(f"{C:g}" if C else "0 (unchanged)", f"{score:.4f}") for C, score in self.scores]
+
+    def strong(self) -> list[int]:
+        """Return the number of the chosen strength."""
+        return [i for i, (C, _) in enumerate(self.scores) if self.strength == C]
 
     def __repr__(self) -> str:
-        return f"<AdapterReport: {self}>"
-
-    def _repr_html_(self) -> str:
-        chosen = [i for i, (C, _) in enumerate(self.scores) if self.strength == C]
-        table = html_table(HEADER, self._cells(), strong=chosen) if self.scores else ""
-        return f"<div><div><b>{in_html(str(self))}</b></div>{table}</div>"
-
-    def _cells(self):
-        names = [f"{C:g}" if C else "0 (unchanged)" for C, _ in self.scores]
-        values = [f"{score:.4f}" for _, score in self.scores]
-        return list(zip(names, values, strict=True))
+        return f"<AdapterReport: {self.line()}>"

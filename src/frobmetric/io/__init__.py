@@ -34,7 +34,7 @@ from ..checks.arguments import as_path
 from ..checks.parameters import check_parameters
 from ..core import Certificate, Step
 from ..embeddings import EmbeddingAdapter
-from ..evaluation.report import SelectionReport
+from ..evaluation.choice import SelectionReport
 from ..model.sets import triplets_from_arrays
 from ..neighbors import Promise
 from ..search.approximate import MiningRecall

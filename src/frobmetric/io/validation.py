@@ -116,7 +116,7 @@ def _check_proof(estimator):
         raise ValueError(f"status_ = {status!r:.40} is not one of {sorted(STATUSES)}")
     if np.isnan([proof.primal, proof.dual, proof.distance_bound]).any() or not proof.gap >= 0:
         raise ValueError(f"certificate has a gap of {proof.gap}, or objectives that are no numbers")
-    if (status == "optimal" and proof.error > LATE * tol) or (
+    if (status == "optimal" and not proof.is_within(LATE * tol)) or (
         status in UNFINISHED and proof.error < EARLY * tol
     ):
         raise ValueError(

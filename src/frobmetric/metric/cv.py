@@ -17,8 +17,8 @@ from ..checks.parameters import FOLDS, NONE, NUMBERS, Rule, check_parameters, ch
 from ..checks.samples import check_cv
 from ..checks.text import shown
 from ..core import Certificate
+from ..evaluation.choice import report_of, warn_of_choice
 from ..evaluation.race import Race, stratified_folds
-from ..evaluation.report import report_of, warn_of_choice
 from ..evaluation.selection import N_STAGES, Options, choose
 from ..learning.claims import check_class_names
 from ..learning.parameters import MOST_PASSES

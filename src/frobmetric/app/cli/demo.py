@@ -159,7 +159,7 @@ def _choose_options(task, show):
 
 def _is_certified(result):
     metric = result.metric
-    return bool(metric.certificate_.error <= metric.tol) and result.comparison.is_certified
+    return metric.certificate_.is_within(metric.tol) and result.comparison.is_certified
 
 
 def _to_dict(result):

@@ -14,6 +14,7 @@ from sklearn.model_selection import StratifiedKFold
 
 from ...backends import RowFile
 from ...core import CertificateError
+from ...core.solution import NOTHING
 from ...evaluation.compare import compare
 from ...io import disagreements, save
 from ...io.preparation import Preparing
@@ -39,8 +40,6 @@ from .terminal import (
 typer = require("typer", "cli")
 app = typer.Typer()
 
-#: Relative gap from which on nothing is proven, whatever the tolerance.
-LARGEST_GAP = 0.99
 #: Largest number of columns of which values are printed.
 N_VALUES = 10
 #: Number of folds of an evaluation, and the number of samples from which on one fold is enough.
@@ -243,9 +242,9 @@ def certify(model, data, *, target=None, tol=None, exact=False, proof=None, head
     claimed = estimator.certificate_
     recomputed = estimator.certify(table.dataframe(), table.y, **options)
     differing = disagreements(claimed, recomputed, estimator.history_)
-    gap, tol = recomputed.error, tol or estimator.tol
-    is_certified = not differing and bool(gap <= min(tol, LARGEST_GAP))
-    verdict = _verdict(gap, min(tol, LARGEST_GAP)) + ", and the claim holds" * is_certified
+    tol = tol or estimator.tol
+    is_certified = not differing and recomputed.is_within(tol)
+    verdict = _verdict(recomputed, tol) + ", and the claim holds" * is_certified
     if table.y is None and uses_labels(estimator):
         verdict += "\nlabels were not given (--target): that the triplets are theirs is not checked"
     if differing:
@@ -460,8 +459,9 @@ def _question(data, target, how):
     return " ".join(["frobmetric evaluate", str(data), *words])
 
 
-def _verdict(gap, tol):
-    if gap <= tol:
+def _verdict(certificate, tol):
+    gap, tol = certificate.error, min(tol, NOTHING)
+    if certificate.is_within(tol):
         return f"certified: relative gap {gap:.1e} <= tol {tol:g}"
     return f"NOT certified: relative gap {gap:.1e} > tol {tol:g}"
 
@@ -476,13 +476,13 @@ def _usefulness(estimator, question):
 
 
 def _fit_report(estimator, table, path, seconds, question):
-    gap, tol = estimator.certificate_.error, estimator.tol
+    certificate, tol = estimator.certificate_, estimator.tol
     n_samples, n_features = table.X.shape
     data = {
         "model": str(path),
         "status": estimator.status_,
-        "certified": bool(gap <= tol),
-        "certificate": asdict(estimator.certificate_),
+        "certified": certificate.is_within(tol),
+        "certificate": asdict(certificate),
         "tol": tol,
         "C": estimator.C,
         "n_samples": n_samples,
@@ -495,14 +495,14 @@ def _fit_report(estimator, table, path, seconds, question):
     if hasattr(estimator, "report_"):
         data |= {"chosen": estimator.best_params_, "report": estimator.report_.to_dict()}
         options = str(estimator.report_.setting)
-    verdict = f"{_verdict(gap, tol)}, after {estimator.n_iter_} steps, {seconds:.1f} s"
+    verdict = f"{_verdict(certificate, tol)}, after {estimator.n_iter_} steps, {seconds:.1f} s"
     if not data["certified"]:
         advice = "" if estimator.status_ == "interrupted" else "; raise --max-iter or --tol"
         verdict += f" ({estimator.status_}){advice}"
     text = (
         f"{path}: a metric of rank {estimator.rank_} on {n_features} features, from "
         f"{estimator.n_triplets_} triplets of {n_samples} samples: {options}\n"
-        f"certificate: {estimator.certificate_}\n{verdict}{_usefulness(estimator, question)}"
+        f"certificate: {certificate}\n{verdict}{_usefulness(estimator, question)}"
     )
     if hasattr(estimator, "preparation_"):
         data["columns"] = estimator.preparation_.to_fields()

@@ -299,7 +299,7 @@ def _certificate(metric):
         return None
     tol = metric.tol
     return {
-        "is_certified": bool(certificate.error <= tol),
+        "is_certified": certificate.is_within(tol),
         "gap": f"{100 * certificate.error:.2g} %",
         "tol": f"{100 * tol:.2g} %",
         "text": str(certificate),

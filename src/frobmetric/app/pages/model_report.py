@@ -21,6 +21,7 @@ from ...checks.arguments import check_count
 from ...evaluation.compare import compare
 from ...evaluation.comparison import Comparison
 from ...evaluation.hints import Situation, find_hints
+from ...evaluation.report import Report
 from ...metric import FrobMetric
 from ...metric.base import MetricEstimator
 from ...runtime.environment import replacing
@@ -44,7 +45,7 @@ from .spaces import Spaces
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ModelReport:
+class ModelReport(Report):
     """Result of `report`: an HTML page, and the findings that it shows.
 
     Attributes
@@ -76,6 +77,14 @@ class ModelReport:
     def comparison(self) -> Comparison:
         """Held-out errors of the model and of Euclid, with the verdict."""
         return self.findings.comparison
+
+    def sentences(self) -> list[str]:
+        """Return the verdict in words, and what is known about the optimisation."""
+        return self.comparison.sentences()
+
+    def to_text(self) -> str:
+        """Return the comparison as text."""
+        return self.comparison.to_text()
 
     def to_html(self) -> str:
         """Return the page."""

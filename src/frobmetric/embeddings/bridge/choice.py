@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,13 +11,12 @@ import numpy as np
 from ...core.points import Array, Vector
 from ...core.solution import Certificate
 from ...evaluation.paired import PairedDifference, format_interval, paired_recalls
-from ...runtime.tables import paragraph, text_table
+from ...evaluation.report import Report
 from .paired import PairedVectors
 from .protection import mine_neighbors, protected_map
 from .ridge import Cells, RidgePath
 from .trust import OldIndex, Questions
 
-HEADER = ("tried, % of true neighbours found", "before", "after", "gain")
 #: Strengths of the ridge that are tried, relative to the mean squared singular value.
 STRENGTHS = tuple(10.0 ** np.arange(-3, 1.1, 0.5))
 #: Weights of the hinge that are tried, for each pair relative to its squared error.
@@ -166,7 +165,7 @@ def _with_hinge(setting: Setting) -> Iterator[Setting]:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class BridgeReport:
+class BridgeReport(Report):
     """Chosen setting of a bridge, and its recall on pairs that had no part in fit and choice.
 
     Attributes
@@ -193,6 +192,8 @@ class BridgeReport:
     shares: tuple[float, ...] = ()
     recalls: tuple[float, ...] = ()
 
+    header = ("tried, % of true neighbours found", "before", "after", "gain")
+
     def sentences(self) -> list[str]:
         """Return the report in words."""
         lines = [f"Chosen on {self.n_pairs} pairs: {self.setting}."]
@@ -208,9 +209,9 @@ class BridgeReport:
             lines.append(f"{self.n_duplicates} duplicate pairs were left out.")
         return lines
 
-    def to_fields(self) -> dict[str, Any]:
-        """Return the fields as plain values, for a file."""
-        return asdict(self)
+    def cells(self) -> list[tuple[str, ...]]:
+        """Return the trials, in percent."""
+        return [trial.cells() for trial in self.trials]
 
     @classmethod
     def from_fields(cls, fields: dict[str, Any]) -> BridgeReport:
@@ -223,12 +224,6 @@ class BridgeReport:
         recall = None if fields["recall"] is None else tuple(fields["recall"])
         setting = Setting(**fields["setting"])
         return cls(**fields | given | {"setting": setting, "trials": trials, "recall": recall})
-
-    def __str__(self) -> str:
-        text = "\n".join(paragraph(sentence) for sentence in self.sentences())
-        if not self.trials:
-            return text
-        return f"{text}\n\n{text_table(HEADER, [trial.cells() for trial in self.trials])}"
 
     def __repr__(self) -> str:
         return f"BridgeReport(setting='{self.setting}', recall={self.recall})"

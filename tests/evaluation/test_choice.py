@@ -6,8 +6,8 @@ from html.parser import HTMLParser
 
 import pytest
 
+from frobmetric.evaluation.choice import SelectionReport
 from frobmetric.evaluation.paired import PairedErrors
-from frobmetric.evaluation.report import SelectionReport
 from frobmetric.evaluation.selection import NO_LEARNING, Setting
 
 LEARNED = Setting("within", "raw", 100.0, 3, 2)
