@@ -8,7 +8,7 @@ import warnings
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 
-from frobmetric.evaluation.comparing import worker
+from frobmetric.evaluation import worker
 from frobmetric.learners.learner import certificate_of
 
 
@@ -88,7 +88,8 @@ class InProcess:
     """Stand-in for a FitWorker that fits in this process, without the seconds of a start."""
 
     def __init__(self, division, evaluation):
-        worker._given = (division, evaluation)
+        self.decode = division.decode
+        worker._given = (division.numbers, evaluation)
 
     def __enter__(self):
         return self
@@ -99,6 +100,6 @@ class InProcess:
     def start(self):
         pass
 
-    def measure(self, estimator, fold, seconds, on_tick):
+    def measure(self, candidate, model, split, seconds, on_tick):
         on_tick()
-        return worker._measure(estimator, fold)
+        return worker._decoded(worker.measure_sent(model, split, candidate.has_rule), self.decode)

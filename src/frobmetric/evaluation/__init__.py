@@ -2,14 +2,16 @@
 
 from .accuracy import accuracy_difference, comparison_accuracy, noise_ceiling
 from .agreement import pair_auc, spearman
-from .comparison import Comparison
 from .paired import PairedDifference, PairedErrors, paired_residuals, paired_scores
 from .ranking import Measure
 from .retrieval import make_retrieval_scorer, ndcg_at_k, recall_at_k, reciprocal_rank
 from .splitting import ObjectSplit
+from .table import Comparison, ComparisonRow, InterruptedComparison
 
 __all__ = [
     "Comparison",
+    "ComparisonRow",
+    "InterruptedComparison",
     "Measure",
     "ObjectSplit",
     "PairedDifference",

@@ -121,17 +121,17 @@ def find_hints(situation: Situation) -> tuple[Hint, ...]:
 
 def _labels_say_nothing(comparison):
     """Return whether even the best row is not clearly better than the most frequent class."""
-    best, chance = min(row.error for row in comparison.measured), comparison.majority_error
+    best, chance = min(row.error for row in comparison.measured), comparison.constant_error
     return chance - best <= CLEAR * np.sqrt(chance * (1 - chance) / comparison.n_test)
 
 
 def _about_labels(comparison):
-    share = f"{100 * comparison.majority_error:.1f} %"
+    share = f"{100 * comparison.constant_error:.1f} %"
     reason = (
         "no method is clearly better than always answering the most frequent class, which has "
         f"{share} errors; "
     )
-    if comparison.majority_error < 0.2:
+    if comparison.constant_error < 0.2:
         return Hint(reason + "with classes this uneven, error rates say little about a metric")
     return Hint(reason + "check that y belongs to the rows of X, and that X can tell the classes")
 
@@ -196,7 +196,7 @@ def _baseline(s):
     rows = [row for row in rows if s.comparison.against(row.key).verdict == "hurt"]
     if not rows:
         return None
-    best = min(rows, key=lambda row: row.n_errors)
+    best = min(rows, key=lambda row: row.error)
     error = s.comparison["model"].percent()
     reason = f"{best.label} has fewer errors here, {best.percent()} against {error}"
     return Hint(reason, BASELINES[best.key])

@@ -18,7 +18,8 @@ from ..checks.samples import check_cv
 from ..checks.text import shown
 from ..core import Certificate
 from ..evaluation.choice import report_of, warn_of_choice
-from ..evaluation.race import Race, stratified_folds
+from ..evaluation.division import stratified_folds
+from ..evaluation.race import Race
 from ..evaluation.selection import N_STAGES, Options, choose
 from ..learning.claims import check_class_names
 from ..learning.parameters import MOST_PASSES

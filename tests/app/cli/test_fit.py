@@ -404,7 +404,7 @@ def test_evaluate_beside_other_methods():
 
 
 def test_evaluate_tests_a_third_of_many_samples(monkeypatch):
-    monkeypatch.setattr("frobmetric.app.cli.fit.MANY_SAMPLES", 100)
+    monkeypatch.setattr("frobmetric.evaluation.division.MANY_TESTS", 100)
     answer = run_json("evaluate", "iris.csv", "-t", "species", "--cv", "0")
     assert (answer["n_test"], answer["n_train"], answer["n_folds"]) == (50, 100, 1)
     options = ("--cv", "0", "--folds", "2")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 
-from ...evaluation.comparing import InterruptedComparison, compare_learners
-from ...plotting import LearnersDisplay
+from ...evaluation.compare import InterruptedComparison
+from ...evaluation.compare import compare as compare_models
+from ...plotting import ComparisonDisplay
 from ...runtime.environment import replacing, require
 from ..tables.reading import check_output
 from .models import read_visibly
@@ -65,16 +66,18 @@ def compare(
     if figure is not None:
         require("matplotlib", "plot")
     tables = [_read(data, target, header, preparation)]
-    options = {"test_size": test_size, "n_neighbors": n_votes, "random_state": seed}
+    options = {"n_neighbors": n_votes, "random_state": seed}
     if test is not None:
         learned = tables[0].preparation  # medians and categories are those of the data
         tables.append(_read(test, target, header, learned or preparation))
         _check_columns(data, test, *tables)
         options |= {"X_test": tables[1].X, "y_test": tables[1].y}
+    else:
+        options["test_size"] = test_size
     with errors_about(data):
         result, is_interrupted = _run(tables[0], learner, budget=budget, **options)
     written = _write(result, figure, markdown)
-    code = ExitCode.of(any(not row.is_baseline for row in result.measured))
+    code = ExitCode.of(any(not row.is_euclidean for row in result.measured))
     if is_interrupted:
         say("interrupted; the rows that were finished follow")
         code = ExitCode.INTERRUPTED
@@ -104,7 +107,7 @@ def _run(table, learners, **options):
     try:
         with _progress() as callback:
             options["callback"] = callback
-            return compare_learners(table.X, table.y, learners=learners or None, **options), False
+            return compare_models(learners or None, table.X, table.y, **options), False
     except InterruptedComparison as error:
         return error.comparison, True
 
@@ -140,6 +143,6 @@ def _write(result, figure, markdown):
 def _draw(result, path):
     require("matplotlib", "plot").use("agg")
     page = require("matplotlib.figure", "plot").Figure(figsize=(7.5, 5.0), layout="constrained")
-    LearnersDisplay.from_comparison(result, ax=page.subplots())
+    ComparisonDisplay.from_comparison(result, ax=page.subplots())
     with replacing(path) as file:
         page.savefig(file, dpi=150, format=path.suffix[1:].lower())

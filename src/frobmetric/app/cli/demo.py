@@ -12,7 +12,7 @@ from sklearn.datasets import load_breast_cancer, load_digits, load_wine
 from sklearn.decomposition import PCA
 
 from ...evaluation.compare import compare
-from ...evaluation.comparison import Comparison
+from ...evaluation.table import Comparison
 from ...io import save
 from ...metric import FrobMetric, FrobMetricCV
 from ...plotting import EmbeddingDisplay, NeighborsDisplay

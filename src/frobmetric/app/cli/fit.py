@@ -10,12 +10,12 @@ from pathlib import Path
 from time import perf_counter
 
 import numpy as np
-from sklearn.model_selection import StratifiedKFold
 
 from ...backends import RowFile
 from ...core import CertificateError
 from ...core.solution import NOTHING
 from ...evaluation.compare import compare
+from ...evaluation.division import default_folds
 from ...io import disagreements, save
 from ...io.preparation import Preparing
 from ...io.text import format_of
@@ -42,8 +42,6 @@ app = typer.Typer()
 
 #: Largest number of columns of which values are printed.
 N_VALUES = 10
-#: Number of folds of an evaluation, and the number of samples from which on one fold is enough.
-FOLDS, MANY_SAMPLES = 5, 5000
 #: Number of folds by which options are chosen.
 CHOICE_FOLDS = 3
 #: Suffixes of formats that a model does not have, and what they are.
@@ -369,10 +367,7 @@ def _compare(estimator, table, test=None, *, folds=None, **options):
     if test is not None:
         options |= {"X_test": test.dataframe(), "y_test": test.y}
         return compare(estimator, table.dataframe(), table.y, **options)
-    options["cv"] = folds or FOLDS
-    if folds is None and len(table.X) > MANY_SAMPLES:
-        thirds = StratifiedKFold(3, shuffle=True, random_state=options["random_state"])
-        options["cv"] = [next(thirds.split(table.X, table.y))]
+    options["cv"] = default_folds(folds, table.y, options["random_state"])
     with live_progress(_first_line(estimator), _describe) as callback, warnings.catch_warnings():
         warnings.filterwarnings("ignore", VERDICTS, UserWarning)
         return compare(estimator.set_params(callback=callback), table.X, table.y, **options)

@@ -10,8 +10,8 @@ import numpy as np
 from sklearn.metrics import confusion_matrix
 
 from ...checks.text import shown
-from ...evaluation.comparison import EUCLIDEAN, Comparison
 from ...evaluation.paired import decimals, format_interval
+from ...evaluation.table import EUCLIDEAN, Comparison
 from ...plotting.style import COLOURS
 from .captions import Column, largest
 from .doubts import Doubts
