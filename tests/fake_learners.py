@@ -84,22 +84,13 @@ class Unsendable(Weigher):
         raise TypeError("no pickle of this")
 
 
-class InProcess:
+class InProcess(worker.FitHere):
     """Stand-in for a FitWorker that fits in this process, without the seconds of a start."""
 
-    def __init__(self, division, evaluation):
-        self.decode = division.decode
-        worker._given = (division.numbers, evaluation)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        del worker._given
-
     def start(self):
-        pass
+        worker._given = (self.division.numbers, self.evaluation)
 
-    def measure(self, candidate, model, split, seconds, on_tick):
+    def measure(self, fit, seconds, on_tick):
         on_tick()
-        return worker._decoded(worker.measure_sent(model, split, candidate.has_rule), self.decode)
+        found = worker.measure_sent(fit.model, fit.split, fit.candidate.has_rule)
+        return worker._decoded(found, self.division.decode)

@@ -5,8 +5,9 @@ from .agreement import pair_auc, spearman
 from .paired import PairedDifference, PairedErrors, paired_residuals, paired_scores
 from .ranking import Measure
 from .retrieval import make_retrieval_scorer, ndcg_at_k, recall_at_k, reciprocal_rank
+from .row import ComparisonRow
 from .splitting import ObjectSplit
-from .table import Comparison, ComparisonRow, InterruptedComparison
+from .table import Comparison, InterruptedComparison
 
 __all__ = [
     "Comparison",

@@ -21,7 +21,7 @@ from sklearn.utils import get_tags
 
 from .division import Division
 from .models import is_fitted, name_of, scales_features
-from .table import BASELINES, EUCLIDEAN
+from .row import BASELINES, EUCLIDEAN
 
 #: Baselines whose fits take as long as those of a metric.
 ITERATIVE = ("nca",)

@@ -18,7 +18,8 @@ from .candidates import Candidate, make_baselines, read_models, single_candidate
 from .division import TEST_FOLDS, Division, divide
 from .hints import Situation, find_hints
 from .models import metric_of, steps_of
-from .table import BASELINES, EUCLIDEAN, Comparison, InterruptedComparison
+from .row import BASELINES, EUCLIDEAN
+from .table import Comparison, InterruptedComparison
 from .trial import ComparisonProgress, Contest
 from .vote import Average, Evaluation, Vote
 from .worker import FitHere, FitWorker
@@ -173,11 +174,10 @@ def _run(contest: Contest, *, is_isolated: bool) -> None:
 def _comparison(contest: Contest) -> Comparison:
     """Return the rows so far."""
     division = contest.division
-    is_in_folds = len(division.splits) > 1 or not (division.has_test or contest.budget < np.inf)
     return Comparison(
         rows=tuple(contest.rows),
         n_train=division.n_train,
-        n_folds=len(division.splits) if is_in_folds else 0,
+        n_folds=division.n_folds,
         budget=contest.budget if contest.budget < np.inf else None,
         constant_error=division.constant_error(),
         is_complete=contest.is_complete,

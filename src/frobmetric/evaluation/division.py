@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, TypeAlias
@@ -110,6 +109,8 @@ class Division:
         Tests: folds, one division, or [None] if there are given test samples.
     classes : ndarray or None
         Class of each number; None if labels are numbers.
+    n_folds : int
+        Number of folds; 0 if samples are tested once.
     notes : tuple of str
         Remarks on the data.
     """
@@ -118,12 +119,8 @@ class Division:
     numbers: Samples
     splits: list[Split]
     classes: Any
+    n_folds: int = 0
     notes: tuple[str, ...] = ()
-
-    @property
-    def has_test(self) -> bool:
-        """Whether test samples were given."""
-        return self.splits[0] is None
 
     @property
     def n_train(self) -> int:
@@ -198,13 +195,15 @@ def divide(
     has_classes = _has_classes(y)
     X_test = y_test = None
     splits: list[Split] = [None]
+    n_folds = 0
     notes: tuple[str, ...] = ()
     if held_out[0] is not None:
         X_test, y_test = _check_samples(*held_out, "X_test", "y_test")
         _check_common_labels(y, y_test, has_classes)
     elif cv is not None:
         folds = _folds(cv, X, y, has_classes, random_state)
-        splits, notes = [*folds], tuple(_small_classes(y, len(folds), has_classes))
+        splits, n_folds = [*folds], len(folds)
+        notes = _small_classes(y, n_folds, has_classes)
     else:
         split, notes = _divide_once(y, test_size, has_classes, random_state)
         splits = [split]
@@ -214,7 +213,8 @@ def divide(
         for train, test in (each or (slice(None), None) for each in splits):
             _check_spread(y[train], y_test if test is None else y[test])
     labels = Samples(given[0], y, held_out[0], y_test)
-    return Division(labels, Samples(X, number, X_test, number_test), splits, classes, notes)
+    numbers = Samples(X, number, X_test, number_test)
+    return Division(labels, numbers, splits, classes, n_folds, notes)
 
 
 def _check_samples(X: Any, y: Any, name: str, name_of_y: str) -> tuple[Any, Any]:
@@ -329,7 +329,7 @@ def _count(cv: Any) -> int:
     return int(cv)
 
 
-def _small_classes(y: Any, n_folds: int, has_classes: bool) -> Sequence[str]:
+def _small_classes(y: Any, n_folds: int, has_classes: bool) -> tuple[str, ...]:
     """Return remarks on small classes."""
     counts = np.unique(y, return_counts=True)[1]
     n_single, n_small = (counts == 1).sum(), (counts < n_folds).sum()
@@ -340,4 +340,4 @@ def _small_classes(y: Any, n_folds: int, has_classes: bool) -> Sequence[str]:
         notes.append(
             f"{n_single} samples are the only ones of their class: errors of every method."
         )
-    return notes
+    return tuple(notes)

@@ -12,9 +12,9 @@ import numpy as np
 from .candidates import Candidate
 from .division import Division, Split
 from .models import rule_of
-from .table import EUCLIDEAN, ComparisonRow
+from .row import EUCLIDEAN, ComparisonRow
 from .vote import Evaluation
-from .worker import Fitter, Measured, OutOfTimeError
+from .worker import Fit, FitHere, Measured, OutOfTimeError
 
 #: Time of a fit to all training samples, relative to one to two thirds of them.
 GROWTH = 2.0
@@ -80,7 +80,7 @@ class Contest:
         self.is_complete = False
         self._number, self._spent = 0, 0.0
 
-    def run(self, fitter: Fitter) -> None:
+    def run(self, fitter: FitHere) -> None:
         """Measure all methods, or as many as there is patience for."""
         try:
             for candidate in self.candidates:
@@ -90,7 +90,7 @@ class Contest:
         except StoppedError:
             pass
 
-    def _measure(self, candidate: Candidate, fitter: Fitter) -> None:
+    def _measure(self, candidate: Candidate, fitter: FitHere) -> None:
         if candidate.obstacle:
             row = ComparisonRow(candidate.key, candidate.label, evaluation=self.evaluation)
             self.rows.append(replace(row, reason=candidate.obstacle))
@@ -175,7 +175,7 @@ class Trial:
         """Seconds of the fits so far, with the one that runs."""
         return self.spent + (perf_counter() - self._began if self._began is not None else 0.0)
 
-    def run(self, fitter: Fitter) -> None:
+    def run(self, fitter: FitHere) -> None:
         """Fit the model as it is, try its settings, and fit the best one."""
         try:
             self._fit_whole(0, fitter)
@@ -195,7 +195,7 @@ class Trial:
             return self.failure
         return f"no answer in {self.budget:g} s" if self.ending == "budget" else "stopped"
 
-    def _try_settings(self, fitter: Fitter) -> bool:
+    def _try_settings(self, fitter: FitHere) -> bool:
         """Try all settings; return whether there was time for all of them."""
         settings = self.candidate.settings
         if len(settings) == 1:
@@ -208,7 +208,7 @@ class Trial:
             return False
         return True
 
-    def _validate(self, number: int, folds: Sequence[Split], fitter: Fitter) -> None:
+    def _validate(self, number: int, folds: Sequence[Split], fitter: FitHere) -> None:
         """Keep the error of a setting on the folds; one that fails is not a candidate."""
         parts = []
         for fold in folds:
@@ -223,7 +223,7 @@ class Trial:
             self.reserve = GROWTH * float(np.mean([part.seconds for part in parts]))
         self.errors[number] = error
 
-    def _fit_whole(self, number: int, fitter: Fitter) -> None:
+    def _fit_whole(self, number: int, fitter: FitHere) -> None:
         """Fit a setting to all training samples; if that works, it is the answer."""
         if number:
             self.reserve = 0.0
@@ -234,7 +234,7 @@ class Trial:
         elif not number:
             self.failure = measured.failure
 
-    def _fit(self, number: int, split: Split, fitter: Fitter) -> Measured:
+    def _fit(self, number: int, split: Split, fitter: FitHere) -> Measured:
         self.setting = number
         fitter.start()  # a new process is no fault of the learner
         left = self.budget - self.reserve - self.spent
@@ -243,8 +243,7 @@ class Trial:
         model = self.candidate.with_options(self.candidate.settings[number])
         self._began = perf_counter()
         try:
-            return fitter.measure(
-                self.candidate, model, split, left, lambda: self.contest.tell(self)
-            )
+            fit = Fit(self.candidate, model, split)
+            return fitter.measure(fit, left, lambda: self.contest.tell(self))
         finally:
             self.spent, self._began = self.elapsed, None

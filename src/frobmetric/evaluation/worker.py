@@ -10,7 +10,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, wait
 from dataclasses import dataclass, replace
 from time import perf_counter, sleep
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import numpy as np
 from joblib.externals.loky import ProcessPoolExecutor, process_executor
@@ -19,7 +19,7 @@ from ..runtime.progress import advance
 from .candidates import Candidate
 from .division import Division, Samples, Split
 from .models import is_classifier, map_of, proof_of
-from .table import EUCLIDEAN
+from .row import EUCLIDEAN
 from .vote import Evaluation
 
 #: Seconds between two looks at a fit that runs.
@@ -71,23 +71,13 @@ def measure(
     return Measured(losses, predicted, answers, answer_losses, seconds, gap, is_proven)
 
 
-class Fitter(Protocol):
-    """Place where fits run."""
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """A model to fit and to test by a split of the samples, on behalf of a candidate."""
 
-    def start(self) -> None:
-        """Start what a fit needs; its time does not count."""
-        ...
-
-    def measure(
-        self,
-        candidate: Candidate,
-        model: Any,
-        split: Split,
-        seconds: float,
-        on_tick: Callable[[], None],
-    ) -> Measured:
-        """Fit a model and test it; raise `OutOfTimeError` after this time."""
-        ...
+    candidate: Candidate
+    model: Any
+    split: Split
 
 
 class OutOfTimeError(Exception):
@@ -107,45 +97,44 @@ class FitHere:
         return self
 
     def __exit__(self, *_: object) -> None:
-        return
+        self.end()
 
     def start(self) -> None:
-        """Do nothing."""
+        """Start what a fit needs; its time does not count."""
 
-    def measure(
-        self,
-        candidate: Candidate,
-        model: Any,
-        split: Split,
-        seconds: float,
-        on_tick: Callable[[], None],
-    ) -> Measured:
-        """Fit a model and test it."""
+    def end(self) -> None:
+        """End what runs."""
+
+    def measure(self, fit: Fit, seconds: float, on_tick: Callable[[], None]) -> Measured:
+        """Fit a model and test it; raise `OutOfTimeError` after this time, if it is limited.
+
+        `on_tick` is called before a fit, or while it runs; what it raises ends the fit.
+        """
         on_tick()
-        if candidate.is_baseline:
-            return self._measure_baseline(candidate, model, split)
-        part = self.division.given.part(model, split)
-        how = {"is_ready": candidate.is_ready, "has_rule": candidate.has_rule}
-        measured = measure(model, part, self.evaluation, **how)
+        if fit.candidate.is_baseline:
+            return self._measure_baseline(fit)
+        part = self.division.given.part(fit.model, fit.split)
+        how = {"is_ready": fit.candidate.is_ready, "has_rule": fit.candidate.has_rule}
+        measured = measure(fit.model, part, self.evaluation, **how)
         advance(1, "fits")
-        return replace(measured, fitted=model)
+        return replace(measured, fitted=fit.model)
 
-    def _measure_baseline(self, candidate: Candidate, model: Any, split: Split) -> Measured:
+    def _measure_baseline(self, fit: Fit) -> Measured:
         try:
-            part = self.division.numbers.part(model, split)
+            part = self.division.numbers.part(fit.model, fit.split)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # collinear features, an NCA that stops early
-                measured = measure(model, part, self.evaluation)
+                measured = measure(fit.model, part, self.evaluation)
         except (ValueError, np.linalg.LinAlgError) as error:
-            if candidate.key in EUCLIDEAN:
+            if fit.candidate.key in EUCLIDEAN:
                 raise
             return Measured(failure=_one_line(error))
-        if candidate.is_slow:
+        if fit.candidate.is_slow:
             advance(1, "fits")
         return _decoded(measured, self.division.decode)
 
 
-class FitWorker:
+class FitWorker(FitHere):
     """Process that fits estimators and tests them; a new one is started if it was ended.
 
     The process is independent of the main module, so scripts need no `__main__` guard, and classes
@@ -153,36 +142,22 @@ class FitWorker:
     """
 
     def __init__(self, division: Division, evaluation: Evaluation) -> None:
-        self._decode, self._given = division.decode, (division.numbers, evaluation)
+        super().__init__(division, evaluation)
         self._executor: ProcessPoolExecutor | None = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.end()
 
     def start(self) -> None:
         """Start a process if there is none, and wait until it has imported what it needs."""
         if self._executor is None:
-            self._executor = ProcessPoolExecutor(1, initializer=_begin, initargs=self._given)
+            given = (self.division.numbers, self.evaluation)
+            self._executor = ProcessPoolExecutor(1, initializer=_begin, initargs=given)
             self._executor.submit(os.getpid).result()
 
-    def measure(
-        self,
-        candidate: Candidate,
-        model: Any,
-        split: Split,
-        seconds: float,
-        on_tick: Callable[[], None],
-    ) -> Measured:
-        """Fit a model and test it; raise `OutOfTimeError` after this time.
-
-        `on_tick` is called while the fit runs; what it raises ends the fit, as Ctrl-C does.
-        """
+    def measure(self, fit: Fit, seconds: float, on_tick: Callable[[], None]) -> Measured:
+        """Fit a model and test it, unless the time is up before."""
         self.start()
         assert self._executor is not None
-        future = self._executor.submit(measure_sent, model, split, candidate.has_rule)
+        has_rule = fit.candidate.has_rule
+        future = self._executor.submit(measure_sent, fit.model, fit.split, has_rule)
         try:
             _wait_for(future, perf_counter() + seconds, on_tick)
         except BaseException:  # out of time, Ctrl-C, or what on_tick raises
@@ -191,7 +166,7 @@ class FitWorker:
             raise
         error = future.exception()
         if error is None:
-            return _decoded(future.result(), self._decode)
+            return _decoded(future.result(), self.division.decode)
         self.end()
         if isinstance(error, process_executor.TerminatedWorkerError):
             return Measured(failure="its process was killed, or ran out of memory")

@@ -11,7 +11,8 @@ from sklearn.metrics import confusion_matrix
 
 from ...checks.text import shown
 from ...evaluation.paired import decimals, format_interval
-from ...evaluation.table import EUCLIDEAN, Comparison
+from ...evaluation.row import EUCLIDEAN
+from ...evaluation.table import Comparison
 from ...plotting.style import COLOURS
 from .captions import Column, largest
 from .doubts import Doubts
