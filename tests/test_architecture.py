@@ -22,7 +22,7 @@ ROOMS = ("verify", "core", "checks", "runtime", "solvers", "search", "backends",
 ROOMS += ("model", "neighbors", "learning", "evaluation", "metric", "exceptions", "learners")
 ROOMS += ("embeddings", "sdp", "manifold", "io", "export", "plotting", "app")
 #: Files that compare the learners of other rooms: they may import all rooms before `io`.
-COMPARING = ("evaluation/compare.py", "evaluation/comparing/")
+COMPARING = ("evaluation/compare.py", "evaluation/models.py")
 #: Third-party packages that a room may import, where these are not the base dependencies.
 PACKAGES = {
     "verify": {"numpy"},

@@ -216,11 +216,11 @@ def edit_choice(path, **changes):
         ({"report": lambda old: old | {"rule_error": "low"}}, "could not convert"),
         (
             {"report": lambda old: old | {"errors": old["errors"] | {"n_both": -1}}},
-            "counts errors that are not possible",
+            "expected numbers of samples",
         ),
         (
-            {"report": lambda old: old | {"errors": old["errors"] | {"n_samples": 0}}},
-            "counts errors that are not possible",
+            {"report": lambda old: old | {"errors": old["errors"] | {"n_units": 0}}},
+            "expected numbers of samples",
         ),
         (
             {"report": lambda old: old | {"euclidean": old["euclidean"] | {"units": "metres"}}},

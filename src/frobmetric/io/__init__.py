@@ -34,7 +34,7 @@ from ..checks.parameters import check_parameters
 from ..core import Certificate, Step
 from ..core.warning import warn_user
 from ..embeddings import EmbeddingAdapter
-from ..evaluation.report import SelectionReport
+from ..evaluation.choice import SelectionReport
 from ..model.sets import triplets_from_arrays
 from ..neighbors import Promise
 from ..search.recall import MiningRecall

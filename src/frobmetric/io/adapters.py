@@ -21,13 +21,13 @@ REQUIRED = (
 def report_of(adapter: EmbeddingAdapter) -> dict[str, Any]:
     """Return the report of an adapter and the count of its examples, as plain values."""
     cleaning = adapter.cleaning_
-    values = {name: value for name, value in adapter.report_.to_dict().items() if name != "text"}
+    values = adapter.report_.to_fields()
     return {"report": values, "cleaning": None if cleaning is None else asdict(cleaning)}
 
 
 def set_report(adapter: EmbeddingAdapter, values: dict[str, Any]) -> None:
     """Set the attributes whose `report_of` gave these values."""
-    adapter.report_ = AdapterReport.from_dict(values["report"])
+    adapter.report_ = AdapterReport.from_fields(values["report"])
     cleaning = values["cleaning"]
     if cleaning is not None:
         counts = {name: index(n) for name, n in cleaning.items() if name != "of"}

@@ -6,6 +6,7 @@ from sklearn.base import clone
 
 from frobmetric.embeddings import EncoderBridge
 from frobmetric.embeddings.bridge.choice import BridgeReport, Trial
+from frobmetric.evaluation.paired import paired_recalls
 
 OPTIONS = {"n_maps": 1, "neighbor_weight": 0, "random_state": 0}
 
@@ -82,7 +83,11 @@ def test_a_protected_map_is_certified_and_stated(texts):
 def test_protection_is_chosen_only_if_it_gains(texts):
     bridge = EncoderBridge(n_maps=1, random_state=0).fit(*texts)
     (trial,) = bridge.report_.trials
-    assert bool(bridge.report_.setting.neighbor_weight) == trial.is_chosen == (trial.gain[1] > 0)
+    assert (
+        bool(bridge.report_.setting.neighbor_weight)
+        == trial.is_chosen
+        == (trial.gain.interval[0] > 0)
+    )
 
 
 def test_trust_knows_queries_unlike_the_pairs():
@@ -177,7 +182,7 @@ def test_few_pairs_lower_the_number_of_maps_and_of_neighbours(texts):
 
 
 def test_a_trial_without_differences_is_not_chosen():
-    trial = Trial.of(None, np.ones(4), np.ones(4))
+    trial = Trial(None, paired_recalls(np.ones(4), np.ones(4)))
     assert not trial.is_chosen
     assert trial.cells()[-1] == "+0.0 [+0.0, +0.0]"
 

@@ -80,9 +80,9 @@ def certify(
     claimed = estimator.certificate_
     recomputed = estimator.certify(table.dataframe(), table.y, **options)
     differing = disagreements(claimed, recomputed, estimator.history_)
-    gap, tol = recomputed.error, tol or estimator.tol
-    is_certified = not differing and bool(gap <= min(tol, LARGEST_GAP))
-    verdict = gap_verdict(gap, min(tol, LARGEST_GAP)) + ", and the claim holds" * is_certified
+    tol = tol or estimator.tol
+    is_certified = not differing and recomputed.is_within(tol)
+    verdict = gap_verdict(recomputed, tol) + ", and the claim holds" * is_certified
     if table.y is None and uses_labels(estimator.map_):
         verdict += "\nlabels were not given (--target): that the triplets are theirs is not checked"
     if differing:

@@ -204,7 +204,7 @@ def _facts(estimator: MaximumVarianceUnfolding) -> dict[str, Any]:
     numbers = {name: getattr(proof, name) for name in names}
     return {
         "status": estimator.status_,
-        "certified": bool(proof.error <= estimator.tol),
+        "certified": proof.is_within(estimator.tol),
         "certificate": {name: x if isfinite(x) else None for name, x in numbers.items()},
         "tol": estimator.tol,
         "n_samples": len(estimator.embedding_),
