@@ -230,7 +230,7 @@ class EmbeddingAdapter(
         self._store(seen, vectors, learned, report, cleaning)
         self._learned_from = digests_of(X, feedback.queries)
         if not report.is_changed:
-            warnings.warn(str(report), UserWarning, stacklevel=2)
+            warnings.warn(report.line(), UserWarning, stacklevel=2)
         return self
 
     def transform(self, X: Any) -> np.ndarray:
