@@ -59,14 +59,12 @@ class AbilityReport(Report):
         return [f"{len(self.gains)} task{'s' * (len(self.gains) != 1)}: {state}."]
 
     def cells(self) -> list[tuple[str, ...]]:
-        """Return the gain of each task."""
         return [
             (name, self.measures[name], str(gain), gain.verdict)
             for name, gain in self.gains.items()
         ]
 
     def strong(self) -> list[int]:
-        """Return the numbers of the tasks that the adapter hurt."""
         return [i for i, gain in enumerate(self.gains.values()) if gain.verdict == "hurt"]
 
     def __repr__(self) -> str:

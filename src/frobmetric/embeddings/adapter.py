@@ -245,7 +245,7 @@ class EmbeddingAdapter(PairwiseMethods, MapShell):
             except TooFewExamplesError as error:
                 report = self._report(feedback, 0.0, str(error))
         if not report.is_changed:
-            warn_user(str(report))
+            warn_user(report.line())
         source = Source(points=digests_of(X, feedback.queries))
         found = self._map_of(vectors, features, learned, report, cleaning)
         return self._accept(replace(found, source=source))

@@ -88,11 +88,9 @@ class AdapterReport(Report):
         return [gain if self.is_changed else f"no significant gain; embedding unchanged ({gain})"]
 
     def cells(self) -> list[tuple[str, ...]]:
-        """Return the strengths that were tried, and their scores."""
         return [(f"{C:g}" if C else "0 (unchanged)", f"{score:.4f}") for C, score in self.scores]
 
     def strong(self) -> list[int]:
-        """Return the number of the chosen strength."""
         return [i for i, (C, _) in enumerate(self.scores) if self.strength == C]
 
     def __repr__(self) -> str:

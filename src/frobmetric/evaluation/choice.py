@@ -144,7 +144,6 @@ class SelectionReport(Report):
         return cls(**fields | settings | values | {"errors": errors, "kinds": kinds})
 
     def cells(self) -> list[tuple[str, ...]]:
-        """Return the rows of the table, in percent."""
         digits = decimals(self.errors.n_units)
         return [
             (str(setting), f"{100 * error:.{digits}f} %", f"{100 * score:.{digits}f} %")
@@ -152,7 +151,6 @@ class SelectionReport(Report):
         ]
 
     def strong(self) -> list[int]:
-        """Return the number of the chosen setting."""
         return [i for i, (setting, *_) in enumerate(self.kinds) if setting == self.setting]
 
     def __repr__(self) -> str:

@@ -42,14 +42,14 @@ def metric_of(model: Any) -> Any:
     return next((step for step in steps if isinstance(step, MapEstimator)), None)
 
 
-def map_of(model: Any) -> Any:
+def mapping_of(model: Any) -> Any:
     """Return a model without its classifier: what maps samples."""
     return model if hasattr(model, "transform") else model[:-1]
 
 
 def name_of(model: Any) -> str:
     """Return the name of a model in a table, without its classifier."""
-    steps, metric = steps_of(map_of(model)), metric_of(model)
+    steps, metric = steps_of(mapping_of(model)), metric_of(model)
     text = " + ".join(type(step).__name__ for step in steps)
     shortest = type(steps[-1] if metric is None else metric).__name__
     return text if len(text) <= LONGEST_NAME else shortest[:LONGEST_NAME]

@@ -215,7 +215,6 @@ class Comparison(Report):
         ]
 
     def caption(self) -> str:
-        """Return what was measured, and how."""
         name, n_test = self.evaluation.name, self.n_test
         tested = f"{n_test} held-out samples, neighbours from {self.n_train} others"
         if self.n_folds > 1:
@@ -229,22 +228,18 @@ class Comparison(Report):
         return f"{text} {scaled}{self.budget:g} s each to choose options and fit."
 
     def columns(self) -> tuple[str, ...]:
-        """Return the header of the table."""
         return ONE if self.is_of_one else SEVERAL
 
     def cells(self) -> list[tuple[str, ...]]:
-        """Return the rows of the table."""
         make = self._cells_of_one if self.is_of_one else self._cells
         return [make(row) for row in self.rows]
 
     def whole(self) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-        """Return header and rows of the table where there is room."""
         if self.is_of_one:
             return ONE, self.cells()
         return WHOLE, [self._whole_cells(row) for row in self.rows]
 
     def strong(self) -> list[int]:
-        """Return the number of the model, or of the best one."""
         best = self["model"] if self.is_of_one else self.best
         return [i for i, row in enumerate(self.rows) if row is best]
 

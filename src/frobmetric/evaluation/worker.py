@@ -18,7 +18,7 @@ from joblib.externals.loky import ProcessPoolExecutor, process_executor
 from ..runtime.progress import advance
 from .candidates import Candidate
 from .division import Division, Samples, Split
-from .models import is_classifier, map_of, proof_of
+from .models import is_classifier, mapping_of, proof_of
 from .row import EUCLIDEAN
 from .vote import Evaluation
 
@@ -61,7 +61,7 @@ def measure(
     if not is_ready:
         model.fit(X, y)
     seconds = perf_counter() - began
-    mapping = map_of(model)
+    mapping = mapping_of(model)
     predicted = evaluation.predict(mapping.transform(X), y, mapping.transform(X_test))
     losses, answers, answer_losses = evaluation.losses(predicted, y_test, y), None, None
     if has_rule and evaluation.has_classes and is_classifier(model):

@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.decomposition import PCA
 
 from ...evaluation.division import one_third
-from ...evaluation.models import map_of
+from ...evaluation.models import mapping_of
 from ...neighbors import knn_error
 from ...runtime.progress import working
 from .spaces import apply
@@ -47,7 +47,7 @@ def dimension_errors(
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the verdict tells
             model = clone(model).fit(X, y)
-    mapping = map_of(model)
+    mapping = mapping_of(model)
     learned = apply(mapping, X), apply(mapping, X_test)
     if not hasattr(mapping, "components_"):
         learned = _rotated(*learned)

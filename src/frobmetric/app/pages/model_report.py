@@ -20,7 +20,7 @@ from ...evaluation.models import (
     copy_for_refits,
     copy_with_units,
     is_fitted,
-    map_of,
+    mapping_of,
     metric_of,
     tested_model,
 )
@@ -282,7 +282,7 @@ def _results(
 ) -> dict[str, Any]:
     """Return what is found besides the errors, as fields of `Findings`."""
     n_refits, seed = refits
-    mapping = map_of(model)
+    mapping = mapping_of(model)
     unit = euclidean_unit(samples.X, comparison.euclidean.key)
     spaces = Spaces.of(mapping, samples.every, unit)
     *votes, is_tested = held_out_votes(comparison, samples.labels, len(samples.y))

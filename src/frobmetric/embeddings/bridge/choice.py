@@ -59,7 +59,6 @@ class Trial:
         return self.gain.verdict == "helped"
 
     def cells(self) -> tuple[str, ...]:
-        """Return the row of a table, in percent."""
         gain = self.gain
         gained = f"{100 * gain.estimate:+.1f} {format_interval(gain.interval, 1, sign='+')}"
         return str(self.setting), f"{100 * gain.before:.1f}", f"{100 * gain.after:.1f}", gained
@@ -210,7 +209,6 @@ class BridgeReport(Report):
         return lines
 
     def cells(self) -> list[tuple[str, ...]]:
-        """Return the trials, in percent."""
         return [trial.cells() for trial in self.trials]
 
     @classmethod
