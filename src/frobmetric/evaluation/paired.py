@@ -55,6 +55,11 @@ class PairedErrors:
     n_fixed: int
     n_broken: int
 
+    def __post_init__(self) -> None:
+        n_wrong = (self.n_both, self.n_fixed, self.n_broken)
+        if min(n_wrong) < 0 or not 0 < self.n_samples >= sum(n_wrong):
+            raise ValueError(f"{vars(self)} counts errors that are not possible")
+
     @classmethod
     def from_mistakes(
         cls, before: ArrayLike, after: ArrayLike, sample_weight: ArrayLike | None = None

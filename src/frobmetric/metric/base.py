@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from copy import deepcopy
 from functools import partial
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -23,8 +23,8 @@ from ..core.points import Array, Vector
 from ..learning.options import RunOptions
 from ..model.distances import distance_of, point_distance
 from ..model.explanation import Explanation
-from ..model.fitted import Fitted
-from ..model.linear_map import LinearMap
+from ..model.fitted import Fitted, Preparation
+from ..model.linear_map import LinearMap, Run, Space
 from ..model.recipe import Recipe
 from ..search.recall import MiningRecall
 from ..solvers import Interrupted
@@ -52,9 +52,12 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     _requires_y = True
     _size: int | None = None  # number of points of a tuple, if the estimator learns from tuples
     map_: LinearMap
+    #: Parts that the map of this class always has, and their types.
+    _parts: ClassVar[dict[str, type]] = {}
     components_ = Fitted[Array]("components")
     n_features_in_ = Fitted[int]("features.number")
     feature_names_in_ = Fitted[Array]("features.names")
+    preparation_ = Preparation()
 
     def transform(self, X: Any) -> np.ndarray:
         """Map samples to the space where the learned metric is Euclidean: X @ components_.T.
@@ -224,6 +227,13 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
 class CertifiedEstimator(MapEstimator):
     """A map that solves a problem of this library, with certificate and course of the fit."""
 
+    _parts: ClassVar[dict[str, type]] = {
+        "certificate": Certificate,
+        "run": Run,
+        "rank": int,
+        "recipe": Recipe,
+        "space": Space,
+    }
     certificate_ = Fitted[Certificate]("certificate")
     status_ = Fitted[str]("run.status")
     history_ = Fitted[list[Step]](lambda learned: list(learned.run.history))

@@ -145,6 +145,7 @@ class FrobMetricCV(ClassifierMixin, FrobMetric):
     True
     """
 
+    _parts: ClassVar[dict[str, type]] = FrobMetric._parts | {"choice": Choice}
     _rules: ClassVar[dict[str, Rule]] = {
         **{name: rule for name, rule in PROBLEM_RULES.items() if name != "C"},
         "units": choice(["auto", *UNITS]),

@@ -15,11 +15,12 @@ from sklearn.model_selection import StratifiedKFold
 from ...backends import RowFile
 from ...core import CertificateError
 from ...evaluation.compare import compare
-from ...io import disagreements, save
+from ...io import save
 from ...io.preparation import Preparing
 from ...io.text import format_of
 from ...learning.claims import uses_labels
 from ...metric import FrobMetric, FrobMetricCV
+from ...model.agreement import disagreements
 from ...runtime.environment import replacing, require, target_file
 from ...runtime.tables import text_table
 from ..tables.reading import READERS, check_input, read_triplets
