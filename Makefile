@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SKLEARN ?= 1.6.1 1.7.2 1.8.0 1.9.1
 # Tests with the lowest versions of the dependencies of the extras cli, plot, fast and dask.
-LOWEST ?= tests/core tests/metric tests/manifold tests/io tests/cli tests/backends
+LOWEST ?= tests/core tests/metric tests/manifold tests/io tests/app/cli tests/backends
 # Benchmark, and its options; data sets are in the folder of FROBMETRIC_DATA.
 BENCH ?= speed
 OPTIONS ?=
@@ -61,9 +61,7 @@ sklearn-matrix: $(BIN)/python  ## scikit-learn's checks of all estimators under 
 	  test -x $$d/bin/python || $(PYTHON) -m venv $$d; \
 	  $$d/bin/python -m pip install --quiet --editable '.[test]' "scikit-learn==$$v" || exit 1; \
 	  echo "== scikit-learn $$v"; \
-	  for file in tests/metric/test_sklearn.py tests/learners/test_sklearn.py; do \
-	    PYTHONPATH=tests SCIPY_ARRAY_API=1 $$d/bin/python $$file || exit 1; \
-	  done; \
+	  PYTHONPATH=tests SCIPY_ARRAY_API=1 $$d/bin/python tests/test_sklearn.py || exit 1; \
 	done
 
 lowest: $(BIN)/python  ## quick tests of six rooms with the lowest versions that pyproject.toml declares
@@ -118,7 +116,7 @@ attack-long: $(VENV)/.test  ## the same, tens of thousands; writes the page of t
 mutants: $(VENV)/.test  ## small changes of the certificate code, each of which a test must notice; writes the page
 	$(BIN)/python -m frobmetric_paper.bench mutants $(OPTIONS)
 
-bench-list: $(VENV)/.test  ## the benchmarks and their parts
+bench-list: $(VENV)/.test  ## the benchmarks
 	$(BIN)/python -m frobmetric_paper.bench --list
 
 bench-tables: $(VENV)/.bench  ## the paper's experiments beside every baseline

@@ -37,13 +37,17 @@ OPTIONAL = {
     "sdp/cvxpy/__init__.py": {"cvxpy"},
     "backends/dask.py": {"dask", "distributed"},
     "backends/placement.py": {"distributed"},
+    "plotting/style.py": {"matplotlib"},  # for types only
+    "app/cli/__init__.py": {"typer"},
+    "app/cli/options.py": {"typer"},
+    "app/cli/terminal.py": {"typer"},
 }
 #: Rooms that import optional packages inside functions, or by `require`.
 LAZY = {"io", "export", "plotting", "app"}
 #: Rooms and modules that write the version of the library to files.
 VERSIONED = LAZY | {"runtime"}
 #: The parts of the reproduction, in order; experiments and benchmarks know nothing of each other.
-SHARED_PARTS = ("data", "harness", "baselines", "classification", "attack")
+SHARED_PARTS = ("data", "harness", "baselines", "classification")
 EXPERIMENTS = ("uci", "action", "lfw", "mvu", "bench")
 
 

@@ -6,7 +6,7 @@ import sys
 from .app.signals import end_at_once, leave
 
 
-def main():
+def main() -> None:
     """Run the command line; a missing extra gives one line, not a traceback."""
     end_at_once()
     for name in ("stdout", "stderr"):

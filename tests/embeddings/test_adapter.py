@@ -205,14 +205,6 @@ def test_duplicates_and_contradictions_are_counted(rng):
     assert (adapter.cleaning_.duplicates, adapter.cleaning_.contradictions) == (2, 6)
 
 
-def test_single_precision_stays(rng):
-    X, y = planted(rng)
-    adapter = EmbeddingAdapter(strength=50).fit(X.astype(np.float32), y)
-    assert adapter.components_.dtype == np.float32
-    assert adapter.transform(X.astype(np.float32)).dtype == np.float32
-    assert adapter.transform(X).dtype == np.float64
-
-
 def test_structures_with_weights(rng):
     X, y = planted(rng)
     diagonal = EmbeddingAdapter(structure="diagonal", strength=100).fit(X, y)
@@ -240,23 +232,6 @@ def test_progress_and_callback(rng, capsys):
     assert "fold 5 of 5: 32 samples" in text
     assert "step    1" in text
     assert steps
-
-
-def test_a_failed_fit_leaves_the_adapter_as_it_was(rng):
-    X, y = planted(rng)
-    adapter = EmbeddingAdapter(strength=50).fit(X, y)
-    before = adapter.components_
-
-    def interrupt(step):
-        raise KeyboardInterrupt
-
-    adapter.set_params(callback=interrupt)
-    with pytest.raises(KeyboardInterrupt):
-        adapter.fit(X[:, ::-1], y)
-    assert adapter.components_ is before
-    with pytest.raises(ValueError, match="NaN"):
-        adapter.fit(np.full_like(X, np.nan), y)
-    assert adapter.components_ is before
 
 
 @pytest.mark.parametrize(

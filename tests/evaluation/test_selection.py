@@ -19,6 +19,8 @@ from frobmetric.evaluation.selection import (
     _try_variants,
     choose,
 )
+from frobmetric.learning.options import RunOptions
+from frobmetric.model.recipe import Recipe
 from frobmetric.model.units import UNITS
 from frobmetric.neighbors import NearestClass
 from frobmetric.runtime.progress import advance, listening
@@ -28,8 +30,10 @@ RAW, SCALED = (Setting("identity", units, NO_LEARNING, 3, 1) for units in ("raw"
 LEARNED = Setting(None, "within", 100.0, 3, 1)
 
 
-def race(folds=None, **options):
-    return Race(FrobMetric(**options), X, Y, folds or stratified_folds(Y, 3, 2000)[:3])
+def race(folds=None, data=X, y=Y, **options):
+    options = FrobMetric(**options).get_params()
+    folds = folds or stratified_folds(y, 3, 2000)[:3]
+    return Race(Recipe.of(options), RunOptions.of(options), data, y, folds)
 
 
 @settings(max_examples=40, deadline=None)
@@ -191,7 +195,7 @@ def test_an_open_grid_grows_while_larger_values_are_better(rng):
     data = np.column_stack([4 * y + rng.normal(size=240), 3 * rng.normal(size=(240, 9))])
     data = data @ np.linalg.qr(rng.normal(size=(10, 10)))[0]
     folds = stratified_folds(y, 3, 2000)
-    run, closed = (Race(FrobMetric(), data, y, folds) for _ in range(2))
+    run, closed = (race(folds, data, y) for _ in range(2))
     values = {"units": ("raw",), "priors": ("identity",), "Cs": (10.0, 100.0)}
     chosen = choose(run, options(**values, is_open=True))
     assert chosen.C > 100

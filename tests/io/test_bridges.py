@@ -26,25 +26,6 @@ def vectors():
     return meaning @ rng.standard_normal((5, 6)), meaning @ rng.standard_normal((5, 7))
 
 
-@pytest.mark.parametrize(
-    "options", [{}, {"calibration": 0.0, "n_maps": 1}, {"unit_length": False, "n_maps": 1}], ids=str
-)
-def test_a_bridge_survives_a_file(vectors, tmp_path, options):
-    new, old = vectors
-    bridge = EncoderBridge(**OPTIONS | options).fit(new, old)
-    save(bridge, tmp_path / "bridge.safetensors")
-    loaded = load(tmp_path / "bridge.safetensors")
-    assert loaded.get_params() == bridge.get_params()
-    np.testing.assert_array_equal(loaded.transform(new), bridge.transform(new))
-    assert loaded.score(new, old) == bridge.score(new, old)
-    assert loaded.certificate_ == bridge.certificate_
-    assert str(loaded.report_) == str(bridge.report_)
-    assert (loaded.status_, loaded.n_iter_) == (bridge.status_, bridge.n_iter_)
-    assert hasattr(loaded, "trust_") == hasattr(bridge, "trust_")
-    if hasattr(bridge, "trust_"):
-        np.testing.assert_array_equal(loaded.trust(new), bridge.trust(new))
-
-
 def damage(path, change):
     with safe_open(path, framework="np") as file:
         keys, header = file.keys(), file.metadata()

@@ -3,19 +3,10 @@
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris, load_wine
-from sklearn.utils.estimator_checks import check_estimator
 
 from frobmetric import LFDA, RCA, Constraints, Covariance, RCA_Supervised
 
 X, y = load_iris(return_X_y=True)
-LEARNERS = [Covariance(), RCA_Supervised(random_state=0), LFDA()]
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("learner", LEARNERS, ids=lambda learner: type(learner).__name__)
-def test_scikit_learns_checks(learner):
-    assert check_estimator(learner) is not None
 
 
 def test_covariance_is_the_inverse():
@@ -93,14 +84,6 @@ def test_types_of_embeddings():
     np.testing.assert_allclose(ratio, ratio[:, :1] * np.ones(4), rtol=1e-9)
     with pytest.warns(UserWarning, match="k is 9; at most 3"):
         LFDA(k=9).fit(X, y)
-
-
-@pytest.mark.parametrize("learner", [RCA(), LFDA()], ids=str)
-def test_a_weight_of_two_is_the_row_twice(learner):
-    weight = np.arange(len(X)) % 3
-    weighted = learner.fit(X, y, sample_weight=weight).get_mahalanobis_matrix()
-    repeated = learner.fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
-    np.testing.assert_allclose(repeated.get_mahalanobis_matrix(), weighted, rtol=1e-9)
 
 
 def test_chunks_of_rca_by_position_and_by_both_names():

@@ -9,15 +9,7 @@ from sklearn.metrics import pairwise_distances
 from frobmetric import ITML, ITML_Supervised
 from frobmetric.exceptions import NonPSDError
 from frobmetric.learners.logdet import LogDetProblem
-from pair_learner_checks import (
-    CLASSES,
-    IRIS,
-    check_pair_contracts,
-    check_refusals,
-    check_weights,
-    class_separation,
-    iris_pairs,
-)
+from pair_learner_checks import CLASSES, IRIS, class_separation, iris_pairs
 
 
 def objective(M, V, y, bounds, gamma=1.0, prior=None):
@@ -209,24 +201,3 @@ def test_priors():
         ITML(prior=np.diag([1, 1, 1, -1.0])).fit(IRIS[index], y)
     a, b = (ITML(prior="random", random_state=3).fit(IRIS[index], y) for _ in range(2))
     assert np.array_equal(a.components_, b.components_)
-
-
-def test_verbose_prints_steps(capsys):
-    index, y = iris_pairs(20)
-    ITML().fit(IRIS[index], y)
-    assert capsys.readouterr().out == ""
-    ITML(verbose=True).fit(IRIS[index], y)
-    assert "gap" in capsys.readouterr().out
-
-
-def test_contracts():
-    check_pair_contracts(ITML(tol=1e-10))
-    check_weights(ITML(tol=1e-10))
-    check_refusals(ITML())
-
-
-def test_supervised_takes_indices_of_a_preprocessor():
-    options = {"n_constraints": 50, "random_state": 1}
-    plain = ITML_Supervised(**options).fit(IRIS, CLASSES)
-    looked_up = ITML_Supervised(preprocessor=IRIS, **options).fit(np.arange(150), CLASSES)
-    assert np.array_equal(plain.components_, looked_up.components_)

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from frobmetric import LSML, Constraints, LSML_Supervised
 from frobmetric.learners.residuals import SquaredResiduals
@@ -109,15 +108,6 @@ def test_weights_are_repetitions(quadruplets):
         LSML().fit(quadruplets, weights=weight, sample_weight=weight)
 
 
-def test_labels_turn_quadruplets_round(quadruplets):
-    turned = quadruplets.copy()
-    turned[:7] = quadruplets[:7, [2, 3, 0, 1]]
-    y = np.r_[np.full(7, -1), np.ones(18)]
-    first, second = LSML().fit(quadruplets), LSML().fit(turned, y)
-    np.testing.assert_allclose(second.components_, first.components_)
-    assert second.score(turned, y) == first.score(quadruplets)
-
-
 def test_satisfied_comparisons_leave_the_prior(rng):
     points = rng.normal(size=(40, 3))
     quadruplets = np.stack([points, points + 0.01, points, points + 5], axis=1)
@@ -139,40 +129,12 @@ def test_more_features_than_points(rng):
     np.testing.assert_allclose(outside @ M @ outside.T, np.eye(15), atol=1e-5)
 
 
-def test_preprocessor_by_array_and_by_function(rng):
-    X, index = rng.normal(size=(30, 4)), rng.permuted(np.tile(np.arange(30), (50, 1)), axis=1)
-    index = index[:, :4]
-    formed = LSML().fit(X[index])
-    by_array = LSML(preprocessor=X).fit(index)
-    by_function = LSML(preprocessor=lambda rows: X[rows]).fit(index)
-    np.testing.assert_array_equal(by_array.components_, formed.components_)
-    np.testing.assert_array_equal(by_function.components_, formed.components_)
-    np.testing.assert_array_equal(by_array.predict(index), formed.predict(X[index]))
-
-
-def test_equal_points_are_left_out_with_a_warning(quadruplets):
-    void = quadruplets.copy()
-    void[3, 3] = void[3, 2]
-    with pytest.warns(UserWarning, match=r"1 of 25 tuples have equal points"):
-        metric = LSML().fit(void)
-    np.testing.assert_allclose(
-        metric.components_, LSML().fit(np.delete(quadruplets, 3, 0)).components_
-    )
-    with pytest.raises(ValueError, match="no metric can tell equal points apart"):
-        LSML().fit(np.ones((3, 4, 2)))
-
-
 def test_singular_prior_and_nan_are_refused(quadruplets):
     with pytest.raises(np.linalg.LinAlgError, match="singular"):
         LSML(prior=np.diag([1.0, 0.0, 1.0])).fit(quadruplets)
     quadruplets[0, 0, 0] = np.nan
     with pytest.raises(ValueError, match="NaN"):
         LSML().fit(quadruplets)
-
-
-def test_single_precision_stays(quadruplets):
-    assert LSML().fit(quadruplets.astype(np.float32)).components_.dtype == np.float32
-    assert LSML().fit(quadruplets).components_.dtype == np.float64
 
 
 def test_verbose_writes_a_line_for_each_iterate(quadruplets, capsys):
@@ -220,11 +182,3 @@ def test_a_quadruplet_of_equal_dissimilar_points_says_nothing():
             errors.append(str(error))
     assert 0 < len(errors) < 10
     assert all("in none of the 1 quadruplets" in text for text in errors)
-
-
-@pytest.mark.slow
-@parametrize_with_checks([LSML_Supervised(random_state=0)])
-def test_scikit_learn_checks(estimator, check):
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=".*distinct .*similar pairs were found")
-        check(estimator)

@@ -7,15 +7,7 @@ from sklearn.exceptions import ConvergenceWarning
 from frobmetric import MMC, MMC_Supervised
 from frobmetric.exceptions import NonPSDError
 from frobmetric.learners.spread import DiagonalSpreadProblem, SpreadProblem
-from pair_learner_checks import (
-    CLASSES,
-    IRIS,
-    check_pair_contracts,
-    check_refusals,
-    check_weights,
-    class_separation,
-    iris_pairs,
-)
+from pair_learner_checks import CLASSES, IRIS, class_separation, iris_pairs
 
 
 def differences(pairs, y):
@@ -136,14 +128,6 @@ def test_units_of_features_do_not_matter(diagonal):
     np.testing.assert_allclose(ratio, ratio[0], rtol=1e-2)
 
 
-@pytest.mark.parametrize("scale", [1e-50, 1e50])
-@pytest.mark.parametrize("diagonal", [False, True])
-def test_units_of_any_size_are_solved(scale, diagonal):
-    index, y = iris_pairs(30)
-    metric = MMC(diagonal=diagonal).fit(scale * IRIS[index], y)
-    assert metric.certificate_.gap <= 1e-2 * abs(metric.certificate_.primal)
-
-
 @pytest.mark.parametrize("diagonal", [False, True])
 def test_directions_without_similar_pairs_count_nothing(diagonal):
     similar = np.array([[[0.0, 0.0, 0.0], [1.0, 0.5, 0.0]], [[0.0, 0.0, 0.0], [0.2, 1.0, 0.0]]])
@@ -193,16 +177,3 @@ def test_separates_iris():
     for diagonal, limit in [(False, 0.15), (True, 0.2)]:
         metric = MMC_Supervised(diagonal=diagonal, random_state=0)
         assert class_separation(metric.fit_transform(IRIS, CLASSES), CLASSES) < limit
-
-
-def test_verbose_prints_steps(capsys):
-    index, y = iris_pairs(20)
-    MMC(verbose=True).fit(IRIS[index], y)
-    assert "gap" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize("diagonal", [False, True])
-def test_contracts(diagonal):
-    check_pair_contracts(MMC(diagonal=diagonal, tol=1e-9))
-    check_weights(MMC(diagonal=diagonal, tol=1e-10))
-    check_refusals(MMC(diagonal=diagonal))

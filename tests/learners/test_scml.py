@@ -1,7 +1,5 @@
 """SCML: the minimum of its linear program, its proof, its directions and degenerate input."""
 
-import warnings
-
 import numpy as np
 import pytest
 from scipy.optimize import linprog
@@ -9,13 +7,11 @@ from sklearn.datasets import load_iris, make_classification
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import pairwise_distances
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from frobmetric import SCML, Constraints, SCML_Supervised
 from frobmetric.core import Triplets
 from frobmetric.core.threads import one_thread
 from frobmetric.learners import bases, combination
-from frobmetric.learners.samples import LabelledSamples
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*directions have a positive weight")
 
@@ -136,25 +132,6 @@ def test_weights_are_repetitions(rng):
     assert second.certificate_.primal == pytest.approx(first.certificate_.primal, rel=1e-6)
 
 
-def test_labels_turn_triplets_round(rng):
-    X, index = _random_triplets(rng, 50, 200, 3)
-    turned, y = index.copy(), np.r_[np.full(50, -1), np.ones(150)]
-    turned[:50] = index[:50, [0, 2, 1]]
-    options = {"preprocessor": X, "basis": np.eye(3)}
-    first, second = SCML(**options).fit(index), SCML(**options).fit(turned, y)
-    np.testing.assert_allclose(second.components_, first.components_)
-    assert second.score(turned, y) == first.score(index)
-
-
-def test_preprocessor_by_array_and_by_function(rng):
-    X, index = _random_triplets(rng, 30, 100, 3)
-    formed = SCML(random_state=0).fit(X[index])
-    by_array = SCML(random_state=0, preprocessor=X).fit(index)
-    by_function = SCML(random_state=0, preprocessor=lambda rows: X[rows]).fit(index)
-    np.testing.assert_array_equal(by_array.components_, formed.components_)
-    np.testing.assert_array_equal(by_function.components_, formed.components_)
-
-
 def test_few_positive_weights_are_rows_with_a_warning(rng):
     X, index = _random_triplets(rng, 30, 60, 4)
     basis = np.eye(4)[:2]
@@ -172,11 +149,6 @@ def test_no_useful_direction_gives_the_zero_metric_with_a_warning(rng):
     assert metric.components_.shape == (1, 2)
     assert metric.certificate_.primal == pytest.approx(1)
     assert metric.certificate_.relative_gap < 1e-9
-
-
-def test_single_precision_stays(rng):
-    X, index = _random_triplets(rng, 30, 60, 2)
-    assert SCML(random_state=0).fit(X.astype(np.float32)[index]).components_.dtype == np.float32
 
 
 def test_verbose_writes_a_line_for_each_step(rng, capsys):
@@ -227,7 +199,7 @@ def test_local_discriminants_are_unit_vectors(n_features):
     X, y = make_classification(
         200, n_features, n_informative=3, n_redundant=0, n_classes=3, n_clusters_per_class=1
     )
-    samples = LabelledSamples.read(SCML_Supervised(), X, y, None)
+    samples = SCML_Supervised()._read(X, y, None)
     with one_thread():
         found = bases.local_discriminants(samples, 11, np.random.RandomState(0))
     assert found.shape == (11, n_features)
@@ -292,12 +264,3 @@ def test_triplets_of_labels_are_those_of_the_constraints():
     first = SCML_Supervised(basis=basis, tol=1e-6).fit(X, y).certificate_
     second = SCML(basis=basis, tol=1e-6, preprocessor=X).fit(index).certificate_
     assert first.primal == pytest.approx(second.primal, rel=1e-5)
-
-
-@pytest.mark.slow
-@parametrize_with_checks([SCML_Supervised(random_state=0)])
-def test_scikit_learn_checks(estimator, check):
-    with warnings.catch_warnings():
-        for text in (".*directions have a positive", "classes with fewer", ".*metric is zero"):
-            warnings.filterwarnings("ignore", message=text)
-        check(estimator)

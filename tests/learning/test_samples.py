@@ -13,8 +13,10 @@ from frobmetric.core import CertificateError
 from frobmetric.evaluation.race import Race, stratified_folds
 from frobmetric.evaluation.selection import NO_LEARNING, Setting
 from frobmetric.io import load, save
+from frobmetric.learning.options import RunOptions
 from frobmetric.learning.priors import PRIORS, named_prior_factor
 from frobmetric.learning.samples import Samples
+from frobmetric.model.recipe import Recipe
 
 X, Y = (part[::3] for part in load_wine(return_X_y=True))
 WEIGHT = np.arange(len(Y)) % 4
@@ -54,15 +56,6 @@ def test_sparse_rows_have_weights_too(model, shuffled):
     np.testing.assert_array_equal(weighted, repeated)
 
 
-@pytest.mark.parametrize("model", LEARNERS[:6], ids=str)
-def test_a_weight_of_zero_leaves_a_row_out(model):
-    weight = (np.arange(len(Y)) % 5 > 0).astype(float)
-    expected = model.fit(X[weight > 0], Y[weight > 0]).transform(X)
-    np.testing.assert_array_equal(model.fit(X, Y, weight).transform(X), expected)
-    alone = model.fit(X, Y).transform(X)
-    np.testing.assert_array_equal(model.fit(X, Y, np.ones(len(Y))).transform(X), alone)
-
-
 def test_the_statistics_are_those_of_repeated_rows():
     metric = FrobMetric(units="deviation", C=10.0).fit(X, Y, WEIGHT)
     np.testing.assert_allclose(metric.feature_weight_, 1 / X[REPEATED].std(axis=0))
@@ -95,7 +88,8 @@ def test_triplets_have_the_weights_of_their_anchors():
 
 def test_a_row_of_two_classes_is_two_samples():
     rows, y = np.vstack([X, X[:5]]), np.append(Y, (Y[:5] + 1) % 3)
-    samples = Samples.check(FrobMetric(), rows, y)
+    metric = FrobMetric()
+    samples = Samples.check(metric._recipe(), metric._reader(), rows, y)
     assert samples.merge is None
     assert len(samples.X) == len(rows)
 
@@ -198,7 +192,9 @@ class TestCrossValidation:
     def test_held_out_errors_are_weighted(self):
         y, weight = (Y == 2).astype(int), 1.0 + 9.0 * (Y == 2)
         raw = Setting("identity", "raw", NO_LEARNING, 3, 1)
-        runs = [Race(FrobMetric(), X, y, stratified_folds(y, 2, 99)[:2], w) for w in (None, weight)]
+        folds, options = stratified_folds(y, 2, 99)[:2], FrobMetric().get_params()
+        recipe, run = Recipe.of(options), RunOptions.of(options)
+        runs = [Race(recipe, run, X, y, folds, w) for w in (None, weight)]
         for run in runs:
             run.run([raw])
         wrong = runs[0].mistakes(lambda _: raw)[0]

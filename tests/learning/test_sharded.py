@@ -10,9 +10,9 @@ from sklearn.datasets import load_digits, load_wine
 from frobmetric import FrobMetric, FrobMetricCV, RowFile
 from frobmetric.learning.sharded import ShardedSamples, search
 from frobmetric.learning.units import spread_rows
-from frobmetric.search import candidates as _candidates
 from frobmetric.search import mining as _mining
 from frobmetric.search import sketches as _sketches
+from frobmetric.search.tuning import Tuning
 
 
 @pytest.fixture(scope="module")
@@ -106,8 +106,8 @@ def tied(X, y):
 )
 def test_sketches_find_the_neighbors_of_a_full_search(tmp_path, monkeypatch, data, most, n_hard):
     X, y = data
-    monkeypatch.setattr(_candidates, "MANY", most)
-    monkeypatch.setattr(_sketches, "TRIAL", 1000)  # no sketch is given up
+    tuning = Tuning(many=most, trial=1000)  # no sketch is given up
+    monkeypatch.setattr(_sketches, "TUNING", tuning)
     monkeypatch.setattr(search, "ROOM", 0.5)  # rows are fetched in several parts
     metric = FrobMetric(units="raw")
     samples = ShardedSamples.check(metric, in_shards(X, tmp_path, 4), y)

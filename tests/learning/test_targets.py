@@ -8,7 +8,7 @@ from sklearn.datasets import load_diabetes
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.preprocessing import StandardScaler
 
-from frobmetric import FrobMetric, io
+from frobmetric import FrobMetric
 from frobmetric.checks.parameters import InvalidParameterError
 from frobmetric.learning.targets import mine_by_targets, target_groups
 
@@ -77,28 +77,10 @@ def test_it_does_no_harm_on_diabetes():
     assert np.mean(ratios) < 1.05
 
 
-def test_a_weight_of_two_is_the_row_twice(noisy):
-    X, y = noisy[0][:120], noisy[1][:120]
-    weight = np.arange(120) % 3
-    rows = np.repeat(np.arange(120), weight)
-    weighted = FrobMetric(targets="values").fit(X, y, weight)
-    repeated = FrobMetric(targets="values").fit(X[rows], y[rows])
-    np.testing.assert_array_equal(weighted.components_, repeated.components_)
-
-
 def test_targets_of_minus_one_are_values(noisy):
     X, y = noisy
     metric = FrobMetric(targets="values").fit(X, np.where(np.arange(len(y)) % 5, y, -1.0))
     assert getattr(metric, "n_unlabeled_", None) is None
-
-
-def test_a_model_is_saved_and_proven_again(noisy, tmp_path):
-    X, y = noisy
-    metric = FrobMetric(targets="values", keep_dual=True).fit(X, y)
-    io.save(metric, tmp_path / "model.safetensors")
-    loaded = io.load(tmp_path / "model.safetensors")
-    assert loaded.targets == "values"
-    assert loaded.certify(X).relative_gap <= 1e-3
 
 
 def test_groups_have_equal_shares_and_keep_equal_targets_together():

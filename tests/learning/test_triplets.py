@@ -159,11 +159,9 @@ def test_bad_weights_are_refused(weight, match):
         as_triplets([[0, 1, 2], [1, 2, 3]], 4, weight)
 
 
-@pytest.mark.parametrize("spare", [0, 2, 8])
 @pytest.mark.parametrize("small_group", [0, 32])
-def test_ties_beyond_what_the_search_found(rng, monkeypatch, spare, small_group):
+def test_ties_beyond_what_the_search_found(rng, monkeypatch, small_group):
     """More ties than spare neighbours, with and without a search of all classes at once."""
-    monkeypatch.setattr(_neighbors, "SPARE", spare)
     monkeypatch.setattr(mining, "SMALL_GROUP", small_group)
     X = rng.integers(0, 2, size=(90, 4)).astype(float)
     y = rng.integers(0, 4, size=90)

@@ -13,13 +13,13 @@ from frobmetric import FrobMetric, frob_path, load, mine_triplets, save
 from frobmetric.learning.samples import Samples
 from frobmetric.learning.units import (
     SMALLEST_SPREAD,
-    UNITS,
     VOTES,
-    Units,
     labels_look_random,
+    measure_units,
     neighbor_error,
     spread_rows,
 )
+from frobmetric.model.units import UNITS, Units
 from paper_problem import assert_optimal, cvxpy_optimum, euclidean_prior
 
 IRIS, WINE = load_iris(return_X_y=True), load_wine(return_X_y=True)

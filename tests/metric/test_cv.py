@@ -1,12 +1,9 @@
 """FrobMetricCV: what it chooses, what it says of it, and that it classifies."""
 
-import pickle
 import re
 import warnings
 
 import numpy as np
-import pandas as pd
-import polars as pl
 import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
@@ -49,11 +46,6 @@ def useful_direction(n=200, seed=0):
 def noise(n=150, seed=0):
     rng = np.random.default_rng(seed)
     return rng.normal(size=(n, 4)), rng.integers(2, size=n)
-
-
-def state(metric):
-    """Everything that a fit decides, as plain values."""
-    return metric.report_.to_fields(), metric.best_params_, metric.components_.tolist()
 
 
 class TestChoice:
@@ -374,25 +366,6 @@ class TestData:
         metric = FrobMetricCV(rule=rule, Cs=[100.0]).fit(sp.csr_array(X * (np.abs(X) > 0.5)), y)
         assert metric.predict(sp.csr_array(X[:5])).shape == (5,)
 
-    def test_single_precision(self):
-        X, y = WINE[0].astype(np.float32), WINE[1]
-        metric = FrobMetricCV(**QUICK).fit(X, y)
-        assert metric.components_.dtype == np.float32
-        assert metric.score(X, y) > 0.9
-
-    @pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame])
-    def test_data_frames(self, library):
-        X, y = IRIS
-        frame = library(dict(zip("abcd", X.T, strict=True)))
-        metric = FrobMetricCV(**QUICK).fit(frame, y)
-        plain = FrobMetricCV(**QUICK).fit(X, y)
-        assert state(metric) == state(plain)
-        assert metric.feature_names_in_.tolist() == list("abcd")
-        np.testing.assert_array_equal(metric.predict(frame), plain.predict(X))
-        out = metric.set_output(transform="pandas").transform(frame)
-        assert list(out.columns) == [f"frobmetriccv{i}" for i in range(4)]
-        np.testing.assert_array_equal(metric.predict(frame), plain.predict(X))
-
     def test_duplicates_and_constant_features(self):
         X, y = useful_direction()
         X = np.column_stack([X, np.full(200, 3.0), np.zeros(200)])
@@ -449,24 +422,6 @@ class TestEstimator:
         weighted = FrobMetricCV(**QUICK).fit(X, y).score(X, y, sample_weight=np.arange(200.0))
         assert 0.9 < weighted <= 1
 
-    @pytest.mark.slow
-    def test_same_data_same_bits(self):
-        first, second = (FrobMetricCV(n_jobs=1).fit(*WINE) for _ in range(2))
-        assert state(first) == state(second)
-        np.testing.assert_array_equal(first.predict(WINE[0]), second.predict(WINE[0]))
-
-    def test_clone_set_params_and_pickle(self):
-        X, y = useful_direction()
-        metric = FrobMetricCV(**QUICK).fit(X, y)
-        copy = clone(metric)
-        assert copy.get_params() == metric.get_params()
-        assert not hasattr(copy, "report_")
-        again = pickle.loads(pickle.dumps(metric))
-        assert state(again) == state(metric)
-        np.testing.assert_array_equal(again.predict(X), metric.predict(X))
-        metric.set_params(units="raw", n_neighbors=2).fit(X, y)
-        assert metric.best_params_["units"] == "raw"
-
     def test_what_it_tells_is_there_before_nothing_is_asked(self):
         metric = FrobMetricCV()
         with pytest.raises(NotFittedError):
@@ -476,45 +431,17 @@ class TestEstimator:
         with pytest.raises(AttributeError):
             metric.C  # noqa: B018
 
-    def test_a_new_fit_leaves_nothing_of_the_last_one(self):
-        X, y = useful_direction()
-        metric = FrobMetricCV(**QUICK, keep_dual=True).fit(X, y)
-        metric.set_params(keep_dual=False, units="raw").fit(X, y)
-        assert not hasattr(metric, "dual_coef_")
-        assert not hasattr(metric, "feature_weight_")
-
-    def test_an_error_leaves_all_as_it_was(self):
+    def test_a_failed_update_keeps_the_classifier(self):
         X, y = useful_direction()
         metric = FrobMetricCV(**QUICK).fit(X, y)
-        before = vars(metric).copy()
-        for samples, labels, words in [
-            (X[:4], [0, 0, 0, 0], "one class"),
-            (np.full_like(X, np.nan), y, "NaN"),
-            (np.ones_like(X), y, "a training part of 2 samples"),
-        ]:
-            with pytest.raises(ValueError, match=words):
-                metric.fit(samples, labels)
-            assert vars(metric).keys() == before.keys()
-            assert all(vars(metric)[name] is value for name, value in before.items())
         with pytest.raises(ValueError, match="expecting 10 features"):
             metric.partial_fit(X[:, :3], y)
-        assert metric.score(X, y) > 0.9  # a failed update keeps the classifier
+        assert metric.score(X, y) > 0.9
 
-    def test_an_interrupted_choice_stores_nothing(self, monkeypatch):
+    def test_features_that_do_not_vary_are_said(self):
         X, y = useful_direction()
-        fresh, fitted = FrobMetricCV(**QUICK), FrobMetricCV(**QUICK).fit(X, y)
-        before = [vars(metric).copy() for metric in (fresh, fitted)]
-
-        def press_ctrl_c(*_):
-            raise KeyboardInterrupt
-
-        monkeypatch.setattr(race, "solve_frobenius", press_ctrl_c)
-        for metric, old in zip((fresh, fitted), before, strict=True):
-            with pytest.raises(KeyboardInterrupt):
-                metric.fit(X, y)
-            assert vars(metric).keys() == old.keys()
-            assert all(vars(metric)[name] is value for name, value in old.items())
-        assert fitted.score(X, y) > 0.9
+        with pytest.raises(ValueError, match="a training part of 2 samples"):
+            FrobMetricCV(**QUICK).fit(np.ones_like(X), y)
 
     def test_an_interrupted_last_fit_keeps_the_best_metric(self):
         def press_ctrl_c(step):

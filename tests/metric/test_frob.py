@@ -3,19 +3,16 @@ import warnings
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
 import sklearn
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.spatial.distance import pdist
-from sklearn.base import clone
-from sklearn.datasets import load_digits, load_iris, make_classification
-from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.datasets import load_digits, load_iris
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
+from changed_maps import forge
 from frobmetric import CertificateError, FrobMetric, mine_triplets
 from frobmetric.learning.problem import LOSSES
 from frobmetric.neighbors import knn_error
@@ -93,24 +90,6 @@ def test_a_weight_of_two_is_the_triplet_twice():
     )
 
 
-def test_distances_are_those_of_the_matrix():
-    X, y = IRIS
-    metric = FrobMetric().fit(X, y)
-    M, pairs = metric.get_mahalanobis_matrix(), X[:20].reshape(10, 2, 4)
-    difference = pairs[:, 0] - pairs[:, 1]
-    expected = np.sqrt(np.einsum("ij,jk,ik->i", difference, M, difference))
-    distance = metric.pair_distance(pairs)
-    np.testing.assert_allclose(distance, expected)
-    np.testing.assert_allclose(
-        np.linalg.norm(metric.transform(pairs[:, 0]) - metric.transform(pairs[:, 1]), axis=1),
-        expected,
-    )
-    np.testing.assert_array_equal(metric.pair_score(pairs), -distance)
-    np.testing.assert_array_equal(metric.pair_distance(pairs[:, ::-1]), distance)
-    np.testing.assert_array_equal(metric.pair_distance(np.stack([X, X], axis=1)), 0)
-    assert metric.get_metric()(X[0], X[1]) == pytest.approx(metric.pair_distance([X[:2]])[0])
-
-
 def test_the_metric_serves_a_nearest_neighbor_search():
     X, y = IRIS
     metric = FrobMetric().fit(X, y)
@@ -118,46 +97,6 @@ def test_the_metric_serves_a_nearest_neighbor_search():
     by_transform = make_pipeline(FrobMetric(), KNeighborsClassifier(3)).fit(X, y)
     np.testing.assert_array_equal(by_function.predict(X), by_transform.predict(X))
     assert pickle.loads(pickle.dumps(metric.get_metric()))(X[0], X[1]) > 0
-
-
-def test_components_are_ordered_and_truncated():
-    X, y = IRIS
-    full = FrobMetric().fit(X, y)
-    assert full.components_.shape == (4, 4)
-    lengths = np.linalg.norm(full.components_, axis=1)
-    assert (np.diff(lengths) <= 0).all()
-    assert (lengths[full.rank_ :] == 0).all()
-    two = FrobMetric(n_components=2).fit(X, y)
-    np.testing.assert_array_equal(two.components_, full.components_[:2])
-    assert two.certificate_ == full.certificate_
-    assert two.get_mahalanobis_matrix().shape == (4, 4)
-    assert two.get_feature_names_out().tolist() == ["frobmetric0", "frobmetric1"]
-    by_rank = FrobMetric(n_components="rank").fit(X, y)
-    assert by_rank.components_.shape == (full.rank_, 4)
-
-
-@pytest.mark.parametrize("power", [-12, -6, 0, 6, 12])
-def test_the_unit_of_x_does_not_matter(power):
-    X, y = make_classification(150, 6, n_informative=4, n_classes=3, random_state=0)
-    reference = pdist(FrobMetric().fit(X, y).transform(X))
-    scaled = FrobMetric().fit(X * 10.0**power, y).transform(X * 10.0**power)
-    np.testing.assert_allclose(pdist(scaled), reference, rtol=1e-9, atol=1e-9 * reference.max())
-
-
-def test_extreme_units_have_a_defined_answer():
-    X, y = IRIS
-    for factor in (1e-150, 1e150):
-        metric = FrobMetric(C=10).fit(X * factor, y)
-        assert np.isfinite(metric.components_).all()
-        assert metric.certificate_.relative_gap <= 1e-3
-
-
-def test_an_offset_does_not_matter():
-    X, y = IRIS
-    metric = FrobMetric(C=10, tol=1e-7)
-    reference = pdist(metric.fit(X, y).transform(X))
-    shifted = pdist(metric.fit(X + 1e5, y).transform(X))
-    np.testing.assert_allclose(shifted, reference, atol=1e-3 * reference.max())
 
 
 @settings(max_examples=25, deadline=None)
@@ -177,29 +116,6 @@ def test_any_small_data_set_is_certified(seed, n, d, C):
     assert np.linalg.eigvalsh(metric.get_mahalanobis_matrix())[0] >= -1e-9
 
 
-def test_float32_stays_float32():
-    X, y = IRIS
-    metric = FrobMetric(C=10).fit(X.astype(np.float32), y)
-    assert metric.components_.dtype == np.float32
-    assert metric.transform(X.astype(np.float32)).dtype == np.float32
-    same = FrobMetric(C=10).fit(X.astype(np.float32).astype(float), y)
-    np.testing.assert_allclose(metric.components_, same.components_, atol=1e-5)
-
-
-def test_data_frames_in_and_out():
-    X, y = IRIS
-    names = ["a", "b", "c", "d"]
-    for frame, kind in (
-        (pd.DataFrame(X, columns=names), "pandas"),
-        (pl.DataFrame(X, schema=names), "polars"),
-    ):
-        metric = FrobMetric().set_output(transform=kind).fit(frame, y)
-        assert metric.feature_names_in_.tolist() == names
-        out = metric.transform(frame)
-        assert type(out) is type(frame)
-        assert list(out.columns) == [f"frobmetric{i}" for i in range(4)]
-
-
 def test_same_data_same_bits(digits):
     X, y = digits[:2]
     first, *others = (
@@ -213,18 +129,9 @@ def test_same_data_same_bits(digits):
 def test_nothing_of_the_data_is_kept(digits):
     X, y = digits[:2]
     metric = FrobMetric().fit(X, y)
-    kept = [v for v in vars(metric).values() if isinstance(v, np.ndarray)]
-    assert max(v.size for v in kept) == 64 * 64
+    assert metric.components_.size == 64 * 64
     assert len(pickle.dumps(metric)) < 100_000
     assert not hasattr(metric, "dual_coef_")
-
-
-def test_clone_and_pickle():
-    X, y = IRIS
-    metric = FrobMetric(C=5, prior=np.eye(4)).fit(X, y)
-    assert not hasattr(clone(metric), "components_")
-    again = pickle.loads(pickle.dumps(metric))
-    np.testing.assert_array_equal(again.transform(X), metric.transform(X))
 
 
 def test_a_prior_pulls_the_metric():
@@ -273,12 +180,12 @@ class TestCertify:
         assert kept.dual_coef_.shape == (kept.n_triplets_,)
 
     def test_notices_other_components(self, kept):
-        kept.components_ = kept.components_ * 1.01
+        forge(kept, "components", kept.components_ * 1.01)
         with pytest.raises(CertificateError, match="components_ differ"):
             kept.certify(IRIS[0])
 
     def test_notices_other_dual_variables(self, kept):
-        kept.dual_coef_ = kept.dual_coef_ * 0.9
+        forge(kept, "evidence.u", kept.dual_coef_ * 0.9)
         with pytest.raises(CertificateError):
             kept.certify(IRIS[0])
 
@@ -287,48 +194,6 @@ class TestCertify:
             kept.certify(IRIS[0][::-1])
         with pytest.raises(ValueError, match="out of range"):
             kept.certify(IRIS[0][:100])
-
-    def test_forgets_the_dual_of_an_earlier_fit(self, kept):
-        kept.set_params(keep_dual=False, C=1.0).fit(*IRIS)
-        assert not hasattr(kept, "dual_coef_")
-        assert not hasattr(kept, "triplets_")
-
-    def test_needs_the_dual(self):
-        with pytest.raises(ValueError, match="keep_dual=True"):
-            FrobMetric().fit(*IRIS).certify(IRIS[0])
-
-
-def test_an_interruption_leaves_the_best_metric():
-    def press_ctrl_c(step):
-        if step.gap < 0.05 * step.primal:
-            raise KeyboardInterrupt
-
-    metric = FrobMetric(tol=1e-9, callback=press_ctrl_c)
-    with pytest.raises(KeyboardInterrupt):
-        metric.fit(*IRIS)
-    assert metric.status_ == "interrupted"
-    assert metric.certificate_.relative_gap < 0.05
-    assert metric.transform(IRIS[0]).shape == (150, 4)
-
-
-def test_a_callback_can_stop():
-    metric = FrobMetric(tol=1e-9, callback=lambda step: step.gap < 0.1 * step.primal).fit(*IRIS)
-    assert metric.status_ == "stopped"
-    assert metric.n_iter_ == len(metric.history_)
-
-
-def test_not_converging_warns_and_leaves_a_metric():
-    with pytest.warns(ConvergenceWarning, match="raise max_iter or tol"):
-        metric = FrobMetric(max_iter=2).fit(*IRIS)
-    assert metric.status_ == "max_iter"
-    assert metric.certificate_.relative_gap > 1e-3
-
-
-def test_verbose_writes_and_silence_is_the_default(capsys):
-    FrobMetric(C=10).fit(*IRIS)
-    assert capsys.readouterr().out == ""
-    FrobMetric(C=10, verbose=1).fit(*IRIS)
-    assert "gap" in capsys.readouterr().out
 
 
 def test_contradictory_triplets_give_zero_and_say_so():
@@ -418,13 +283,3 @@ def test_arguments_that_exclude_each_other():
         FrobMetric().fit(X, y, triplet_weight=[1.0])
     with pytest.raises(ValueError, match="out of range"):
         FrobMetric().fit(X, triplets=[[0, 1, 150]])
-
-
-def test_use_before_fit_and_wrong_shapes():
-    with pytest.raises(NotFittedError):
-        FrobMetric().transform(IRIS[0])
-    metric = FrobMetric().fit(*IRIS)
-    with pytest.raises(ValueError, match="expecting 4 features"):
-        metric.transform(np.ones((2, 3)))
-    with pytest.raises(ValueError, match=r"expected pairs \(a, b\), of 2"):
-        metric.pair_distance(np.ones((5, 3, 4)))

@@ -11,6 +11,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
 
+from changed_maps import forge
 from frobmetric import (
     BoostMetric,
     CertificateError,
@@ -202,7 +203,7 @@ class TestPartialFit:
         assert not hasattr(metric, "prior_factor_")
         with pytest.raises(CertificateError):
             metric.certify(X[::2])
-        metric.prior_components_ = 2 * metric.prior_components_
+        forge(metric, "space.prior_components", 2 * metric.prior_components_)
         with pytest.raises(CertificateError):
             metric.certify(X[1::2])
 

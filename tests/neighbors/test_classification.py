@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.neighbors import KNeighborsClassifier
-from sklearn.utils.estimator_checks import check_estimator
 
 from frobmetric import NearestClass
 from frobmetric.neighbors.classification import NearestVote, knn_error, knn_predict
@@ -82,16 +81,6 @@ def test_bad_input_is_said(rng):
         NearestClass(rule="vote").fit(X, y)
     with pytest.raises(ValueError, match="'n_neighbors' parameter"):
         NearestClass(0).fit(X, y)
-
-
-@pytest.mark.parametrize(
-    "estimator", [NearestClass(), NearestVote(), NearestVote(9, weights="distance")], ids=str
-)
-def test_scikit_learn_finds_nothing_wrong(estimator):
-    results = check_estimator(estimator, on_fail=None)
-    assert {r["status"] for r in results} == {"passed"}, [
-        r for r in results if r["status"] != "passed"
-    ]
 
 
 def test_votes_among_sparse_samples(rng):

@@ -14,6 +14,7 @@ from frobmetric.manifold import neighbor_graph
 from frobmetric.runtime.progress import advance, current_stage, listening, stage, working
 from frobmetric.search import exact as neighbors_module
 from frobmetric.search.exact import nearest
+from frobmetric.search.tuning import Tuning
 
 RNG = np.random.default_rng(0)
 Y = RNG.integers(0, 3, 600)
@@ -109,7 +110,7 @@ def test_a_report_counts_refits_and_dimensions():
 
 @pytest.mark.parametrize("n_features", [3, 20])
 def test_the_search_of_an_unfolding_tells_its_share(n_features, monkeypatch):
-    monkeypatch.setattr(neighbors_module, "QUERIES", 100)
+    monkeypatch.setattr(neighbors_module, "TUNING", Tuning(n_queries=100))
     X, heard = RNG.normal(size=(600, n_features)), []
     quiet = neighbor_graph(X, 4)
     with listening(lambda *told: heard.append(told)):

@@ -8,7 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from frobmetric.core import LowRank
 from frobmetric.sdp import make_sdp, solve_sdp
-from frobmetric.sdp.infeasibility import verify_ray
+from frobmetric.sdp.rays import verify_ray
 from random_problems import symmetric
 
 
@@ -143,12 +143,15 @@ def test_feasible_problems_have_no_ray(seed):
         assert verify_ray(problem, "dual_infeasible", X + X.T) is None
 
 
-def test_ray_is_scaled_and_measured():
+def test_a_ray_is_moved_until_it_is_a_proof():
+    """The trace is -1: any y can be moved along that row."""
     problem = make_sdp(I2, [I2, unit(2, 0, 1)], [-1, 0])
-    assert verify_ray(problem, "primal_infeasible", np.array([-5.0, 0.0])).error == 0
-    assert verify_ray(problem, "primal_infeasible", np.array([-1.0, 2 + 1e-9])).error <= 1e-9
-    assert verify_ray(problem, "primal_infeasible", np.array([-1.0, 2.1])) is None
-    assert verify_ray(problem, "primal_infeasible", np.array([1.0, 0.0])) is None
+    for y in ([-5.0, 0.0], [-1.0, 2 + 1e-9], [-1.0, 2.1]):
+        ray = verify_ray(problem, "primal_infeasible", np.array(y))
+        assert (ray.error, ray.is_proof) == (0, True)
+        check_primal_ray(problem, ray)
+    feasible = make_sdp(I2, [I2, unit(2, 0, 1)], [1, 0])
+    assert verify_ray(feasible, "primal_infeasible", np.array([-1.0, 2.1])) is None
 
 
 def test_nearly_equal_rows_are_no_contradiction():

@@ -6,7 +6,6 @@ import scipy.sparse as sp
 
 from frobmetric.core import PSD, Beside, Face, LowRank, MatrixFree, Nonnegative, Product, Sparse
 from frobmetric.sdp import make_sdp, solve_sdp
-from frobmetric.sdp.infeasibility import verify_ray
 from frobmetric.sdp.presolve import (
     drop_rows,
     lift_dual_from_face,
@@ -18,6 +17,7 @@ from frobmetric.sdp.presolve import (
     targets,
     with_slacks,
 )
+from frobmetric.sdp.rays import verify_ray
 from frobmetric.solvers import Monitor
 from frobmetric.solvers.plain import gram_solver
 from random_problems import psd, symmetric

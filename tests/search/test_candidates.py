@@ -9,20 +9,19 @@ from scipy.spatial.distance import cdist
 from threadpoolctl import threadpool_limits
 
 from frobmetric.core import kernels
-from frobmetric.search import candidates as _candidates
-from frobmetric.search import exact as _neighbors
 from frobmetric.search import products as _products
 from frobmetric.search import sketches as _sketches
 from frobmetric.search.candidates import block_candidates, merge_candidates
 from frobmetric.search.exact import NeighborSearch
 from frobmetric.search.sketches import Points, Sketch
+from frobmetric.search.tuning import Tuning
 
 N = 400
 
 
-@pytest.fixture(autouse=True)
-def _always_by_candidates(monkeypatch):
-    monkeypatch.setattr(_neighbors, "FEW_DISTANCES", 0)
+def search_of(points, **tuning):
+    """Return a search that always goes by candidates."""
+    return NeighborSearch(points, tuning=Tuning(few_distances=0, **tuning))
 
 
 def by_hand(X, k, labels=None):
@@ -61,7 +60,7 @@ DATA = {
 def test_neighbours_are_exact(rng, kind, n_features):
     X = DATA[kind](rng.normal(size=(N, n_features)), rng)
     labels = np.arange(N), np.arange(N)
-    found = NeighborSearch(X).nearest(X, 4, labels=labels)
+    found = search_of(X).nearest(X, 4, labels=labels)
     expected = by_hand(X, 4, labels)
     scaled = X / abs(X.astype(float)).max()
     values = cdist(scaled, scaled, "sqeuclidean")
@@ -112,7 +111,7 @@ def test_blocks_of_points_merge_to_the_answer(rng, tie):
     parts = pickle.loads(pickle.dumps(parts))
     found, is_certain = merge_candidates(parts, 5, tie=tie)
     assert is_certain.all()
-    np.testing.assert_array_equal(found, NeighborSearch(X).nearest(X, 5, labels=labels, tie=tie))
+    np.testing.assert_array_equal(found, search_of(X).nearest(X, 5, labels=labels, tie=tie))
 
 
 def test_the_edge_is_below_all_that_is_not_listed(rng):
@@ -139,28 +138,28 @@ def test_no_queries(rng):
 
 
 @pytest.mark.parametrize(("k", "products"), [(3, 1000), (60, 1 << 20), (300, 1 << 20)])
-def test_blocks_and_threads_change_nothing(rng, monkeypatch, k, products):
+def test_blocks_and_threads_change_nothing(rng, k, products):
     X = rng.normal(size=(N, 30)) / np.arange(1, 31)
     expected = by_hand(X, k)
     for points in (90, 1 << 16):
-        monkeypatch.setattr(_neighbors, "POINTS", points)
-        monkeypatch.setattr(_products, "HELD", products)
+        tuning = {"n_points": points, "n_held": products}
         for n_threads in (1, 2):
             with threadpool_limits(n_threads):
-                np.testing.assert_array_equal(NeighborSearch(X).nearest(X, k), expected)
+                found = search_of(X, **tuning).nearest(X, k)
+                np.testing.assert_array_equal(found, expected)
 
 
 def test_without_numba(rng, monkeypatch):
     monkeypatch.setattr("frobmetric.core.kernels.compiled", lambda: None)
     monkeypatch.setattr("frobmetric.core.kernels.BLOCK", 100)
     X = rng.normal(size=(N, 30))
-    np.testing.assert_array_equal(NeighborSearch(X).nearest(X, 3), by_hand(X, 3))
+    np.testing.assert_array_equal(search_of(X).nearest(X, 3), by_hand(X, 3))
 
 
 @pytest.mark.skipif(kernels.compiled() is None, reason="needs numba (extra `fast`)")
 @pytest.mark.parametrize("n_features", [9, 40])
 @pytest.mark.parametrize("kind", [*DATA, "without labels", "classes"])
-def test_products_in_tiles_find_the_same(rng, monkeypatch, kind, n_features):
+def test_products_in_tiles_find_the_same(rng, kind, n_features):
     """Neither the number of queries nor that of points is one of whole tiles."""
     X, labels = rng.normal(size=(N, n_features)), (np.arange(N), np.arange(N))
     X = DATA.get(kind, lambda X, rng: X / np.arange(1, n_features + 1))(X, rng)
@@ -169,10 +168,8 @@ def test_products_in_tiles_find_the_same(rng, monkeypatch, kind, n_features):
         labels = None if kind == "without labels" else (y, y)
     parts = {}
     for threshold in (np.inf, 0):
-        monkeypatch.setattr(_products, "LARGE", threshold)
-        monkeypatch.setattr(_products, "FEWEST", 0)
-        monkeypatch.setattr(_products, "QUERIES", 30)
-        points = Points(X / abs(X).max())
+        tuning = Tuning(large=threshold, fewest=0, n_fused=30)
+        points = Points(X / abs(X).max(), tuning=tuning)
         kind_of = _products.kind_of_products(points.sketches()[0], points, 10, N)
         assert kind_of is (_products.Products if threshold else _products.FusedProducts)
         parts[threshold] = block_candidates(points.coordinates, points, 4, labels=labels)
@@ -203,12 +200,9 @@ def test_the_least_products_of_groups(rng):
     np.testing.assert_allclose(products.reshape(groups.shape), groups, rtol=1e-5, atol=1e-4)
 
 
-def test_a_sketch_that_settles_too_little_is_given_up(rng, monkeypatch):
+def test_a_sketch_that_settles_too_little_is_given_up(rng):
     """Clusters so tight that single precision cannot tell their points apart."""
-    monkeypatch.setattr(_sketches, "TRIAL", 50)
-    monkeypatch.setattr(_candidates, "MANY", 1)
-    monkeypatch.setattr(_products, "HELD", 50 * N)
     X = rng.integers(0, 2, size=(N, 1)) + 2.0**-18 * rng.normal(size=(N, 9))
-    search = NeighborSearch(X)
+    search = search_of(X, trial=50, many=1, n_held=50 * N)
     np.testing.assert_array_equal(search.nearest(X, 3), by_hand(X, 3))
     assert len(search._prepared.sketches()) == 1

@@ -7,6 +7,8 @@ from scipy.spatial.distance import cdist
 
 from frobmetric.search import exact as _neighbors
 from frobmetric.search.exact import NeighborSearch, blocks, nearest, neighbor_order, pair_values
+from frobmetric.search.mining import Mining
+from frobmetric.search.tuning import Tuning
 
 
 def by_hand(values, k, labels=None):
@@ -34,14 +36,28 @@ def test_the_nearest_of_random_points(rng, n_features, offset):
 @pytest.mark.parametrize("n_features", [2, 9])
 def test_ties_go_by_number(rng, monkeypatch, spare, block, n_features):
     """On a small grid with duplicates almost every choice of neighbours is one among ties."""
-    monkeypatch.setattr(_neighbors, "SPARE", spare)
     monkeypatch.setattr(_neighbors, "BLOCK", block)
     points = rng.integers(2, size=(150, n_features)).astype(float) + 7
     labels = np.arange(150), np.arange(150)
     values = cdist(points, points, "sqeuclidean")
+    search = NeighborSearch(points, tuning=Tuning(spare=spare))
     for k in (1, 4, 30, 149, 160):
-        found = nearest(points, points, k, labels=labels)
+        found = search.nearest(points, k, labels=labels)
         np.testing.assert_array_equal(found, by_hand(values, k, labels))
+
+
+@pytest.mark.parametrize("spare", [0, 2])
+@pytest.mark.parametrize("n_classes", [2, 30])
+def test_ties_beyond_what_the_search_found(rng, spare, n_classes):
+    """More ties than spare neighbours, in large groups and in small ones searched at once."""
+    X = rng.integers(0, 2, size=(90, 4)).astype(float)
+    y, values = rng.integers(0, n_classes, size=90), cdist(X, X, "sqeuclidean")
+    search = NeighborSearch(X, tuning=Tuning(spare=spare, few_distances=0))
+    near, far = Mining(X, y, 3, 3, 0.0).exact(np.arange(90), search)
+    np.fill_diagonal(values, np.inf)
+    is_same = y[:, None] == y
+    np.testing.assert_array_equal(near, by_hand(np.where(is_same, values, np.inf), 3))
+    np.testing.assert_array_equal(far, by_hand(np.where(is_same, np.inf, values), 3))
 
 
 @pytest.mark.parametrize("n_labels", [1, 2, 60])

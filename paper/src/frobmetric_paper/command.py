@@ -1,13 +1,15 @@
 """Commands that reproduce the paper's figures and tables: `frobmetric reproduce <experiment>`.
 
-An experiment is a sub-package with a function `experiment(**options)`, imported when its command
-runs, and an entry in commands.toml, which has the texts of all commands.
+An experiment is a sub-package with a function `experiment(**options)` in its file experiment.py,
+which is imported when its command runs, and an entry in commands.toml, which has the texts of all
+commands.
 """
 
 from __future__ import annotations
 
 import inspect
 import os
+import sys
 import tomllib
 from dataclasses import dataclass
 from enum import StrEnum
@@ -85,9 +87,9 @@ def run(name, *, output, limit, threads, page_only, only, **arguments):
 
     only = [part.value for part in only or ()]
     planned = {key: arguments.pop(key) for key in PLANNED if key in arguments}
-    module = import_module(f".{name}", __package__)
+    module = import_module(f".{name}.experiment", __package__)
     if "methods" in arguments:
-        from .classification import method_names
+        from .classification.experiment import method_names
 
         arguments["methods"] = method_names(arguments["methods"] or [])
     given = {"only": [] if set(only) == set(COMMANDS[name].parts) else only, **planned}
@@ -137,3 +139,14 @@ def baselines(
         ready[name] = not reason
     text = f"{sum(ready.values())} of {len(ready)} are ready"
     return Report(ExitCode.CERTIFIED, text, {"ready": ready})
+
+
+PASSED_ON = {"allow_extra_args": True, "ignore_unknown_options": True}
+
+
+@app.command("bench", help=TEXTS["bench"], add_help_option=False, context_settings=PASSED_ON)
+def bench(context: typer.Context):
+    """Run a benchmark, as `python -m frobmetric_paper.bench` does."""
+    from .bench.__main__ import main
+
+    sys.exit(main(context.args))

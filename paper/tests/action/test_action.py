@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from frobmetric_paper import action
+from frobmetric_paper.action import experiment as action
 from frobmetric_paper.action import histograms
 from frobmetric_paper.action.bottleneck import InformationBottleneck
 from frobmetric_paper.classification.measure import Run

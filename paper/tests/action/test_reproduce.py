@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from frobmetric.app.cli import app
 from frobmetric.runtime.environment import MissingExtraError
-from frobmetric_paper import action
+from frobmetric_paper.action import experiment as action
 from frobmetric_paper.action.histograms import Merged
 from frobmetric_paper.baselines import MetricBaseline
 from frobmetric_paper.classification import report

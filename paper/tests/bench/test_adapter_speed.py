@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from frobmetric_paper.bench import Options
 from frobmetric_paper.bench.adapter_speed import (
     FIELD_CS,
     QUERY_CS,
@@ -16,6 +15,7 @@ from frobmetric_paper.bench.adapter_speed import (
     measure_structure,
     wrong_share,
 )
+from frobmetric_paper.harness.benchmark import Options
 
 
 def test_lifted_features_have_unit_length_and_the_inner_products_of_a_kernel(rng):

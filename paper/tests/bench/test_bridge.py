@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from frobmetric_paper.bench import Options, bridge
+from frobmetric_paper.bench import bridge
+from frobmetric_paper.harness.benchmark import Options
 
 
 def test_recalls_by_hand():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from frobmetric_paper.baselines import METRIC, Fitted
-from frobmetric_paper.bench import Options, Results, __main__, default_tables, defaults
+from frobmetric_paper.bench import __main__, default_tables, defaults, find
 from frobmetric_paper.bench.default_tables import (
     CHOSEN,
     DEFAULT,
@@ -17,6 +17,7 @@ from frobmetric_paper.bench.default_tables import (
     defaults_page,
 )
 from frobmetric_paper.data.many import load
+from frobmetric_paper.harness.benchmark import Options
 from frobmetric_paper.harness.worker import ProgramFailedError, TimeLimitError
 
 
@@ -222,10 +223,9 @@ def test_small_version(tmp_path, monkeypatch, capsys):
         monkeypatch.setenv(name, "1")
     given = ["defaults", "--quick", "-o", str(tmp_path), "--only", "euclid", "default", "cv"]
     assert __main__.main([*given, "times"]) == 0
-    results = Results.read(tmp_path / "defaults.json")
-    assert list(results.parts["cv"]) == list(defaults.QUICK_SETS)
+    assert list(find("defaults").cells(tmp_path)["cv"].data) == list(defaults.QUICK_SETS)
     text = (tmp_path / "defaults.md").read_text(encoding="utf-8")
     for heading in ("Summary", "Errors by set", "Time of the choice", "Data sets"):
         assert f"## {heading}" in text
     assert "## Other learners" not in text
-    assert "defaults: times took" in capsys.readouterr().out
+    assert "defaults: times   took" in capsys.readouterr().err

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 from frobmetric_paper.baselines import MAP
-from frobmetric_paper.bench import Options, Results, __main__, embedding_tables, embeddings
+from frobmetric_paper.bench import __main__, embedding_tables, embeddings, find
 from frobmetric_paper.bench.embedding_problems import Answer, pack, unit
 from frobmetric_paper.bench.embedding_tables import Measured, embeddings_page
 from frobmetric_paper.bench.intent_problems import LabelProblem
 from frobmetric_paper.data.embeddings import Collection, Intents, ScoredPairs
+from frobmetric_paper.harness.benchmark import Options
 from frobmetric_paper.harness.worker import ProgramFailedError
 
 
@@ -242,7 +243,8 @@ def test_small_version(tmp_path, monkeypatch):
         monkeypatch.setenv(name, "1")
     given = ["embeddings", "--quick", "-o", str(tmp_path), "--only", "unchanged", "logistic"]
     assert __main__.main(given) == 0
-    results = Results.read(tmp_path / "embeddings.json")
-    assert list(results.parts["unchanged"]) == list(embeddings.QUICK_TASKS)
+    assert list(find("embeddings").cells(tmp_path)["unchanged"].data) == list(
+        embeddings.QUICK_TASKS
+    )
     text = (tmp_path / "embeddings.md").read_text(encoding="utf-8")
     assert text.startswith("# Maps of embeddings")

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from frobmetric import FrobMetric
-from frobmetric_paper.bench import Options, export
+from frobmetric_paper.bench import export
+from frobmetric_paper.harness.benchmark import Options
 
 
 @pytest.fixture

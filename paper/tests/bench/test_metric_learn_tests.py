@@ -2,7 +2,6 @@
 
 import pytest
 
-from frobmetric_paper.bench import Options
 from frobmetric_paper.bench.metric_learn_tests import (
     FILES,
     contract_of,
@@ -10,6 +9,7 @@ from frobmetric_paper.bench.metric_learn_tests import (
     find_clone,
     measure_file,
 )
+from frobmetric_paper.harness.benchmark import Options
 
 SOURCE = """
 import pytest

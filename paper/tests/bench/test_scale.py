@@ -5,10 +5,12 @@ from dataclasses import asdict, fields, replace
 import numpy as np
 import pytest
 
-from frobmetric_paper.bench import Options, cost_model, cost_rates, fill, find_benchmarks, scale
 from frobmetric_paper.bench import cluster_simulation as simulation
+from frobmetric_paper.bench import cost_model, cost_rates, find, scale
 from frobmetric_paper.bench.cluster_simulation import Disturbances, simulate
 from frobmetric_paper.bench.cost_model import Job, Machines, Rates
+from frobmetric_paper.harness.benchmark import Options
+from frobmetric_paper.harness.page import fill_tables
 
 RATES = replace(Rates(**{field.name: 1e-9 for field in fields(Rates)}), worker=1.0)
 JOB = Job(n=1_000_000, D=64, n_shards=32, n_steps=20)
@@ -88,12 +90,12 @@ def test_rates_are_found_again():
 
 @pytest.mark.slow
 def test_a_small_run_fills_the_page(tmp_path):
-    benchmark, options = find_benchmarks()["scale"], Options(is_quick=True)
+    benchmark, options = find("scale"), Options(is_quick=True)
     parts = {"model": scale.measure_model(options)}
     assert {row["home"] for row in parts["model"]["checks"]} == {"memory", "file"}
     assert all(row["fit_ratio"] > 0 for row in parts["model"]["checks"])
     parts["plan"] = simulation.simulate_plan(Rates(**parts["model"]["rates"]), 3)
-    text = fill(benchmark.text, benchmark.page(parts))
+    text = fill_tables(benchmark.text, benchmark.page(parts))
     assert text.count("| 1,000,000 anchors") + text.count("exact search of 1,000,000") >= 2
     assert "$" not in text
     benchmark.draw(parts, tmp_path / "scale.png")

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from frobmetric_paper.bench import Options
 from frobmetric_paper.bench.shards import (
     fit_beyond_memory,
     kill_workers,
@@ -11,6 +10,7 @@ from frobmetric_paper.bench.shards import (
     shards_page,
     write_wide,
 )
+from frobmetric_paper.harness.benchmark import Options
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),

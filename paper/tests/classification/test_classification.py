@@ -6,14 +6,14 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pytest
 
-from frobmetric_paper import classification
 from frobmetric_paper.baselines import ProgramFailedError, ProgramMissingError, TimeLimitError
-from frobmetric_paper.classification import (
+from frobmetric_paper.classification import experiment as classification
+from frobmetric_paper.classification import measure
+from frobmetric_paper.classification.experiment import (
     Column,
     ColumnResult,
     Published,
     TableExperiment,
-    measure,
 )
 from frobmetric_paper.classification.findings import findings
 from frobmetric_paper.classification.measure import MAIN, Cell, Run, Task, make_task, measure_map

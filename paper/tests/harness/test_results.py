@@ -8,9 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from frobmetric_paper import action, lfw, mvu, uci
+from frobmetric_paper.action import experiment as action
 from frobmetric_paper.harness.command import page_text, read_results
 from frobmetric_paper.harness.page import write_page
+from frobmetric_paper.lfw import experiment as lfw
+from frobmetric_paper.mvu import experiment as mvu
+from frobmetric_paper.uci import experiment as uci
 
 FOLDER = Path(__file__).parents[2] / "results"
 EXPERIMENTS = {"uci": uci, "action": action, "lfw": lfw, "mvu": mvu}

@@ -11,14 +11,14 @@ from sklearn.decomposition import PCA
 from sklearn.metrics import roc_auc_score
 
 from drawn_faces import write_faces
-from frobmetric_paper import lfw
 from frobmetric_paper.baselines import ProgramFailedError, ProgramMissingError, TimeLimitError
 from frobmetric_paper.data.pairs import FacePairs, load_faces
 from frobmetric_paper.harness.run import Runner, first_parameters
 from frobmetric_paper.harness.task import Store
-from frobmetric_paper.lfw import Cell, Task
+from frobmetric_paper.lfw import experiment as lfw
 from frobmetric_paper.lfw import methods as lfw_methods
 from frobmetric_paper.lfw import report as lfw_report
+from frobmetric_paper.lfw.experiment import Cell, Task
 from frobmetric_paper.lfw.faces import (
     VARIANTS,
     Images,

@@ -13,12 +13,13 @@ from typer.testing import CliRunner
 from drawn_faces import write_faces
 from frobmetric.app.cli import app
 from frobmetric.runtime.environment import MissingExtraError
-from frobmetric_paper import lfw
 from frobmetric_paper.baselines import ProgramMissingError, TimeLimitError
 from frobmetric_paper.command import COMMANDS
 from frobmetric_paper.harness.run import Runner
 from frobmetric_paper.harness.task import Store, done
-from frobmetric_paper.lfw import Cell, report
+from frobmetric_paper.lfw import experiment as lfw
+from frobmetric_paper.lfw import report
+from frobmetric_paper.lfw.experiment import Cell
 from frobmetric_paper.lfw.faces import MAIN, Recipe
 from frobmetric_paper.lfw.methods import METHODS
 from frobmetric_paper.lfw.report import mean_curve, rule_mean, rule_name

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 from frobmetric_paper.baselines import EMBEDDING
 from frobmetric_paper.baselines.embedding import perturbed
-from frobmetric_paper.mvu import Cell, Part, PartResult, Scale, Task
+from frobmetric_paper.mvu.experiment import Cell, Part, PartResult, Scale, Task
 from frobmetric_paper.mvu.findings import findings
 from frobmetric_paper.mvu.report import UnfoldingResults
 from frobmetric_paper.mvu.spread import EVENNESS

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from frobmetric.manifold import neighbor_graph
-from frobmetric_paper import mvu
 from frobmetric_paper.baselines import Embedded, EmbeddingBaseline, TimeLimitError
 from frobmetric_paper.data import DatasetNotFoundError
 from frobmetric_paper.harness.run import ProgressListener, Runner
 from frobmetric_paper.harness.task import Store
-from frobmetric_paper.mvu import Part, Points, Scale, UnfoldingExperiment, measure, plan
+from frobmetric_paper.mvu import experiment as mvu
+from frobmetric_paper.mvu.experiment import Part, Points, Scale, UnfoldingExperiment, measure, plan
 from frobmetric_paper.mvu.report import PAPER
 from frobmetric_paper.mvu.spread import EVENNESS, at_unit_scale
 

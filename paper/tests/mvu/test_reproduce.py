@@ -11,7 +11,6 @@ from typer.testing import CliRunner
 
 from frobmetric.app.cli import app
 from frobmetric.runtime.environment import MissingExtraError
-from frobmetric_paper import mvu
 from frobmetric_paper.baselines import (
     Embedded,
     EmbeddingBaseline,
@@ -19,6 +18,7 @@ from frobmetric_paper.baselines import (
     TimeLimitError,
 )
 from frobmetric_paper.command import COMMANDS
+from frobmetric_paper.mvu import experiment as mvu
 from frobmetric_paper.mvu import report
 
 DRAW = report.UnfoldingResults.draw

@@ -5,6 +5,7 @@ import pytest
 
 from frobmetric.manifold import quality
 from frobmetric.search import exact as _neighbors
+from frobmetric.search.tuning import Tuning
 from frobmetric_paper.mvu import spread
 from frobmetric_paper.mvu.spread import local_spread
 
@@ -76,7 +77,7 @@ def test_neighbours_are_those_of_the_ranks(rng, monkeypatch):
     for block in (1, 1 << 20):
         monkeypatch.setattr(_neighbors, "BLOCK", block)
         for spare in (0, 8, 100):
-            monkeypatch.setattr(_neighbors, "SPARE", spare)
+            monkeypatch.setattr(_neighbors, "TUNING", Tuning(spare=spare))
             space = quality.Space.of(Y, name="Y")
             np.testing.assert_array_equal(spread.nearest_neighbors(space, 6), expected)
 

@@ -14,13 +14,13 @@ from typer.testing import CliRunner
 
 from frobmetric.app.cli import app
 from frobmetric.runtime.environment import MissingExtraError
-from frobmetric_paper import uci
 from frobmetric_paper.baselines import TABLE, MetricBaseline, ProgramMissingError, TimeLimitError
 from frobmetric_paper.classification import report
 from frobmetric_paper.classification.measure import RULES
 from frobmetric_paper.command import COMMANDS
 from frobmetric_paper.data import DatasetNotFoundError
 from frobmetric_paper.data.labelled import Split
+from frobmetric_paper.uci import experiment as uci
 
 #: They run experiments from end to end.
 pytestmark = pytest.mark.slow

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from frobmetric_paper import uci
 from frobmetric_paper.baselines import METRIC, TABLE
 from frobmetric_paper.classification.measure import Run
 from frobmetric_paper.data import DatasetNotFoundError
+from frobmetric_paper.uci import experiment as uci
 
 
 def by_name(**more):

@@ -58,7 +58,7 @@ def as_interrupts() -> Iterator[None]:
 
 
 def is_received() -> bool:
-    """Return whether a command got a signal, whatever became of its exception."""
+    """Return whether a command got a signal, even if its exception was lost."""
     return bool(_received)
 
 

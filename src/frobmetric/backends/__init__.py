@@ -32,7 +32,7 @@ def dask_backend() -> Any:
     ...         print(error)
     this needs distributed; install it with: pip install 'frobmetric[dask]'
     """
-    require("distributed", "dask")  # type: ignore[no-untyped-call]
+    require("distributed", "dask")
     return import_module(".dask", __name__)
 
 

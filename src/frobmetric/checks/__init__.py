@@ -1,1 +1,1 @@
-"""Checks of what users give: arguments, samples, parameters and text, one text for one mistake."""
+"""Checks of input: arguments, samples, parameters and text; one text for one mistake."""

@@ -6,16 +6,21 @@
 from __future__ import annotations
 
 import os
-import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from numbers import Integral, Real
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard, TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from ..core.checks import MOST, as_array, as_finite, as_real, read_array, read_values
+from ..core.points import Array, Data, Index, Mask, Vector
+from ..core.warning import warn_user
+
+#: Numbers of any form, which are returned as they are.
+Values = TypeVar("Values", bound=ArrayLike)
 
 #: Tuples by their size, with the roles of their points.
 KINDS = {2: "pairs (a, b)", 3: "triplets (anchor, near, far)", 4: "quadruplets (a, b, c, d)"}
@@ -37,11 +42,11 @@ UNLABELED = -1
 
 @dataclass(frozen=True)
 class MetricFunction:
-    """Function of a user that returns the distance of two points; what it returns is checked."""
+    """Function of a user that returns the distance of two points; its answers are checked."""
 
     function: Callable[[Any, Any], Any]
 
-    def __call__(self, a: Any, b: Any) -> float:
+    def __call__(self, a: object, b: object) -> float:
         distance = as_array(self.function(a, b), name="the distance that metric returns")
         if distance.ndim:
             raise ValueError(
@@ -84,13 +89,13 @@ class NonPSDError(ValueError):
 
 
 def as_index(
-    values: Any,
+    values: object,
     sizes: tuple[int, ...],
     *,
     name: str = "tuples",
     n_points: int | None = None,
     points: str = "objects",
-) -> Any:
+) -> Index:
     """Return rows of indices below `n_points` as an array of intp.
 
     Rows have one of the `sizes`; without any, the values are a plain list of indices.
@@ -114,14 +119,23 @@ def as_index(
     return index.astype(np.intp)
 
 
-def as_comparisons(index, y=None, sample_weight=None):
+def as_comparisons(
+    index: ArrayLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+) -> tuple[Index, Index, Vector]:
     """Return triplets or quadruplets of objects with their signs and weights, checked."""
     index = as_index(index, (3, 4), name="index")
     check_comparisons(index, name="index")
     return index, as_signs(y, len(index)), as_weights(sample_weight, len(index))
 
 
-def as_signs(y, n, *, name="y", of="comparisons", positive="the first distance is smaller"):
+def as_signs(
+    y: ArrayLike | None,
+    n: int,
+    *,
+    name: str = "y",
+    of: str = "comparisons",
+    positive: str = "the first distance is smaller",
+) -> Index:
     """Return y in {-1, +1} as integers; all +1 if it is None. `positive` is the meaning of +1."""
     if y is None:
         return np.ones(n, dtype=np.intp)
@@ -135,14 +149,16 @@ def as_signs(y, n, *, name="y", of="comparisons", positive="the first distance i
     return y.astype(np.intp)
 
 
-def check_both_kinds(y):
+def check_both_kinds(y: Index) -> None:
     """Refuse signs of pairs that are all similar or all dissimilar."""
     if abs(y.sum()) == len(y):
         kind = "similar (+1)" if y[0] > 0 else "dissimilar (-1)"
         raise ValueError(f"all {len(y)} pairs are {kind}; give at least one pair of either kind")
 
 
-def as_weights(sample_weight, n, *, name="sample_weight", of="comparisons"):
+def as_weights(
+    sample_weight: ArrayLike | None, n: int, *, name: str = "sample_weight", of: str = "comparisons"
+) -> Vector:
     """Return weights as floats, not negative and not all zero; all 1 if they are None."""
     if sample_weight is None:
         return np.ones(n)
@@ -166,7 +182,7 @@ def as_weights(sample_weight, n, *, name="sample_weight", of="comparisons"):
     return weight
 
 
-def as_numbers(values, *, name):
+def as_numbers(values: object, *, name: str) -> Array:
     """Return finite real numbers as an array of float64, or of float32 if they are.
 
     Integers become float64: differences of unsigned ones would wrap around.
@@ -188,8 +204,8 @@ def as_numbers(values, *, name):
     return numbers
 
 
-def as_labels(y, n, *, name="y", of="rows of X"):
-    """Return one label for each row; refuse NaN and infinity, which are no classes."""
+def as_labels(y: ArrayLike, n: int, *, name: str = "y", of: str = "rows of X") -> NDArray[Any]:
+    """Return one label for each row; refuse NaN and infinity."""
     y = as_column(y, n, name=name, of=of)
     missing = np.flatnonzero(~np.isfinite(y) if y.dtype.kind in "fc" else y != y)
     if len(missing):
@@ -200,8 +216,8 @@ def as_labels(y, n, *, name="y", of="rows of X"):
     return y
 
 
-def require_finite(values, *, of):
-    """Return values that were computed; raise ValueError if they overflowed."""
+def require_finite(values: Values, *, of: str) -> Values:
+    """Return computed values; raise ValueError if they overflowed."""
     if not np.isfinite(values).all():
         raise ValueError(
             f"{of} would be infinite, beyond the largest float64; expected smaller numbers; divide "
@@ -210,13 +226,13 @@ def require_finite(values, *, of):
     return values
 
 
-def in_precision(values, dtype, *, of="components_"):
-    """Return values that were computed in the precision of the samples; refuse an overflow."""
+def in_precision(values: Array, dtype: DTypeLike, *, of: str = "components_") -> Array:
+    """Return computed values in the precision of the samples; refuse an overflow."""
     with np.errstate(over="ignore"):
         return require_finite(values.astype(dtype, copy=False), of=of)
 
 
-def require_ordinary(X, *, name, widest):
+def require_ordinary(X: Data, *, name: str, widest: float) -> None:
     """Refuse samples whose largest entry is above a number, or below one over it."""
     largest = max(float(X.max()), -float(X.min())) if X.size else 0.0
     if largest and not 1 / widest <= largest <= widest:
@@ -226,7 +242,7 @@ def require_ordinary(X, *, name, widest):
         )
 
 
-def safe_exponent(X):
+def safe_exponent(X: Data) -> int:
     """Return the e for which squares of X / 2^e, dense or sparse, neither overflow nor vanish.
 
     It is zero for numbers of ordinary size.
@@ -236,7 +252,7 @@ def safe_exponent(X):
     return 0 if is_ordinary else int(np.frexp(largest)[1])
 
 
-def times_power(X, exponent):
+def times_power(X: Data, exponent: int) -> Data:
     """Return X times two to this power, exactly up to the range of its type."""
     if not exponent:
         return X
@@ -247,7 +263,7 @@ def times_power(X, exponent):
     return X
 
 
-def check_whole(weight, name="sample_weight"):
+def check_whole(weight: Vector, name: str = "sample_weight") -> None:
     """Refuse weights that are not whole numbers, or too large, where they count answers."""
     bad = np.flatnonzero((weight != np.rint(weight)) | (weight > MOST_ANSWERS))
     if len(bad):
@@ -257,55 +273,55 @@ def check_whole(weight, name="sample_weight"):
         )
 
 
-def as_column(values, n, *, name, of="comparisons"):
+def as_column(values: object, n: int, *, name: str, of: str = "comparisons") -> NDArray[Any]:
     """Return values as an array of shape (n,)."""
-    values = read_values(values, name=name)
-    if values.shape != (n,):
-        raise ValueError(f"{name} has shape {values.shape}; there are {n} {of}, so expected ({n},)")
-    return values
+    column = read_values(values, name=name)
+    if column.shape != (n,):
+        raise ValueError(f"{name} has shape {column.shape}; there are {n} {of}, so expected ({n},)")
+    return column
 
 
-def as_identities(name, values, n_samples, *, of="rows of X"):
+def as_identities(
+    name: str, values: object, n_samples: int, *, of: str = "rows of X"
+) -> tuple[NDArray[Any], Index]:
     """Return the distinct identities (strings or numbers), and the number of each row's."""
-    values = as_column(values, n_samples, name=name, of=of)
+    column = as_column(values, n_samples, name=name, of=of)
     missing = []
-    if values.dtype.kind not in "iu":
-        missing = [i for i, value in enumerate(values.tolist()) if not _is_identity(value)]
+    if column.dtype.kind not in "iu":
+        missing = [i for i, value in enumerate(column.tolist()) if not _is_identity(value)]
     if missing:
         raise ValueError(
-            f"{name}[{missing[0]}] is {values[missing[0]]}; every row needs an identity, a string "
+            f"{name}[{missing[0]}] is {column[missing[0]]}; every row needs an identity, a string "
             f"or a number; leave such rows out (rows without: {len(missing)})"
         )
     try:
-        return np.unique(values, return_inverse=True)
+        return np.unique(column, return_inverse=True)
     except TypeError:
         message = f"{name} mixes kinds of values; expected all strings or all numbers"
         raise TypeError(message) from None
 
 
-def labelled_rows(y, stacklevel):
-    """Return which rows have a label: -1 is none, if y is numeric and has two other classes."""
+def labelled_rows(y: NDArray[Any]) -> Mask:
+    """Return which rows have a label; -1 means none, if y is numeric and has two other classes."""
     if y.dtype.kind not in "if":
         return np.ones(len(y), bool)
     known = y != UNLABELED
     if known.all() or len(np.unique(y[known])) < 2:
         return np.ones(len(y), bool)
-    warnings.warn(
+    warn_user(
         f"{np.count_nonzero(~known)} of {len(y)} rows have the label -1 and are taken as rows "
         "without a label, which count for scale and prior only; if -1 is a class, give it another "
-        "name, for example y + 1",
-        UserWarning,
-        stacklevel=stacklevel + 1,
+        "name, for example y + 1"
     )
     return known
 
 
-def check_pairs(index, name="pairs"):
+def check_pairs(index: Index, name: str = "pairs") -> None:
     """Refuse a pair of a point with itself."""
     _refuse(index, index[:, 0] == index[:, 1], "is a pair of a point with itself", name)
 
 
-def check_comparisons(index, name="tuples", rows=True):
+def check_comparisons(index: Index, name: str = "tuples", rows: Mask | bool = True) -> None:
     """Refuse rows (a mask of them) that compare a point or a distance with itself."""
     left, right = compared_pairs(index)
     is_zero = (left[:, 0] == left[:, 1]) | (right[:, 0] == right[:, 1])
@@ -313,7 +329,7 @@ def check_comparisons(index, name="tuples", rows=True):
     _refuse(index, _is_same(left, right) & rows, "compares a distance with itself", name)
 
 
-def says_nothing(index):
+def says_nothing(index: Index) -> Mask:
     """Return which tuples have a pair of equal points, or compare a distance with itself.
 
     The tuples are rows of numbers of distinct points.
@@ -324,14 +340,14 @@ def says_nothing(index):
     return (left[:, 0] == left[:, 1]) | (right[:, 0] == right[:, 1]) | _is_same(left, right)
 
 
-def compared_pairs(index):
+def compared_pairs(index: Index) -> tuple[Index, Index]:
     """Return the two pairs whose distances each triplet or quadruplet compares."""
     second = [2, 3] if index.shape[1] == 4 else [0, 2]
     return index[:, :2], index[:, second]
 
 
-def as_path(path: Any, *, name: str = "path") -> Path:
-    """Return the path of a file; numbers are none, though `open` takes them for open files."""
+def as_path(path: object, *, name: str = "path") -> Path:
+    """Return the path of a file; refuse numbers, which `open` takes for open files."""
     if not isinstance(path, (str, os.PathLike)) or "\0" in os.fspath(path) or not os.fspath(path):
         raise TypeError(
             f"{name} is {path!r:.80} of type {type(path).__name__}; expected the name of a file; "
@@ -340,7 +356,7 @@ def as_path(path: Any, *, name: str = "path") -> Path:
     return Path(path)
 
 
-def as_metric(metric: Any) -> str | MetricFunction:
+def as_metric(metric: object) -> str | MetricFunction:
     """Return a metric: its name, or a function whose answers are checked."""
     if isinstance(metric, (str, MetricFunction)):
         return metric
@@ -349,16 +365,15 @@ def as_metric(metric: Any) -> str | MetricFunction:
     return MetricFunction(metric)
 
 
-def check_choice(value, known, *, name):
+def check_choice(value: object, known: Collection[str], *, name: str) -> None:
     """Refuse anything but one of several names."""
     if not isinstance(value, str) or value not in known:
         raise ValueError(f"{name} is {value!r:.80}; expected one of {sorted(known)}")
 
 
-def check_count(value, *, name, at_least=1, at_most=None):
+def check_count(value: object, *, name: str, at_least: int = 1, at_most: int | None = None) -> None:
     """Refuse anything but an integer that is large enough, and not too large."""
-    is_integer = isinstance(value, Integral) and not isinstance(value, (bool, np.bool_))
-    if not is_integer or value < at_least:
+    if not _is_integer(value) or value < at_least:
         raise ValueError(f"{name} is {value!r:.80}; expected an integer of at least {at_least}")
     if at_most is not None and value > at_most:
         raise ValueError(
@@ -367,14 +382,14 @@ def check_count(value, *, name, at_least=1, at_most=None):
         )
 
 
-def check_flag(value: Any, *, name: str) -> None:
+def check_flag(value: object, *, name: str) -> None:
     """Refuse anything but a truth value."""
     if not isinstance(value, (bool, np.bool_)):
         raise TypeError(f"{name} is {value!r:.80}; expected True or False")
 
 
-def as_options(value, *, name="calibration_params"):
-    """Return options that are given as a dictionary by name; none for None."""
+def as_options(value: object, *, name: str = "calibration_params") -> dict[str, Any]:
+    """Return options, given as a dictionary by name; an empty one for None."""
     if value is not None and not (
         isinstance(value, dict) and all(isinstance(k, str) for k in value)
     ):
@@ -385,7 +400,7 @@ def as_options(value, *, name="calibration_params"):
     return value or {}
 
 
-def as_tolerance(tol: Any, max_iter: Any) -> float:
+def as_tolerance(tol: object, max_iter: object) -> float:
     """Return a positive tolerance as a float; refuse a limit of fewer than one step."""
     tolerance = as_real(tol, name="tol")
     if not tolerance > 0:
@@ -395,7 +410,9 @@ def as_tolerance(tol: Any, max_iter: Any) -> float:
     return tolerance
 
 
-def as_symmetric(matrix: Any, *, name: str, is_free: Any = None, hint: str = "") -> Any:
+def as_symmetric(
+    matrix: object, *, name: str, is_free: Mask | None = None, hint: str = ""
+) -> Array:
     """Return a symmetric array of finite numbers, or of NaN where `is_free` lets one be missing."""
     A = read_array(matrix, name=name)
     if A.dtype.kind == "c":
@@ -413,7 +430,7 @@ def as_symmetric(matrix: Any, *, name: str, is_free: Any = None, hint: str = "")
     return np.where(is_missing, np.nan, (A + A.T) / 2)
 
 
-def check_symmetric(matrix: Any, *, name: str, tolerance: float) -> None:
+def check_symmetric(matrix: Data, *, name: str, tolerance: float) -> None:
     """Refuse a matrix, dense or sparse, that is not symmetric relative to its largest entry."""
     difference = abs(matrix - matrix.T)
     if difference.max() <= tolerance * abs(matrix).max():
@@ -422,7 +439,7 @@ def check_symmetric(matrix: Any, *, name: str, tolerance: float) -> None:
     raise asymmetry(matrix[i, j], matrix[j, i], i, j, name=name)
 
 
-def asymmetry(upper: Any, lower: Any, i: int, j: int, *, name: str) -> ValueError:
+def asymmetry(upper: float, lower: float, i: int, j: int, *, name: str) -> ValueError:
     """Return the error for entries (i, j) and (j, i) that differ."""
     return ValueError(
         f"{name} is not symmetric: {name}[{i}, {j}] = {upper:.12g} and {name}[{j}, {i}] = "
@@ -430,7 +447,7 @@ def asymmetry(upper: Any, lower: Any, i: int, j: int, *, name: str) -> ValueErro
     )
 
 
-def check_psd(name, value, n_features):
+def check_psd(name: str, value: object, n_features: int) -> Array:
     """Return a symmetric positive semidefinite matrix of this order, as float64."""
     matrix = as_array(value, name=name)
     if matrix.shape != (n_features, n_features):
@@ -449,13 +466,13 @@ def check_psd(name, value, n_features):
     return (matrix + matrix.T) / 2
 
 
-def _name_row(index: Any, row: Any, name: str) -> str:
+def _name_row(index: NDArray[Any], row: np.intp, name: str) -> str:
     """Return the text for a row of indices: "triplets[17] = (4, 4, 9)"."""
     entry = index[row].tolist()
     return f"{name}[{row}] = {tuple(entry) if isinstance(entry, list) else entry}"
 
 
-def _check_shape(index: Any, sizes: tuple[int, ...], name: str) -> None:
+def _check_shape(index: NDArray[Any], sizes: tuple[int, ...], name: str) -> None:
     is_fitting = index.shape[1] in sizes if index.ndim == 2 else index.ndim == 1 and not sizes
     if not is_fitting and not (index.ndim == 1 and index.size == 0):
         expected = "(n_rows,), a list of indices"
@@ -467,27 +484,31 @@ def _check_shape(index: Any, sizes: tuple[int, ...], name: str) -> None:
         raise ValueError(f"{name} is empty; give at least one row")
 
 
-def _is_identity(value):
+def _is_integer(value: object) -> TypeGuard[int]:
+    return isinstance(value, Integral) and not isinstance(value, (bool, np.bool_))
+
+
+def _is_identity(value: object) -> bool:
     # neither NaN nor infinity is a name
     return isinstance(value, (str, bytes)) or (isinstance(value, Real) and value - value == 0)
 
 
-def _is_same(left, right):
+def _is_same(left: Index, right: Index) -> Mask:
     return (np.sort(left, axis=1) == np.sort(right, axis=1)).all(axis=1)
 
 
-def _refuse(index, bad, reason, name):
+def _refuse(index: Index, bad: Mask, reason: str, name: str) -> None:
     if np.any(bad):
         row = _name_row(index, np.argmax(bad), name)
         raise ValueError(f"{row} {reason}; remove it: no metric can change it")
 
 
-def refuse_where(is_wrong: Any, message: Callable[..., str]) -> None:
+def refuse_where(is_wrong: Mask, message: Callable[..., str]) -> None:
     """Raise the error `message(*index)` for the first true entry of a mask, if it has one."""
     if np.any(is_wrong):
         raise ValueError(message(*first_true(is_wrong)))
 
 
-def first_true(mask: Any) -> tuple[int, ...]:
+def first_true(mask: Mask) -> tuple[int, ...]:
     """Return the index of the first true entry of a mask."""
     return tuple(int(k[0]) for k in np.nonzero(mask))

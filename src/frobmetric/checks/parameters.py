@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
@@ -13,7 +13,9 @@ from .text import brief
 
 try:
     # scikit-learn's own class, so that its checks and its users recognise the error
-    from sklearn.utils._param_validation import InvalidParameterError
+    from sklearn.utils._param_validation import (
+        InvalidParameterError as InvalidParameterError,  # exported
+    )
 except ImportError:
 
     class InvalidParameterError(ValueError, TypeError):  # type: ignore[no-redef]
@@ -31,14 +33,14 @@ class Rule:
     expected: str
     is_met: Callable[[Any], bool]
 
-    def __or__(self, other):
+    def __or__(self, other: Rule) -> Rule:
         return Rule(
             f"{self.expected} or {other.expected}",
             lambda value: self.is_met(value) or other.is_met(value),
         )
 
 
-def integer(at_least, at_most=MOST):
+def integer(at_least: int, at_most: int = MOST) -> Rule:
     """Return the rule of an integer with a lower bound, and maybe an upper one."""
     limit = "" if at_most == MOST else f" and at most {at_most}"
     return Rule(
@@ -47,7 +49,7 @@ def integer(at_least, at_most=MOST):
     )
 
 
-def number_between(low, high):
+def number_between(low: float, high: float) -> Rule:
     """Return the rule of a number in a closed interval."""
     return Rule(
         f"a number between {low} and {high}",
@@ -55,17 +57,17 @@ def number_between(low, high):
     )
 
 
-def choice(names):
+def choice(names: Iterable[str]) -> Rule:
     """Return the rule of one of several names."""
     known = sorted(names)
     return Rule(f"one of {known}", lambda value: isinstance(value, str) and value in known)
 
 
-def _is_number(value, kind):
+def _is_number(value: object, kind: type) -> bool:
     return isinstance(value, kind) and not isinstance(value, (bool, np.bool_))
 
 
-def _as_float(value):
+def _as_float(value: Any) -> float:
     """Return a number as a float64 has it: infinity if it is larger than all of them."""
     try:
         return float(value)
@@ -73,12 +75,12 @@ def _as_float(value):
         return np.inf if value > 0 else -np.inf
 
 
-def _is_seed(value):
+def _is_seed(value: Any) -> bool:
     is_number = _is_number(value, Integral) and 0 <= value < 2**32
     return is_number or isinstance(value, np.random.RandomState)
 
 
-def _is_array_like(value):
+def _is_array_like(value: object) -> bool:
     return isinstance(value, Iterable) and not isinstance(value, (str, bytes))
 
 
@@ -111,10 +113,10 @@ FOLDS = Rule(
 )
 
 
-def check_parameters(estimator, rules):
+def check_parameters(estimator: object, rules: Mapping[str, Rule]) -> None:
     """Raise `InvalidParameterError` for the first argument that breaks its rule.
 
-    Numbers of other types become int or float, which neither wrap around like those of 8 bits nor
+    Numbers of other types become int or float, which neither wrap around like 8-bit integers nor
     have a range of their own.
     """
     for name, rule in rules.items():

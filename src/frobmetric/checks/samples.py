@@ -1,4 +1,4 @@
-"""The checks of samples and labels of scikit-learn, and of what it leaves open.
+"""Checks of samples and labels: scikit-learn's, with masks and huge numbers refused.
 
 Masked entries are refused, because an array without its mask has other data. Numbers beyond float64
 are refused as infinite ones are, and not by an OverflowError or a warning.
@@ -18,6 +18,7 @@ import sklearn.utils.multiclass
 import sklearn.utils.validation
 
 from ..core.checks import as_sequence, places_of_na, read_values
+from ..core.points import Data, Index
 from .arguments import as_index
 
 #: Types of the numbers of samples that estimators take.
@@ -34,13 +35,13 @@ NO_VALUE = ("boolean value of NA is ambiguous", "'NAType'")
 FOLD = "a pair of row numbers (training, test)"
 
 
-def check_array(X: Any, **options: Any) -> Any:
+def check_array(X: object, **options: Any) -> Any:
     """Return an array of numbers as scikit-learn's function of this name does."""
     with _converting(X, name=options.get("input_name") or "X"):
         return sklearn.utils.validation.check_array(X, **options)
 
 
-def validate_data(estimator: Any, X: Any = ABSENT, y: Any = ABSENT, **options: Any) -> Any:
+def validate_data(estimator: object, X: object = ABSENT, y: object = ABSENT, **options: Any) -> Any:
     """Return samples of an estimator, or samples and labels, as scikit-learn's function does."""
     with _converting(X, name="X", labels=y):
         return sklearn.utils.validation.validate_data(estimator, X, y, **options)
@@ -90,20 +91,20 @@ def check_classification_targets(y: Any) -> None:
         sklearn.utils.multiclass.check_classification_targets(y)
 
 
-def type_of_target(y: Any, **options: Any) -> str:
+def type_of_target(y: object, **options: Any) -> str:
     """Return the kind of targets as scikit-learn's function of this name does."""
     with _converting(y, name="y"):
         return str(sklearn.utils.multiclass.type_of_target(y, **options))
 
 
-def column_or_1d(y: Any, **options: Any) -> Any:
+def column_or_1d(y: object, **options: Any) -> Any:
     """Return labels as one column as scikit-learn's function of this name does."""
     with _converting(y, name="y"):
         return sklearn.utils.validation.column_or_1d(y, **options)
 
 
 @contextmanager
-def _converting(given: Any, *, name: str, labels: Any = None) -> Iterator[None]:
+def _converting(given: object, *, name: str, labels: object = None) -> Iterator[None]:
     _refuse_masked(given, name)
     _refuse_masked(labels, "y")
     try:
@@ -130,7 +131,7 @@ def _converting(given: Any, *, name: str, labels: Any = None) -> Iterator[None]:
         ) from None
 
 
-def check_cv(cv: Any, X: Any, y: Any) -> list[tuple[Any, Any]]:
+def check_cv(cv: Any, X: Data, y: Any) -> list[tuple[Index, Index]]:
     """Return row numbers (training, test) of the folds that scikit-learn reads in `cv`."""
     if not hasattr(cv, "split") and not isinstance(cv, Integral | str | None):
         cv = [tuple(as_sequence(each, name="a split of cv", expected=FOLD)) for each in cv]
@@ -143,15 +144,15 @@ def check_cv(cv: Any, X: Any, y: Any) -> list[tuple[Any, Any]]:
     return [(_rows(train, k, n), _rows(test, k, n)) for k, (train, test) in enumerate(splits)]
 
 
-def _rows(rows: Any, split: int, n_rows: int) -> Any:
-    """Return the row numbers of a part of a split, given as such or as a mask."""
-    rows = read_values(rows, name=f"split {split} of cv")
-    if rows.dtype == bool and rows.shape == (n_rows,):
-        rows = np.flatnonzero(rows)
-    return as_index(rows, (), name=f"split {split} of cv", n_points=n_rows, points="rows of X")
+def _rows(rows: object, split: int, n_rows: int) -> Index:
+    """Return the row numbers of a part of a split, given as numbers or as a mask."""
+    numbers = read_values(rows, name=f"split {split} of cv")
+    if numbers.dtype == bool and numbers.shape == (n_rows,):
+        numbers = np.flatnonzero(numbers)
+    return as_index(numbers, (), name=f"split {split} of cv", n_points=n_rows, points="rows of X")
 
 
-def check_random_state(seed: Any) -> np.random.RandomState:
+def check_random_state(seed: object) -> np.random.RandomState:
     """Return a source of random numbers as scikit-learn's function of this name does."""
     if isinstance(seed, Integral) and not 0 <= int(seed) < SEEDS:
         raise ValueError(
@@ -161,7 +162,7 @@ def check_random_state(seed: Any) -> np.random.RandomState:
     return sklearn.utils.validation.check_random_state(seed)
 
 
-def _refuse_masked(given: Any, name: str) -> None:
+def _refuse_masked(given: object, name: str) -> None:
     if isinstance(given, np.ma.MaskedArray) and np.ma.is_masked(given):
         raise ValueError(
             f"{name} has {np.count_nonzero(np.ma.getmaskarray(given))} masked entries; expected a "
@@ -169,11 +170,11 @@ def _refuse_masked(given: Any, name: str) -> None:
         )
 
 
-def _has_na(given: Any) -> bool:
+def _has_na(given: object) -> bool:
     return bool(places_of_na(np.asarray(given, dtype=object)))
 
 
-def _is_beyond_float(given: Any) -> bool:
+def _is_beyond_float(given: object) -> bool:
     try:
         np.asarray(given, dtype=np.float64)
     except OverflowError:

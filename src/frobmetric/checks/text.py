@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from html import escape
-from typing import Any
 
 #: Characters of a text that a message quotes.
 MOST = 300
@@ -12,7 +11,7 @@ MOST = 300
 MARKDOWN = re.compile(r"[\\`*\[\]<>|~$&]|(?<!\w)_|_(?!\w)")
 
 
-def shown(name: Any) -> str:
+def shown(name: object) -> str:
     r"""Return a name with all characters that cannot be seen as escapes.
 
     Escape sequences of terminals, marks that turn the direction of writing and ends of lines then
@@ -30,12 +29,12 @@ def shown(name: Any) -> str:
     return "".join(c if c.isprintable() else _escape(c) for c in text)
 
 
-def shown_lines(text: Any) -> str:
+def shown_lines(text: object) -> str:
     """Return text of several lines, each as `shown`."""
     return "\n".join(map(shown, str(text).split("\n")))
 
 
-def brief(text: Any) -> str:
+def brief(text: object) -> str:
     """Return the beginning of a text, such as a cell or an error of another library, in a message.
 
     Examples
@@ -48,13 +47,13 @@ def brief(text: Any) -> str:
     return text if len(text) <= MOST else f"{text[:MOST]}..."
 
 
-def drawn(name: Any) -> str:
+def drawn(name: object) -> str:
     """Return a name for matplotlib, which takes $ for mathematics and hides _a and empty names."""
     text = shown(name).replace("$", r"\$")
     return f" {text}" if text.startswith("_") or not text else text
 
 
-def in_markdown(name: Any) -> str:
+def in_markdown(name: object) -> str:
     r"""Return a name for a cell of a Markdown table: no emphasis, no links, no HTML.
 
     Examples
@@ -66,7 +65,7 @@ def in_markdown(name: Any) -> str:
     return MARKDOWN.sub(r"\\\g<0>", shown(name))
 
 
-def in_html(name: Any) -> str:
+def in_html(name: object) -> str:
     """Return a name for a page: no tags, and nothing that cannot be seen."""
     return escape(shown(name))
 

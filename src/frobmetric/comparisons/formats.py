@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ..checks.arguments import (
     as_column,
@@ -16,13 +16,18 @@ from ..checks.arguments import (
     check_whole,
 )
 from ..core.checks import as_array, read_values
+from ..core.points import Array
 from .merging import Comparisons, near_first
 
 FORMATS = ("list-order", "list-boolean", "list-count")
 
 
 def read_comparisons(
-    query: ArrayLike, response: Any = None, *, format: Any = None, n_objects: Any = None
+    query: ArrayLike,
+    response: ArrayLike | None = None,
+    *,
+    format: str | None = None,
+    n_objects: int | None = None,
 ) -> Comparisons:
     """Read comparisons in one of cblearn's list formats as index, signs and weights.
 
@@ -75,7 +80,11 @@ def read_comparisons(
 
 
 def write_comparisons(
-    index: Any, y: Any = None, sample_weight: Any = None, *, format: str = "list-order"
+    index: ArrayLike,
+    y: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+    *,
+    format: str = "list-order",
 ) -> Any:
     """Write comparisons in one of the formats of `read_comparisons`.
 
@@ -115,7 +124,7 @@ def write_comparisons(
     return index, y * count
 
 
-def _as_array(values, name):
+def _as_array(values: object, name: str) -> NDArray[Any]:
     try:
         return read_values(values, name=name)
     except ValueError as error:
@@ -128,13 +137,13 @@ def _as_array(values, name):
         ) from error
 
 
-def _check_format(format):
+def _check_format(format: object) -> str:
     if not isinstance(format, str) or format not in FORMATS:
         raise ValueError(f"format is {format!r:.80}; expected one of {sorted(FORMATS)}")
     return format
 
 
-def _detect(response):
+def _detect(response: NDArray[Any] | None) -> str:
     if response is None:
         return "list-order"
     if response.dtype == bool:
@@ -147,7 +156,7 @@ def _detect(response):
     return "list-count"
 
 
-def _counts(response, n, format):
+def _counts(response: NDArray[Any] | None, n: int, format: str) -> NDArray[Any]:
     """Return the answer to each row: positive for yes, negative for no."""
     if format == "list-order":
         if response is not None:
@@ -169,7 +178,7 @@ def _counts(response, n, format):
     return np.where(response.astype(bool), 1, -1)
 
 
-def _as_counts(response):
+def _as_counts(response: NDArray[Any]) -> Array:
     if response.dtype == bool or not np.issubdtype(response.dtype, np.number):
         raise TypeError(f"response has dtype {response.dtype}; expected counts: whole numbers")
     response = as_array(response, name="response")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..checks.arguments import as_comparisons, compared_pairs
+from ..core.points import Index, Mask, Vector
 from ..search.rows import distinct_rows
 
 #: A sum of weights is zero when it is smaller than its terms by this factor: they cancelled.
@@ -39,23 +40,23 @@ class Comparisons:
     3
     """
 
-    index: np.ndarray
-    y: np.ndarray
-    sample_weight: np.ndarray
+    index: Index
+    y: Index
+    sample_weight: Vector
     n_objects: int
     n_undecided: int = 0
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.index)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return (
             f"Comparisons(n_comparisons={len(self)}, n_objects={self.n_objects}, "
             f"n_undecided={self.n_undecided})"
         )
 
     @property
-    def near_first(self) -> np.ndarray:
+    def near_first(self) -> Index:
         """Index with the nearer pair first in each row, so that each answer is y = +1."""
         return near_first(self.index, self.y)
 
@@ -79,7 +80,9 @@ class Contradictions:
     cancelled: float
 
 
-def merge_comparisons(index: Any, y: Any = None, sample_weight: Any = None) -> Comparisons:
+def merge_comparisons(
+    index: ArrayLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+) -> Comparisons:
     """Merge the answers to each question into one comparison with their net weight.
 
     (a, b, c) with y = -1 answers the same question as (a, c, b) with y = +1, and so do quadruplets
@@ -121,7 +124,9 @@ def merge_comparisons(index: Any, y: Any = None, sample_weight: Any = None) -> C
     )
 
 
-def count_contradictions(index: Any, y: Any = None, sample_weight: Any = None) -> Contradictions:
+def count_contradictions(
+    index: ArrayLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+) -> Contradictions:
     """Count the comparisons whose question was also answered the other way.
 
     Parameters
@@ -151,13 +156,13 @@ def count_contradictions(index: Any, y: Any = None, sample_weight: Any = None) -
     )
 
 
-def is_contradicted(index, y, sample_weight):
+def is_contradicted(index: Index, y: Index, sample_weight: Vector) -> Mask:
     """Return for each comparison or pair, already checked, whether another contradicts it."""
     question, yes, no = count_votes(index, y, sample_weight)
     return ((yes > 0) & (no > 0))[question]
 
 
-def as_questions(index, y):
+def as_questions(index: Index, y: Index) -> tuple[Index, Index]:
     """Return each comparison as its question in a standard order, and y for that order."""
     left, right = (np.sort(pair, axis=1) for pair in compared_pairs(index))
     (a, b), (c, d) = left.T, right.T
@@ -167,14 +172,15 @@ def as_questions(index, y):
     return question, np.where(is_swapped, -y, y)
 
 
-def count_votes(index, y, sample_weight):
+def count_votes(index: Index, y: Index, sample_weight: Vector) -> tuple[Index, Vector, Vector]:
     """Return the question of each row, and the weight of "yes" and of "no" for each question."""
     question, sign = (np.sort(index, axis=1), y) if index.shape[1] == 2 else as_questions(index, y)
     _, label = distinct_rows(question)
-    return label, *(np.bincount(label, sample_weight * (sign == s)) for s in (1, -1))
+    yes, no = (np.bincount(label, sample_weight * (sign == s)) for s in (1, -1))
+    return label, yes.astype(float, copy=False), no.astype(float, copy=False)
 
 
-def near_first(index, y):
+def near_first(index: Index, y: Index) -> Index:
     """Return the same answers as rows with y = +1: the nearer pair comes first."""
     other = [2, 3, 0, 1] if index.shape[1] == 4 else [0, 2, 1]
     return np.where((y > 0)[:, None], index, index[:, other])

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..checks.arguments import KINDS, PreprocessorError, as_index
 from ..checks.samples import check_array
 from ..core.checks import read_values
+from ..core.points import Data, Index, Mask
 from ..search.rows import distinct_points
+
+#: Array of points, or function from a list of indices to points.
+Preprocessor: TypeAlias = Any
 
 
 @dataclass(frozen=True)
@@ -20,10 +27,10 @@ class Tuples:
     depends on their values, not on where they were.
     """
 
-    points: np.ndarray
-    index: np.ndarray
+    points: Data
+    index: Index
 
-    def take(self, rows):
+    def take(self, rows: Mask) -> Tuples:
         """Return the tuples that a mask selects, with only the points that they use."""
         if rows.all():
             return self
@@ -31,7 +38,7 @@ class Tuples:
         return Tuples(self.points[used], index.reshape(-1, self.index.shape[1]))
 
 
-def column_names(preprocessor):
+def column_names(preprocessor: Preprocessor) -> NDArray[np.object_] | None:
     """Return the column names of a table if all are strings, None otherwise."""
     names = getattr(preprocessor, "columns", None)
     if names is None or not all(isinstance(name, str) for name in names):
@@ -39,10 +46,12 @@ def column_names(preprocessor):
     return np.asarray(names, dtype=object)
 
 
-def read_tuples(tuples, size, preprocessor=None, n_features=None):
+def read_tuples(
+    tuples: object, size: Any, preprocessor: Preprocessor = None, n_features: int | None = None
+) -> Tuples:
     """Read tuples as a user gives them: formed of points, or of indices of the preprocessor.
 
-    The preprocessor is an array of points, of which indices are row numbers; or a function that
+    The preprocessor is an array of points, whose row numbers are the indices; or a function that
     takes a list of indices, of any type, and returns their points as rows. `n_features` is the
     number of features that a fitted metric expects.
     """
@@ -59,7 +68,7 @@ def read_tuples(tuples, size, preprocessor=None, n_features=None):
     return Tuples(points, index.reshape(-1, size))
 
 
-def _as_array(tuples, size):
+def _as_array(tuples: object, size: int) -> NDArray[Any]:
     try:
         return read_values(tuples, name="tuples")
     except ValueError:
@@ -71,7 +80,7 @@ def _as_array(tuples, size):
         ) from None
 
 
-def _check_shape(tuples, size, preprocessor):
+def _check_shape(tuples: NDArray[Any], size: int, preprocessor: Preprocessor) -> None:
     if tuples.ndim not in (2, 3) or tuples.size == 0:
         raise ValueError(
             f"tuples has shape {tuples.shape}; expected {KINDS[size]}: (n_tuples, {size}, "
@@ -90,7 +99,7 @@ def _check_shape(tuples, size, preprocessor):
         )
 
 
-def _look_up(tuples, size, preprocessor):
+def _look_up(tuples: NDArray[Any], size: int, preprocessor: Preprocessor) -> tuple[Data, Index]:
     """Return the distinct points of these indices, and the place of each index among them."""
     if callable(preprocessor):
         names, index = np.unique(tuples, return_inverse=True)
@@ -105,7 +114,7 @@ def _look_up(tuples, size, preprocessor):
     return points, place[index]
 
 
-def look_up_points(X, preprocessor):
+def look_up_points(X: Data, preprocessor: Preprocessor) -> Data:
     """Return samples as a user gives them: points, or a list of indices of the preprocessor."""
     if preprocessor is None:
         return X
@@ -116,7 +125,7 @@ def look_up_points(X, preprocessor):
     return points[place.ravel()]
 
 
-def _computed(preprocessor, names):
+def _computed(preprocessor: Callable[[NDArray[Any]], Any], names: NDArray[Any]) -> Data:
     """Return the points that a function gives for indices."""
     try:
         points = preprocessor(names)
@@ -134,6 +143,6 @@ def _computed(preprocessor, names):
     return points
 
 
-def _as_points(points):
+def _as_points(points: object) -> Data:
     options = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
     return check_array(points, input_name="points", **options)

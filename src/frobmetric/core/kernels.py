@@ -5,7 +5,6 @@ Everything runs in blocks: memory stays bounded, and large work is shared by thr
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any, NamedTuple
@@ -15,6 +14,7 @@ import scipy.sparse as sp
 
 from .points import Array, Data, Index, Symmetric, Vector
 from .threads import each_block, map_blocks
+from .warning import warn_user
 
 #: Numbers that a block of rows may hold: it should stay in cache.
 BLOCK = 1 << 18
@@ -245,11 +245,10 @@ def compiled() -> Compiled | None:
         return loops
     except Exception as error:
         if not isinstance(error, ModuleNotFoundError) or error.name != "numba":
-            warnings.warn(
+            warn_user(
                 f"numba is installed but does not work ({type(error).__name__}: {error}); using "
                 "NumPy, which is slower",
                 RuntimeWarning,
-                stacklevel=3,
             )
         return None
 

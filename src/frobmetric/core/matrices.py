@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from functools import cached_property
 from math import prod
 from typing import Any, Protocol
@@ -21,6 +22,7 @@ from .checks import (
 )
 from .cones import PSD, Cone
 from .points import Array, Data, Index, Point, Rows, Symmetric, Vector, as_dense
+from .rational import Row, as_row, combine, outer_row
 from .rounding import EPS, TINY, gamma, norm, row_norms
 
 #: Largest number of rows that are given by two functions: each needs a call of its own.
@@ -101,6 +103,22 @@ class Constraints(Protocol):
     def as_sparse(self) -> Sparse | None:
         """Return the rows as sparse matrices, None if they are not available in that form."""
         return None
+
+    def as_exact(self, most: int) -> list[Row] | None:
+        """Return the rows in rational numbers, exactly as they are given, flattened.
+
+        None if they have more than `most` entries, or no such form.
+        """
+        is_small = 8 * self.shape[0] * self.shape[1] ** 2 <= most
+        found = self.as_quadruplets() if is_small else None
+        if found is None:
+            return None
+        points, rows = _dense_fractions(found[0]), found[1].tolist()
+        signs = Fraction(-1), Fraction(1)
+        return [
+            outer_row([_difference(points, a, b), _difference(points, c, d)], signs)
+            for a, b, c, d in rows
+        ]
 
     def leaves(self) -> tuple[Constraints, ...]:
         """Return the constraints that are stacked here, none of which is a stack."""
@@ -183,6 +201,22 @@ class Sparse(Constraints):
     def as_sparse(self) -> Sparse:
         return self
 
+    def as_exact(self, most: int) -> list[Row] | None:
+        if self.rows.nnz > most:
+            return None
+        ends = zip(self.rows.indptr.tolist(), self.rows.indptr[1:].tolist(), strict=False)
+        places, values = self.rows.indices, self.rows.data
+        return [as_row(places[a:b].tolist(), values[a:b].tolist()) for a, b in ends]
+
+
+def _dense_fractions(points: Data) -> list[list[Fraction]]:
+    dense = points.toarray() if sp.issparse(points) else points
+    return [[Fraction(value) for value in row] for row in dense.astype(np.float64).tolist()]
+
+
+def _difference(points: list[list[Fraction]], a: int, b: int) -> list[Fraction]:
+    return [x - y for x, y in zip(points[a], points[b], strict=True)]
+
 
 def _is_plain(rows: Any) -> bool:
     return isinstance(rows, sp.csr_array) and rows.dtype == np.float64
@@ -245,6 +279,11 @@ class Scaled(Constraints):
     def as_sparse(self) -> Sparse | None:
         inner = self.inner.as_sparse()
         return inner and Sparse(sp.diags_array(self.factors) @ inner.rows, inner.cone)
+
+    def as_exact(self, most: int) -> list[Row] | None:
+        inner = self.inner.as_exact(most)
+        factors = map(Fraction, self.factors.tolist())
+        return inner and [combine([row], [c]) for row, c in zip(inner, factors, strict=True)]
 
 
 class LowRank(Constraints):
@@ -310,6 +349,14 @@ class LowRank(Constraints):
         sizes = np.where(lengths > 0, np.abs(self._weights) * lengths + TINY, 0.0)
         sizes = np.bincount(self._row, sizes, self.shape[0]).astype(float)
         return sizes * (1 + gamma(self.n_roundings))
+
+    def as_exact(self, most: int) -> list[Row] | None:
+        if len(self._row) * self.shape[1] ** 2 > most:
+            return None
+        columns = _dense_fractions(self._columns.T)
+        weights = [Fraction(value) for value in self._weights.tolist()]
+        groups = [np.flatnonzero(self._row == r) for r in range(self.shape[0])]
+        return [outer_row([columns[k] for k in g], [weights[k] for k in g]) for g in groups]
 
 
 class MatrixFree(Constraints):

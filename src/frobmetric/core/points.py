@@ -21,6 +21,8 @@ Vector: TypeAlias = Array
 Symmetric: TypeAlias = Array
 #: Row numbers of the data.
 Index: TypeAlias = NDArray[np.intp]
+#: Truth values, one for each entry.
+Mask: TypeAlias = NDArray[np.bool_]
 #: Increasing row numbers of constraints.
 Rows: TypeAlias = Index
 #: Data, one sample a row: a dense array or a CSR matrix.

@@ -13,6 +13,7 @@ from .cones import Cone, Product
 from .losses import split_rows
 from .matrices import Constraints, Sparse
 from .points import Blocks, Data, Index, Point, Rows, Symmetric, Vector, as_dense
+from .rational import Row
 from .rounding import gamma
 
 #: Words for an error about something else among the parts of a stack.
@@ -70,6 +71,18 @@ class Beside(Constraints):
         rows = _sparse_rows(self.parts)
         return Sparse(sp.hstack(rows), Product(self.cone.blocks())) if rows else None
 
+    def as_exact(self, most: int) -> list[Row] | None:
+        made: list[Row] = [{} for _ in range(self.shape[0])]
+        first = 0
+        for part, cone in zip(self.parts, self.cone.cones, strict=True):
+            rows = part.as_exact(most)
+            if rows is None:
+                return None
+            for row, more in zip(made, rows, strict=True):
+                row |= {first + place: value for place, value in more.items()}
+            first += int(np.prod(cone.shape))
+        return made
+
 
 class Stack(Constraints):
     """Several kinds of rows, one below the other.
@@ -124,6 +137,10 @@ class Stack(Constraints):
     def as_sparse(self) -> Sparse | None:
         rows, first = _sparse_rows(self.parts), self.parts[0].as_sparse()
         return Sparse(sp.vstack(rows), first.cone) if rows and first is not None else None
+
+    def as_exact(self, most: int) -> list[Row] | None:
+        found = [each for part in self.parts if (each := part.as_exact(most)) is not None]
+        return [row for rows in found for row in rows] if len(found) == len(self.parts) else None
 
     def leaves(self) -> tuple[Constraints, ...]:
         return tuple(leaf for part in self.parts for leaf in part.leaves())

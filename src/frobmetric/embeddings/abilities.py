@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..checks.samples import check_array
 from ..core.checks import require_parts
 from ..core.points import Array
-from ..evaluation.ranking import unit_rows
+from ..model.distances import unit_rows
 from ..runtime.tables import html_table, text_table
 from .choice import PairedGain
 from .feedback import Feedback, Labels
@@ -122,7 +122,7 @@ def require_adapter(adapter: Any) -> None:
 
 def compare_task(adapter: Any, X: Any, y: Any) -> PairedGain:
     """Return the scores of a task before and after an adapter."""
-    feedback, metric = as_feedback(y), SIMILARITY[bool(adapter.unit_length)]
+    feedback, metric = as_feedback(y), SIMILARITY[adapter.map_.features.unit_length]
     before, after = (
         feedback.scores(*vectors, None, metric)
         for vectors in (
@@ -150,5 +150,5 @@ def unchanged_vectors(adapter: Any, feedback: Feedback, X: Any) -> tuple[Array, 
     check_is_fitted(adapter)
     both = (X if feedback.queries is None else feedback.queries, X)
     checked = [check_array(V, dtype=[np.float64, np.float32]) for V in both]
-    A, B = (unit_rows(V) if adapter.unit_length else V for V in checked)
+    A, B = (unit_rows(V) if adapter.map_.features.unit_length else V for V in checked)
     return A, B

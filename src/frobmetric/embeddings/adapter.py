@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import sys
-import warnings
 from collections.abc import Callable
-from copy import copy
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from ..checks.parameters import (
@@ -27,23 +26,30 @@ from ..checks.parameters import (
     choice,
     integer,
 )
-from ..checks.samples import check_classification_targets, validate_data
-from ..core import Certificate
+from ..checks.samples import DTYPES, SampleReader, check_classification_targets, validate_data
+from ..core import Certificate, Step
+from ..core.points import Array
+from ..core.warning import warn_user
 from ..evaluation.ranking import Measure
+from ..model.fitted import Fitted, detail
+from ..model.linear_map import Features, LinearMap, Run, Source
+from ..model.shell import MapShell
 from ..runtime.environment import limit_threads
 from ..solvers.monitor import Reporter
 from .abilities import as_feedback, compare_task
 from .choice import PairedGain, as_strengths, measure_strengths
-from .feedback import Feedback, TooFewExamplesError
+from .feedback import Cleaning, Feedback, TooFewExamplesError
 from .length import components
+from .maps import LearnedMap
 from .pairwise import PairwiseMethods, digests_of
 from .path import MapLearner
 from .report import AdapterReport
 from .structure import STRUCTURES
 
-DTYPES = [np.float64, np.float32]
 #: Largest number of comparisons that the final map is learned from.
 MAX_ROWS = 100_000
+#: Run of an embedding that stays as it is.
+UNCHANGED = Run(1, "optimal", ())
 SHARE = Rule(
     "a number between 0 and 1, both excluded",
     lambda value: isinstance(value, float | np.floating) and bool(0 < value < 1),
@@ -51,9 +57,7 @@ SHARE = Rule(
 IS_MEASURE = Rule("the name of a measure", lambda value: isinstance(value, str))
 
 
-class EmbeddingAdapter(
-    PairwiseMethods, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
-):
+class EmbeddingAdapter(PairwiseMethods, MapShell):
     """Linear map of embeddings, learned from feedback; the unchanged embedding is its prior.
 
     The strength C of the feedback against the prior is chosen on held-out objects: samples, or
@@ -157,6 +161,31 @@ class EmbeddingAdapter(
     (200, 12)
     """
 
+    query_components_ = Fitted[Array]("query_components")
+    certificate_ = Fitted[Certificate]("certificate")
+    status_ = Fitted[str]("run.status")
+    n_iter_ = Fitted[int]("run.n_iter")
+    history_ = Fitted[list[Step]](lambda learned: list(learned.run.history))
+    report_ = Fitted[AdapterReport]("choice")
+    strength_ = Fitted[float]("choice.strength")
+    changed_ = Fitted[bool]("choice.is_changed")
+    kept_share_ = Fitted[float](detail("kept_share_"))
+    truncation_bound_ = Fitted[float](detail("truncation_bound_"))
+    weights_ = Fitted[Array](detail("weights_"), may_be_none=True)
+    cleaning_ = Fitted[Cleaning](detail("cleaning_"), may_be_none=True)
+
+    _needs: ClassVar[dict[str, type]] = {
+        "certificate": Certificate,
+        "run": Run,
+        "choice": AdapterReport,
+        "query_components": np.ndarray,
+    }
+    _details: ClassVar[dict[str, Any]] = {
+        "kept_share_": float,
+        "truncation_bound_": float,
+        "weights_": np.ndarray | None,
+        "cleaning_": Cleaning | None,
+    }
     _rules: ClassVar[dict[str, Rule]] = {
         "side": choice(["both", "query"]),
         "structure": choice(STRUCTURES) | MATRIX,
@@ -215,7 +244,7 @@ class EmbeddingAdapter(
         self
         """
         self._check_parameters()
-        seen, X, feedback = self._check_data(X, y)
+        X, feedback, features = self._check_data(X, y)
         learner, cleaning, learned = self._learner(), None, None
         vectors = learner.vectors(X)
         with limit_threads(self.n_jobs):
@@ -226,11 +255,11 @@ class EmbeddingAdapter(
                     learned = self._learn(learner, feedback, vectors, report.strength)
             except TooFewExamplesError as error:
                 report = self._report(feedback, 0.0, str(error))
-        self._store(seen, vectors, learned, report, cleaning)
-        self._learned_from = digests_of(X, feedback.queries)
         if not report.is_changed:
-            warnings.warn(str(report), UserWarning, stacklevel=2)
-        return self
+            warn_user(str(report))
+        source = Source(points=digests_of(X, feedback.queries))
+        found = self._map_of(vectors, features, learned, report, cleaning)
+        return self._accept(replace(found, source=source))
 
     def transform(self, X: Any) -> np.ndarray:
         """Map documents, for an index of Euclidean distances, cosines or inner products.
@@ -243,7 +272,8 @@ class EmbeddingAdapter(
         -------
         ndarray of shape (n_samples, n_components)
         """
-        return self._map(X, "components_")
+        check_is_fitted(self)
+        return self.map_.transform(validate_data(self, X, reset=False, dtype=DTYPES))
 
     def transform_query(self, X: Any) -> np.ndarray:
         """Map queries; the same as `transform` unless only queries are mapped.
@@ -256,7 +286,9 @@ class EmbeddingAdapter(
         -------
         ndarray of shape (n_queries, n_components)
         """
-        return self._map(X, "query_components_")
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, dtype=DTYPES)
+        return self.map_.transform(X, of_queries=True)
 
     def check(self, X: Any, y: Any) -> PairedGain:
         """Compare a task on other vectors before and after, to see that no ability fell.
@@ -275,15 +307,6 @@ class EmbeddingAdapter(
         """
         return compare_task(self, X, y)
 
-    def _map(self, X, name):
-        check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=DTYPES)
-        learner, components = self._learner(), getattr(self, name)
-        vectors = learner.vectors(X)
-        if _is_identity(components):  # nothing is rounded a second time
-            return vectors
-        return learner.vectors(vectors @ components.T.astype(X.dtype, copy=False))
-
     def _check_parameters(self):
         check_parameters(self, self._rules)
         if self.side == "query" and not self.unit_length:
@@ -301,20 +324,19 @@ class EmbeddingAdapter(
             Measure.parse(self.scoring)
 
     def _check_data(self, X, y):
-        """Return a copy that has seen the features, the vectors and the feedback, checked."""
-        seen = copy(self)
-        options = {"dtype": DTYPES, "order": "C"}
+        """Return the vectors, the feedback, and number and names of the features, checked."""
+        reader = SampleReader(type(self).__name__, get_tags(self))
         if hasattr(y, "comparisons"):
-            X = validate_data(seen, X, **options)
+            X, _, features = reader.read(X, order="C")
         else:
-            X, y = validate_data(seen, X, y, **options, ensure_min_samples=2)
+            X, y, features = reader.read(X, y, order="C", ensure_min_samples=2)
             if y.dtype.kind == "f":  # identities may be many, so others are not questioned
                 check_classification_targets(y)
         if self.n_components is not None and self.n_components > X.shape[1]:
             raise InvalidParameterError(
                 f"n_components={self.n_components} is larger than the {X.shape[1]} features of X"
             )
-        return seen, X, as_feedback(y)
+        return X, as_feedback(y), features
 
     def _learner(self):
         names = ("side", "structure", "unit_length", "max_iter", "random_state")
@@ -343,44 +365,38 @@ class EmbeddingAdapter(
         options = {"tol": self.tol, "max_rows": MAX_ROWS, "callback": callback}
         return next(learner.path(feedback, X, [strength], **options))
 
-    def _store(self, seen, vectors, learned, report, cleaning):
-        """Set all fitted attributes, which is the last step of a fit."""
-        attributes = {
-            "report_": report,
-            "strength_": report.strength,
-            "changed_": report.is_changed,
-            "cleaning_": cleaning,
-            "certificate_": Certificate(0.0, 0.0, 0.0, 0.0, 0.0),
-            "status_": "optimal",
-            "n_iter_": 1,
-            "history_": [],
-            "weights_": None,
-        }
+    def _map_of(
+        self,
+        vectors: Array,
+        features: tuple[int, Any],
+        learned: LearnedMap | None,
+        report: AdapterReport,
+        cleaning: Cleaning | None,
+    ) -> LinearMap:
+        """Return the map of both sides that the estimator keeps."""
         anchor_map = candidate_map = np.eye(vectors.shape[1])
+        certificate, run, weights = Certificate(0.0, 0.0, 0.0, 0.0, 0.0), UNCHANGED, None
         if learned is not None:
             anchor_map, candidate_map = learned.anchor_map, learned.candidate_map
-            attributes |= {"certificate_": learned.certificate, "weights_": learned.weights}
-            solution = learned.solution
-            attributes |= {"status_": solution.status, "n_iter_": solution.n_iter}
-            attributes["history_"] = list(solution.history)
-        attributes |= components(vectors, anchor_map, candidate_map, self.n_components)
-        names = ("n_features_in_", "feature_names_in_")
-        attributes |= {name: getattr(seen, name) for name in names if hasattr(seen, name)}
-        for name in [name for name in vars(self) if name.endswith("_")]:
-            delattr(self, name)
-        vars(self).update(attributes)
-
-    def __sklearn_is_fitted__(self):
-        return hasattr(self, "components_")
-
-    @property
-    def _n_features_out(self):
-        return self.components_.shape[0]
+            certificate, weights, solution = learned.certificate, learned.weights, learned.solution
+            run = Run(solution.n_iter, solution.status, tuple(solution.history), self.tol)
+        of_documents, of_queries, details = components(
+            vectors, anchor_map, candidate_map, self.n_components
+        )
+        return LinearMap(
+            of_documents,
+            Features(*features, unit_length=self.unit_length),
+            certificate,
+            run,
+            choice=report,
+            query_components=of_queries,
+            details=details | {"weights_": weights, "cleaning_": cleaning},
+        )
 
     def _repr_mimebundle_(self, **options):
         """Return what a notebook shows: scikit-learn's diagram, and the report of a fit."""
         bundle = super()._repr_mimebundle_(**options)
-        if "text/html" in bundle and hasattr(self, "report_"):
+        if "text/html" in bundle and self.__sklearn_is_fitted__():
             bundle["text/html"] += self.report_._repr_html_()
         return bundle
 
@@ -389,11 +405,6 @@ class EmbeddingAdapter(
         tags.target_tags.required = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-
-def _is_identity(matrix):
-    n_rows, n_columns = matrix.shape
-    return n_rows == n_columns and np.array_equal(matrix, np.eye(n_rows))
 
 
 def _write_line(text):

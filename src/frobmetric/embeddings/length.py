@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike
 
 from ..checks.arguments import as_index
 from ..core.points import Array, Index
-from ..evaluation.ranking import Measure, unit_rows
+from ..evaluation.ranking import Measure
+from ..model.distances import unit_rows
 from ..runtime.tables import html_table, text_table
 from .abilities import as_feedback, mapped_vectors, unchanged_vectors
 from .feedback import Feedback
@@ -81,8 +82,8 @@ def shorten(
 
 def components(
     vectors: Array, anchor_map: Array, candidate_map: Array, n_components: int | None
-) -> dict[str, Any]:
-    """Return the fitted attributes of an adapter that hold its maps, shortened if asked for."""
+) -> tuple[Array, Array, dict[str, float]]:
+    """Return the maps of documents and queries, shortened if asked for, and what is lost by it."""
     is_symmetric, dtype = anchor_map is candidate_map, vectors.dtype
     kept, bound = 1.0, 0.0
     if n_components is not None:
@@ -94,8 +95,7 @@ def components(
     of_queries = of_documents
     if not is_symmetric:
         of_queries = np.ascontiguousarray(anchor_map.T, dtype=dtype)
-    maps = {"components_": of_documents, "query_components_": of_queries}
-    return maps | {"kept_share_": kept, "truncation_bound_": bound}
+    return of_documents, of_queries, {"kept_share_": kept, "truncation_bound_": bound}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -194,7 +194,7 @@ def quality_by_length(
             f"the adapter has n_components={after[1].shape[1]}; fit it with n_components=None to "
             "compare lengths"
         )
-    search = _Search(feedback, measure, bool(adapter.unit_length))
+    search = _Search(feedback, measure, adapter.map_.features.unit_length)
     eye = np.eye(adapter.n_features_in_)
     ways = ((after, _leading(after[1])), (before, _leading(before[1])), (before, eye))
     scores = {

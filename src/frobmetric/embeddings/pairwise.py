@@ -11,7 +11,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..comparisons.reading import read_tuples
 from ..core.points import Array
-from ..evaluation.ranking import unit_rows
 from ..model.explanation import (
     Explanation,
     SearchExplanation,
@@ -36,13 +35,8 @@ def _has_threshold(adapter):
 class PairwiseMethods(DistanceVerifier):
     """Methods of an adapter about pairs of vectors, the first a query and the second a document.
 
-    Where both sides are mapped alike, the order of the two does not matter. An adapter has
-    `components_`, `query_components_` and `unit_length`.
+    Where both sides are mapped alike, the order of the two does not matter.
     """
-
-    components_: Array
-    query_components_: Array
-    unit_length: bool
 
     def pair_distance(self, pairs: Any) -> np.ndarray:
         """Return the Euclidean distance of the mapped vectors of each pair.
@@ -59,10 +53,10 @@ class PairwiseMethods(DistanceVerifier):
         ndarray of shape (n_pairs,)
         """
         check_is_fitted(self)
-        read = read_tuples(pairs, 2, None, self.n_features_in_)
+        read = read_tuples(pairs, 2, None, self.map_.features.number)
         sides = [self._images(read.points, L)[1] for L in self._maps()]
         distance = np.empty(len(read.index))
-        for rows in blocks(len(distance), len(self.components_)):
+        for rows in blocks(len(distance), len(self.map_.components)):
             query, document = read.index[rows].T
             difference = sides[0][query] - sides[1][document]
             distance[rows] = np.sqrt(np.einsum("ij,ij->i", difference, difference))
@@ -112,7 +106,9 @@ class PairwiseMethods(DistanceVerifier):
         'x0'
         """
         check_is_fitted(self)
-        a, b = (as_row(x, name, self.n_features_in_)[None] for x, name in ((a, "a"), (b, "b")))
+        a, b = (
+            as_row(x, name, self.map_.features.number)[None] for x, name in ((a, "a"), (b, "b"))
+        )
         mapped, parts = self._parts(a, b)
         names, parts, kind = grouped_parts(mapped, parts, by, self._names(feature_names))
         return Explanation(names, parts[0], float(np.sum(mapped**2)), kind)
@@ -155,9 +151,9 @@ class PairwiseMethods(DistanceVerifier):
         [2, 1, 4, 3]
         """
         check_is_fitted(self)
-        a = as_row(query, "query", self.n_features_in_)[None]
-        b = as_rows(candidates, self.n_features_in_)
-        before = np.subtract(*map(self._vectors, (a, b)))
+        a = as_row(query, "query", self.map_.features.number)[None]
+        b = as_rows(candidates, self.map_.features.number)
+        before = np.subtract(*map(self.map_.features.vectors, (a, b)))
         if isinstance(by, str) and by == "components":
             return self._explain_by_components(a, b, before)
         names = self._names(feature_names)
@@ -186,26 +182,25 @@ class PairwiseMethods(DistanceVerifier):
 
     def _maps(self):
         """Return the maps of queries and of documents, the same array if they are equal."""
-        is_one = self.query_components_ is self.components_
-        is_one = is_one or np.array_equal(self.query_components_, self.components_)
-        of_documents = self.components_.astype(np.float64)
-        return of_documents if is_one else self.query_components_.astype(np.float64), of_documents
-
-    def _vectors(self, X):
-        return unit_rows(X) if self.unit_length else X
+        learned = self.map_
+        is_one = learned.query_components is learned.components
+        is_one = is_one or np.array_equal(learned.query_components, learned.components)
+        of_documents = learned.components.astype(np.float64)
+        return of_documents if is_one else learned.query_components.astype(np.float64), of_documents
 
     def _images(self, X, L):
         """Return vectors at the length at which they are mapped, and their images."""
-        X = self._vectors(X)
+        features = self.map_.features
+        X = features.vectors(X)
         images = X @ L.T
-        if not self.unit_length:
+        if not features.unit_length:
             return X, images
         length = np.sqrt(np.einsum("ij,ij->i", images, images))[:, None]
         length[length == 0] = 1
         return X / length, images / length
 
     def _names(self, feature_names):
-        return getattr(self, "feature_names_in_", None) if feature_names is None else feature_names
+        return self.map_.features.names if feature_names is None else feature_names
 
 
 def digests_of(X: Array, queries: Array | None) -> np.ndarray:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..core.points import Array
-from ..evaluation.ranking import unit_rows
+from ..model.distances import unit_rows
 from ..solvers import Callback
 from .feedback import Feedback
 from .maps import LearnedMap

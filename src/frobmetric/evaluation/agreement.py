@@ -16,8 +16,9 @@ from scipy.stats import rankdata
 from ..checks.arguments import as_column, as_index, as_signs, check_both_kinds, refuse_where
 from ..checks.samples import check_array
 from ..core.checks import MOST, as_finite
+from ..model.distances import unit_rows
 from ..search.exact import pair_values
-from .ranking import check_metric, unit_of, unit_rows
+from .ranking import check_metric, unit_of
 
 
 @dataclass(frozen=True)

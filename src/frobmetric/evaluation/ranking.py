@@ -14,6 +14,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 
 from ..checks.arguments import check_choice, check_count
+from ..model.distances import unit_rows
 from ..search.exact import blocks
 
 #: Similarities by which documents are ranked.
@@ -213,14 +214,6 @@ def comparable(
     if metric == "cosine":
         queries, documents = unit_rows(queries), unit_rows(documents)
     return queries, documents, queries.dtype.type(0)
-
-
-def unit_rows(X: np.ndarray) -> np.ndarray:
-    """Return rows scaled to unit length; a zero row stays."""
-    largest = np.abs(X).max(axis=1, keepdims=True, initial=0.0)
-    X = X / np.where(largest > 0, largest, 1)  # squares of huge and tiny numbers stay in range
-    length = np.sqrt(np.einsum("ij,ij->i", X, X))[:, None]
-    return X / np.where(length > 0, length, 1)
 
 
 def unit_of(*arrays: np.ndarray) -> Any:

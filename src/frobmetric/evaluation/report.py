@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import asdict, dataclass
 from operator import index
 from typing import Any, Self
@@ -10,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from ..checks.text import in_html
+from ..core.warning import warn_user
 from ..runtime.tables import html_table, paragraph, text_table
 from .paired import PairedErrors, decimals, format_interval
 from .selection import Setting
@@ -221,4 +221,4 @@ def warn_of_choice(report, chance, grid):
         wider = f"smaller than {grid[0]:g}" if grid[0] == setting.C else f"larger than {grid[-1]:g}"
         text = f"the best C is {setting.C:g}, at the end of Cs; give values {wider} too"
     if text:
-        warnings.warn(text, UserWarning, stacklevel=3)
+        warn_user(text)

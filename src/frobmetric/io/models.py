@@ -15,7 +15,6 @@ from dataclasses import fields as fields_of
 from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar
-from warnings import warn
 
 import numpy as np
 import scipy.sparse as sp
@@ -24,9 +23,10 @@ from sklearn.utils.validation import check_is_fitted
 from ..checks.arguments import as_path
 from ..checks.parameters import check_parameters
 from ..core.points import Array
+from ..core.warning import warn_user
 from ..model.linear_map import LinearMap
 from .sealed import read_sealed, write_sealed
-from .values import check_names, from_json, to_json
+from .values import check_names, from_json, require_type, to_json
 
 Built = TypeVar("Built")
 
@@ -254,18 +254,18 @@ def _estimator_of(content: Content) -> Any:
 
 def _require_parts(estimator: Any, value: Any) -> None:
     """Raise an error unless a value is one that the class of an estimator learns."""
-    from ..model.fitted import fitted_names  # with the estimator, not with a map alone
-
     name = type(estimator).__name__
-    for part, kind in estimator._parts.items():
+    for part, kind in estimator._needs.items():
         found = getattr(value, part)
         if not isinstance(found, kind):
-            raise TypeError(f"it lacks {part}, a {kind.__name__}, which a {name} has")
+            raise TypeError(f"{part} of {name} is {found!r:.80}; expected {kind.__name__}")
     if not isinstance(value, LinearMap):
         return
-    if value.choice is not None and "choice" not in estimator._parts:
+    if value.choice is not None and "choice" not in estimator._needs:
         raise TypeError(f"it has a choice, {value.choice!r:.80}, which a {name} lacks")
-    check_names("details", value.details, fitted_names(type(estimator)))
+    check_names("details", value.details, estimator._details)
+    for each, hint in estimator._details.items():
+        require_type(f"{each} of {name}", value.details.get(each), hint)
     if value.recipe is not None:
         names = {field.name for field in fields_of(value.recipe)} & estimator._rules.keys()
         check_parameters(value.recipe, {each: estimator._rules[each] for each in names})
@@ -300,11 +300,9 @@ def _parameters(estimator: Any) -> dict[str, Any]:
         except (TypeError, ValueError):
             lost.append(f"{name}={value!r}")
     if lost:
-        warn(
+        warn_user(
             f"{', '.join(lost)} cannot be written to a file and will load as the default; the "
-            "learned metric is not affected, only what a new fit would do",
-            UserWarning,
-            stacklevel=3,
+            "learned metric is not affected, only what a new fit would do"
         )
     return parameters
 

@@ -6,13 +6,13 @@ Units of the features are no part of it: those belong to the metric (`units`).
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from ..core.warning import warn_user
 from ..runtime.progress import advance
 
 #: How missing numbers are filled in, and how texts are encoded.
@@ -233,9 +233,7 @@ def _tell_unknown(block, column, unknown, n_rows):
             f"{about}, and none of the categories that the model knows: {known}; expected a column "
             "of the same kind as in the data of the fit"
         )
-    warnings.warn(
+    warn_user(
         f"{about} in {unknown.total()} of {n_rows} rows, which the data of the fit did not hold; "
-        "they count as none of the categories",
-        UserWarning,
-        stacklevel=2,
+        "they count as none of the categories"
     )

@@ -93,6 +93,12 @@ def check_names(part: str, given: Any, known: Any) -> None:
         )
 
 
+def require_type(name: str, value: Any, hint: Any) -> None:
+    """Raise TypeError unless a value has the type of a hint."""
+    if not _fits(value, hint):
+        raise TypeError(f"{name} is {value!r:.80}; expected {hint}")
+
+
 def _encode(value: Any, tensors: dict[str, Array], name: str) -> Any:
     value = value.item() if isinstance(value, np.generic) else value
     if isinstance(value, float) and not isfinite(value):
@@ -145,8 +151,7 @@ def _decode(content: Any, tensors: dict[str, Array]) -> Any:
     check_names(kind, given, hints := _fields_of(kind))
     values = {name: _decode(part, tensors) for name, part in given.items()}
     for name, hint in hints.items():
-        if not _fits(values[name], hint):
-            raise TypeError(f"{name} of {kind} is {values[name]!r:.80}; expected {hint}")
+        require_type(f"{name} of {kind}", values[name], hint)
     return _class_of(kind)(**values)
 
 

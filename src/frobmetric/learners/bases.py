@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from sklearn.utils.random import sample_without_replacement
 
 from ..checks.parameters import InvalidParameterError
 from ..checks.samples import check_array
+from ..core.warning import warn_user
 from ..search.exact import nearest
 from ..search.rows import distinct_points
 from .samples import LabelledSamples
@@ -104,11 +104,9 @@ def _number_of_local(n_basis, samples, n_points, n_directions):
             f"{samples.n_classes} classes: give more samples, or lower n_basis"
         )
     if n_basis < samples.n_classes:
-        warnings.warn(
+        warn_user(
             f"n_basis is {n_basis}, which is less than the {samples.n_classes} classes; so few "
-            "directions may not separate them",
-            UserWarning,
-            stacklevel=5,
+            "directions may not separate them"
         )
     return n_basis
 

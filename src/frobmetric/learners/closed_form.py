@@ -13,6 +13,7 @@ from sklearn.neighbors import NearestNeighbors
 from ..checks.arguments import WIDEST_SQUARES, in_precision
 from ..checks.parameters import NONE, SEED, Rule, check_parameters, choice, integer
 from ..checks.samples import check_random_state
+from ..core.warning import warn_user
 from ..learning.constraints import Constraints
 from ..model.linear_map import Source
 from ..search.exact import blocks
@@ -249,11 +250,9 @@ class RCA_Supervised(RCA):  # noqa: N801
             )
         room = int((sizes // self.chunk_size).sum())
         if room < self.n_chunks:
-            warnings.warn(
+            warn_user(
                 f"the classes have room for {room} chunks of {self.chunk_size} samples, fewer than "
-                f"n_chunks={self.n_chunks}; all of them are used",
-                UserWarning,
-                stacklevel=2,
+                f"n_chunks={self.n_chunks}; all of them are used"
             )
         rng = check_random_state(self.random_state)
         n_chunks = min(room, self.n_chunks)
@@ -359,11 +358,7 @@ class LFDA(LabelLearner):
     def _neighbor(self, n_features):
         largest = max(1, n_features - 1)
         if self.k is not None and self.k > largest:
-            warnings.warn(
-                f"k is {self.k}; at most {largest} is used, the number of features minus one",
-                UserWarning,
-                stacklevel=3,
-            )
+            warn_user(f"k is {self.k}; at most {largest} is used, the number of features minus one")
         return min(7 if self.k is None else self.k, largest)
 
 
@@ -408,12 +403,10 @@ def _whitening(inner, total, n_components):
     values, vectors = np.linalg.eigh(inner)
     is_zero = values <= n_features * ZERO * max(values[-1], 0.0)
     if is_zero.any():
-        warnings.warn(
+        warn_user(
             f"samples of one chunk differ in {int((~is_zero).sum())} of {n_features} directions; "
             "the others count as distance zero: give more or larger chunks, or fewer features "
-            "(sklearn.decomposition.PCA)",
-            UserWarning,
-            stacklevel=4,
+            "(sklearn.decomposition.PCA)"
         )
     inverse = np.divide(1.0, np.sqrt(np.maximum(values, 0.0)), where=~is_zero, out=0.0 * values)
     if n_components == n_features:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
@@ -17,6 +16,7 @@ from ..checks.samples import SampleReader, check_random_state
 from ..comparisons.reading import column_names, look_up_points, read_tuples
 from ..core import Certificate
 from ..core.points import Array
+from ..core.warning import warn_user
 from ..learning.constraints import draw_pairs
 from ..metric.base import MapEstimator
 from ..metric.predictors import PairPredictor, QuadrupletPredictor, TripletPredictor
@@ -41,10 +41,9 @@ class Learner(MapEstimator):
 
     def score_pairs(self, pairs: Any) -> np.ndarray:
         """Return the learned distance of each pair; the old name of `pair_distance`."""
-        warnings.warn(
+        warn_user(
             "score_pairs is the old name of pair_distance; pair_score is minus the distance",
             FutureWarning,
-            stacklevel=2,
         )
         return self.pair_distance(pairs)
 
@@ -79,11 +78,10 @@ class Learner(MapEstimator):
         """Keep what was learned, which is the last step of a fit, and return the estimator."""
         if not (is_converged or is_interrupted):
             proof = f" ({certificate.describe_error()})" if certificate is not None else ""
-            warnings.warn(
+            warn_user(
                 f"{type(self).__name__} ended after {n_iter} iterations before it reached its "
                 f"tolerance{proof}; raise max_iter, or tol if this is good enough",
                 ConvergenceWarning,
-                stacklevel=3,
             )
         return self._accept(
             LinearMap(
@@ -112,7 +110,7 @@ class LabelLearner(Learner):
 class PairLearner(PairPredictor, Learner):
     """A learner from pairs that are similar (+1) or dissimilar (-1)."""
 
-    _parts: ClassVar[dict[str, type]] = {"threshold": Threshold}
+    _needs: ClassVar[dict[str, type]] = {"threshold": Threshold}
     fit_transform = refuse_fit_transform
 
     def _read(self, pairs, y, sample_weight):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
@@ -10,6 +9,7 @@ import numpy as np
 
 from ..checks.arguments import WIDEST_SQUARES, in_precision
 from ..checks.parameters import FLAG, NONE, POSITIVE, SEED, Rule, check_parameters, integer
+from ..core.warning import warn_user
 from ..learning.coordinates import Coordinates, as_components
 from ..learning.triplets import TIE
 from ..model.linear_map import Source
@@ -234,12 +234,10 @@ def _check_sizes(samples, n_neighbors):
         )
     smallest = int(distinct.argmin())
     if distinct[smallest] <= n_neighbors:
-        warnings.warn(
+        warn_user(
             f"class {samples.classes[smallest]!r} has {distinct[smallest]} distinct samples, too "
             f"few for n_neighbors={n_neighbors} targets of each; a sample takes the missing places "
-            "itself, at distance zero",
-            UserWarning,
-            stacklevel=4,
+            "itself, at distance zero"
         )
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from ..checks.parameters import FLAG, NONE, POSITIVE, SEED, Rule, integer
+from ..core.warning import warn_user
 from .learner import PREPROCESSOR, certificate_of
 from .pairs import DrawnPairLearner, GivenPairLearner, ProgressLines
 from .spread import DiagonalSpreadProblem, SpreadProblem, solve_spread
@@ -305,10 +305,8 @@ def _warn_of_loss(outside):
     """Warn of dissimilar pairs that differ where similar pairs do not vary."""
     n_directions = int(np.count_nonzero(outside.any(axis=0)))
     if n_directions:
-        warnings.warn(
+        warn_user(
             f"in {n_directions} directions dissimilar pairs differ and similar pairs do not vary; "
             "the metric is zero there, since distances could grow without limit; give more similar "
-            "pairs, or reduce the features (sklearn.decomposition.PCA)",
-            UserWarning,
-            stacklevel=5,
+            "pairs, or reduce the features (sklearn.decomposition.PCA)"
         )

@@ -64,15 +64,16 @@ class LabelledSamples:
         rows, y, weight = X[weight > 0].astype(np.float64), y[weight > 0], weight[weight > 0]
         if has_classes:
             check_classification_targets(y)
-            known = labelled_rows(y, stacklevel=5)
+            known = labelled_rows(y)
             n_unlabeled = int(np.count_nonzero(~known)) or None
             classes, labels = np.unique(y[known], return_inverse=True)
             _check_classes(classes, min_classes)
         else:
             known, classes, labels = np.ones(len(y), bool), None, as_finite(y, name="y", most=MOST)
-        merged = _merged(rows[known], labels, weight[known])
         everything, _, every_weight = _merged(rows, np.zeros(len(rows)), weight)
-        return cls(*merged, classes, everything, every_weight, X.dtype, features, n_unlabeled)
+        dtype, (X, y, weight) = X.dtype, _merged(rows[known], labels, weight[known])
+        every = everything, every_weight
+        return cls(X, y, weight, classes, *every, dtype, features, n_unlabeled)
 
     @property
     def n_classes(self) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -24,6 +23,7 @@ from ..checks.parameters import (
 from ..checks.samples import check_random_state
 from ..comparisons.merging import near_first
 from ..core.threads import one_thread
+from ..core.warning import warn_user
 from ..learning.triplets import mine_triplets
 from ..metric.tuples import LabelledTuples
 from ..model.linear_map import NO_SOURCE, Source
@@ -325,17 +325,13 @@ def _components(weight, basis):
     if len(rows) >= n_features:
         return components_of(rows.T @ rows)
     if not len(rows):
-        warnings.warn(
+        warn_user(
             "the learned metric is zero: no direction separates far points from near ones by as "
-            "much as beta costs; lower beta, or give other directions",
-            UserWarning,
-            stacklevel=5,
+            "much as beta costs; lower beta, or give other directions"
         )
         return np.zeros((1, n_features))
-    warnings.warn(
+    warn_user(
         f"{len(rows)} directions have a positive weight, fewer than the {n_features} features; the "
-        f"metric maps to {len(rows)} dimensions",
-        UserWarning,
-        stacklevel=5,
+        f"metric maps to {len(rows)} dimensions"
     )
     return rows

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
@@ -11,6 +10,7 @@ from scipy.linalg import eigh
 from sklearn.exceptions import ConvergenceWarning
 
 from ..checks.parameters import FLAG, NONE, NOT_NEGATIVE, SEED, Rule, integer
+from ..core.warning import warn_user
 from ..model.fitted import Fitted, detail
 from .learner import PREPROCESSOR, certificate_of
 from .pairs import DrawnPairLearner, GivenPairLearner, ProgressLines, logdet_distance
@@ -25,6 +25,7 @@ class _Method:
     """The method, from differences of pairs to a metric."""
 
     balance_param_ = Fitted[float](detail("balance_param_"))
+    _details: ClassVar[dict[str, Any]] = {"balance_param_": float}
     _rules: ClassVar[dict[str, Rule]] = {
         "balance_param": NOT_NEGATIVE | NONE,
         "sparsity_param": NOT_NEGATIVE,
@@ -276,10 +277,9 @@ def _largest_balance(inverse, scatter):
 
 
 def _warn_of_gap():
-    warnings.warn(
+    warn_user(
         "the solver of SDML made no more progress before its gap was small, which is in "
         "certificate_; scale the features (sklearn.preprocessing.StandardScaler), or change "
         "sparsity_param",
         ConvergenceWarning,
-        stacklevel=5,
     )

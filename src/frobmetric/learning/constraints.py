@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from numbers import Number
 from typing import Any
 
@@ -12,6 +11,7 @@ from numpy.typing import ArrayLike
 from ..checks.arguments import as_column, as_index, check_count, check_flag
 from ..checks.samples import check_array, check_random_state
 from ..core.checks import as_array, as_finite, as_sequence, read_values
+from ..core.warning import warn_user
 from .triplets import mine_triplets
 
 __all__ = ["Constraints", "wrap_pairs"]
@@ -163,11 +163,9 @@ def _warn_few_impostors(labels, k_impostor):
     few = np.flatnonzero(len(labels) - sizes < k_impostor)
     if len(few):
         named = ", ".join(f"{classes[i]} ({len(labels) - sizes[i]})" for i in few[:5])
-        warnings.warn(
+        warn_user(
             f"k_impostor={k_impostor} is more than the samples of other classes than {named}; "
-            "all of them are used: lower k_impostor, or give more samples",
-            UserWarning,
-            stacklevel=3,
+            "all of them are used: lower k_impostor, or give more samples"
         )
 
 
@@ -193,11 +191,9 @@ def draw_pairs(
     pairs = draw(partners, n_pairs, rng)
     if len(pairs) < n_pairs:
         kind = "similar" if same else "dissimilar"
-        warnings.warn(
+        warn_user(
             f"{len(pairs)} distinct {kind} pairs were found of {n_pairs} that were asked for; "
-            "lower n_constraints, or give more samples",
-            UserWarning,
-            stacklevel=4,
+            "lower n_constraints, or give more samples"
         )
     return pairs
 

@@ -211,8 +211,8 @@ def identity_of(
     """Return what determines a fit: its data and options, and the map that it updates."""
     identity = samples.fingerprints()
     if before is not None:
-        known = learned_before(before)
-        known = (known["unit"], known["prior_components"], known["units"].weight)
+        earlier = learned_before(before)
+        known = (earlier["unit"], earlier["prior_components"], earlier["units"].weight)
         arrays = (np.asarray(each, dtype=float) for each in known if each is not None)
         identity["the earlier metric"] = fingerprint(*arrays)
     named = {f.name: getattr(part, f.name) for part in (recipe, options) for f in fields(part)}

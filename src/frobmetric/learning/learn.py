@@ -82,8 +82,8 @@ def learn(
         weight=samples.row_weight,
         prior_components=earlier.get("prior_components"),
     )
-    if learned.run.status != "interrupted":
-        warn_if_zero(learned, NO_DIRECTION, stacklevel=3)
+    if answer.solution.status != "interrupted":
+        warn_if_zero(learned, NO_DIRECTION)
         journal.finish()
     return learned
 

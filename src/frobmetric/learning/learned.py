@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from numbers import Integral
 
@@ -11,7 +10,8 @@ import numpy as np
 from ..checks.parameters import InvalidParameterError
 from ..core import Solution
 from ..core.points import Array, Vector
-from ..model.linear_map import NO_SOURCE, Evidence, Features, LinearMap, Run, Source
+from ..core.warning import warn_user
+from ..model.linear_map import NO_SOURCE, Evidence, Features, LinearMap, Run, Source, required
 from ..model.recipe import Recipe
 from .coordinates import Coordinates, as_components
 from .options import RunOptions
@@ -44,8 +44,7 @@ def map_of_solution(
     """
     factor = coordinates.to_features(solution.point.factor())
     rank = factor.shape[1]
-    sizes = {None: coordinates.n_rows, "rank": max(1, rank)}
-    components = as_components(factor, sizes.get(recipe.n_components, recipe.n_components))
+    components = as_components(factor, n_rows_of(recipe, coordinates, rank))
     certificate, recall = solution.certificate, comparisons.recall
     if recall is not None:
         certificate = replace(certificate, scope=f"for the mined triplets; {recall}")
@@ -66,11 +65,17 @@ def map_of_solution(
     )
 
 
-def warn_if_zero(learned: LinearMap, reason: str, stacklevel: int) -> None:
+def n_rows_of(recipe: Recipe, coordinates: Coordinates, rank: int) -> int:
+    """Return the number of rows of the components of a metric of this rank."""
+    sizes: dict[str | None, int] = {None: coordinates.n_rows, "rank": max(1, rank)}
+    wanted = recipe.n_components
+    return wanted if isinstance(wanted, int) else sizes[wanted]
+
+
+def warn_if_zero(learned: LinearMap, reason: str) -> None:
     """Warn of an optimal metric that is zero."""
-    if learned.rank == 0 and learned.run.status == "optimal":
-        message = f"the learned metric is zero: {reason}"
-        warnings.warn(message, UserWarning, stacklevel=stacklevel + 1)
+    if learned.rank == 0 and required(learned.run, "run").status == "optimal":
+        warn_user(f"the learned metric is zero: {reason}")
 
 
 def check_n_components(n_components, coordinates):

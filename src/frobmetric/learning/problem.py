@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 from ..checks.parameters import MATRIX, NONE, NOT_NEGATIVE, POSITIVE, Rule, choice, integer
 from ..core import FrobeniusSDP, Hinge, SmoothedHinge, Solution, SquaredHinge
 from ..core.points import Array
+from ..core.warning import warn_user
 from ..model.feature_maps import KERNELS
 from ..model.linear_map import LinearMap
 from ..model.recipe import Recipe
@@ -57,12 +57,12 @@ def frobenius_problem(
     `named_prior(constraints, comparisons)` is its matrix there.
     """
     constraints, C = comparisons.constraints(coordinates.Z), recipe.C
-    matrix = None
+    matrix: Any = None
     if coordinates.prior_root is not None:
         matrix = coordinates.prior_root @ coordinates.prior_root.T
     elif isinstance(recipe.prior, str):
         matrix = named_prior(constraints, comparisons)
-    cost = C * recipe.pull * comparisons.near_scatter(coordinates.Z) if recipe.pull else None
+    cost: Any = C * recipe.pull * comparisons.near_scatter(coordinates.Z) if recipe.pull else None
     return FrobeniusSDP(constraints, LOSSES[recipe.loss](C * comparisons.share), cost, matrix)
 
 
@@ -78,10 +78,17 @@ def solve_frobenius(
     `run` is the part of the solve that an earlier process did; `listener` is that of `solve`. A run
     that Ctrl-C interrupts returns its best solution, of status "interrupted".
     """
-    given = {"solver": options.solver, "tol": options.tol, "callback": options.on_step}
-    given |= {"max_iter": max(1, options.max_iter - run.n_iter), "listener": listener}
     try:
-        return run.complete(solve(problem, start=State(run.u, point), **given))
+        solution = solve(
+            problem,
+            solver=options.solver,
+            tol=options.tol,
+            max_iter=max(1, options.max_iter - run.n_iter),
+            callback=options.on_step,
+            start=State(run.u, point),
+            listener=listener,
+        )
+        return run.complete(solution)
     except Interrupted as interruption:
         return run.complete(interruption.solution)
 
@@ -93,12 +100,10 @@ def check_coordinates(recipe: Recipe, coordinates: Coordinates) -> Coordinates:
     """
     check_n_components(recipe.n_components, coordinates)
     if recipe.n_directions is None and coordinates.kept_variance < 1 - NOTEWORTHY:
-        warnings.warn(
+        warn_user(
             f"the {coordinates.n_directions} leading directions of the data are used, which have "
             f"{coordinates.kept_variance:.1%} of their variance; set n_directions to choose how "
-            "many",
-            UserWarning,
-            stacklevel=4,
+            "many"
         )
     return coordinates
 
@@ -106,5 +111,5 @@ def check_coordinates(recipe: Recipe, coordinates: Coordinates) -> Coordinates:
 def learned_before(learned: LinearMap) -> dict[str, Any]:
     """Return the arguments of `coordinates_of` that make a fit an update of a map."""
     components = learned.components[learned.components.any(axis=1)].astype(np.float64)
-    space = learned.space
+    _, space = learned.problem
     return {"unit": space.unit, "prior_components": components, "units": space.units}

@@ -17,9 +17,10 @@ from ..checks.samples import SampleReader
 from ..core import Certificate, CertificateError, FrobeniusSDP, certify
 from ..core.points import Array, Vector
 from ..core.rounding import EPS
-from ..model.linear_map import LinearMap
+from ..model.linear_map import LinearMap, required
 from ..model.sets import JoinedTriplets, MinedTriplets, as_triplets
 from .coordinates import Coordinates, as_components, coordinates_of
+from .learned import n_rows_of
 from .priors import PRIORS
 from .problem import frobenius_problem
 from .samples import Samples
@@ -61,14 +62,8 @@ def certify_samples(
         in_fit = partial(last_coordinates, learned)
         check_labels(learned, reader, given, y, sample_weight, in_fit)
     coordinates = last_coordinates(learned, X, weight)
-    problem = frobenius_problem(coordinates, triplets, learned.recipe)
+    problem = frobenius_problem(coordinates, triplets, learned.problem[0])
     return prove(learned, problem, coordinates, exact=exact)
-
-
-def require_evidence(learned: LinearMap) -> None:
-    """Raise ValueError if the fit kept no dual variables."""
-    if learned.evidence is None:
-        raise ValueError("no dual variables were kept; fit with keep_dual=True")
 
 
 def last_samples(learned: LinearMap, X: Any) -> tuple[Any, Vector | None, Any]:
@@ -76,7 +71,7 @@ def last_samples(learned: LinearMap, X: Any) -> tuple[Any, Vector | None, Any]:
 
     The weights are None if each row was a sample of its own.
     """
-    evidence, n_rows = learned.evidence, X.shape[0]
+    evidence, n_rows = learned.proof, X.shape[0]
     if evidence.rows is None:
         return X, None, as_triplets(evidence.comparisons, n_rows)
     rows = evidence.rows
@@ -94,7 +89,7 @@ def last_samples(learned: LinearMap, X: Any) -> tuple[Any, Vector | None, Any]:
 
 def last_coordinates(learned: LinearMap, X: Any, weight: Vector | None = None) -> Coordinates:
     """Return the coordinates of the fit, from the samples of that fit."""
-    X_fit, space = learned.features.kernel.X_fit, learned.space
+    X_fit, (recipe, space) = learned.features.kernel.X_fit, learned.problem
     if X_fit is not None and not _are_close(X, X_fit):
         raise CertificateError(
             f"these {X.shape[0]} samples are not the {X_fit.shape[0]} that the metric was learned "
@@ -104,10 +99,10 @@ def last_coordinates(learned: LinearMap, X: Any, weight: Vector | None = None) -
     known = {"prior_components": space.prior_components, "prior_factor": space.prior_factor}
     unit = None if space.prior_components is None else space.unit
     options = {"unit": unit, "weight": weight, "units": space.units}
-    coordinates = coordinates_of(learned.recipe, X, **options, **known)
-    if weight is None or learned.recipe.kernel != "precomputed":
+    coordinates = coordinates_of(recipe, X, **options, **known)
+    if weight is None or recipe.kernel != "precomputed":
         return coordinates
-    return coordinates.scattered(learned.evidence.rows, learned.features.number)
+    return coordinates.scattered(learned.proof.rows, learned.features.number)
 
 
 def prove(
@@ -117,7 +112,7 @@ def prove(
 
     With `exact` it is verified in exact arithmetic: see `certify`.
     """
-    u = learned.evidence.u
+    u = learned.proof.u
     point, components = problem.evaluate(u).point, learned.components
     factor = coordinates.to_features(point.factor())
     _require_all_components(learned, coordinates)
@@ -146,7 +141,7 @@ def _rounding(learned, problem, coordinates, point):
     if coordinates.is_compact:  # directions of small variance depend on the last bits
         return COMPACT
     size = np.linalg.norm(point.factor().T @ point.factor())
-    rows = np.abs(learned.evidence.u) @ problem.constraints.norms()
+    rows = np.abs(learned.proof.u) @ problem.constraints.norms()
     terms = np.linalg.norm(problem.prior) + problem.sigma * (rows + np.linalg.norm(problem.cost))
     summed = ROUNDINGS * np.finfo(np.float64).eps * terms / max(size, 1e-300)
     return min(8 * np.finfo(learned.components.dtype).eps + summed, COMPACT)
@@ -154,13 +149,12 @@ def _rounding(learned, problem, coordinates, point):
 
 def _require_all_components(learned, coordinates):
     """Raise CertificateError if `components_` has not the rows that its recipe asks for."""
-    wanted = learned.recipe.n_components
-    sizes = {None: coordinates.n_rows, "rank": max(1, learned.rank)}
-    n_rows, size = len(learned.components), sizes.get(wanted, wanted)
+    recipe, n_rows = learned.problem[0], len(learned.components)
+    size = n_rows_of(recipe, coordinates, required(learned.rank, "rank"))
     if n_rows != size:
         raise CertificateError(
-            f"components_ has {n_rows} rows, and n_components={wanted!r} gives {size} on these "
-            "data; the model was changed, or these are other data"
+            f"components_ has {n_rows} rows, and n_components={recipe.n_components!r} gives "
+            f"{size} on these data; the model was changed, or these are other data"
         )
 
 
@@ -181,7 +175,7 @@ def _metric_difference(a, b):
 
 def check_coordinates_of_fit(learned: LinearMap, coordinates: Coordinates) -> None:
     """Raise CertificateError if `scale_`, `unit_`, ... do not match these samples."""
-    claimed, found = learned.space, coordinates.space()
+    claimed, found = learned.problem[1], coordinates.space()
     names = ("scale", "unit", "n_directions", "kept_variance")
     pairs = [(f"{name}_", getattr(claimed, name), getattr(found, name)) for name in names]
     pairs.append(("gamma_", learned.features.kernel.gamma, coordinates.feature_map.gamma))
@@ -194,7 +188,7 @@ def check_rank(learned: LinearMap, factor: Array) -> None:
     """Raise CertificateError unless a factor of the metric has the rank that it claims."""
     sizes = np.linalg.norm(factor, axis=0)
     smallest = int(np.count_nonzero(sizes > SURE * max(sizes, default=0.0)))
-    if not smallest <= learned.rank <= len(sizes):
+    if not smallest <= required(learned.rank, "rank") <= len(sizes):
         raise CertificateError(
             f"rank_ is {learned.rank} and the dual variables give a metric of rank {len(sizes)}; "
             f"{CHANGED}"
@@ -228,21 +222,20 @@ def check_sources(
     What needs labels is not checked if y is None. An update has the units of the first fit, whose
     samples are not given.
     """
-    recipe, space = learned.recipe, learned.space
+    recipe, space = learned.problem
     if space.prior_components is not None:
         return
     units, name = space.units, recipe.prior if isinstance(recipe.prior, str) else None
-    required = required_units(recipe, y)
-    if (y is not None or name != "diagonal") and units.name != required != "auto":
-        raise CertificateError(f"units_ is {units.name!r} and the parameters ask for {required!r}")
-    options = {"weight": weight, "known": known}
+    asked = required_units(recipe, y)
+    if (y is not None or name != "diagonal") and units.name != asked != "auto":
+        raise CertificateError(f"units_ is {units.name!r} and the parameters ask for {asked!r}")
     if units.name == "deviation" or (units.name == "within" and y is not None):
-        expected = measure_units(units.name, X, y, **options).weight
-        if not np.allclose(units.weight, expected, rtol=SAME, atol=0):
+        expected = measure_units(units.name, X, y, weight=weight, known=known).weight
+        if not _are_same(units.weight, expected):
             raise CertificateError(f"feature_weight_ is not that of these samples; {CHANGED}")
     if name in WHITENING and (y is not None or not PRIORS[name][1]):
-        expected = coordinates_of(recipe, X, y, units=units, **options).prior_factor
-        _check_factor(space.prior_factor, expected, name)
+        again = coordinates_of(recipe, X, y, units=units, weight=weight, known=known)
+        _check_factor(required(space.prior_factor, "prior_factor_"), again.prior_factor, name)
 
 
 def check_labels(
@@ -262,7 +255,7 @@ def check_labels(
     function of samples that returns their coordinates; `has_units` tells whether units and prior
     are part of the problem.
     """
-    parts, recipe = _mined_parts(learned.evidence.comparisons), learned.recipe
+    parts, recipe = _mined_parts(learned.proof.comparisons), learned.problem[0]
     if not parts:
         return  # labels were not used
     with warnings.catch_warnings():
@@ -287,7 +280,7 @@ def check_labels(
 
 def uses_labels(learned: LinearMap) -> bool:
     """Return whether triplets of a map that kept them were found from labels."""
-    return bool(_mined_parts(learned.evidence.comparisons))
+    return bool(_mined_parts(learned.proof.comparisons))
 
 
 def check_class_names(classes: Vector, y: Any) -> None:
@@ -298,6 +291,11 @@ def check_class_names(classes: Vector, y: Any) -> None:
             f"classes_ has {len(known)} classes and these labels {len(found)}, or others; give the "
             "labels of the last fit"
         )
+
+
+def _are_same(claimed, found):
+    """Return whether two weights of features are equal but for rounding."""
+    return np.allclose(claimed, found, rtol=SAME, atol=0)
 
 
 def _check_factor(factor, expected, prior):
@@ -314,7 +312,7 @@ def _check_factor(factor, expected, prior):
 
 def _check_merge(learned, samples):
     """Check the rows that stand for equal ones, and their weights."""
-    evidence = learned.evidence
+    evidence = learned.proof
     pairs = {
         "point_rows_": (evidence.rows, samples.rows),
         "point_weight_": (evidence.weight, samples.row_weight),

@@ -217,7 +217,7 @@ class Samples:
         y = self.y if self.merge is None else self.merge.y[self.merge.sample >= 0]
         if has_targets:
             return replace(self, y=target_groups(self.y), targets=self.y)
-        n_unlabeled = int(np.count_nonzero(~labelled_rows(y, stacklevel=5)))
+        n_unlabeled = int(np.count_nonzero(~labelled_rows(y)))
         known = self.y != UNLABELED if n_unlabeled else None
         return replace(self, n_unlabeled=n_unlabeled or None, known=known)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +23,7 @@ from ..checks.arguments import (
 )
 from ..checks.samples import check_array, check_random_state, column_or_1d
 from ..checks.text import shown
+from ..core.warning import warn_user
 from ..model.sets import Block, MinedTriplets
 from ..search.exact import NeighborSearch
 from ..search.mining import (
@@ -362,11 +362,9 @@ def _warn_small_classes(classes, sizes, k):
     if len(small):
         named = ", ".join(f"{shown(classes[i])} ({sizes[i]})" for i in small[:5])
         more = f" and {len(small) - 5} more" if len(small) > 5 else ""
-        warnings.warn(
+        warn_user(
             f"classes with fewer than n_neighbors + 1 = {k + 1} samples contribute only the "
-            f"triplets they have: {named}{more}",
-            UserWarning,
-            stacklevel=3,
+            f"triplets they have: {named}{more}"
         )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ from sklearn.utils.sparsefuncs import mean_variance_axis
 
 from ..checks.parameters import InvalidParameterError
 from ..core.points import Array, Vector
+from ..core.warning import warn_user
 from ..model.recipe import Recipe
 from ..model.units import UNITS, Units
 from ..neighbors.classification import majority
@@ -100,11 +100,9 @@ def warn_of_uneven_units(X, names=None, weight=None):
     if len(variance) >= MANY_FEATURES and share > DOMINANT:
         number = int(variance.argmax())
         name = f"feature {number}" if names is None else f"feature {names[number]!r}"
-        warnings.warn(
+        warn_user(
             f"{name} has {share:.1%} of the variance of {len(variance)} features, and rules all "
-            "distances; if its unit is the reason, give units='auto'",
-            UserWarning,
-            stacklevel=5,
+            "distances; if its unit is the reason, give units='auto'"
         )
 
 
@@ -133,11 +131,9 @@ def _warn_of_chance(answer, coordinates, samples):
         if share > DOUBTFUL or not labels_look_random(coordinates.units, samples):
             return
         reason = "neighbours of a sample say no more about its class than its frequency"
-    warnings.warn(
+    warn_user(
         f"the learned metric satisfies {share:.0%} of its triplets, where chance has 50%: "
-        f"{reason}. Check y; held-out errors, as of compare(model, X, y), tell whether it helps",
-        UserWarning,
-        stacklevel=5,
+        f"{reason}. Check y; held-out errors, as of compare(model, X, y), tell whether it helps"
     )
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Protocol
 
 import numpy as np
 
 from ..core import Certificate
-from .sparse.spectrum import proven_bound
+from ..core.points import Array, Vector
+from .sparse.spectrum import Laplacian, proven_bound
 
 
 @dataclass(frozen=True, repr=False)
@@ -53,7 +54,7 @@ class UnfoldingCertificate(Certificate):
         violation = f" and violation {self.violation:.1e}" if self.violation != 0 else ""
         return f"relative gap {self.relative_gap:.1e}{violation}"
 
-    def __str__(self):
+    def __str__(self) -> str:
         if self.violation != 0:
             return (
                 f"maximum <= {self.dual:.6g}; the embedding has {self.primal:.6g} and misses a "
@@ -62,8 +63,15 @@ class UnfoldingCertificate(Certificate):
         return f"maximum in [{self.primal:.6g}, {self.dual:.6g}], gap {self.relative_gap:.1e}"
 
 
+class Unfoldable(Laplacian, Protocol):
+    """Program whose solution is certified: `methods.program.UnfoldingProgram`."""
+
+    def relative_squares(self, Y: Array) -> Vector: ...
+    def objective(self, Y: Array) -> float: ...
+
+
 def certify_unfolding(
-    program: Any, Y: np.ndarray, w: np.ndarray | None, *, constraints: str = "at_most"
+    program: Unfoldable, Y: Array, w: Vector | None, *, constraints: str = "at_most"
 ) -> UnfoldingCertificate:
     """Certify (Y, w) from scratch, without any number that a method computed.
 
@@ -97,12 +105,15 @@ def certify_unfolding(
     excess = np.abs(ratio - 1) if is_equal else ratio - 1
     # the squares are rounded to less than 1e-12; NaN is not feasible
     violation = 0.0 if excess.max() <= 1e-12 else excess.max()
-    is_bound = w is not None and np.isfinite(w).all() and (is_equal or w.min() >= 0)
-    dual = proven_bound(program, w) if is_bound else np.inf
+    dual = np.inf
+    if w is not None and np.isfinite(w).all() and (is_equal or w.min() >= 0):
+        dual = proven_bound(program, w)
     return make_certificate(program.objective(Y), dual, violation, program.sigma)
 
 
-def make_certificate(primal, dual, violation, sigma=np.inf):
+def make_certificate(
+    primal: float, dual: float, violation: float, sigma: float = np.inf
+) -> UnfoldingCertificate:
     """Return the certificate of these bounds."""
     gap = float(abs(dual - primal))
     is_near = violation == 0 and np.isfinite(sigma)

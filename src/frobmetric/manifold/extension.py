@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 
-from ..search.exact import blocks
+from ..core.points import Array, Data, Index
+from ..search.exact import Metric, blocks
 from .graph import COINCIDENT
-from .samples import GraphSamples, as_samples
+from .samples import FeatureSamples, GraphSamples, as_samples
 
 #: Number of points that place a new sample, relative to the neighbours in the graph. More points
 #: average out noise, but twice as many already include the next sheet of a swiss roll.
@@ -37,18 +39,26 @@ class Extension:
     """
 
     def __init__(
-        self, X, Y, n_neighbors=6, metric="euclidean", *, representative=None, component=None
-    ):
+        self,
+        X: Data,
+        Y: ArrayLike,
+        n_neighbors: int = 6,
+        metric: Metric = "euclidean",
+        *,
+        representative: Index | None = None,
+        component: ArrayLike | None = None,
+    ) -> None:
         samples = as_samples(X, metric)
         self.Y = np.asarray(Y, dtype=np.float64)
         n_points, n_components = self.Y.shape
         self.representative = np.arange(n_points) if representative is None else representative
-        is_graph = isinstance(samples, GraphSamples)  # cannot place new samples
-        self.points = None if is_graph else samples.take(self.representative)
+        self.points: FeatureSamples | None = None  # a graph cannot place new samples
+        if not isinstance(samples, GraphSamples):
+            self.points = samples.take(self.representative)
         self.size = min(max(int(WIDER * n_neighbors), n_components + 2), n_points)
         self.component = np.zeros(n_points) if component is None else np.asarray(component)
 
-    def place(self, X):
+    def place(self, X: Data) -> Array:
         """Return the embedding of new samples: features, or distances from all training samples."""
         if self.points is None:
             raise ValueError(
@@ -64,11 +74,11 @@ class Extension:
             new = X.toarray() if sp.issparse(X) else X
         placed = np.empty((new.shape[0], self.Y.shape[1]))
         for rows in blocks(new.shape[0], self.size**2):
-            placed[rows] = self._place(new[rows], rows.start)
+            placed[rows] = self._place(self.points, new[rows], rows.start)
         return placed
 
-    def _place(self, new, start):
-        nearest, to_new = self.points.nearest(self.size, new)
+    def _place(self, points: FeatureSamples, new: Data, start: int) -> Array:
+        nearest, to_new = points.nearest(self.size, new)
         far = np.flatnonzero(~np.isfinite(to_new).all(axis=1))
         if len(far):
             raise ValueError(
@@ -80,7 +90,8 @@ class Extension:
         is_same = self.component[nearest] == self.component[nearest[:, :1]]
         weight = shifted[:, :1] / shifted * is_same
         weight /= weight.sum(axis=1, keepdims=True)
-        combination = _combination(self._among(nearest), to_new, weight, self.Y.shape[1])
+        among = _squared_among(points, nearest)
+        combination = _combination(among, to_new, weight, self.Y.shape[1])
         # relative to the nearest point: weights sum to one only up to rounding
         base = self.Y[nearest[:, 0]]
         placed = base + np.einsum("mi,mij->mj", combination, self.Y[nearest] - base[:, None])
@@ -88,16 +99,18 @@ class Extension:
         placed[is_point] = base[is_point]
         return placed
 
-    def _among(self, nearest):
-        """Return the squared distances among the neighbours: shape (n_new, size, size)."""
-        first, second = np.triu_indices(self.size, 1)
-        pairs = np.stack([nearest[:, first], nearest[:, second]], axis=-1).reshape(-1, 2)
-        among = np.zeros((len(nearest), self.size, self.size))
-        among[:, first, second] = self.points.squared(pairs).reshape(len(nearest), -1)
-        return among + among.transpose(0, 2, 1)
+
+def _squared_among(points: FeatureSamples, nearest: Index) -> Array:
+    """Return the squared distances among the neighbours: shape (n_new, size, size)."""
+    n_new, size = nearest.shape
+    first, second = np.triu_indices(size, 1)
+    pairs = np.stack([nearest[:, first], nearest[:, second]], axis=-1).reshape(-1, 2)
+    among = np.zeros((n_new, size, size))
+    among[:, first, second] = points.squared(pairs).reshape(n_new, -1)
+    return among + among.transpose(0, 2, 1)
 
 
-def _combination(among, to_new, weight, n_components):
+def _combination(among: Array, to_new: Array, weight: Array, n_components: int) -> Array:
     """Return the coefficients of the neighbours in the embedding of each new sample.
 
     With G_ij = <x_i - x̄, x_j - x̄> and g_i = <x - x̄, x_i - x̄>, both from squared distances, they

@@ -8,7 +8,9 @@ from typing import Any, Self
 import numpy as np
 
 from ..core.checks import require_parts
-from .samples import GraphSamples, as_samples, components
+from ..core.points import Index, Mask, Vector
+from ..search.exact import Metric
+from .samples import FeatureSamples, GraphSamples, as_samples, components
 
 COINCIDENT = 2.0**-40  #: distance, relative to the longest edge, up to which points are one
 
@@ -39,14 +41,14 @@ class NeighborGraph:
     (7, 2)
     """
 
-    edges: np.ndarray
-    squared: np.ndarray
-    masses: np.ndarray
-    point_of: np.ndarray
-    representative: np.ndarray
+    edges: Index
+    squared: Vector
+    masses: Vector
+    point_of: Index
+    representative: Index
 
     @classmethod
-    def of(cls, edges: np.ndarray, squared: np.ndarray, point_of: np.ndarray) -> Self:
+    def of(cls, edges: Index, squared: Vector, point_of: Index) -> Self:
         """Build the graph from its edges and the point of each sample."""
         _, first, count = np.unique(point_of, return_index=True, return_counts=True)
         return cls(edges, squared, count.astype(np.float64), point_of, first)
@@ -55,14 +57,14 @@ class NeighborGraph:
     def n_points(self) -> int:
         return len(self.masses)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"NeighborGraph(n_points={self.n_points}, n_edges={len(self.edges)})"
 
-    def components(self) -> tuple[int, np.ndarray]:
+    def components(self) -> tuple[int, Index]:
         """Return the number of connected components, and the component of each point."""
         return components(self.edges, self.n_points)
 
-    def restrict(self, points: np.ndarray) -> NeighborGraph:
+    def restrict(self, points: Index) -> NeighborGraph:
         """Return the graph of these points and their samples, both renumbered in their order."""
         number = np.full(self.n_points, -1)
         points = np.unique(points)
@@ -73,7 +75,7 @@ class NeighborGraph:
 
 
 def neighbor_graph(
-    X: Any, n_neighbors: int = 6, *, metric: Any = "euclidean", extra_edges: bool = False
+    X: Any, n_neighbors: int = 6, *, metric: Metric = "euclidean", extra_edges: bool = False
 ) -> NeighborGraph:
     """Join two points if one of them is among the nearest points of the other.
 
@@ -129,7 +131,7 @@ def neighbor_graph(
 
 
 def connect_components(
-    graph: NeighborGraph, X: Any, n_neighbors: int = 6, *, metric: Any = "euclidean"
+    graph: NeighborGraph, X: Any, n_neighbors: int = 6, *, metric: Metric = "euclidean"
 ) -> NeighborGraph:
     """Add short edges until a graph is connected.
 
@@ -183,7 +185,7 @@ def connect_components(
     return NeighborGraph.of(edges, squared, graph.point_of)
 
 
-def _shortest_edges(points, inside, count):
+def _shortest_edges(points: FeatureSamples, inside: Mask, count: int) -> Index:
     """Return the shortest edges between the points inside and outside, lower numbers first."""
     rows, others = np.flatnonzero(inside), np.flatnonzero(~inside)
     new = points.X[rows]
@@ -195,7 +197,7 @@ def _shortest_edges(points, inside, count):
     return np.sort(np.column_stack([rows[row], others[nearest[row, column]]]), axis=1)
 
 
-def describe_components(graph):
+def describe_components(graph: NeighborGraph) -> str:
     """Describe the number and the sizes of the components, and name samples of the smallest."""
     label_of = graph.components()[1][graph.point_of]
     sizes = np.bincount(label_of)
@@ -210,7 +212,9 @@ def describe_components(graph):
     return f"{len(sizes)} components of {listed} samples (the smallest holds samples {named})"
 
 
-def disconnected_message(graph, X, n_neighbors, *, metric="euclidean"):
+def disconnected_message(
+    graph: NeighborGraph, X: Any, n_neighbors: int, *, metric: Metric = "euclidean"
+) -> str:
     """Describe the components and what connects them; the arguments are `neighbor_graph`'s."""
     advice = as_samples(X, metric).advice(graph.representative, n_neighbors)
     return (
@@ -219,13 +223,15 @@ def disconnected_message(graph, X, n_neighbors, *, metric="euclidean"):
     )
 
 
-def require_connected(graph, X, n_neighbors, *, metric="euclidean"):
-    """Refuse a graph of several components; the arguments are those of `neighbor_graph`."""
+def require_connected(
+    graph: NeighborGraph, X: Any, n_neighbors: int, *, metric: Metric = "euclidean"
+) -> None:
+    """Refuse a graph of several components; the arguments are as in `neighbor_graph`."""
     if graph.components()[0] > 1:
         raise ValueError(disconnected_message(graph, X, n_neighbors, metric=metric))
 
 
-def _check_squares(squared):
+def _check_squares(squared: Vector) -> None:
     if not len(squared):
         raise ValueError("X is a sparse graph without edges; store the distances to neighbours")
     if not squared.max() < np.inf:

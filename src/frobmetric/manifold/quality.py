@@ -6,19 +6,21 @@ from dataclasses import dataclass
 from functools import cached_property
 from numbers import Integral
 from threading import Lock
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 from sklearn.metrics import pairwise_distances
 from sklearn.utils.extmath import row_norms, safe_sparse_dot
 
-from ..checks.arguments import as_metric
+from ..checks.arguments import MetricFunction, as_metric
 from ..checks.samples import check_array, check_random_state
 from ..core.checks import as_array
+from ..core.points import Array, Data, Index, Vector
 from ..core.threads import map_blocks
-from ..search.exact import neighbor_order
+from ..search.exact import Metric, neighbor_order
 
 BLOCK = 1 << 19  #: number of distances in memory per thread; five such arrays have 20 MB
 MANY_FEATURES = 64  #: number of features from which on products are faster than differences
@@ -59,9 +61,9 @@ class NeighborhoodQuality:
     1.0
     """
 
-    q_nx: np.ndarray
-    b_nx: np.ndarray
-    r_nx: np.ndarray
+    q_nx: Vector
+    b_nx: Vector
+    r_nx: Vector
 
     @property
     def area(self) -> float:
@@ -69,7 +71,7 @@ class NeighborhoodQuality:
         weights = 1 / np.arange(1, len(self.r_nx) + 1)
         return float(self.r_nx @ weights / weights.sum())
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"NeighborhoodQuality(n_samples={len(self.q_nx) + 1}, area={self.area:.3f})"
 
 
@@ -77,12 +79,12 @@ class NeighborhoodQuality:
 class Space:
     """Points with a metric, whose distances are computed for a few rows at a time."""
 
-    points: np.ndarray
-    metric: str
+    points: Data
+    metric: str | MetricFunction
     name: str = "X"
 
     @classmethod
-    def of(cls, points, metric="euclidean", name="X"):
+    def of(cls, points: Any, metric: Metric = "euclidean", name: str = "X") -> Self:
         """Validate points; Euclidean ones are also moved to the origin and scaled."""
         metric = as_metric(metric)
         dtype = np.float64 if metric == "euclidean" else "numeric"
@@ -105,10 +107,10 @@ class Space:
         return cls(_at_origin(points) if metric == "euclidean" else points, metric, name)
 
     @property
-    def n_points(self):
+    def n_points(self) -> int:
         return self.points.shape[0]
 
-    def distances(self, rows):
+    def distances(self, rows: Index) -> Array:
         """Return a new array that increases with the distance of each row to all points."""
         if self.metric == "precomputed":
             return self._valid(self.points[rows].astype(np.float64), rows)
@@ -119,7 +121,7 @@ class Space:
             return self._from_products(rows)
         return cdist(self.points[rows], self.points, "sqeuclidean")
 
-    def _from_products(self, rows):
+    def _from_products(self, rows: Index) -> Array:
         sums = self._squared_norms[rows, None] + self._squared_norms
         squared = safe_sparse_dot(self.points[rows], self.points.T, dense_output=True)
         squared *= -2
@@ -129,10 +131,10 @@ class Space:
         return squared
 
     @cached_property
-    def _squared_norms(self):
+    def _squared_norms(self) -> Vector:
         return row_norms(self.points, squared=True)
 
-    def _valid(self, distances, rows):
+    def _valid(self, distances: Array, rows: Index) -> Array:
         is_valid = np.isfinite(distances) & (distances >= 0)
         if is_valid.all():
             return distances + 0.0  # no negative zero
@@ -145,7 +147,12 @@ class Space:
 
 
 def neighborhood_quality(
-    X: Any, Y: Any, *, metric: Any = "euclidean", n_rows: Any = None, random_state: Any = None
+    X: Data,
+    Y: Data,
+    *,
+    metric: Metric = "euclidean",
+    n_rows: int | None = None,
+    random_state: int | np.random.RandomState | None = None,
 ) -> NeighborhoodQuality:
     """Measure how many neighbours an embedding keeps.
 
@@ -161,7 +168,7 @@ def neighborhood_quality(
         Metric of X: "precomputed", or one of scikit-learn's `pairwise_distances`.
     n_rows : int, default=None
         Number of points, drawn at random, whose neighbourhoods among all points are compared.
-        None compares those of all points.
+        None takes all points.
     random_state : int, RandomState instance or None, default=None
         Seed of the draw.
 
@@ -204,7 +211,7 @@ def neighborhood_quality(
     return NeighborhoodQuality(q_nx, b_nx, r_nx)
 
 
-def coranking_matrix(X: Any, Y: Any, *, metric: Any = "euclidean") -> np.ndarray:
+def coranking_matrix(X: Data, Y: Data, *, metric: Metric = "euclidean") -> NDArray[np.int64]:
     """Count how often the k-th neighbour in the data is the l-th in the embedding.
 
     Parameters
@@ -231,7 +238,7 @@ def coranking_matrix(X: Any, Y: Any, *, metric: Any = "euclidean") -> np.ndarray
     q, lock = np.zeros((n - 1, n - 1), dtype=np.int64), Lock()
     k = np.arange(n - 1)
 
-    def count(rows):
+    def count(rows: slice) -> None:
         for ranks in _embedding_ranks(data, embedding, np.arange(n)[rows]):
             with lock:
                 q[k, ranks - 1] += 1  # every k occurs once, so no pair of indices repeats
@@ -240,7 +247,7 @@ def coranking_matrix(X: Any, Y: Any, *, metric: Any = "euclidean") -> np.ndarray
     return q
 
 
-def _embedding_ranks(data, embedding, rows):
+def _embedding_ranks(data: Space, embedding: Space, rows: Index) -> Index:
     """Return r_ij of the j with ρ_ij = 1, 2, ..., for each i of these rows."""
     near_data = neighbor_order(data.distances(rows), rows)
     near_embedding = neighbor_order(embedding.distances(rows), rows)
@@ -252,12 +259,12 @@ def _embedding_ranks(data, embedding, rows):
     return ranks
 
 
-def _tally(data, embedding, chosen):
+def _tally(data: Space, embedding: Space, chosen: Index) -> Index:
     """Count the pairs with ρ < r, ρ = r and ρ > r, for each max(ρ, r) = 1 .. n − 1."""
     n = data.n_points
     k, counts, lock = np.arange(1, n), np.zeros((3, n - 1), dtype=np.int64), Lock()
 
-    def count(block):
+    def count(block: slice) -> None:
         ranks = _embedding_ranks(data, embedding, chosen[block])
         extruded = np.bincount(ranks[ranks > k], minlength=n)[1:]
         kept, intruded = (ranks == k).sum(axis=0), (ranks < k).sum(axis=0)
@@ -268,7 +275,7 @@ def _tally(data, embedding, chosen):
     return counts
 
 
-def _spaces(X, Y, metric):
+def _spaces(X: Data, Y: Data, metric: Metric) -> tuple[Space, Space]:
     data, embedding = Space.of(X, metric), Space.of(Y, name="Y")
     if data.n_points != embedding.n_points:
         raise ValueError(
@@ -278,7 +285,7 @@ def _spaces(X, Y, metric):
     return data, embedding
 
 
-def _require_finite(points, name):
+def _require_finite(points: Data, name: str) -> None:
     is_sparse = sp.issparse(points)
     bad = ~np.isfinite(points.data if is_sparse else points)
     if bad.any():
@@ -289,7 +296,7 @@ def _require_finite(points, name):
         )
 
 
-def _at_origin(points):
+def _at_origin(points: Data) -> Data:
     """Move and scale points so that squared distances neither cancel nor overflow.
 
     The origin becomes the lower median of each feature, and the unit is a power of two, so that

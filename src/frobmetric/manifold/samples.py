@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -11,8 +12,9 @@ from scipy.sparse.csgraph import connected_components
 
 from ..checks.arguments import MetricFunction, as_metric, asymmetry, check_count, check_flag
 from ..checks.samples import check_array
+from ..core.points import Array, Data, Index, Vector
 from ..runtime.progress import working
-from ..search.exact import NeighborSearch, blocks, pair_values
+from ..search.exact import Metric, NeighborSearch, blocks, pair_values
 from ..search.rows import distinct_rows
 
 SYMMETRY = 1e-8  #: relative error allowed on the diagonal and between two entries of a distance
@@ -20,7 +22,9 @@ REACH = 3  #: multiple of `n_neighbors` up to which one that connects the graph 
 CHEAP = 1 << 18  #: largest number of neighbours of all points that is found to look for it
 
 
-def as_samples(X, metric="euclidean", estimator=None):
+def as_samples(
+    X: Any, metric: Metric = "euclidean", estimator: object = None
+) -> FeatureSamples | GraphSamples:
     """Return X, checked, as `FeatureSamples`, `DistanceSamples` or `GraphSamples`.
 
     An X that is one of these is returned as it is.
@@ -62,27 +66,27 @@ def as_samples(X, metric="euclidean", estimator=None):
 class FeatureSamples:
     """Samples given by their features, with a metric."""
 
-    X: np.ndarray | sp.csr_matrix
+    X: Data
     metric: str | MetricFunction = "euclidean"
 
     @property
-    def n_samples(self):
+    def n_samples(self) -> int:
         return self.X.shape[0]
 
-    def coincident(self):
+    def coincident(self) -> Index:
         """Return a number for each sample, the same number for equal samples."""
         return distinct_rows(self.X)[1]
 
-    def take(self, index):
+    def take(self, index: Index) -> FeatureSamples:
         return self if len(index) == self.n_samples else replace(self, X=self.X[index])
 
-    def squared(self, pairs, new=None):
+    def squared(self, pairs: Index, new: Data | None = None) -> Vector:
         """Return squared distances of samples (or new samples) pairs[:, 0] from pairs[:, 1]."""
         values = pair_values(self.X if new is None else new, self.X, pairs, self.metric)
         with np.errstate(over="ignore"):
             return values if self.metric == "euclidean" else values**2
 
-    def nearest(self, k, new=None):
+    def nearest(self, k: int, new: Data = None) -> tuple[Index, Array]:
         """Return the k neighbours of each sample (or new sample) and their squared distances."""
         n_rows = self.n_samples if new is None else new.shape[0]
         with working("searching for neighbours", n_rows * self.n_samples, "distances"):
@@ -94,7 +98,7 @@ class FeatureSamples:
         pairs = np.column_stack([np.repeat(np.arange(len(number)), k), number.ravel()])
         return number, self.squared(pairs, new).reshape(number.shape)
 
-    def edges(self, point_of, n_neighbors, extra_edges):
+    def edges(self, point_of: Index, n_neighbors: int, extra_edges: bool) -> tuple[Index, Vector]:
         points = self.take(np.unique(point_of, return_index=True)[1])
         most = points.n_samples - 1
         check_count(n_neighbors, name="n_neighbors")
@@ -107,13 +111,13 @@ class FeatureSamples:
         edges = _union(points.nearest(n_neighbors)[0], extra_edges)
         return edges, points.squared(edges)
 
-    def advice(self, representative, n_neighbors):
+    def advice(self, representative: Index, n_neighbors: int) -> str:
         """Return how to connect the components of the graph."""
         enough = self.take(representative)._connecting(n_neighbors)
         connects = "" if enough is None else f"; {enough} connects them"
         return f"raise n_neighbors ({n_neighbors} now{connects})"
 
-    def _connecting(self, n_neighbors):
+    def _connecting(self, n_neighbors: int) -> int | None:
         """Return the smallest number of neighbours that connects all; None if not found."""
         n = self.n_samples
         most = min(REACH * n_neighbors, n - 1)
@@ -125,7 +129,7 @@ class FeatureSamples:
         return next(connected, None)
 
     @cached_property
-    def _search(self):
+    def _search(self) -> NeighborSearch:
         return NeighborSearch(self.X, metric=self.metric)
 
 
@@ -136,7 +140,7 @@ class DistanceSamples(FeatureSamples):
     metric: str = "precomputed"
 
     @classmethod
-    def of(cls, X):
+    def of(cls, X: Array) -> Self:
         for rows in blocks(len(X), len(X)):
             one, other = X[rows], X[:, rows].T
             bad = np.argwhere(np.abs(one - other) > SYMMETRY * np.maximum(one, other))
@@ -145,10 +149,10 @@ class DistanceSamples(FeatureSamples):
                 raise asymmetry(X[i, j], X[j, i], i, j, name="X")
         return cls(X)
 
-    def coincident(self):
+    def coincident(self) -> Index:
         return components(np.argwhere(self.X == 0), len(self.X))[1]
 
-    def take(self, index):
+    def take(self, index: Index) -> FeatureSamples:
         return self if len(index) == len(self.X) else DistanceSamples(self.X[np.ix_(index, index)])
 
 
@@ -157,11 +161,11 @@ class GraphSamples:
     """Samples given by the edges of their graph: pairs, lower number first, and distances."""
 
     n_samples: int
-    pairs: np.ndarray
-    distance: np.ndarray
+    pairs: Index
+    distance: Vector
 
     @classmethod
-    def of(cls, X):
+    def of(cls, X: sp.csr_array) -> Self:
         entries = np.column_stack(X.tocoo().coords)
         apart = entries[:, 0] != entries[:, 1]
         pairs, distance = np.sort(entries[apart], axis=1), X.data[apart]
@@ -174,10 +178,10 @@ class GraphSamples:
             raise asymmetry(forth[bad[0]], back[bad[0]], *pairs[bad[0]], name="X")
         return cls(X.shape[0], pairs, distance)
 
-    def coincident(self):
+    def coincident(self) -> Index:
         return components(self.pairs[self.distance == 0], self.n_samples)[1]
 
-    def edges(self, point_of, n_neighbors, extra_edges):
+    def edges(self, point_of: Index, n_neighbors: int, extra_edges: bool) -> tuple[Index, Vector]:
         """Return the stored edges, the shortest one where several join the same points."""
         if extra_edges:
             raise ValueError(
@@ -189,12 +193,12 @@ class GraphSamples:
         with np.errstate(over="ignore"):
             return edges, shortest**2
 
-    def advice(self, representative, n_neighbors):
+    def advice(self, representative: Index, n_neighbors: int) -> str:
         return "add edges between them to X"
 
 
-def check_distances(X):
-    """Refuse an array or a sparse matrix with an entry that is no distance."""
+def check_distances(X: Data) -> None:
+    """Refuse an array or a sparse matrix with an entry that is negative, NaN or infinite."""
     values = X.data if sp.issparse(X) else X
     bad = np.argwhere(~(values >= 0) | np.isinf(values))
     if len(bad):
@@ -206,14 +210,14 @@ def check_distances(X):
         )
 
 
-def components(edges, n):
+def components(edges: Index, n: int) -> tuple[int, Index]:
     """Return the number of connected components, and the component of each of n nodes."""
     ends = sp.coo_array((np.ones(len(edges), bool), tuple(edges.T)), shape=(n, n))
     count, labels = connected_components(ends, directed=False)
     return count, labels.astype(np.int64)
 
 
-def shortest_edges(ends, lengths):
+def shortest_edges(ends: Index, lengths: Vector) -> tuple[Index, Vector]:
     """Return every pair of different nodes once, lower number first, and its smallest length."""
     ends = np.sort(ends, axis=1)
     apart = ends[:, 0] < ends[:, 1]
@@ -223,7 +227,7 @@ def shortest_edges(ends, lengths):
     return edges, shortest
 
 
-def _union(nearest, extra_edges):
+def _union(nearest: Index, extra_edges: bool) -> Index:
     """Return the edges of each point to its nearest, and between these if asked for."""
     check_flag(extra_edges, name="extra_edges")
     n, k = nearest.shape

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from ..checks.parameters import (
@@ -25,13 +25,16 @@ from ..checks.parameters import (
     integer,
 )
 from ..checks.samples import check_array, check_random_state, validate_data
+from ..core.points import Data, Index, Mask
+from ..core.warning import warn_user
+from ..search.exact import Metric
 from ..solvers import conclude
 from ..solvers.monitor import Reporter
 from .extension import Extension
-from .graph import connect_components, disconnected_message, neighbor_graph
+from .graph import NeighborGraph, connect_components, disconnected_message, neighbor_graph
 from .landmarks import Landmarks
-from .methods import CONSTRAINTS, SOLVERS, solve_unfolding, stack
-from .samples import as_samples, check_distances
+from .methods import CONSTRAINTS, SOLVERS, Unfolding, solve_unfolding, stack
+from .samples import FeatureSamples, GraphSamples, as_samples, check_distances
 
 
 class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -69,7 +72,7 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         Largest number of steps, for each component of the graph.
     n_landmarks : int, default=None
         Unfold this many samples, drawn at random, and place the others between them: for very
-        large data. The certificate and the eigenvalues are then those of the landmarks' problem.
+        large data. The certificate and the eigenvalues then belong to the landmarks' problem.
     random_state : int or RandomState, default=None
         Seed of the draw of landmarks. Everything else is deterministic.
     metric : str or callable, default="euclidean"
@@ -156,8 +159,8 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         tol: float = 1e-5,
         max_iter: int = 1000,
         n_landmarks: int | None = None,
-        random_state: Any = None,
-        metric: Any = "euclidean",
+        random_state: int | np.random.RandomState | None = None,
+        metric: Metric = "euclidean",
         extra_edges: bool = False,
         on_disconnected: str = "connect",
         verbose: int = 0,
@@ -178,7 +181,7 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         self.verbose = verbose
         self.callback = callback
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Data, y: object = None) -> Self:
         """Unfold X.
 
         Parameters
@@ -216,11 +219,11 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         conclude(unfolding, self.tol, advice=f"raise {limit}{other}")
         return self
 
-    def fit_transform(self, X: Any, y: Any = None) -> np.ndarray:
+    def fit_transform(self, X: Data, y: object = None) -> np.ndarray:
         """Unfold X, and return `embedding_`."""
         return self.fit(X).embedding_
 
-    def transform(self, X: Any) -> np.ndarray:
+    def transform(self, X: Data) -> np.ndarray:
         """Place new samples in the embedding, each by the affine map of its neighbourhood.
 
         Parameters
@@ -242,7 +245,7 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         validate_data(self, X, reset=False, skip_check_array=True)
         return self._extension.place(new)
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         is_distances = self.metric == "precomputed"
@@ -255,7 +258,7 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         check_is_fitted(self)
         return self.full_embedding_ @ self.full_embedding_.T
 
-    def _read(self, X):
+    def _read(self, X: Data) -> FeatureSamples | GraphSamples:
         """Return the samples, checked once, and store the names and the number of features."""
         samples = as_samples(X, self.metric, estimator=self)
         validate_data(self, X, reset=True, skip_check_array=True)
@@ -266,7 +269,9 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
             )
         return samples
 
-    def _treat_disconnected(self, graph, samples):
+    def _treat_disconnected(
+        self, graph: NeighborGraph, samples: FeatureSamples | GraphSamples
+    ) -> NeighborGraph:
         """Return the graph to unfold."""
         if self.on_disconnected == "separate" or graph.components()[0] == 1:
             return graph
@@ -275,10 +280,10 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
             raise ValueError(message)
         connected = connect_components(graph, samples, self.n_neighbors)
         n_added = len(connected.edges) - len(graph.edges)
-        warnings.warn(f"added {n_added} edges, because {message}", UserWarning, stacklevel=3)
+        warn_user(f"added {n_added} edges, because {message}")
         return connected
 
-    def _unfold_components(self, graph, labels):
+    def _unfold_components(self, graph: NeighborGraph, labels: Index) -> Unfolding:
         """Unfold every component; after one ended early, the others get one step each."""
         report = Reporter(self.verbose, self.callback) if self.verbose else self.callback
         sigma = np.inf if self.sigma is None else float(self.sigma)
@@ -292,7 +297,7 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
                 options |= {"max_iter": 1, "callback": None}
         return stack(graph, labels, unfoldings, sigma)
 
-    def _unfold(self, graph, inside, options):
+    def _unfold(self, graph: NeighborGraph, inside: Mask, options: dict[str, Any]) -> Unfolding:
         """Unfold one component of the graph."""
         part = graph if inside.all() else graph.restrict(np.flatnonzero(inside))
         if self.n_landmarks is None or self.n_landmarks >= part.n_points:
@@ -301,7 +306,7 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         unfolding = solve_unfolding(landmarks.graph, **options)
         return replace(unfolding, Y=landmarks.place(unfolding.Y), w=None)
 
-    def _store(self, graph, labels, unfolding):
+    def _store(self, graph: NeighborGraph, labels: Index, unfolding: Unfolding) -> None:
         Y = unfolding.Y[graph.point_of]
         self.graph_, self.component_labels_ = graph, labels[graph.point_of]
         self.full_embedding_, self.eigenvalues_ = Y, unfolding.eigenvalues
@@ -312,12 +317,10 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         self.status_, self.n_iter_ = unfolding.status, unfolding.n_iter
         self.history_ = unfolding.history
 
-    def _warn_of_low_rank(self):
+    def _warn_of_low_rank(self) -> None:
         rank = self.full_embedding_.shape[1]
         if rank < self.n_components:
-            warnings.warn(
+            warn_user(
                 f"the unfolding has rank {rank}, so the last {self.n_components - rank} of "
-                f"n_components={self.n_components} columns of embedding_ are zero",
-                UserWarning,
-                stacklevel=3,
+                f"n_components={self.n_components} columns of embedding_ are zero"
             )

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from copy import deepcopy
 from functools import partial
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -23,14 +22,14 @@ from ..core.points import Array, Vector
 from ..learning.options import RunOptions
 from ..model.distances import distance_of, point_distance
 from ..model.explanation import Explanation
-from ..model.fitted import Fitted, Preparation
-from ..model.linear_map import LinearMap, Run, Space
+from ..model.fitted import Fitted
+from ..model.linear_map import Run, Space
 from ..model.recipe import Recipe
+from ..model.shell import MapShell
 from ..search.recall import MiningRecall
-from ..solvers import Interrupted
 
 
-class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class MapEstimator(MapShell):
     """A metric d^2(a, b) = (a - b).T M (a - b) with M = components_.T @ components_.
 
     With a kernel, a and b stand for the kernel's values with the training samples. A fit leaves one
@@ -51,13 +50,6 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     _takes_sparse = True
     _requires_y = True
     _size: int | None = None  # number of points of a tuple, if the estimator learns from tuples
-    map_: LinearMap
-    #: Parts that the map of this class always has, and their types.
-    _parts: ClassVar[dict[str, type]] = {}
-    components_ = Fitted[Array]("components")
-    n_features_in_ = Fitted[int]("features.number")
-    feature_names_in_ = Fitted[Array]("features.names")
-    preparation_ = Preparation()
 
     def transform(self, X: Any) -> np.ndarray:
         """Map samples to the space where the learned metric is Euclidean: X @ components_.T.
@@ -166,11 +158,6 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         return RunOptions.of(self.get_params(deep=False))
 
     @property
-    def _preprocessor(self) -> Any:
-        """What turns indices into points, of estimators that take them."""
-        return None
-
-    @property
     def _is_precomputed(self) -> bool:
         """Whether samples are values of a kernel with the training samples."""
         return False
@@ -188,32 +175,6 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             options["accept_sparse"] = "csr"
         return validate_data(self, X, **options)
 
-    def _accept(self, learned: LinearMap) -> Self:
-        """Keep what was learned, which is the last step of a fit, and return the estimator.
-
-        After Ctrl-C the best map so far is kept, and `Interrupted` is raised.
-        """
-        self.map_ = learned
-        if learned.run is not None and learned.run.status == "interrupted":
-            message = f"interrupted after {learned.run.n_iter} steps; {learned.certificate}"
-            raise Interrupted(learned, message)
-        return self
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        if "components_" in state:
-            raise ValueError(
-                f"this pickle of a {type(self).__name__} is of an earlier version of frobmetric, "
-                "which this one does not read; fit again"
-            )
-        super().__setstate__(state)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return "map_" in vars(self)
-
-    @property
-    def _n_features_out(self) -> int:
-        return int(self.components_.shape[0])
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = self._requires_y
@@ -227,7 +188,7 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
 class CertifiedEstimator(MapEstimator):
     """A map that solves a problem of this library, with certificate and course of the fit."""
 
-    _parts: ClassVar[dict[str, type]] = {
+    _needs: ClassVar[dict[str, type]] = {
         "certificate": Certificate,
         "run": Run,
         "rank": int,

@@ -24,7 +24,7 @@ from ..learning.journal import journal_of
 from ..learning.learn import learn
 from ..learning.parameters import MOST_PASSES
 from ..learning.problem import PROBLEM_RULES
-from ..learning.prove import check_class_names, require_evidence
+from ..learning.prove import check_class_names
 from ..model.fitted import Fitted
 from ..model.recipe import Recipe
 from ..model.units import UNITS
@@ -145,7 +145,7 @@ class FrobMetricCV(ClassifierMixin, FrobMetric):
     True
     """
 
-    _parts: ClassVar[dict[str, type]] = FrobMetric._parts | {"choice": Choice}
+    _needs: ClassVar[dict[str, type]] = FrobMetric._needs | {"choice": Choice}
     _rules: ClassVar[dict[str, Rule]] = {
         **{name: rule for name, rule in PROBLEM_RULES.items() if name != "C"},
         "units": choice(["auto", *UNITS]),
@@ -311,7 +311,6 @@ class FrobMetricCV(ClassifierMixin, FrobMetric):
     ) -> Certificate:
         """Prove again how good the metric is: see `FrobMetric.certify`."""
         check_is_fitted(self)
-        require_evidence(self.map_)
         if y is not None:
             check_class_names(self.classes_, y)
         return super().certify(X, y, sample_weight, exact=exact)
@@ -339,8 +338,8 @@ class FrobMetricCV(ClassifierMixin, FrobMetric):
             units=UNITS if units == "auto" else (units,),
             priors=PRIORS if _is_auto(self.prior) else (None if is_matrix else self.prior,),
             Cs=Cs,
-            n_neighbors=NEIGHBORS if self.n_neighbors == "auto" else (self.n_neighbors,),
-            n_passes=PASSES if self.n_passes == "auto" else (self.n_passes,),
+            n_neighbors=NEIGHBORS if _is_auto(self.n_neighbors) else (self.n_neighbors,),
+            n_passes=PASSES if _is_auto(self.n_passes) else (self.n_passes,),
             is_open=self.Cs is None,
         )
 

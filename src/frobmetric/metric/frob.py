@@ -16,7 +16,7 @@ from ..learning.learn import learn
 from ..learning.options import RunOptions
 from ..learning.parameters import LABEL_RULES
 from ..learning.problem import KERNEL_RULES, PROBLEM_RULES
-from ..learning.prove import certify_samples, require_evidence
+from ..learning.prove import certify_samples
 from ..learning.samples import Samples
 from ..learning.sharded import ShardedSamples
 from ..model.fitted import Fitted
@@ -318,7 +318,6 @@ class FrobMetric(FrobeniusEstimator):
         `proof`: `numpy.savez(path, **certificate.proof)` writes it for `frobmetric.verify`.
         """
         check_is_fitted(self)
-        require_evidence(self.map_)
         reader = self._reader(of_fit=False)
         return certify_samples(self.map_, reader, X, y, sample_weight, exact=exact)
 

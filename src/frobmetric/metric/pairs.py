@@ -18,10 +18,9 @@ from ..core import Certificate, CertificateError
 from ..learning.coordinates import Coordinates
 from ..learning.learned import warn_if_zero
 from ..learning.priors import unit_margin_scale
-from ..learning.prove import require_evidence
 from ..learning.triplets import triplets_from_pairs
 from ..model.fitted import Fitted
-from ..model.linear_map import LinearMap, Threshold
+from ..model.linear_map import LinearMap, Threshold, required
 from ..model.recipe import Recipe
 from ..model.sets import GivenQuadruplets, GivenTriplets
 from ..neighbors.thresholds import best_threshold
@@ -127,7 +126,7 @@ class PairFrobMetric(PairPredictor, TupleEstimator):
 
     learned_threshold_ = Fitted[float]("threshold.learned")
     prior_threshold_ = Fitted[float]("threshold.prior")
-    _parts: ClassVar[dict[str, type]] = TupleEstimator._parts | {"threshold": Threshold}
+    _needs: ClassVar[dict[str, type]] = TupleEstimator._needs | {"threshold": Threshold}
     _rules: ClassVar[dict[str, Rule]] = {
         "strategy": choice(["threshold", "triplets"]),
         "n_neighbors": integer(1),
@@ -213,15 +212,16 @@ class PairFrobMetric(PairPredictor, TupleEstimator):
         With `exact` it is verified in exact arithmetic, as that of `FrobMetric.certify`.
         """
         check_is_fitted(self)
-        require_evidence(self.map_)
         learned, labelled = self.map_, self._read(pairs, y, sample_weight, self.n_features_in_)
-        if not np.isin(point_digests(labelled.points), learned.source.points).all():
+        known = required(learned.source.points, "digests of points")
+        if not np.isin(point_digests(labelled.points), known).all():
             raise CertificateError(
                 "the points that the metric says it was learned from are not those of these pairs; "
                 "the model was changed, or these are other data"
             )
-        arrange = _arrangement(learned.recipe, learned.threshold.prior)
-        options = _problem_options(learned.recipe)
+        recipe, _ = learned.problem
+        arrange = _arrangement(recipe, required(learned.threshold, "threshold").prior)
+        options = _problem_options(recipe)
         return certify_tuples(learned, labelled, arrange, exact=exact, **options)
 
     def _fit(
@@ -233,7 +233,7 @@ class PairFrobMetric(PairPredictor, TupleEstimator):
         before: LinearMap | None = None,
     ) -> Self:
         labelled = self._read(pairs, y, sample_weight, before and before.features.number)
-        prior = None if before is None else before.threshold.learned
+        prior = None if before is None else required(before.threshold, "threshold").learned
         recipe, names = self._recipe(), column_names(self.preprocessor)
         learned, solution = learn_from_tuples(
             recipe,
@@ -257,7 +257,7 @@ class PairFrobMetric(PairPredictor, TupleEstimator):
         if before is not None and before.source.points is not None:
             points = np.union1d(before.source.points, points)
         source = replace(learned.source, points=np.unique(points))
-        warn_if_zero(learned, NO_DIFFERENCE, stacklevel=4)
+        warn_if_zero(learned, NO_DIFFERENCE)
         return self._accept(replace(learned, threshold=threshold, source=source))
 
     def _read(self, pairs, y, sample_weight, n_features=None):

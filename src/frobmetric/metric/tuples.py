@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, NoReturn, Self
@@ -16,6 +15,7 @@ from ..checks.parameters import CALLABLE, MATRIX, NONE, Rule, check_parameters, 
 from ..comparisons.merging import is_contradicted, near_first
 from ..comparisons.reading import column_names, read_tuples
 from ..core import Certificate, CertificateError, Solution
+from ..core.warning import warn_user
 from ..learning.coordinates import coordinates_of
 from ..learning.learned import NO_DIRECTION, map_of_solution, warn_if_zero
 from ..learning.options import RunOptions
@@ -27,7 +27,7 @@ from ..learning.problem import (
     learned_before,
     solve_frobenius,
 )
-from ..learning.prove import last_coordinates, prove, require_evidence
+from ..learning.prove import last_coordinates, prove
 from ..model.fitted import Fitted
 from ..model.linear_map import LinearMap, Source
 from ..model.recipe import Recipe
@@ -78,11 +78,9 @@ def _warn_of_void(is_void):
             f"all {n_void} tuples have equal points where they should differ, the first is "
             "tuples[0]; expected tuples of different points: no metric can tell equal points apart"
         )
-    warnings.warn(
+    warn_user(
         f"{n_void} of {len(is_void)} tuples have equal points where they should differ, the first "
-        f"is tuples[{first}]; they are left out, since no metric can tell equal points apart",
-        UserWarning,
-        stacklevel=5,
+        f"is tuples[{first}]; they are left out, since no metric can tell equal points apart"
     )
 
 
@@ -140,13 +138,13 @@ def certify_tuples(
     With `exact` it is verified in exact arithmetic.
     """
     coordinates, rows = arrange(last_coordinates(learned, labelled.points), labelled)
-    comparisons = learned.evidence.comparisons
+    comparisons = learned.proof.comparisons
     if not is_same_set(rows, comparisons):
         raise CertificateError(
             "these are not the comparisons that the metric was learned from; give those of the "
             "last fit in the same order, with their y and sample_weight"
         )
-    posed = frobenius_problem(coordinates, comparisons, learned.recipe, **problem)
+    posed = frobenius_problem(coordinates, comparisons, learned.problem[0], **problem)
     return prove(learned, posed, coordinates, exact=exact)
 
 
@@ -315,7 +313,6 @@ class TripletFrobMetric(TripletPredictor, TupleEstimator):
         With `exact` it is verified in exact arithmetic, as that of `FrobMetric.certify`.
         """
         check_is_fitted(self)
-        require_evidence(self.map_)
         labelled = self._read(tuples, y, sample_weight, self.n_features_in_)
         return certify_tuples(self.map_, labelled, self._arrange, exact=exact)
 
@@ -324,7 +321,7 @@ class TripletFrobMetric(TripletPredictor, TupleEstimator):
         learned, _ = learn_from_tuples(
             recipe, self._options(), labelled, names, self._arrange, before
         )
-        warn_if_zero(learned, NO_DIRECTION, stacklevel=4)
+        warn_if_zero(learned, NO_DIRECTION)
         return self._accept(learned)
 
     def _read(self, tuples, y, sample_weight, n_features=None):

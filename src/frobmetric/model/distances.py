@@ -29,6 +29,14 @@ def index_distance(components, features, index):
     return distances[place]
 
 
+def unit_rows(X: np.ndarray) -> np.ndarray:
+    """Return rows scaled to unit length; a zero row stays."""
+    largest = np.abs(X).max(axis=1, keepdims=True, initial=0.0)
+    X = X / np.where(largest > 0, largest, 1)  # squares of huge and tiny numbers stay in range
+    length = np.sqrt(np.einsum("ij,ij->i", X, X))[:, None]
+    return X / np.where(length > 0, length, 1)
+
+
 def _length(components, difference):
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
         mapped = _mapped(components, difference)

@@ -5,23 +5,26 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from scipy.sparse import issparse
 
 from ..checks.arguments import as_index, as_weights, require_finite
-from ..core.points import Array, Vector
+from ..core.points import Array, Index, Vector
 from ..core.solution import STATUSES, Certificate, Step
 from ..search.recall import MiningRecall
-from .distances import index_distance
-from .explanation import Explanation, explain_distance
+from .distances import index_distance, unit_rows
 from .feature_maps import FeatureMap
 from .promise import Promise
 from .recipe import Recipe
 from .units import Units
 from .value import Value, frozen_numbers
 
+if TYPE_CHECKING:
+    from .explanation import Explanation
+
+Part = TypeVar("Part")
 #: Nothing that only some learners find.
 NO_DETAILS: Mapping[str, Any] = MappingProxyType({})
 #: Status of a run that ended above its tolerance.
@@ -67,6 +70,10 @@ class Features(Value):
                 f"it prepares {prepared[0]} features {prepared[1]!r:.60}; the metric has "
                 f"{self.number}: {names!r:.60}"
             )
+
+    def vectors(self, X: Any) -> Any:
+        """Return vectors as the map takes and gives them: at unit length, or as they are."""
+        return unit_rows(X) if self.unit_length else X
 
     @property
     def n_columns(self) -> int:
@@ -320,14 +327,36 @@ class LinearMap(Value):
         if not fewest <= n_rows <= rank:
             raise ValueError(f"rank_ = {rank} and {n_rows} rows of components_ that are not zero")
 
-    def transform(self, X: Any) -> Array:
-        """Map checked samples, dense or CSR, to where Euclidean distances are the learned ones."""
-        features = self.features.kernel(X)
-        with np.errstate(over="ignore", invalid="ignore"):
-            mapped = features @ self.components.T.astype(features.dtype, copy=False)
-            return require_finite(mapped.astype(X.dtype, copy=False), of="mapped samples")
+    @property
+    def problem(self) -> tuple[Recipe, Space]:
+        """Recipe and coordinates of the problem; ValueError for maps that solve another one."""
+        return required(self.recipe, "recipe"), required(self.space, "coordinates")
 
-    def pair_distance(self, points: Any, index: Array) -> Vector:
+    @property
+    def proof(self) -> Evidence:
+        """Evidence of the fit; ValueError if it kept none."""
+        if self.evidence is None:
+            raise ValueError("no dual variables were kept; fit with keep_dual=True")
+        return self.evidence
+
+    def transform(self, X: Any, *, of_queries: bool = False) -> Array:
+        """Map checked samples, dense or CSR, to where Euclidean distances are the learned ones.
+
+        Queries are mapped by `query_components`, if the map has two sides.
+        """
+        components = self.components
+        if of_queries and self.query_components is not None:
+            components = self.query_components
+        vectors = self.features.vectors(X)
+        if self.features.unit_length and _is_identity(components):
+            return vectors  # nothing is rounded a second time
+        features = self.features.kernel(vectors)
+        with np.errstate(over="ignore", invalid="ignore"):
+            mapped = features @ components.T.astype(features.dtype, copy=False)
+            mapped = require_finite(mapped.astype(X.dtype, copy=False), of="mapped samples")
+        return self.features.vectors(mapped)
+
+    def pair_distance(self, points: Any, index: Index) -> Vector:
         """Return the learned distances of pairs of rows of `points`."""
         return index_distance(self.components, self.features.kernel(points), index)
 
@@ -342,9 +371,23 @@ class LinearMap(Value):
 
     def explain(self, points: Any, index: Array, *, by: Any, names: Any) -> Explanation:
         """Split the squared distance of two rows of `points`, given by their numbers, exactly."""
+        from .explanation import explain_distance  # files of models are read without it
+
         kernel = self.features.kernel
         ends = kernel(points)[index]
         ends = ends.toarray() if issparse(ends) else ends
         if names is None and kernel.kernel == "linear":
             names = self.features.names
         return explain_distance(self.components, *ends, by=by, feature_names=names)
+
+
+def _is_identity(matrix: Array) -> bool:
+    n_rows, n_columns = matrix.shape
+    return n_rows == n_columns and np.array_equal(matrix, np.eye(n_rows))
+
+
+def required(part: Part | None, name: str) -> Part:
+    """Return a part of a map that is needed; raise ValueError where it is missing."""
+    if part is None:
+        raise ValueError(f"the map has no {name}; fit again")
+    return part

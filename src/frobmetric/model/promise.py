@@ -14,7 +14,7 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class Promise:
-    """A threshold and what is promised of it; `print` shows one sentence.
+    """Threshold with a bound on its false matches; `print` shows one sentence.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class Promise:
     bound: float
     true_match_rate: float
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         is_rate = all(0 < rate < 1 for rate in (self.max_false_match, self.confidence, self.bound))
         if not (is_rate and 0 <= self.n_false < self.n_units) or self.true_match_rate > 1:
             raise ValueError(f"a promise of {self.n_false} of {self.n_units} pairs is none")
@@ -66,7 +66,7 @@ class Promise:
                 f"{self.max_false_match:.3g}"
             )
 
-    def __str__(self):
+    def __str__(self) -> str:
         found = f"found in {self.n_false} of {self.n_units} independent pairs"
         matches = f"{self.true_match_rate:.1%} of the similar pairs match"
         if np.isnan(self.true_match_rate):

@@ -1,8 +1,9 @@
 """Use of a metric: nearest neighbours, nearest class, verification, thresholds and retrieval."""
 
+from ..model.promise import Promise
 from .classification import NearestClass, NearestVote, knn_error, knn_predict
 from .marginalized import MarginalizedKNN
-from .promise import Promise, promised_threshold, units_needed
+from .promise import promised_threshold, units_needed
 from .thresholds import best_threshold
 
 __all__ = [

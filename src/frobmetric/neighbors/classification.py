@@ -6,8 +6,9 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import Tags
 from sklearn.utils.extmath import row_norms
 from sklearn.utils.validation import check_is_fitted
 
@@ -22,6 +23,7 @@ from ..checks.arguments import (
 from ..checks.parameters import NONE, WHOLE, Rule, check_parameters, choice, integer
 from ..checks.samples import check_array, check_classification_targets, validate_data
 from ..checks.text import shown
+from ..core.points import Array, Data, Index, Vector
 from ..search.exact import NeighborSearch, blocks, nearest, pair_values
 
 #: Samples that are accepted.
@@ -29,7 +31,12 @@ SAMPLES: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.floa
 
 
 def knn_predict(
-    X_train: Any, y_train: ArrayLike, X_test: Any, *, n_neighbors: int = 3, n_jobs: Any = None
+    X_train: Data,
+    y_train: ArrayLike,
+    X_test: Data,
+    *,
+    n_neighbors: int = 3,
+    n_jobs: int | None = None,
 ) -> np.ndarray:
     """Predict the majority class among the nearest; the nearest sample decides a tie.
 
@@ -74,16 +81,16 @@ def knn_predict(
     return majority(labels[nearest(X_test, X_train, int(n_neighbors), n_jobs=n_jobs)])
 
 
-def majority(labels):
+def majority(labels: NDArray[Any]) -> NDArray[Any]:
     """Return the most frequent label of each row; the first of equally frequent ones."""
     votes = (labels[:, :, None] == labels[:, None, :]).sum(axis=2)
     return labels[np.arange(len(labels)), votes.argmax(axis=1)]
 
 
 def knn_error(
-    X_train: Any,
+    X_train: Data,
     y_train: ArrayLike,
-    X_test: Any,
+    X_test: Data,
     y_test: ArrayLike,
     *,
     n_neighbors: int = 3,
@@ -113,7 +120,7 @@ def knn_error(
     return float(np.mean(predicted != truth))
 
 
-def share_right(predicted: np.ndarray, y: ArrayLike, sample_weight: Any) -> float:
+def share_right(predicted: np.ndarray, y: ArrayLike, sample_weight: ArrayLike | None) -> float:
     """Return the share of predicted classes that are right, each with its weight."""
     weight = as_weights(sample_weight, len(predicted), of="samples")
     truth = as_labels(y, len(predicted), of="samples")
@@ -128,14 +135,14 @@ class _NearestClassifier(ClassifierMixin, BaseEstimator):
 
     _rules: ClassVar[dict[str, Rule]]
 
-    def _check_training(self, X, y):
+    def _check_training(self, X: Data, y: ArrayLike) -> tuple[Data, NDArray[Any]]:
         check_parameters(self, self._rules)
-        X, y = validate_data(self, X, y, **SAMPLES)
-        check_classification_targets(y)
+        X, labels = validate_data(self, X, y, **SAMPLES)
+        check_classification_targets(labels)
         self._exponent = safe_exponent(X)
-        return times_power(X, -self._exponent), y
+        return times_power(X, -self._exponent), labels
 
-    def _check_new(self, X, points):
+    def _check_new(self, X: Data, points: Data) -> Data:
         """Return checked samples, dense or sparse as the points that they are compared with."""
         with np.errstate(over="ignore"):
             X = times_power(validate_data(self, X, reset=False, **SAMPLES), -self._exponent)
@@ -143,11 +150,11 @@ class _NearestClassifier(ClassifierMixin, BaseEstimator):
             return sp.csr_array(X)
         return X.toarray() if sp.issparse(X) else X
 
-    def score(self, X: Any, y: ArrayLike, sample_weight: Any = None) -> float:
+    def score(self, X: Data, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Return the share of samples whose class is predicted, each with its weight."""
         return share_right(self.predict(X), y, sample_weight)
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
@@ -187,20 +194,20 @@ class NearestVote(_NearestClassifier):
     }
 
     def __init__(
-        self, n_neighbors: int = 3, *, weights: str = "uniform", n_jobs: Any = None
+        self, n_neighbors: int = 3, *, weights: str = "uniform", n_jobs: int | None = None
     ) -> None:
         self.n_neighbors = n_neighbors
         self.weights = weights
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: ArrayLike) -> Self:
+    def fit(self, X: Data, y: ArrayLike) -> Self:
         """Remember the samples, and return the estimator."""
         X, y = self._check_training(X, y)
         self.classes_, self._labels = np.unique(y, return_inverse=True)
         self._samples, self._search = X, NeighborSearch(X, n_jobs=self.n_jobs)
         return self
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: Data) -> np.ndarray:
         """Return the class of each sample."""
         check_is_fitted(self)
         X = self._check_new(X, self._samples)
@@ -214,7 +221,7 @@ class NearestVote(_NearestClassifier):
         return self.classes_[_weighted_majority(labels, distance)]
 
 
-def _weighted_majority(labels, distance):
+def _weighted_majority(labels: Index, distance: Array) -> Index:
     """Return the label of each row whose votes, one over the distance, sum to most."""
     # in units of the largest distance, so that nothing overflows; equal points count most
     largest = np.maximum(distance[:, -1:], np.finfo(float).tiny)
@@ -271,12 +278,14 @@ class NearestClass(_NearestClassifier):
         "n_jobs": WHOLE | NONE,
     }
 
-    def __init__(self, n_neighbors: int = 8, *, rule: str = "center", n_jobs: Any = None) -> None:
+    def __init__(
+        self, n_neighbors: int = 8, *, rule: str = "center", n_jobs: int | None = None
+    ) -> None:
         self.n_neighbors = n_neighbors
         self.rule = rule
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: ArrayLike) -> Self:
+    def fit(self, X: Data, y: ArrayLike) -> Self:
         """Remember the samples of each class, and return the estimator."""
         X, y = self._check_training(X, y)
         self.classes_, labels = np.unique(y, return_inverse=True)
@@ -289,26 +298,26 @@ class NearestClass(_NearestClassifier):
         self._searches = [NeighborSearch(samples, n_jobs=self.n_jobs) for samples in self._members]
         return self
 
-    def energies(self, X: Any) -> np.ndarray:
+    def energies(self, X: Data) -> np.ndarray:
         """Return the energy of each sample in each class, an array (n_samples, n_classes)."""
         scaled = self._scaled_energies(X)
         with np.errstate(over="ignore"):
             return require_finite(times_power(scaled, 2 * self._exponent), of="energies")
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: Data) -> np.ndarray:
         """Return the class with the smallest energy; a tie goes to the first in `classes_`."""
         nearest_class = self._scaled_energies(X).argmin(axis=1)  # raises if not fitted
         return self.classes_[nearest_class]
 
-    def _scaled_energies(self, X):
-        """Return the energies of samples in units in which those of the fit are ordinary."""
+    def _scaled_energies(self, X: Data) -> Array:
+        """Return the energies of samples, in the unit of the fit."""
         check_is_fitted(self)
         X, classes = self._check_new(X, self._members[0]), range(len(self.classes_))
         with np.errstate(over="ignore"):
             energies = np.column_stack([self._energy(X, i) for i in classes])
         return require_finite(energies, of="energies")
 
-    def _energy(self, X, i):
+    def _energy(self, X: Data, i: int) -> Vector:
         members = self._members[i]
         k = min(self.n_neighbors, members.shape[0])
         number = self._searches[i].nearest(X, k)
@@ -318,7 +327,7 @@ class NearestClass(_NearestClassifier):
         return pair_values(X, members, pairs).reshape(-1, k).mean(axis=1)
 
 
-def _squared_distance_to_center(X, members, number):
+def _squared_distance_to_center(X: Data, members: Data, number: Index) -> Vector:
     """Return the squared distance of each sample to the mean of the members with these numbers."""
     if sp.issparse(members):
         n, k = number.shape

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
@@ -18,8 +19,9 @@ from ..checks.arguments import as_identities, as_signs, as_weights, check_both_k
 from ..checks.parameters import CALLABLE, MATRIX, NONE, WHOLE, Rule, check_parameters, integer
 from ..checks.samples import check_array, validate_data
 from ..checks.text import shown
-from ..comparisons.reading import read_tuples
+from ..comparisons.reading import Preprocessor, read_tuples
 from ..core.checks import as_real, read_values
+from ..core.points import Array, Data, Index, Vector
 from ..search.exact import nearest
 from ..search.rows import row_keys
 from .promise import promise_of_points
@@ -43,8 +45,8 @@ class MarginalizedKNN(BaseEstimator):
         p(same) = k^-2 sum_c n_c(i) n_c(j)
 
     is the share of the k^2 pairs of neighbours that share an identity. The two points may be of
-    people who are not in the reference set. Reference points whose features equal those of i
-    exactly are i itself and are left out of its neighbours.
+    people who are not in the reference set. Reference points with exactly the features of i
+    are i itself and are left out of its neighbours.
 
     Parameters
     ----------
@@ -101,7 +103,7 @@ class MarginalizedKNN(BaseEstimator):
         metric: Any = None,
         *,
         n_neighbors: int = 50,
-        preprocessor: Any = None,
+        preprocessor: Preprocessor = None,
         n_jobs: int | None = None,
     ) -> None:
         self.metric = metric
@@ -109,7 +111,7 @@ class MarginalizedKNN(BaseEstimator):
         self.preprocessor = preprocessor
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: ArrayLike) -> Self:
+    def fit(self, X: Data, y: ArrayLike) -> Self:
         """Fit the metric and remember the reference set; a threshold set before is forgotten.
 
         Parameters
@@ -147,9 +149,9 @@ class MarginalizedKNN(BaseEstimator):
         pairs : array-like of shape (n_pairs, 2, n_features) or (n_pairs, 2)
             Formed of points, or of indices of the preprocessor.
         exclude : array-like of identities, optional
-            Identities whose reference points are not to be used, for example those of the test
-            fold. Each must be in `classes_`, so that a misspelt name does not leak quietly; the
-            known names of a fold are `np.intersect1d(names, model.classes_)`.
+            Identities whose reference points are not to be used, for example the identities of
+            the test fold. Each must be in `classes_`, so that a misspelt name does not leak
+            quietly; the known names of a fold are `np.intersect1d(names, model.classes_)`.
 
         Returns
         -------
@@ -180,8 +182,8 @@ class MarginalizedKNN(BaseEstimator):
         y : array-like of shape (n_pairs,)
             +1 for pairs of one identity, -1 for others.
         n_neighbors : int or sequence of int, optional
-            The k to try. Default: those of 10, 20, 50, 100, 200 for which there are enough
-            reference points, and if there are none, the largest k for which there are.
+            The k to try. Default: 10, 20, 50, 100 and 200, as far as there are enough reference
+            points; if there are too few for 10, the largest possible k.
         strategy, beta, min_rate, sample_weight, exclude
             As in `best_threshold` and in `pair_score`.
 
@@ -218,8 +220,8 @@ class MarginalizedKNN(BaseEstimator):
         """Set `threshold_` so that false matches among new pairs are bounded with confidence.
 
         k stays as it is: a k chosen on the same pairs would break the promise. The pairs must not
-        be of people in the reference set; a warning tells if points of them are. The theorem and
-        its assumptions are those of `promised_threshold`.
+        be of people in the reference set; a warning says if some of their points are. For the
+        theorem and its assumptions see `promised_threshold`.
 
         Parameters
         ----------
@@ -259,7 +261,9 @@ class MarginalizedKNN(BaseEstimator):
         self.__dict__.pop("promise_", None)
         return self
 
-    def decision_function(self, pairs: ArrayLike, *, exclude: Any = None) -> np.ndarray:
+    def decision_function(
+        self, pairs: ArrayLike, *, exclude: ArrayLike | None = None
+    ) -> np.ndarray:
         """Return p(same) minus the threshold; see `pair_score` for the arguments."""
         check_is_fitted(self)
         if not hasattr(self, "threshold_"):
@@ -272,11 +276,18 @@ class MarginalizedKNN(BaseEstimator):
     def predict(self, pairs: ArrayLike, *, exclude: ArrayLike | None = None) -> np.ndarray:
         """Return +1 for pairs whose score reaches the threshold, -1 for the others.
 
-        The parameters are those of `pair_score`.
+        The parameters are as in `pair_score`.
         """
         return np.where(self.decision_function(pairs, exclude=exclude) >= 0, 1, -1)
 
-    def score(self, pairs: Any, y: Any, sample_weight: Any = None, *, exclude: Any = None) -> float:
+    def score(
+        self,
+        pairs: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        exclude: ArrayLike | None = None,
+    ) -> float:
         """Return the area under the ROC curve of `pair_score`, with its arguments.
 
         The whole curve is `sklearn.metrics.roc_curve(y, model.pair_score(pairs))`.
@@ -287,7 +298,7 @@ class MarginalizedKNN(BaseEstimator):
         check_both_kinds(y[weight > 0])
         return float(roc_auc_score(y, score, sample_weight=weight))
 
-    def _transform(self, X):
+    def _transform(self, X: Array) -> Array:
         if self.metric_ is None:
             return X
         if self._frame is not None and hasattr(self.metric_, "feature_names_in_"):
@@ -295,7 +306,7 @@ class MarginalizedKNN(BaseEstimator):
             X = self._frame(X, **names)
         return check_array(self.metric_.transform(X), dtype=[np.float64, np.float32])
 
-    def _query(self, pairs, exclude):
+    def _query(self, pairs: ArrayLike, exclude: ArrayLike | None) -> _Query:
         check_is_fitted(self)
         read = read_tuples(pairs, 2, self.preprocessor, self.n_features_in_)
         # rounded as the reference set was, so that a point of it is recognised
@@ -306,7 +317,7 @@ class MarginalizedKNN(BaseEstimator):
         labels = np.unique(keys, return_inverse=True)[1]
         return _Query(points, read.index, rows, labels[len(rows) :], labels[: len(rows)])
 
-    def _neighbor_labels(self, query, k):
+    def _neighbor_labels(self, query: _Query, k: int) -> Index:
         """Return the identities of the k neighbours of each queried point, the nearest first."""
         if k > query.n_possible:
             raise ValueError(
@@ -319,14 +330,14 @@ class MarginalizedKNN(BaseEstimator):
         number = nearest(points, reference, k, labels=labels, n_jobs=self.n_jobs)
         return self._label[query.rows[number]]
 
-    def _probability(self, labels, index):
+    def _probability(self, labels: Index, index: Index) -> Vector:
         n_points, k = labels.shape
         entries = np.ones(labels.size), labels.ravel(), np.arange(n_points + 1) * k
         counts = sp.csr_array(entries, shape=(n_points, len(self.classes_)))
         counts.sum_duplicates()
         return counts[index[:, 0]].multiply(counts[index[:, 1]]).sum(axis=1) / k**2
 
-    def _reference_rows(self, exclude):
+    def _reference_rows(self, exclude: ArrayLike | None) -> Index:
         """Return the reference rows whose identity is not excluded."""
         names = _as_names(exclude)
         if not len(names):
@@ -349,33 +360,33 @@ class _Query:
     row has the features of a point.
     """
 
-    points: np.ndarray
-    index: np.ndarray
-    rows: np.ndarray
-    point_key: np.ndarray
-    row_key: np.ndarray
+    points: Array
+    index: Index
+    rows: Index
+    point_key: Index
+    row_key: Index
 
     @property
-    def n_possible(self):
+    def n_possible(self) -> int:
         """Number of neighbours that each of the points has at least."""
         n_equal = np.bincount(self.row_key, minlength=self.point_key.max() + 1)
         return len(self.rows) - int(n_equal[self.point_key].max())
 
-    def possible(self, counts):
+    def possible(self, counts: Iterable[int]) -> list[int]:
         """Return the counts that do not exceed `n_possible`; `n_possible` itself if none."""
         return [k for k in counts if k <= self.n_possible] or [max(self.n_possible, 1)]
 
 
-def _frame_class(X):
+def _frame_class(X: object) -> type | None:
     """Return the class of data frames that X is an instance of, None for anything else."""
     return next((kind for kind in type(X).__mro__ if _library(kind) in COLUMN_NAMES), None)
 
 
-def _library(kind):
+def _library(kind: type) -> str:
     return kind.__module__.partition(".")[0]
 
 
-def _as_names(exclude):
+def _as_names(exclude: Any) -> NDArray[Any]:
     if exclude is None:
         return np.empty(0)
     if isinstance(exclude, (set, frozenset)):
@@ -391,7 +402,7 @@ def _as_names(exclude):
     return names
 
 
-def _as_counts(n_neighbors):
+def _as_counts(n_neighbors: object) -> list[int]:
     counts = np.unique(np.atleast_1d(read_values(n_neighbors, name="n_neighbors")))
     if counts.dtype.kind not in "iu" or not len(counts) or counts[0] < 1:
         raise ValueError(

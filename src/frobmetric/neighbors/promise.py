@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
 from math import ceil, log1p
-from numbers import Real
 from typing import cast
 
 import numpy as np
@@ -14,8 +12,10 @@ from scipy.stats import beta, binom
 from ..checks.arguments import as_identities, as_signs
 from ..checks.text import shown
 from ..core.checks import read_values
+from ..core.points import Index, Mask, Vector
+from ..core.warning import warn_user
 from ..model.promise import Promise
-from .thresholds import as_score
+from .thresholds import as_score, is_real
 
 #: Relative rounding error of probabilities and of ratios of logarithms.
 ROUNDING = 1e-12
@@ -148,9 +148,9 @@ def units_needed(*, max_false_match: float = 0.01, confidence: float = 0.95) -> 
 def promise_of_points(
     score: ArrayLike,
     y: ArrayLike,
-    index: np.ndarray,
+    index: Index,
     identities: ArrayLike | None,
-    is_known: np.ndarray,
+    is_known: Mask,
     **options: float,
 ) -> Promise:
     """Return the promise of pairs of points; without identities, every point has its own.
@@ -166,12 +166,10 @@ def promise_of_points(
         `UserWarning` says so.
     """
     if is_known.any():
-        warnings.warn(
+        warn_user(
             f"{is_known.sum()} of the {len(is_known)} points are points that the model was learned "
             "from; the promise holds for pairs that it has not seen: calibrate on other pairs, of "
-            "other people",
-            UserWarning,
-            stacklevel=3,
+            "other people"
         )
     if identities is None:
         # a pair of two equal points is a pair of its own, and not one of a point with itself
@@ -181,8 +179,8 @@ def promise_of_points(
     return cast(Promise, promise)
 
 
-def disjoint_pairs(ends: np.ndarray) -> np.ndarray:
-    """Return rows of pairs of which no two share an identity, none of which could be added.
+def disjoint_pairs(ends: Index) -> Index:
+    """Return a maximal set of pairs, by row, no two of which share an identity.
 
     Pairs of identities that occur in few others are taken first, which finds nearly as many as
     there can be. Of the pairs of the same two identities one is drawn, with a fixed seed.
@@ -224,7 +222,14 @@ def disjoint_pairs(ends: np.ndarray) -> np.ndarray:
     return np.sort(order[np.concatenate(chosen)])
 
 
-def _promise(score, y, ends, max_false_match, confidence, where=""):
+def _promise(
+    score: Vector,
+    y: Index,
+    ends: Index | None,
+    max_false_match: float,
+    confidence: float,
+    where: str = "",
+) -> Promise:
     """Return the promise of checked pairs."""
     different = np.flatnonzero(y < 0)
     units = different if ends is None else different[disjoint_pairs(ends[different])]
@@ -241,13 +246,20 @@ def _promise(score, y, ends, max_false_match, confidence, where=""):
     return Promise(float(threshold), *promised, rate)
 
 
-def _most_false(n, rate, error):
+def _most_false(n: int, rate: float, error: float) -> int:
     """Return the largest k with P(Binomial(n, rate) <= k) <= error; -1 if there is none."""
     k = int(binom.ppf(error, n, rate)) if n else 0
     return k if binom.cdf(k, n, rate) <= error * (1 + ROUNDING) else k - 1
 
 
-def _impossible(n, n_different, max_false_match, confidence, ends, where):
+def _impossible(
+    n: int,
+    n_different: int,
+    max_false_match: float,
+    confidence: float,
+    ends: Index | None,
+    where: str,
+) -> ValueError:
     """Return the error for a promise that the pairs are too few for."""
     kind = "" if ends is None else f" without a common identity (of {n_different} in all)"
     hint = f"; {n} prove max_false_match={1 - (1 - confidence) ** (1 / n):.2g}" if n else ""
@@ -259,9 +271,8 @@ def _impossible(n, n_different, max_false_match, confidence, ends, where):
     )
 
 
-def _check_rate(value, name):
-    is_number = isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
-    if not is_number or not 0 < value < 1:
+def _check_rate(value: object, name: str) -> None:
+    if not is_real(value) or not 0 < value < 1:
         raise ValueError(
             f"{name} is {value!r:.80}; expected a number between 0 and 1, without them"
         )
@@ -272,22 +283,22 @@ def _check_rate(value, name):
         )
 
 
-def _as_ends(identities, y):
-    """Return the numbers of the two identities of each pair; those of dissimilar pairs differ."""
-    identities = read_values(identities, name="identities")
-    if identities.shape != (len(y), 2):
+def _as_ends(identities: ArrayLike, y: Index) -> Index:
+    """Return the numbers of the two identities of each pair; in dissimilar pairs they differ."""
+    names = read_values(identities, name="identities")
+    if names.shape != (len(y), 2):
         raise ValueError(
-            f"identities has shape {identities.shape}; there are {len(y)} pairs, so expected "
+            f"identities has shape {names.shape}; there are {len(y)} pairs, so expected "
             f"({len(y)}, 2): who is shown by either point"
         )
     for i in range(2):
-        as_identities(f"identities[:, {i}]", identities[:, i], len(y), of="pairs")
-    flat = np.asarray(identities).ravel()
+        as_identities(f"identities[:, {i}]", names[:, i], len(y), of="pairs")
+    flat = np.asarray(names).ravel()
     ends = as_identities("identities", flat, 2 * len(y))[1].reshape(-1, 2)
     bad = np.flatnonzero((y < 0) & (ends[:, 0] == ends[:, 1]))
     if len(bad):
         raise ValueError(
-            f"identities[{bad[0]}] has {shown(identities[bad[0], 0])} twice, and y[{bad[0]}] is "
+            f"identities[{bad[0]}] has {shown(names[bad[0], 0])} twice, and y[{bad[0]}] is "
             "-1; correct the label or the identities, or leave the pair out"
         )
     return ends

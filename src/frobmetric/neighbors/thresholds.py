@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from numbers import Real
+from typing import TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..checks.arguments import as_signs, as_weights, check_both_kinds
 from ..core.checks import read_values
+from ..core.points import Vector
 
 
 def best_threshold(
@@ -67,37 +70,43 @@ def best_threshold(
     return float(thresholds[middle]), float(value[middle])
 
 
-def _accuracy(tp, fp, **_):
+def _accuracy(tp: Vector, fp: Vector, **_: object) -> Vector:
     return tp - fp
 
 
-def _f_beta(tp, fp, *, beta, **_):
+def _f_beta(tp: Vector, fp: Vector, *, beta: float, **_: object) -> Vector:
     size = tp + fp + beta**2 * tp[-1]  # zero if no pair is called similar and beta is zero
     return np.divide((1 + beta**2) * tp, size, where=size > 0, out=np.zeros(len(tp)))
 
 
-def _max_tpr(tp, fp, *, min_rate, **_):
+def _max_tpr(tp: Vector, fp: Vector, *, min_rate: float, **_: object) -> Vector:
     tn = fp[-1] - fp
     return np.where(tn / fp[-1] >= min_rate, tp * (fp[-1] + 1) + tn, -1)
 
 
-def _max_tnr(tp, fp, *, min_rate, **_):
+def _max_tnr(tp: Vector, fp: Vector, *, min_rate: float, **_: object) -> Vector:
     tn = fp[-1] - fp
     return np.where(tp / tp[-1] >= min_rate, tn * (tp[-1] + 1) + tp, -1)
 
 
 #: Value of each cut, from its numbers of true and of false positives.
-STRATEGIES = {"accuracy": _accuracy, "f_beta": _f_beta, "max_tpr": _max_tpr, "max_tnr": _max_tnr}  # type: ignore[dict-item]
+STRATEGIES: dict[str, Callable[..., Vector]] = {
+    "accuracy": _accuracy,
+    "f_beta": _f_beta,
+    "max_tpr": _max_tpr,
+    "max_tnr": _max_tnr,
+}
 
 
-def _is_real(value):
+def is_real(value: object) -> TypeGuard[float]:
+    """Return whether a value is a real number, and not a truth value."""
     return isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
 
 
-def _check_strategy(strategy, beta, min_rate):
+def _check_strategy(strategy: object, beta: object, min_rate: object) -> None:
     if not isinstance(strategy, str) or strategy not in STRATEGIES:
         raise ValueError(f"strategy is {strategy!r:.80}; expected one of {sorted(STRATEGIES)}")
-    if not (_is_real(beta) and 0 <= beta < np.inf):
+    if not (is_real(beta) and 0 <= beta < np.inf):
         raise ValueError(f"beta is {beta!r}; expected a finite number of at least 0")
     if strategy not in ("max_tpr", "max_tnr"):
         if min_rate is not None:
@@ -110,11 +119,13 @@ def _check_strategy(strategy, beta, min_rate):
         raise ValueError(
             f"strategy={strategy!r} needs min_rate, the smallest true {other} rate allowed"
         )
-    elif not (_is_real(min_rate) and 0 <= min_rate <= 1):
+    elif not (is_real(min_rate) and 0 <= min_rate <= 1):
         raise ValueError(f"min_rate is {min_rate!r}; expected a rate in [0, 1]")
 
 
-def _cuts(score, y, sample_weight):
+def _cuts(
+    score: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None
+) -> tuple[Vector, Vector, Vector]:
     """Return threshold, true and false positives of every cut, from none called similar to all."""
     score = as_score(score)
     y = as_signs(y, len(score), of="pairs", positive="similar")
@@ -124,30 +135,30 @@ def _cuts(score, y, sample_weight):
     # none below one, as the strategies take a smaller step for a tie; by a power of two, so that
     # sums of whole numbers stay exact
     weight = weight / np.ldexp(1.0, np.frexp(weight.min())[1] - 1)
-    order = np.argsort(-score)  # in any order within a tie, where there is no cut
+    order = np.argsort(-score)  # in any order within a tie, since no cut is inside of one
     score, y, weight = score[order], y[order], weight[order]
     last = np.flatnonzero(np.append(score[1:] < score[:-1], True))
     tp, fp = (np.append(0, np.cumsum(weight * (y == sign))[last]) for sign in (1, -1))
     return _between(score[last]), tp, fp
 
 
-def as_score(score):
+def as_score(score: ArrayLike) -> Vector:
     """Return finite scores of pairs, one number each, in their own precision."""
-    score = read_values(score, name="score")
-    if score.ndim != 1 or score.dtype.kind not in "iuf" or not len(score):
+    given = read_values(score, name="score")
+    if given.ndim != 1 or given.dtype.kind not in "iuf" or not len(given):
         raise ValueError(
-            f"score has shape {score.shape} and dtype {score.dtype}; expected one number a pair"
+            f"score has shape {given.shape} and dtype {given.dtype}; expected one number a pair"
         )
     # single precision stays: a threshold between its numbers must hold when compared with them
     with np.errstate(over="ignore"):  # of a longdouble, which becomes infinite
-        score = score if score.dtype == np.float32 else score.astype(np.float64)
-    bad = np.flatnonzero(~np.isfinite(score))
+        values: Vector = given if given.dtype == np.float32 else given.astype(np.float64)
+    bad = np.flatnonzero(~np.isfinite(values))
     if len(bad):
-        raise ValueError(f"score[{bad[0]}] = {score[bad[0]]} must be finite")
-    return score
+        raise ValueError(f"score[{bad[0]}] = {values[bad[0]]} must be finite")
+    return values
 
 
-def _between(falling):
+def _between(falling: Vector) -> Vector:
     """Return the midpoints of neighbouring scores, and one step outside at either end."""
     high, low = falling[:-1], falling[1:]
     middle = high / 2 + low / 2

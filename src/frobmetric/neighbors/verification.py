@@ -14,6 +14,7 @@ from ..checks.arguments import as_signs, as_weights, check_both_kinds
 from ..checks.parameters import InvalidParameterError
 from ..comparisons.reading import read_tuples
 from ..core.checks import as_real
+from ..core.points import Data, Index, Vector
 from ..model.fitted import Fitted
 from ..model.linear_map import LinearMap, Threshold
 from ..model.promise import Promise
@@ -59,7 +60,7 @@ class DistanceVerifier:
     ) -> Self:
         """Set `threshold_` to the best value for these pairs, and return the estimator.
 
-        Pairs that the metric was not learned from are best. The other parameters are those of
+        Pairs that the metric was not learned from are best. The other parameters are as in
         `frobmetric.neighbors.best_threshold`. `promise_threshold` bounds the errors on new pairs.
         """
         options: Any = {"strategy": strategy, "beta": beta, "min_rate": min_rate}
@@ -77,8 +78,8 @@ class DistanceVerifier:
     ) -> Self:
         """Set `threshold_` so that false matches among new pairs are bounded with confidence.
 
-        The pairs must not be of people that the metric was learned from; a warning tells if points
-        of them are. The theorem, its assumptions and the other parameters are those of
+        The pairs must not be of people that the metric was learned from; a warning says if some of
+        their points are. For the theorem, its assumptions and the other parameters see
         `frobmetric.neighbors.promised_threshold`, with minus the distance as score.
 
         Parameters
@@ -119,17 +120,19 @@ class DistanceVerifier:
         self.map_ = replace(self.map_, threshold=replace(after, promise=promise))
         return self
 
-    def _decide(self, pairs):
+    def _decide(self, pairs: ArrayLike) -> Index:
         """Return +1 for pairs at `threshold_` or nearer, -1 for others."""
         return np.where(self.pair_distance(pairs) <= self.threshold_, 1, -1)
 
 
-def point_digests(points: Any) -> np.ndarray:
+def point_digests(points: Data) -> np.ndarray:
     """Return a number for each point, by which it is recognised in single and double precision."""
     return row_numbers(points.astype(np.float64, copy=False))
 
 
-def check_pair_labels(y: Any, sample_weight: Any, n_pairs: int) -> tuple[np.ndarray, np.ndarray]:
+def check_pair_labels(
+    y: ArrayLike, sample_weight: ArrayLike | None, n_pairs: int
+) -> tuple[np.ndarray, np.ndarray]:
     """Return y as +1 and -1, both with a positive weight, and the weights."""
     _require_labels(y)
     weight = as_weights(sample_weight, n_pairs, of="pairs")
@@ -139,9 +142,9 @@ def check_pair_labels(y: Any, sample_weight: Any, n_pairs: int) -> tuple[np.ndar
 
 
 def best_distance(
-    distance: np.ndarray,
-    y: Any,
-    sample_weight: Any = None,
+    distance: Vector,
+    y: ArrayLike,
+    sample_weight: ArrayLike | None = None,
     strategy: str = "accuracy",
     **options: Any,
 ) -> float:
@@ -153,6 +156,6 @@ def best_distance(
     return -threshold
 
 
-def _require_labels(y):
+def _require_labels(y: object) -> None:
     if y is None:
         raise ValueError("y is None; a pair learner needs +1 (similar) or -1 for each pair")

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..checks.text import drawn
 from ..embeddings.bridge.choice import trust_curve
-from .style import colours, lighten, new_axes
+from .style import Axes, colours, lighten, new_axes
 
 #: Line styles, so that lines can be told apart in a print without colours.
 STYLES = ("-", "--", "-.", ":")
@@ -41,7 +41,9 @@ class TrustDisplay:
         self.curves = curves
 
     @classmethod
-    def from_estimator(cls, bridge: Any, *, name: str = "held-out pairs", ax: Any = None) -> Self:
+    def from_estimator(
+        cls, bridge: Any, *, name: str = "held-out pairs", ax: Axes | None = None
+    ) -> Self:
         """Draw the curve of a fitted `EncoderBridge` on its calibration pairs."""
         report = bridge.report_
         if not report.shares:
@@ -49,7 +51,7 @@ class TrustDisplay:
         return cls(curves={name: (report.shares, report.recalls)}).plot(ax=ax)
 
     @classmethod
-    def from_scores(cls, scores: dict[str, tuple[Any, Any]], *, ax: Any = None) -> Self:
+    def from_scores(cls, scores: dict[str, tuple[Any, Any]], *, ax: Axes | None = None) -> Self:
         """Draw curves of queries.
 
         Parameters
@@ -63,7 +65,7 @@ class TrustDisplay:
         pairs = {name: map(np.asarray, pair) for name, pair in scores.items()}
         return cls(curves={name: trust_curve(*pair) for name, pair in pairs.items()}).plot(ax=ax)
 
-    def plot(self, *, ax: Any = None) -> Self:
+    def plot(self, *, ax: Axes | None = None) -> Self:
         """Draw on the given axes or in a new figure, and return the display."""
         self.ax_, self.figure_ = ax, _ = new_axes(ax, (7, 4.5))
         for i, (colour, (name, (shares, recalls))) in enumerate(

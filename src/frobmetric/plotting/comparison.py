@@ -6,13 +6,13 @@ from typing import Any, Self
 
 from ..checks.text import drawn
 from ..evaluation import Comparison
-from .style import COLOURS, lighten, new_axes
+from .style import COLOURS, Axes, lighten, new_axes
 
 
 class ComparisonDisplay:
     """Errors of a `Comparison`, a dot with its 95 % interval for each method.
 
-    Create one with `from_comparison`, as with scikit-learn's displays. Intervals are those of
+    Create one with `from_comparison`, as with scikit-learn's displays. Intervals are for
     single errors: as all methods are tested on the same samples, two can differ significantly
     although their intervals overlap. The verdict in the title takes that into account.
 
@@ -37,11 +37,11 @@ class ComparisonDisplay:
         self.comparison = comparison
 
     @classmethod
-    def from_comparison(cls, comparison: Comparison, *, ax: Any = None) -> Self:
+    def from_comparison(cls, comparison: Comparison, *, ax: Axes | None = None) -> Self:
         """Draw a comparison on the given axes or in a new figure."""
         return cls(comparison=comparison).plot(ax=ax)
 
-    def plot(self, *, ax: Any = None) -> Self:
+    def plot(self, *, ax: Axes | None = None) -> Self:
         """Draw on the given axes or in a new figure, and return the display."""
         rows = self.comparison.measured[::-1]  # the first row at the top
         self.ax_, self.figure_ = ax, _ = new_axes(ax, (6.5, 1.2 + 0.4 * len(rows)))
@@ -50,7 +50,11 @@ class ComparisonDisplay:
             ends, error = [100 * end for end in row.interval], 100 * row.error
             ax.plot(ends, [height, height], color=colour, linewidth=2)
             ax.plot(error, height, "o", color=colour)
-            place = {"textcoords": "offset points", "xytext": (6, 0), "va": "center"}
+            place: dict[str, Any] = {
+                "textcoords": "offset points",
+                "xytext": (6, 0),
+                "va": "center",
+            }
             ax.annotate(row.percent(), (ends[1], height), **place, color="0.3")
         euclidean = self.comparison.euclidean.error
         ax.axvline(100 * euclidean, color="0.4", linestyle="--", linewidth=1, zorder=0)

@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ..checks import text as _text
 from ..checks.samples import check_array
+from ..core.points import Array, Data, Vector
 from . import style
-from .style import COLOURS, lighten
+from .style import COLOURS, Axes, lighten, whole_numbers
 
 #: Longer side of a thumbnail, as a share of the longer side of the embedding.
 THUMBNAIL = 0.11
@@ -51,7 +53,12 @@ class EmbeddingDisplay:
     """
 
     def __init__(
-        self, *, embedding: Any, color: Any = None, color_name: Any = None, images: Any = None
+        self,
+        *,
+        embedding: Array,
+        color: NDArray[Any] | None = None,
+        color_name: str | None = None,
+        images: NDArray[Any] | None = None,
     ) -> None:
         self.embedding = embedding
         self.color = color
@@ -67,14 +74,14 @@ class EmbeddingDisplay:
     @classmethod
     def from_embedding(
         cls,
-        embedding: Any,
+        embedding: Data,
         *,
-        color: Any = None,
+        color: ArrayLike | None = None,
         color_name: str | None = None,
-        images: Any = None,
+        images: ArrayLike | None = None,
         **options: Any,
     ) -> Self:
-        """Draw points; the parameters are those of the class and of `plot`."""
+        """Draw points; the parameters are as in the class and in `plot`."""
         embedding = check_array(embedding, dtype=np.float64, input_name="embedding")
         color = None if color is None else np.asarray(color)
         images = None if images is None else np.asarray(images)
@@ -94,7 +101,7 @@ class EmbeddingDisplay:
 
     def plot(
         self,
-        ax: Any = None,
+        ax: Axes | None = None,
         *,
         path: bool = False,
         n_thumbnails: int = 20,
@@ -130,14 +137,14 @@ class EmbeddingDisplay:
             ax.set_yticks([])
             ax.spines["left"].set_visible(False)
         if self.images is not None:
-            self._plot_thumbnails(ax, points, point_colours, n_thumbnails)
+            _plot_thumbnails(ax, self.images, points, point_colours, n_thumbnails)
         if title is not None:
             ax.set_title(title)
         return self
 
-    def _plot_points(self, ax, points, cmap):
+    def _plot_points(self, ax: Axes, points: Array, cmap: str) -> Array:
         """Draw the points with a legend or colour bar; return the colour of each point."""
-        options = {"sizes": (4, 24), "zorder": 2}
+        options: dict[str, Any] = {"sizes": (4, 24), "zorder": 2}
         if self.color is not None and not _is_classes(self.color):
             drawn = style.draw_points(ax, points, c=self.color, cmap=cmap, **options)
             self.figure_.colorbar(
@@ -152,19 +159,22 @@ class EmbeddingDisplay:
             style.add_class_legend(ax, classes, self.color_name)
         return point_colours
 
-    def _plot_thumbnails(self, ax, points, point_colours, n_thumbnails):
-        height, width = self.images.shape[1:3]
-        longest = np.ptp(points, axis=0).max() or 1.0
-        size = THUMBNAIL * longest * np.array([width, height]) / max(height, width)
-        # one grey scale for all
-        shown = {"cmap": "gray", "vmin": self.images.min(), "vmax": self.images.max(), "zorder": 3}
-        for i in spread_out(points, size, n_thumbnails):
-            (left, bottom), (right, top) = points[i] - size / 2, points[i] + size / 2
-            ax.imshow(self.images[i], extent=(left, right, bottom, top), **shown)
-            corners = [left, right, right, left, left], [bottom, bottom, top, top, bottom]
-            ax.plot(*corners, color=point_colours[i], linewidth=1.5, zorder=4)
-        ax.set_aspect("equal", adjustable="datalim")
-        ax.autoscale_view()
+
+def _plot_thumbnails(
+    ax: Axes, images: NDArray[Any], points: Array, point_colours: Array, n_thumbnails: int
+) -> None:
+    height, width = images.shape[1:3]
+    longest = np.ptp(points, axis=0).max() or 1.0
+    size = THUMBNAIL * longest * np.array([width, height]) / max(height, width)
+    # one grey scale for all
+    shown = {"cmap": "gray", "vmin": images.min(), "vmax": images.max(), "zorder": 3}
+    for i in spread_out(points, size, n_thumbnails):
+        (left, bottom), (right, top) = points[i] - size / 2, points[i] + size / 2
+        ax.imshow(images[i], extent=(left, right, bottom, top), **shown)
+        corners = [left, right, right, left, left], [bottom, bottom, top, top, bottom]
+        ax.plot(*corners, color=point_colours[i], linewidth=1.5, zorder=4)
+    ax.set_aspect("equal", adjustable="datalim")
+    ax.autoscale_view()
 
 
 class SpectrumDisplay:
@@ -218,9 +228,14 @@ class SpectrumDisplay:
 
     @classmethod
     def from_eigenvalues(
-        cls, eigenvalues: Any, *, n_components: Any = None, total: Any = None, **options: Any
+        cls,
+        eigenvalues: ArrayLike,
+        *,
+        n_components: int | None = None,
+        total: float | None = None,
+        **options: Any,
     ) -> Self:
-        """Draw eigenvalues in any order; the parameters are those of `from_estimator`."""
+        """Draw eigenvalues in any order; the parameters are as in `from_estimator`."""
         values = np.asarray(eigenvalues, dtype=np.float64)
         if values.ndim != 1 or not len(values) or not np.isfinite(values).all():
             raise ValueError(
@@ -231,7 +246,7 @@ class SpectrumDisplay:
         shares = values / total if total > 0 else values
         return cls(shares=shares, n_components=n_components).plot(**options)
 
-    def plot(self, ax: Any = None, *, log: bool = False, n_shown: int = 10) -> Self:
+    def plot(self, ax: Axes | None = None, *, log: bool = False, n_shown: int = 10) -> Self:
         """Draw on the given axes or in a new figure, and return the display.
 
         Parameters
@@ -248,13 +263,17 @@ class SpectrumDisplay:
         is_kept = dimensions <= (len(self.shares) if n_components is None else n_components)
         ax.bar(dimensions, shown, color=np.where(is_kept, COLOURS[0], COLOURS[4]), width=0.7)
         if not log:
-            line = {"markersize": 4, "color": COLOURS[5], "label": "sum up to this dimension"}
+            line: dict[str, Any] = {
+                "markersize": 4,
+                "color": COLOURS[5],
+                "label": "sum up to this dimension",
+            }
             ax.plot(dimensions, np.cumsum(shown), "o-", **line)
             ax.set_ylim(0, 108)
             ax.legend(frameon=False, loc="best")
         elif shown.any():  # from a little below the smallest positive value
             ax.set(yscale="log", ylim=(shown[shown > 0].min() / 3, 2 * shown.max()))
-        ax.xaxis.get_major_locator().set_params(integer=True, nbins=12)
+        whole_numbers(ax.xaxis, nbins=12)
         ax.set(xlabel="dimension", ylabel="share of the variance, %", xlim=(0.4, len(shown) + 0.6))
         title = f"Spectrum: {np.count_nonzero(self.shares)} positive eigenvalues"
         if n_components is not None:
@@ -265,7 +284,7 @@ class SpectrumDisplay:
         return self
 
 
-def spread_out(points, size, n_chosen):
+def spread_out(points: Array, size: float | Vector, n_chosen: int) -> list[int]:
     """Choose points far from each other, so that boxes of this size around them do not overlap.
 
     Each next point is the one farthest from all chosen ones, in units of the box.
@@ -281,7 +300,7 @@ def spread_out(points, size, n_chosen):
     return chosen[:n_chosen]
 
 
-def _is_classes(color):
+def _is_classes(color: NDArray[Any]) -> bool:
     if color.dtype.kind not in "iuf":
         return True
     return bool((color == np.round(color)).all()) and len(np.unique(color)) <= style.MAX_LEGEND

@@ -7,7 +7,7 @@ from typing import Any, Self
 from ..checks.text import drawn
 from ..model import Explanation
 from ..model.explanation import N_SHOWN
-from .style import COLOURS, lighten, new_axes
+from .style import COLOURS, Axes, lighten, new_axes
 
 
 class ExplanationDisplay:
@@ -38,12 +38,12 @@ class ExplanationDisplay:
 
     @classmethod
     def from_explanation(
-        cls, explanation: Explanation, *, n: int | None = N_SHOWN, ax: Any = None
+        cls, explanation: Explanation, *, n: int | None = N_SHOWN, ax: Axes | None = None
     ) -> Self:
         """Draw the n largest parts, all if None, on the given axes or in a new figure."""
         return cls(explanation=explanation).plot(n=n, ax=ax)
 
-    def plot(self, *, n: int | None = N_SHOWN, ax: Any = None) -> Self:
+    def plot(self, *, n: int | None = N_SHOWN, ax: Axes | None = None) -> Self:
         """Draw on the given axes or in a new figure, and return the display."""
         rows = self.explanation.largest(n)[::-1]  # the largest at the top
         self.ax_, self.figure_ = ax, _ = new_axes(ax, (6.5, 1.2 + 0.32 * len(rows)))
@@ -55,7 +55,11 @@ class ExplanationDisplay:
         ax.axvline(0, color="0.4", linewidth=1)
         for height, value in enumerate(values):
             # right of the bar or of zero, where no label of the axis is in the way
-            place = {"textcoords": "offset points", "xytext": (4, 0), "va": "center"}
+            place: dict[str, Any] = {
+                "textcoords": "offset points",
+                "xytext": (4, 0),
+                "va": "center",
+            }
             ax.annotate(f"{value:.3g}", (max(value, 0.0), height), **place, color="0.3")
         ax.set_yticks(range(len(rows)), [drawn(name) for name, _ in rows])
         ax.set_ylim(-0.6, len(rows) - 0.4)

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from collections.abc import Sequence
+from typing import Any, Self, TypeAlias
 
 from ..checks.text import drawn
 from ..evaluation.comparing import LearnersComparison
-from .style import COLOURS, draw_level, lighten, new_axes
+from ..evaluation.comparing.table import LearnerRow
+from .style import COLOURS, Annotation, Axes, draw_level, lighten, new_axes
 
 #: Factor of room beside the first and the last dot: there is always a power of ten in sight.
 ROOM = 4.0
+#: Offset of a name in points, and its alignment.
+Place: TypeAlias = tuple[tuple[int, int], str]
+
 #: Places of a name beside its dot, the nearest first: offset in points and alignment.
 HEIGHTS = (0, 11, -11, 22, -22, 33, -33, 44, -44)
-PLACES = [
+PLACES: list[Place] = [
     ((side, height), "left" if side > 0 else "right") for height in HEIGHTS for side in (7, -7)
 ]
 
@@ -47,11 +52,11 @@ class LearnersDisplay:
         self.comparison = comparison
 
     @classmethod
-    def from_comparison(cls, comparison: LearnersComparison, *, ax: Any = None) -> Self:
+    def from_comparison(cls, comparison: LearnersComparison, *, ax: Axes | None = None) -> Self:
         """Draw a comparison on the given axes or in a new figure."""
         return cls(comparison=comparison).plot(ax=ax)
 
-    def plot(self, *, ax: Any = None) -> Self:
+    def plot(self, *, ax: Axes | None = None) -> Self:
         """Draw on the given axes or in a new figure, and return the display."""
         comparison = self.comparison
         rows = [row for row in comparison.measured if not row.is_baseline]
@@ -73,7 +78,7 @@ class LearnersDisplay:
         ends = [comparison.interval(row)[1] for row in rows]
         top = 105 * max(ends if euclidean is None else [*ends, comparison.error(euclidean)])
         ax.set_ylim(-0.04 * top, top)  # a dot at zero is whole
-        seconds = [float(row.seconds or 0.0) for row in rows]
+        seconds = [self._dot(row)[0] for row in rows]
         ax.set_xlim(min(seconds) / ROOM, max(seconds) * ROOM)
         ax.xaxis.set_major_formatter("{x:g}")
         ax.xaxis.set_minor_formatter("")
@@ -81,19 +86,23 @@ class LearnersDisplay:
         self.names_ = self._write_names(rows)
         return self
 
-    def _draw(self, row):
+    def _draw(self, row: LearnerRow) -> None:
         colour = COLOURS[0] if row.is_proven else COLOURS[5]
         ends = [100 * end for end in self.comparison.interval(row)]
-        self.ax_.plot([row.seconds] * 2, ends, color=colour, linewidth=1.5, alpha=0.45)
+        seconds, height = self._dot(row)
+        self.ax_.plot([seconds] * 2, ends, color=colour, linewidth=1.5, alpha=0.45)
         face = colour if row.is_proven else "white"
-        place = (row.seconds, 100 * self.comparison.error(row))
-        self.ax_.plot(*place, "o", color=colour, markerfacecolor=face, zorder=3)
+        self.ax_.plot(seconds, height, "o", color=colour, markerfacecolor=face, zorder=3)
 
-    def _write_names(self, rows):
+    def _dot(self, row: LearnerRow) -> tuple[float, float]:
+        """Return the place of a row: the seconds of its fit and its error in percent."""
+        return float(row.seconds or 0.0), 100 * self.comparison.error(row)
+
+    def _write_names(self, rows: Sequence[LearnerRow]) -> list[Annotation]:
         """Write each name at the first place in the axes where it covers no dot and no text."""
         self.figure_.draw_without_rendering()  # names need the final scales
         taken, names = [text.get_window_extent() for text in self.ax_.texts], []
-        dots = [(row.seconds, 100 * self.comparison.error(row)) for row in rows]
+        dots = [self._dot(row) for row in rows]
         pixels = self.ax_.transData.transform(dots)
         for row, dot in zip(rows, dots, strict=True):
             for place in PLACES:
@@ -109,9 +118,15 @@ class LearnersDisplay:
         return names
 
 
-def _write(ax, text, dot, place):
+def _write(ax: Axes, text: str, dot: tuple[float, float], place: Place) -> Annotation:
     offset, across = place
-    back = {"facecolor": "white", "edgecolor": "none", "alpha": 0.7, "pad": 0.5}
-    style = {"ha": across, "va": "center", "parse_math": False, "fontsize": "small", "bbox": back}
+    back: dict[str, Any] = {"facecolor": "white", "edgecolor": "none", "alpha": 0.7, "pad": 0.5}
+    style: dict[str, Any] = {
+        "ha": across,
+        "va": "center",
+        "parse_math": False,
+        "fontsize": "small",
+        "bbox": back,
+    }
     style["in_layout"] = False  # the axes keep their size
     return ax.annotate(drawn(text), dot, xytext=offset, textcoords="offset points", **style)

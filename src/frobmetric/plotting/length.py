@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from ..checks.text import drawn
 from ..embeddings.length import WAYS, LengthTable, quality_by_length
-from .style import COLOURS, draw_level, lighten, new_axes
+from .style import COLOURS, Axes, draw_level, lighten, new_axes
 
 #: Lines of the figure: labels and markers of the ways to shorten vectors.
 LABELS = {"adapter": "adapted", "PCA": "PCA, unchanged", "truncation": "first features, unchanged"}
@@ -46,11 +46,11 @@ class LengthDisplay:
         cls,
         adapter: Any,
         X: ArrayLike,
-        y: Any,
+        y: object,
         lengths: Sequence[int],
         *,
         scoring: str | None = None,
-        ax: Any = None,
+        ax: Axes | None = None,
     ) -> Self:
         """Measure by `quality_by_length`, whose arguments these are, and draw.
 
@@ -64,17 +64,17 @@ class LengthDisplay:
         return cls.from_table(table, ax=ax)
 
     @classmethod
-    def from_table(cls, table: LengthTable, *, ax: Any = None) -> Self:
+    def from_table(cls, table: LengthTable, *, ax: Axes | None = None) -> Self:
         """Draw a `LengthTable`."""
         return cls(table=table).plot(ax=ax)
 
-    def plot(self, *, ax: Any = None) -> Self:
+    def plot(self, *, ax: Axes | None = None) -> Self:
         """Draw on the given axes or in a new figure, and return the display."""
         self.ax_, self.figure_ = ax, _ = new_axes(ax, (6.5, 4))
         table = self.table
         order = table.lengths.argsort()
         for way, colour in zip(WAYS, COLOURS, strict=False):
-            style = {"marker": MARKERS[way], "color": colour, "label": LABELS[way]}
+            style: dict[str, Any] = {"marker": MARKERS[way], "color": colour, "label": LABELS[way]}
             ax.plot(table.lengths[order], table.scores[way][order], **style)
         draw_level(ax, table.full["unchanged"], "unchanged, full length")
         ax.set_xscale("log", base=2)

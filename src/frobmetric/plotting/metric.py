@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from sklearn.decomposition import PCA
 from sklearn.utils.validation import check_is_fitted
 
+from ..core.points import Array
 from . import style
-from .style import COLOURS, draw_level, lighten
+from .style import COLOURS, Axes, Panels, draw_level, lighten, whole_numbers
 
 #: Eigenvalues below this share of the largest one are rounding errors.
 NEGLIGIBLE = 1e-12
@@ -69,7 +71,9 @@ class MetricDisplay:
         self.y = y
 
     @classmethod
-    def from_estimator(cls, estimator: Any, X: Any, y: Any = None, *, axes: Any = None) -> Self:
+    def from_estimator(
+        cls, estimator: Any, X: ArrayLike, y: ArrayLike | None = None, *, axes: Panels | None = None
+    ) -> Self:
         """Draw a fitted metric and these samples.
 
         Parameters
@@ -99,7 +103,7 @@ class MetricDisplay:
         )
         return display.plot(axes=axes)
 
-    def plot(self, *, axes: Any = None) -> Self:
+    def plot(self, *, axes: Panels | None = None) -> Self:
         """Draw the four panels on the given axes or in a new figure."""
         self.axes_, self.figure_ = axes, _ = style.new_panels(axes, (2, 2), (10, 8.5))
         self._plot_spectrum(axes[0])
@@ -113,18 +117,18 @@ class MetricDisplay:
             style.add_class_legend(axes[3], classes, "class")
         return self
 
-    def _plot_spectrum(self, ax):
+    def _plot_spectrum(self, ax: Axes) -> None:
         n = len(self.spectrum)
         positive = self.spectrum[self.spectrum > NEGLIGIBLE * max(self.spectrum.max(), 1e-300)]
         ax.plot(np.arange(1, len(positive) + 1), positive, "o-", markersize=3, color=COLOURS[0])
         if len(positive):
             ax.set_yscale("log")
-        ax.xaxis.get_major_locator().set_params(integer=True)
+        whole_numbers(ax.xaxis)
         ax.set(title=f"Spectrum: rank {len(positive)} of {n}", xlim=(0, n + 1))
         ax.set(xlabel="direction", ylabel="eigenvalue of the metric")
         lighten(ax)
 
-    def _plot_gaps(self, ax):
+    def _plot_gaps(self, ax: Axes) -> None:
         positive = np.where(self.gaps > 0, self.gaps, np.nan)  # a logarithmic axis has no zero
         ax.plot(np.arange(1, len(positive) + 1), positive, color=COLOURS[0])
         draw_level(ax, self.tol, f"tol = {self.tol:g}", x=0.02, align="left")
@@ -133,14 +137,14 @@ class MetricDisplay:
         lighten(ax)
 
 
-def _plot_points(ax, points, share, colour_of, title):
+def _plot_points(ax: Axes, points: Array, share: float, colour_of: Array, title: str) -> None:
     style.draw_points(ax, points, (2, 20), c=colour_of, alpha=0.8)
     ax.set_title(f"{title}\n(2 principal components, {share:.0%} of the variance)")
     ax.set_aspect("equal", adjustable="datalim")
     ax.set(xticks=[], yticks=[])
 
 
-def _project(X):
+def _project(X: NDArray[Any]) -> tuple[Array, float]:
     """Return the first two principal components of the rows, and their share of the variance."""
     X = X.astype(np.float64)
     pca = PCA(min(2, *X.shape), svd_solver="full").fit(X)

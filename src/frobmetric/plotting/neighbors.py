@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from ..checks.arguments import as_index
 from ..checks.samples import check_array, check_random_state
 from ..checks.text import drawn, shown
+from ..core.points import Array, Data, Index, Mask, Vector
+from ..runtime.environment import require
 from ..search.exact import nearest
 from . import style
-from .style import COLOURS
+from .style import COLOURS, Axes
 
 #: Lengths in heights of a cell: spaces between cells and between the distances, height of the
 #: titles, height of the name of a group, width of the label of a query.
@@ -81,18 +85,18 @@ class NeighborsDisplay:
     def from_estimator(
         cls,
         estimator: Any,
-        X: Any,
-        y: Any,
-        X_query: Any,
-        y_query: Any,
+        X: Data,
+        y: ArrayLike,
+        X_query: Data,
+        y_query: ArrayLike,
         *,
-        queries: Any = None,
+        queries: ArrayLike | None = None,
         n_queries: int = 6,
         n_neighbors: int = 5,
         image_shape: tuple[int, ...] | None = None,
         scaled: bool = False,
-        random_state: Any = 0,
-        ax: Any = None,
+        random_state: int | np.random.RandomState | None = 0,
+        ax: Axes | None = None,
         **options: Any,
     ) -> Self:
         """Search the neighbours of queries among samples, and draw.
@@ -117,7 +121,7 @@ class NeighborsDisplay:
         image_shape : tuple of int, optional
             Shape (height, width) or (height, width, 3) of the picture that a row of X is.
         scaled : bool, default=False
-            Whether the Euclidean distance is that of features divided by their standard deviation.
+            Whether features are divided by their standard deviation for the Euclidean distance.
         random_state : int, RandomState or None, default=0
             Seed of the queries that are drawn at random.
         ax : matplotlib Axes, optional
@@ -150,7 +154,7 @@ class NeighborsDisplay:
             display.query_images = _as_images(X_query, image_shape)
         return display.plot(ax, **options)
 
-    def plot(self, ax: Any = None, *, title: str | None = None) -> Self:
+    def plot(self, ax: Axes | None = None, *, title: str | None = None) -> Self:
         """Draw on the given axes or in a new figure, and return the display.
 
         Parameters
@@ -181,8 +185,8 @@ class NeighborsDisplay:
             ax.set_title(title, fontsize=14)
         return self
 
-    def _cell_width(self):
-        """Return the width of a cell in heights: that of the pictures, or of the longest label."""
+    def _cell_width(self) -> float:
+        """Return the width of a cell in heights, by the pictures or by the longest label."""
         if self.images is not None:
             return self.images.shape[2] / self.images.shape[1]
         return max(1.0, LETTER * (2 + max(len(shown(label)) for label in np.unique(self.y))))
@@ -194,11 +198,11 @@ class NeighborsDisplay:
             for name, found in self.neighbors.items()
         }
 
-    def _plot_titles(self, ax, lefts, block):
+    def _plot_titles(self, ax: Axes, lefts: Vector, block: float) -> None:
         shares = self.shares_right()
         ax.text(0, 1.2, "query", va="center", color="0.3")
         for left, name, share in zip(lefts, shares, shares.values(), strict=True):
-            middle = {"x": left + block / 2, "ha": "center", "va": "center"}
+            middle: dict[str, Any] = {"x": left + block / 2, "ha": "center", "va": "center"}
             ax.text(**middle, y=0.5, s=f"Nearest by {drawn(name)}", fontsize=13, weight="bold")
             text = f"of all neighbours of {len(self.y_query)} queries, {share:.0%} are right"
             ax.text(**middle, y=1.2, s=text, color="0.3")
@@ -207,12 +211,17 @@ class NeighborsDisplay:
         ax.text(right - 0.5, height, text, ha="right", va="center", color=WRONG)
         _draw_cross(ax, right - 0.15, height)
 
-    def _plot_line(self, ax, row, top, cell, lefts):
+    def _plot_line(self, ax: Axes, row: int, top: float, cell: float, lefts: Vector) -> None:
         """Draw a query and its neighbours by both distances."""
         label = self.y_query[row]
-        picture = None if self.images is None else self.query_images[row]
+        picture = None if self.query_images is None else self.query_images[row]
         if picture is not None:
-            place = {"ha": "right", "va": "center", "fontsize": 13, "weight": "bold"}
+            place: dict[str, Any] = {
+                "ha": "right",
+                "va": "center",
+                "fontsize": 13,
+                "weight": "bold",
+            }
             ax.text(-0.2, top + 0.5, drawn(label), **place)
         _draw_cell(ax, (0, top), cell, picture, label, "0.2")
         for left, found in zip(lefts, self.neighbors.values(), strict=True):
@@ -226,7 +235,9 @@ class NeighborsDisplay:
                     _mark_wrong(ax, corner, cell)
 
 
-def choose_queries(is_wrong, n_queries, random):
+def choose_queries(
+    is_wrong: Mask, n_queries: int, random: np.random.RandomState
+) -> dict[str, Index]:
     """Choose queries by a rule: the first wrong ones, then as many others at random."""
     wrong = np.flatnonzero(is_wrong)
     first = wrong[: n_queries // 2]
@@ -239,7 +250,7 @@ def choose_queries(is_wrong, n_queries, random):
     return {reason: rows for reason, rows in groups.items() if len(rows)}
 
 
-def _search(parts, n_neighbors):
+def _search(parts: Sequence[Array], n_neighbors: int) -> Index:
     X, X_query = parts
     if n_neighbors > len(X):
         reason = f"n_neighbors={n_neighbors}, but there are {len(X)} samples"
@@ -247,7 +258,7 @@ def _search(parts, n_neighbors):
     return nearest(X_query, X, n_neighbors)
 
 
-def _as_images(X, shape):
+def _as_images(X: Array, shape: tuple[int, ...]) -> Array:
     if np.prod(shape) != X.shape[1]:
         raise ValueError(
             f"image_shape={tuple(shape)} has {np.prod(shape)} numbers, and a sample has "
@@ -256,9 +267,16 @@ def _as_images(X, shape):
     return X.reshape(len(X), *shape)
 
 
-def _draw_cell(ax, corner, width, picture, text, colour):
+def _draw_cell(
+    ax: Axes,
+    corner: tuple[float, float],
+    width: float,
+    picture: Array | None,
+    text: object,
+    colour: str,
+) -> None:
     """Draw a picture, or a text if there is none, in a frame."""
-    (left, top), plt = corner, style.require("matplotlib.pyplot", "plot")
+    (left, top), plt = corner, require("matplotlib.pyplot", "plot")
     if picture is None:
         ax.text(left + width / 2, top + 0.5, drawn(text), ha="center", va="center", fontsize=11)
     else:
@@ -267,13 +285,13 @@ def _draw_cell(ax, corner, width, picture, text, colour):
     ax.add_patch(frame)
 
 
-def _mark_wrong(ax, corner, width):
+def _mark_wrong(ax: Axes, corner: tuple[float, float], width: float) -> None:
     """Draw a thick frame and a cross, which is seen without colours too."""
-    plt = style.require("matplotlib.pyplot", "plot")
+    plt = require("matplotlib.pyplot", "plot")
     ax.add_patch(plt.Rectangle(corner, width, 1, fill=False, edgecolor=WRONG, linewidth=3))
     _draw_cross(ax, corner[0] + width, corner[1])
 
 
-def _draw_cross(ax, x, y):
+def _draw_cross(ax: Axes, x: float, y: float) -> None:
     ax.plot(x, y, "o", color=WRONG, markersize=11, zorder=4, clip_on=False)
     ax.plot(x, y, "x", color="white", markersize=5.5, markeredgewidth=2, zorder=5, clip_on=False)

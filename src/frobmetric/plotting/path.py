@@ -7,8 +7,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..core.points import Array, Vector
 from ..neighbors.classification import knn_error
-from .style import COLOURS, draw_level, lighten, new_panels
+from .style import COLOURS, Axes, Panels, draw_level, lighten, new_panels, whole_numbers
 
 
 class PathDisplay:
@@ -68,14 +69,14 @@ class PathDisplay:
     def from_path(
         cls,
         path: Any,
-        X_train: Any,
+        X_train: ArrayLike,
         y_train: ArrayLike,
-        X_test: Any,
+        X_test: ArrayLike,
         y_test: ArrayLike,
         *,
         n_neighbors: int = 3,
         tol: float | None = None,
-        axes: Any = None,
+        axes: Panels | None = None,
     ) -> Self:
         """Evaluate each metric of a path on test samples, and draw.
 
@@ -99,7 +100,7 @@ class PathDisplay:
             raise ValueError("the path has no points; expected at least one value of C")
         X_train, X_test = np.asarray(X_train), np.asarray(X_test)
 
-        def error(L):
+        def error(L: Array) -> float:
             return knn_error(X_train @ L, y_train, X_test @ L, y_test, n_neighbors=n_neighbors)
 
         points = path.points
@@ -115,14 +116,14 @@ class PathDisplay:
         )
         return display.plot(axes=axes)
 
-    def plot(self, *, axes: Any = None) -> Self:
+    def plot(self, *, axes: Panels | None = None) -> Self:
         """Draw the four panels on the given axes or in a new figure."""
         self.axes_, self.figure_ = axes, _ = new_panels(axes, (2, 2), (10, 7), sharex=True)
         self._plot_errors(axes[0])
         ranks, shares = self.ranks, self.active_shares
         self._plot_line(axes[1], ranks, f"Rank: {ranks.min()} to {ranks.max()}")
         axes[1].set(ylim=(0, 1.12 * max(1, ranks.max())), ylabel="rank of the metric")
-        axes[1].yaxis.get_major_locator().set_params(integer=True)
+        whole_numbers(axes[1].yaxis)
         title = f"Active triplets: {shares[-1]:.1%} at the largest C"
         self._plot_line(axes[2], 100 * shares, title)
         axes[2].set(ylim=(0, 112 * max(shares.max(), 1e-3)), ylabel="triplets with u > 0, %")
@@ -133,24 +134,33 @@ class PathDisplay:
             lighten(ax)
         return self
 
-    def _plot_errors(self, ax):
+    def _plot_errors(self, ax: Axes) -> None:
         best = self.errors.argmin()  # the smallest C of several, as FrobMetricCV chooses
         title = f"Error: {self.errors[best]:.1%} at C = {self.Cs[best]:.3g}"
         self._plot_line(ax, 100 * self.errors, title)
-        ring = {"markersize": 11, "markeredgewidth": 1.5, "fillstyle": "none", "color": COLOURS[5]}
+        ring: dict[str, Any] = {
+            "markersize": 11,
+            "markeredgewidth": 1.5,
+            "fillstyle": "none",
+            "color": COLOURS[5],
+        }
         ax.plot(self.Cs[best], 100 * self.errors[best], "o", **ring)
         draw_level(ax, 100 * self.euclidean_error, f"Euclidean: {self.euclidean_error:.1%}")
         highest = max(self.errors.max(), self.euclidean_error, 1e-3)
         ax.set(ylim=(0, 115 * highest), ylabel=f"{self.n_neighbors}-NN error on the test part, %")
 
-    def _plot_gaps(self, ax):
+    def _plot_gaps(self, ax: Axes) -> None:
         is_zero = self.relative_gaps <= 0  # no place on a logarithmic axis: marked below
         gaps = np.where(is_zero, np.nan, self.relative_gaps)
         title = f"Certificate: relative gap at most {self.relative_gaps.max():.1e}"
         self._plot_line(ax, gaps, title)
         if is_zero.any():
             height = np.full(is_zero.sum(), 0.03)  # as a share of the axis
-            style = {"color": COLOURS[0], "fillstyle": "none", "label": "gap 0: exact"}
+            style: dict[str, Any] = {
+                "color": COLOURS[0],
+                "fillstyle": "none",
+                "label": "gap 0: exact",
+            }
             ax.plot(self.Cs[is_zero], height, "v", transform=ax.get_xaxis_transform(), **style)
             ax.legend(frameon=False, loc="lower right")
         ax.set(yscale="log", ylabel="proven relative gap")
@@ -161,6 +171,6 @@ class PathDisplay:
         # room around all values, so that a small change looks small
         ax.set_ylim(*((drawn.min() / 10, drawn.max() * 4) if len(drawn) else (1e-16, 1)))
 
-    def _plot_line(self, ax, values, title):
+    def _plot_line(self, ax: Axes, values: Vector, title: str) -> None:
         ax.plot(self.Cs, values, "o-", markersize=4, color=COLOURS[0])
         ax.set_title(title)

@@ -7,8 +7,10 @@ from typing import Any, Self
 import numpy as np
 
 from ..checks.text import drawn
+from ..core.points import Data
 from ..manifold.quality import NeighborhoodQuality, neighborhood_quality
-from .style import colours, lighten, new_panels
+from ..search.exact import Metric
+from .style import Axes, Panels, colours, lighten, new_panels
 
 #: Line styles, so that lines can be told apart in a print without colours.
 STYLES = ("-", "--", "-.", ":")
@@ -45,12 +47,12 @@ class QualityDisplay:
     @classmethod
     def from_embeddings(
         cls,
-        X: Any,
+        X: Data,
         embeddings: dict[str, Any],
         *,
-        metric: Any = "euclidean",
+        metric: Metric = "euclidean",
         n_rows: int | None = None,
-        random_state: Any = None,
+        random_state: int | np.random.RandomState | None = None,
         **options: Any,
     ) -> Self:
         """Evaluate embeddings of the same data, and draw.
@@ -63,18 +65,20 @@ class QualityDisplay:
         **options
             Options of `plot`.
         """
-        given = {"metric": metric, "n_rows": n_rows, "random_state": random_state}
+        given: dict[str, Any] = {"metric": metric, "n_rows": n_rows, "random_state": random_state}
         qualities = {name: neighborhood_quality(X, Y, **given) for name, Y in embeddings.items()}
         return cls.from_qualities(qualities, **options)
 
     @classmethod
     def from_qualities(cls, qualities: dict[str, NeighborhoodQuality], **options: Any) -> Self:
-        """Draw a dict of `NeighborhoodQuality`; the options are those of `plot`."""
+        """Draw a dict of `NeighborhoodQuality`; the options are as in `plot`."""
         if not qualities:
             raise ValueError("no embeddings were given; expected at least one, by its name")
         return cls(qualities=dict(qualities)).plot(**options)
 
-    def plot(self, *, axes: Any = None, rescaled: bool = False, log: bool = False) -> Self:
+    def plot(
+        self, *, axes: Panels | None = None, rescaled: bool = False, log: bool = False
+    ) -> Self:
         """Draw both panels on the given axes or in a new figure, and return the display.
 
         Parameters
@@ -94,25 +98,32 @@ class QualityDisplay:
             lighten(ax)
         return self
 
-    def _plot_quality(self, ax, attribute):
+    def _plot_quality(self, ax: Axes, attribute: str) -> None:
         self._plot_lines(ax, attribute)
         labels = {"q_nx": "$Q_{NX}(K)$, share of neighbours kept"}
         labels["r_nx"] = "$R_{NX}(K)$, neighbours kept (0: random)"
         ax.set_ylabel(labels[attribute])
         ax.set_ylim(top=1.03)
-        place = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0)}  # where it covers no line
+        place: dict[str, Any] = {
+            "loc": "lower left",
+            "bbox_to_anchor": (0.0, 1.0),
+        }  # where it covers no line
         ax.legend(**place, frameon=False, ncols=2, borderaxespad=0.2)
 
-    def _plot_behaviour(self, ax):
+    def _plot_behaviour(self, ax: Axes) -> None:
         ax.axhline(0, color="0.4", linewidth=1)
         self._plot_lines(ax, "b_nx")
         largest = max(np.abs(quality.b_nx).max() for quality in self.qualities.values()) or 1
         ax.set(ylim=(-1.1 * largest, 1.1 * largest), ylabel="$B_{NX}(K)$")
         for word, height in (("intrusive", 0.75), ("extrusive", 0.25)):
-            place = {"xycoords": "axes fraction", "textcoords": "offset points", "xytext": (6, 0)}
+            place: dict[str, Any] = {
+                "xycoords": "axes fraction",
+                "textcoords": "offset points",
+                "xytext": (6, 0),
+            }
             ax.annotate(word, (1.0, height), **place, rotation=90, va="center", color="0.3")
 
-    def _plot_lines(self, ax, attribute):
+    def _plot_lines(self, ax: Axes, attribute: str) -> None:
         line_colours = colours(len(self.qualities))
         for i, (name, quality) in enumerate(self.qualities.items()):
             curve, label = getattr(quality, attribute), f"{drawn(name)} (area {quality.area:.3f})"

@@ -10,14 +10,20 @@ from __future__ import annotations
 import json
 import re
 import time
-import warnings
 from hashlib import sha256
 from math import prod
+from pathlib import Path
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..checks.text import brief
-from .environment import check_file, remove_drafts, replacing, target_file
+from ..core.warning import warn_user
+from .environment import FilePath, check_file, remove_drafts, replacing, target_file
+
+#: Arrays of a state, by name.
+Arrays: TypeAlias = dict[str, NDArray[Any]]
 
 FORMAT = 1
 #: First line of a file.
@@ -55,7 +61,7 @@ class Checkpoint:
         If the path cannot be written to.
     """
 
-    def __init__(self, path, identity, every=SECONDS):
+    def __init__(self, path: FilePath, identity: dict[str, str], every: float = SECONDS) -> None:
         from .. import __version__
 
         if not every >= 0:
@@ -64,7 +70,7 @@ class Checkpoint:
         self.identity = {"the version of frobmetric": __version__} | identity
         self._written, self._cost, self._has_warned = time.monotonic(), 0.0, False
 
-    def load(self):
+    def load(self) -> Arrays | None:
         """Return the arrays in the file, or None if there is no file.
 
         Drafts that a killed process left beside the file are removed.
@@ -72,7 +78,7 @@ class Checkpoint:
         Raises
         ------
         ValueError
-            If the file is torn, is no checkpoint, or belongs to another fit.
+            If the file is torn, is not a checkpoint, or belongs to another fit.
         """
         remove_drafts(self.path)
         if not self.path.exists():
@@ -87,11 +93,11 @@ class Checkpoint:
         return arrays
 
     @property
-    def due(self):
+    def due(self) -> bool:
         """Whether the last state was written long ago."""
         return time.monotonic() - self._written >= max(self.every, self._cost / SHARE)
 
-    def save(self, arrays):
+    def save(self, arrays: Arrays) -> None:
         """Write a state in place of the last one; a file that cannot be written only warns."""
         began = time.monotonic()
         try:
@@ -103,20 +109,20 @@ class Checkpoint:
         self._written = time.monotonic()
         self._cost = self._written - began
 
-    def remove(self):
+    def remove(self) -> None:
         """Remove the file: the fit is complete."""
         try:
             self.path.unlink(missing_ok=True)
         except OSError as error:
             self._warn(f"could not be removed ({error}); delete it")
 
-    def _warn(self, what):
+    def _warn(self, what: str) -> None:
         if not self._has_warned:
             self._has_warned = True
-            warnings.warn(f"the checkpoint {self.path} {what}", UserWarning, stacklevel=3)
+            warn_user(f"the checkpoint {self.path} {what}")
 
 
-def fingerprint(*arrays):
+def fingerprint(*arrays: NDArray[Any]) -> str:
     """Return a text that differs for different arrays: their types, shapes and bytes.
 
     Words of 64 bits are multiplied by odd numbers and summed in runs, which is as fast as memory;
@@ -144,8 +150,8 @@ def fingerprint(*arrays):
     return f"#{digest.hexdigest()}"
 
 
-def _differences(stored, expected):
-    """Return in which points two descriptions of a fit differ, as texts."""
+def _differences(stored: dict[str, str], expected: dict[str, str]) -> list[str]:
+    """Return the differences between two descriptions of a fit, as texts."""
     texts = []
     for name in dict.fromkeys([*expected, *stored]):
         old, new = stored.get(name, "none"), expected.get(name, "none")
@@ -155,7 +161,7 @@ def _differences(stored, expected):
     return texts
 
 
-def _encode(identity, arrays):
+def _encode(identity: dict[str, str], arrays: Arrays) -> list[bytes | memoryview]:
     """Return the parts of a file."""
     arrays = {name: np.asarray(array, order="C") for name, array in arrays.items()}
     kinds = [[name, array.dtype.str, array.shape] for name, array in arrays.items()]
@@ -167,7 +173,7 @@ def _encode(identity, arrays):
     return [TITLE.format(FORMAT).encode(), f"{digest.hexdigest()}\n".encode(), header, *body]
 
 
-def _read(path):
+def _read(path: Path) -> tuple[dict[str, str], Arrays]:
     """Return the identity and the arrays in a file."""
     check_file(path, "a checkpoint")
     with open(path, "rb") as file:
@@ -196,7 +202,7 @@ def _read(path):
         ) from error
 
 
-def _decode(content):
+def _decode(content: bytes) -> tuple[dict[str, str], Arrays]:
     """Return the identity and the arrays; nothing is allocated that the file does not hold."""
     line, _, body = content.partition(b"\n")
     header = json.loads(line)

@@ -7,11 +7,16 @@ import io
 import os
 import re
 import secrets
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from numbers import Integral
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import Any, TypeAlias
+
+#: Path of a file.
+FilePath: TypeAlias = str | os.PathLike[str]
 
 #: Largest number of threads: more make nothing faster.
 MOST_THREADS = 4096
@@ -25,7 +30,7 @@ class MissingExtraError(ImportError):
     """Error for a package of an extra that is not installed."""
 
 
-def require(module, extra):
+def require(module: str, extra: str) -> ModuleType:
     """Import a module that an extra of frobmetric brings.
 
     Parameters
@@ -49,7 +54,7 @@ def require(module, extra):
         ) from error
 
 
-def target_file(path):
+def target_file(path: FilePath) -> Path:
     """Return the file that a path leads to; raise an error if it cannot be written."""
     if str(path) == "-":
         raise ValueError("-: the standard output takes tables only; give the name of a file")
@@ -66,7 +71,7 @@ def target_file(path):
 
 
 @contextmanager
-def replacing(path):
+def replacing(path: FilePath) -> Iterator[_Draft]:
     """Yield a binary file that replaces `path` if the block ends without an error.
 
     Drafts that killed processes left are removed first. A full disk, or any other error of
@@ -95,57 +100,58 @@ def replacing(path):
 class _Draft(io.BufferedIOBase):
     """Unfinished file, which remembers the error of writing to it.
 
-    It is no `io.BufferedWriter`: to those NumPy writes in C, past all that could notice an error.
+    It is not an `io.BufferedWriter`: NumPy writes to such a file in C, where no error is noticed.
     """
 
-    def __init__(self, file):
-        self.file, self.error = file, None
+    def __init__(self, file: io.BufferedWriter) -> None:
+        self.file = file
+        self.error: OSError | None = None
 
-    def write(self, content):
+    def write(self, content: Any) -> int:
         with _remember_error(self):
             return self.file.write(content)
 
-    def finish(self):
-        """Bring all that was written to the disk."""
+    def finish(self) -> None:
+        """Flush the file to the disk."""
         with _remember_error(self):
             self.file.flush()
             os.fsync(self.file.fileno())
 
-    def flush(self):
+    def flush(self) -> None:
         if not self.file.closed:
             with _remember_error(self):
                 self.file.flush()
 
-    def close(self):
+    def close(self) -> None:
         with _remember_error(self):
             self.file.close()
         super().close()
 
-    def __exit__(self, kind, *_):
-        if kind is not None:  # an error of closing is not what ended the block
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None:  # an error of closing must not hide the error of the block
             with suppress(OSError):
                 self.file.close()
         self.close()
 
-    def seek(self, offset, whence=io.SEEK_SET):
-        with _remember_error(self):  # what is in memory is written first
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        with _remember_error(self):  # buffered content is written first
             return self.file.seek(offset, whence)
 
-    def tell(self):
+    def tell(self) -> int:
         return self.file.tell()
 
-    def fileno(self):
+    def fileno(self) -> int:
         return self.file.fileno()
 
-    def writable(self):
+    def writable(self) -> bool:
         return True
 
-    def seekable(self):
+    def seekable(self) -> bool:
         return True
 
 
 @contextmanager
-def _remember_error(draft):
+def _remember_error(draft: _Draft) -> Iterator[None]:
     """Remember the error of an operation on a draft."""
     try:
         yield
@@ -154,7 +160,7 @@ def _remember_error(draft):
         raise
 
 
-def remove_drafts(path):
+def remove_drafts(path: FilePath) -> None:
     """Remove the drafts that killed processes left when they were `replacing` this file."""
     target = Path(os.path.realpath(path))
     pattern = re.compile(DRAFT.format(name=re.escape(target.name), token="[0-9a-f]{8}"))
@@ -164,24 +170,24 @@ def remove_drafts(path):
                 _remove_unlocked(file)
 
 
-def _open_draft(target):
+def _open_draft(target: Path) -> tuple[Path, io.BufferedWriter]:
     """Return a new draft and its file, locked as long as it is open."""
     while True:
         draft = target.with_name(DRAFT.format(name=target.name, token=secrets.token_hex(4)))
         file = open(draft, "xb")  # noqa: SIM115
-        if _lock(file) is not False and draft.exists():  # nobody took it for an old one meanwhile
+        if _lock(file) is not False and draft.exists():  # no other process has removed it
             return draft, file
         file.close()
 
 
-def _remove_unlocked(draft):
+def _remove_unlocked(draft: Path) -> None:
     """Remove a draft unless a process is writing it."""
     with suppress(OSError), open(draft, "rb") as file:
         if _lock(file):
             draft.unlink(missing_ok=True)
 
 
-def _lock(file):
+def _lock(file: io.BufferedIOBase) -> bool | None:
     """Return whether a file is now locked by this process; None where files have no locks."""
     try:
         import fcntl
@@ -196,7 +202,7 @@ def _lock(file):
     return True
 
 
-def check_file(path: Any, expected: str) -> None:
+def check_file(path: FilePath, expected: str) -> None:
     """Raise an error unless a path leads to a regular file, which is not mostly holes.
 
     Nothing is opened: a pipe or a device would make the reader wait. `expected` says what the file
@@ -207,7 +213,7 @@ def check_file(path: Any, expected: str) -> None:
     check_expansion(path)
 
 
-def no_file(path: Any, expected: str) -> str:
+def no_file(path: FilePath, expected: str) -> str:
     """Return the message for a path that leads to no file, with the file that may be meant."""
     problem = "is not a regular file" if os.path.lexists(path) else "does not exist"
     folder, name = os.path.split(os.fspath(path))
@@ -218,20 +224,20 @@ def no_file(path: Any, expected: str) -> str:
     return f"{path} {problem}; expected {expected}; check its name (in {folder}){hint}"
 
 
-def check_expansion(path: Any, size: int | None = None) -> None:
+def check_expansion(path: FilePath, size: int | None = None) -> None:
     """Raise ValueError if a file holds far more than it takes on the disk.
 
     Parameters
     ----------
     path : path
     size : int, optional
-        Bytes that its content takes when it is read; those of the file if None, which may be
-        mostly holes.
+        Bytes that its content takes when it is read; the size of the file if None. A file may
+        consist mostly of holes.
 
     Raises
     ------
     ValueError
-        If that is more than `EXPANDED` bytes, and more than `EXPANSION` times the bytes on disk.
+        If it is more than `EXPANDED` bytes, and more than `EXPANSION` times the bytes on disk.
     """
     about = os.stat(path)
     size = about.st_size if size is None else size
@@ -254,8 +260,8 @@ def total_memory() -> int:
         return 1 << 34
 
 
-def _bytes_of_data(path):
-    """Return the bytes of a file that are no holes; some file systems count them late in `stat`."""
+def _bytes_of_data(path: FilePath) -> int:
+    """Return the bytes of a file outside of holes; some file systems count them late in `stat`."""
     total, end, size = 0, 0, os.stat(path).st_size
     if not hasattr(os, "SEEK_DATA"):
         return size
@@ -268,7 +274,7 @@ def _bytes_of_data(path):
 
 
 @contextmanager
-def limit_threads(n_jobs):
+def limit_threads(n_jobs: int | None) -> Iterator[None]:
     """Limit the threads of this block; None sets no limit.
 
     Blocks of several threads of a process may overlap in any order: see `frobmetric.core.threads`.
@@ -286,7 +292,7 @@ def limit_threads(n_jobs):
             f"n_jobs is {n_jobs!r:.80}; expected a number of threads, -1 for all of them, or None"
         )
     n_threads = effective_n_jobs(min(n_jobs, MOST_THREADS))
-    # OpenMP has a number for each thread, BLAS one for the process; some BLAS use that of OpenMP
+    # OpenMP has a number for each thread, BLAS one for the process; some BLAS use OpenMP's
     openmp = ThreadpoolController().select(user_api="openmp")
     n_before = max((library.num_threads for library in openmp.lib_controllers), default=n_threads)
     with openmp.limit(limits=min(n_threads, n_before)), at_most(n_threads):

@@ -1,4 +1,4 @@
-"""Progress of long work: who works tells its share, who listens shows it, and by default nobody."""
+"""Progress reports: workers publish how much is done; nothing is shown unless someone listens."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Lock
 
-#: Function of the name of a work and the share of it that is done.
+#: Function of the name of a work and its share that is done.
 Listener = Callable[[str, float], None]
 
 
 class Work:
-    """Some work of a size in a unit, of which several threads may do parts."""
+    """Work of known size in a unit; several threads may do parts of it."""
 
     def __init__(self, name: str, total: float, unit: str, listener: Listener | None) -> None:
         self.name, self.total, self.unit, self.done = name, total, unit, 0.0
         self._listener, self._lock = listener, Lock()
 
     def advance(self, amount: float) -> None:
-        """Tell that a part is done."""
+        """Report a part as done."""
         if self._listener is not None:
             with self._lock:
                 self.done += amount
@@ -44,7 +44,7 @@ def listening(listener: Listener | None) -> Iterator[None]:
 
 @contextmanager
 def working(name: str, total: float, unit: str) -> Iterator[Work]:
-    """Yield a work of this size; inside of another one it is silent, as a part of that."""
+    """Yield a work of this size; inside of another work it is silent, as a part of the other."""
     global _current
     if _listener is None or total <= 0 or _current is not _silent:
         yield _silent
@@ -62,7 +62,7 @@ def stage(number: int, count: int) -> Iterator[None]:
     """Put the number of a stage before the names of the works in this block: "2 of 4: name"."""
     global _stage
     before = _stage
-    _stage = before or f"{number} of {count}: "  # a stage of a stage has the number of that
+    _stage = before or f"{number} of {count}: "  # a stage inside of a stage keeps the outer number
     try:
         yield
     finally:
@@ -70,11 +70,11 @@ def stage(number: int, count: int) -> Iterator[None]:
 
 
 def current_stage() -> str:
-    """Return the number of the stage under way, such as "2 of 4: "; empty if there is none."""
+    """Return the number of the current stage, such as "2 of 4: "; empty if there is none."""
     return _stage
 
 
 def advance(amount: float, unit: str) -> None:
-    """Tell that a part of the work under way is done, if that is counted in this unit."""
+    """Report a part of the current work as done, if the work is counted in this unit."""
     if _current.unit == unit:
         _current.advance(amount)

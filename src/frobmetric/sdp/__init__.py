@@ -2,12 +2,12 @@
 
 from ..solvers.plain import SDPStep
 from .construct import make_sdp
-from .infeasibility import Ray
 from .nearest import NearestMatrix
 from .nearest.correlation import nearest_correlation
 from .nearest.covariance import nearest_covariance
 from .nearest.pairwise import PairwiseCorrelation, pairwise_correlation
 from .norm_bound import solve_norm_bounded
+from .rays import Ray
 from .sdpa import SDPAAnswer, SDPAError, read_sdpa, write_sdpa
 from .solution import SDPCertificate, SDPSolution, certify_sdp
 from .solve import solve_sdp

@@ -1,23 +1,22 @@
-"""Proofs that a plain SDP has no answer.
+"""Search for rays, which may prove that a plain SDP has no answer.
 
 Primal infeasible: some y has b.y = 1 and A*(y) no positive eigenvalue, so that no X in the cone can
 have A X = b. Dual infeasible: some X in the cone has A X = 0 and <C, X> = -1, so that the
-objective falls without limit along it.
+objective falls without limit along it. Whether a ray proves that is decided in `rays` alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 
 import numpy as np
 import scipy.sparse as sp
 
-from ..core import Beside, Constraints, Equal, FrobeniusSDP, Nonnegative, Product, Sparse, Stack
-from ..core.points import Symmetric, Vector, as_dense
+from ..core import Beside, Equal, FrobeniusSDP, Nonnegative, Product, Sparse, Stack
+from ..core.points import Array, Symmetric, Vector, as_dense
 from ..solvers import Monitor, State
 from ..solvers.interior import interior, work_of_step
-from ..solvers.plain import GramSolver, PlainIterate, senses, targets
+from ..solvers.plain import GramSolver, PlainIterate, targets
 
 #: Rounds of each search by splitting.
 ROUNDS = 200
@@ -25,117 +24,88 @@ ROUNDS = 200
 ROUGH = 1e-3
 #: Distance between the ray and its projection, relative to its norm, at which it is accepted.
 FOUND = 1e-9
-#: Largest error of a ray of the problem as given that still proves infeasibility.
-ACCEPTED = 1e-7
-#: Relative rounding of A*(y), whose terms may cancel.
-ROUNDING = 1e-14
-TINY = np.finfo(float).tiny
 
 
-@dataclass(frozen=True)
-class Ray:
-    """A proof of infeasibility, measured on the problem as given.
-
-    Attributes
-    ----------
-    kind : {"primal_infeasible", "dual_infeasible"}
-    vector : ndarray
-        y with b.y = 1, or X with <C, X> = -1.
-    error : float
-        The largest eigenvalue of A*(y) above zero, relative to its norm; or |A X| relative to
-        |X| and the norms of the rows. No feasible answer has a norm below about 1 / error.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from frobmetric.sdp import make_sdp, solve_sdp
-    >>> ray = solve_sdp(make_sdp(np.zeros((2, 2)), [np.eye(2)], [-1.0])).ray  # the trace is -1
-    >>> ray.kind, ray.vector.round(3).tolist()
-    ('primal_infeasible', [-1.0])
-    """
-
-    kind: str
-    vector: Symmetric = field(repr=False)
-    error: float
-
-
-def find_ray(
+def find_rays(
     problem: FrobeniusSDP, gram: GramSolver, state: State, monitor: Monitor, thorough: bool
-) -> Ray | None:
-    """Look for a proof near an iterate (X, y).
+) -> Iterator[tuple[str, Symmetric]]:
+    """Yield kinds and vectors that are nearly rays, first near an iterate (X, y).
 
-    A thorough search also solves auxiliary problems by the interior-point method.
+    A ray as far from the boundary as there is one, which the interior-point method finds, comes
+    after each that is found by splitting; a thorough search tries it in any case.
     """
     y = np.zeros(problem.constraints.shape[0]) if state.u is None else state.u
     X = np.zeros(problem.cone.shape) if state.point is None else as_dense(state.point)
+    searches: tuple[tuple[str, Callable[..., Symmetric | None], Symmetric], ...] = (
+        ("primal_infeasible", _primal_ray, y),
+        ("dual_infeasible", _dual_ray, X),
+    )
+    inside = {"primal_infeasible": _deepest_y, "dual_infeasible": _deepest_x}
+    is_small, seen = bool(np.isfinite(work_of_step(problem))), set()
+    for kind, search, start in searches:
+        vector = search(problem, gram, start, monitor)
+        if vector is not None:
+            yield kind, vector
+            seen.add(kind)
+            if is_small and (deep := inside[kind](problem, monitor)) is not None:
+                yield kind, deep
+    for kind in inside:
+        if thorough and is_small and kind not in seen:
+            deep = inside[kind](problem, monitor)
+            if deep is not None:
+                yield kind, deep
 
-    def attempts() -> Iterator[tuple[str, Symmetric | None]]:
-        yield "primal_infeasible", _primal_ray(problem, gram, y, monitor)
-        yield "dual_infeasible", _dual_ray(problem, gram, X, monitor)
-        if thorough and np.isfinite(work_of_step(problem)):
-            yield "primal_infeasible", _primal_ray_inside(problem, monitor)
-            yield "dual_infeasible", _dual_ray_inside(problem, monitor)
 
-    rays = (verify_ray(problem, kind, vector) for kind, vector in attempts() if vector is not None)
-    return next((ray for ray in rays if ray is not None), None)
+def _deepest_y(problem: FrobeniusSDP, monitor: Monitor) -> Vector | None:
+    """Maximise s with -A*(y) - s I in the cone, b.y >= s and b.y - <I, A*(y)> <= 1.
 
-
-def _primal_ray_inside(problem: FrobeniusSDP, monitor: Monitor) -> Vector | None:
-    """Minimise t with A X + t (b - A(I)) = b and X, t >= 0, by the interior-point method.
-
-    X = I and t = 1 are feasible. If t cannot be 0, the multipliers are a proof.
+    If s is 0 the method ends in the middle of all rays.
     """
-    A, identity, b = problem.constraints, problem.cone.identity(), targets(problem)
-    cost = np.append(np.zeros(identity.size), 1.0)
-    answer = _solve_widened(problem, A, b - A.forward(identity), cost, b, monitor)
-    return None if answer is None or float(b @ answer.u) <= 0 else answer.u
+    A, b, identity = problem.constraints, targets(problem), problem.cone.identity()
+    columns = np.column_stack([np.append(-b, 1.0), np.append(b - A.forward(identity), 0.0)])
+    sides = np.append(np.zeros(len(b)), 1.0)
+    cost = np.append(np.zeros(identity.size), [0.0, 1.0])
+    answer = _solve_widened(problem, [identity], columns, cost, sides, monitor)
+    return None if answer is None or float(b @ answer.u[:-1]) <= 0 else answer.u[:-1]
 
 
-def _dual_ray_inside(problem: FrobeniusSDP, monitor: Monitor) -> Symmetric | None:
-    """Minimise <C, X> with A X = 0 and trace X <= 1, by the interior-point method."""
-    trace = Sparse(sp.csr_array(problem.cone.identity().reshape(1, -1)), problem.cone)
-    A, last = Stack([problem.constraints, trace]), np.zeros(problem.constraints.shape[0] + 1)
-    last[-1] = 1.0
-    cost = np.append(problem.cost.ravel(), 0.0)
-    answer = _solve_widened(problem, A, last, cost, last, monitor)
-    return None if answer is None else answer.point[:-1].reshape(problem.cone.shape)
+def _deepest_x(problem: FrobeniusSDP, monitor: Monitor) -> Symmetric | None:
+    """Maximise s with X = Z + s I and A X = 0, Z in the cone, <C, X> + s <= 0 and tr X <= 1.
+
+    The unknown r = s + 1 is not negative. If s is 0 the method ends in the middle of all rays.
+    """
+    A, C, identity = problem.constraints, problem.cost, problem.cone.identity()
+    A_I, slope, order = A.forward(identity), float(np.vdot(C, identity)) + 1, float(identity.sum())
+    columns = np.zeros((len(A_I) + 2, 3))
+    columns[:, 0] = [*A_I, slope, order]
+    columns[-2, 1] = columns[-1, 2] = 1.0
+    sides = np.array([*A_I, slope, 1 + order])
+    cost = np.append(np.zeros(identity.size), [-1.0, 0.0, 0.0])
+    answer = _solve_widened(problem, [C, identity], columns, cost, sides, monitor)
+    if answer is None:
+        return None
+    Z, r = answer.point[:-3].reshape(identity.shape), answer.point[-3]
+    X = Z + (r - 1) * identity
+    return X if float(np.vdot(C, X)) < 0 else None
 
 
 def _solve_widened(
-    problem: FrobeniusSDP, A: Constraints, column: Vector, cost: Vector, b: Vector, monitor: Monitor
+    problem: FrobeniusSDP,
+    more: list[Symmetric],
+    columns: Array,
+    cost: Vector,
+    b: Vector,
+    monitor: Monitor,
 ) -> PlainIterate | None:
-    """Return the best iterate on a problem with one more non-negative variable, within the run."""
-    cones = problem.cone, Nonnegative(1)
-    rows = Beside([A, Sparse(sp.csr_array(column[:, None]), cones[1])], cones)
+    """Return the best iterate on a problem with more rows and non-negative variables."""
+    extra = Sparse(sp.csr_array(np.array([row.ravel() for row in more])), problem.cone)
+    cones = problem.cone, Nonnegative(columns.shape[1])
+    A = Stack([problem.constraints, extra])
+    rows = Beside([A, Sparse(sp.csr_array(columns), cones[1])], cones)
     wider = FrobeniusSDP(rows, Equal(b), cost, sigma=np.inf, cone=Product(cones))
     inner = monitor.inner(FOUND)
     interior(wider, State(), inner)
-    return inner.best if inner.error <= ROUGH else None
-
-
-def verify_ray(problem: FrobeniusSDP, kind: str, vector: Symmetric) -> Ray | None:
-    """Scale a ray and measure it on a problem as given; None if it proves nothing."""
-    norms, is_primal = problem.constraints.norms(), kind == "primal_infeasible"
-    if is_primal:
-        vector = np.clip(vector, problem.loss.lower, problem.loss.upper)
-        gain = float(targets(problem) @ vector)
-    else:
-        vector = problem.cone.split(vector).clipped()
-        gain = -float(np.vdot(problem.cost, vector))
-    if gain <= 0:
-        return None
-    vector = vector / gain
-    if is_primal:
-        W = problem.constraints.adjoint(vector)
-        above = -problem.cone.min_eigenvalue(-W)
-        rounding = ROUNDING * float(np.abs(vector) @ norms)  # terms of W may cancel
-        error = max(0.0, above - rounding) / max(float(np.linalg.norm(W)), TINY)
-    else:
-        moved, sense = problem.constraints.forward(vector), senses(problem)
-        broken = np.where(sense == 0, np.abs(moved), np.maximum(0, -sense * moved))
-        broken = broken / np.maximum(norms, TINY)
-        error = float(broken.max(initial=0.0)) / float(np.linalg.norm(vector))
-    return Ray(kind, vector, error) if error <= ACCEPTED else None
+    return inner.best if inner.best is not None and inner.error <= ROUGH else None
 
 
 def _primal_ray(

@@ -12,9 +12,10 @@ from ..checks.arguments import as_tolerance
 from ..core import FrobeniusSDP
 from ..core.checks import MOST, as_real, require_problem
 from ..core.points import Symmetric, Vector
+from ..core.rounding import EPS, inner, norm
 from ..solvers import Callback, Monitor, State, conclude
 from ..solvers.plain import targets
-from .infeasibility import Ray
+from .rays import FLOATS, Ray
 from .solution import SDPCertificate, SDPSolution, certify_sdp, dual_slack
 from .solve import SDPRun, as_state, describe_by, make_run
 
@@ -65,7 +66,8 @@ def solve_norm_bounded(
         Its `sigma` is infinity where the norm bound is not active. The objectives of its
         certificate are <C, X> and the lower bound above. If even the smallest X that meets the
         rows is too large the status is "primal_infeasible", and the ray y with b.y = 1 proves it:
-        every feasible X has a norm of at least 1 / |(A*(y))_+|, which is 1 / `ray.error`.
+        every X that meets the rows has a norm of at least 1 / |(A*(y))_+|, rounding counted, which
+        is 1 / `ray.error`; or no X meets them, and `ray.error` is 0.
 
     Examples
     --------
@@ -121,7 +123,9 @@ class _Search:
         smallest = self._solve(rows, FINER * self.tol)
         X, y = smallest.answer()
         self._record(X, 0 * y, np.inf)
-        self._check_size(y if smallest.ray is None else smallest.ray.vector)
+        if smallest.ray is not None:  # whatever the norm
+            self.ray, self.monitor.status = smallest.ray, smallest.ray.kind
+        self._check_size(y)
         if not self.monitor.status:
             sigma = float(np.sqrt(self.delta) / np.linalg.norm(self.problem.cost))
             self.y = y / sigma
@@ -145,11 +149,20 @@ class _Search:
 
     def _check_size(self, y: Vector) -> None:
         """End the search if y proves that every X that meets the rows is too large."""
-        b_y = float(targets(self.problem) @ y)
-        norm2 = self.problem.cone.split(self.problem.constraints.adjoint(y)).positive_norm2
-        # |X| |(A*(y))_+| >= <A*(y), X> >= b.y
-        if b_y > 0 and b_y**2 > self.delta * (1 + self.tol) * norm2:
-            self.ray = Ray("primal_infeasible", y / b_y, float(np.sqrt(norm2)) / b_y)
+        if self.monitor.status:
+            return
+        problem, A = self.problem, self.problem.constraints
+        y = np.clip(y, problem.loss.lower, problem.loss.upper)
+        gain, rounding = inner(targets(problem), y)
+        W = A.adjoint(y)
+        minus = problem.cone.split(W).negative()
+        # |X| |W + N| >= <W + N, X> >= <W, X> >= b.y for every N in the dual cone
+        size = norm(W + minus.dense()) * (1 + 2 * EPS) + minus.rounding
+        size += A.adjoint_error(y, n_more=2) + 2 * EPS * norm(W)
+        gain -= rounding
+        if gain > 0 and gain * (1 - 4 * EPS) > np.sqrt(self.delta * (1 + self.tol)) * size:
+            error = size / gain * (1 + 8 * EPS)
+            self.ray = Ray("primal_infeasible", y / gain, error, FLOATS)
             self.monitor.status = self.ray.kind
 
     def _search(self, s: float) -> None:

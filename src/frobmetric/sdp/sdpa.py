@@ -515,10 +515,21 @@ class SDPAAnswer:
             "errors": errors,
             "min_eigenvalue": {"X": X, "Z": Z},
             "ray_error": None if ray is None else _number(ray.error),
+            "proof": None if ray is None else ray.reason,
+            "nearly": self._nearly(),
             "n_iter": self.solution.n_iter,
             "sigma": _number(self.solution.problem.sigma),
             "notes": list(self.solution.notes),
         }
+
+    def _nearly(self) -> dict[str, Any] | None:
+        """Return what a ray that is no proof says of answers, in the names of the format."""
+        ray = self.solution.nearly
+        if ray is None:
+            return None
+        if ray.kind == "primal_infeasible":
+            return {"status": sdpa_status(ray.kind), "least_trace": _number(ray.least)}
+        return {"status": sdpa_status(ray.kind), "least_norm": _number(ray.least)}
 
     def write(self, path: PathLike) -> None:
         """Write arrays x, X1, ..., Z1, ... to a file *.npz, and CSDP's text to any other.

@@ -13,7 +13,7 @@ from ..core.points import Symmetric, Vector
 from ..core.rounding import EPS, inner, norm
 from ..core.solution import STATUSES
 from ..solvers.plain import SDPStep, gram_solver, senses, targets
-from .infeasibility import Ray
+from .rays import Ray
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -92,6 +92,9 @@ class SDPSolution:
     certificate : SDPCertificate
     ray : Ray or None
         The proof of infeasibility.
+    nearly : Ray or None
+        A ray that is no proof, of a run without an answer: it bounds every feasible X, or y, from
+        below.
     sigma : float
         Length of the last proximal step; with X and y a start for a similar problem.
     history : tuple of SDPStep
@@ -125,6 +128,7 @@ class SDPSolution:
     problem: FrobeniusSDP
     notes: tuple[str, ...] = ()
     solver: str = "solve_sdp"
+    nearly: Ray | None = None
 
     @property
     def blocks(self) -> list[Symmetric]:
@@ -135,10 +139,11 @@ class SDPSolution:
         seconds = self.history[-1].seconds if self.history else 0.0
         head = f"{self.status} ({STATUSES[self.status]}): {self.n_iter} steps, {seconds:.2g} s"
         if self.ray is not None:
-            return f"{head}\n  proof with an error of {self.ray.error:.1e}"
+            return f"{head}\n  {self.ray}"
+        near = "" if self.nearly is None else f"\n  {self.nearly}"
         rows = "1 row" if len(self.y) == 1 else f"{len(self.y)} rows"
         multipliers = f"{rows}, {np.count_nonzero(self.y)} of them with y != 0"
-        return f"{head}\n  X in {self.problem.cone}, {multipliers}\n  {self.certificate}"
+        return f"{head}\n  X in {self.problem.cone}, {multipliers}\n  {self.certificate}{near}"
 
     def __repr__(self) -> str:
         return (

@@ -19,8 +19,9 @@ from ..solvers.interior import interior, is_quick, work_of_step
 from ..solvers.newton import newton
 from ..solvers.plain import GramSolver, PlainIterate, SDPStep, gram_solver, targets
 from ..solvers.proximal import proximal
-from .infeasibility import Ray, find_ray, verify_ray
+from .infeasibility import find_rays
 from .presolve import Exposure, lift_dual_from_face, reduce_to_face, simplify
+from .rays import Ray, bound_answers, verify_ray
 from .solution import SDPSolution, certify_sdp, dual_slack, primal_residual
 
 #: Error that the first phase is to reach, and its largest number of rounds.
@@ -102,7 +103,7 @@ def solve_sdp(
     with monitor.running():
         run.go(state)
     solution = run.solution(trace_bound)
-    conclude(solution, tol)
+    conclude(solution, tol, advice=str(solution.nearly or ""))
     return solution
 
 
@@ -153,6 +154,7 @@ class SDPRun:
 
     notes: tuple[str, ...] = ()
     ray: Ray | None = None
+    nearly: Ray | None = None
 
     def __init__(self, problem: FrobeniusSDP, tol: float, monitor: Monitor) -> None:
         self.given, self.tol, self.monitor = problem, tol, monitor
@@ -180,9 +182,16 @@ class SDPRun:
             status = "optimal"
         elif status in ("", "optimal"):
             status = "stalled"
-        return SDPSolution(
-            status, X, y, Z, certificate, ray, sigma, history, n_iter, self.given, self.notes
-        )
+        nearly = None if ray is not None or status == "optimal" else self.nearly
+        fields = (X, y, Z, certificate, ray, sigma, history, n_iter, self.given, self.notes)
+        return SDPSolution(status, *fields, nearly=nearly)
+
+    def judge(self, kind: str, vector: Symmetric) -> None:
+        """Keep a ray of the problem as given if it is a proof, else what it says of answers."""
+        self.ray = verify_ray(self.given, kind, vector)
+        near = bound_answers(self.given, kind, vector) if self.ray is None else None
+        if near is not None and (self.nearly is None or near.error < self.nearly.error):
+            self.nearly = near
 
 
 class _PlainRun(SDPRun):
@@ -195,7 +204,7 @@ class _PlainRun(SDPRun):
         self.exposure: Exposure | None = None
         self.notes = fewer.notes
         if fewer.contradiction is not None:
-            self.ray = verify_ray(problem, "primal_infeasible", fewer.contradiction)
+            self.judge("primal_infeasible", fewer.contradiction)
 
     def go(self, start: State) -> None:
         if self.ray is not None:
@@ -247,12 +256,12 @@ class _PlainRun(SDPRun):
 
     def look_for_ray(self, gram: GramSolver, state: State, thorough: bool) -> None:
         """Look for a proof of infeasibility near a state of the simple problem."""
-        proof = find_ray(self.simple, gram, state, self.monitor, thorough)
-        if proof is not None:
-            back = self.lift.y if proof.kind == "primal_infeasible" else self.lift.X
-            self.ray = verify_ray(self.given, proof.kind, back(proof.vector))
-        if self.ray is not None:
-            self.monitor.status = self.ray.kind
+        for kind, vector in find_rays(self.simple, gram, state, self.monitor, thorough):
+            back = self.lift.y if kind == "primal_infeasible" else self.lift.X
+            self.judge(kind, back(vector))
+            if self.ray is not None:
+                self.monitor.status = self.ray.kind
+                return
 
     def answer(self) -> tuple[Symmetric, Vector]:
         y, loss = self.monitor.best.u, self.given.loss
@@ -294,7 +303,7 @@ class _RegularisedRun(SDPRun):
         if run.ray is None:
             state = State(run.lift.lower_y(self.monitor.best.u))
             run.look_for_ray(gram_solver(run.simple.constraints), state, thorough=True)
-        self.ray = run.ray
+        self.ray, self.nearly = run.ray, run.nearly
 
     def answer(self) -> tuple[Symmetric, Vector]:
         return self.monitor.best.point.dense(), self.monitor.best.u

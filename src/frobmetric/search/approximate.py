@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
+from types import ModuleType
+from typing import TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 from sklearn.utils.extmath import row_norms
 
 from ..core.kernels import ROWS, WIDTH, compiled, cross_distances
+from ..core.points import Array, Index
 from ..core.threads import map_blocks
 from ..runtime.environment import require
 from .candidates import choose, tie_width
-from .sketches import SAMPLE, Frame, Points, Tiles
+from .sketches import SAMPLE, Frame, Numbers, Points, Tiles
+
+#: Numbers of points; of 32 bits, since sorting them is most of the work.
+Lists: TypeAlias = NDArray[np.int32]
 
 #: Points of a cell.
 CELL = 256
@@ -29,7 +37,7 @@ LEADS = 6
 PART = 256
 
 
-def is_available():
+def is_available() -> bool:
     """Return whether faiss is installed."""
     return find_spec("faiss") is not None
 
@@ -37,11 +45,11 @@ def is_available():
 class ApproximateSearch:
     """Approximate search for the nearest points of the same class, and of all other classes.
 
-    Each class is divided into cells. `search` compares the points of a cell with those of the
-    nearest cells of its own class or of others, by products of short copies in single precision;
-    the distances of the best are then computed in double precision. `refine` goes on from these
-    lists: an impostor of a near neighbour is likely to be one of the point too, and so are the
-    neighbours of an impostor.
+    Each class is divided into cells. `search` compares the points of a cell with the points
+    of the nearest cells of its own class or of others, by products of short copies in single
+    precision; the distances of the best are then computed in double precision. `refine` goes on
+    from these lists: an impostor of a near neighbour is likely to be an impostor of the point too,
+    and so are the neighbours of an impostor.
 
     Points are numbered by class and cell inside, so that both are ranges.
 
@@ -55,7 +63,7 @@ class ApproximateSearch:
         Distances are ties if coordinates moved by less than this could make them equal.
     """
 
-    def __init__(self, X, labels, n_near, n_far, tie=0.0):
+    def __init__(self, X: Array, labels: Index, n_near: int, n_far: int, tie: float = 0.0) -> None:
         self.X, self.tie, self.n_near, self.n_far = X, tie, n_near, n_far
         self.sketch = Points(X, _frame_of_classes(X, labels)).sketches()[0]
         cell = self._divide(labels)
@@ -64,11 +72,10 @@ class ApproximateSearch:
         self._start = np.searchsorted(cell[self.order], np.arange(len(self.centers) + 1))
         self._fill()
         n = len(X)
-        # numbers of 32 bits: sorting them is most of the work
         self.near = np.full((n, n_near + SPARE), -1, dtype=np.int32)
         self.far = np.full((n, n_far + SPARE), -1, dtype=np.int32)
 
-    def _divide(self, labels):
+    def _divide(self, labels: Index) -> Index:
         """Divide each class into cells; return the cell of each point."""
         faiss, copies = require("faiss", "ann"), -self.sketch.points[:, :-3]
         cell = np.empty(len(labels), dtype=np.intp)
@@ -77,7 +84,7 @@ class ApproximateSearch:
         n_cells = [max(1, round(len(rows) / CELL)) for rows in classes]
         first = np.cumsum([0, *n_cells])
 
-        def divide(part):
+        def divide(part: slice) -> Array:
             rows = classes[part.start]
             centers, nearest = _cells(faiss, copies[rows], n_cells[part.start])
             cell[rows] = first[part.start] + nearest
@@ -87,8 +94,8 @@ class ApproximateSearch:
         self._class = np.repeat(np.arange(len(classes)), n_cells)
         return cell
 
-    def _fill(self):
-        """Fill the tiles, those of each cell apart, and number their places."""
+    def _fill(self) -> None:
+        """Pack the points of each cell into its own tiles; number the places of the points."""
         size = np.diff(self._start)
         self._tile = np.cumsum([0, *-(-size // WIDTH)])
         away = WIDTH * self._tile[:-1] - self._start[:-1]
@@ -101,12 +108,12 @@ class ApproximateSearch:
         self._tiles[tile, :, empty] = 0.0
         self._tiles[tile, -1, empty] = 2 * self.sketch.nowhere
 
-    def search(self, n_points, *, is_far):
-        """Search the nearest cells that have so many points, of the own class or of others."""
+    def search(self, n_points: int, *, is_far: bool) -> None:
+        """Search the nearest cells, of the own class or of others, that hold `n_points` points."""
         lists, size = self.far if is_far else self.near, np.diff(self._start)
         norms = row_norms(self.centers, squared=True)
 
-        def search(part):
+        def search(part: slice) -> None:
             cell = part.start
             rows = np.arange(*self._start[cell : cell + 2])
             cells = np.flatnonzero((self._class == self._class[cell]) != is_far)
@@ -118,29 +125,28 @@ class ApproximateSearch:
 
         map_blocks(search, len(self.centers), 1, np.inf)
 
-    def refine(self, *, is_far):
+    def refine(self, *, is_far: bool) -> None:
         """Improve the far lists, or the near ones, by neighbours of neighbours."""
         near, far = self.near, self.far
 
-        def refine(part):
+        def refine(part: slice) -> Lists:
             rows = np.arange(part.start, part.stop)
             if is_far:
                 others = _of(far, near[rows, :LEADS]), _of(near, far[rows, :LEADS])
                 return self._rank(rows, np.concatenate([far[rows], *others], axis=1), is_far)
-            others = _of(near, near[rows, :LEADS])
-            return self._rank(rows, np.concatenate([near[rows], others], axis=1), is_far)
+            more = _of(near, near[rows, :LEADS])
+            return self._rank(rows, np.concatenate([near[rows], more], axis=1), is_far)
 
         improved = np.concatenate(map_blocks(refine, len(self.X), PART, np.inf))
         self.near, self.far = (near, improved) if is_far else (improved, far)
 
-    def found(self, rows=None):
+    def found(self, rows: Index | None = None) -> tuple[Index, Index]:
         """Return row numbers of the nearest of the same class and of others, -1 for none."""
         place = np.argsort(self.order)
-        rows = slice(None) if rows is None else rows
-        lists = ((self.near, self.n_near), (self.far, self.n_far))
-        return tuple(self._final(place[rows], numbers, k) for numbers, k in lists)
+        place = place if rows is None else place[rows]
+        return self._final(place, self.near, self.n_near), self._final(place, self.far, self.n_far)
 
-    def _candidates(self, rows, cells):
+    def _candidates(self, rows: Index, cells: Index) -> Lists:
         """Return the points of some cells whose products with each of some points are least."""
         ranges = [np.arange(*self._tile[cell : cell + 2]) for cell in cells]
         chosen = np.concatenate([np.empty(0, np.intp), *ranges]).astype(np.int32)
@@ -150,7 +156,7 @@ class ApproximateSearch:
         is_point = (places >= 0) & (products < self.sketch.nowhere)
         return np.where(is_point, self._number[places], -1)
 
-    def _rank(self, rows, candidates, is_far):
+    def _rank(self, rows: Index, candidates: Lists, is_far: bool) -> Lists:
         """Return the nearest candidates by exact distances, in order, as many as are kept."""
         size = (self.far if is_far else self.near).shape[1]
         some = np.sort(candidates, axis=1)
@@ -168,7 +174,7 @@ class ApproximateSearch:
         found[:, : best.shape[1]] = np.where(is_none, -1, numbers)
         return found
 
-    def _final(self, rows, lists, n_neighbors):
+    def _final(self, rows: Index, lists: Lists, n_neighbors: int) -> Index:
         """Return the nearest of the lists as rows of X, with ties by row number."""
         row, column = np.nonzero(lists[rows] >= 0)
         number = self.order[lists[rows][row, column]]
@@ -182,7 +188,7 @@ class ApproximateSearch:
 
 
 @contextmanager
-def _one_thread_of(faiss):
+def _one_thread_of(faiss: ModuleType) -> Iterator[None]:
     """Let faiss use this thread only: the others are ours."""
     n_threads = faiss.omp_get_max_threads()
     faiss.omp_set_num_threads(1)
@@ -192,7 +198,7 @@ def _one_thread_of(faiss):
         faiss.omp_set_num_threads(n_threads)
 
 
-def _frame_of_classes(X, labels):
+def _frame_of_classes(X: Array, labels: Index) -> Frame:
     """Return a frame with the directions in which points of one class differ from each other."""
     weight = 1 / np.bincount(labels)[labels]
     is_of = sp.csr_array((weight, labels, np.arange(len(X) + 1)), shape=(len(X), labels.max() + 1))
@@ -201,28 +207,30 @@ def _frame_of_classes(X, labels):
     return Frame.of(X)._replace(directions=within.directions)
 
 
-def nearest_in_tiles(P, tiles, chosen, n_results):
+def nearest_in_tiles(
+    P: Numbers, tiles: Numbers, chosen: Lists, n_results: int
+) -> tuple[Numbers, NDArray[np.integer]]:
     """Return the least products of rows with the points of some tiles, and the places of these.
 
-    With numba nearly all of the least are found, with NumPy all; -1 is no place.
+    With numba nearly all of the least are found, with NumPy all; -1 stands for no place.
     """
     fast = compiled()
     if fast:
         short = np.zeros((-(-len(P) // ROWS) * ROWS, P.shape[1]), dtype=np.float32)
         short[: len(P)] = P
-        products = np.empty((len(P), n_results), dtype=np.float32)
-        places = np.empty((len(P), n_results), dtype=np.int32)
-        fast.nearest_in_tiles(short, tiles, chosen, products, places)
-        return products, places
-    every = P @ tiles[chosen].transpose(1, 0, 2).reshape(P.shape[1], -1)
+        least = np.empty((len(P), n_results), dtype=np.float32)
+        found = np.empty((len(P), n_results), dtype=np.int32)
+        fast.nearest_in_tiles(short, tiles, chosen, least, found)
+        return least, found
+    products = P @ tiles[chosen].transpose(1, 0, 2).reshape(P.shape[1], -1)
     places = (WIDTH * chosen[:, None] + np.arange(WIDTH)).ravel()
     if len(places) > n_results:
-        best = np.argpartition(every, n_results - 1, axis=1)[:, :n_results]
-        return np.take_along_axis(every, best, axis=1), places[best]
-    return every, np.broadcast_to(places, every.shape)
+        best = np.argpartition(products, n_results - 1, axis=1)[:, :n_results]
+        return np.take_along_axis(products, best, axis=1), places[best]
+    return products, np.broadcast_to(places, products.shape)
 
 
-def _cells(faiss, points, n_cells):
+def _cells(faiss: ModuleType, points: Numbers, n_cells: int) -> tuple[Array, Index]:
     """Return the centres of cells of these points, and the cell of each point."""
     limits = {"min_points_per_centroid": 1, "max_points_per_centroid": TRAINED, "seed": 0}
     with _one_thread_of(faiss):
@@ -231,6 +239,6 @@ def _cells(faiss, points, n_cells):
         return means.centroids, means.index.search(points, 1)[1][:, 0]
 
 
-def _of(lists, numbers):
-    """Return the lists of all these numbers, one after the other; -1 for those of none."""
+def _of(lists: Lists, numbers: Lists) -> Lists:
+    """Return the lists of all these numbers, one after the other; -1 where a number is -1."""
     return np.where(numbers[..., None] < 0, -1, lists[numbers]).reshape(len(numbers), -1)

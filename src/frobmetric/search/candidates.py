@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
 
 import numpy as np
 
+from ..core.points import Array, Index, Mask, Vector
 from ..core.threads import map_blocks
 from ..runtime.progress import advance
-from .products import LeftOut, kind_of_products
-from .sketches import ROUNDING, Points
+from .products import LeftOut, Products, kind_of_products
+from .sketches import ROUNDING, Points, Sketch
 
-#: Points whose products are computed at a time.
-POINTS = 1 << 16
-#: Additional points whose distances are computed to bound that of the last neighbour.
-SPARE = 6
+#: Labels of queries and of points: a point with the label of a query is left out.
+Labels: TypeAlias = tuple[Index, Index]
+#: Pairs of a query and a point, by row and number, with the bounds of their squared distance.
+Entries: TypeAlias = tuple[Index, Index, Vector, Vector]
+#: Queries, which of them are settled, the limits of these, and the entries within.
+Settled: TypeAlias = tuple[Index, Mask, Vector, Entries]
+
 #: Smallest squared distance that is told from 0.
 TINY = 1e-250
-#: A query with more groups of candidates than this is searched again in more detail.
-MANY = 256
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,18 +34,26 @@ class Candidates:
     """
 
     #: Number of the query of each entry, in order.
-    row: np.ndarray
+    row: Index
     #: Number of the point of each entry.
-    number: np.ndarray
+    number: Index
     #: Squared distance of each entry, from differences in double precision.
-    value: np.ndarray
+    value: Vector
     #: Lower bound, for each query, on the squared distances of the points that are not listed.
-    edge: np.ndarray
+    edge: Vector
     #: Upper bound of the squared distance of each entry: the value, unless points are short.
-    largest: np.ndarray
+    largest: Vector
 
 
-def block_candidates(queries, points, n_neighbors, *, labels=None, tie=0.0, offset=0):
+def block_candidates(
+    queries: Array,
+    points: Points | Array,
+    n_neighbors: int,
+    *,
+    labels: Labels | None = None,
+    tie: float = 0.0,
+    offset: int = 0,
+) -> Candidates:
     """Return the points of one block that may be among the nearest of all blocks.
 
     Parameters
@@ -65,11 +77,14 @@ def block_candidates(queries, points, n_neighbors, *, labels=None, tie=0.0, offs
     points = points if isinstance(points, Points) else Points(points)
     left_out = None if labels is None else LeftOut(*labels)
     search = _Search(queries, points, n_neighbors, left_out, tie)
-    found = search.all_points() if len(points) <= n_neighbors + SPARE else search.by_sketches()
+    is_small = len(points) <= search.n_least
+    found = search.all_points() if is_small else search.by_sketches()
     return replace(found, number=found.number + offset)
 
 
-def merge_candidates(parts, n_neighbors, *, tie=0.0):
+def merge_candidates(
+    parts: Sequence[Candidates], n_neighbors: int, *, tie: float = 0.0
+) -> tuple[Index, Mask]:
     """Return the nearest points of each query, and whether each answer is certain.
 
     Parameters
@@ -93,7 +108,9 @@ def merge_candidates(parts, n_neighbors, *, tie=0.0):
     return found, _is_certain(every.edge, radius + tie_width(radius, tie))
 
 
-def possible_neighbors(parts, n_neighbors, *, tie=0.0):
+def possible_neighbors(
+    parts: Sequence[Candidates], n_neighbors: int, *, tie: float = 0.0
+) -> tuple[Index, Index, Mask]:
     """Return the pairs that may be nearest by the bounds of short points, and which are certain.
 
     Parameters
@@ -117,14 +134,14 @@ def possible_neighbors(parts, n_neighbors, *, tie=0.0):
     return every.row[is_possible], every.number[is_possible], is_certain
 
 
-def join_candidates(parts):
+def join_candidates(parts: Sequence[Candidates]) -> Candidates:
     """Return the candidates of the same queries in several parts as one, not in order."""
     names = ("row", "number", "value", "largest")
     entries = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
     return Candidates(**entries, edge=np.min([part.edge for part in parts], axis=0))
 
 
-def _is_certain(edge, limit):
+def _is_certain(edge: Vector, limit: Vector) -> Mask:
     return (edge == np.inf) | (edge > limit)
 
 
@@ -135,60 +152,65 @@ def _is_certain(edge, limit):
 class _Search:
     """Search for the points of a block that may be near some queries."""
 
-    queries: np.ndarray
+    queries: Array
     points: Points
     n_neighbors: int
     left_out: LeftOut | None
     tie: float
 
-    def by_sketches(self):
+    @property
+    def n_least(self) -> int:
+        """Number of points whose distances are computed first."""
+        return self.n_neighbors + self.points.tuning.n_more
+
+    def by_sketches(self) -> Candidates:
         """Return the candidates, by sketches of growing precision until one settles a query."""
         settled, pending = [], np.arange(self.queries.shape[0])
         sketches = self.points.sketches()
         for sketch in sketches:
             is_last = sketch is sketches[-1] and self.points.is_whole
-            most = None if is_last else MANY + 4 * self.n_neighbors
+            most = None if is_last else self.points.tuning.many + 4 * self.n_neighbors
             parts, pending = self._try(sketch, pending, most)
             settled += parts
             if not len(pending):
                 break
         return _join(settled, self.queries.shape[0], pending)
 
-    def _try(self, sketch, rows, most):
+    def _try(self, sketch: Sketch, rows: Index, most: int | None) -> tuple[list[Settled], Index]:
         """Return the candidates of the queries that a sketch settles, and the other queries."""
-        n_least = self.n_neighbors + SPARE
-        kind = kind_of_products(sketch, self.points, n_least, len(rows))
-        copies = kind.copies_of(self.points, sketch, n_least)
+        kind = kind_of_products(sketch, self.points, self.n_least, len(rows))
+        copies = kind.copies_of(self.points, sketch, self.n_least)
 
-        def find(part):
+        def find(part: slice) -> tuple[Settled | None, Index]:
             if most is None or sketch.is_useful:
                 return self._find(kind(sketch, copies, self.queries[rows[part]]), rows[part], most)
             return None, rows[part]
 
-        step = kind.n_queries(len(self.points))
+        step = kind.n_queries(self.points)
         found = map_blocks(
             find, len(rows), step, 2.0 * len(rows) * len(self.points) * sketch.length
         )
         parts = [part for part, _ in found if part is not None]
         return parts, np.concatenate([rows[:0], *(others for _, others in found)])
 
-    def _find(self, products, rows, most):
+    def _find(self, products: Products, rows: Index, most: int | None) -> tuple[Settled, Index]:
         products.compute(self.left_out, rows)
         limit = self._limit(products)
         row, number, is_settled = self._within(products, limit, most)
-        if not self.points.is_whole:  # no exact distance will leave out entries of a query
+        # bounds alone leave out no entry of a query later
+        if most is not None and not self.points.is_whole:
             is_settled &= np.bincount(row, minlength=len(rows)) <= most
             row, number = row[is_settled[row]], number[is_settled[row]]
         products.sketch.count(is_settled)
-        advance(np.count_nonzero(is_settled) * len(self.points), "distances")
+        advance(int(np.count_nonzero(is_settled)) * len(self.points), "distances")
         edge = limit / (1 + ROUNDING)
         entries = self._listed(products.queries, row, number, edge)
         return (rows, is_settled, edge, entries), rows[~is_settled]
 
-    def _limit(self, products):
+    def _limit(self, products: Products) -> Vector:
         """Return a squared distance of each query that contains its neighbours and their ties."""
         least = products.least
-        n_tried = min(self.n_neighbors + SPARE, least.shape[1])
+        n_tried = min(self.n_least, least.shape[1])
         if n_tried < self.n_neighbors:
             return np.full(len(least), np.inf)
         groups = np.argpartition(least, n_tried - 1, axis=1)[:, :n_tried]
@@ -203,7 +225,9 @@ class _Search:
         radius = radius[:, self.n_neighbors - 1]
         return (radius + tie_width(radius, self.tie)) * (1 + 8 * ROUNDING) + TINY
 
-    def _within(self, products, limit, most):
+    def _within(
+        self, products: Products, limit: Vector, most: int | None
+    ) -> tuple[Index, Index, Mask]:
         """Return the pairs that may be within the limits, and the queries that these settle.
 
         A query with more than `most` groups of such points is not settled and has no pairs.
@@ -222,7 +246,7 @@ class _Search:
         entry, place = np.divmod(np.flatnonzero(is_candidate), members.shape[1])
         return row[entry], products.copies.numbers(group[entry], place), is_settled
 
-    def _listed(self, queries, row, number, edge):
+    def _listed(self, queries: Array, row: Index, number: Index, edge: Vector) -> Entries:
         """Return the pairs whose values are up to the edge, in order, with their values."""
         rough = self.points.rough_values(queries, row, number)
         is_near = ~(rough > (1 + 4 * ROUNDING) * edge[row])
@@ -234,11 +258,11 @@ class _Search:
             row, number, value = _without_late_ties(row, number, value, self.n_neighbors)
         return row, number, value, self._largest(queries, row, number, value)
 
-    def _largest(self, queries, row, number, value):
+    def _largest(self, queries: Array, row: Index, number: Index, value: Vector) -> Vector:
         """Return upper bounds of the squared distances of entries."""
         return value if self.points.is_whole else self.points.largest_values(queries, row, number)
 
-    def all_points(self):
+    def all_points(self) -> Candidates:
         """Return all points as candidates."""
         n_queries = self.queries.shape[0]
         is_listed = np.ones((n_queries, len(self.points)), dtype=bool)
@@ -254,9 +278,10 @@ class _Search:
 # Entries
 
 
-def _join(parts, n_queries, pending):
-    """Return the candidates of all queries from those of some queries each; others have none."""
-    edge, columns = np.full(n_queries, np.inf), [[np.empty(0, dtype=np.intp)] for _ in range(4)]
+def _join(parts: Sequence[Settled], n_queries: int, pending: Index) -> Candidates:
+    """Join candidates of disjoint parts of the queries; pending queries have none."""
+    edge = np.full(n_queries, np.inf)
+    columns: list[list[Any]] = [[np.empty(0, dtype=np.intp)] for _ in range(4)]
     edge[pending] = 0.0
     for rows, is_settled, limit, (row, *others) in parts:
         edge[rows[is_settled]] = limit[is_settled]
@@ -267,7 +292,9 @@ def _join(parts, n_queries, pending):
     return Candidates(row[order], number[order], value[order], edge, largest[order])
 
 
-def _without_late_ties(row, number, value, n_neighbors):
+def _without_late_ties(
+    row: Index, number: Index, value: Vector, n_neighbors: int
+) -> tuple[Index, Index, Vector]:
     """Return the entries in order; of equal distances, the smallest numbers are enough."""
     order = np.lexsort((number, value, row))
     row, number, value = row[order], number[order], value[order]
@@ -277,7 +304,7 @@ def _without_late_ties(row, number, value, n_neighbors):
     return row[is_kept], number[is_kept], value[is_kept]
 
 
-def _radius(row, value, n_rows, n_neighbors):
+def _radius(row: Index, value: Vector, n_rows: int, n_neighbors: int) -> Vector:
     """Return the value of the last neighbour in each row, infinite where there are fewer."""
     order = np.lexsort((value, row))
     row, value = row[order], value[order]
@@ -287,7 +314,9 @@ def _radius(row, value, n_rows, n_neighbors):
     return radius
 
 
-def choose(row, number, value, radius, n_neighbors, tie):
+def choose(
+    row: Index, number: Index, value: Vector, radius: Vector, n_neighbors: int, tie: float
+) -> Index:
     """Return the numbers of the nearest of each row, by value and then by number.
 
     Entries are given by row, number and value; `radius` is the value of the last neighbour. Of the
@@ -305,13 +334,13 @@ def choose(row, number, value, radius, n_neighbors, tie):
     return found
 
 
-def tie_width(squared, tie):
+def tie_width(squared: Vector, tie: float) -> Vector:
     """Return how much squared distances change if coordinates move by `tie`; 0 if infinite."""
     if tie == 0:
         return np.zeros(len(squared))
     return np.where(np.isfinite(squared), 2 * np.sqrt(squared) * tie + tie**2, 0.0)
 
 
-def place_in_row(row):
+def place_in_row(row: Index) -> Index:
     """Return the position of each entry within its row; rows are in order."""
     return np.arange(len(row)) - np.searchsorted(row, row)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from copy import copy
 from functools import cached_property
+from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,13 +14,16 @@ from sklearn.metrics import pairwise_distances
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.extmath import row_norms
 
+from ..core.points import Array, Data, Index, Mask, Vector
 from ..runtime.environment import limit_threads
 from ..runtime.progress import advance
-from .candidates import POINTS, block_candidates, choose, merge_candidates, tie_width
+from .candidates import Labels, block_candidates, choose, merge_candidates, tie_width
 from .sketches import Points
+from .tuning import TUNING, Tuning
 
-#: Number of additional neighbours: ties among this many need no second search.
-SPARE = 8
+#: Name of a metric of scikit-learn, or a function of two points.
+Metric: TypeAlias = str | Callable[[Any, Any], float]
+
 #: Numbers held at a time where distances are computed.
 BLOCK = 1 << 22
 #: Bound on the rounding error of a squared distance from products, relative to squared norms; and
@@ -32,10 +37,6 @@ SAFE = (1e-100, 1e100)
 FARTHEST = 2.0**400
 #: Up to this many features a tree is faster than products.
 FEW_FEATURES = 6
-#: Number of queries of a tree between two reports of progress.
-QUERIES = 1 << 13
-#: Up to this many distances it is fastest to compute all of them.
-FEW_DISTANCES = 1 << 15
 #: Last bits of a distance that `neighbor_order` rounds away: 32 of 52 remain to be compared.
 TIE_BITS = 20
 
@@ -53,18 +54,27 @@ class NeighborSearch:
     Points are dense or sparse; with metric="precomputed" they are an array of all distances.
     """
 
-    def __init__(self, points, *, metric="euclidean", n_jobs=None):
-        self.metric, self.n_jobs = metric, n_jobs
+    def __init__(
+        self,
+        points: Data,
+        *,
+        metric: Metric = "euclidean",
+        n_jobs: int | None = None,
+        tuning: Tuning | None = None,
+    ) -> None:
+        self.metric, self.n_jobs, self.tuning = metric, n_jobs, tuning or TUNING
         self._unit = _unit(points) if metric == "euclidean" else 1.0
         self.points = points if self._unit == 1 else points / self._unit
-        self._pool = None
+        self._pool: Index | None = None
 
-    def nearest(self, queries, n_neighbors, *, labels=None, tie=0.0):
+    def nearest(
+        self, queries: Data, n_neighbors: int, *, labels: Labels | None = None, tie: float = 0.0
+    ) -> Index:
         """Return the numbers of the nearest points of each query, (n_queries, n_neighbors).
 
         They are ordered by distance and then by number; -1 where there are fewer. `labels` are
         integers of at least 0 for the queries and for the points: points with the label of a query
-        are no neighbours of it. Distances are ties if coordinates moved by less than `tie`, in all,
+        are not its neighbours. Distances are ties if coordinates moved by less than `tie`, in all,
         could make them equal; of the points tied with the last neighbour, the smallest numbers are
         chosen.
         """
@@ -74,10 +84,12 @@ class NeighborSearch:
             queries = queries if sp.issparse(queries) else np.clip(queries, -FARTHEST, FARTHEST)
         return self._nearest(queries, n_neighbors, labels, tie / self._unit)
 
-    def nearest_rows(self, rows, pool, n_neighbors, *, labels, tie=0.0):
+    def nearest_rows(
+        self, rows: Index, pool: Index, n_neighbors: int, *, labels: Labels | None, tie: float = 0.0
+    ) -> Index:
         """Return the nearest of the points `pool` to the points `rows`; all are row numbers.
 
-        The points are prepared once for all calls. The other parameters are those of `nearest`.
+        The points are prepared once for all calls. The other parameters are as in `nearest`.
         """
         # prepared before the copy, which then has the same centre
         prepared = self._prepared.subset(pool) if self._is_dense else self._moved_points[pool]
@@ -88,13 +100,14 @@ class NeighborSearch:
         number = part._nearest(self.points[rows], n_neighbors, labels, tie / self._unit)
         return np.where(number < 0, -1, pool[number])
 
-    def _nearest(self, queries, n_neighbors, labels, tie):
+    def _nearest(self, queries: Data, n_neighbors: int, labels: Labels | None, tie: float) -> Index:
         n_points = self.points.shape[0] if self._pool is None else len(self._pool)
         n_left_out = _most_left_out(labels)
         labels = labels if n_left_out else None
         n_neighbors = int(n_neighbors)  # one of 8 bits would wrap around
-        reach = n_neighbors + SPARE + n_left_out
-        if reach >= n_points or queries.shape[0] * n_points <= FEW_DISTANCES:
+        reach = n_neighbors + self.tuning.spare + n_left_out
+        is_small = queries.shape[0] * n_points <= self.tuning.few_distances
+        if reach >= n_points or is_small:
             return self._among_all(queries, n_neighbors, labels, tie)
         if self._is_dense:
             return self._in_blocks(queries, n_neighbors, labels, tie)
@@ -106,7 +119,8 @@ class NeighborSearch:
         if labels is not None:
             value[labels[1][number] == labels[0][:, None]] = np.inf
             order = np.argsort(value, axis=1, kind="stable")
-            value, number = (np.take_along_axis(a, order, axis=1) for a in (value, number))
+            value = np.take_along_axis(value, order, axis=1)
+            number = np.take_along_axis(number, order, axis=1)
         is_sure, limit = _certain(value, n_neighbors, tie, rounding)
         is_wide = ~(edge > limit)
         found = number[:, :n_neighbors].copy()
@@ -119,28 +133,32 @@ class NeighborSearch:
             found[rows] = self._among_all(queries[rows], n_neighbors, labels, tie)
         return found
 
-    def _in_blocks(self, queries, n_neighbors, labels, tie):
+    def _in_blocks(
+        self, queries: Data, n_neighbors: int, labels: Labels | None, tie: float
+    ) -> Index:
         """Return the nearest dense points, by candidates of blocks of them."""
         parts = []
         with limit_threads(self.n_jobs):
-            for block, offset in self._prepared.blocks(POINTS):
+            for block, offset in self._prepared.blocks(self.tuning.n_points):
                 some = labels and (labels[0], labels[1][offset : offset + len(block)])
-                given = {"labels": some, "tie": tie, "offset": offset}
-                parts.append(block_candidates(queries, block, n_neighbors, **given))
+                part = block_candidates(
+                    queries, block, n_neighbors, labels=some, tie=tie, offset=offset
+                )
+                parts.append(part)
         return merge_candidates(parts, n_neighbors, tie=tie)[0]
 
     @property
-    def _is_dense(self):
+    def _is_dense(self) -> bool:
         """Whether the points are dense, Euclidean, and too many-dimensional for a tree."""
         is_euclidean = self.metric == "euclidean" and not sp.issparse(self.points)
         return is_euclidean and self.points.shape[1] > FEW_FEATURES
 
     @cached_property
-    def _prepared(self):
-        return Points(self.points)
+    def _prepared(self) -> Points:
+        return Points(self.points, tuning=self.tuning)
 
     @cached_property
-    def _search(self):
+    def _search(self) -> NearestNeighbors:
         algorithm = "auto"
         if self.metric == "euclidean":
             is_tree = self.points.shape[1] <= FEW_FEATURES and not sp.issparse(self.points)
@@ -149,11 +167,11 @@ class NeighborSearch:
         return search.fit(self._moved_points)
 
     @cached_property
-    def _moved_points(self):
+    def _moved_points(self) -> Data:
         return self._moved(self.points)
 
     @cached_property
-    def _center(self):
+    def _center(self) -> Vector | None:
         """Mean of dense points that are far from the origin, otherwise None."""
         if sp.issparse(self.points):
             return None
@@ -161,24 +179,26 @@ class NeighborSearch:
         spread = row_norms(self.points, squared=True).mean() - center @ center
         return center if center @ center > FAR * spread else None
 
-    def _moved(self, points):
+    def _moved(self, points: Data) -> Data:
         """Return points as float64 without the mean, as the fast search needs them."""
         if self.metric != "euclidean":
             return points
         points = points.astype(np.float64, copy=False)
         return points if self._center is None else points - self._center
 
-    def _rounding(self, moved, value):
+    def _rounding(self, moved: Data, value: Array) -> Vector:
         """Return a bound on the error of differences of distances that the search found."""
         if self.metric != "euclidean":
             return np.full(len(value), ROUNDING * value.max(initial=0.0))
         return ROUNDING * (self._largest_norm + row_norms(moved, squared=True))
 
     @cached_property
-    def _largest_norm(self):
+    def _largest_norm(self) -> float:
         return row_norms(self._moved_points, squared=True).max()
 
-    def _among(self, queries, number, value, n_neighbors, tie):
+    def _among(
+        self, queries: Data, number: Index, value: Array, n_neighbors: int, tie: float
+    ) -> Index:
         """Return the nearest candidates (entries of finite value) by their exact distances."""
         row, column = np.nonzero(value < np.inf)
         points = number[row, column]
@@ -187,19 +207,23 @@ class NeighborSearch:
         value[row, column] = pair_values(queries, self.points, pairs, self.metric)
         return _select(value, number, n_neighbors, tie)
 
-    def _in_the_tree(self, moved, reach, n_points):
-        """Return the distances and the numbers of the nearest points; large work tells its share.
+    def _in_the_tree(self, moved: Data, reach: int, n_points: int) -> tuple[Array, Index]:
+        """Return the distances and the numbers of the nearest points; report progress.
 
-        Queries do not depend on each other, so that parts of them give the same.
+        Queries do not depend on each other, so that their parts give the same answer.
         """
         parts = []
-        for start in range(0, max(1, moved.shape[0]), QUERIES):
-            part = moved[start : start + QUERIES]
+        step = self.tuning.n_queries
+        for start in range(0, max(1, moved.shape[0]), step):
+            part = moved[start : start + step]
             parts.append(self._search.kneighbors(part, reach))
             advance(part.shape[0] * n_points, "distances")
-        return (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+        distance, number = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+        return distance, number
 
-    def _among_all(self, queries, n_neighbors, labels, tie):
+    def _among_all(
+        self, queries: Data, n_neighbors: int, labels: Labels | None, tie: float
+    ) -> Index:
         """Return the nearest among all points."""
         points = self.points if self._pool is None else self.points[self._pool]
         n_points = points.shape[0]
@@ -214,16 +238,24 @@ class NeighborSearch:
         return found
 
 
-def nearest(queries, points, n_neighbors, *, labels=None, tie=0.0, n_jobs=None):
+def nearest(
+    queries: Data,
+    points: Data,
+    n_neighbors: int,
+    *,
+    labels: Labels | None = None,
+    tie: float = 0.0,
+    n_jobs: int | None = None,
+) -> Index:
     """Return the Euclidean neighbours of queries; see `NeighborSearch.nearest`."""
     search = NeighborSearch(points, n_jobs=n_jobs)
     return search.nearest(queries, n_neighbors, labels=labels, tie=tie)
 
 
-def pair_values(first, second, pairs, metric="euclidean"):
+def pair_values(first: Data, second: Data, pairs: Index, metric: Metric = "euclidean") -> Vector:
     """Return the distances of pairs of rows, squared if they are Euclidean.
 
-    Euclidean ones come from differences, so that those of close points are accurate. With
+    Euclidean ones come from differences, so that distances of close points are accurate. With
     metric="precomputed" `first` holds the distances.
     """
     if metric == "precomputed":
@@ -238,14 +270,14 @@ def pair_values(first, second, pairs, metric="euclidean"):
                 values[part] = row_norms(away, squared=True)
         return values
     order = np.argsort(pairs[:, 0], kind="stable")
-    for part in np.split(order, np.flatnonzero(np.diff(pairs[order, 0])) + 1):
-        if len(part):
-            row = first[pairs[part[:1], 0]]
-            values[part] = pairwise_distances(row, second[pairs[part, 1]], metric=metric)[0]
+    for some in np.split(order, np.flatnonzero(np.diff(pairs[order, 0])) + 1):
+        if len(some):
+            row = first[pairs[some[:1], 0]]
+            values[some] = pairwise_distances(row, second[pairs[some, 1]], metric=metric)[0]
     return values
 
 
-def _values_of_all(queries, points, metric):
+def _values_of_all(queries: Data, points: Data, metric: Metric) -> Array:
     if metric == "euclidean" and not sp.issparse(points):
         return cdist(queries, points, "sqeuclidean")
     shape = (queries.shape[0], points.shape[0])
@@ -253,7 +285,7 @@ def _values_of_all(queries, points, metric):
     return pair_values(queries, points, pairs, metric).reshape(shape)
 
 
-def neighbor_order(distances, rows):
+def neighbor_order(distances: Array, rows: Index) -> Index:
     """Return for each point of `rows` the numbers of all other points, from near to far.
 
     `distances` has shape (n_rows, n_points) and is overwritten; distances that agree to 32 bits
@@ -273,20 +305,20 @@ def neighbor_order(distances, rows):
     return keys[:, 1:]
 
 
-def blocks(n_rows, row_size):
+def blocks(n_rows: int, row_size: int) -> Iterator[slice]:
     """Return slices of rows that hold about `BLOCK` numbers each."""
     step = max(1, BLOCK // max(1, row_size))
     return (slice(start, start + step) for start in range(0, n_rows, step))
 
 
-def _unit(points):
+def _unit(points: Data) -> float:
     """Return a power of two to divide by where squares of coordinates would leave the range."""
     largest = float(max(points.max(), -points.min()))
     is_safe = largest == 0 or SAFE[0] < largest < SAFE[1]
     return 1.0 if is_safe else 2.0 ** np.frexp(largest)[1]
 
 
-def _most_left_out(labels):
+def _most_left_out(labels: Labels | None) -> int:
     """Return the largest number of points that a query leaves out by its label."""
     if labels is None or not len(labels[0]):
         return 0
@@ -294,7 +326,7 @@ def _most_left_out(labels):
     return int(np.bincount(of_points, minlength=of_queries.max() + 1)[of_queries].max())
 
 
-def _certain(value, n_neighbors, tie, rounding):
+def _certain(value: Array, n_neighbors: int, tie: float, rounding: Vector) -> tuple[Mask, Vector]:
     """Return the rows of sorted values whose order is certain, and the limit of candidates.
 
     Neither rounding nor ties can make a neighbour of a point whose value is above the limit.
@@ -302,12 +334,12 @@ def _certain(value, n_neighbors, tie, rounding):
     radius = value[:, n_neighbors - 1]
     limit = radius + tie_width(radius, tie) + rounding
     with np.errstate(invalid="ignore"):  # inf - inf, where squares overflowed: not certain
-        is_sure = (np.diff(value[:, :n_neighbors], axis=1) > rounding[:, None]).all(axis=1)
-    is_sure &= (value[:, n_neighbors : n_neighbors + 1] > limit[:, None]).all(axis=1)
-    return is_sure, limit
+        is_apart = np.diff(value[:, :n_neighbors], axis=1) > rounding[:, None]
+    is_beyond = value[:, n_neighbors : n_neighbors + 1] > limit[:, None]
+    return np.all(is_apart, axis=1) & np.all(is_beyond, axis=1), limit
 
 
-def _select(value, number, n_neighbors, tie):
+def _select(value: Array, number: Index, n_neighbors: int, tie: float) -> Index:
     """Return the numbers of the smallest values in each row, by value and then by number."""
     k = min(n_neighbors, value.shape[1])
     radius = np.partition(value, k - 1, axis=1)[:, k - 1]

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from scipy.stats import binomtest
 
+from ..core.points import Index
+
 
 @dataclass(frozen=True)
 class MiningRecall:
@@ -21,7 +23,7 @@ class MiningRecall:
     far_interval: tuple[float, float]
     n_rows: int
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for share, (low, high) in ((self.near, self.near_interval), (self.far, self.far_interval)):
             if not 0 <= low <= high <= 1 or not 0 <= share <= 1 or self.n_rows < 1:
                 raise ValueError(
@@ -29,11 +31,11 @@ class MiningRecall:
                 )
 
     @property
-    def missed_impostors(self):
+    def missed_impostors(self) -> float:
         """Upper confidence bound on the share of true neighbours of other classes not found."""
         return 1 - self.far_interval[0]
 
-    def __str__(self):
+    def __str__(self) -> str:
         kinds = ("near", self.near, self.near_interval), ("far", self.far, self.far_interval)
         shares = (
             f"{name} {share:.3f} [{low:.3f}, {high:.3f}]" for name, share, (low, high) in kinds
@@ -44,7 +46,7 @@ class MiningRecall:
         )
 
 
-def share_found(found, exact):
+def share_found(found: Index, exact: Index) -> tuple[float, tuple[float, float]]:
     """Return the share of the true neighbours that were found, with a Wilson interval."""
     is_true = exact >= 0
     is_found = (exact[:, :, None] == found[:, None, :]).any(axis=2) & is_true

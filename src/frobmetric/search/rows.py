@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cache
 from itertools import pairwise
+from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import gen_batches
+
+from ..core.points import Array, Data, Index
+
+#: A key for each row: void, integer or bytes, by the kind of the rows.
+Keys: TypeAlias = NDArray[Any]
+#: A number of 64 bits for each row.
+Numbers: TypeAlias = NDArray[np.uint64]
 
 #: Numbers held at a time: few enough to stay in the cache of a processor.
 BLOCK = 1 << 15
 
 
-def distinct_rows(rows):
+def distinct_rows(rows: Data) -> tuple[Index, Index]:
     """Return the number of the first row of each kind of equal rows, and the kind of each row.
 
     Kinds are in the order of their first rows; rows may be sparse, and -0.0 equals 0.0.
@@ -23,7 +33,7 @@ def distinct_rows(rows):
     return first[order], np.argsort(order)[label]
 
 
-def distinct_points(points):
+def distinct_points(points: Data) -> tuple[Data, Index]:
     """Return the distinct points, in an order that depends on them alone, and each row's place."""
     some, index = _kinds_by_number(points)
     distinct = points[some]
@@ -36,7 +46,7 @@ def distinct_points(points):
     return distinct[order] + 0, place[index]  # + 0 makes 0.0 of -0.0
 
 
-def _are_kinds(rows, distinct, kind):
+def _are_kinds(rows: Data, distinct: Data, kind: Index) -> bool:
     """Return whether each row is equal to the distinct one of its kind."""
     if sp.issparse(rows):
         return not (distinct[kind] != rows).nnz
@@ -45,7 +55,7 @@ def _are_kinds(rows, distinct, kind):
     )
 
 
-def _order_of_keys(rows):
+def _order_of_keys(rows: Data) -> Index:
     """Return the order of the `row_keys` of distinct rows: of their first numbers if these differ.
 
     It is the same in every unit of the rows.
@@ -58,10 +68,10 @@ def _order_of_keys(rows):
     return np.argsort(row_keys(rows))
 
 
-def _kinds_by_number(rows):
+def _kinds_by_number(rows: Data) -> tuple[Index, Index]:
     """Return one row of each `row_numbers`, in the order of the numbers, and the kind of each row.
 
-    A sort that is not stable is several times as fast as the one of `numpy.unique`.
+    A sort that is not stable is several times as fast as `numpy.unique`'s.
     """
     numbers = row_numbers(rows)
     order = np.argsort(numbers)
@@ -71,12 +81,12 @@ def _kinds_by_number(rows):
     return order[is_new], kind
 
 
-def take_rows(rows, numbers):
+def take_rows(rows: Data, numbers: Index) -> Data:
     """Return rows by their numbers; with short dense rows much faster than by an index."""
     return rows[numbers] if sp.issparse(rows) else rows.take(numbers, axis=0)
 
 
-def row_keys(rows):
+def row_keys(rows: Data) -> Keys:
     """Return one key for each row, equal for equal rows, ordered by the values alone."""
     if sp.issparse(rows):
         return _sparse_keys(rows)
@@ -91,7 +101,7 @@ def row_keys(rows):
     return ordered.view(np.dtype((np.void, ordered.dtype.itemsize * ordered.shape[1]))).ravel()
 
 
-def merge_labelled(rows, labels):
+def merge_labelled(rows: Data, labels: ArrayLike) -> tuple[Index, Index]:
     """Return the number of the first of each kind of equal rows of one label, and each row's kind.
 
     Kinds are sorted by the values of rows and labels (numbers), so that neither another origin nor
@@ -106,16 +116,16 @@ def merge_labelled(rows, labels):
     return first, kind.ravel()
 
 
-def _sorted_keys(rows):
+def _sorted_keys(rows: Array) -> Keys:
     """Return one key for each row of floats, in the order of the values, negative ones too."""
     ordered = _ordered_bits(rows)
     return ordered.view(np.dtype((np.void, ordered.dtype.itemsize * ordered.shape[1]))).ravel()
 
 
-def _sorted_sparse_keys(rows):
-    """Return keys of sparse rows in the order of `_sorted_keys` of the same rows as an array.
+def _sorted_sparse_keys(rows: Data) -> Keys:
+    """Return sort keys of sparse rows that order them like the dense rows.
 
-    An entry tells two rows apart by its sign, then by its column, where the other has a zero, then
+    An entry separates two rows by its sign, then by its column, where the other has a zero, then
     by its value. The end of a row is between negative and positive entries.
     """
     rows = rows.copy()
@@ -130,14 +140,14 @@ def _sorted_sparse_keys(rows):
     return np.array([entries[i:j].tobytes() + b"\1" for i, j in ends], dtype=object)
 
 
-def _ordered_bits(values):
+def _ordered_bits(values: Array) -> NDArray[np.unsignedinteger]:
     """Return big-endian integers in the order of floats, negative ones too."""
     bits = np.ascontiguousarray(values + 0).view(f"u{values.dtype.itemsize}")
     sign = bits.dtype.type(1 << (8 * values.dtype.itemsize - 1))
     return np.where(bits & sign, ~bits, bits | sign).astype(bits.dtype.newbyteorder(">"))
 
 
-def has_repeats(rows, labels):
+def has_repeats(rows: Data, labels: Index) -> bool:
     """Return whether two rows of one label (an integer) may be equal; False is certain.
 
     Each row has a number, equal for equal rows, that others have rarely: this is much faster than
@@ -148,7 +158,7 @@ def has_repeats(rows, labels):
     return bool((numbers[1:] == numbers[:-1]).any())
 
 
-def row_numbers(rows):
+def row_numbers(rows: Data) -> Numbers:
     """Return a number of 64 bits for each row, equal for equal rows; others have it rarely.
 
     It depends on the row alone, not on the array or its form: sparse and dense rows agree.
@@ -168,20 +178,20 @@ def row_numbers(rows):
     return numbers
 
 
-def _blocks(rows):
+def _blocks(rows: Data) -> Iterator[slice]:
     """Return slices of rows, of `BLOCK` numbers each."""
     return gen_batches(len(rows), max(1, BLOCK // max(1, rows.shape[1])))
 
 
 @cache
-def _factors(n):
+def _factors(n: int) -> Numbers:
     # odd, so that rows that differ in one place have different numbers
     factors = np.random.default_rng(0).integers(1 << 63, size=n, dtype=np.uint64) * 2 + 1
     factors.flags.writeable = False
     return factors
 
 
-def _sparse_keys(rows):
+def _sparse_keys(rows: Data) -> Keys:
     rows = rows.copy()
     rows.sum_duplicates()
     rows.eliminate_zeros()
@@ -190,6 +200,6 @@ def _sparse_keys(rows):
     return np.array([places[i:j].tobytes() + values[i:j].tobytes() for i, j in ends], dtype=object)
 
 
-def _ordered_bytes(values):
+def _ordered_bytes(values: Array) -> Array:
     """Return big-endian numbers: if they are not negative, their bytes have the same order."""
     return (values + 0).astype(values.dtype.newbyteorder(">"))  # + 0 makes 0.0 of -0.0

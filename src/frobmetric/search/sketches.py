@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils.extmath import row_norms
 
 from ..core.kernels import GROUP as GROUP_OF_TILE
 from ..core.kernels import WIDTH, cross_distances
+from ..core.points import Array, Index, Mask, Vector
 from ..core.threads import map_blocks
+from .tuning import TUNING, Tuning
+
+#: Numbers in single or double precision.
+Numbers: TypeAlias = NDArray[Any]
 
 #: Numbers of coordinates whose differences are held at a time.
 DIFFERENCES = 1 << 17
 #: Points of one group: the smallest product of a group stands for it at first.
 GROUP = 64
-#: There are at least this many times as many groups as are looked at first.
-FEWEST = 4
 #: Tiles that a thread fills at a time.
 PACKED = 32
 #: Points whose products with some queries stay in cache.
@@ -32,8 +36,6 @@ LEADING = 0.9
 SHORT = 0.75
 #: Points that are farther from the centre than this many medians do not choose directions.
 OUTLYING = 8.0
-#: Queries after which a sketch that settles too few of them is given up.
-TRIAL = 256
 #: Bound on the relative rounding error of `Frame.short`, and of squared distances computed from it.
 MARGIN = 1e-9
 
@@ -45,71 +47,75 @@ class Points:
     ----------
     coordinates : ndarray of shape (n_all, n_features)
     frame : Frame, default=None
-        Frame of the copies; that of these points if None. Any frame gives the same neighbours.
+        Frame of the copies, of these points if None. Any frame gives the same neighbours.
+    tuning : Tuning, default=None
+        Numbers that change the speed only; `TUNING` if None.
     """
 
     #: Whether all coordinates are known, so that every query can be settled.
     is_whole = True
 
-    def __init__(self, coordinates, frame=None):
-        self.coordinates = coordinates
+    def __init__(
+        self, coordinates: Array, frame: Frame | None = None, tuning: Tuning | None = None
+    ) -> None:
+        self.coordinates, self.tuning = coordinates, tuning or TUNING
         self._rows = slice(0, len(coordinates))
-        self._sketches = _sketches(coordinates, frame or Frame.of(coordinates))
-        self._copies = {}
+        self._sketches = _sketches(coordinates, frame or Frame.of(coordinates), self.tuning.trial)
+        self._copies: dict[Any, Any] = {}
 
-    def __len__(self):
+    def __len__(self) -> int:
         rows = self._rows
         return rows.stop - rows.start if isinstance(rows, slice) else len(rows)
 
-    def subset(self, rows):
+    def subset(self, rows: Index | slice) -> Self:
         """Return the points of these rows, a slice or numbers, which share the copies."""
         part = object.__new__(type(self))
         vars(part).update(vars(self), _rows=rows, _copies={})
         return part
 
-    def blocks(self, size):
+    def blocks(self, size: int) -> list[tuple[Self, int]]:
         """Return blocks of this many points, each with the number of its first point."""
         starts = range(0, len(self), size)
         return [(self.subset(_part(self._rows, start, start + size)), start) for start in starts]
 
-    def values(self, queries, row, number):
+    def values(self, queries: Array, row: Index, number: Index) -> Vector:
         """Return the squared distances of pairs of a query and a point, from differences."""
         return squared_distances(queries, self.coordinates, row, self._number(number))
 
-    def largest_values(self, queries, row, number):
+    def largest_values(self, queries: Array, row: Index, number: Index) -> Vector:
         """Return upper bounds of the squared distances of pairs, up to `ROUNDING`."""
         return self.rough_values(queries, row, number)
 
-    def rough_values(self, queries, row, number):
+    def rough_values(self, queries: Array, row: Index, number: Index) -> Vector:
         """Return `values` up to `ROUNDING`, faster: the order of sums depends on the compiler."""
         with np.errstate(over="ignore", under="ignore"):
             return cross_distances(queries, self.coordinates, row, self._number(number))
 
-    def _number(self, number):
-        is_slice = isinstance(self._rows, slice)
-        return number + self._rows.start if is_slice else self._rows[number]
+    def _number(self, number: Index) -> Index:
+        rows = self._rows
+        return number + rows.start if isinstance(rows, slice) else rows[number]
 
-    def sketches(self):
+    def sketches(self) -> list[Sketch]:
         """Return the sketches that are worth a try; the last one settles every query."""
         *others, last = self._sketches
         return [*(sketch for sketch in others if sketch.is_useful), last]
 
-    def tiles(self, sketch):
+    def tiles(self, sketch: Sketch) -> Tiles:
         """Return the tiles of these points in a sketch."""
         if sketch not in self._copies:
             self._copies[sketch] = Tiles.of(sketch, self._rows, len(self))
         return self._copies[sketch]
 
-    def copies(self, sketch, n_least):
+    def copies(self, sketch: Sketch, n_least: int) -> Copies:
         """Return the copies of these points in a sketch, for the `n_least` smallest products."""
-        group = max(1, min(GROUP, len(self) // (FEWEST * n_least)))
+        group = max(1, min(GROUP, len(self) // max(1, self.tuning.fewest * n_least)))
         if (sketch, group) not in self._copies:
             self._copies[sketch, group] = Copies.of(sketch, self._rows, len(self), group)
         return self._copies[sketch, group]
 
 
 class ShortPoints(Points):
-    r"""Points of which only `Frame.short` is known: leading coordinates and the norm of the rest.
+    r"""Points known by `Frame.short` only: leading coordinates and the norm of the rest.
 
     The rests of x and y, with the norms r and q, may have any angle. With their short copies x', y'
 
@@ -123,14 +129,14 @@ class ShortPoints(Points):
 
     is_whole = False
 
-    def largest_values(self, queries, row, number):
+    def largest_values(self, queries: Array, row: Index, number: Index) -> Vector:
         lower = self.rough_values(queries, row, number)
         rests = queries[row, -1] * self.coordinates[self._number(number), -1]
         margin = 2 * MARGIN * row_norms(queries, squared=True)[row]
         return (1 + MARGIN) * (lower + 4 * rests + margin)
 
 
-def squared_distances(queries, points, row, number):
+def squared_distances(queries: Array, points: Array, row: Index, number: Index) -> Vector:
     """Return the squared distances of pairs of a query and a point, from differences."""
     values = np.empty(len(row))
     step = max(1, DIFFERENCES // max(1, queries.shape[1]))
@@ -150,12 +156,12 @@ class Copies(NamedTuple):
     """
 
     #: Shape (n_pieces, size, length of a copy).
-    pieces: np.ndarray
+    pieces: Numbers
     #: Points of each group.
     group: int
 
     @classmethod
-    def of(cls, sketch, rows, n_points, group):
+    def of(cls, sketch: Sketch, rows: Index | slice, n_points: int, group: int) -> Self:
         """Return the copies of some of the points."""
         copies, nowhere = sketch.points, sketch.nowhere
         n_pieces = -(-n_points // PIECE)
@@ -168,11 +174,11 @@ class Copies(NamedTuple):
         return cls(pieces, group)
 
     @property
-    def n_groups(self):
+    def n_groups(self) -> int:
         """Number of groups of each piece."""
         return self.pieces.shape[1] // self.group
 
-    def numbers(self, group, place):
+    def numbers(self, group: Index, place: Index) -> Index:
         """Return the numbers of points at places of groups, which count through all pieces."""
         piece, group = np.divmod(group, self.n_groups)
         return piece * self.pieces.shape[1] + place * self.n_groups + group
@@ -185,15 +191,15 @@ class Tiles(NamedTuple):
     """
 
     #: Shape (n_tiles, length of a copy, WIDTH).
-    tiles: np.ndarray
+    tiles: Numbers
 
     @classmethod
-    def of(cls, sketch, rows, n_points):
+    def of(cls, sketch: Sketch, rows: Index | slice, n_points: int) -> Self:
         """Return the copies of some of the points."""
         copies = sketch.points
         tiles = np.empty((-(-n_points // WIDTH), copies.shape[1], WIDTH), dtype=copies.dtype)
 
-        def fill(part):
+        def fill(part: slice) -> None:
             some = copies[_part(rows, part.start * WIDTH, part.stop * WIDTH)]
             n_missing = (part.stop - part.start) * WIDTH - len(some)
             if n_missing:
@@ -206,37 +212,37 @@ class Tiles(NamedTuple):
         return cls(tiles)
 
     @staticmethod
-    def numbers(group, place):
+    def numbers(group: Index, place: Index) -> Index:
         """Return the numbers of points at places of groups."""
         return group * GROUP_OF_TILE + place
 
 
-def _part(rows, start, stop):
+def _part(rows: Index | slice, start: int, stop: int) -> Index | slice:
     """Return a part of rows, which are a slice or an array of numbers."""
     if isinstance(rows, slice):
         return slice(min(rows.start + start, rows.stop), min(rows.start + stop, rows.stop))
     return rows[start:stop]
 
 
-def _sketches(coordinates, frame):
+def _sketches(coordinates: Array, frame: Frame, trial: int) -> list[Sketch]:
     """Return sketches in the order of their precision."""
     n_features = coordinates.shape[1]
     dtypes = (np.float32, np.float64)
-    levels = [Sketch(coordinates, frame, dtype, n_features) for dtype in dtypes]
+    levels = [Sketch(coordinates, frame, dtype, n_features, trial) for dtype in dtypes]
     if frame.n_leading <= SHORT * n_features:
-        levels.insert(0, Sketch(coordinates, frame, np.float32, frame.n_leading))
+        levels.insert(0, Sketch(coordinates, frame, np.float32, frame.n_leading, trial))
     return levels
 
 
 class Frame(NamedTuple):
     """Centre, unit and leading directions of most points; a few outliers do not matter."""
 
-    center: np.ndarray
+    center: Vector
     unit: float
-    directions: np.ndarray
+    directions: Array
 
     @classmethod
-    def of(cls, coordinates):
+    def of(cls, coordinates: Array) -> Self:
         """Return the frame of points."""
         step = max(1, len(coordinates) // SAMPLE)
         sample = coordinates[::step].astype(np.float64)
@@ -248,27 +254,27 @@ class Frame(NamedTuple):
         return cls._of_scatter(center, median, sample.T @ sample, LEADING)
 
     @classmethod
-    def of_moments(cls, mean, covariance, leading=LEADING):
-        """Return the frame of points of which mean and covariance are known."""
+    def of_moments(cls, mean: Vector, covariance: Array, leading: float = LEADING) -> Self:
+        """Return the frame of points with this mean and covariance."""
         return cls._of_scatter(mean, np.sqrt(np.trace(covariance)), covariance, leading)
 
     @classmethod
-    def _of_scatter(cls, center, size, scatter, leading):
+    def _of_scatter(cls, center: Vector, size: float, scatter: Array, share: float) -> Self:
         variance, directions = np.linalg.eigh(scatter)
-        share = np.cumsum(variance[::-1])
-        n_leading = 1 + int(np.searchsorted(share, leading * share[-1]))
+        total = np.cumsum(variance[::-1])
+        n_leading = 1 + int(np.searchsorted(total, share * total[-1]))
         leading = np.ascontiguousarray(directions[:, ::-1][:, :n_leading])
         return cls(center, 2.0 ** np.frexp(max(size, 1e-100))[1], leading)
 
     @property
-    def n_leading(self):
+    def n_leading(self) -> int:
         """Number of leading directions."""
         return self.directions.shape[1]
 
-    def __call__(self, coordinates):
+    def __call__(self, coordinates: Array) -> Array:
         return (coordinates.astype(np.float64, copy=False) - self.center) / self.unit
 
-    def short(self, moved):
+    def short(self, moved: Array) -> Array:
         """Return coordinates of centred points along the directions, and the norm of the rest."""
         leading = moved @ self.directions
         rest = moved - leading @ self.directions.T
@@ -296,45 +302,52 @@ class Sketch:
     copies have a smaller bound that is certain; queries beyond it have none.
     """
 
-    def __init__(self, coordinates, frame, dtype, n_leading):
+    def __init__(
+        self,
+        coordinates: Array,
+        frame: Frame,
+        dtype: type[np.floating],
+        n_leading: int,
+        trial: int = TUNING.trial,
+    ) -> None:
         self.coordinates, self.frame = coordinates, frame
-        self.dtype, self.n_leading = dtype, n_leading
+        self.dtype, self.n_leading, self.trial = dtype, n_leading, trial
         self.slack = 4 * (n_leading + 8) * np.finfo(dtype).eps / 2
         # squares of norms up to `far` are in the range of the numbers, with room for products
         self.far, self.tiny = (2.0**40, 2.0**-100) if dtype == np.float32 else (2.0**400, 2.0**-900)
-        # products from here on are those of no point
+        # no point has a product as large as this
         self.nowhere = dtype(np.finfo(dtype).max / 16)
         self._n_tried = self._n_settled = 0
 
     @property
-    def length(self):
+    def length(self) -> int:
         """Numbers of a copy."""
         return self.n_leading + 4
 
     @property
-    def is_useful(self):
+    def is_useful(self) -> bool:
         """Whether it has settled most of the queries so far."""
-        return self._n_tried < TRIAL or 4 * self._n_settled > 3 * self._n_tried
+        return self._n_tried < self.trial or 4 * self._n_settled > 3 * self._n_tried
 
-    def count(self, is_settled):
+    def count(self, is_settled: Mask) -> None:
         """Remember how many queries were settled."""
         self._n_tried += len(is_settled)
         self._n_settled += int(is_settled.sum())
 
     @cached_property
-    def points(self):
+    def points(self) -> Numbers:
         """Copies of all points, one in each row."""
         coordinates = self.coordinates
         copies = np.empty((len(coordinates), self.length), dtype=self.dtype)
         step = max(1, (8 * DIFFERENCES) // coordinates.shape[1])
 
-        def fill(rows):
+        def fill(rows: slice) -> None:
             copies[rows] = self._of_points(self.frame(coordinates[rows]))
 
         map_blocks(fill, len(coordinates), step, 10.0 * coordinates.size)
         return copies
 
-    def _of_points(self, moved):
+    def _of_points(self, moved: Array) -> Numbers:
         norm2 = row_norms(moved, squared=True)
         half = (1 - self.slack) * norm2 / 2 - self.tiny
         is_far = ~(norm2 <= self.far**2)
@@ -345,7 +358,7 @@ class Sketch:
         copies[is_far, :-2] = 0.0
         return copies
 
-    def of_queries(self, moved, norm2):
+    def of_queries(self, moved: Array, norm2: Vector) -> tuple[Numbers, Mask]:
         """Return copies of queries for products with `points`, and whether they are in range."""
         is_near = norm2 <= (self.far / 2**20) ** 2
         ones = np.ones((len(moved), 2))
@@ -353,13 +366,13 @@ class Sketch:
         copies[~is_near, :-2] = 0.0
         return copies.astype(self.dtype), is_near
 
-    def _short(self, moved):
+    def _short(self, moved: Array) -> Array:
         """Return coordinates along the leading directions, and the norm of the rest."""
         if self.n_leading == moved.shape[1]:
             return np.column_stack([moved, np.zeros(len(moved))])
         return self.frame.short(moved)
 
-    def thresholds(self, squared, norm2):
+    def thresholds(self, squared: Vector, norm2: Vector) -> Numbers:
         """Return the products that no point exceeds whose squared distance is at most `squared`."""
         with np.errstate(over="ignore"):
             limit = (squared / self.frame.unit**2 - (1 - self.slack) * norm2) / 2

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import sys
 import time
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -21,6 +20,7 @@ from ..core.points import Point, Symmetric, Vector, as_vector
 from ..core.problem import FrobeniusSDP
 from ..core.solution import Solution, Step
 from ..core.threads import one_thread
+from ..core.warning import warn_user
 
 #: More steps than any run takes.
 MOST_STEPS = 2**62
@@ -307,11 +307,10 @@ def conclude(solution: Any, tol: float, *, advice: str = "") -> None:
             "it cannot be certified at this precision: raise tol, centre the data, or use units "
             "in which their values are near 1"
         )
-    warnings.warn(
+    warn_user(
         f"{solution.solver} ended ({solution.status}) after {solution.n_iter} steps with "
         f"{solution.certificate.describe_error()} > tol={tol:g}; {advice or usual}",
         ConvergenceWarning,
-        stacklevel=3,
     )
 
 

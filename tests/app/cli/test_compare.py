@@ -11,7 +11,7 @@ from fake_learners import InProcess
 from frobmetric import compare
 from frobmetric.app.cli import compare as module
 from frobmetric.evaluation.comparing import ComparisonProgress, race
-from terminals import check_help, check_mistake, press_ctrl_c, run, run_json
+from terminals import press_ctrl_c, run, run_json
 
 X, y = load_iris(return_X_y=True)
 
@@ -92,35 +92,3 @@ def test_ctrl_c_prints_the_finished_rows():
     assert "Traceback" not in text
     assert not data["is_complete"]
     assert "error" in data["rows"]["Covariance"]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ("compare no.csv -t kind", "no.csv does not exist"),
-        ("compare iris.csv -t kind --learner LNMM", "'LNMM', which is no learner .* FrobMetric"),
-        ("compare iris.csv -t kind --figure x.gif", "cannot write x.gif: .* expected one of .png"),
-        ("compare iris.csv -t kind --markdown x.txt", "cannot write x.txt: .* expected one of .md"),
-        ("compare iris.csv -t kind --test other.csv", "other.csv has other columns of features"),
-        ("compare iris.csv -t kind --n-votes 90", "a fold has 70 samples"),
-    ],
-)
-def test_bad_data_are_3(arguments, message):
-    Path("other.csv").write_text("a,b,kind\n1,2,x\n3,4,y\n")
-    check_mistake(arguments, message, code=3)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ("compare numbers.npy", "the labels of numbers.npy are needed"),
-        ("compare iris.csv -t kind --budget 0", "0 is not positive"),
-    ],
-)
-def test_wrong_usage_is_2(arguments, message):
-    np.save("numbers.npy", X)
-    check_mistake(arguments, message, code=2)
-
-
-def test_help_names_the_exit_codes():
-    assert "--learner" in check_help("compare")

@@ -12,7 +12,7 @@ from frobmetric import knn_error
 from frobmetric.app.cli.demo import N_TRAIN, SHAPE, make_numbers
 from frobmetric.app.tables.reading import read_table
 from frobmetric.io import load
-from terminals import check_help, interrupt, run, run_json
+from terminals import run, run_json
 
 MODELS = ["cancer.safetensors", "numbers.safetensors", "wine.safetensors"]
 
@@ -120,10 +120,3 @@ def test_the_readme_shows_the_same_numbers(shown):
 def test_the_picture_of_the_readme_is_small():
     picture = Path(__file__).parents[3] / "docs" / "images" / "neighbors.png"
     assert 10_000 < picture.stat().st_size < 150_000
-
-
-def test_help_and_interruption(monkeypatch, tmp_path):
-    assert "--seed" in check_help("demo")
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("frobmetric.app.cli.demo.compare", interrupt)
-    assert run("demo", code=130).stderr == "error: interrupted; nothing was saved\n"

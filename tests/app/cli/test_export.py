@@ -7,7 +7,7 @@ import pytest
 from sklearn.datasets import load_iris
 
 from frobmetric import FrobMetric, save
-from terminals import check_help, check_mistake, run, run_json
+from terminals import run, run_json
 
 X, y = load_iris(return_X_y=True)
 
@@ -20,10 +20,6 @@ def model(tmp_path, monkeypatch):
     estimator = FrobMetric().fit(X, y)
     save(estimator, "m.safetensors")
     return estimator
-
-
-def test_help():
-    assert "sentence-transformers" in check_help("export")
 
 
 def test_npy(model):
@@ -41,33 +37,6 @@ def test_recall():
 
 
 def test_sql_of_a_database():
-    run(
-        *[
-            "export",
-            "m.safetensors",
-            "--to",
-            "sql",
-            "--dialect",
-            "pgvector",
-            "--name",
-            "f",
-            "-o",
-            "f.sql",
-        ]
-    )
+    line = "export m.safetensors --to sql --dialect pgvector --name f -o f.sql"
+    run(*line.split())
     assert "CREATE OR REPLACE FUNCTION f(x vector)" in Path("f.sql").read_text()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message", "code"),
-    [
-        ("m.safetensors --to pickle -o w", "'pickle' is not a format; choose one of", 2),
-        ("m.safetensors --to faiss --dtype int8 -o w", "faiss has no 'int8'; choose", 2),
-        ("iris.npy --to npy -o w.npy", "iris.npy is a table; expected a model", 3),
-        ("m.safetensors --to pgvector -o w", "a database: --to sql --dialect pgvector", 2),
-        ("m.safetensors --to npy -o no/w.npy", "does not exist; create it", 3),
-        ("m.safetensors --to sql --dialect oracle -o w", "'oracle' is not known", 3),
-    ],
-)
-def test_mistakes(arguments, message, code):
-    check_mistake(f"export {arguments}", message, code)

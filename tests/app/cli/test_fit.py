@@ -8,17 +8,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris, load_wine
-from typer.testing import CliRunner
 
 from frobmetric import verify
-from frobmetric.app.cli import app
 from frobmetric.app.tables.reading import Table, read_table
 from frobmetric.app.tables.writing import write_table
 from frobmetric.embeddings import EmbeddingAdapter, EncoderBridge
 from frobmetric.evaluation.compare import compare
 from frobmetric.io import load, save
 from frobmetric.metric import BoostMetric, FrobMetric, FrobMetricCV, TripletFrobMetric
-from terminals import check_help, check_mistake, interrupt, run, run_json
+from terminals import run, run_json
 
 X, y = load_iris(return_X_y=True)
 WINE = load_wine(return_X_y=True)
@@ -104,17 +102,9 @@ def test_fit_chooses_the_options_and_reports():
         ("--units auto --tol 0.01", {"units": "auto", "tol": 0.01, "keep_dual": False}),
     ],
 )
-@pytest.mark.parametrize("command", ["fit", "evaluate"])
-def test_options_that_are_given_are_not_chosen(command, arguments, expected, monkeypatch):
-    made = []
-
-    def remember(self, *_, **__):
-        made.append(self)
-        raise ValueError("that is enough")
-
-    monkeypatch.setattr(FrobMetricCV, "fit", remember)
-    run(command, "iris.csv", "-t", "species", *arguments.split(), code=3)
-    parameters = made[0].get_params(deep=False)
+def test_options_that_are_given_are_not_chosen(arguments, expected):
+    run("fit", "iris.csv", "-t", "species", "-o", "m", *arguments.split())
+    parameters = load("m").get_params(deep=False)
     assert {name: parameters[name] for name in expected} == expected
 
 
@@ -147,43 +137,12 @@ def test_fit_as_json():
 
 
 def test_every_option_of_a_fit_reaches_the_estimator():
-    run(
-        "fit",
-        "iris.csv",
-        "-t",
-        "species",
-        "-o",
-        "m",
-        "--C",
-        "100",
-        "--n-neighbors",
-        "2",
-        "--n-impostors",
-        "4",
-        "--n-components",
-        "3",
-        "--loss",
-        "squared_hinge",
-        "--n-passes",
-        "2",
-        "--tol",
-        "1e-2",
-        "--max-iter",
-        "500",
-        "--solver",
-        "lbfgsb",
-        "--n-jobs",
-        "1",
-        "--kernel",
-        "polynomial",
-        "--degree",
-        "2",
-        "--coef0",
-        "0.5",
-        "--n-directions",
-        "4",
-        "--keep-dual",
+    line = (
+        "fit iris.csv -t species -o m --C 100 --n-neighbors 2 --n-impostors 4 --n-components "
+        "3 --loss squared_hinge --n-passes 2 --tol 1e-2 --max-iter 500 --solver lbfgsb "
+        "--n-jobs 1 --kernel polynomial --degree 2 --coef0 0.5 --n-directions 4 --keep-dual"
     )
+    run(*line.split())
     parameters = load("m").get_params()
     expected = {
         "C": 100,
@@ -294,20 +253,8 @@ def test_not_converged_is_4_and_still_saved():
 
 
 def test_small_classes_are_one_plain_warning():
-    result = run(
-        "fit",
-        "iris.csv",
-        "-t",
-        "species",
-        "--n-neighbors",
-        "50",
-        "--n-impostors",
-        "1",
-        "--tol",
-        "0.5",
-        "--cv",
-        "0",
-    )
+    line = "fit iris.csv -t species --n-neighbors 50 --n-impostors 1 --tol 0.5 --cv 0"
+    result = run(*line.split())
     assert result.stderr.startswith("warning: classes with fewer than --n-neighbors + 1 = 51")
     assert len(result.stderr.splitlines()) == 1
 
@@ -403,12 +350,14 @@ def test_evaluate_beside_other_methods():
     assert list(answer["rows"]) == ["raw", "scaled", "lda", "nca", "model"]
 
 
-def test_evaluate_tests_a_third_of_many_samples(monkeypatch):
-    monkeypatch.setattr("frobmetric.app.cli.fit.MANY_SAMPLES", 100)
-    answer = run_json("evaluate", "iris.csv", "-t", "species", "--cv", "0")
-    assert (answer["n_test"], answer["n_train"], answer["n_folds"]) == (50, 100, 1)
-    options = ("--cv", "0", "--folds", "2")
-    assert run_json("evaluate", "iris.csv", "-t", "species", *options)["n_test"] == 150
+def test_evaluate_tests_a_third_of_many_samples():
+    labels = np.arange(5010) % 2
+    rows = np.random.default_rng(0).normal(size=(5010, 2)) + 3 * labels[:, None]
+    np.savez("many.npz", X=rows, y=labels)
+    line = "evaluate many.npz --units raw -k 1 --n-passes 1 --tol 0.5"
+    answer = run_json(*line.split(), "--cv", "0")
+    assert (answer["n_test"], answer["n_train"], answer["n_folds"]) == (1670, 3340, 1)
+    assert run_json(*line.split(), "--cv", "0", "--folds", "2")["n_test"] == 5010
 
 
 @pytest.mark.slow
@@ -557,117 +506,6 @@ def test_explain(model):
     printed = run("explain", model, "iris.csv", "--by", "components").stdout
     assert printed.startswith("components ")
     assert "component 0" in printed
-
-
-@pytest.mark.parametrize(
-    ("arguments", "code", "message"),
-    [
-        ("--rows 3", 2, "'3' is not two numbers of rows"),
-        ("--rows 3,x", 2, "'3,x' is not two numbers of rows"),
-        ("--rows 3,150", 2, "iris.csv has 150 rows, with the numbers 0 to 149"),
-        ("--by samples", 3, "by is 'samples'; expected one of"),
-    ],
-)
-def test_explain_refuses(model, arguments, code, message):
-    result = run("explain", model, "iris.csv", *arguments.split(), code=code)
-    assert message in " ".join(re.sub(r"[│\n]", " ", result.stderr).split())
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ("fit no.csv -t species", "no.csv does not exist"),
-        ("fit no -t species", "no does not exist"),
-        ("fit /dev/stdin -t species", "cannot read /dev/stdin: give - for the standard input"),
-        ("transform iris.csv no.safetensors -o a.csv", "iris.csv is a table; .* swap the two"),
-        ("fit iris.csv -t specie", "no column 'specie'; did you mean 'species'?"),
-        ("fit iris.csv", "line 2, column 'species': 'setosa' is text"),
-        ("fit empty.csv -t species", "empty.csv is empty"),
-        ("fit iris.csv -t species -o no/m", "folder .* does not exist"),
-        ("fit one.csv -t species", "y has one class"),
-        ("fit iris.csv -t species --triplets iris.csv", "is text"),
-        ("fit iris.xls -t species", "expected one of .csv"),
-        ("certify no.safetensors iris.csv", "no.safetensors does not exist"),
-        ("certify iris.csv iris.csv", "iris.csv is a table; expected a model"),
-        ("transform no.safetensors iris.csv -o a.csv", "no.safetensors does not exist"),
-        ("transform no.safetensors iris.csv -o a.txt", "cannot write a.txt"),
-        ("evaluate iris.csv -t sepal_length", "is text"),
-        (
-            "evaluate iris.csv -t species --folds 51",
-            "iris.csv: cv=51, but the largest class has 50",
-        ),
-        ("evaluate iris.csv -t species --baselines svm", "with 'raw' or 'scaled'"),
-    ],
-)
-def test_bad_data_are_3(arguments, message):
-    Path("empty.csv").write_text("")
-    Path("one.csv").write_text("a,species\n1,x\n2,x\n3,x\n")
-    check_mistake(arguments, message, code=3)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ("fit iris.csv -t species --C -1", "--C must be .* positive"),
-        ("fit iris.csv -t species --C abc", "--C"),
-        ("fit iris.csv -t species --tol 0", "--tol.* 0 is not positive"),
-        ("fit iris.csv -t species --loss hing", "one of .*'hinge'"),
-        ("fit iris.csv -t species --solver no", "one of .*'auto'"),
-        ("fit iris.csv -t species --n-neighbors 0", "--n-neighbors must be"),
-        ("fit iris.csv -t species --n-components nine", "--n-components must be"),
-        (
-            "fit iris.csv -t species --n-components 9",
-            "--n-components 9 is larger than the 4 features",
-        ),
-        ("fit iris.csv -t species --C 1 --cv 2", "--C.*--cv chooses C, of a metric"),
-        ("fit iris.csv -t species --cv 2 --triplets t.csv", "it needs labels"),
-        ("fit iris.csv -t species --with-labels", "it needs --triplets and labels"),
-        ("fit iris.csv -t species --cv 2 --kernel rbf", "without a kernel"),
-        ("fit iris.csv -t species --cv 1", "--cv: 1 fold leaves nothing to learn from"),
-        ("fit iris.csv -t species --degree 2", "--degree.* only --kernel rbf and polynomial"),
-        ("fit iris.csv -t species --kernel sigmoid", "must be one of"),
-        ("fit iris.csv -t species --gamma 1", "only --kernel rbf and polynomial have it"),
-        ("fit iris.csv -t species -o iris.csv", "names a table"),
-        ("fit iris.csv -t species -o m.pkl", "names an object of Python; a model is a safeten"),
-        ("fit iris.csv -t species -o a/m.onnx", "name it m.safetensors; `frobmetric export`"),
-        ("evaluate iris.csv m.safetensors", "iris.csv is a table and m.safetensors a model; swap"),
-        ("fit numbers.csv", "labels of numbers.csv are needed, or --triplets"),
-        ("fit", "Missing argument"),
-        ("evaluate numbers.csv", "labels of numbers.csv are needed"),
-        ("evaluate m.safetensors", "expected `evaluate DATA`"),
-        ("evaluate m.safetensors iris.csv", "--train TRAIN_DATA"),
-        ("evaluate iris.csv --train iris.csv", "expected `evaluate DATA`"),
-        ("evaluate m iris.csv --train iris.csv --C 3", "no effect on a given model"),
-        ("evaluate m iris.csv --train iris.csv --folds 3", "no effect on a given model"),
-        ("transform m iris.csv", "Missing option"),
-        ("certify m iris.csv --tol -1", "--tol"),
-    ],
-)
-def test_wrong_usage_is_2(arguments, message):
-    Path("numbers.csv").write_text("a,b\n1,2\n3,4\n5,6\n")
-    check_mistake(arguments, message, code=2)
-
-
-def test_bugs_are_not_called_bad_data(monkeypatch):
-    def broken(*_, **__):
-        raise RuntimeError("a bug")
-
-    monkeypatch.setattr(FrobMetricCV, "fit", broken)
-    result = CliRunner().invoke(app, ["fit", "iris.csv", "-t", "species"])
-    assert result.exit_code == 1
-    assert isinstance(result.exception, RuntimeError)
-
-
-@pytest.mark.parametrize("command", ["fit", "transform", "evaluate", "certify"])
-def test_help_names_the_exit_codes(command):
-    check_help(command)
-
-
-def test_interrupted_before_the_first_step(monkeypatch):
-    monkeypatch.setattr(FrobMetricCV, "fit", interrupt)
-    result = run("fit", "iris.csv", "-t", "species", "-o", "m", code=130)
-    assert result.stderr == "error: interrupted; nothing was saved\n"
-    assert not Path("m").exists()
 
 
 def test_a_loaded_model_is_no_pickle(model):

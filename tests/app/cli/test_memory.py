@@ -8,7 +8,7 @@ from frobmetric import FrobMetric
 from frobmetric.app.tables.reading import Table
 from frobmetric.app.tables.writing import write_table
 from frobmetric.io import load
-from terminals import check_mistake, run
+from terminals import run
 
 X, Y = load_wine(return_X_y=True)
 NAMES = [f"f{i}" for i in range(13)]
@@ -18,7 +18,6 @@ NAMES = [f"f{i}" for i in range(13)]
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write_table("wine.parquet", Table(X, Y, NAMES), labels_name="label")
-    write_table("wine.csv", Table(X, Y, NAMES), labels_name="label")
 
 
 @pytest.mark.parametrize("options", ["--cv 0", ""])
@@ -32,19 +31,3 @@ def test_a_file_is_learned_from_in_parts(options):
     if options:
         M = FrobMetric().fit(X, Y).get_mahalanobis_matrix()
         np.testing.assert_allclose(found.get_mahalanobis_matrix(), M, atol=1e-9 * np.abs(M).max())
-
-
-@pytest.mark.parametrize(
-    ("command", "text"),
-    [
-        ("fit wine.csv -t label --memory 1", "reads parquet files in parts"),
-        ("fit wine.parquet --memory 1", "the labels of wine.parquet are needed"),
-        ("fit wine.parquet -t label --memory -1", "no number of GB above 0"),
-        ("fit wine.parquet -t color --memory 1", "has no column 'color'"),
-        ("fit wine.parquet -t label --memory 1 --triplets wine.csv", "not --triplets"),
-        ("fit wine.parquet -t label --memory 1 --keep-proof", "cannot keep it"),
-        ("fit wine.parquet -t label --memory 1 --drop f0", "cannot be chosen or changed"),
-    ],
-)
-def test_mistakes_have_one_clear_line(command, text):
-    check_mistake(command, text, 3 if "color" in command else 2)

@@ -11,7 +11,7 @@ import pytest
 
 from frobmetric.app.tables.matrices import read_matrix
 from frobmetric.sdp import nearest_correlation, nearest_covariance, pairwise_correlation
-from terminals import CliRunner, app, check_help, check_mistake, run, run_json
+from terminals import CliRunner, app, run, run_json
 
 G = np.array([[1.0, 1, 0], [1, 1, 1], [0, 1, 1]])
 LABELLED = ",a,b,c\na,1,1,0\nb,1,1,1\nc,0,1,1\n"
@@ -167,92 +167,6 @@ def test_covariance_without_labels():
     assert np.load("x.npy")[0, 0] == pytest.approx(2, rel=1e-7)
 
 
-# Mistakes
-
-BROKEN = {
-    "asymmetric.csv": LABELLED.replace("b,1,", "b,0.9,"),
-    "missing.csv": LABELLED.replace("a,1,1,0", "a,1,1,").replace("c,0,", "c,,"),
-    "word.csv": LABELLED.replace("a,1,1,0", "a,1,one,0"),
-    "infinite.csv": LABELLED.replace("a,1,1,0", "a,1,inf,0"),
-    "wide.csv": "1,2,3\n4,5,6\n",
-    "ragged.csv": "1,2\n3\n",
-    "order.csv": LABELLED.replace("b,1,1,1\nc,0,1,1", "c,1,1,1\nb,0,1,1"),
-    "twice.csv": "a,a\n1,0\n0,1\n",
-    "fixed.csv": "row,column\na,d\n",
-    "weights.csv": "d,1\na,1\nb,1\n",
-    "negative.csv": "1\n-1\n1\n",
-    "small.csv": "1,0\n0,1\n",
-    "sense.csv": "sense,b,a\n<,1,1\n",
-    "head.csv": "=,1,1,0,0\n",
-    "name.csv": "sense,b,d\n=,1,1\n",
-}
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ("correlation no.csv -o x.csv", "no.csv does not exist"),
-        ("correlation manual.dat-s -o x.csv", "cannot read manual.dat-s: .* expected one of .csv"),
-        (
-            "correlation g.csv -o x.txt",
-            "cannot write x.txt: .* expected one of .csv, .tsv, .csv.gz, .tsv.gz, .npy",
-        ),
-        ("correlation g.csv -o no/x.csv", "the folder .* does not exist"),
-        (
-            "correlation asymmetric.csv -o x.csv",
-            "asymmetric.csv is not symmetric: 1 at row 'a', column 'b' and 0.9 at its mirror",
-        ),
-        (
-            "correlation missing.csv -o x.csv",
-            "missing.csv, row 'a', column 'c': the value is missing; .* --elementwise",
-        ),
-        ("covariance missing.csv -o x.csv", "row 'a', column 'c': the value is missing; fill it"),
-        ("correlation word.csv -o x.csv", "word.csv, line 2, number 2: 'one' is text"),
-        ("correlation infinite.csv -o x.csv", "row 'a', column 'b': infinite"),
-        ("correlation wide.csv -o x.csv", "2 rows and 3 columns; expected a square matrix"),
-        ("correlation ragged.csv -o x.csv", "ragged.csv, line 2 has 1 fields; the first has 2"),
-        ("correlation order.csv -o x.csv", "column 2 is named 'b' and row 2 'c'"),
-        ("correlation twice.csv -o x.csv", "the name 'a' is there twice"),
-        ("correlation bad.npy -o x.csv", "bad.npy cannot be read as a NumPy file of numbers"),
-        ("correlation words.npy -o x.csv", "it holds <U1; expected numbers"),
-        ("correlation line.npy -o x.csv", r"an array of shape \(3,\); expected \(n, n\)"),
-        ("correlation g.csv -o x.csv --fixed fixed.csv", "fixed.csv, line 2: 'd' is no label of g"),
-        ("correlation g.csv -o x.csv --fixed wide.csv", "has 3 columns; expected row, column"),
-        ("correlation g.csv -o x.csv --weights weights.csv", "weights.csv: 'd' is not in g.csv"),
-        ("correlation g.csv -o x.csv --weights negative.csv", r"weights\[1\] = -1"),
-        ("correlation g.csv -o x.csv --elementwise small.csv", "small.csv has 2 rows and g.csv 3"),
-        ("correlation g.csv -o x.csv --lower 0.9 --upper 0.5", "the bounds cross"),
-        ("covariance g.csv -o x.csv --constraints sense.csv", "line 2: the sense '<'; expected ="),
-        ("covariance g.csv -o x.csv --constraints head.csv", "line 1: =,1; expected sense,b"),
-        ("covariance g.csv -o x.csv --constraints name.csv", "line 1: 'd' is no label of g.csv"),
-    ],
-)
-def test_bad_data_are_3(arguments, message):
-    write(BROKEN | {"bad.npy": "text"})
-    np.save("words.npy", [["a"]])
-    np.save("line.npy", [1.0, 2, 3])
-    check_mistake(arguments, message, code=3)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ("correlation g.csv", "Missing option"),
-        ("correlation g.csv -o x.csv --lower low", "'low' is no number; expected one, or a file"),
-        ("correlation g.csv -o x.csv --min-eigenvalue 1", "must be below 1"),
-        ("correlation g.csv -o x.csv --weights g.csv --elementwise g.csv", "not several"),
-        ("covariance g.csv -o x.csv --min-eigenvalue -1", "--min-eigenvalue"),
-    ],
-)
-def test_wrong_usage_is_2(arguments, message):
-    check_mistake(arguments, message, code=2)
-
-
-@pytest.mark.parametrize("command", ["correlation", "covariance"])
-def test_help_names_the_exit_codes(command):
-    check_help(command)
-
-
 def test_counts_are_weights_and_entries_may_be_missing():
     data = np.random.default_rng(0).normal(size=(20, 3))
     data[:12, 0], data[10:, 1] = np.nan, np.nan
@@ -288,31 +202,19 @@ def test_a_table_of_rows_with_gaps():
     np.testing.assert_allclose(matrix.values, nearest_correlation(pairs).matrix, atol=1e-9)
     shown = run(*arguments).stdout
     assert "from rows            0 to 30 of them have both columns of an entry" in shown
-    run(*["correlation", "--from-rows", "rows.csv", "--columns", "c,a", "-o", "y.csv"])
+    line = "correlation --from-rows rows.csv --columns c,a -o y.csv"
+    run(*line.split())
     assert read_matrix(Path("y.csv")).names == ["c", "a"]
-    run(*["correlation", "--from-rows", "rows.csv", "--drop", "0", "-o", "z.csv"])
+    line = "correlation --from-rows rows.csv --drop 0 -o z.csv"
+    run(*line.split())
     assert read_matrix(Path("z.csv")).names == ["a", "b", "c", "d"]
 
 
 def test_rows_without_names():
     np.save("rows.npy", np.random.default_rng(0).normal(size=(9, 3)))
-    run(*["correlation", "--from-rows", "rows.npy", "--drop", "1", "-o", "x.csv"])
+    line = "correlation --from-rows rows.npy --drop 1 -o x.csv"
+    run(*line.split())
     assert read_matrix(Path("x.csv")).names == ["x0", "x2"]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message", "code"),
-    [
-        ("correlation --from-rows rows.csv -o x.csv", "'id' holds texts.*--drop id", 3),
-        ("correlation rows.csv --columns a -o x.csv", "--columns: it is for tables", 2),
-        ("correlation rows.csv --drop id -o x.csv", "--drop: it is for tables: --from-rows", 2),
-        ("correlation rows.csv --no-header -o x.csv", "--no-header: it is for tables", 2),
-        ("correlation --from-rows rows.csv --counts g.csv -o x.csv", "those of the rows", 2),
-    ],
-)
-def test_mistakes_with_rows(arguments, message, code):
-    table_with_gaps("rows.csv")
-    check_mistake(arguments, message, code)
 
 
 @pytest.mark.parametrize("command", ["correlation", "covariance"])

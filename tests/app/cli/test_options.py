@@ -1,14 +1,15 @@
-"""Options come from signatures and docstrings: one source for names, defaults and help."""
+"""Options of the commands: names, defaults and help of the estimators, in words of a shell."""
 
 import inspect
+import json
 import re
 
 import pytest
-import typer
 
-from frobmetric.app.cli import COMMANDS
+from frobmetric.app.cli import COMMANDS, FILE
 from frobmetric.app.cli import app as whole_app
-from frobmetric.app.cli.options import command, parse_parameters
+from frobmetric.app.cli.declaration import FitParameters
+from frobmetric.app.cli.fit import make_estimator
 from frobmetric.learning.priors import PRIORS
 from frobmetric.manifold import MaximumVarianceUnfolding
 from frobmetric.metric import FrobMetric, FrobMetricCV
@@ -31,7 +32,7 @@ def shown_options(name):
     ("name", "source"), [("fit", FrobMetric), ("unfold", MaximumVarianceUnfolding)]
 )
 def test_every_parameter_of_an_estimator_is_an_option_with_help(name, source):
-    options, documented = shown_options(name), parse_parameters(source.__doc__)
+    options, documented = shown_options(name), parameters_of(source)
     for parameter in inspect.signature(source).parameters.values():
         if parameter.name in NOT_OPTIONS:
             continue
@@ -42,6 +43,14 @@ def test_every_parameter_of_an_estimator_is_an_option_with_help(name, source):
             assert word in text
         is_shown = parameter.default is not None and not isinstance(parameter.default, bool)
         assert f"default: {parameter.default}" in text or not is_shown
+
+
+def parameters_of(source):
+    """The documented types and texts of the parameters of an estimator or a function."""
+    entries = re.findall(
+        r"^    (\w+) : (.*(?:\\\n.*)?)\n((?:        .*\n|\n)+)", source.__doc__, re.M
+    )
+    return {name: (kind, " ".join(text.split())) for name, kind, text in entries}
 
 
 #: What a help must not have: None, names of parameters in quotes, attributes, dotted names.
@@ -56,7 +65,7 @@ def test_help_speaks_of_the_command_line(name):
 
 @pytest.mark.parametrize(("option", "values"), [("prior", PRIORS), ("solver", FROBENIUS_SOLVERS)])
 def test_an_option_lists_its_values(option, values):
-    kind = parse_parameters(FrobMetric.__doc__)[option][0]
+    kind = parameters_of(FrobMetric)[option][0]
     listed = re.findall(r'"(\w+)"', kind.partition(", default")[0])
     assert {*listed} == {*values}
     assert "|".join(listed) in shown_options("fit")[f"--{option}"]
@@ -72,114 +81,20 @@ def test_many_options_stand_below_headings():
 
 def test_options_of_a_function():
     options = shown_options("sdp solve")
-    documented = parse_parameters(solve_sdp.__doc__)
+    documented = parameters_of(solve_sdp)
     for name in ("tol", "max_iter", "time_limit"):
         sentence = documented[name][1].split(". ")[0].rstrip(".")
         assert sentence in options[f"--{name.replace('_', '-')}"]
     assert "--callback" not in options
 
 
-def test_the_defaults_are_the_estimators(monkeypatch, tmp_path):
-    made = []
-    monkeypatch.setattr(FrobMetric, "fit", lambda self, *_, **__: made.append(self) or 1 / 0)
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "t.csv").write_text("a,b\n1,x\n2,y\n")
-    with pytest.raises(ZeroDivisionError):
-        raise CliRunner().invoke(whole_app, ["fit", "t.csv", "-t", "b", "--cv", "0"]).exception
-    assert made[0].get_params() == FrobMetric().get_params()
-
-
-def test_what_is_not_given_is_chosen(monkeypatch, tmp_path):
-    made = []
-    monkeypatch.setattr(FrobMetricCV, "fit", lambda self, *_, **__: made.append(self) or 1 / 0)
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "t.csv").write_text("a,b\n1,x\n2,y\n")
-    with pytest.raises(ZeroDivisionError):
-        raise CliRunner().invoke(whole_app, ["fit", "t.csv", "-t", "b"]).exception
-    assert made[0].get_params() == FrobMetricCV().get_params()
-
-
-class Source:
-    """A class with all kinds of parameters.
-
-    Parameters
-    ----------
-    n_things : int, default=3
-        Number of things. More is slower.
-    share : float, default=None
-    name : {"a", "b"} or ndarray, default="a"
-        Name
-        of a thing.
-    size : int or "rank", default=None
-    is_fast : bool, default=True
-    callback : callable, default=None
-        Called with each step.
-
-    Attributes
-    ----------
-    thing_ : int
-        No parameter.
-    """
-
-    def __init__(self, n_things=3, share=None, name="a", size=None, is_fast=True, callback=None):
-        pass
-
-
-@pytest.fixture
-def app():
-    app = typer.Typer(rich_markup_mode=None)
-    app.callback()(lambda: None)
-    return app
-
-
-def call(app, *arguments):
-    result = CliRunner().invoke(app, ["go", *arguments])
-    assert result.exit_code == 0, (result.output, result.exception)
-    return result.stdout
-
-
-@pytest.mark.parametrize(
-    ("arguments", "changed"),
-    [
-        ([], {}),
-        (["--n-things", "5"], {"n_things": 5}),
-        (["--share", "0.5", "--name", "b"], {"share": 0.5, "name": "b"}),
-        (["--size", "8"], {"size": 8}),
-        (["--size", "rank"], {"size": "rank"}),
-        (["--no-is-fast"], {"is_fast": False}),
-    ],
-)
-def test_values_reach_the_command(app, arguments, changed):
-    received = []
-
-    @command(app, Source, defaults={"share": 0.25})
-    def go(data, parameters, *, output=None):
-        """Go.
-
-        Parameters
-        ----------
-        output : path
-            Where to write.
-        """
-        received.append((str(data), parameters, output))
-        raise typer.Exit(0)
-
-    call(app, "x.csv", *arguments)
-    expected = {"n_things": 3, "share": 0.25, "name": "a", "size": None, "is_fast": True}
-    assert received == [("x.csv", expected | changed, None)]
-
-
-def test_help_is_the_first_sentence(app):
-    @command(app, Source, without=["share"])
-    def go(parameters):
-        """Go."""
-
-    text = " ".join(call(app, "--help").split())
-    assert "Number of things. [default: 3]" in text
-    assert "--name a|b Name of a thing. [default: a]" in text
-    assert "--size NUMBER|rank" in text
-    assert "--share" not in text
-    assert "--callback" not in text
+def test_the_defaults_are_the_estimators():
+    options = json.loads(FILE.read_text(encoding="utf-8"))["fit"]["options"]
+    defaults = {each["name"]: each["default"] for each in options if "group" in each}
+    defaults = {name: defaults[name] for name in FitParameters.__annotations__}
+    assert make_estimator(defaults, set(), cv=0).get_params() == FrobMetric().get_params()
+    # what is not given is chosen
+    assert make_estimator(defaults, set(), cv=None).get_params() == FrobMetricCV().get_params()
 
 
 def test_what_is_no_number():

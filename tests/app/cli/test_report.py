@@ -8,7 +8,7 @@ import pytest
 from sklearn.datasets import load_iris
 
 from frobmetric import FrobMetric, FrobMetricCV, save
-from terminals import check_help, check_mistake, interrupt, run, run_json
+from terminals import check_help, run, run_json
 
 pytest.importorskip("jinja2")
 pytest.importorskip("plotly")
@@ -81,27 +81,3 @@ def test_pictures_and_json():
     assert content["facts"]["Data file"] == "squares.npz"
     assert content["megabytes"] < 8
     assert '"image": [2, 2]' in Path("r.html").read_text(encoding="utf-8")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message", "code"),
-    [
-        ("iris.csv -t kind -o r.html --image-shape 8by8", "expected such as 8x8", 2),
-        ("iris.npy -o r.html", "the labels of iris.npy are needed", 2),
-        ("iris.csv -t kind -o r.pdf", "ends in .html", 2),
-        ("iris.csv -t kind -o r.html --folds 1", "folds", 2),
-        ("iris.csv -t kind -o no/r.html", "does not exist", 3),
-        ("iris.csv -t kind -o r.html --image-shape 3x3", r"iris.csv: image_shape is \(3, 3\)", 3),
-        ("few.npz -o r.html", "few.npz has 3 columns of features", 3),
-    ],
-)
-def test_mistakes(arguments, message, code):
-    np.savez("few.npz", X=X[:, :3], y=y)
-    check_mistake(f"report m.safetensors {arguments}", message, code)
-
-
-def test_ctrl_c_writes_nothing(monkeypatch):
-    monkeypatch.setattr("frobmetric.app.pages.model_report.compare", interrupt)
-    answer = run_json(*_report("iris.csv", "-t", "kind"), code=130)
-    assert answer["error"].startswith("interrupted")
-    assert not Path("r.html").exists()

@@ -70,14 +70,6 @@ def test_an_existing_file_needs_resume(interrupted):
     check_mistake(FIT, "state.ckpt exists; go on with its fit by --resume, or delete it", code=2)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [("fit wine.csv -t label --resume", "--resume.* it needs the file of --checkpoint")],
-)
-def test_wrong_use_is_explained(arguments, message):
-    check_mistake(arguments, message, code=2)
-
-
 @pytest.mark.slow
 def test_a_choice_of_options_goes_on_too(monkeypatch):
     fit = "fit wine.csv -t label -o m.safetensors --checkpoint state.ckpt"

@@ -180,44 +180,22 @@ def test_quality_is_measured_on_the_result(fitted):
     ) in text
 
 
-def test_quality_of_many_samples_is_that_of_some(monkeypatch):
-    monkeypatch.setattr(unfold_module, "MANY", 20)
-    text = run("roll.csv", "-o", "flat.csv", "-t", "angle", "--quality").stdout
-    assert "at K = 6 neighbours (on 20 samples)" in text
+def test_quality_of_many_samples_is_that_of_some(fitted):
+    quality = unfold_module._measure_quality(fitted, X, most=20)
+    facts = run_json("roll.csv", "-o", "flat.csv", "-t", "angle") | {"quality": quality}
+    assert "at K = 6 neighbours (on 20 samples)" in "".join(unfold_module._lines(facts, None))
 
 
 # Options
 
 
 def test_every_option_reaches_the_estimator(recorded):
-    run(
-        "roll.csv",
-        "-o",
-        "flat.csv",
-        "-d",
-        "1",
-        "-k",
-        "9",
-        "--sigma",
-        "1e6",
-        "--solver",
-        "lowrank",
-        "--constraints",
-        "at_most",
-        "--tol",
-        "1e-3",
-        "--max-iter",
-        "500",
-        "--n-landmarks",
-        "30",
-        "--random-state",
-        "7",
-        "--metric",
-        "manhattan",
-        "--extra-edges",
-        "--on-disconnected",
-        "separate",
+    line = (
+        "roll.csv -o flat.csv -d 1 -k 9 --sigma 1e6 --solver lowrank --constraints at_most "
+        "--tol 1e-3 --max-iter 500 --n-landmarks 30 --random-state 7 --metric manhattan "
+        "--extra-edges --on-disconnected separate"
     )
+    run(*line.split())
     parameters = recorded[0].get_params()
     expected = {
         "n_components": 1,
@@ -421,128 +399,7 @@ def test_more_dimensions_than_there_are():
     assert not np.load("flat.npy")[:, 1:].any()
 
 
-MATRIX = ",a,b,c\na,0,1,2\nb,1,0,1\nc,2,1,0\n"
-BROKEN = {
-    "empty.csv": "",
-    "head.csv": "a,b\n",
-    "one.csv": "a,b\n1,2\n",
-    "same.csv": "a,b\n" + "1,2\n" * 9,
-    "text.csv": "a,b\n1,red\n",
-    "missing.csv": "a,b\n1,\n",
-    "infinite.csv": "a,b\n1,inf\n",
-    "label.csv": "a,b\n1,\n2,1\n",
-    "asymmetric.csv": MATRIX.replace("b,1,", "b,3,"),
-    "hole.csv": MATRIX.replace("a,0,1,2", "a,0,1,").replace("c,2,", "c,,"),
-    "negative.csv": MATRIX.replace("1", "-1"),
-    "diagonal.csv": MATRIX.replace("b,1,0", "b,1,5"),
-    "wide.csv": "1,2,3\n4,5,6\n",
-}
-DISTANCES = "-o e.csv -k 1 -d 1 --metric precomputed"
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ("roll.csv -o /dev/stdout", "cannot write /dev/stdout: give - for the standard output"),
-        ("no.csv -o e.csv", "no.csv does not exist; expected a table; check its name"),
-        ("roll.xls -o e.csv", "cannot read roll.xls: a file of format '.xls'; expected one of"),
-        ("empty.csv -o e.csv", "empty.csv is empty"),
-        ("head.csv -o e.csv", "head.csv has no rows of data"),
-        ("one.csv -o e.csv", "one.csv has one sample; expected several"),
-        ("same.csv -o e.csv", "all 9 samples are the same point; there is nothing to unfold"),
-        ("text.csv -o e.csv", r"line 2, column 'b': 'red' is text; .* \(--target\)"),
-        ("missing.csv -o e.csv", "line 2, column 'b': the value is missing"),
-        ("infinite.csv -o e.csv", "the value is infinite"),
-        ("label.csv -t b -o e.csv", "label.csv, line 2, column 'b': the label is missing"),
-        ("roll.csv -t angel -o e.csv", "no column 'angel'; did you mean 'angle'?"),
-        (
-            "roll.csv -o e.txt",
-            "cannot write e.txt: .*; expected one of .csv, .tsv, .csv.gz, .tsv.gz",
-        ),
-        ("roll.csv -o e", "cannot write e: a file without a suffix"),
-        ("roll.csv -o no/e.csv", "no/e.csv: the folder .*no does not exist; create it"),
-        (
-            "roll.csv -o e.csv --plot-file e.gif",
-            "cannot write e.gif: a file of format '.gif'; expected one of .png, .pdf, .svg",
-        ),
-        ("roll.csv -o e.csv --plot-file no/e.png", "no/e.png: the folder .* does not exist"),
-        (
-            "roll.csv -o e.csv -k 60",
-            "roll.csv: --n-neighbors 60 is too large: the 60 samples are 60 distinct "
-            "points, so each has 59 others; set --n-neighbors to at most 59",
-        ),
-        (
-            "roll.csv -o e.csv -k 1 --on-disconnected error",
-            r"raise --n-neighbors \(1 now.*\), or set --on-disconnected separate to unfold",
-        ),
-        (
-            "roll.csv -o e.csv --metric mahalanobis",
-            "--metric mahalanobis needs parameters .* transform X, and use --metric euclidean",
-        ),
-        ("roll.csv -o e.csv --metric precomputed", "roll.csv has 61 rows and 4 columns; expected"),
-        (
-            "roll.csv -o e.csv -t angle --metric precomputed",
-            "roll.csv has 60 rows and 3 columns of numbers; with --metric precomputed they are "
-            "distances, so expected as many columns as rows",
-        ),
-        (f"asymmetric.csv {DISTANCES}", "is not symmetric: 1 at row 'a', column 'b' and 3 at its"),
-        (f"hole.csv {DISTANCES}", "hole.csv, row 'a', column 'c': the value is missing; fill it"),
-        (f"negative.csv {DISTANCES}", r"negative.csv: .*X\[0, 1\] = -1.0 is not a distance"),
-        (f"diagonal.csv {DISTANCES}", r"diagonal.csv: X\[1, 1\] = 5.0; the distance of a sample"),
-        (f"wide.csv {DISTANCES}", "wide.csv has 2 rows and 3 columns; expected a square matrix"),
-    ],
-)
-def test_bad_data_are_3(arguments, message):
-    for name, text in BROKEN.items():
-        Path(name).write_text(text)
-    terminals.check_mistake(f"unfold {arguments}", message, code=3)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ("", "Missing argument"),
-        ("roll.csv", "Missing option .*-o"),
-        ("roll.csv -o roll.csv", "roll.csv holds the data; give the embedding another name"),
-        (
-            "roll.csv -o e.csv -d 60",
-            "--n-components 60 must be smaller than n_samples=60: n samples span at most",
-        ),
-        ("roll.csv -o e.csv -d 0", "--n-components must be"),
-        ("roll.csv -o e.csv -k 0", "--n-neighbors must be"),
-        ("roll.csv -o e.csv --n-landmarks 2", "--n-landmarks must be"),
-        ("roll.csv -o e.csv --max-iter 0", "--max-iter"),
-        ("roll.csv -o e.csv --tol 0", "--tol.* 0 is not positive"),
-        ("roll.csv -o e.csv --sigma -1", "--sigma.* -1 is not positive"),
-        ("roll.csv -o e.csv --sigma inf", "--sigma must be .*a positive finite number"),
-        (
-            "roll.csv -o e.csv --constraints neq",
-            "--constraints must be one of .*'at_most', 'equal'",
-        ),
-        ("roll.csv -o e.csv --solver fast", "--solver must be one of .*'auto', 'dual', 'lowrank'"),
-        ("roll.csv -o e.csv --metric eucledian", "--metric must be .*'euclidean'"),
-        (
-            "roll.csv -o e.csv --solver dual",
-            "--solver dual needs a sigma and --constraints at_most, but there is no sigma",
-        ),
-    ],
-)
-def test_wrong_usage_is_2(arguments, message):
-    terminals.check_mistake(f"unfold {arguments}", message, code=2)
-
-
-def test_help_names_the_exit_codes():
-    terminals.check_help("unfold")
-
-
 # Ctrl-C
-
-
-def test_interrupted_before_the_first_step(monkeypatch):
-    monkeypatch.setattr(MaximumVarianceUnfolding, "fit", terminals.interrupt)
-    result = run("roll.csv", "-o", "flat.csv", "--plot", code=130)
-    assert result.stderr == "error: interrupted; nothing was saved\n"
-    assert sorted(path.name for path in Path().iterdir()) == ["roll.csv"]
 
 
 @pytest.mark.parametrize("step", ["_measure_quality", "_draw"])

@@ -236,11 +236,10 @@ def test_more_samples_than_asked_for_are_drawn():
     assert "a random 60 of 150 samples" in page.to_html()
 
 
-def test_features_that_are_too_many_are_left_out(page, monkeypatch):
+def test_features_that_are_too_many_are_left_out(page):
     draw = partial(type(page.sample).of, page.findings, 10_000, 0)
     assert draw().has_features
-    monkeypatch.setattr("frobmetric.app.pages.content.MOST_BYTES", 10_000)
-    sample = draw()
+    sample = draw(most_bytes=10_000)
     assert not sample.has_features
     assert 50 < len(sample.rows) < 178
     html = replace(page, sample=sample).to_html()
@@ -249,12 +248,11 @@ def test_features_that_are_too_many_are_left_out(page, monkeypatch):
 
 
 @pytest.mark.parametrize("letter", ["a", "ы"])  # the second one takes six bytes in a page
-def test_names_and_captions_count_as_bytes_of_a_page(page, monkeypatch, letter):
+def test_names_and_captions_count_as_bytes_of_a_page(page, letter):
     names = [f"{i:<10}" + 30 * letter for i in range(178)]
     findings = replace(page.findings, names=names)
-    monkeypatch.setattr("frobmetric.app.pages.content.MOST_BYTES", 12_000)
     draw = type(page.sample).of
-    with_names, without = (draw(each, 10_000, 0) for each in (findings, page.findings))
+    with_names, without = (draw(each, 10_000, 0, 12_000) for each in (findings, page.findings))
     assert len(with_names.rows) < len(without.rows)
     data = data_of(findings, with_names)
     packed = [data[name] for name in ("rows", "y", "change", "table", "learned") if name in data]

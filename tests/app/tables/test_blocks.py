@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from frobmetric.app.tables import reading as tables
-from frobmetric.app.tables.reading import Table, read_table, reading_blocks
+from frobmetric.app.tables.reading import BlockSizes, Table, read_table, reading_blocks
 from frobmetric.app.tables.writing import write_table, writing_blocks
 
 RNG = np.random.default_rng(0)
@@ -16,10 +16,7 @@ X, Y = RNG.normal(size=(500, 3)), np.arange(500) % 3
 FORMATS = [".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", ".npy", ".npz"]
 
 
-@pytest.fixture(autouse=True)
-def small_blocks(monkeypatch):
-    monkeypatch.setattr(tables, "BLOCK", 4000)
-    monkeypatch.setattr(tables, "BLOCK_OF_NUMBERS", 8 * 4 * 100)
+SMALL = BlockSizes(text=4000, numbers=8 * 4 * 100)
 
 
 @pytest.mark.parametrize("suffix", FORMATS)
@@ -27,7 +24,7 @@ def test_blocks_are_the_table(tmp_path, suffix):
     path = tmp_path / f"t{suffix}"
     write_table(path, Table(X, None if suffix == ".npy" else Y, ["a", "b", "c"]))
     target = None if suffix in (".npy", ".npz") else "label"
-    with reading_blocks(path, target) as blocks:
+    with reading_blocks(path, target, sizes=SMALL) as blocks:
         parts, shares = zip(*blocks, strict=True)
     assert len(parts) > 3
     np.testing.assert_array_equal(np.concatenate([part.X for part in parts]), X)

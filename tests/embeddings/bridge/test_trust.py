@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from frobmetric.embeddings import EncoderBridge
 from frobmetric.embeddings.bridge.choice import trust_curve
 from frobmetric.embeddings.bridge.trust import OldIndex, TrustScore
-from frobmetric.evaluation.ranking import unit_rows
+from frobmetric.model.distances import unit_rows
 
 
 def test_recall_is_the_share_of_true_neighbours_found(rng):

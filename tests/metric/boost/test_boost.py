@@ -1,17 +1,15 @@
 """BoostMetric: learning, certificates, interruptions and refusals."""
 
-import pickle
 import warnings
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.spatial.distance import pdist
-from sklearn.base import clone
 from sklearn.datasets import load_digits, load_iris, make_classification
 from sklearn.exceptions import ConvergenceWarning
 
+from changed_maps import forge
 from frobmetric import BoostMetric, CertificateError, mine_triplets
 from frobmetric.checks.parameters import InvalidParameterError
 from frobmetric.metric.boost import LOSSES, solvers
@@ -99,23 +97,6 @@ def heavy_tailed_data():
     return A, y
 
 
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("power", [-9, 9])
-def test_the_unit_of_x_does_not_matter(power, loss):
-    X, y = make_classification(150, 6, n_informative=4, n_classes=3, random_state=0)
-    metric = BoostMetric(loss=loss, C=1e3)
-    reference = pdist(metric.fit(X, y).transform(X))
-    scaled = metric.fit(X * 10.0**power, y).transform(X * 10.0**power)
-    np.testing.assert_allclose(pdist(scaled), reference, rtol=1e-9, atol=1e-9 * reference.max())
-
-
-def test_extreme_units_have_a_defined_answer():
-    for factor in (1e-150, 1e150):
-        metric = BoostMetric(C=10).fit(IRIS[0] * factor, IRIS[1])
-        assert np.isfinite(metric.components_).all()
-        assert metric.certificate_.relative_gap <= 1e-3
-
-
 @settings(max_examples=20, deadline=None)
 @given(
     seed=st.integers(0, 10_000),
@@ -175,28 +156,6 @@ def test_same_data_same_bits(digits, loss):
     assert first.certificate_ == second.certificate_
 
 
-def test_clone_pickle_and_single_precision():
-    X, y = IRIS
-    metric = BoostMetric(C=5, loss="logistic").fit(X.astype(np.float32), y)
-    assert metric.components_.dtype == np.float32
-    assert not hasattr(clone(metric), "components_")
-    again = pickle.loads(pickle.dumps(metric))
-    np.testing.assert_array_equal(again.transform(X), metric.transform(X))
-    assert metric.get_feature_names_out()[0] == "boostmetric0"
-
-
-def test_components_are_ordered_and_truncated():
-    full = BoostMetric(C=1e3, loss="exponential").fit(*IRIS)
-    lengths = np.linalg.norm(full.components_, axis=1)
-    assert full.components_.shape == (4, 4)
-    assert (np.diff(lengths) <= 0).all()
-    assert (lengths[full.rank_ :] == 0).all()
-    two = BoostMetric(C=1e3, loss="exponential", n_components=2).fit(*IRIS)
-    np.testing.assert_array_equal(two.components_, full.components_[:2])
-    by_rank = BoostMetric(C=1e3, loss="exponential", n_components="rank").fit(*IRIS)
-    assert by_rank.components_.shape == (full.rank_, 4)
-
-
 def test_passes_add_their_triplets():
     one, two = (BoostMetric(C=1e3, n_passes=k, keep_dual=True).fit(*IRIS) for k in (1, 2))
     mined = mine_triplets(one.transform(IRIS[0]), IRIS[1]).to_array()
@@ -237,14 +196,6 @@ def test_an_interruption_inside_a_proximal_step_counts(monkeypatch):
     assert metric.certificate_.primal < 1e3  # the metric zero
 
 
-def test_a_callback_can_stop():
-    metric = BoostMetric(
-        loss="logistic", tol=1e-9, callback=lambda step: step.gap < 0.1 * step.primal
-    ).fit(*IRIS)
-    assert metric.status_ == "stopped"
-    assert metric.n_iter_ == len(metric.history_)
-
-
 @pytest.mark.parametrize(("loss", "corrective"), METHODS)
 def test_not_converging_warns_and_leaves_a_metric(loss, corrective):
     steps = 25 if loss == "hinge" else 5  # the first proximal step alone takes more than 5
@@ -255,13 +206,6 @@ def test_not_converging_warns_and_leaves_a_metric(loss, corrective):
     assert metric.status_ == "max_iter"
     assert metric.certificate_.relative_gap > 1e-8
     assert metric.rank_ > 0
-
-
-def test_verbose_writes_and_silence_is_the_default(capsys):
-    BoostMetric(C=10).fit(*IRIS)
-    assert capsys.readouterr().out == ""
-    BoostMetric(C=10, verbose=1).fit(*IRIS)
-    assert "gap" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -346,19 +290,18 @@ class TestCertify:
         return BoostMetric(C=100, keep_dual=True).fit(*IRIS)
 
     def test_other_components_have_another_gap(self, kept):
-        kept.components_ = kept.components_ * 1.1
+        forge(kept, "components", kept.components_ * 1.1)
         assert kept.certify(IRIS[0]).relative_gap > 2 * kept.certificate_.relative_gap
 
     def test_notices_other_dual_variables(self, kept):
-        kept.dual_coef_ = kept.dual_coef_ * 1.1
+        forge(kept, "evidence.u", kept.dual_coef_ * 1.1)
         with pytest.raises(CertificateError, match=r"outside \[0|eigenvalue"):
             kept.certify(IRIS[0])
-        kept.dual_coef_ = kept.dual_coef_[1:]
-        with pytest.raises(CertificateError, match="shape"):
-            kept.certify(IRIS[0])
+        with pytest.raises(ValueError, match="dual variables of shape"):
+            forge(kept, "evidence.u", kept.dual_coef_[1:])
 
     def test_notices_rows_in_another_order(self, kept):
-        kept.components_ = kept.components_[::-1]
+        forge(kept, "components", kept.components_[::-1])
         with pytest.raises(CertificateError, match="a fit leaves the rows in order"):
             kept.certify(IRIS[0])
 
@@ -381,8 +324,9 @@ class TestCertify:
         metric = BoostMetric(C=100, keep_dual=True).fit(X, y)
         assert metric.certify(X).relative_gap <= 1.001e-3
         foreign = np.linalg.svd(X - X.mean(axis=0))[2][-1]
-        metric.components_ = metric.components_.copy()
-        metric.components_[-1] += 0.01 * np.linalg.norm(metric.components_) * foreign
+        components = metric.components_.copy()
+        components[-1] += 0.01 * np.linalg.norm(components) * foreign
+        forge(metric, "components", components)
         with pytest.raises(CertificateError, match=r"outside the span of these data, 0\.0"):
             metric.certify(X)
 
@@ -391,12 +335,6 @@ class TestCertify:
         metric = BoostMetric(loss="exponential", C=1e8, keep_dual=True).fit(A, y)
         assert metric.status_ == "optimal"
         assert metric.certify(A).relative_gap <= 1e-3
-        metric.dual_coef_ = metric.dual_coef_ * (1 + 1e-6)  # rounding is not that large
+        forge(metric, "evidence.u", metric.dual_coef_ * (1 + 1e-6))  # rounding is not that large
         with pytest.raises(CertificateError, match=r"eigenvalue above 1 by 1e-06|by 9\.\d+e-07"):
             metric.certify(A)
-
-    def test_needs_the_dual(self, kept):
-        kept.set_params(keep_dual=False).fit(*IRIS)
-        assert not hasattr(kept, "dual_coef_")
-        with pytest.raises(ValueError, match="keep_dual=True"):
-            kept.certify(IRIS[0])

@@ -1,7 +1,9 @@
 """cvxpy problems solved by FROBMETRIC: against CLARABEL, and by the conditions of optimality."""
 
+import contextlib
 import subprocess
 import sys
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -377,6 +379,34 @@ def test_the_proof_of_infeasibility_proves_it(make):
     assert np.linalg.norm(conic.A.T @ v) <= 1e-6
     assert outside(conic.dims, v, is_dual=True) <= 1e-6
     assert values(problem).size == len(values(solved_by_clarabel(make)))
+
+
+@pytest.mark.parametrize("small", [1e-5, 1e-7, 1e-10])
+def test_a_far_answer_is_not_infeasible(small):
+    X = cp.Variable((2, 2), PSD=True)
+    problem = cp.Problem(cp.Minimize(cp.trace(X)), [X[0, 0] == small, X[0, 1] == 1])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with contextlib.suppress(cp.SolverError):
+            problem.solve(solver=FROBMETRIC)
+    assert problem.status not in ("infeasible", "infeasible_inaccurate", "unbounded")
+
+
+def test_a_proof_of_the_rounded_sdp_only_is_inaccurate(monkeypatch):
+    monkeypatch.setattr(interface, "proves_infeasible", lambda conic, v: False)
+    problem = infeasible_matrix()
+    with pytest.warns(UserWarning, match="inaccurate"):
+        problem.solve(solver=FROBMETRIC)
+    assert problem.status == "infeasible_inaccurate"
+
+
+def test_rays_of_cones_are_checked_exactly():
+    """t >= |x| with t = 5, x = (3, 4) on the boundary, and one that is off by a rounding."""
+    A, b = sp.csr_array((3, 0)), np.array([-1.0, 0.0, 0.0])
+    conic = cones.Conic(A, b, np.zeros(0), sp.csr_array((0, 0)), cones.Dims(0, 0, (3,)))
+    assert interface.proves_infeasible(conic, np.array([5.0, 3.0, 4.0]))
+    assert not interface.proves_infeasible(conic, np.array([5.0, 3.0, np.nextafter(4.0, 5)]))
+    assert not interface.proves_infeasible(conic, np.array([np.nan, 3.0, 4.0]))
 
 
 def solved_by_clarabel(make):

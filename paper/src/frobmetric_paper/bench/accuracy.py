@@ -20,8 +20,9 @@ from ..baselines.ours import PAPER, kernel_model
 from ..classification.measure import MAIN, RULES
 from ..data import labelled
 from ..harness import page
-from . import Benchmark, Options, mark
-from .labelled_sets import percent_wrong
+from ..harness.benchmark import Benchmark, Options
+from ..harness.formatting import mark
+from .levers import percent_wrong
 
 #: Options of the linear metric, and of the metric in the space of the kernel, by data set.
 LINEAR = {
@@ -210,11 +211,8 @@ def _candidate_cells(runs):
         yield [row["map"], row["neighbours"], *cells, f"{rank:.0f}", f"{gap:.0e}", f"{seconds:.0f}"]
 
 
-BENCHMARKS = (
-    Benchmark(
-        name="accuracy",
-        parts={name: partial(measure, name) for name in MAPS},
-        page=accuracy_page,
-        options=Options(repeat=N_RUNS),
-    ),
+BENCHMARK = Benchmark(
+    parts={name: partial(measure, name) for name in MAPS},
+    page=accuracy_page,
+    options=Options(repeat=N_RUNS),
 )

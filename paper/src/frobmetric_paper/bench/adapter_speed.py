@@ -13,7 +13,8 @@ import numpy as np
 from frobmetric.embeddings import EmbeddingAdapter, learn_query_map, learn_structured_map
 
 from ..data.embeddings import INTENT_NAMES, load_intents
-from . import Benchmark, Options, in_new_process, peak_memory
+from ..harness.benchmark import Benchmark, Options
+from ..harness.timing import in_new_process, peak_memory
 
 TOL = 1e-3
 #: Number of queries, and how many near and far documents each of them compares.
@@ -208,11 +209,8 @@ def speed_page(parts):
     return {f"{name}_rows": rows for name, rows in parts.items()}
 
 
-BENCHMARKS = (
-    Benchmark(
-        name="adapter_speed",
-        parts={"query": measure_queries, "structure": measure_structure, "fit": measure_fit},
-        page=speed_page,
-        options=Options(threads=2),
-    ),
+BENCHMARK = Benchmark(
+    parts={"query": measure_queries, "structure": measure_structure, "fit": measure_fit},
+    page=speed_page,
+    options=Options(threads=2),
 )

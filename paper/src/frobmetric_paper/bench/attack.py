@@ -1,11 +1,19 @@
-"""Attacks on the library, and how often it answered them as it should."""
+"""Attacks on the library, and how often it answered them as it should.
+
+The attacks are a tool of the library's tests, `tests/attack/suite` of the checkout.
+"""
 
 import os
+import sys
 import time
 from functools import partial
+from importlib import import_module
 
-from ..attack import find_attacks, heard_by
-from . import Benchmark
+from ..harness.benchmark import Benchmark
+from . import RESULTS
+
+#: Folder of the library's tests.
+TESTS = RESULTS.parents[1] / "tests"
 
 #: Variable of the environment with the seed; another seed tries other things.
 SEED = "FROBMETRIC_ATTACK_SEED"
@@ -13,6 +21,13 @@ SEED = "FROBMETRIC_ATTACK_SEED"
 COUNT = "FROBMETRIC_ATTACK_COUNT"
 #: Seconds after which the findings of a run that goes on are stored.
 PAUSE = 20.0
+
+
+def suite():
+    """Return the package of the attacks."""
+    if str(TESTS) not in sys.path:
+        sys.path.append(str(TESTS))
+    return import_module("attack.suite")
 
 
 def measure(attack, options):
@@ -30,7 +45,7 @@ def measure(attack, options):
             options.store(as_data(found))
             stored = time.monotonic()
 
-    with heard_by(store):
+    with suite().heard_by(store):
         return as_data(attack.run(count, seed)) | {"n_planned": None}
 
 
@@ -52,10 +67,7 @@ def _tries(part):
     return f"{part['n_tries']:,}" + (f" of {planned:,}, stopped" if planned else "")
 
 
-BENCHMARKS = [
-    Benchmark(
-        name="attack",
-        parts={name: partial(measure, attack) for name, attack in find_attacks().items()},
-        page=page,
-    )
-]
+BENCHMARK = Benchmark(
+    parts={name: partial(measure, attack) for name, attack in suite().find_attacks().items()},
+    page=page,
+)

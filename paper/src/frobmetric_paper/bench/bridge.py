@@ -17,7 +17,8 @@ from frobmetric.embeddings import EncoderBridge
 from frobmetric.plotting import TrustDisplay
 from frobmetric.search.exact import NeighborSearch
 
-from . import Benchmark, Options, timed
+from ..harness.benchmark import Benchmark, Options
+from ..harness.timing import timed
 
 #: Files of texts, and how the page calls them.
 SETS = {"banking77": "BANKING77", "hwu64": "HWU64", "sts_2012_2014": "STS 2012-2014"}
@@ -251,8 +252,4 @@ def _parts():
             yield f"{name}/{new}/{old}", partial(measure_direction, name, new, old)
 
 
-BENCHMARKS = (
-    Benchmark(
-        name="bridge", parts=dict(_parts()), page=bridge_page, draw=draw, options=Options(repeat=3)
-    ),
-)
+BENCHMARK = Benchmark(parts=dict(_parts()), page=bridge_page, draw=draw, options=Options(repeat=3))

@@ -15,7 +15,7 @@ from frobmetric import compare
 
 from ..data import many
 from ..harness import page
-from . import Benchmark, Options
+from ..harness.benchmark import Benchmark, Options
 
 SETS = ["iris", "wine", "breast_cancer", "digits", "balance", "letters", "usps", "pendigits"]
 SETS += [
@@ -127,11 +127,8 @@ def _table_of_sets(parts, names, errors):
     return page.table(header, rows, texts=("kind", "lowest errors"))
 
 
-BENCHMARKS = [
-    Benchmark(
-        name="choice",
-        parts={name: partial(measure_set, name) for name in SETS},
-        page=choice_page,
-        options=Options(repeat=2),
-    )
-]
+BENCHMARK = Benchmark(
+    parts={name: partial(measure_set, name) for name in SETS},
+    page=choice_page,
+    options=Options(repeat=2),
+)

@@ -10,8 +10,8 @@ from scipy.stats import rankdata
 
 from ..data.many import SETS
 from ..harness import page
+from ..harness.formatting import mark, short
 from ..harness.summary import Difference, paired_difference
-from . import mark, short
 
 RAW, SCALED, LDA = EUCLID_AND_LDA = "Euclid raw", "Euclid scaled", "LDA"
 DEFAULT, CHOSEN, RULE = OURS = "FrobMetric()", "FrobMetricCV()", "FrobMetricCV(), its rule"

@@ -20,8 +20,10 @@ from frobmetric.learning.coordinates import unit_mean_square
 
 from ..baselines import METRIC
 from ..data import labelled, many
+from ..harness.benchmark import Benchmark, Options
+from ..harness.run import coordinate_search
+from ..harness.timing import best_of, timed
 from ..harness.worker import ProgramFailedError, TimeLimitError
-from . import Benchmark, Options, best_of, timed
 from .default_tables import defaults_page
 
 #: Sets and number of splits of the small version.
@@ -165,7 +167,7 @@ class Rival:
         return lambda Z: Z / spread @ L
 
     def validation_error(self, X, y, candidate):
-        """Return the share of wrong samples in held-out folds; infinity if the baseline fails."""
+        """Return the share of wrong samples in held-out folds; None if the baseline fails."""
         folds = StratifiedKFold(N_FOLDS, shuffle=True, random_state=0).split(X, y)
         n_wrong = 0.0
         for train, held in folds:
@@ -173,17 +175,21 @@ class Rival:
                 transform = self.fit(X[train], y[train], candidate)
             except ProgramFailedError as error:
                 self.failure = error
-                return np.inf
+                return None
             Z, T = transform(X[train]), transform(X[held])
             n_wrong += len(held) * knn_error(Z, y[train], T, y[held])
         return n_wrong / len(y)
 
     def choose(self, X, y, candidates):
         """Return the candidate with the smallest validation error."""
-        errors = [self.validation_error(X, y, candidate) for candidate in candidates]
-        if np.isinf(min(errors)):
+
+        def evaluate(given):
+            return self.validation_error(X, y, **given), True
+
+        best = coordinate_search({"candidate": candidates}, evaluate)
+        if best is None:
             raise self.failure
-        return candidates[int(np.argmin(errors))]
+        return best["candidate"]
 
 
 def measure_rival(name, split, *, limit, chosen=None):
@@ -298,8 +304,4 @@ METHODS |= {"cv": measure_cv, "settings": measure_settings}
 PARTS = {name: partial(measure_method, method) for name, method in METHODS.items()}
 PARTS |= {name: partial(measure_baseline, name) for name in CANDIDATES}
 PARTS["times"] = measure_times
-BENCHMARKS = (
-    Benchmark(
-        name="defaults", parts=PARTS, page=defaults_page, options=Options(repeat=10, limit=240.0)
-    ),
-)
+BENCHMARK = Benchmark(parts=PARTS, page=defaults_page, options=Options(repeat=10, limit=240.0))

@@ -8,9 +8,8 @@ from functools import cached_property
 import numpy as np
 
 from ..harness import page
-from ..harness.formatting import NOTHING
+from ..harness.formatting import NOTHING, mark, short
 from ..harness.summary import paired_difference
-from . import mark, short
 from .embedding_problems import unpack
 
 UNCHANGED, LOGISTIC = "unchanged", "logistic"

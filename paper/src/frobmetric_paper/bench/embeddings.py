@@ -26,8 +26,9 @@ from frobmetric.embeddings import (
 
 from ..baselines import MAP
 from ..data.embeddings import ENCODERS, load_cranfield, load_intents, load_sts
+from ..harness.benchmark import Benchmark, Options
+from ..harness.timing import timed
 from ..harness.worker import ProgramError
-from . import Benchmark, Options, timed
 from .embedding_problems import Answer, ScoreProblem, SearchProblem, pack, unit
 from .embedding_tables import draw, embeddings_page
 from .intent_problems import LabelProblem, PairProblem, TransferProblem, draw_labels
@@ -311,12 +312,6 @@ METHODS["adapter_stored"] = learn_stored
 RIVALS = ("ridge_map", "adam_matrix", "nudge")
 METHODS |= {name: partial(learn_by_baseline, name) for name in RIVALS}
 PARTS = {name: partial(measure_method, method) for name, method in METHODS.items()}
-BENCHMARKS = (
-    Benchmark(
-        name="embeddings",
-        parts=PARTS,
-        page=embeddings_page,
-        draw=draw,
-        options=Options(repeat=1, limit=600.0),
-    ),
+BENCHMARK = Benchmark(
+    parts=PARTS, page=embeddings_page, draw=draw, options=Options(repeat=1, limit=600.0)
 )

@@ -13,7 +13,7 @@ from frobmetric import mine_triplets, solve
 from frobmetric.core import FrobeniusSDP, Hinge
 from frobmetric.learning.coordinates import unit_mean_square
 
-from . import Benchmark, Options
+from ..harness.benchmark import Benchmark, Options
 
 SOLVERS = {"lbfgsb": "L-BFGS-B (the paper's)", "auto": "auto (active set)"}
 C, TOL, MAX_ITER = 1e4, 1e-3, 2000
@@ -135,6 +135,4 @@ def draw(parts, path):
 
 
 PARTS = {size: partial(grow, size) for size in ("D", "m")}
-BENCHMARKS = (
-    Benchmark(name="growth", parts=PARTS, page=growth_page, draw=draw, options=Options(repeat=2)),
-)
+BENCHMARK = Benchmark(parts=PARTS, page=growth_page, draw=draw, options=Options(repeat=2))

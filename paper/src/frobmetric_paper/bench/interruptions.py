@@ -22,7 +22,8 @@ from frobmetric.runtime import checkpoint as checkpoints
 from frobmetric.runtime.checkpoint import Checkpoint
 
 from ..data import labelled
-from . import Benchmark, timed
+from ..harness.benchmark import Benchmark
+from ..harness.timing import timed
 from .growth import make_classes
 
 #: Data and parameters of the fits: samples and features, and what the solver has to do.
@@ -41,9 +42,10 @@ LARGE, LARGE_C, INTERVALS = "mnist", 1e5, (None, 30.0, 1.0)
 SCRIPT = """
 import json, sys
 import numpy as np
-from frobmetric import FrobMetric, _checkpoint
+from frobmetric import FrobMetric
+from frobmetric.runtime import checkpoint
 
-_checkpoint.SHARE = 1.0  # a state whenever the seconds are over, whatever writing takes
+checkpoint.SHARE = 1.0  # a state whenever the seconds are over, whatever writing takes
 folder, parameters = sys.argv[1], json.loads(sys.argv[2])
 seconds = parameters.pop("seconds")
 data = np.load(folder + "/data.npz")
@@ -51,7 +53,7 @@ print("begins", flush=True)
 metric = FrobMetric(keep_dual=True, **parameters)
 metric.fit(data["X"], data["y"], checkpoint=folder + "/state.ckpt", checkpoint_seconds=seconds)
 answer = {"objective": metric.certificate_.primal, "gap": metric.certificate_.relative_gap}
-triplets = _checkpoint.fingerprint(metric.triplets_.to_array())
+triplets = checkpoint.fingerprint(metric.triplets_.to_array())
 answer |= {"status": metric.status_, "triplets": triplets}
 print(json.dumps(answer), flush=True)
 """
@@ -254,4 +256,4 @@ def interruptions_page(parts):
 
 
 PARTS = {"local": kill_local_fits, "overhead": measure_overhead}
-BENCHMARKS = (Benchmark(name="interruptions", parts=PARTS, page=interruptions_page),)
+BENCHMARK = Benchmark(parts=PARTS, page=interruptions_page)

@@ -15,8 +15,10 @@ from frobmetric.learning.coordinates import unit_mean_square
 
 from ..baselines.metric_learn import ENVIRONMENT
 from ..data import labelled
+from ..harness.benchmark import Benchmark, Options
+from ..harness.formatting import short
+from ..harness.timing import best_answer
 from ..harness.worker import Target
-from . import Benchmark, Options, best_answer, short
 from . import learner_objectives as objectives
 
 DRIVER = str(Path(__file__).with_name("learner_driver.py"))
@@ -267,11 +269,6 @@ def _measure_part(name, options):
     return measure(case, tuples, options)
 
 
-BENCHMARKS = (
-    Benchmark(
-        name="learners",
-        parts=_parts(),
-        page=fill_page,
-        options=Options(repeat=2, limit=240.0, threads=2),
-    ),
+BENCHMARK = Benchmark(
+    parts=_parts(), page=fill_page, options=Options(repeat=2, limit=240.0, threads=2)
 )

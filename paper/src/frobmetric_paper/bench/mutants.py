@@ -16,7 +16,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from types import FunctionType
 
-from . import Benchmark, Options
+from ..harness.benchmark import Benchmark, Options
 from .mutant_reasons import REASONS
 from .mutations import mutants
 
@@ -154,11 +154,6 @@ def page(data):
     return {"share": share, "files": rows, "survivors": survivors}
 
 
-BENCHMARKS = [
-    Benchmark(
-        name="mutants",
-        parts={name: partial(measure, name) for name in TARGETS},
-        page=page,
-        options=Options(repeat=1),
-    )
-]
+BENCHMARK = Benchmark(
+    parts={name: partial(measure, name) for name in TARGETS}, page=page, options=Options(repeat=1)
+)

@@ -18,7 +18,7 @@ from frobmetric.search.mining import Mining
 from frobmetric.solvers import solve
 
 from ..data import labelled
-from . import Benchmark, Options
+from ..harness.benchmark import Benchmark, Options
 
 #: Queries of exact mining where there are many samples.
 QUERIES = 10_000
@@ -107,11 +107,8 @@ def neighbors_page(parts):
     return {"lines": [line for lines in parts.values() for line in lines]}
 
 
-BENCHMARKS = (
-    Benchmark(
-        name="neighbors",
-        parts={"exact": exact, "approximate": approximate},
-        page=neighbors_page,
-        options=Options(threads=min(2, os.cpu_count())),
-    ),
+BENCHMARK = Benchmark(
+    parts={"exact": exact, "approximate": approximate},
+    page=neighbors_page,
+    options=Options(threads=min(2, os.cpu_count())),
 )

@@ -25,7 +25,7 @@ from frobmetric.neighbors import best_threshold
 from ..baselines import METRIC, ProgramFailedError, TimeLimitError
 from ..data import labelled
 from ..data.pairs import load_faces
-from . import Benchmark, Options
+from ..harness.benchmark import Benchmark, Options
 from .pair_tables import GRID, GROUP, MIDDLE, pair_page
 
 #: Values of C of a reference that needs more than pairs.
@@ -261,6 +261,4 @@ def measure_set(name, options):
 
 
 PARTS = {name: partial(measure_set, name) for name in (*SMALL, *LARGE, "lfw")}
-BENCHMARKS = (
-    Benchmark(name="pair_learners", parts=PARTS, page=pair_page, options=Options(repeat=5)),
-)
+BENCHMARK = Benchmark(parts=PARTS, page=pair_page, options=Options(repeat=5))

@@ -22,7 +22,7 @@ from frobmetric.neighbors import best_threshold, promised_threshold
 
 from ..data.labelled import whitening, within_covariance
 from ..data.pairs import load_faces
-from . import Benchmark, Options
+from ..harness.benchmark import Benchmark, Options
 
 #: What is promised.
 MAX_FALSE_MATCH, CONFIDENCE = 0.01, 0.95
@@ -254,4 +254,4 @@ PARTS = {
     "metric": partial(measure, by_metric),
     "neighbors": partial(measure, by_neighbors),
 }
-BENCHMARKS = (Benchmark(name="promise", parts=PARTS, page=page, options=Options(repeat=200)),)
+BENCHMARK = Benchmark(parts=PARTS, page=page, options=Options(repeat=200))

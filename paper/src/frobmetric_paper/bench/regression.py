@@ -18,7 +18,8 @@ from sklearn.preprocessing import StandardScaler
 from frobmetric import MLKR, FrobMetric
 
 from ..data import measured
-from . import Benchmark, Options, timed
+from ..harness.benchmark import Benchmark, Options
+from ..harness.timing import timed
 
 #: Most samples of a training part and of a test part.
 N_TRAIN, N_TEST = 1000, 1000
@@ -98,11 +99,8 @@ def _line(row):
     return {"set": row["name"], "n": row["n"], "D": row["D"], "splits": len(euclid)} | line | spent
 
 
-BENCHMARKS = [
-    Benchmark(
-        name="regression",
-        parts={name: partial(measure_set, name) for name in measured.SETS},
-        page=regression_page,
-        options=Options(repeat=10),
-    )
-]
+BENCHMARK = Benchmark(
+    parts={name: partial(measure_set, name) for name in measured.SETS},
+    page=regression_page,
+    options=Options(repeat=10),
+)

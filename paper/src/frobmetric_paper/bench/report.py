@@ -15,7 +15,7 @@ from sklearn.datasets import load_digits, load_wine, make_classification
 
 from frobmetric import FrobMetric, report
 
-from . import Benchmark, Options
+from ..harness.benchmark import Benchmark, Options
 
 FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run")
 FLAGS += ("--disable-background-networking", "--disable-component-update", "--disable-sync")
@@ -101,11 +101,8 @@ def pages(options):
     return lines
 
 
-BENCHMARKS = (
-    Benchmark(
-        name="report",
-        parts={"pages": pages},
-        page=lambda parts: {"lines": [line for lines in parts.values() for line in lines]},
-        options=Options(repeat=5),
-    ),
+BENCHMARK = Benchmark(
+    parts={"pages": pages},
+    page=lambda parts: {"lines": [line for lines in parts.values() for line in lines]},
+    options=Options(repeat=5),
 )

@@ -26,7 +26,9 @@ from frobmetric.core.cones import PSD
 from frobmetric.learning.sharded import ShardedSamples, ShardedTriplets
 from frobmetric.metric import frob
 
-from . import RESULTS, Benchmark, Options, Results, cost_model
+from ..harness.benchmark import Benchmark, Cell, Options
+from ..harness.task import Store
+from . import RESULTS, cost_model
 from .cluster_simulation import draw_runs, plan_page, simulate_plan
 from .cost_model import Job, Rates
 from .cost_rates import MACHINES, calibrate, with_cluster, with_files
@@ -305,10 +307,10 @@ def measure_new(options):
 
 def stored_rates():
     """Return the rates of the committed results."""
-    parts = Results.read(RESULTS / "scale.json").parts
-    if "model" not in parts:
+    stored = {cell.task.method: cell for cell in Store(RESULTS, Cell).read("scale.json")}
+    if "model" not in stored:
         raise ValueError(f"{RESULTS / 'scale.json'} has no rates; measure the part model first")
-    return Rates(**parts["model"]["rates"])
+    return Rates(**stored["model"].data["rates"])
 
 
 def measure_plan(options):
@@ -337,6 +339,4 @@ def draw(parts, path):
 
 
 PARTS = {"model": measure_model, "new": measure_new, "plan": measure_plan}
-BENCHMARKS = (
-    Benchmark(name="scale", parts=PARTS, page=scale_page, draw=draw, options=Options(repeat=3)),
-)
+BENCHMARK = Benchmark(parts=PARTS, page=scale_page, draw=draw, options=Options(repeat=3))

@@ -14,7 +14,8 @@ from frobmetric import FrobMetric
 from frobmetric.neighbors import knn_error
 
 from ..data import labelled
-from . import Benchmark, Options, in_new_process, peak_memory, timed
+from ..harness.benchmark import Benchmark, Options
+from ..harness.timing import in_new_process, peak_memory, timed
 from .growth import make_classes
 
 GB = 1e9
@@ -302,16 +303,13 @@ def shards_page(parts):
     return tables
 
 
-BENCHMARKS = (
-    Benchmark(
-        name="shards",
-        parts={
-            "cluster": compare_with_local,
-            "workers": kill_workers,
-            "memory": fit_beyond_memory,
-            "million": measure_million,
-        },
-        page=shards_page,
-        options=Options(threads=2, repeat=2),
-    ),
+BENCHMARK = Benchmark(
+    parts={
+        "cluster": compare_with_local,
+        "workers": kill_workers,
+        "memory": fit_beyond_memory,
+        "million": measure_million,
+    },
+    page=shards_page,
+    options=Options(threads=2, repeat=2),
 )

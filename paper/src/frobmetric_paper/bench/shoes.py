@@ -12,7 +12,8 @@ from scipy.special import expit
 from frobmetric import ObjectSplit, TripletFrobMetric, accuracy_difference, comparison_accuracy
 
 from ..data.pairs import load_comparisons
-from . import Benchmark, Options, timed
+from ..harness.benchmark import Benchmark, Options
+from ..harness.timing import timed
 
 GRID = [{"C": C, "prior": prior} for prior in (None, "identity") for C in (1e2, 1e3, 1e4)]
 GRID_OF_SEEN = [*GRID, {"C": 1e5, "prior": None}]
@@ -213,6 +214,4 @@ PARTS = {
     "curve": measure_curve,
     "by_comparison": measure_by_comparison,
 }
-BENCHMARKS = (
-    Benchmark(name="shoes", parts=PARTS, page=shoes_page, draw=draw, options=Options(repeat=5)),
-)
+BENCHMARK = Benchmark(parts=PARTS, page=shoes_page, draw=draw, options=Options(repeat=5))

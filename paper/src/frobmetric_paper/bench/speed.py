@@ -25,7 +25,9 @@ from frobmetric.solvers import solve
 from ..baselines import METRIC
 from ..baselines.ours import PAPER
 from ..data import labelled
-from . import Benchmark, Options, Timing, best_answer, best_of, in_new_process, peak_memory, short
+from ..harness.benchmark import Benchmark, Options
+from ..harness.formatting import short
+from ..harness.timing import Timing, best_answer, best_of, in_new_process, peak_memory
 
 #: Seconds of the paper's FrobMetric.
 PAPER_SECONDS = {"Yale": 335, "LFW": 7621}
@@ -311,12 +313,9 @@ ROWS = {each.__name__: each for each in (usps_dlib, usps_accurate, path)}
 ROWS |= {f"{name}_learners": partial(learners, name) for name in ("usps", "letters")}
 ROWS |= {each.__name__: each for each in (mnist, generic, faces, growth, memory)}
 
-BENCHMARKS = (
-    Benchmark(
-        name="speed",
-        parts={name: partial(measure, row) for name, row in ROWS.items()},
-        page=speed_page,
-        options=Options(threads=min(2, os.cpu_count())),
-        retired=("floor", "cold_start"),
-    ),
+BENCHMARK = Benchmark(
+    parts={name: partial(measure, row) for name, row in ROWS.items()},
+    page=speed_page,
+    options=Options(threads=min(2, os.cpu_count())),
+    retired=("floor", "cold_start"),
 )

@@ -10,7 +10,7 @@ import numpy as np
 from frobmetric.app.teaching import TeachingSession
 from frobmetric.app.teaching.questions import question_keys
 
-from . import Benchmark, Options
+from ..harness.benchmark import Benchmark, Options
 from .shoes import is_right, load
 
 MARKS = (25, 50, 100, 200)
@@ -89,8 +89,4 @@ def summary(values):
     return values.mean(), values.std(ddof=1) / np.sqrt(len(values))
 
 
-BENCHMARKS = (
-    Benchmark(
-        name="teach", parts={"agreement": measure}, page=teach_page, options=Options(repeat=8)
-    ),
-)
+BENCHMARK = Benchmark(parts={"agreement": measure}, page=teach_page, options=Options(repeat=8))

@@ -26,7 +26,8 @@ from frobmetric.manifold.sparse.spectrum import proven_bound
 from frobmetric.sdp import solve_sdp, write_sdpa
 
 from ..baselines import SDP
-from . import Benchmark, Options, best_answer, best_of, in_new_process, peak_memory, timed
+from ..harness.benchmark import Benchmark, Options
+from ..harness.timing import best_answer, best_of, in_new_process, peak_memory, timed
 
 
 def roll(n):
@@ -273,4 +274,4 @@ PARTS["huge"] = partial(embed_in_workers, list(LARGE_RUNS))
 PARTS["isomap"] = partial(embed_in_workers, ["isomap"])
 PARTS |= {"held_out": held_out, "methods": methods}
 OPTIONS = Options(threads=2, limit=3600.0)
-BENCHMARKS = (Benchmark(name="unfolding", parts=PARTS, page=unfolding_page, options=OPTIONS),)
+BENCHMARK = Benchmark(parts=PARTS, page=unfolding_page, options=OPTIONS)

@@ -96,3 +96,13 @@ def plural(n, noun):
 def count(n, whole):
     """Return how many of all there are: 3 of 5, or 5."""
     return str(n) if n == whole else f"{n} of {whole}"
+
+
+def short(number):
+    """Return three digits without a power of ten."""
+    return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
+
+
+def mark(text, is_best):
+    """Return text with a star where it is the best of its kind."""
+    return f"{text} *" if is_best else text

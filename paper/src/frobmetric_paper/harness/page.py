@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import csv
 import re
+from collections import defaultdict
 from html import escape as escape_html
 from itertools import pairwise
 from pathlib import Path
-from string import Template
+from string import Formatter, Template
 
 from frobmetric.runtime.environment import replacing, require
 
 #: A figure in a template: caption, file.
 FIGURE = re.compile(r"!\[(.*)\]\((.*)\)")
+#: A table in a template: name of its rows, header with alignments, formats of the cells of a row.
+TABLE = re.compile(r"^\$(\w+)\n(\|.*\n\|.*)\n\| (.*) \|$", re.MULTILINE)
 #: What a page links to where it is there, in the folder of this name: path -> text.
 LINKS = {
     "table.csv": "numbers for programs (csv)",
@@ -143,6 +146,45 @@ def _section_end(blocks, place):
 def _level(block):
     """Return the level of a heading; 0 for other blocks."""
     return len(re.match("#*", block)[0])
+
+
+class _Cells(Formatter):
+    """Formats of the cells of a row; None is an empty text."""
+
+    def format_field(self, value, spec):
+        return "" if value is None else format(value, spec)
+
+
+def fill_tables(text, values):
+    r"""Fill a template: `$name` stands for a text, or for the rows of the table that follows it.
+
+    Such a table has a header and one row of formats, which is repeated for each row of the data. A
+    name without a value is empty. The first paragraph, the title, always stays.
+
+    Examples
+    --------
+    >>> text = "# Title\n\n$rows\n| name | x |\n| --- | --: |\n| {name} | {x:.1f} |"
+    >>> print(fill_tables(text, {"rows": [{"name": "a", "x": 1}, {"name": "b", "x": None}]}))
+    # Title
+    <BLANKLINE>
+    | name | x |
+    | --- | --: |
+    | a | 1.0 |
+    | b |  |
+    <BLANKLINE>
+    """
+    (title, _, body), values = text.partition("\n\n"), defaultdict(str, values)
+
+    def fill_table(match):
+        name, header, cells = match.groups()
+        lines = []
+        for row in values[name]:
+            filled = [escape(_Cells().format(cell, **row)) for cell in cells.split(" | ")]
+            lines.append(f"| {' | '.join(filled)} |")
+        values[name] = "\n".join([header, *lines]) if lines else ""
+        return f"${name}"
+
+    return f"{title}\n\n{fill(TABLE.sub(fill_table, body), values)}".rstrip() + "\n"
 
 
 def panels(n, columns=1, size=(6, 5), margin=(0, 0), **subplots):

@@ -1,4 +1,4 @@
-"""Tasks, their results as plain data (cells), and a store of one JSON file for each cell."""
+"""Tasks, their results as plain data (cells), and a store of cells in JSON files."""
 
 from __future__ import annotations
 
@@ -145,26 +145,42 @@ class Results:
 
 @dataclass(frozen=True)
 class Store:
-    """Folder of finished cells, one JSON file each, from which an interrupted run continues."""
+    """Folder of finished cells in JSON files, from which an interrupted run continues.
+
+    A file holds the cells of all tasks that have its name: one, or the parts of a benchmark.
+    """
 
     folder: Path
     cell_type: type[Cell]  # subclass of Cell that the folder holds
 
+    def read(self, file_name):
+        """Return the cells in a file; none if there is no such file."""
+        path = self.folder / file_name
+        if not path.exists():
+            return []
+        return [*map(self.cell_type.from_dict, json.loads(path.read_text(encoding="utf-8")))]
+
+    def _find(self, file_name):
+        """Return the cells in a file; none if it is damaged, so that they are computed again."""
+        try:
+            return self.read(file_name)
+        except (OSError, ValueError, TypeError, KeyError):
+            return []
+
     def find(self, task, limit=0.0):
         """Return the stored cell that settles a task, by default whatever the limit, or None."""
-        try:
-            values = json.loads((self.folder / task.file_name).read_text(encoding="utf-8"))
-            cell = self.cell_type.from_dict(values)
-        except (OSError, ValueError, TypeError, KeyError):  # absent or damaged: computed again
-            return None
-        return cell if cell.settles(task, limit) else None
+        cells = self._find(task.file_name)
+        return next((cell for cell in cells if cell.settles(task, limit)), None)
 
     def save(self, cell):
         """Write a cell, unless its task should be tried again next time."""
         if cell.outcome in ("done", "limit"):
             self.folder.mkdir(parents=True, exist_ok=True)
-            with replacing(self.folder / cell.task.file_name) as file:
-                file.write(json.dumps(cell.to_dict(), allow_nan=False).encode())
+            name, question = cell.task.file_name, cell.task.question
+            others = [each for each in self._find(name) if each.task.question != question]
+            values = [each.to_dict() for each in (*others, cell)]
+            with replacing(self.folder / name) as file:
+                file.write((json.dumps(values, indent=1, ensure_ascii=False) + "\n").encode())
 
     def has_some(self, place):
         """Return whether there may be cells of a part of the experiment."""

@@ -2,39 +2,45 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
 
-from ...evaluation.comparing import InterruptedComparison, compare_learners
+from ...evaluation.comparing import (
+    ComparisonProgress,
+    InterruptedComparison,
+    LearnersComparison,
+    compare_learners,
+)
+from ...io.preparation import Preparing, TablePreparation
 from ...plotting import LearnersDisplay
 from ...runtime.environment import replacing, require
-from ..tables.reading import check_output
-from .models import read_visibly
-from .options import command
-from .terminal import ExitCode, Report, errors_about, exit_codes, live_line, say, wrong_usage
-
-typer = require("typer", "cli")
-app = typer.Typer()
+from ..tables.reading import LabelledTable, Table, check_output
+from .declaration import Count, Natural, Positive, command
+from .models import read_visibly, require_labels
+from .terminal import ExitCode, Report, errors_about, exit_codes, live_line, say
 
 CODES = exit_codes("done", "no learner has an answer", "the finished rows are printed first")
 FIGURES = (".png", ".pdf", ".svg")
 
 
-@command(app, codes=CODES)
+@command(codes=CODES)
 def compare(
-    data,
+    data: Path,
     *,
-    target=None,
-    learner=None,
-    test=None,
-    preparation=None,
-    test_size=0.3,
-    budget=60.0,
-    n_votes=3,
-    seed=0,
-    figure=None,
-    markdown=None,
-    header=True,
-):
+    target: str | None = None,
+    learner: list[str] | None = None,
+    test: Path | None = None,
+    preparation: Preparing,
+    test_size: float = 0.3,
+    budget: Positive = 60.0,
+    n_votes: Count = 3,
+    seed: Natural = 0,
+    figure: Path | None = None,
+    markdown: Path | None = None,
+    header: bool = True,
+) -> Report:
     """Compare learners: held-out errors, times and proofs, beside Euclid and LDA.
 
     Each learner chooses its options on the training samples, within its budget, and is tested on
@@ -43,20 +49,20 @@ def compare(
 
     Parameters
     ----------
-    learner : list of str
+    learner
         Name of a learner, such as LMNN; may be given several times. Without it, all learners that
         take such labels.
-    test : path
+    test
         Held-out samples, a file with the same columns; without it a part of the data is held out.
-    test_size : float
+    test_size
         Share of the samples that is held out.
-    budget : float
+    budget
         Seconds that each learner may take to choose its options and to fit.
-    seed : int
+    seed
         Seed of the division and of the learners.
-    figure : path
+    figure
         Draw errors against seconds in this png, pdf or svg file.
-    markdown : path
+    markdown
         Write the whole table to this md file.
     """
     outputs = {figure: FIGURES, markdown: (".md",)}
@@ -65,9 +71,9 @@ def compare(
     if figure is not None:
         require("matplotlib", "plot")
     tables = [_read(data, target, header, preparation)]
-    options = {"test_size": test_size, "n_neighbors": n_votes, "random_state": seed}
+    options: dict[str, Any] = {"test_size": test_size, "n_neighbors": n_votes, "random_state": seed}
     if test is not None:
-        learned = tables[0].preparation  # medians and categories are those of the data
+        learned = tables[0].preparation  # medians and categories come from the data
         tables.append(_read(test, target, header, learned or preparation))
         _check_columns(data, test, *tables)
         options |= {"X_test": tables[1].X, "y_test": tables[1].y}
@@ -84,14 +90,14 @@ def compare(
     return Report(code, text, result.to_dict() | prepared)
 
 
-def _read(path, target, header, preparation):
+def _read(
+    path: Path, target: str | None, header: bool, preparation: Preparing | TablePreparation
+) -> LabelledTable:
     table = read_visibly(path, target, header=header, preparation=preparation)
-    if table.y is None:
-        raise wrong_usage("--target", f"the labels of {path} are needed")
-    return table
+    return require_labels(table, path)
 
 
-def _check_columns(data, test, table, held_out):
+def _check_columns(data: Path, test: Path, table: Table, held_out: Table) -> None:
     if table.X.shape[1] != held_out.X.shape[1] or table.feature_names != held_out.feature_names:
         raise ValueError(
             f"{test} has other columns of features than {data}; expected the same ones in the same "
@@ -99,7 +105,9 @@ def _check_columns(data, test, table, held_out):
         )
 
 
-def _run(table, learners, **options):
+def _run(
+    table: LabelledTable, learners: list[str] | None, **options: Any
+) -> tuple[LearnersComparison, bool]:
     """Return the comparison, and whether Ctrl-C ended it."""
     try:
         with _progress() as callback:
@@ -110,13 +118,13 @@ def _run(table, learners, **options):
 
 
 @contextmanager
-def _progress():
+def _progress() -> Iterator[Callable[[ComparisonProgress], None] | None]:
     """Yield a callback that shows the progress on a terminal, or None without terminal."""
     with live_line("starting a process for the fits") as show:
         yield show and (lambda progress: show(_describe(progress)))
 
 
-def _describe(progress):
+def _describe(progress: ComparisonProgress) -> str:
     setting = ""
     if progress.n_settings > 1:
         setting = f"   setting {progress.setting} of {progress.n_settings}"
@@ -126,8 +134,8 @@ def _describe(progress):
     )
 
 
-def _write(result, figure, markdown):
-    """Write the files that were asked for; return a line that names them."""
+def _write(result: LearnersComparison, figure: Path | None, markdown: Path | None) -> str:
+    """Write the figure and the table if they have paths; return a line that names them."""
     if markdown is not None:
         with replacing(markdown) as file:
             file.write(result.to_markdown().encode())
@@ -137,7 +145,7 @@ def _write(result, figure, markdown):
     return f"written: {written}" if written else ""
 
 
-def _draw(result, path):
+def _draw(result: LearnersComparison, path: Path) -> None:
     require("matplotlib", "plot").use("agg")
     page = require("matplotlib.figure", "plot").Figure(figsize=(7.5, 5.0), layout="constrained")
     LearnersDisplay.from_comparison(result, ax=page.subplots())

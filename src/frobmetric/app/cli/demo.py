@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from time import process_time
@@ -13,6 +14,7 @@ from sklearn.decomposition import PCA
 
 from ...evaluation.compare import compare
 from ...evaluation.comparison import Comparison
+from ...evaluation.report import SelectionReport
 from ...io import save
 from ...metric import FrobMetric, FrobMetricCV
 from ...plotting import EmbeddingDisplay, NeighborsDisplay
@@ -20,11 +22,8 @@ from ...runtime.environment import MissingExtraError, replacing, require
 from ...runtime.tables import paragraph, text_table
 from ..tables.reading import Table
 from ..tables.writing import write_table
-from .options import command
-from .terminal import ExitCode, Report, live_line, say
-
-typer = require("typer", "cli")
-app = typer.Typer()
+from .declaration import Natural, command
+from .terminal import ExitCode, Report, Show, live_line, say
 
 #: Number of numbers to learn from; the others are the test.
 N_TRAIN = 500
@@ -60,7 +59,7 @@ class Task:
     description: str
     X: np.ndarray
     y: np.ndarray
-    feature_names: list | None = None
+    feature_names: list[str] | None = None
     X_test: np.ndarray | None = None
     y_test: np.ndarray | None = None
 
@@ -74,15 +73,15 @@ class Result:
     comparison: Comparison
 
 
-@command(app)
-def demo(*, output=Path("frobmetric-demo"), seed=0):
+@command()
+def demo(*, output: Path = Path("frobmetric-demo"), seed: Natural = 0) -> Report:
     """Learn what is near, on three data sets of scikit-learn, and test whether it helps.
 
     Parameters
     ----------
-    output : path
+    output
         Folder for the models, the figures and the table of the wines.
-    seed : int
+    seed
         Seed of everything that is drawn at random.
     """
     output.mkdir(parents=True, exist_ok=True)
@@ -92,7 +91,7 @@ def demo(*, output=Path("frobmetric-demo"), seed=0):
         report = _choose_options(results[1].task, show)
     files = [*_save(results, output), *_draw(results[0], output, seed)]
     seconds = process_time() - began
-    is_certified = all(_is_certified(result) for result in results)
+    is_certified = all(map(_is_certified, results))
     text = "\n\n".join(
         [
             INTRODUCTION.strip(),
@@ -110,7 +109,7 @@ def demo(*, output=Path("frobmetric-demo"), seed=0):
     return Report(ExitCode.of(is_certified), text, data)
 
 
-def make_tasks(seed):
+def make_tasks(seed: int) -> list[Task]:
     """Return the tasks: numbers to read, wines and tumours to recognise."""
     wine, cancer = load_wine(), load_breast_cancer()
     wine_text = f"{len(wine.data)} wines, 13 raw measurements; 5 folds."
@@ -122,56 +121,59 @@ def make_tasks(seed):
     ]
 
 
-def make_numbers(seed):
+def make_numbers(seed: int) -> Task:
     """Return handwritten digits, each with two others at its sides."""
-    X, y = load_digits(return_X_y=True)
+    pictures, labels = load_digits(return_X_y=True)
     random = np.random.default_rng(seed)
-    order = random.permutation(len(X))
-    parts = []
+    order = random.permutation(len(pictures))
+    parts: list[np.ndarray] = []
     for rows in (order[:N_TRAIN], order[N_TRAIN:]):
         sides = (random.permutation(rows), rows, random.permutation(rows))
-        digits = [X[side].reshape(-1, 8, 8) for side in sides]
-        parts += [np.concatenate(digits, axis=2).reshape(len(rows), -1), y[rows]]
+        digits = [pictures[side].reshape(-1, 8, 8) for side in sides]
+        parts += [np.concatenate(digits, axis=2).reshape(len(rows), -1), labels[rows]]
     text = (
         f"Pictures of {SHAPE[0]} x {SHAPE[1]} pixels: three of scikit-learn's handwritten digits "
         f"in a row, the outer two drawn at random (seed {seed}). {N_TRAIN} to learn from, "
-        f"{len(X) - N_TRAIN} to test; no digit is in both parts."
+        f"{len(pictures) - N_TRAIN} to test; no digit is in both parts."
     )
-    return Task("numbers", "Which digit is in the middle?", text, *parts[:2], None, *parts[2:])
+    X, y, X_test, y_test = parts
+    question = "Which digit is in the middle?"
+    return Task("numbers", question, text, X, y, X_test=X_test, y_test=y_test)
 
 
-def _learn(task, seed, show):
-    """Learn a metric of a task without any option, and test it."""
+def _learn(task: Task, seed: int, show: Show | None) -> Result:
+    """Learn a metric for a task with default options, and test it."""
     if show:
         show(f"{task.name}: {task.question}")
     metric = FrobMetric(keep_dual=True).fit(task.X, task.y)
-    given = {"baselines": ("raw", "scaled"), "random_state": seed}
-    comparison = compare(metric, task.X, task.y, X_test=task.X_test, y_test=task.y_test, **given)
+    test: dict[str, Any] = {"X_test": task.X_test, "y_test": task.y_test}
+    baselines = ("raw", "scaled")
+    comparison = compare(metric, task.X, task.y, **test, baselines=baselines, random_state=seed)
     return Result(task, metric, comparison)
 
 
-def _choose_options(task, show):
+def _choose_options(task: Task, show: Show | None) -> SelectionReport:
     """Return the report of an estimator that chooses its options."""
     if show:
         show(f"{task.name}: choosing options")
     return FrobMetricCV().fit(task.X, task.y).report_
 
 
-def _is_certified(result):
+def _is_certified(result: Result) -> bool:
     metric = result.metric
-    return bool(metric.certificate_.error <= metric.tol) and result.comparison.is_certified
+    return bool(metric.certificate_.error <= metric.tol and result.comparison.is_certified)
 
 
-def _to_dict(result):
+def _to_dict(result: Result) -> dict[str, Any]:
     return result.comparison.to_dict() | {"certificate": str(result.metric.certificate_)}
 
 
-def _describe(task):
+def _describe(task: Task) -> str:
     indent = " " * 9
     return paragraph(f"{task.name:9s}{task.question} {task.description}", indent=indent)
 
 
-def _table(results):
+def _table(results: list[Result]) -> str:
     """Return the errors of all tasks as text."""
     rows = []
     for result in results:
@@ -182,14 +184,14 @@ def _table(results):
     return f"Wrong answers\n{text_table(HEADER, rows)}\n{note}"
 
 
-def _verdict(result):
+def _verdict(result: Result) -> str:
     errors, rival = result.comparison.errors, EUCLIDS[result.comparison.euclidean.key]
     counts = f"of the answers by {rival}, {errors.n_fixed} are put right, {errors.n_broken} spoiled"
     text = f"{result.task.name}: {VERDICTS[errors.verdict]}: {counts}."
     return paragraph(text, indent="  ")
 
 
-def _certificate(results):
+def _certificate(results: list[Result]) -> str:
     if not all(map(_is_certified, results)):
         return "NOT certified: a fit ended before it reached its tolerance."
     tol = max(result.metric.tol for result in results)
@@ -200,12 +202,12 @@ def _certificate(results):
     )
 
 
-def _choice(report):
+def _choice(report: SelectionReport) -> str:
     lines = (paragraph(f"  {sentence}", indent="  ") for sentence in report.sentences())
     return "\n".join([CHOICE.strip(), *lines])
 
 
-def _save(results, output):
+def _save(results: list[Result], output: Path) -> Iterator[str]:
     """Save the models, and the wines as a table; yield lines on the files."""
     for result in results:
         save(result.metric, output / f"{result.task.name}.safetensors")
@@ -216,15 +218,16 @@ def _save(results, output):
     yield "  wine.csv: the table of the wines"
 
 
-def _draw(result, output, seed):
+def _draw(result: Result, output: Path, seed: int) -> Iterator[str]:
     """Draw the figures of the numbers; yield lines on the files."""
     task = result.task
-    data = (task.X, task.y, task.X_test, task.y_test)
+    data: Any = (task.X, task.y, task.X_test, task.y_test)
     try:
         require("matplotlib", "plot").use("agg")
         title = "Which numbers have the same digit in the middle?"
-        options = {"image_shape": SHAPE, "n_queries": 8, "random_state": seed, "title": title}
-        display = NeighborsDisplay.from_estimator(result.metric, *data, **options)
+        display = NeighborsDisplay.from_estimator(
+            result.metric, *data, image_shape=SHAPE, n_queries=8, random_state=seed, title=title
+        )
         for name, figure in {"neighbors": display.figure_, "map": _draw_map(result)}.items():
             with replacing(output / f"{name}.png") as file:
                 figure.savefig(file, dpi=100, format="png")
@@ -235,7 +238,7 @@ def _draw(result, output, seed):
     yield "  map.png: the test numbers in the plane; the pixels that count"
 
 
-def _draw_map(result):
+def _draw_map(result: Result) -> Any:
     """Draw the test samples by both distances, and the share of each pixel."""
     plt = require("matplotlib.pyplot", "plot")
     task, metric = result.task, result.metric
@@ -247,8 +250,9 @@ def _draw_map(result):
     for ax, (key, name, apply) in zip(axes, maps, strict=False):
         points = PCA(2).fit(apply(task.X)).transform(apply(task.X_test))
         title = f"{name}: {result.comparison[key].percent()} wrong"
-        options = {"color": task.y_test, "color_name": "middle digit", "title": title}
-        EmbeddingDisplay.from_embedding(points, ax=ax, **options)
+        EmbeddingDisplay.from_embedding(
+            points, ax=ax, color=task.y_test, color_name="middle digit", title=title
+        )
         ax.set(xticks=[], yticks=[], xlabel="", ylabel="")
     axes[0].get_legend().remove()
     share = np.diag(metric.get_mahalanobis_matrix()) * task.X.var(axis=0)
@@ -257,7 +261,7 @@ def _draw_map(result):
     return figure
 
 
-def _next_steps(output):
+def _next_steps(output: Path) -> str:
     return (
         "Next, and then with a table of your own:\n"
         f"  cd {output}\n"

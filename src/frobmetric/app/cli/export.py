@@ -2,36 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
 from ...export.formats import FORMATS, Features, export_recall, nonzero_rows
 from ...export.formats import export as write_map
 from ...export.functions import DIALECTS
 from ...metric.base import MapEstimator
-from ...runtime.environment import require
+from .declaration import command
 from .models import load_model, read_columns
-from .options import command
 from .terminal import ExitCode, Report, errors_about, exit_codes, wrong_usage
-
-typer = require("typer", "cli")
-app = typer.Typer()
 
 CODES = exit_codes("done", "not used", "nothing is written")
 #: Names of columns that are printed at most.
 PRINTED = 12
 
 
-@command(app, codes=CODES)
+@command(codes=CODES)
 def export(
-    model,
+    model: Path,
     *,
-    output,
-    to="onnx",
-    dtype="float32",
-    dialect="duckdb",
-    name="frobmetric_map",
-    recall=None,
-    target=None,
-    header=True,
-):
+    output: Path,
+    to: Literal[
+        "faiss", "npy", "onnx", "safetensors", "sentence-transformers", "sql", "torch"
+    ] = "onnx",
+    dtype: Literal["float32", "float64", "float16", "int8"] = "float32",
+    dialect: Literal["duckdb", "pgvector"] = "duckdb",
+    name: str = "frobmetric_map",
+    recall: Path | None = None,
+    target: str | None = None,
+    header: bool = True,
+) -> Report:
     """Write the learned map for another program.
 
     It is one matrix: a row of features times it gives the mapped row. To onnx and sql, a model of a
@@ -40,17 +42,17 @@ def export(
 
     Parameters
     ----------
-    output : path
+    output
         File to write; for sentence-transformers a new folder.
-    to : {"faiss", "npy", "onnx", "safetensors", "sentence-transformers", "sql", "torch"}
+    to
         Format.
-    dtype : {"float32", "float64", "float16", "int8"}
+    dtype
         Precision of the weights; safetensors alone has int8.
-    dialect : {"duckdb", "pgvector"}
+    dialect
         Database of --to sql.
-    name : str
+    name
         Name of the function of --to sql.
-    recall : path
+    recall
         Samples on which to measure how many of the 10 nearest neighbours the precision keeps.
     """
     if to not in FORMATS:
@@ -64,7 +66,7 @@ def export(
     estimator = load_model(model)
     # adapters and bridges map into a space that has its dimensions also where they are 0
     is_metric = isinstance(estimator, MapEstimator)
-    facts = {"output": str(output), "to": to, "dtype": dtype, "recall": None}
+    facts: dict[str, Any] = {"output": str(output), "to": to, "dtype": dtype, "recall": None}
     if recall is not None:
         table = read_columns(estimator, recall, target, header)
         with errors_about(recall):
@@ -83,8 +85,8 @@ def export(
     return Report(ExitCode.CERTIFIED, text, facts)
 
 
-def _expected(features, to, output):
-    """Return a line on what the written map takes; nothing for features without names."""
+def _expected(features: Features, to: str, output: Path) -> str:
+    """Return a line on the input of the written map; "" for features without names."""
     if features.names is None:
         return ""
     if features.preparation is not None and FORMATS[to].prepares:
@@ -103,6 +105,6 @@ def _expected(features, to, output):
     return f"{line}; {place} says so too"
 
 
-def _some(names):
+def _some(names: Sequence[str]) -> str:
     more = f", ... ({len(names)} in all)" if len(names) > PRINTED else ""
     return ", ".join(names[:PRINTED]) + more

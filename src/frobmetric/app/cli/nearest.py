@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from math import isfinite, sqrt
 from pathlib import Path
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 
-from ...core import PSD
-from ...io.preparation import Preparing, PreparingWithGaps
+from ...core import PSD, Step
+from ...io.preparation import PreparingWithGaps
 from ...io.text import as_number, format_of
-from ...runtime.environment import require
-from ...sdp import nearest_correlation, nearest_covariance, pairwise_correlation
+from ...sdp import NearestMatrix, nearest_correlation, nearest_covariance, pairwise_correlation
 from ...sdp.construct import SENSES
 from ..tables.matrices import (
     SUFFIXES,
@@ -25,36 +26,33 @@ from ..tables.matrices import (
     write_matrix,
 )
 from ..tables.reading import STANDARD, check_output
-from .models import read_visibly, split_names
-from .options import command
-from .terminal import ExitCode, Report, exit_codes, live_progress, wrong_usage
-
-typer = require("typer", "cli")
-app = typer.Typer()
+from .declaration import NearestLimits, command
+from .models import chosen_names, read_visibly
+from .progress import live_progress
+from .terminal import ExitCode, Report, exit_codes, wrong_usage
 
 CODES = exit_codes(
     "done; the matrix is the nearest one to --tol", "not converged", "nothing is written"
 )
-LIMITS = ("min_eigenvalue", "tol", "max_iter")
 
 
-@command(app, nearest_correlation, names=LIMITS, codes=CODES)
+@command(nearest_correlation, codes=CODES)
 def correlation(
-    file,
-    parameters,
+    file: Path,
+    parameters: NearestLimits,
     *,
-    output,
-    from_rows=False,
-    columns=None,
-    drop=None,
-    header=True,
-    weights=None,
-    elementwise=None,
-    counts=None,
-    fixed=None,
-    lower=None,
-    upper=None,
-):
+    output: Path,
+    from_rows: bool = False,
+    columns: str | None = None,
+    drop: str | None = None,
+    header: bool = True,
+    weights: Path | None = None,
+    elementwise: Path | None = None,
+    counts: Path | None = None,
+    fixed: Path | None = None,
+    lower: str | None = None,
+    upper: str | None = None,
+) -> Report:
     """Find the nearest correlation matrix.
 
     Its diagonal is 1, and no eigenvalue is below --min-eigenvalue. With --from-rows the file is a
@@ -63,28 +61,28 @@ def correlation(
 
     Parameters
     ----------
-    from_rows : bool
+    from_rows
         The file has the rows of a table (csv, tsv, csv.gz, tsv.gz, parquet, npy or npz), and not a
         matrix.
-    columns : str
+    columns
         With --from-rows: only these columns, names or numbers from 0, with commas.
-    drop : str
+    drop
         With --from-rows: columns to leave out, names or numbers from 0, with commas.
-    header : bool
+    header
         With --from-rows: whether a csv file begins with a line of names.
-    weights : path
+    weights
         File of n positive weights, one on each line, after labels or not; or of a positive
         definite matrix W. Minimises |W^(1/2) (X - G) W^(1/2)|.
-    elementwise : path
+    elementwise
         File of a matrix H >= 0: minimises |H o (X - G)|, entry by entry. Where H is 0 the data may
         be missing. Slower.
-    counts : path
+    counts
         File of a matrix of the numbers of rows behind the entries, as pairwise data have them:
         these are the weights, and entries of the data may be missing.
-    fixed : path
+    fixed
         csv file of entries to keep: two labels, or numbers from 0, on each line, below a line
         `row,column` or not.
-    lower, upper : str
+    lower, upper
         Bound on the entries off the diagonal: a number, or a file of a matrix, empty where there
         is no bound.
     """
@@ -99,11 +97,12 @@ def correlation(
         raise wrong_usage(option, "it is for tables: --from-rows")
     _check_output(output)
     if from_rows:
-        matrix, behind = _from_rows(file, header, Preparing(*map(_names, (columns, drop))))
+        recipe = PreparingWithGaps(chosen_names(columns), chosen_names(drop))
+        matrix, behind = _from_rows(file, header, recipe)
     else:
         matrix, behind = read_matrix(file), None
     H, N = (
-        path and read_matrix(path).in_order_of(matrix).require_known().values
+        None if path is None else read_matrix(path).in_order_of(matrix).require_known().values
         for path in (elementwise, counts)
     )
     N = behind if H is None and weights is None and N is None else N
@@ -122,8 +121,10 @@ def correlation(
     return report if behind is None else _with_counts(report, behind)
 
 
-@command(app, nearest_covariance, names=LIMITS, codes=CODES)
-def covariance(file, parameters, *, output, constraints=None):
+@command(nearest_covariance, codes=CODES)
+def covariance(
+    file: Path, parameters: NearestLimits, *, output: Path, constraints: Path | None = None
+) -> Report:
     r"""Find the nearest covariance matrix, with given variances.
 
     \b
@@ -137,7 +138,7 @@ def covariance(file, parameters, *, output, constraints=None):
 
     Parameters
     ----------
-    constraints : path
+    constraints
         csv file of rows a.T X a = b: see above.
     """
     _check_output(output)
@@ -146,7 +147,7 @@ def covariance(file, parameters, *, output, constraints=None):
     return _find_nearest(nearest_covariance, matrix, output, rows | parameters)
 
 
-def _with_counts(report, counts):
+def _with_counts(report: Report, counts: np.ndarray) -> Report:
     """Return the report with the numbers of rows behind the entries."""
     least, most = int(counts.min()), int(counts.max())
     text = f"from rows            {least} to {most} of them have both columns of an entry"
@@ -154,27 +155,30 @@ def _with_counts(report, counts):
     return replace(report, text=f"{report.text}\n{text}", data=data)
 
 
-def _check_output(path):
+def _check_output(path: Path) -> None:
     if str(path) != STANDARD:
         check_output(path, SUFFIXES)
 
 
-def _names(text):
-    return None if text is None else split_names(text)
-
-
-def _from_rows(path, header, how):
+def _from_rows(
+    path: Path, header: bool, recipe: PreparingWithGaps
+) -> tuple[LabelledMatrix, np.ndarray]:
     """Return the correlations of the columns of a table, with gaps or not, and their counts."""
-    recipe = PreparingWithGaps(how.columns, how.drop)
     table = read_visibly(path, None, header=header, preparation=recipe)
     values, counts = pairwise_correlation(table.X)
+    assert table.preparation is not None  # what the recipe learned
     names = [column.label for column in table.preparation.columns]
     shown = Path("stdin") if str(path) == STANDARD else path
     return LabelledMatrix(values, shown, names, "", True), counts
 
 
-def _find_nearest(find, matrix, output, arguments):
-    def describe(step):  # the dual is a lower bound on half the squared distance
+def _find_nearest(
+    find: Callable[..., NearestMatrix],
+    matrix: LabelledMatrix,
+    output: Path,
+    arguments: dict[str, Any],
+) -> Report:
+    def describe(step: Step) -> str:  # the dual is a lower bound on half the squared distance
         return f"distance at least {sqrt(2 * max(0.0, step.dual)):.6g}"
 
     began, G = perf_counter(), matrix.values
@@ -200,7 +204,7 @@ def _find_nearest(find, matrix, output, arguments):
     return Report(ExitCode.of(nearest.status == "optimal"), "\n".join(_lines(data)), data)
 
 
-def _lines(data):
+def _lines(data: dict[str, Any]) -> Iterator[str]:
     ends, bound = data["min_eigenvalue"], data["distance_bound"]
     before = "unknown" if ends["before"] is None else f"{ends['before']:.6g}"
     yield f"{data['output']}: {data['n']} × {data['n']}"
@@ -218,7 +222,7 @@ def _lines(data):
     yield f"{verdict} after {data['n_iter']} eigen-decomposition{plural}, {data['seconds']:.1f} s"
 
 
-def _read_weights(path, matrix):
+def _read_weights(path: Path, matrix: LabelledMatrix) -> np.ndarray:
     """Read a matrix of weights, or a vector: one line below names, or one weight on each line."""
     n = len(matrix.values)
     if path.suffix.lower() == ".npy":
@@ -232,18 +236,18 @@ def _read_weights(path, matrix):
     has_header = len(records) > 1 and as_number(head[-1]) is None
     body = records[has_header:]
     if len(body) == 1:
-        values, names = as_numbers(path, *body[0]), head if has_header else None
+        weights, names = as_numbers(path, *body[0]), head if has_header else None
     elif len(head) <= 2:
-        values = [as_numbers(path, line, row[-1:])[0] for line, row in body]
+        weights = [as_numbers(path, line, row[-1:])[0] for line, row in body]
         names = [row[0] for _, row in body] if len(head) == 2 else None
     else:
         given = f"{len(body)} rows and {len(head)} columns"
         raise ValueError(f"{path} has {given}; expected {n} weights, or a matrix")
     order = names and matrix.names and matrix.order_of(names, path)
-    return np.array(values)[order or slice(None)]
+    return np.array(weights)[order or slice(None)]
 
 
-def _read_pairs(path, matrix):
+def _read_pairs(path: Path, matrix: LabelledMatrix) -> np.ndarray:
     """Read two different variables on each line, by label or number."""
     records = read_cells(path)
     if len(records[0][1]) != 2:
@@ -254,23 +258,23 @@ def _read_pairs(path, matrix):
         pairs.append([matrix.index(word) for word in row])
         if None in pairs[-1]:
             word, n = row[pairs[-1].index(None)], len(matrix.values)
-            reason = f"{word!r} is no label of {matrix.path}, and no number below {n}"
+            reason = f"{word!r} is not a label of {matrix.path}, nor a number below {n}"
             raise ValueError(f"{path}, line {line}: {reason}")
     return np.array(pairs, dtype=int).reshape(-1, 2)
 
 
-def _bound(option, given, matrix):
+def _bound(option: str, given: str | None, matrix: LabelledMatrix) -> float | np.ndarray | None:
     """Return None, a number, or the matrix of a file."""
     if given is None:
         return None
     value, path = as_number(given), Path(given)
     if value is None and format_of(path) not in SUFFIXES:
         expected = f"expected one, or a file that ends in {', '.join(SUFFIXES)}"
-        raise wrong_usage(option, f"{given!r} is no number; {expected}")
+        raise wrong_usage(option, f"{given!r} is not a number; {expected}")
     return read_matrix(path).in_order_of(matrix).values if value is None else value
 
 
-def _read_portfolios(path, matrix):
+def _read_portfolios(path: Path, matrix: LabelledMatrix) -> dict[str, Any]:
     """Read rows sense, b, a as arguments of `nearest_covariance`."""
     (_, head), *records = read_cells(path)
     if [word.lower() for word in head[:2]] != ["sense", "b"]:
@@ -282,7 +286,7 @@ def _read_portfolios(path, matrix):
     known = names if matrix.names is None else matrix.names
     unknown = [name for name in names if name not in known]
     if unknown:
-        raise ValueError(f"{path}, line 1: {unknown[0]!r} is no label of {matrix.path}")
+        raise ValueError(f"{path}, line 1: {unknown[0]!r} is not a label of {matrix.path}")
     variables = range(n) if matrix.names is None else [known.index(name) for name in names]
     A, b = np.zeros((len(records), n)), []
     for a, (line, row) in zip(A, records, strict=True):

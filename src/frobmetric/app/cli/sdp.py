@@ -1,30 +1,35 @@
 """The commands for SDPA files: sdp solve and sdp info.
 
-Primal, dual and signs are those of the SDPA format: see `frobmetric.sdp.sdpa`.
+Primal, dual and signs follow the SDPA format: see `frobmetric.sdp.sdpa`.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
 from math import isfinite
 from os.path import realpath
+from pathlib import Path
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from ...runtime.environment import require, target_file
-from ...sdp import SDPAAnswer, read_sdpa, solve_sdp
+from ...core import Cone, FrobeniusSDP
+from ...runtime.environment import target_file
+from ...sdp import SDPAAnswer, SDPSolution, SDPStep, read_sdpa, solve_sdp
 from ...sdp.presolve import split_blocks
+from ...sdp.rays import round_down
 from ...sdp.sdpa import sdpa_objectives
 from ...solvers import Interrupted
+from ...solvers.plain import targets
 from ..tables.reading import check_input
-from .options import command
-from .terminal import ExitCode, Report, exit_codes, live_line, live_progress, say, wrong_usage
-
-typer = require("typer", "cli")
+from .declaration import Positive, SolveLimits, command
+from .progress import live_progress
+from .terminal import ExitCode, Report, exit_codes, live_line, say, wrong_usage
 
 CODES = exit_codes(
     "solved to --tol, or proven to have no solution",
@@ -45,17 +50,18 @@ ADVICE = {
 #: Numbers that a solve keeps for each entry of X, each entry of the rows and each pair of rows,
 #: fitted to the memory that some problems of SDPLIB took.
 NUMBERS_KEPT = (25, 50, 1)
-
-app = typer.Typer(
-    help="Solve semidefinite programs from SDPA files, with a proof of the answer.",
-    epilog=CODES,
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+#: Help of the group.
+HELP = "Solve semidefinite programs from SDPA files, with a proof of the answer."
 
 
-@command(app, solve_sdp, names=("tol", "max_iter", "time_limit"), codes=CODES)
-def solve(problem, parameters, *, output=None, sigma=None):
+@command(solve_sdp, codes=CODES)
+def solve(
+    problem: Path,
+    parameters: SolveLimits,
+    *,
+    output: Path | None = None,
+    sigma: Positive | None = None,
+) -> Report:
     r"""Solve an SDPA file, and prove how good the answer is.
 
     \b
@@ -82,15 +88,19 @@ def solve(problem, parameters, *, output=None, sigma=None):
       primal, dual    c.x and <F0, X>; null if infeasible
       bound           <F0, X> of (D) is proven to be no larger; null if unknown
       min_eigenvalue  of X and of Z
-      ray_error       relative error of the proof, if infeasible; else null
+      ray_error       0 if infeasible, which is proven; else null
+      proof           arithmetic in which the proof was checked; else null
+      nearly          of a problem that is not solved: a trace that every
+                      feasible X of (D) has at least (least_trace), or a norm
+                      that every feasible x of (P) has (least_norm); else null
       n_iter          eigen-decompositions
       seconds         to solve, without reading and writing
 
     Parameters
     ----------
-    output : path
+    output
         File of the solution; see above. Not written if not given.
-    sigma : float
+    sigma
         Solve the perturbed problem instead, with <F0, X> - |X|^2 / (2 sigma) in (D).
     """
     if output is not None:
@@ -118,8 +128,8 @@ def solve(problem, parameters, *, output=None, sigma=None):
     return Report(code, "\n".join(_solve_lines(data)), data)
 
 
-@command(app, codes=exit_codes("done", "(not used)", "nothing is written"))
-def info(problem):
+@command(codes=exit_codes("done", "(not used)", "nothing is written"))
+def info(problem: Path) -> Report:
     """Show sizes and numbers of an SDPA file, without solving it.
 
     Blocks are shown as number × size. Blocks whose entries are not connected can be split into
@@ -127,8 +137,7 @@ def info(problem):
     """
     sdp = _read(problem)
     split, _ = split_blocks(sdp)
-    rows, F0, c = sdp.constraints.rows, sdp.cost, sdp.loss.target
-    split_rows = split.constraints.rows
+    rows, split_rows, F0, c = _rows(sdp), _rows(split), sdp.cost, targets(sdp)
     sizes = split.cost.size, split_rows.nnz, split_rows.shape[0] ** 2
     data = {
         "file": str(problem),
@@ -144,7 +153,7 @@ def info(problem):
     return Report(ExitCode.CERTIFIED, "\n".join(_info_lines(data)), data)
 
 
-def _read(path):
+def _read(path: Path) -> FrobeniusSDP:
     check_input(path, expected="an SDPA sparse file")
     try:
         with live_line(f"reading {path}"):
@@ -153,8 +162,15 @@ def _read(path):
         raise MemoryError(f"{path} is too large for this machine: {error}") from error
 
 
-def _solve(problem, parameters):
-    def describe(step):
+def _rows(problem: FrobeniusSDP) -> Any:
+    """Return F1, F2, ... as the rows of a sparse matrix."""
+    sparse = problem.constraints.as_sparse()
+    assert sparse is not None  # SDPA files are
+    return sparse.rows
+
+
+def _solve(problem: FrobeniusSDP, parameters: SolveLimits) -> SDPSolution:
+    def describe(step: SDPStep) -> str:
         errors = {"eta_p": step.eta_p, "eta_d": step.eta_d, "eta_g": step.eta_g}
         known = (f"{name} {error:.1e}" for name, error in errors.items() if isfinite(error))
         return f"{step.phase}  {' '.join(known)}  value {sdpa_objectives(step)[1]:.6g}"
@@ -167,13 +183,13 @@ def _solve(problem, parameters):
             return error.solution
 
 
-def _solve_lines(data):
-    def shown(value, form):
+def _solve_lines(data: dict[str, Any]) -> Iterator[str]:
+    def shown(value: float | None, form: str) -> str:
         return "unknown" if value is None else format(value, form)
 
     yield "status   " + VERDICTS.get(data["status"], f"NOT solved to tol {data['tol']:g}")
     if data["ray_error"] is not None:
-        yield f"proof    a ray with relative error {data['ray_error']:.1e}"
+        yield f"proof    a ray, checked in {data['proof']}"
     else:
         yield f"primal   {shown(data['primal'], '.10g')}"
         yield f"dual     {shown(data['dual'], '.10g')}"
@@ -182,6 +198,8 @@ def _solve_lines(data):
         named = zip(data["errors"].items(), ("rows", "cone", "gap"), strict=True)
         errors = (f"{name} {shown(error, '.1e')} ({word})" for (name, error), word in named)
         yield f"errors   {', '.join(errors)}"
+    if data["nearly"] is not None:
+        yield f"nearly   {_describe_nearly(data['nearly'])}"
     yield f"time     {data['seconds']:.1f} s, {data['n_iter']} eigen-decompositions"
     for note in data["notes"]:
         yield f"note     {note} (the first row is 0)"
@@ -189,11 +207,20 @@ def _solve_lines(data):
         yield f"written  {data['solution']}"
 
 
-def _info_lines(data):
-    def matrices(blocks):
+def _describe_nearly(nearly: dict[str, Any]) -> str:
+    """Return what is proven of the answers of a problem that nearly has none."""
+    if "least_trace" in nearly:
+        least = round_down(nearly["least_trace"])
+        return f"dual infeasible: any feasible X has a trace of at least {least}"
+    least = round_down(nearly["least_norm"])
+    return f"primal infeasible: any feasible x has a norm of at least {least}"
+
+
+def _info_lines(data: dict[str, Any]) -> Iterator[str]:
+    def matrices(blocks: list[dict[str, Any]]) -> dict[int, int]:
         return {b["size"]: b["count"] for b in blocks if b["size"] > 1 and not b["is_diagonal"]}
 
-    def names(blocks):
+    def names(blocks: list[dict[str, Any]]) -> str:
         each = (f"{b['count']} × {b['size']}{' diagonal' * b['is_diagonal']}" for b in blocks)
         return ", ".join(each)
 
@@ -210,14 +237,14 @@ def _info_lines(data):
     yield f"memory     about {max(1, data['memory_bytes'] / 1e6):,.0f} MB to solve, as a guess"
 
 
-def _count_blocks(cone):
+def _count_blocks(cone: Cone) -> list[dict[str, Any]]:
     """Return the number of blocks of each size, in the order of the file."""
     counts = Counter((block.shape[0], block.is_diagonal) for block in cone.blocks())
     names = ("count", "size", "is_diagonal")
     return [dict(zip(names, (count, *kind), strict=True)) for kind, count in counts.items()]
 
 
-def _range(values):
+def _range(values: np.ndarray) -> list[float] | None:
     """Return the smallest and the largest absolute value that is not 0; None if all are."""
     sizes = np.abs(values[values != 0])
     return [float(sizes.min()), float(sizes.max())] if sizes.size else None

@@ -2,39 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+from ...io.preparation import Preparing
 from ...runtime.environment import require
 from ..tables.reading import check_output
-from ..teaching import TeachingSession, read_items
+from ..teaching import Items, TeachingSession, read_items
 from ..teaching.server import TeachingServer
 from ..teaching.storage import read_answers, save_session
-from .options import command
+from .declaration import Natural, command
 from .terminal import ExitCode, Report, errors_about, exit_codes, say, wrong_usage
-
-typer = require("typer", "cli")
-app = typer.Typer()
 
 CODES = exit_codes(
     "ended by Ctrl-C; all answers are saved", "not used", "no question was asked yet"
 )
 
 
-@command(app, codes=CODES)
+@command(codes=CODES)
 def teach(
-    items,
+    items: Path,
     *,
-    output=None,
-    comparisons=None,
-    features=None,
-    target=None,
-    preparation=None,
-    resume=False,
-    browser=True,
-    port=0,
-    seed=0,
-    header=True,
-):
+    output: Path | None = None,
+    comparisons: Path | None = None,
+    features: Path | None = None,
+    target: str | None = None,
+    preparation: Preparing,
+    resume: bool = False,
+    browser: bool = True,
+    port: int = 0,
+    seed: Natural = 0,
+    header: bool = True,
+) -> Report:
     """Teach a metric by clicks on a local page.
 
     The page asks which of two items is more like a third; only this machine can reach it. Each
@@ -42,24 +42,24 @@ def teach(
 
     Parameters
     ----------
-    items : path
+    items
         A folder of png and jpg pictures, or a table.
-    output : path
+    output
         The model; by default the name of the items with .safetensors.
-    comparisons : path
+    comparisons
         The answers, a csv file of row numbers; by default the name of the items with .answers.csv.
-    features : path
+    features
         Numbers to learn from in place of pixels, such as embeddings: an npy file with a row for
         each picture, in the order of their names.
-    target : str
+    target
         Column of a table that is the name of each row, and no feature.
-    resume : bool
+    resume
         Go on from the answers of an earlier session.
-    browser : bool
+    browser
         Whether to open the page in a browser.
-    port : int
+    port
         Port of the page; 0 is any that is free.
-    seed : int
+    seed
         Seed of the random questions.
     """
     require("jinja2", "teach")
@@ -69,14 +69,14 @@ def teach(
     _check_files(output, comparisons, resume)
     read = read_items(items, features, target=target, header=header, preparation=preparation)
     with errors_about(items):
-        options = {"units": read.units, "feature_names": read.feature_names, "seed": seed}
-        session = TeachingSession(read.X, read_answers(comparisons), **options)
+        answers, names = read_answers(comparisons), read.feature_names
+        session = TeachingSession(read.X, answers, units=read.units, feature_names=names, seed=seed)
     paths = comparisons, output
     _serve(session, read, lambda: save_session(session, *paths, read.preparation), port, browser)
     return _described(session, comparisons, output)
 
 
-def _check_files(output, comparisons, resume):
+def _check_files(output: Path, comparisons: Path, resume: bool) -> None:
     """Raise an error if a file cannot be written, or would replace an earlier session."""
     check_output(output, (".safetensors",))
     check_output(comparisons, (".csv",))
@@ -90,7 +90,9 @@ def _check_files(output, comparisons, resume):
             raise wrong_usage("--resume", f"{path} exists; {reason}")
 
 
-def _serve(session, items, save, port, browser):
+def _serve(
+    session: TeachingSession, items: Items, save: Callable[[], None], port: int, browser: bool
+) -> None:
     """Serve the page until Ctrl-C."""
     with TeachingServer(session, items, save, port=port) as server:
         say(f"{len(items.names)} items. Open {server.address}\nCtrl-C ends; answers are saved.")
@@ -105,15 +107,15 @@ def _serve(session, items, save, port, browser):
                 pass
 
 
-def _described(session, comparisons, output):
-    """Return what is printed at the end."""
-    facts = {"n_answers": len(session.answers)}
+def _described(session: TeachingSession, comparisons: Path, output: Path) -> Report:
+    """Return the report at the end of a session."""
+    facts: dict[str, Any] = {"n_answers": len(session.answers)}
     if not session.answers:
         return Report(ExitCode.CERTIFIED, "no answers, nothing was written", facts)
     facts |= {"comparisons": str(comparisons), "output": str(output)}
     text = f"{len(session.answers)} answers in {comparisons}, the model in {output}"
     progress = session.progress()
-    if progress.agreement is not None:
+    if progress.agreement is not None and progress.euclid is not None:
         facts |= {"agreement": progress.agreement.value, "euclid": progress.euclid.value}
         text += f"\nagreement {progress.agreement}, plain distance {progress.euclid}"
     return Report(ExitCode.CERTIFIED, text, facts)

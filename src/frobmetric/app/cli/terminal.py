@@ -1,4 +1,4 @@
-"""Output of the commands: reports, exit codes, one-line errors and warnings, live progress."""
+"""Output of the commands: reports, exit codes, errors and warnings as one line."""
 
 from __future__ import annotations
 
@@ -8,23 +8,25 @@ import shutil
 import sys
 import textwrap
 import warnings
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from functools import cache, wraps
-from math import inf, log
-from time import perf_counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 from ...checks.text import brief, shown, shown_lines
 from ...runtime.environment import require
-from ...runtime.progress import current_stage, listening
 from ..signals import as_interrupts, describe, is_received
 
-typer = require("typer", "cli")
+if TYPE_CHECKING:
+    import typer
+else:
+    typer = require("typer", "cli")
 
-#: Seconds between two updates of the progress line, length of its bar, and the share of the work
-#: from which on it tells the time left.
-PAUSE, BAR, FIRST_SHARE = 0.1, 20, 0.02
+#: Function that shows a line in place of the one before.
+Show = Callable[[str], None]
 
 
 class ExitCode(IntEnum):
@@ -38,14 +40,14 @@ class ExitCode(IntEnum):
     TERMINATED = 143
 
     @classmethod
-    def of(cls, is_certified):
+    def of(cls, is_certified: bool | None) -> ExitCode:
         """Return the code of an answer that is certified or not."""
         return cls.CERTIFIED if is_certified else cls.NOT_CERTIFIED
 
 
 #: Exit code of each error that a user can cause, by the name of its class; the first match in the
 #: order of its base classes counts. Others are bugs.
-CODES = {
+CODES: dict[str, ExitCode | None] = {
     "KeyboardInterrupt": ExitCode.INTERRUPTED,
     "MissingExtraError": ExitCode.USAGE,
     "ImportError": ExitCode.USAGE,  # of a package that is damaged, or has too many open files
@@ -57,8 +59,8 @@ CODES = {
 }
 
 
-def exit_codes(done, undone, interrupted):
-    """Return the list of exit codes for the help of a command."""
+def exit_codes(done: str, undone: str, interrupted: str) -> str:
+    """Return the list of exit codes for the help text of a command."""
     return f"""\b
 Exit codes:
   0    {done}
@@ -82,20 +84,22 @@ class Report:
 
     code: ExitCode
     text: str
-    data: dict = field(default_factory=dict)
+    data: dict[str, Any] = field(default_factory=dict)
 
 
-def reports(command, options=None):
+def reports(
+    command: Callable[..., Report], options: Mapping[str, str] | None = None
+) -> Callable[..., NoReturn]:
     """Print the `Report` that a command returns; an error of the user becomes one line.
 
     `options` are the options of the command by the names of parameters: messages have them instead.
     """
 
     @wraps(command)
-    def run(**arguments):
+    def run(**arguments: Any) -> NoReturn:
         said = set()
 
-        def say_once(message, *_, **__):
+        def say_once(message: Warning | str, *_: object, **__: object) -> None:
             if str(message) not in said:  # each fold of an evaluation may raise it
                 said.add(str(message))
                 # one line, without the code that raised it
@@ -117,7 +121,7 @@ def reports(command, options=None):
             elif is_received():  # other code took the interrupt for an error
                 code, message = ExitCode.INTERRUPTED, f"{describe()[0]}; {brief(message)}"
             say(f"error: {message}")
-            report = Report(code, "", {"error": message})
+            report = Report(code or ExitCode.BAD_DATA, "", {"error": message})
         if report.code == ExitCode.INTERRUPTED:
             report = replace(report, code=ExitCode(describe()[1]))
         if arguments["as_json"]:
@@ -129,7 +133,7 @@ def reports(command, options=None):
     return run
 
 
-def with_options(message, options):
+def with_options(message: str, options: Mapping[str, str]) -> str:
     """Return a message in the words of the command line: --max-iter instead of max_iter."""
     names = "|".join(sorted(options, key=len, reverse=True))
     if not names:
@@ -145,17 +149,17 @@ def with_options(message, options):
     return re.sub(rf"(?<![\w.'`-])({plain})(?![\w(.'`])", lambda m: options[m[1]], message)
 
 
-def say(line):
-    """Print a line on stderr, without breaking the progress line; work goes on if that is full."""
+def say(line: str) -> None:
+    """Print a line on stderr above the progress line; errors of stderr are ignored."""
     line = wrapped(shown_lines(line), sys.stderr)
     with suppress(OSError):
         if _stderr.cache_info().currsize:
             _stderr().print(line, markup=False, highlight=False, soft_wrap=True)
-        else:  # there is no progress line; and rich may be what cannot be imported
+        else:  # there is no progress line, and the import of rich may have failed
             sys.stderr.write(f"{line}\n")
 
 
-def wrapped(text, stream):
+def wrapped(text: str, stream: TextIO) -> str:
     """Return a text whose lines end between words on a terminal; tables stay as they are."""
     if not stream.isatty():
         return text
@@ -163,8 +167,8 @@ def wrapped(text, stream):
     return "\n".join(_wrap(line, width) for line in text.splitlines())
 
 
-def _wrap(line, width):
-    start = re.match(r"\s*", line)[0]
+def _wrap(line: str, width: int) -> str:
+    start = line[: len(line) - len(line.lstrip())]
     if len(line) <= width or re.search(r"\S\s{2,}\S", line):
         return line
     return textwrap.fill(
@@ -172,13 +176,13 @@ def _wrap(line, width):
     )
 
 
-def wrong_usage(option, message):
+def wrong_usage(option: str | None, message: str) -> typer.BadParameter:
     """Return the error for the wrong use of an option."""
     return typer.BadParameter(shown_lines(message), param_hint=option)
 
 
 @contextmanager
-def errors_about(path):
+def errors_about(path: Path) -> Iterator[None]:
     """Put the name of a file before the message of an error in its data."""
     try:
         yield
@@ -189,7 +193,7 @@ def errors_about(path):
 
 
 @contextmanager
-def live_line(text):
+def live_line(text: str) -> Iterator[Show | None]:
     """Show a line on a terminal; yield the function that changes it, or None without terminal."""
     if not _stderr().is_terminal:
         yield None
@@ -198,144 +202,12 @@ def live_line(text):
         yield lambda line: status.update(_one_line(line))
 
 
-def _one_line(text):
-    """Return a text that ends with the line of the terminal."""
+def _one_line(text: str) -> Any:
+    """Return a text that is cut at the end of the line of the terminal."""
     return require("rich.text", "cli").Text(shown(text), no_wrap=True, overflow="ellipsis")
 
 
-@contextmanager
-def live_share(text):
-    """Yield a function of a share and a detail that shows a bar and the time left on a terminal."""
-    clock = _Clock()
-    with live_line(text) as show:
-        yield (
-            lambda share, detail="": (
-                show and clock.is_due() and show(f"{text}  {clock.bar(share)}  {detail}")
-            )
-        )
-
-
-class _Clock:
-    """Seconds since the beginning of some work, and what they say of its end."""
-
-    def __init__(self):
-        self.began, self.shown = perf_counter(), -PAUSE
-
-    def seconds(self):
-        return perf_counter() - self.began
-
-    def is_due(self):
-        """Return whether the last line is old enough for another one, and remember that it is."""
-        if self.seconds() - self.shown < PAUSE:
-            return False
-        self.shown = self.seconds()
-        return True
-
-    def bar(self, share):
-        """Return a bar with the share that is done, and the seconds that the rest may take."""
-        share, seconds = min(max(share, 0.0), 1.0), self.seconds()
-        full = round(BAR * share)
-        line = f"{'█' * full}{'░' * (BAR - full)} {share:4.0%}  {seconds:.1f} s"
-        if FIRST_SHARE < share < 1 and seconds > 1:  # what is known earlier tells nothing
-            line += f", about {duration(seconds * (1 - share) / share)} left"
-        return line
-
-
-def duration(seconds):
-    """Return a time in words: 8 s, 3 min 20 s or 2 h 5 min."""
-    seconds = round(seconds)
-    if seconds < 60:
-        return f"{seconds} s"
-    minutes, seconds = divmod(seconds, 60)
-    if minutes < 60:
-        return f"{minutes} min {seconds} s"
-    return f"{minutes // 60} h {minutes % 60} min"
-
-
-@contextmanager
-def live_stages(text):
-    """Yield a callback that shows the text of a stage and the share of its work, or None.
-
-    A stage may have several works, such as fits, each with a share of its own.
-    """
-    stage, clock = {"text": text, "name": "", "clock": _Clock()}, _Clock()
-
-    def begin(line):
-        stage.update(text=line, name="", clock=_Clock())
-        show(line)
-
-    def show_share(name, share):
-        if name != stage["name"]:
-            stage.update(name=name, clock=_Clock())
-        if clock.is_due():
-            show(f"{stage['text']}  {stage['clock'].bar(share)}")
-
-    with live_line(text) as show, listening(show and show_share):
-        yield show and begin
-
-
-@contextmanager
-def live_progress(text, describe, tol=None):
-    """Yield a callback that shows `describe(step)` on a terminal, or None without terminal.
-
-    Work that tells its share, such as a search for neighbours, has a bar. With `tol`, steps have
-    one too: how far the gap has come on its way to the tolerance, on a logarithmic scale.
-    """
-    count, clock, stage = 0, _Clock(), {"name": "", "clock": None, "bar": "", "gap": None}
-
-    def show_share(name, share):
-        if name != stage["name"]:
-            stage.update(name=name, clock=_Clock())
-        stage["gap"] = None
-        stage["bar"] = "" if share >= 1 else f"{name}  {stage['clock'].bar(share)}"
-        if stage["bar"] and clock.is_due():
-            show(stage["bar"])
-
-    def show_step(step):
-        nonlocal count
-        count += 1
-        if clock.is_due():
-            line, bar = f"step {count}   {describe(step)}", _way_to(tol, step, stage)
-            if stage["bar"]:
-                show(f"{stage['bar']}   {line}")
-            elif bar:
-                show(f"{current_stage()}{bar}   {line}")
-            else:
-                show(f"{current_stage()}{line}   {clock.seconds():.1f} s")
-
-    with live_line(text) as show, listening(show and show_share):
-        yield show and show_step
-
-
-def _way_to(tol, step, stage):
-    """Return a bar of the way of the gap from the first one to the tolerance; "" if unknown."""
-    gap = getattr(step, "relative_gap", None)
-    if tol is None or gap is None or not 0 < gap < inf:
-        return ""
-    if stage["gap"] is None or gap > stage["gap"][0]:
-        stage["gap"] = (gap, _Clock())
-    first, clock = stage["gap"]
-    return "" if first <= tol else clock.bar(log(first / gap) / log(first / tol))
-
-
-def fit_visibly(estimator, describe, X, *, first="searching for neighbours", tol=None, **answers):
-    """Fit with a progress line; return whether Ctrl-C stopped the fit at its best answer so far.
-
-    `first` is the line before the first step, `tol` that of `live_progress`.
-    """
-    try:
-        with live_progress(first, describe, tol) as callback:
-            estimator.set_params(callback=callback).fit(X, **answers)
-    except KeyboardInterrupt:
-        if not hasattr(estimator, "certificate_"):
-            raise
-        return True
-    finally:
-        estimator.set_params(callback=None)
-    return False
-
-
-def checkpoint_arguments(path, resume):
+def checkpoint_arguments(path: Path | None, resume: bool) -> dict[str, Path]:
     """Return the arguments of `fit` for --checkpoint and --resume, and say what will happen."""
     if path is None:
         if resume:
@@ -350,5 +222,5 @@ def checkpoint_arguments(path, resume):
 
 
 @cache
-def _stderr():
+def _stderr() -> Any:
     return require("rich.console", "cli").Console(stderr=True)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from math import isfinite
 from os.path import realpath
+from pathlib import Path
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 
 from ...checks.text import drawn
+from ...core import Step
 from ...io.preparation import Preparing
 from ...io.text import format_of
 from ...manifold import MaximumVarianceUnfolding, neighborhood_quality
@@ -19,12 +23,10 @@ from ...runtime.environment import replacing, require
 from ..tables.matrices import SUFFIXES, LabelledMatrix, read_matrix
 from ..tables.reading import Table, check_output
 from ..tables.writing import write_table
+from .declaration import UnfoldingParameters, command
 from .models import labels_name, read_visibly
-from .options import command
-from .terminal import ExitCode, Report, errors_about, exit_codes, fit_visibly, say, wrong_usage
-
-typer = require("typer", "cli")
-app = typer.Typer()
+from .progress import fit_visibly
+from .terminal import ExitCode, Report, errors_about, exit_codes, say, wrong_usage
 
 CODES = exit_codes(
     "done; the embedding is certified to --tol",
@@ -33,7 +35,7 @@ CODES = exit_codes(
 )
 DEFAULTS = {"random_state": 0}  # so that two runs agree
 FIGURES = (".png", ".pdf", ".svg")
-#: What the column of --target holds.
+#: Role of the column of --target in messages.
 ROLE = "what the plot is coloured by"
 #: Inches: width of the spectrum, and least height of the figure.
 SPECTRUM_WIDTH, LEAST_HEIGHT = 4.0, 3.4
@@ -53,19 +55,19 @@ class Samples:
     color: np.ndarray | None = None
 
 
-@command(app, MaximumVarianceUnfolding, defaults=DEFAULTS, codes=CODES)
+@command(MaximumVarianceUnfolding, defaults=DEFAULTS, codes=CODES)
 def unfold(
-    data,
-    parameters,
+    data: Path,
+    parameters: UnfoldingParameters,
     *,
-    output,
-    target=None,
-    preparation=None,
-    quality=False,
-    plot=False,
-    plot_file=None,
-    header=True,
-):
+    output: Path,
+    target: str | None = None,
+    preparation: Preparing,
+    quality: bool = False,
+    plot: bool = False,
+    plot_file: Path | None = None,
+    header: bool = True,
+) -> Report:
     """Unfold samples into few dimensions.
 
     Finds the embedding of largest variance in which no neighbours move apart (maximum variance
@@ -73,19 +75,19 @@ def unfold(
 
     Parameters
     ----------
-    data : path
+    data
         Samples: a csv, tsv, parquet, npy or npz file. With --metric precomputed a square matrix of
         distances, in csv with names or without.
-    output : path
+    output
         The embedding: a csv, tsv, parquet, npy or npz file with the columns y1, y2, ...
-    target : str
+    target
         Column that is no feature, but is copied and colours the plot: its name, or its number (from
         0; -1 is the last). An npz file with X and y needs none.
-    quality : bool
+    quality
         Measure how many of the nearest neighbours are preserved.
-    plot : bool
+    plot
         Draw embedding and spectrum, in a png file with the name of the output.
-    plot_file : path
+    plot_file
         Draw them in this png, pdf or svg file instead.
     """
     figure = plot_file or (output.with_suffix(".png") if plot and output.name else None)
@@ -115,8 +117,10 @@ def unfold(
     return Report(code, "\n".join(_lines(facts, estimator.sigma)), facts)
 
 
-def _check_usage(data, output, figure, metric, preparation):
-    """Raise the errors of usage that would else come after a long fit."""
+def _check_usage(
+    data: Path, output: Path, figure: Path | None, metric: str, preparation: Preparing
+) -> None:
+    """Raise the errors of usage that would otherwise come after a long fit."""
     check_output(output)
     if realpath(output) == realpath(data):
         raise wrong_usage("--output", f"{output} holds the data; give the embedding another name")
@@ -128,7 +132,9 @@ def _check_usage(data, output, figure, metric, preparation):
         raise wrong_usage("--metric", f"{reason}; leave them out")
 
 
-def _read(path, target, header, metric, preparation):
+def _read(
+    path: Path, target: str | None, header: bool, metric: str, preparation: Preparing
+) -> Samples:
     is_matrix = metric == "precomputed"
     if is_matrix and target is None and format_of(path) in SUFFIXES:
         matrix = read_matrix(path)
@@ -151,22 +157,24 @@ def _read(path, target, header, metric, preparation):
     return samples
 
 
-def _describe(step):
+def _describe(step: Step) -> str:
     bound = f"   at most {step.dual:.6g}" if isfinite(step.dual) else ""
     return f"value {step.primal:.6g}{bound}   rank {step.rank}"
 
 
-def _measure_quality(estimator, X):
+def _measure_quality(
+    estimator: MaximumVarianceUnfolding, X: np.ndarray, most: int = MANY
+) -> dict[str, Any]:
     """Return how much of the neighbourhoods is preserved."""
     n, k = len(X), estimator.n_neighbors
-    rows = MANY if n > MANY else None
-    options = {"metric": estimator.metric, "random_state": estimator.random_state}
+    rows = most if n > most else None
+    options: Any = {"metric": estimator.metric, "random_state": estimator.random_state}
     result = neighborhood_quality(X, estimator.embedding_, n_rows=rows, **options)
     share = float(result.q_nx[k - 1])
     return {"r_nx_area": result.area, "q_nx": share, "K": k, "n_evaluated": rows or n}
 
 
-def _draw(estimator, samples, path, name):
+def _draw(estimator: MaximumVarianceUnfolding, samples: Samples, path: Path, name: str) -> None:
     """Draw the embedding beside its spectrum."""
     require("matplotlib", "plot").use("agg")
     width, height = plane_size(plane(estimator.embedding_))
@@ -187,7 +195,7 @@ def _draw(estimator, samples, path, name):
         figure.savefig(file, dpi=150, format=path.suffix[1:].lower())
 
 
-def _facts(estimator):
+def _facts(estimator: MaximumVarianceUnfolding) -> dict[str, Any]:
     """Return the results of a fit for JSON, which has no infinity."""
     proof, eigenvalues = estimator.certificate_, estimator.eigenvalues_
     names = ("primal", "dual", "relative_gap", "violation")
@@ -208,7 +216,7 @@ def _facts(estimator):
     }
 
 
-def _lines(facts, sigma):
+def _lines(facts: dict[str, Any], sigma: float | None) -> Iterator[str]:
     parts = f", in {facts['n_parts']} separate parts" if facts["n_parts"] > 1 else ""
     counts = f"{facts['n_points']} distinct points, {facts['n_edges']} edges{parts}"
     yield f"samples  {facts['n_samples']}, {counts}"
@@ -226,7 +234,7 @@ def _lines(facts, sigma):
     yield f"written  {' and '.join(filter(None, (facts['output'], facts['figure'])))}"
 
 
-def _describe_proof(facts, objective):
+def _describe_proof(facts: dict[str, Any], objective: str) -> str:
     """Return the certificate as a sentence."""
     proof, n_landmarks = facts["certificate"], facts["n_landmarks"]
     of = f" of the {n_landmarks} landmarks" if n_landmarks else ""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 
 from ...export.formats import nonzero_rows
@@ -13,12 +16,10 @@ from ...runtime.tables import text_table
 from ...search.exact import nearest, pair_values
 from ..tables.reading import STANDARD, Table, check_output, reading_blocks
 from ..tables.writing import write_table, writing_blocks
+from .declaration import Count, command
 from .models import check_columns, labels_name, load_model, of_model, read_features, reading_options
-from .options import command
-from .terminal import ExitCode, Report, exit_codes, live_progress, live_share
-
-typer = require("typer", "cli")
-app = typer.Typer()
+from .progress import live_progress, live_share
+from .terminal import ExitCode, Report, exit_codes
 
 CODES = exit_codes("done", "not used", "nothing is written")
 #: Formats of the answers of a search: tables whose columns may be of different kinds.
@@ -29,8 +30,10 @@ PRINTED, MEASURED = 20, 200
 LINKS, LOOKED_AT = 32, 64
 
 
-@command(app, codes=CODES)
-def transform(model, data, *, output, target=None, header=True):
+@command(codes=CODES)
+def transform(
+    model: Path, data: Path, *, output: Path, target: str | None = None, header: bool = True
+) -> Report:
     """Apply a learned metric: map samples so that it is the Euclidean distance.
 
     The output has a column for each direction of the metric, as many as its rank. The column of
@@ -39,7 +42,7 @@ def transform(model, data, *, output, target=None, header=True):
 
     Parameters
     ----------
-    output : path
+    output
         The mapped samples: a csv, tsv, csv.gz, tsv.gz, parquet, npy or npz file; - is the standard
         output, in csv.
     """
@@ -62,7 +65,7 @@ def transform(model, data, *, output, target=None, header=True):
     return Report(ExitCode.CERTIFIED, text, facts)
 
 
-def _directions(estimator):
+def _directions(estimator: Any) -> tuple[Any, list[str]]:
     """Return the columns of a mapped row that may differ from 0, and their names."""
     if not isinstance(estimator, MapEstimator):
         return slice(None), list(estimator.get_feature_names_out())
@@ -70,8 +73,18 @@ def _directions(estimator):
     return rows, [f"metric{j}" for j in range(len(rows))]
 
 
-@command(app, codes=CODES)
-def search(data, *, model, query, n_results=10, output=None, target=None, faiss=False, header=True):
+@command(codes=CODES)
+def search(
+    data: Path,
+    *,
+    model: Path,
+    query: Path,
+    n_results: Count = 10,
+    output: Path | None = None,
+    target: str | None = None,
+    faiss: bool = False,
+    header: bool = True,
+) -> Report:
     """Find the nearest rows of a table to each query, by a learned metric.
 
     An answer is a row of a table: number of the query, rank, number of the row (both from 0),
@@ -80,17 +93,17 @@ def search(data, *, model, query, n_results=10, output=None, target=None, faiss=
 
     Parameters
     ----------
-    data : path
+    data
         The table to search in: a csv, tsv, csv.gz, tsv.gz, parquet, npy or npz file.
-    query : path
+    query
         The queries, a file with the same columns of features; - is the standard input.
-    output : path
+    output
         The answers: a csv, tsv, csv.gz, tsv.gz or parquet file; - is the standard output, in csv.
         Without it the first ones are printed, and all with --json.
-    target : str
+    target
         Column of the data that is no feature and is copied to the answers: its name or number; by
         default the first one that the model does not use, if there is one.
-    faiss : bool
+    faiss
         Search a graph of faiss: faster among very many rows, and not exact; its recall is measured.
     """
     if output is not None and str(output) != STANDARD:
@@ -113,12 +126,16 @@ def search(data, *, model, query, n_results=10, output=None, target=None, faiss=
     return Report(ExitCode.CERTIFIED, text, facts | {"answers": lists})
 
 
-def _search_all(queries, points, k):
+def _search_all(
+    queries: np.ndarray, points: np.ndarray, k: int
+) -> tuple[np.ndarray, dict[str, Any]]:
     with working("searching", len(queries) * len(points), "distances"):
         return nearest(queries, points, k), {"method": "exact"}
 
 
-def _search_graph(queries, points, k):
+def _search_graph(
+    queries: np.ndarray, points: np.ndarray, k: int
+) -> tuple[np.ndarray, dict[str, Any]]:
     """Search by faiss, and measure which share of the neighbours it finds."""
     library = require("faiss", "ann")
     index = library.IndexHNSWFlat(points.shape[1], LINKS)
@@ -131,7 +148,9 @@ def _search_graph(queries, points, k):
     return rows, {"method": "faiss", "recall": float(np.mean(found)), "n_measured": len(some)}
 
 
-def _answers(queries, points, rows, labels):
+def _answers(
+    queries: np.ndarray, points: np.ndarray, rows: np.ndarray, labels: np.ndarray | None
+) -> dict[str, np.ndarray]:
     """Return the columns of the answers, in the order of queries and ranks."""
     query, rank = (place.ravel() for place in np.indices(rows.shape))
     row = rows.ravel()
@@ -143,7 +162,9 @@ def _answers(queries, points, rows, labels):
     return {name: column.astype(object) for name, column in columns.items()}
 
 
-def _search_text(facts, lists, names, output):
+def _search_text(
+    facts: dict[str, Any], lists: dict[str, list[Any]], names: list[str], output: Path | None
+) -> str:
     text = (
         f"{facts['n_results']} nearest of {facts['n_rows']:,} rows to each of "
         f"{facts['n_queries']:,} queries, {facts['method']}"

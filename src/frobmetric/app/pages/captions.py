@@ -40,11 +40,8 @@ class Column:
             return [number_text(value) for value in X[:, self.places[0]].tolist()]
         marks = X[:, self.places] > 0.5
         known = [shorten(name) for name in self.categories]
-        return [known[k] if any_ else "–" for k, any_ in _first(marks)]
-
-
-def _first(marks):
-    return zip(marks.argmax(axis=1).tolist(), marks.any(axis=1).tolist(), strict=True)
+        first = np.where(marks.any(axis=1), marks.argmax(axis=1), len(known))
+        return [[*known, "–"][k] for k in first.tolist()]
 
 
 def number_text(value: float) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 from sklearn.metrics import confusion_matrix
 
 from ...checks.text import shown
-from ...evaluation.comparison import EUCLIDEAN, Comparison
+from ...evaluation.comparison import EUCLIDEAN, Comparison, ComparisonRow
 from ...evaluation.paired import decimals, format_interval
 from ...plotting.style import COLOURS
 from .captions import Column, largest
@@ -45,7 +46,7 @@ OPENINGS = {
 
 @dataclass(frozen=True, eq=False)
 class Findings:
-    """All that a report is made of.
+    """All results of a report.
 
     Attributes
     ----------
@@ -59,7 +60,7 @@ class Findings:
     names : list of str or None
         Names of all samples.
     labels : ndarray of shape (n,)
-        Classes of all samples, those of X first.
+        Classes of all samples, with the samples of X first.
     votes : tuple of two ndarrays of shape (n,)
         Held-out votes, before and after.
     is_tested : ndarray of shape (n,)
@@ -126,18 +127,20 @@ class Sample:
     has_features: bool
 
     @classmethod
-    def of(cls, findings: Findings, max_points: int, seed: int) -> Sample:
-        """Draw samples, with those in doubt among them, so many that the page stays small."""
+    def of(
+        cls, findings: Findings, max_points: int, seed: int, most_bytes: int = MOST_BYTES
+    ) -> Sample:
+        """Draw the samples in doubt, and others as far as the page stays small."""
         X, matrix = findings.spaces.X, findings.spaces.matrix
         fixed = 0 if matrix is None else 2 * matrix.size
         learned = 2 * min(N_COMPONENTS, findings.spaces.after.shape[1])
-        others = BYTES_ON_MAPS + _bytes_of_texts(findings)
-        row = packed_size(1, X) + (learned if matrix is None else 0) + others
-        limit = max(0, MOST_BYTES - fixed) // row
+        always = BYTES_ON_MAPS + _bytes_of_texts(findings)
+        row = packed_size(1, X) + (learned if matrix is None else 0) + always
+        limit = max(0, most_bytes - fixed) // row
         n_wanted = min(len(X), max_points)
         has_features = limit >= min(n_wanted, FEW_POINTS) or findings.image_shape is not None
         if not has_features:
-            limit = MOST_BYTES // (learned + others)
+            limit = most_bytes // (learned + always)
         n_shown = min(n_wanted, max(limit, 2))
         doubts = findings.doubts
         wanted = np.unique(
@@ -153,10 +156,10 @@ class Sample:
         return np.searchsorted(self.rows, rows).tolist()
 
 
-def _bytes_of_texts(findings):
+def _bytes_of_texts(findings: Findings) -> int:
     """Return the bytes, before base64, that the name and the caption of a sample take on average.
 
-    Texts are not in base64, of which four characters hold three bytes.
+    Texts are not in base64; four characters of base64 hold three bytes.
     """
     n = len(findings.labels)
     rows = np.linspace(0, n - 1, min(n, N_MEASURED)).astype(np.intp)
@@ -165,7 +168,7 @@ def _bytes_of_texts(findings):
 
 
 def data_of(findings: Findings, sample: Sample) -> dict[str, Any]:
-    """Return what the scripts of the page need, as plain values."""
+    """Return the data of the scripts of the page, as plain values."""
     spaces, rows = findings.spaces, sample.rows
     before, after, shares = spaces.planes()
     near_before, near_after = spaces.neighbors(rows, N_NEIGHBORS)
@@ -200,11 +203,11 @@ def data_of(findings: Findings, sample: Sample) -> dict[str, Any]:
     return data | _details(spaces, sample)
 
 
-def _details(spaces, sample):
+def _details(spaces: Spaces, sample: Sample) -> dict[str, Any]:
     """Return features and matrix, or the leading coordinates of the learned space."""
     if sample.has_features:
         table = spaces.X[sample.rows]
-        details = {"table": pack_numbers(table), "unit": rounded(spaces.unit)}
+        details: dict[str, Any] = {"table": pack_numbers(table), "unit": rounded(spaces.unit)}
         details["range"] = [float(table.min()), float(table.max())]
         if spaces.matrix is not None:
             norms = np.linalg.norm(spaces.matrix, axis=1)
@@ -215,7 +218,7 @@ def _details(spaces, sample):
     return {"table": None, "learned": pack_numbers(spaces.after[sample.rows, :N_COMPONENTS])}
 
 
-def _starts(findings, sample, near):
+def _starts(findings: Findings, sample: Sample, near: np.ndarray) -> list[int]:
     """Return the places of the two samples that are chosen at first: one put right if any."""
     labels = findings.labels[sample.rows]
     before, after = (vote[sample.rows] for vote in findings.votes)
@@ -245,7 +248,7 @@ def sections_of(findings: Findings, sample: Sample) -> dict[str, Any]:
     }
 
 
-def _verdict(findings):
+def _verdict(findings: Findings) -> dict[str, Any]:
     comparison = findings.comparison
     errors, digits = comparison.errors, decimals(comparison.n_test)
     first, *others = comparison.sentences()
@@ -273,8 +276,8 @@ def _verdict(findings):
     } | _error_bars(comparison.measured, digits)
 
 
-def _error_bars(rows, digits):
-    """Return the errors with their intervals in percent of the largest, and that one as text."""
+def _error_bars(rows: Sequence[ComparisonRow], digits: int) -> dict[str, Any]:
+    """Return errors and intervals in percent of the largest end, and the largest end as text."""
     largest = max(row.interval[1] for row in rows)
     unit = 100 / largest
     bars = [
@@ -292,8 +295,8 @@ def _error_bars(rows, digits):
     return {"largest": f"{100 * largest:.{digits}f} %", "rows": bars}
 
 
-def _certificate(metric):
-    """Return what is proven, in words; None if the model has no certificate."""
+def _certificate(metric: Any) -> dict[str, Any] | None:
+    """Return the certificate in words; None if the model has none."""
     certificate = getattr(metric, "certificate_", None)
     if certificate is None:
         return None
@@ -306,7 +309,7 @@ def _certificate(metric):
     }
 
 
-def _importance(findings):
+def _importance(findings: Findings) -> dict[str, Any] | None:
     important = findings.importance
     if important is None:
         return None
@@ -337,11 +340,11 @@ def _importance(findings):
     }
 
 
-def _percent(share):
+def _percent(share: float) -> str:
     return f"{100 * share:.1f} %"
 
 
-def _confusion(findings):
+def _confusion(findings: Findings) -> dict[str, Any]:
     """Return the tables of true classes by voted ones, or the most frequent confusions."""
     rows = np.flatnonzero(findings.is_tested)
     truth = findings.codes(findings.labels[rows])
@@ -356,7 +359,7 @@ def _confusion(findings):
     return {"tables": tables, "lists": lists, "long": long, "is_wide": n_classes > 4}
 
 
-def _shaded(counts):
+def _shaded(counts: np.ndarray) -> list[list[dict[str, Any]]]:
     """Return cells with their count, and the strength of their colour, by share of the row."""
     sums = np.maximum(1, counts.sum(axis=1, keepdims=True))
     strength = np.rint(100 * np.sqrt(counts / sums)).astype(int)
@@ -369,20 +372,20 @@ def _shaded(counts):
     ]
 
 
-def _frequent(counts, names):
+def _frequent(counts: np.ndarray, names: list[str]) -> list[tuple[str, str, int]]:
     wrong = counts - np.diag(counts.diagonal())
     order = np.argsort(-wrong, axis=None, kind="stable")[:N_CONFUSIONS]
     pairs = (np.unravel_index(i, wrong.shape) for i in order)
     return [(names[i], names[j], int(wrong[i, j])) for i, j in pairs if wrong[i, j]]
 
 
-def _card(findings, row, place):
-    """Return what a card shows of a sample."""
+def _card(findings: Findings, row: int, place: int) -> dict[str, Any]:
+    """Return the content of the card of a sample."""
     card = {"row": row, "place": place, "name": findings.name(row)}
     return card | {"label": shown(findings.labels[row]), "values": findings.values(row)}
 
 
-def _doubts(findings, sample):
+def _doubts(findings: Findings, sample: Sample) -> dict[str, Any]:
     doubts, names = findings.doubts, findings.class_names
     votes = findings.codes(findings.votes[1])
     samples = [

@@ -14,7 +14,9 @@ from ...neighbors import knn_error
 from ...runtime.progress import working
 from .spaces import apply
 
-#: Numbers of dimensions that are tried, as far as there are so many.
+#: Samples and labels to learn from, and to test; the latter may be None.
+Parts = tuple[np.ndarray, np.ndarray, np.ndarray | None, np.ndarray | None]
+#: Numbers of dimensions that are tried, up to the dimension of the space.
 SIZES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
 #: Largest number of samples of the test.
 MOST_SAMPLES = 6000
@@ -23,7 +25,7 @@ NEGLIGIBLE = 1e-6
 
 
 def dimension_errors(
-    model: Any, samples: tuple, unit: np.ndarray, n_neighbors: int, seed: int
+    model: Any, samples: Parts, unit: np.ndarray, n_neighbors: int, seed: int
 ) -> dict[str, Any]:
     """Return the errors by number of dimensions, before and after, on held-out samples.
 
@@ -38,7 +40,7 @@ def dimension_errors(
     n_neighbors, seed : int
     """
     X, y, X_test, y_test = samples
-    if X_test is None:
+    if X_test is None or y_test is None:
         train, test = _divide(y, seed)
         X, y, X_test, y_test = X[train], y[train], X[test], y[test]
         with warnings.catch_warnings():
@@ -61,7 +63,7 @@ def dimension_errors(
     return curves | {"n_train": len(y), "n_test": len(y_test)}
 
 
-def _divide(y, seed):
+def _divide(y: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Return rows to learn from and to test, of at most `MOST_SAMPLES` samples."""
     folds = StratifiedKFold(3, shuffle=True, random_state=seed)
     with warnings.catch_warnings():
@@ -75,13 +77,13 @@ def _divide(y, seed):
     return train, test
 
 
-def _rotated(Z, Z_test):
+def _rotated(Z: np.ndarray, Z_test: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return samples in the principal directions of the first ones."""
     pca = PCA(min(SIZES[-1], *Z.shape), random_state=0).fit(Z)
     return pca.transform(Z), pca.transform(Z_test)
 
 
-def _sizes(Z):
+def _sizes(Z: np.ndarray) -> list[int]:
     spread = np.ptp(Z, axis=0)
     n = max(1, int((spread > NEGLIGIBLE * spread.max(initial=0.0)).sum()))
     return [*(size for size in SIZES if size < n), min(n, SIZES[-1])]

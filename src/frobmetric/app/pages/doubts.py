@@ -76,7 +76,7 @@ def find_doubts(
     return Doubts(triplets[rows], margins[rows], samples, shares, **counts, notes=notes)
 
 
-def _with_dual(metric, X, y):
+def _with_dual(metric: Any, X: Any, y: np.ndarray) -> tuple[Any, tuple[str, ...]]:
     """Return an estimator with dual variables, fitted again if need be, and notes."""
     parameters = {} if metric is None else metric.get_params(deep=False)
     if "keep_dual" not in parameters or "preprocessor" in parameters:
@@ -102,12 +102,14 @@ def _with_dual(metric, X, y):
     return again, (origin, other)
 
 
-def _margins(points, triplets):
+def _margins(points: np.ndarray, triplets: np.ndarray) -> np.ndarray:
     anchors, near, far = (points[column] for column in triplets.T)
     return np.sum((anchors - far) ** 2, axis=1) - np.sum((anchors - near) ** 2, axis=1)
 
 
-def _doubtful(anchors, is_at_bound, margins, is_wrong):
+def _doubtful(
+    anchors: np.ndarray, is_at_bound: np.ndarray, margins: np.ndarray, is_wrong: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the rows whose triplets are mostly at their bound and that are voted wrong.
 
     Of equal shares, the one with the smaller mean margin is first.
@@ -122,7 +124,7 @@ def _doubtful(anchors, is_at_bound, margins, is_wrong):
     return rows, share[rows]
 
 
-def _hardest(triplets, margins, is_at_bound):
+def _hardest(triplets: np.ndarray, margins: np.ndarray, is_at_bound: np.ndarray) -> np.ndarray:
     """Return the rows of the triplets with the smallest margins, one an anchor."""
     order = np.argsort(np.where(is_at_bound, margins, np.inf), kind="stable")
     order = order[: int(is_at_bound.sum())]

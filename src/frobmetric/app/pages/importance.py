@@ -59,8 +59,8 @@ def find_importance(
 
     Each refit takes a part of the samples of each class, none of them twice: copies of a sample
     would be its nearest neighbours of the same class. The deviation over refits to m of n samples
-    is sqrt((n - m) / m) times that of the share itself. The interval is centred at the share, and
-    not at the mean of the refits, because the largest shares are partly so by chance.
+    is sqrt((n - m) / m) times the deviation of the share itself. The interval is centred at the
+    share, and not at the mean of the refits, because the largest shares are partly so by chance.
     """
     if spaces.matrix is None:
         return None
@@ -87,27 +87,27 @@ def find_importance(
     return Importance(before, after, intervals, len(shares), n_drawn)
 
 
-def _intervals(estimate, shares, part):
-    """Return intervals around shares, from those of refits to a part of the samples."""
+def _intervals(estimate: np.ndarray, shares: np.ndarray, part: float) -> np.ndarray:
+    """Return intervals around shares, from the shares of refits to a part of the samples."""
     quantile = student.ppf((1 + LEVEL) / 2, len(shares) - 1)
     half = quantile * shares.std(axis=0, ddof=1) * np.sqrt(part / (1 - part))
     low = np.maximum(estimate - half, np.minimum(estimate, 0.0))
     return np.column_stack([low, np.minimum(estimate + half, np.maximum(estimate, 1.0))])
 
 
-def _refit(model, X, y):
+def _refit(model: Any, X: np.ndarray, y: np.ndarray) -> Any:
     """Return a copy of a model fitted loosely, without its classifier."""
     copy = clone(model)
     for name, value in copy.get_params().items():
         if name.rpartition("__")[2] == "tol" and isinstance(value, float):
             copy.set_params(**{name: max(value, LOOSE)})
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # doubts about a small sample are not those of the model
+        warnings.simplefilter("ignore")  # warnings about a small sample do not concern the model
         fitted = copy.fit(X, y)
     return fitted if hasattr(fitted, "transform") else fitted[:-1]
 
 
-def _draw(y, part, random):
+def _draw(y: np.ndarray, part: float, random: np.random.Generator) -> np.ndarray:
     """Return rows drawn without replacement: a part of each class, and at least two of it."""
     rows = []
     for label in np.unique(y):

@@ -117,7 +117,7 @@ class ModelReport:
         return f"ModelReport(verdict={verdict!r}, n_shown={n_shown})"
 
 
-def _feature_list(findings):
+def _feature_list(findings: Findings) -> list[dict[str, Any]]:
     """Return the features by falling share, for JSON."""
     important, names = findings.importance, findings.feature_names
     if important is None:
@@ -161,8 +161,8 @@ def report(
     ----------
     model : estimator
         A metric, a transformer, or a pipeline that ends in one or in a classifier behind one. One
-        that is not fitted is fitted to X. Of a search such as `GridSearchCV` the best one is taken,
-        with its options. A learner from tuples is tested as it is.
+        that is not fitted is fitted to X. From a search such as `GridSearchCV` the best one is
+        taken, with its options. A learner from tuples is tested as it is.
     X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
     y : array-like of shape (n_samples,)
         Class labels.
@@ -171,9 +171,9 @@ def report(
     y_test : array-like of shape (n_test,), optional
         Their labels.
     feature_names : sequence of str, optional
-        Names of the features; those of the data frame or of the model, or x0, x1, ... if None.
+        Names of the features; if None, names of the data frame or of the model, or x0, x1, ...
     names : array-like of shape (n_samples,) or (n_samples + n_test,), optional
-        Names of the samples, shown in place of row numbers; those of X_test follow those of X.
+        Names of the samples, shown in place of row numbers; names of X_test follow names of X.
     image_shape : tuple of int, optional
         Shape (height, width) or (height, width, 3) of the picture that a row is.
     cv : int, splitter or iterable, optional
@@ -254,13 +254,21 @@ def report(
     return ModelReport(title or f"Report on {type(fitted).__name__}", findings, sample, facts)
 
 
-def _numbered(callback, n_stages):
+def _numbered(callback: Callable[[str], Any] | None, n_stages: int) -> Callable[[str], None]:
     """Return a function that tells a callback the text of a stage, and its number."""
     numbers = count(1)
     return lambda text: callback and callback(f"{next(numbers)} of {n_stages}: {text}")
 
 
-def _results(model, again, X, samples, comparison, refits, say):
+def _results(
+    model: Any,
+    again: Any,
+    X: Any,
+    samples: Samples,
+    comparison: Comparison,
+    refits: tuple[int, int],
+    say: Callable[[str], None],
+) -> dict[str, Any]:
     """Return what is found besides the errors, as fields of `Findings`."""
     n_refits, seed = refits
     mapping = model if hasattr(model, "transform") else model[:-1]
@@ -286,7 +294,7 @@ def _results(model, again, X, samples, comparison, refits, say):
 # The model
 
 
-def _is_fitted(model):
+def _is_fitted(model: Any) -> bool:
     try:
         check_is_fitted(model)
     except NotFittedError:
@@ -294,16 +302,16 @@ def _is_fitted(model):
     return True
 
 
-def _steps(model):
+def _steps(model: Any) -> list[Any]:
     return [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
 
 
-def _metric_of(model):
+def _metric_of(model: Any) -> MapEstimator | None:
     """Return the last estimator of this library inside a model, None if there is none."""
     return next((s for s in _steps(model)[::-1] if isinstance(s, MapEstimator)), None)
 
 
-def _for_refits(model, choose_again):
+def _for_refits(model: Any, choose_again: bool) -> Any:
     """Return the model to fit again, None if labels are not what it learns from."""
     if get_tags(model).input_tags.three_d_array or isinstance(model, FrozenEstimator):
         return None
@@ -314,7 +322,7 @@ def _for_refits(model, choose_again):
     return FrobMetric(**own | model.best_params_ | {"callback": None})
 
 
-def _with_units(copy, fitted):
+def _with_units(copy: Any, fitted: Any) -> Any:
     """Return a copy of a model that does not choose its units again."""
     copy = clone(copy)
     for step, done in zip(_steps(copy), _steps(fitted), strict=True):
@@ -323,7 +331,7 @@ def _with_units(copy, fitted):
     return copy
 
 
-def _tested_model(model, copy, X_test):
+def _tested_model(model: Any, copy: Any, X_test: Any) -> tuple[Any, list[str]]:
     """Return the model to test, and notes on what the test means."""
     if X_test is not None:
         return model, []

@@ -1,4 +1,4 @@
-"""Arrays as compact JSON: numbers of 8 or 16 bits in base64, with an offset and a step a column."""
+"""Arrays as compact JSON: numbers of 8 or 16 bits in base64, scaled by column."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def pack_numbers(values: Any) -> dict[str, Any]:
 
 
 def packed_size(n_rows: int, values: np.ndarray) -> int:
-    """Return the bytes, before base64, that `pack_numbers` takes for so many rows like these."""
+    """Return the bytes, before base64, that `pack_numbers` takes for `n_rows` rows like these."""
     is_whole = (values == np.rint(values)).all() and (np.ptp(values, axis=0) <= STEPS_8).all()
     return n_rows * values.shape[1] * (1 if is_whole else 2)
 
@@ -47,11 +47,11 @@ def pack_whole(values: Any) -> dict[str, Any]:
 
 
 def rounded(values: Any, digits: int = 6) -> list[Any]:
-    """Return an array as nested lists of numbers with so many significant digits."""
+    """Return an array as nested lists of numbers rounded to `digits` significant digits."""
     values = np.asarray(values, dtype=np.float64)
     return np.vectorize(lambda x: float(f"{x:.{digits}g}"), otypes=[float])(values).tolist()
 
 
-def _packed(values, kind):
+def _packed(values: np.ndarray, kind: str) -> dict[str, Any]:
     data = values.astype(f"<{kind}").tobytes()
     return {"type": kind, "shape": list(values.shape), "data": b64encode(data).decode("ascii")}

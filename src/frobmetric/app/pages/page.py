@@ -64,5 +64,5 @@ def render(
     return environment.get_template(template).render(sources=map(markup, sources), **values)
 
 
-def _read(name):
+def _read(name: str) -> str:
     return (FOLDER / name).read_text(encoding="utf-8")

@@ -5,12 +5,14 @@ from __future__ import annotations
 import hashlib
 import inspect
 import platform
+from collections.abc import Mapping
 from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 
 from ...checks.text import shown
+from ...io.preparation import TablePreparation
 
 #: Packages whose versions are stated.
 PACKAGES = ("numpy", "scipy", "scikit-learn")
@@ -31,7 +33,7 @@ def checksum(*arrays: np.ndarray) -> str:
 
 
 def provenance(model: Any, X: np.ndarray, y: np.ndarray, **more: Any) -> list[tuple[str, str]]:
-    """Return names and texts of what was fitted on what."""
+    """Return facts about a fitted model and its data, as names and texts."""
     from ... import __version__
 
     own, defaults = _options(model)
@@ -61,30 +63,31 @@ def provenance(model: Any, X: np.ndarray, y: np.ndarray, **more: Any) -> list[tu
     return [(name, text) for name, text in facts.items() if text]
 
 
-def _options(model):
+def _options(model: Any) -> tuple[str, str]:
     """Return the options that were set, and those that have their default, as texts."""
     signature = inspect.signature(type(model)).parameters
     known = {name: parameter.default for name, parameter in signature.items()}
     options = model.get_params(deep=False)
     is_default = {name: _is_same(value, known.get(name)) for name, value in options.items()}
-    return tuple(
+    own, others = (
         _pairs({name: value for name, value in options.items() if is_default[name] == wanted})
         for wanted in (False, True)
     )
+    return own, others
 
 
-def _is_same(value, default):
+def _is_same(value: object, default: object) -> bool:
     """Return whether a value is the default of a parameter."""
     return value is default or (type(value) is type(default) and bool(np.all(value == default)))
 
 
-def _pairs(options, none=""):
+def _pairs(options: Mapping[str, object], none: str = "") -> str:
     texts = {name: _text(value) or none for name, value in options.items()}
     return ", ".join(f"{name}={text}" for name, text in texts.items() if text)
 
 
-def _preparation(preparation):
-    """Return what was done to the columns of a table, as one text."""
+def _preparation(preparation: TablePreparation | None) -> str:
+    """Return the preparation of the columns of a table as one text."""
     if preparation is None:
         return ""
     columns = preparation.columns
@@ -96,8 +99,8 @@ def _preparation(preparation):
     return "; ".join(parts)
 
 
-def _text(value):
-    """Return a value as one short text, nothing for None."""
+def _text(value: Any) -> str:
+    """Return a value as one short text; "" for None."""
     if value is None:
         return ""
     text = f"array {np.shape(value)}" if np.ndim(value) else shown(value)

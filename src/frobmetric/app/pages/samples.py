@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.sparse import issparse
 from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import check_array, column_or_1d, get_tags
 
 from ...checks.text import shown
+from ...evaluation.comparison import Comparison
 
 #: Number of samples from which on one third is tested by a single metric, and not every fold.
 MANY_SAMPLES = 5000
@@ -30,28 +34,28 @@ class Samples:
     y_test: np.ndarray | None
 
     @classmethod
-    def check(cls, X, y, X_test, y_test):
+    def check(cls, X: Any, y: ArrayLike, X_test: Any, y_test: ArrayLike | None) -> Self:
         if X_test is None or y_test is None:
             return cls(_numbers(X, "X"), column_or_1d(y), None, None)
         parts = (_numbers(X, "X"), _numbers(X_test, "X_test"))
         return cls(parts[0], column_or_1d(y), parts[1], column_or_1d(y_test))
 
     @property
-    def parts(self):
+    def parts(self) -> tuple[np.ndarray, np.ndarray, np.ndarray | None, np.ndarray | None]:
         return self.X, self.y, self.X_test, self.y_test
 
     @property
-    def every(self):
-        """All samples, those of X first."""
+    def every(self) -> np.ndarray:
+        """All samples, with the samples of X first."""
         return self.X if self.X_test is None else np.vstack([self.X, self.X_test])
 
     @property
-    def labels(self):
+    def labels(self) -> np.ndarray:
         """Labels of all samples."""
         return self.y if self.y_test is None else np.concatenate([self.y, self.y_test])
 
 
-def _numbers(X, name):
+def _numbers(X: Any, name: str) -> np.ndarray:
     """Return samples as an array of numbers."""
     if issparse(X):
         if X.shape[0] * X.shape[1] > MOST_NUMBERS:
@@ -70,7 +74,7 @@ def _numbers(X, name):
     return X
 
 
-def refuse_kernel(model):
+def refuse_kernel(model: Any) -> None:
     """Raise ValueError if a model takes values of a kernel in place of features."""
     if get_tags(model).input_tags.pairwise:
         raise ValueError(
@@ -79,8 +83,10 @@ def refuse_kernel(model):
         )
 
 
-def feature_names_of(names, X, model, image_shape):
-    """Return the names that are given, or those of the data frame, of the model, or of pixels."""
+def feature_names_of(
+    names: Iterable[Any] | None, X: Any, model: Any, image_shape: tuple[int, ...] | None
+) -> list[str]:
+    """Return the given names, or names from the data frame, from the model, or of pixels."""
     if names is None:
         names = getattr(X, "columns", None)
     if names is None:
@@ -94,8 +100,8 @@ def feature_names_of(names, X, model, image_shape):
     return names
 
 
-def check_image_shape(shape, n_features):
-    """Raise ValueError if rows are no pictures of this shape."""
+def check_image_shape(shape: tuple[int, ...] | None, n_features: int) -> None:
+    """Raise ValueError if rows are not pictures of this shape."""
     if shape is None:
         return
     is_shape = len(shape) == 2 or (len(shape) == 3 and shape[2] == 3)
@@ -106,7 +112,7 @@ def check_image_shape(shape, n_features):
         )
 
 
-def default_folds(cv, y, seed):
+def default_folds(cv: Any, y: np.ndarray, seed: int) -> Any:
     """Return the folds of the test: five, or one third of many samples."""
     if cv is not None or len(y) <= MANY_SAMPLES:
         return 5 if cv is None else cv
@@ -116,13 +122,15 @@ def default_folds(cv, y, seed):
         return [next(folds.split(y, y))]
 
 
-def euclidean_unit(X, key):
-    """Return what the better Euclid divides features by."""
+def euclidean_unit(X: np.ndarray, key: str) -> np.ndarray:
+    """Return the number by which the better Euclid divides each feature."""
     spread = X.std(axis=0)
     return np.where((spread > 0) & (key == "scaled"), spread, 1.0)
 
 
-def held_out_votes(comparison, labels, n_train):
+def held_out_votes(
+    comparison: Comparison, labels: np.ndarray, n_train: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the held-out votes before and after of all samples, and which have one.
 
     Samples that were not tested keep their own label.

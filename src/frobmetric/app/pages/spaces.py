@@ -12,7 +12,7 @@ from sklearn.decomposition import PCA
 from ...plotting.style import plane
 from ...search.exact import nearest
 
-#: Largest number of features of which the matrix of a map is searched.
+#: Largest number of features at which the matrix of a map is searched.
 MOST_FEATURES = 2000
 #: Largest relative difference between a map and its matrix.
 LINEAR = 1e-4
@@ -86,7 +86,7 @@ class Spaces:
 
 
 def apply(mapping: Any, X: np.ndarray) -> np.ndarray:
-    """Return mapped samples; they need no names, also if those of the fit had names."""
+    """Return mapped samples, without names even if the samples of the fit had names."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "X does not have valid feature names", UserWarning)
         return np.asarray(mapping.transform(X), dtype=np.float64)
@@ -113,12 +113,12 @@ def feature_shares(matrix: np.ndarray, covariance: np.ndarray) -> np.ndarray:
     return _share(np.einsum("ki,kj,ji->i", matrix, matrix, covariance, optimize=True))
 
 
-def _share(parts):
+def _share(parts: np.ndarray) -> np.ndarray:
     total = parts.sum()
     return parts / total if total > 0 else np.zeros_like(parts)
 
 
-def _principal_plane(points):
+def _principal_plane(points: np.ndarray) -> tuple[np.ndarray, float]:
     """Return the two principal coordinates with mean squared radius one, and their share."""
     if min(points.shape) < 2:
         flat, share = plane(points - points.mean(axis=0)), 1.0
@@ -132,7 +132,7 @@ def _principal_plane(points):
     return flat / (radius or 1.0), share
 
 
-def _spectrum(points):
+def _spectrum(points: np.ndarray) -> np.ndarray:
     variances = np.linalg.svd(points - points.mean(axis=0), compute_uv=False) ** 2
     total = variances.sum()
     return np.cumsum(variances) / total if total > 0 else np.ones_like(variances)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import difflib
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +18,8 @@ from ...checks.text import brief
 from ...io.text import MISSING, as_number
 from ...runtime.environment import require
 
+#: Function that names the i-th cell of a column in a message.
+Place = Callable[[int], str]
 #: Numbers as labels; "01", "+1" and "1_0" are text.
 NUMERAL = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 
@@ -25,8 +28,8 @@ NUMERAL = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 class Advice:
     """Advice that a message on a cell can give.
 
-    `prepares` tells whether the command that reads the table has options for what is no number,
-    and `role` what its option --target names.
+    `prepares` tells whether the command that reads the table has options for cells that are not
+    numbers; `role` is the role of the column of --target, in words.
     """
 
     prepares: bool = False
@@ -37,34 +40,34 @@ class Advice:
 class Block:
     """Some rows of a table by columns, as arrow's or as vectors; `place(j, i)` names a cell.
 
-    `share` is that of the table which ends with these rows.
+    `share` is the share of the table up to the last of these rows.
     """
 
     path: Path
-    columns: list
+    columns: list[Any]
     names: list[str] | None
     place: Callable[[int, int], str]
     share: float = 1.0
     advice: Advice = Advice()
 
     @property
-    def shape(self):
+    def shape(self) -> tuple[int, int]:
         return len(self.columns[0]) if self.columns else 0, len(self.columns)
 
-    def numbers(self, j, *, missing=False):
+    def numbers(self, j: int, *, missing: bool = False) -> np.ndarray:
         """Return a column as numbers; NaN where they are missing, if they may be."""
         convert = _array_numbers if isinstance(self.columns[j], np.ndarray) else _arrow_numbers
         return convert(self.columns[j], partial(self.place, j), missing, self.advice)
 
-    def texts(self, j):
+    def texts(self, j: int) -> list[str | None]:
         """Return a column as texts without spaces around them; None where they are missing."""
         column = self.columns[j]
         cells = column.tolist() if isinstance(column, np.ndarray) else column.to_pylist()
         texts = [None if cell is None or cell != cell else str(cell).strip() for cell in cells]
         return [None if text is None or text.lower() in MISSING else text for text in texts]
 
-    def is_text(self, j):
-        """Return whether a column holds a text that is no number."""
+    def is_text(self, j: int) -> bool:
+        """Return whether a column holds a text that is not a number."""
         column = self.columns[j]
         if isinstance(column, np.ndarray):
             return column.dtype.kind in "US" and _has_words(column.tolist())
@@ -73,18 +76,20 @@ class Block:
         is_string = types.is_string(kind) or types.is_large_string(kind)
         return is_string and _has_words(column.unique().to_pylist())
 
-    def labels(self, j, *, as_texts=False):
+    def labels(self, j: int, *, as_texts: bool = False) -> np.ndarray:
         """Return a column of labels: numbers if all of them are, else texts."""
         column = self.columns[j]
         if isinstance(column, np.ndarray):
             return column
         return _arrow_labels(column, partial(self.place, j), as_texts)
 
-    def find(self, wanted):
+    def find(self, wanted: str) -> int:
         """Return the number of a column given by its name or its number; -1 is the last."""
         return find_column(self.path, self.names, self.shape[1], wanted)
 
-    def choose(self, target, features):
+    def choose(
+        self, target: str | None, features: Iterable[str] | None
+    ) -> tuple[list[int], int | None]:
         """Return the numbers of the feature columns, and of the target column or None."""
         n_rows, width = self.shape
         label = None if target is None else self.find(target)
@@ -99,11 +104,11 @@ class Block:
         return columns, label
 
 
-def _has_words(cells):
+def _has_words(cells: Iterable[str | None]) -> bool:
     return any(cell is not None and as_number(cell) is None for cell in cells)
 
 
-def _array_numbers(values, place, missing, advice):
+def _array_numbers(values: np.ndarray, place: Place, missing: bool, advice: Advice) -> np.ndarray:
     """Convert a vector to numbers; `place(i)` names the i-th of them in an error."""
     if values.dtype.kind in "US":
         return _parse_cells(values.astype(str).tolist(), place, missing, advice)
@@ -118,7 +123,7 @@ def _array_numbers(values, place, missing, advice):
     return values
 
 
-def _arrow_numbers(column, place, missing, advice):
+def _arrow_numbers(column: Any, place: Place, missing: bool, advice: Advice) -> np.ndarray:
     arrow, compute = require("pyarrow", "cli"), require("pyarrow.compute", "cli")
     if arrow.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
@@ -136,7 +141,7 @@ def _arrow_numbers(column, place, missing, advice):
     return _array_numbers(values, place, missing, advice)
 
 
-def _parse_cells(cells, place, missing, advice):
+def _parse_cells(cells: list[str], place: Place, missing: bool, advice: Advice) -> np.ndarray:
     """Convert texts to finite numbers, or NaN where they may be missing."""
     numbers = [as_number(cell) for cell in cells]
     for i, number in enumerate(numbers):
@@ -146,7 +151,7 @@ def _parse_cells(cells, place, missing, advice):
     return np.array(numbers, dtype=np.float64)
 
 
-def _bad_cell(place, text, advice):
+def _bad_cell(place: str, text: str, advice: Advice) -> str:
     """Return the error message for a cell that is not a finite number."""
     text = brief(text.strip())
     if text.lower() in MISSING:
@@ -165,7 +170,7 @@ def _bad_cell(place, text, advice):
     )
 
 
-def _arrow_labels(column, place, as_texts):
+def _arrow_labels(column: Any, place: Place, as_texts: bool) -> np.ndarray:
     labels = column.to_pylist()
     labels = [label.strip() if isinstance(label, str) else label for label in labels]
     for i, label in enumerate(labels):
@@ -177,7 +182,7 @@ def _arrow_labels(column, place, as_texts):
     return _text_labels(labels, place) if is_text else np.array(labels)
 
 
-def _text_labels(labels, place):
+def _text_labels(labels: list[str], place: Place) -> np.ndarray:
     """Return labels as numbers if all of them are, so that 1 in one file is 1 in another.
 
     "01" and "1_0" are text, and so are whole numbers too large for an integer of 64 bits.
@@ -194,7 +199,7 @@ def _text_labels(labels, place):
     return numbers if is_kept and numbers.dtype == np.dtype(kind) else np.array(labels)
 
 
-def find_column(path, names, width, wanted):
+def find_column(path: Path, names: list[str] | None, width: int, wanted: str) -> int:
     """Return the number of a column given by its name or its number; -1 is the last."""
     if names is not None and wanted in names:
         return names.index(wanted)
@@ -214,7 +219,7 @@ def find_column(path, names, width, wanted):
     raise ValueError(f"{path} has no column {wanted!r}{hint} Its columns are: {some}")
 
 
-def check_header(path, names):
+def check_header(path: Path, names: list[str]) -> None:
     """Raise ValueError unless these are names of columns."""
     check_unique(path, names)
     if "" in names:
@@ -230,7 +235,7 @@ def check_header(path, names):
             )
 
 
-def check_unique(path, names):
+def check_unique(path: Path, names: list[str]) -> None:
     """Raise ValueError if two columns have one name."""
     for name, count in Counter(names).items():
         if count > 1:

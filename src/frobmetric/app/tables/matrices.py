@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import gzip
 import sys
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -39,29 +42,30 @@ class LabelledMatrix:
     corner: str | None = None
     has_header: bool = False
 
-    def place(self, i, j):
+    def place(self, i: int, j: int) -> str:
         """Return a description of the entry (i, j) for messages."""
         if self.names is None:
             return f"row {i}, column {j} (the first is 0)"
         return f"row {self.names[i]!r}, column {self.names[j]!r}"
 
-    def index(self, word):
+    def index(self, word: str) -> int | None:
         """Return the number of a variable given by name or number; None if it is unknown."""
         if self.names is not None and word in self.names:
             return self.names.index(word)
         return int(word) if word.isdecimal() and int(word) < len(self.values) else None
 
-    def order_of(self, names, path):
+    def order_of(self, names: list[str], path: Path) -> list[int]:
         """Return the position of each name of the matrix in a file of the same names."""
-        unknown = (f"{name!r} is not in {self.path}" for name in names if name not in self.names)
-        counts = ((name, names.count(name)) for name in self.names)
+        own = self.names or []
+        unknown = (f"{name!r} is not in {self.path}" for name in names if name not in own)
+        counts = ((name, names.count(name)) for name in own)
         uneven = (f"{name!r} is there {count} times" for name, count in counts if count != 1)
         mistake = next(unknown, None) or next(uneven, None)
         if mistake:
             raise ValueError(f"{path}: {mistake}; both files must have the same names")
-        return [names.index(name) for name in self.names]
+        return [names.index(name) for name in own]
 
-    def in_order_of(self, other):
+    def in_order_of(self, other: LabelledMatrix) -> LabelledMatrix:
         """Return the matrix with rows and columns in the order of the names of another matrix."""
         n, expected = len(self.values), len(other.values)
         if n != expected:
@@ -72,7 +76,7 @@ class LabelledMatrix:
         order = other.order_of(self.names, self.path)
         return replace(self, values=self.values[np.ix_(order, order)], names=other.names)
 
-    def require_known(self, hint="", is_free=None):
+    def require_known(self, hint: str = "", is_free: np.ndarray | None = None) -> LabelledMatrix:
         """Return the matrix; raise ValueError if an entry is missing that is not free."""
         is_missing = np.isnan(self.values)
         is_wrong = is_missing if is_free is None else is_missing & ~is_free
@@ -81,12 +85,14 @@ class LabelledMatrix:
             raise ValueError(f"{place}: the value is missing; fill it in{hint}")
         return self
 
-    def require_symmetric(self, hint="", is_free=None):
+    def require_symmetric(
+        self, hint: str = "", is_free: np.ndarray | None = None
+    ) -> LabelledMatrix:
         """Return the matrix; raise ValueError if it is not symmetric or an entry is missing."""
         G = self.require_known(hint, is_free).values
         difference = np.nan_to_num(np.abs(G - G.T))
         if difference.max() > ASYMMETRY * np.nanmax(np.abs(G), initial=0.0):
-            i, j = np.unravel_index(int(difference.argmax()), G.shape)
+            i, j = map(int, np.unravel_index(int(difference.argmax()), G.shape))
             raise ValueError(
                 f"{self.path} is not symmetric: {G[i, j]:.10g} at {self.place(i, j)} and "
                 f"{G[j, i]:.10g} at its mirror; correct one, or average the matrix and its "
@@ -95,7 +101,7 @@ class LabelledMatrix:
         return self
 
 
-def read_matrix(path):
+def read_matrix(path: Path) -> LabelledMatrix:
     """Read a `LabelledMatrix` from a csv, tsv or npy file; one triangle is enough.
 
     "-" is the standard input. The message of an error names the file and the place of the first
@@ -118,7 +124,7 @@ def read_matrix(path):
     return replace(matrix, values=values)
 
 
-def write_matrix(path, values, labels_of):
+def write_matrix(path: Path, values: np.ndarray, labels_of: LabelledMatrix) -> None:
     """Write a matrix with the labels of another matrix, if the format holds labels.
 
     "-" is the standard output, in csv.
@@ -138,18 +144,18 @@ def write_matrix(path, values, labels_of):
             write_csv(file, rows, DELIMITERS[suffix])
 
 
-def _labelled_rows(values, labels_of):
-    """Return the rows of a matrix with the labels of another one where that has them."""
+def _labelled_rows(values: np.ndarray, labels_of: LabelledMatrix) -> list[list[Any]]:
+    """Return the rows of a matrix with the labels of another matrix, if that has labels."""
     rows, names = values.tolist(), labels_of.names
     if names and (labels_of.corner is not None or not labels_of.has_header):
         rows = [[name, *row] for name, row in zip(names, rows, strict=True)]
     if labels_of.has_header:
         corner = [] if labels_of.corner is None else [labels_of.corner]
-        rows = [[*corner, *names], *rows]
+        rows = [[*corner, *(names or [])], *rows]
     return rows
 
 
-def read_array(path):
+def read_array(path: Path) -> np.ndarray:
     """Read the array of a npy file as floats."""
     tables.check_input(path, expected="an npy file")
     array, *_ = tables.load_arrays(path).values()
@@ -159,7 +165,7 @@ def read_array(path):
     return array.astype(float)
 
 
-def read_cells(path):
+def read_cells(path: Path) -> list[tuple[int, list[str]]]:
     """Read the cells of a csv or tsv file as texts, with line numbers; all lines equally long."""
     tables.check_input(path, SUFFIXES, "a matrix")
     records = [(line, [cell.strip() for cell in row]) for line, row in csv_records(path)]
@@ -170,7 +176,7 @@ def read_cells(path):
     return records
 
 
-def as_numbers(path, line, cells):
+def as_numbers(path: Path, line: int, cells: list[str]) -> list[float]:
     """Convert the cells of a line to numbers; an error names the first bad one."""
     numbers = [as_number(cell) for cell in cells]
     if None in numbers:
@@ -180,7 +186,7 @@ def as_numbers(path, line, cells):
     return numbers
 
 
-def _from_cells(path):
+def _from_cells(path: Path) -> LabelledMatrix:
     lines, rows = zip(*read_cells(path), strict=True)
     has_header, has_row_names = _find_labels(path, rows)
     row_names = [row[0] for row in rows[has_header:]] if has_row_names else None
@@ -191,8 +197,8 @@ def _from_cells(path):
                 f"{path}: column {k} is named {name!r} and row {k} {row_name!r}; expected the same "
                 "names in the same order"
             )
-    for name in names or ():
-        if names.count(name) > 1:
+    for name, count in Counter(names).items():
+        if count > 1:
             raise ValueError(f"{path}: the name {name!r} is there twice; names must differ")
     body = zip(lines[has_header:], rows[has_header:], strict=True)
     values = np.array([as_numbers(path, line, row[has_row_names:]) for line, row in body])
@@ -200,7 +206,7 @@ def _from_cells(path):
     return LabelledMatrix(values, path, names, corner, has_header)
 
 
-def _find_labels(path, rows):
+def _find_labels(path: Path, rows: Sequence[list[str]]) -> tuple[bool, bool]:
     """Return whether the first line, and the first column, hold labels; the rest is square."""
     n_rows, n_columns = len(rows), len(rows[0])
     if n_rows == n_columns:

@@ -16,10 +16,12 @@ import tempfile
 import tokenize
 import zipfile
 import zlib
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -48,6 +50,8 @@ from ...runtime.environment import (
 from ...runtime.progress import advance, working
 from .columns import Advice, Block, check_header, check_unique
 
+#: Blocks of a file, each with its labels where these are not in a column.
+Blocks = Iterator[tuple[Block, np.ndarray | None]]
 #: Prefix of the columns in which pandas saves row labels.
 PANDAS_INDEX = "__index_level_"
 #: Errors of files that are damaged, encrypted, compressed otherwise, or no arrays.
@@ -64,17 +68,28 @@ UNREADABLE = (
     SyntaxError,
     tokenize.TokenError,  # NumPy parses the header of an npy file as Python
 )
-#: Bytes that are parsed at once; no line of a csv file may be longer.
-BLOCK = 1 << 26
-#: Bytes of the numbers of a block of rows.
-BLOCK_OF_NUMBERS = 1 << 24
-#: Suffix of models, which are no tables.
+#: Suffix of models, which are not tables.
 MODEL = ".safetensors"
 #: The standard input or output, and the first bytes that tell formats; others are csv.
 STANDARD = "-"
 STANDARD_INPUT = ("/dev/stdin", "/dev/fd/0", "/proc/self/fd/0")
 STANDARD_OUTPUT = ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
 MAGIC = {b"PAR1": ".parquet", b"\x93NUM": ".npy", b"PK\x03\x04": ".npz", b"\x1f\x8b": ".csv.gz"}
+
+
+@dataclass(frozen=True)
+class BlockSizes:
+    """Bytes of a block: `text` that is parsed at once, and `numbers`, None for the whole table.
+
+    No line of a csv file may be longer than `text`.
+    """
+
+    text: int = 1 << 26
+    numbers: int | None = 1 << 24
+
+
+#: Sizes that read a table whole.
+WHOLE = BlockSizes(numbers=None)
 
 
 @dataclass(frozen=True)
@@ -88,31 +103,38 @@ class Table:
     X: np.ndarray
     y: np.ndarray | None = None
     feature_names: list[str] | None = None
-    preparation: object = None
+    preparation: TablePreparation | None = None
     labels_name: str | None = None
 
-    def dataframe(self):
+    def dataframe(self) -> Any:
         """Return X for an estimator, with its column names if there are any."""
         if self.feature_names is None:
             return self.X
-        # scikit-learn takes names from data frames only; pandas is no dependency, pyarrow is
+        # scikit-learn takes names from data frames only; pyarrow is a dependency, pandas is not
         return require("pyarrow", "cli").table(list(self.X.T), names=self.feature_names)
 
-    def take(self, rows):
+    def take(self, rows: np.ndarray) -> Table:
         """Return a table of these rows, in this order."""
         return replace(self, X=self.X[rows], y=None if self.y is None else self.y[rows])
 
 
+@dataclass(frozen=True)
+class LabelledTable(Table):
+    """A table that has labels."""
+
+    y: np.ndarray
+
+
 def read_table(
-    path,
-    target=None,
+    path: Path | str,
+    target: str | None = None,
     *,
-    features=None,
-    header=True,
-    preparation=None,
-    role="the labels",
-    named=False,
-):
+    features: Iterable[str] | None = None,
+    header: bool = True,
+    preparation: Preparing | TablePreparation | None = None,
+    role: str = "the labels",
+    named: bool = False,
+) -> Table:
     """Read samples from a csv, tsv, parquet, npy or npz file, or from stdin, as a `Table`.
 
     `target` is the name or number (from 0, -1 is the last) of the column of labels; in an npz file
@@ -121,45 +143,62 @@ def read_table(
     `header` tells whether the first line of a csv file holds the column names. `preparation` is a
     `TablePreparation` to apply, or `Preparing`, which learns one. The message of an error names the
     file, the line and the column of the first mistake, and `role`, what the target is for. With
-    `named` and without a target, the first column that is no feature has the names of the rows, as
-    texts; there may be none.
+    `named` and without a target, the first column that is not a feature has the names of the rows,
+    as texts; there may be none.
     """
     with local_copy(path) as path:
-        table, _ = next(_tables(path, target, features, header, preparation, None, role, named))
+        table, _ = next(_tables(path, target, features, header, preparation, WHOLE, role, named))
         return table
 
 
-def read_texts(path, column, *, header=True):
+def read_texts(path: Path, column: str, *, header: bool = True) -> list[str]:
     """Return the cells of one column, given by its name or number, as texts; "" if missing."""
     with local_copy(path) as path:
         check_input(path, READERS)
         texts = []
-        for block, _ in READERS[format_of(path)](path, header, None, None):
+        for block, _ in READERS[format_of(path)](path, header, None, WHOLE):
             texts += ["" if text is None else text for text in block.texts(block.find(column))]
         return texts
 
 
 @contextmanager
-def reading_blocks(path, target=None, *, features=None, header=True, preparation=None):
+def reading_blocks(
+    path: Path,
+    target: str | None = None,
+    *,
+    features: Iterable[str] | None = None,
+    header: bool = True,
+    preparation: TablePreparation | None = None,
+    sizes: BlockSizes = BlockSizes(),
+) -> Iterator[Iterator[tuple[Table, float]]]:
     """Yield an iterator over a file as tables of bounded size, with the share that has been read.
 
-    Options are those of `read_table`. Labels of a text file of several blocks are texts, because no
-    block knows whether those of all others are numbers. An npz file is one block.
+    Options are those of `read_table`. Labels of a text file of several blocks are texts, because a
+    block does not know whether the labels of other blocks are numbers. An npz file is one block.
     """
     with local_copy(path) as path:
-        yield _tables(path, target, features, header, preparation, BLOCK_OF_NUMBERS)
+        yield _tables(path, target, features, header, preparation, sizes)
 
 
-def _tables(path, target, features, header, preparation, size, role="the labels", named=False):
-    """Generate the tables of a file in blocks of about `size` bytes; one table if that is None."""
+def _tables(
+    path: Path,
+    target: str | None,
+    features: Iterable[str] | None,
+    header: bool,
+    preparation: Preparing | TablePreparation | None,
+    sizes: BlockSizes,
+    role: str = "the labels",
+    named: bool = False,
+) -> Iterator[tuple[Table, float]]:
+    """Generate the tables of a file in blocks of these sizes."""
     check_input(path, READERS)
     features = None if features is None else list(features)
     is_learned, is_split = isinstance(preparation, Preparing), False
-    if size is not None and READERS[format_of(path)] is _csv_blocks:
+    if sizes.numbers is not None and READERS[format_of(path)] is _csv_blocks:
         is_split = (
             _expanded_size(path) if format_of(path) in GZIPPED else path.stat().st_size
-        ) > BLOCK
-    for block, y in READERS[format_of(path)](path, header, target, size):
+        ) > sizes.text
+    for block, y in READERS[format_of(path)](path, header, target, sizes):
         block = replace(block, advice=Advice(is_learned, role))
         if y is not None:
             columns, label = block.choose(None, None)[0], None
@@ -168,7 +207,7 @@ def _tables(path, target, features, header, preparation, size, role="the labels"
             y = None if label is None else block.labels(label, as_texts=is_split)
             if named and label is None:
                 label, y = _names_of_rows(block, features, preparation)
-        if is_learned:
+        if isinstance(preparation, Preparing):
             preparation = preparation.learn(block, columns)
         if preparation is not None:
             with working("converting columns", len(preparation.columns), "columns"):
@@ -182,9 +221,11 @@ def _tables(path, target, features, header, preparation, size, role="the labels"
         yield Table(X, y, names, preparation, labels_name), block.share
 
 
-def _names_of_rows(block, features, preparation):
+def _names_of_rows(
+    block: Block, features: list[str] | None, preparation: Preparing | TablePreparation | None
+) -> tuple[int | None, np.ndarray | None]:
     """Return the first column that no model uses, and its texts; None if all are used."""
-    used = features
+    used: list[str | None] | None = None if features is None else [*features]
     if isinstance(preparation, TablePreparation):
         used = [column.name for column in preparation.columns]
     if block.names is None or used is None or None in used:
@@ -196,14 +237,14 @@ def _names_of_rows(block, features, preparation):
     return others[0], np.array(texts, dtype=object)
 
 
-def _read_numbers(block, j):
+def _read_numbers(block: Block, j: int) -> np.ndarray:
     """Return a column as numbers, and report the progress."""
     numbers = block.numbers(j)
     advance(1, "columns")
     return numbers
 
 
-def read_triplets(path):
+def read_triplets(path: Path) -> np.ndarray:
     """Read rows (anchor, near, far) of row numbers; a csv file may have a header or not."""
     path = Path(path)
     is_text = format_of(path) in (*DELIMITERS, *GZIPPED) and path.is_file()
@@ -218,7 +259,7 @@ def read_triplets(path):
     return triplets
 
 
-def check_input(path, suffixes=(), expected="a table"):
+def check_input(path: Path, suffixes: Collection[str] = (), expected: str = "a table") -> None:
     """Raise an error unless the path is a file with data, of one of these formats if given.
 
     `expected` says what the file is to be.
@@ -236,7 +277,7 @@ def check_input(path, suffixes=(), expected="a table"):
         check_expansion(path, _expanded_size(path))
 
 
-def check_output(path, suffixes=None):
+def check_output(path: Path, suffixes: Collection[str] | None = None) -> None:
     """Raise an error unless a file of one of these formats, or a table, can be written there."""
     if suffixes is None and str(path) == STANDARD:
         return
@@ -246,7 +287,7 @@ def check_output(path, suffixes=None):
     target_file(path)
 
 
-def _check_suffix(verb, path, known):
+def _check_suffix(verb: str, path: Path, known: Collection[str]) -> None:
     if known and format_of(path) not in known:
         given = f"of format {format_of(path)!r}" if format_of(path) else "without a suffix"
         given = "a folder" if path.is_dir() else f"a file {given}"
@@ -255,7 +296,7 @@ def _check_suffix(verb, path, known):
         raise ValueError(f"cannot {verb} {path}: {given}; expected one of {known}")
 
 
-def _expanded_size(path):
+def _expanded_size(path: Path) -> int:
     """Return the size of a file that gzip has compressed, up to the largest that is read."""
     size, most = 0, max(EXPANDED, EXPANSION * path.stat().st_size)
     try:
@@ -268,8 +309,8 @@ def _expanded_size(path):
 
 
 @contextmanager
-def local_copy(path):
-    """Yield the path of a file; of the standard input that of a copy, which errors do not name."""
+def local_copy(path: Path | str) -> Iterator[Path]:
+    """Yield the path of a file, or of a copy of the standard input; errors do not name the copy."""
     if str(path) != STANDARD:
         yield Path(path)
         return
@@ -287,7 +328,7 @@ def local_copy(path):
             raise ValueError(str(error).replace(str(copy), "stdin")) from error
 
 
-def load_arrays(path, *, mapped=False):
+def load_arrays(path: Path, *, mapped: bool = False) -> dict[str, np.ndarray]:
     """Load the arrays of an npz file, or an npy file as X; Python objects are refused.
 
     An npy file can be `mapped`: its numbers are read when they are used.
@@ -304,7 +345,7 @@ def load_arrays(path, *, mapped=False):
         raise ValueError(f"{path} cannot be read as {expected} ({brief(error)})") from error
 
 
-def _load_npz(path):
+def _load_npz(path: Path) -> dict[str, np.ndarray]:
     """Return the arrays of an npz file, which together may not expand without limit."""
     with zipfile.ZipFile(path) as archive:
         check_expansion(path, sum(member.file_size for member in archive.infolist()))
@@ -315,7 +356,7 @@ def _load_npz(path):
         return arrays
 
 
-def _csv_blocks(path, header, target, size):
+def _csv_blocks(path: Path, header: bool, target: str | None, sizes: BlockSizes) -> Blocks:
     """Generate the blocks of a text file; its cells are texts."""
     arrow, reader = require("pyarrow", "cli"), require("pyarrow.csv", "cli")
     _, head = next(csv_records(path), (0, None))
@@ -325,7 +366,7 @@ def _csv_blocks(path, header, target, size):
     check_header(path, names or [])
     keys = [str(j) for j in range(len(head))]
     options = (
-        reader.ReadOptions(column_names=keys, block_size=BLOCK),
+        reader.ReadOptions(column_names=keys, block_size=sizes.text),
         reader.ParseOptions(delimiter=delimiter_of(path), newlines_in_values=True),
         reader.ConvertOptions(column_types=dict.fromkeys(keys, arrow.string())),
     )
@@ -334,9 +375,9 @@ def _csv_blocks(path, header, target, size):
             total, source = path.stat().st_size, arrow.PythonFile(file, "r")
             if format_of(path) in GZIPPED:
                 source = arrow.CompressedInputStream(source, "gzip")
-            if size is None:
+            if sizes.numbers is None:
                 with working("reading", total, "bytes"):
-                    parts = [(reader.read_csv(source, *options), 1.0)]
+                    parts: Iterable[tuple[Any, float]] = [(reader.read_csv(source, *options), 1.0)]
             else:
                 batches = reader.open_csv(source, *options)
                 parts = ((arrow.Table.from_batches([b]), file.tell() / total) for b in batches)
@@ -347,21 +388,21 @@ def _csv_blocks(path, header, target, size):
 
 
 class _CountedFile(io.BufferedReader):
-    """A file that tells how much of it was read."""
+    """File that reports the number of bytes read as progress."""
 
-    def read(self, size=-1, /):
+    def read(self, size: int | None = -1, /) -> bytes:
         content = super().read(size)
         advance(len(content), "bytes")
         return content
 
 
-def _text_blocks(path, parts, names):
+def _text_blocks(path: Path, parts: Iterable[tuple[Any, float]], names: list[str] | None) -> Blocks:
     """Generate blocks of pairs of an arrow table and a share; the first begins with the names."""
     start = skipped = int(names is not None)
     for part, share in parts:
         table = part.slice(skipped)
 
-        def place(j, i, start=start):
+        def place(j: int, i: int, start: int = start) -> str:
             lines = (line for line, _ in csv_records(path))
             line = next(line for k, line in enumerate(lines) if k == i + start)
             return f"{path}, line {line}, column {j if names is None else brief(names[j])!r}"
@@ -370,8 +411,9 @@ def _text_blocks(path, parts, names):
         start, skipped = start + table.num_rows, 0
 
 
-def _parquet_blocks(path, header, target, size):
+def _parquet_blocks(path: Path, header: bool, target: str | None, sizes: BlockSizes) -> Blocks:
     parquet, arrow = require("pyarrow.parquet", "cli"), require("pyarrow", "cli")
+    size = sizes.numbers
     try:
         # a buffer ahead would keep all that was read
         with parquet.ParquetFile(path, pre_buffer=size is None) as file:
@@ -379,7 +421,7 @@ def _parquet_blocks(path, header, target, size):
             check_unique(path, names)
             if size is None:
                 check_expansion(path, 8 * file.metadata.num_rows * file.metadata.num_columns)
-                parts = [file.read(names)]
+                parts: Iterable[Any] = [file.read(names)]
             else:
                 rows = max(1, size // (8 * max(1, len(names))))
                 batches = file.iter_batches(rows, columns=names)
@@ -388,7 +430,7 @@ def _parquet_blocks(path, header, target, size):
             start = 0
             for part in parts:
 
-                def place(j, i, start=start):
+                def place(j: int, i: int, start: int = start) -> str:
                     return f"{path}, row {start + i} (the first is 0), column {brief(names[j])!r}"
 
                 start += part.num_rows
@@ -400,8 +442,9 @@ def _parquet_blocks(path, header, target, size):
         raise ValueError(f"{path} cannot be read as parquet: {brief(error)}") from error
 
 
-def _numpy_blocks(path, header, target, size):
+def _numpy_blocks(path: Path, header: bool, target: str | None, sizes: BlockSizes) -> Blocks:
     """Generate blocks of the arrays X and y, or of one array; the target may name an array."""
+    size = sizes.numbers
     arrays, y = load_arrays(path, mapped=size is not None), None
     if target in arrays or (target is None and "X" in arrays):
         y = arrays.pop(target or "y", None)
@@ -415,7 +458,7 @@ def _numpy_blocks(path, header, target, size):
     rows = max(1, len(X) if size is None else size // (8 * max(1, X.shape[1])))
     for start in range(0, max(1, len(X)), rows):
 
-        def place(j, i, start=start):
+        def place(j: int, i: int, start: int = start) -> str:
             return f"{path}, row {start + i}, column {j} (from 0)"
 
         if isinstance(X, np.memmap):  # mapped anew, because pages that were read stay in memory
@@ -426,5 +469,8 @@ def _numpy_blocks(path, header, target, size):
         yield Block(path, list(part.T), None, place, share), labels
 
 
-READERS = dict.fromkeys((*DELIMITERS, *GZIPPED), _csv_blocks) | {".parquet": _parquet_blocks}
-READERS |= dict.fromkeys((".npy", ".npz"), _numpy_blocks)
+READERS: dict[str, Callable[[Path, bool, str | None, BlockSizes], Blocks]] = {
+    **dict.fromkeys((*DELIMITERS, *GZIPPED), _csv_blocks),
+    ".parquet": _parquet_blocks,
+    **dict.fromkeys((".npy", ".npz"), _numpy_blocks),
+}

@@ -7,10 +7,11 @@ import io
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from ...io.preparation import Preparing
+from ...io.preparation import Preparing, TablePreparation
 from ...runtime.environment import no_file, require
 from ..tables.reading import read_table
 
@@ -47,13 +48,13 @@ class Items:
     """
 
     X: np.ndarray
-    names: list
-    feature_names: list | None = None
+    names: list[str]
+    feature_names: list[str] | None = None
     units: str = "raw"
-    paths: list | None = None
-    preparation: object = None
+    paths: list[Path] | None = None
+    preparation: TablePreparation | None = None
 
-    def look(self, i):
+    def look(self, i: int) -> dict[str, Any]:
         """Return what the page shows of an item: its name, and a picture or its values."""
         if self.paths is not None:
             return {"name": self.names[i], "picture": _as_url(self.paths[i])}
@@ -64,7 +65,14 @@ class Items:
         return {"name": self.names[i], "values": list(zip(columns, values, strict=True))}
 
 
-def read_items(path, features=None, *, target=None, header=True, preparation=None):
+def read_items(
+    path: Path | str,
+    features: Path | None = None,
+    *,
+    target: str | None = None,
+    header: bool = True,
+    preparation: Preparing | None = None,
+) -> Items:
     r"""Return the items of a folder of pictures, or of a table.
 
     Parameters
@@ -72,10 +80,10 @@ def read_items(path, features=None, *, target=None, header=True, preparation=Non
     path : path
         Folder of png and jpg files, or a table as `read_table` reads it.
     features : path, optional
-        An npy or npz file with one row of numbers an item, such as embeddings; pictures are in the
+        An npy or npz file with one row of numbers per item, such as embeddings; pictures are in the
         order of their names. By default the pixels of thumbnails, and the columns of a table.
     target : str, optional
-        Column of a table that is no feature; it becomes the name of each row.
+        Column of a table that is not a feature; it becomes the name of each row.
     header : bool
         Whether a csv file begins with a line of names.
     preparation : Preparing, optional
@@ -115,9 +123,11 @@ def read_items(path, features=None, *, target=None, header=True, preparation=Non
     return Items(X.astype(np.float64), [p.name for p in paths], paths=paths)
 
 
-def _read_rows(path, target, header, preparation):
-    options = {"header": header, "preparation": preparation, "role": "the names of the rows"}
-    table = read_table(path, target, **options)
+def _read_rows(
+    path: Path, target: str | None, header: bool, preparation: Preparing | None
+) -> Items:
+    role = "the names of the rows"
+    table = read_table(path, target, header=header, preparation=preparation, role=role)
     names = [f"row {i}" for i in range(len(table.X))]
     if table.y is not None:
         names = [f"{label} (row {i})" for i, label in enumerate(table.y)]
@@ -126,7 +136,7 @@ def _read_rows(path, target, header, preparation):
     return Items(X, names, names_of_columns, "deviation", preparation=prepared)
 
 
-def _open(path):
+def _open(path: Path) -> Any:
     """Return a picture in RGB, turned as its camera was held."""
     image, ops = require("PIL.Image", "teach"), require("PIL.ImageOps", "teach")
     try:
@@ -143,13 +153,13 @@ def _open(path):
         ) from error
 
 
-def _pixels(path):
+def _pixels(path: Path) -> np.ndarray:
     """Return the colours of a thumbnail, between 0 and 1."""
     small = _open(path).resize((SIDE, SIDE), require("PIL.Image", "teach").Resampling.BOX)
     return np.asarray(small, dtype=np.float64).ravel() / 255
 
 
-def _as_url(path):
+def _as_url(path: Path) -> str:
     """Return a picture as a data URL that a page can show."""
     picture, file = _open(path), io.BytesIO()
     picture.thumbnail((SHOWN, SHOWN))

@@ -9,8 +9,10 @@ identity, and its posterior given the answers is taken as Gaussian too (Laplace'
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import expit
 
 #: Margin of the prior metric in units of its deviation, and deviation of the entries of M.
@@ -19,7 +21,8 @@ SLOPE, DEVIATION = 1.5, 0.5
 N_CANDIDATES, N_TARGETS = 800, 1000
 #: Number of questions, drawn to be enough, from which all questions are listed instead.
 FEW = 4000
-#: Steps of Newton's method, each halved at most so many times, and the change that ends them.
+#: Largest number of steps of Newton's method and of halvings of a step, and the change that ends
+#: the steps.
 MOST_STEPS, MOST_HALVINGS, SMALL = 20, 10, 1e-6
 #: Variance of a standard logistic variable.
 LOGISTIC = np.pi**2 / 3
@@ -33,34 +36,36 @@ class QuestionSpace:
     scale: float = 1.0
 
     @classmethod
-    def of(cls, Z, questions):
-        """Return the space in which these questions have such margins."""
+    def of(cls, Z: np.ndarray, questions: np.ndarray) -> Self:
+        """Return the space in which the margins of these questions deviate by one."""
         margins = cls(Z).rows(questions) @ cls(Z).identity
         return cls(Z, 1 / max(float(np.std(margins)), SMALL))
 
     @property
-    def identity(self):
+    def identity(self) -> np.ndarray:
         """The identity as a vector."""
         i, j = np.triu_indices(self.Z.shape[1])
         return (i == j).astype(np.float64)
 
-    def rows(self, questions):
+    def rows(self, questions: np.ndarray) -> np.ndarray:
         """Return the upper triangles of the matrices A of questions, all of one norm."""
         rows, size = self._triangles(questions), self.sizes(questions)[:, None]
         return self.scale * np.divide(rows, size, out=np.zeros_like(rows), where=size > 0)
 
-    def sizes(self, questions):
+    def sizes(self, questions: np.ndarray) -> np.ndarray:
         """Return the norms of the matrices A of questions."""
         return np.linalg.norm(self._triangles(questions), axis=1)
 
-    def _triangles(self, questions):
+    def _triangles(self, questions: np.ndarray) -> np.ndarray:
         anchor, left, right = (self.Z[column] for column in np.asarray(questions).T)
         i, j = np.triu_indices(self.Z.shape[1])
         far, near = anchor - right, anchor - left
         rows = far[:, i] * far[:, j] - near[:, i] * near[:, j]
-        return rows * np.where(i == j, 1.0, np.sqrt(2.0))  # products are those of matrices
+        return rows * np.where(
+            i == j, 1.0, np.sqrt(2.0)
+        )  # so that products of rows are products of matrices
 
-    def posterior(self, answers):
+    def posterior(self, answers: ArrayLike) -> Posterior:
         """Return the posterior given answers (anchor, near, far)."""
         rows = self.rows(np.reshape(answers, (-1, 3)).astype(np.intp))
         return Posterior.given(SLOPE * self.identity, rows)
@@ -74,7 +79,7 @@ class Posterior:
     covariance: np.ndarray
 
     @classmethod
-    def given(cls, prior, rows):
+    def given(cls, prior: np.ndarray, rows: np.ndarray) -> Self:
         """Return the posterior given answers: <A, M> > 0 for each of these rows."""
         mean = prior
         for _ in range(MOST_STEPS if len(rows) else 0):
@@ -84,8 +89,8 @@ class Posterior:
                 break
         return cls(mean, np.linalg.inv(_curvature(rows, mean)))
 
-    def value(self, rows, targets):
-        """Return how much the answers to questions are expected to tell about the targets.
+    def value(self, rows: np.ndarray, targets: np.ndarray) -> np.ndarray:
+        """Return the expected information of the answers to questions about the targets.
 
         It is the expected fall of the variance of <A, M> over the targets, each weighted by how
         undecided it is: V-optimal design.
@@ -98,7 +103,7 @@ class Posterior:
         return ((spread @ targets.T) ** 2 @ undecided) / (noise + variance)
 
 
-def draw_questions(rng, kinds, n):
+def draw_questions(rng: np.random.Generator, kinds: np.ndarray, n: int) -> np.ndarray:
     """Return up to n different questions of items of different kinds, with b and c in any order.
 
     `kinds` has a number for each item; items of one kind are equal.
@@ -115,31 +120,31 @@ def draw_questions(rng, kinds, n):
     return drawn[np.sort(first)[:n]]
 
 
-def question_keys(questions, n_items):
+def question_keys(questions: ArrayLike, n_items: int) -> np.ndarray:
     """Return a number for each question, the same for (a, b, c) and (a, c, b)."""
     anchor, b, c = np.asarray(questions, dtype=np.int64).reshape(-1, 3).T
     return (anchor * n_items + np.minimum(b, c)) * n_items + np.maximum(b, c)
 
 
-def _uncertainty(margin):
+def _uncertainty(margin: np.ndarray) -> np.ndarray:
     """Return p (1 - p) of a logistic answer, which is positive."""
     return np.maximum(expit(margin) * expit(-margin), 1e-12)
 
 
-def _curvature(rows, mean):
+def _curvature(rows: np.ndarray, mean: np.ndarray) -> np.ndarray:
     weight = _uncertainty(rows @ mean)
     return (rows * weight[:, None]).T @ rows + np.eye(len(mean)) / DEVIATION**2
 
 
-def _slope(rows, mean, prior):
+def _slope(rows: np.ndarray, mean: np.ndarray, prior: np.ndarray) -> np.ndarray:
     return (mean - prior) / DEVIATION**2 - rows.T @ expit(-(rows @ mean))
 
 
-def _loss(rows, mean, prior):
+def _loss(rows: np.ndarray, mean: np.ndarray, prior: np.ndarray) -> float:
     return np.logaddexp(0, -(rows @ mean)).sum() + np.sum((mean - prior) ** 2) / DEVIATION**2 / 2
 
 
-def _descend(rows, mean, prior, step):
+def _descend(rows: np.ndarray, mean: np.ndarray, prior: np.ndarray, step: np.ndarray) -> np.ndarray:
     """Return the mean after a step, halved until the loss does not rise."""
     before = _loss(rows, mean, prior)
     for k in range(MOST_HALVINGS):

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import secrets
+from collections.abc import Callable
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Lock
+from typing import Any
 
 from ..pages.page import render
-from .session import CHECK, ENOUGH_CHECKS, LAST
+from .items import Items
+from .session import CHECK, ENOUGH_CHECKS, LAST, TeachingSession
 
 #: Address that no other machine can reach.
 LOOPBACK = "127.0.0.1"
@@ -44,7 +47,15 @@ class TeachingServer(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, session, items, save, *, port=0, title="Teach a metric"):
+    def __init__(
+        self,
+        session: TeachingSession,
+        items: Items,
+        save: Callable[[], None],
+        *,
+        port: int = 0,
+        title: str = "Teach a metric",
+    ) -> None:
         super().__init__((LOOPBACK, port), _Handler)
         self.session, self.items, self.save = session, items, save
         self.token, self.lock = secrets.token_urlsafe(24), Lock()
@@ -52,12 +63,12 @@ class TeachingServer(ThreadingHTTPServer):
         self.serial = 0
 
     @property
-    def address(self):
+    def address(self) -> str:
         """Address of the page, with the token."""
         return f"http://{LOOPBACK}:{self.server_port}/{self.token}/"
 
-    def act(self, serial, action):
-        """Do what a click asks, unless the page shows an older question; return the state."""
+    def act(self, serial: int, action: str) -> dict[str, Any]:
+        """Do the action of a click, unless the page shows an older question; return the state."""
         with self.lock:
             if serial == self.serial:
                 ACTIONS[action](self.session)
@@ -65,12 +76,12 @@ class TeachingServer(ThreadingHTTPServer):
                 self.save()
             return self._describe()
 
-    def describe(self):
-        """Return what the page shows."""
+    def describe(self) -> dict[str, Any]:
+        """Return the content of the page."""
         with self.lock:
             return self._describe()
 
-    def _describe(self):
+    def _describe(self) -> dict[str, Any]:
         state, progress = self.session.state, self.session.progress()
         looks = [self.items.look(i) for i in state.question or ()]
         return {
@@ -88,8 +99,8 @@ class TeachingServer(ThreadingHTTPServer):
         }
 
 
-#: What a page can ask for.
-ACTIONS = {
+#: Actions that a page can request.
+ACTIONS: dict[str, Callable[[TeachingSession], None]] = {
     "left": lambda session: session.answer(True),
     "right": lambda session: session.answer(False),
     "skip": lambda session: session.skip(),
@@ -104,7 +115,7 @@ class _Handler(BaseHTTPRequestHandler):
     timeout = PATIENCE
     server_version, sys_version = "frobmetric", ""
 
-    def do_GET(self):
+    def do_GET(self) -> None:
         name = self._allowed()
         if name == "":
             self._reply(HTTPStatus.OK, self.server.html, "text/html; charset=utf-8")
@@ -113,7 +124,7 @@ class _Handler(BaseHTTPRequestHandler):
         elif name is not None:
             self._refuse(HTTPStatus.NOT_FOUND, "no such page")
 
-    def do_POST(self):
+    def do_POST(self) -> None:
         name = self._allowed()
         if name is None:
             return
@@ -124,7 +135,7 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             self._reply_with(lambda: self.server.act(*click))
 
-    def _allowed(self):
+    def _allowed(self) -> str | None:
         """Return the path after the token; None if the request was refused."""
         host, _, port = self.headers.get("Host", "").partition(":")
         origin = self.headers.get("Origin")
@@ -140,8 +151,8 @@ class _Handler(BaseHTTPRequestHandler):
         self._refuse(HTTPStatus.FORBIDDEN, reason)
         return None
 
-    def _read(self):
-        """Return serial and action of a request; None if it is not such."""
+    def _read(self) -> tuple[int, str] | None:
+        """Return serial and action of a request; None if it is malformed."""
         size = self.headers.get("Content-Length", "")
         if not size.isdecimal() or int(size) > MOST_BYTES:
             self.close_connection = True
@@ -153,7 +164,7 @@ class _Handler(BaseHTTPRequestHandler):
             return None
         return (serial, action) if isinstance(action, str) and action in ACTIONS else None
 
-    def _reply_with(self, describe):
+    def _reply_with(self, describe: Callable[[], dict[str, Any]]) -> None:
         """Reply with a description, or with the reason why there is none."""
         try:
             content = describe()
@@ -162,10 +173,10 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             self._reply(HTTPStatus.OK, json.dumps(content).encode(), "application/json")
 
-    def _refuse(self, status, reason):
+    def _refuse(self, status: HTTPStatus, reason: str) -> None:
         self._reply(status, reason.encode(), "text/plain; charset=utf-8")
 
-    def _reply(self, status, content, kind):
+    def _reply(self, status: HTTPStatus, content: bytes, kind: str) -> None:
         self.send_response(status)
         for name, value in (HEADERS | {"Content-Type": kind}).items():
             self.send_header(name, value)
@@ -173,5 +184,5 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(content)
 
-    def log_message(self, *_):
+    def log_message(self, *_: object) -> None:
         """Write no line for each request: the address has the token."""

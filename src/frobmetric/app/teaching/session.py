@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ...evaluation import comparison_accuracy
 from ...evaluation.accuracy import Accuracy
@@ -15,6 +18,8 @@ from ...model.units import Units
 from ...search.rows import distinct_points
 from .questions import N_CANDIDATES, N_TARGETS, QuestionSpace, draw_questions, question_keys
 
+#: Items of a question (anchor, left, right), or of an answer (anchor, near, far).
+Question = tuple[int, int, int]
 #: Largest number of leading directions of the items in which the metric is learned.
 MOST_DIRECTIONS = 20
 #: Each question of this number is drawn at random, to measure the agreement.
@@ -41,7 +46,7 @@ class Space:
     kinds: np.ndarray
 
     @classmethod
-    def of(cls, X, units="raw", most=MOST_DIRECTIONS):
+    def of(cls, X: ArrayLike, units: str = "raw", most: int = MOST_DIRECTIONS) -> Self:
         """Return the leading directions of items, of mean square one."""
         points, kinds = distinct_points(np.asarray(X, dtype=np.float64))
         if len(points) < 3:
@@ -49,19 +54,21 @@ class Space:
                 f"there are {len(kinds)} items, {len(points)} of them different; a question needs "
                 "three different items: give more"
             )
-        units = measure_units(units, X)
-        scaled = units.scaled(X)
+        measured = measure_units(units, X)
+        scaled = measured.scaled(X)
         centred = scaled - scaled.mean(axis=0)
         left, sizes, right = np.linalg.svd(centred, full_matrices=False)
         rank = min(most, int(np.sum(sizes > RANK * sizes[0])))
         scale = np.sqrt(np.mean(np.sum(centred**2, axis=1)))
         basis = right[:rank].T / scale
-        return cls(left[:, :rank] * (sizes[:rank] / scale), basis, units, kinds)
+        return cls(left[:, :rank] * (sizes[:rank] / scale), basis, measured, kinds)
 
-    def to_features(self, metric, feature_names=None):
+    def to_features(
+        self, metric: TripletFrobMetric, feature_names: Sequence[str] | None = None
+    ) -> TripletFrobMetric:
         """Return a metric of the coordinates as the same metric of the features.
 
-        The certificate remains that of the problem in these coordinates.
+        The certificate remains the certificate of the problem in these coordinates.
         """
         metric.components_ = self.units.to_raw(self.basis @ metric.components_.T).T
         metric.n_features_in_ = len(self.basis)
@@ -80,9 +87,9 @@ class State:
     The question is None if all were asked. Everything else follows from the answers.
     """
 
-    answers: tuple = ()
-    skipped: frozenset = frozenset()
-    question: tuple | None = None
+    answers: tuple[Question, ...] = ()
+    skipped: frozenset[int] = frozenset()
+    question: Question | None = None
 
 
 @dataclass(frozen=True)
@@ -101,10 +108,10 @@ class Progress:
     agreement: Accuracy | None = None
     euclid: Accuracy | None = None
     changed: float | None = None
-    history: tuple = ()
+    history: tuple[tuple[int, float], ...] = ()
 
     @property
-    def has_settled(self):
+    def has_settled(self) -> bool:
         """Whether more answers are unlikely to help."""
         return self.changed is not None and self.changed <= STABLE
 
@@ -113,8 +120,8 @@ class TeachingSession:
     """Learn a metric from answers to questions "which of these two is more like this one?".
 
     Every fifth question is drawn at random and serves as a check; the others are those whose
-    answers are expected to tell most. All answers are learned from: the agreement with the checks
-    is that of metrics that were learned without them.
+    answers are expected to tell most. All answers are learned from; the agreement with the checks
+    is measured with metrics that were learned without them.
 
     Parameters
     ----------
@@ -141,7 +148,16 @@ class TeachingSession:
     (10, 10)
     """
 
-    def __init__(self, X, answers=(), *, C=30.0, units="raw", feature_names=None, seed=0):
+    def __init__(
+        self,
+        X: ArrayLike,
+        answers: ArrayLike = (),
+        *,
+        C: float = 30.0,
+        units: str = "raw",
+        feature_names: Sequence[str] | None = None,
+        seed: int = 0,
+    ) -> None:
         self.space = Space.of(X, units)
         self.C, self.seed, self.feature_names = C, seed, feature_names
         self.n_items = len(self.space.kinds)
@@ -149,55 +165,56 @@ class TeachingSession:
         self._targets = draw_questions(rng, self.space.kinds, N_TARGETS)
         self._questions = QuestionSpace.of(self.space.Z, self._targets)
         self._target_rows = self._questions.rows(self._targets)
-        self._metrics, self._agreements = {}, {}
+        self._metrics: dict[tuple[Question, ...], TripletFrobMetric] = {}
+        self._agreements: dict[tuple[Question, ...], Accuracy] = {}
         self._states = [self._after(self._checked(answers))]
 
     @property
-    def state(self):
+    def state(self) -> State:
         """The current state."""
         return self._states[-1]
 
     @property
-    def question(self):
+    def question(self) -> Question | None:
         """The current question (anchor, left, right); None if all were asked."""
         return self.state.question
 
     @property
-    def answers(self):
+    def answers(self) -> tuple[Question, ...]:
         """Answers so far, each (anchor, near, far)."""
         return self.state.answers
 
-    def answer(self, is_left):
+    def answer(self, is_left: bool) -> None:
         """Learn from the answer to the current question: left or right is more like the anchor."""
         anchor, left, right = self._current()
         new = (anchor, left, right) if is_left else (anchor, right, left)
         self._states.append(self._after((*self.answers, new), self.state.skipped))
 
-    def skip(self):
+    def skip(self) -> None:
         """Ask another question in place of the current one."""
         key = int(question_keys(self._current(), self.n_items)[0])
         self._states.append(self._after(self.answers, self.state.skipped | {key}))
 
     @property
-    def can_undo(self):
+    def can_undo(self) -> bool:
         """Whether there is an answer or a skip to take back."""
         return len(self._states) > 1 or bool(self.answers)
 
-    def undo(self):
-        """Go back to what was before the last answer or skip, if there was one."""
+    def undo(self) -> None:
+        """Return to the state before the last answer or skip, if there was one."""
         if len(self._states) > 1:
             self._states.pop()
         elif self.answers:
             *before, last = self.answers  # an answer of an earlier session is asked again
             self._states = [replace(self._after(tuple(before)), question=last)]
 
-    def model(self):
+    def model(self) -> TripletFrobMetric:
         """Return the metric of the features; raise ValueError without answers."""
         if not self.answers:
             raise ValueError("there is no answer to learn from yet")
         return self.space.to_features(copy(self._metric(self.answers)), self.feature_names)
 
-    def progress(self):
+    def progress(self) -> Progress:
         """Return the `Progress` so far, a function of the answers alone."""
         n = len(self.answers)
         step = CHECK
@@ -210,12 +227,12 @@ class TeachingSession:
         euclid = comparison_accuracy(margins(self.space.Z, self._checks(self.answers)))
         return Progress(self._agreement(self.answers), euclid, self._changed(), history)
 
-    def _after(self, answers, skipped=frozenset()):
+    def _after(self, answers: tuple[Question, ...], skipped: frozenset[int] = frozenset()) -> State:
         """Return the state after these answers and skips, with its question."""
         state = State(answers, skipped)
         return replace(state, question=self._next(state))
 
-    def _next(self, state):
+    def _next(self, state: State) -> Question | None:
         """Return the next question; it depends on answers and skips alone."""
         rng = np.random.default_rng([self.seed, 1, len(state.answers), len(state.skipped)])
         drawn = draw_questions(rng, self.space.kinds, N_CANDIDATES)
@@ -231,15 +248,15 @@ class TeachingSession:
             best = int(np.argmax(posterior.value(rows, self._target_rows)))
         return tuple(drawn[best].tolist())
 
-    def _current(self):
+    def _current(self) -> Question:
         if self.question is None:
             raise ValueError("all questions about these items were asked; there is none to answer")
         return self.question
 
-    def _checked(self, answers):
+    def _checked(self, answers: ArrayLike) -> tuple[Question, ...]:
         """Return given answers as tuples; raise ValueError if they are not of these items."""
-        answers = np.asarray(answers, dtype=np.intp).reshape(-1, 3)
-        for i, row in enumerate(answers.tolist()):
+        rows: list[list[int]] = np.asarray(answers, dtype=np.intp).reshape(-1, 3).tolist()
+        for i, row in enumerate(rows):
             if min(row) < 0 or max(row) >= self.n_items:
                 raise ValueError(
                     f"answer {i} is {tuple(row)}; expected numbers of the {self.n_items} items: "
@@ -247,13 +264,12 @@ class TeachingSession:
                 )
             if len(set(self.space.kinds[row].tolist())) < 3:
                 raise ValueError(f"answer {i} is {tuple(row)}, of items that do not all differ")
-        return tuple(map(tuple, answers.tolist()))
+        return tuple((anchor, near, far) for anchor, near, far in rows)
 
     # Learning
 
-    def _metric(self, answers):
+    def _metric(self, answers: tuple[Question, ...]) -> TripletFrobMetric:
         """Return the metric of the coordinates that is learned from answers; keep some."""
-        answers = tuple(map(tuple, answers))
         if answers not in self._metrics:
             index = np.array(answers)
             size = np.sqrt(self._questions.sizes(index))[:, None, None]
@@ -264,10 +280,10 @@ class TeachingSession:
                 del self._metrics[next(iter(self._metrics))]
         return self._metrics[answers]
 
-    def _checks(self, answers):
+    def _checks(self, answers: tuple[Question, ...]) -> np.ndarray:
         return np.array(answers[CHECK - 1 :: CHECK])
 
-    def _agreement(self, answers):
+    def _agreement(self, answers: tuple[Question, ...]) -> Accuracy:
         """Return the agreement with the checks, of metrics that were learned without them."""
         checks = np.arange(CHECK - 1, len(answers), CHECK)
         # answers since the last check do not change what is measured much, and wait for the next
@@ -276,13 +292,15 @@ class TeachingSession:
             right = np.empty(len(checks))
             for fold in range(FOLDS):
                 part = checks[fold::FOLDS]
-                metric = self._metric(np.delete(np.array(known), part, axis=0).tolist())
+                left_out = set(part.tolist())
+                others = (answer for i, answer in enumerate(known) if i not in left_out)
+                metric = self._metric(tuple(others))
                 points = metric.transform(self.space.Z)
                 right[fold::FOLDS] = margins(points, np.array(known)[part])
             self._agreements[known] = comparison_accuracy(right)
         return self._agreements[known]
 
-    def _changed(self):
+    def _changed(self) -> float | None:
         """Return the share of predictions that the last answers changed."""
         if len(self.answers) <= LAST:
             return None
@@ -293,7 +311,7 @@ class TeachingSession:
         return float(np.mean(before != now))
 
 
-def margins(points, triplets):
-    """Return by how much the first point of each triplet is nearer to the second than third."""
+def margins(points: np.ndarray, triplets: ArrayLike) -> np.ndarray:
+    """Return d^2(first, third) - d^2(first, second) of each triplet of points."""
     anchor, near, far = (points[column] for column in np.asarray(triplets).T)
     return np.sum((anchor - far) ** 2, axis=1) - np.sum((anchor - near) ** 2, axis=1)

@@ -4,14 +4,23 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
+
 from ...comparisons import write_comparisons
 from ...io import save
+from ...io.preparation import TablePreparation
 from ...io.text import write_csv
 from ...runtime.environment import replacing
 from ..tables.reading import read_triplets
+from .session import TeachingSession
 
 
-def save_session(session, comparisons, model, preparation=None):
+def save_session(
+    session: TeachingSession,
+    comparisons: Path,
+    model: Path,
+    preparation: TablePreparation | None = None,
+) -> None:
     """Write the answers and the model, each file whole or not at all; remove both without answers.
 
     Parameters
@@ -34,6 +43,6 @@ def save_session(session, comparisons, model, preparation=None):
     save(metric, model)
 
 
-def read_answers(path):
+def read_answers(path: Path) -> np.ndarray | tuple[()]:
     """Return the answers in a file of comparisons; none if it does not exist."""
     return read_triplets(path) if Path(path).exists() else ()

@@ -20,7 +20,7 @@ from ...checks.parameters import (
     integer,
 )
 from ...checks.samples import validate_data
-from ...evaluation.ranking import unit_rows
+from ...model.distances import unit_rows
 from .choice import (
     BridgeReport,
     Setting,

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_consistent_length
 
 from ...checks.samples import check_array, check_random_state, validate_data
 from ...core.points import Array
-from ...evaluation.ranking import unit_rows
+from ...model.distances import unit_rows
 from ...search.rows import row_keys
 from .ridge import Cells, RidgePath
 from .trust import OldIndex

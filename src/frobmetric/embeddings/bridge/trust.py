@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...core.points import Array, Vector
-from ...evaluation.ranking import unit_rows
+from ...model.distances import unit_rows
 from ...search.exact import NeighborSearch
 from ...search.rows import distinct_rows
 

@@ -11,7 +11,8 @@ from sklearn.utils.random import sample_without_replacement
 from ...checks.arguments import check_count
 from ...checks.samples import check_random_state
 from ...core.checks import as_array, read_values
-from ...evaluation.ranking import check_metric, comparable, unit_rows
+from ...evaluation.ranking import check_metric, comparable
+from ...model.distances import unit_rows
 
 #: Largest number of comparisons, unless another is asked for.
 MAX_ROWS = 100_000

@@ -220,7 +220,7 @@ def _check_labels(classes):
     """Refuse the label -1 where it means that a row has none."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        is_known = labelled_rows(classes, stacklevel=1)
+        is_known = labelled_rows(classes)
     if not is_known.all():
         raise ValueError(
             f"y has the label -1, of rows without a label, beside {len(classes) - 1} classes, and "

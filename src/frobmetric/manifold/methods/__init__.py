@@ -6,20 +6,27 @@ multipliers of the edges. The monitor has the history and the reason why the run
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from ...checks.parameters import InvalidParameterError
+from ...core.points import Array, Index, Vector
 from ...core.solution import Step
 from ...core.threads import one_thread
 from ...solvers.monitor import Monitor
 from ..certificate import UnfoldingCertificate, certify_unfolding, make_certificate
+from ..graph import NeighborGraph
 from ..sparse.spectrum import smallest_eigenpairs
 from .dual import dual
 from .equal import equal
 from .lowrank import lowrank
-from .program import UnfoldingProgram, principal_axes
+from .program import Bounds, UnfoldingProgram, principal_axes
+
+#: Function of a program, a start and a monitor: coordinates, and multipliers of the edges.
+Method: TypeAlias = Callable[[UnfoldingProgram, Array, Monitor], tuple[Array, Vector]]
 
 CONSTRAINTS = ("at_most", "equal")  #: ways to keep the distances between neighbours
 START_RANK = 4  #: number of columns of the start
@@ -33,7 +40,7 @@ SPACE = 0.1  #: space between components, relative to the widest one
 STATUSES = ("interrupted", "stopped", "stalled", "max_iter", "optimal")
 
 
-def _auto(program, start, monitor):
+def _auto(program: UnfoldingProgram, start: Array, monitor: Monitor) -> tuple[Array, Vector]:
     """Solve in the coordinates, unless a Frobenius term calls for many of them."""
     if np.isinf(program.sigma):
         return lowrank(program, start, monitor)
@@ -49,7 +56,7 @@ def _auto(program, start, monitor):
 
 
 #: Every method for constraints="at_most" by name.
-SOLVERS = {"auto": _auto, "lowrank": lowrank, "dual": dual}
+SOLVERS: dict[str, Method] = {"auto": _auto, "lowrank": lowrank, "dual": dual}
 
 
 @dataclass(frozen=True)
@@ -58,29 +65,29 @@ class Unfolding:
 
     `Y` has the coordinates of the points along their principal axes and `eigenvalues` the variance
     along each; `w` has the multipliers of the edges, or is None with landmarks. The other fields
-    are those of `frobmetric.Solution`.
+    are as in `frobmetric.Solution`.
     """
 
-    Y: np.ndarray
-    w: np.ndarray | None
-    eigenvalues: np.ndarray
+    Y: Array
+    w: Vector | None
+    eigenvalues: Vector
     certificate: UnfoldingCertificate
     status: str
     solver: str
-    history: list
+    history: list[Step]
     n_iter: int
 
 
 def solve_unfolding(
-    graph,
+    graph: NeighborGraph,
     *,
-    sigma=np.inf,
-    constraints="at_most",
-    solver="auto",
-    tol=1e-5,
-    max_iter=1000,
-    callback=None,
-):
+    sigma: float = np.inf,
+    constraints: str = "at_most",
+    solver: str = "auto",
+    tol: float = 1e-5,
+    max_iter: int = 1000,
+    callback: Callable[..., Any] | None = None,
+) -> Unfolding:
     """Unfold a connected graph, with the parameters of `MaximumVarianceUnfolding`."""
     method = _method(sigma, constraints, solver)
     if graph.n_points == 1:
@@ -97,9 +104,9 @@ def solve_unfolding(
         )
     program = UnfoldingProgram(replace(graph, squared=graph.squared / unit), relative_sigma)
 
-    def describe(bounds, seconds):
-        scaled = _scaled(unit, bounds.primal, bounds.dual, bounds.gap)
-        return Step(*scaled, bounds.rank, seconds)
+    def describe(bounds: Bounds, seconds: float) -> Step:
+        primal, dual, gap = _scaled(unit, bounds.primal, bounds.dual, bounds.gap)
+        return Step(primal, dual, gap, bounds.rank, seconds)
 
     monitor = Monitor(tol, max_iter, callback, describe=describe)
     with one_thread():
@@ -124,7 +131,7 @@ def solve_unfolding(
     )
 
 
-def _method(sigma, constraints, solver):
+def _method(sigma: float, constraints: str, solver: str) -> Method:
     if solver == "dual" and (np.isinf(sigma) or constraints == "equal"):
         given = "no sigma" if np.isinf(sigma) else "constraints='equal'"
         raise InvalidParameterError(
@@ -134,7 +141,9 @@ def _method(sigma, constraints, solver):
     return equal if constraints == "equal" else SOLVERS[solver]
 
 
-def _certify(program, Y, w, constraints, monitor):
+def _certify(
+    program: UnfoldingProgram, Y: Array, w: Vector, constraints: str, monitor: Monitor
+) -> UnfoldingCertificate:
     """Certify, without an upper bound if Ctrl-C interrupts it: the embedding must not be lost."""
     try:
         return certify_unfolding(program, Y, w, constraints=constraints)
@@ -143,7 +152,7 @@ def _certify(program, Y, w, constraints, monitor):
         return certify_unfolding(program, Y, None, constraints=constraints)
 
 
-def _start(program):
+def _start(program: UnfoldingProgram) -> Array:
     """Return the smoothest functions on the graph, with a little noise, as coordinates."""
     rank = min(START_RANK, program.n_points - 1)
     values, vectors = smallest_eigenpairs(program, 1 / program.squared, rank, tol=1e-3)
@@ -156,7 +165,7 @@ def _start(program):
     return Y * np.sqrt(program.sigma * np.trace(scatter) / (scatter**2).sum())
 
 
-def _main_axes(program, Y):
+def _main_axes(program: UnfoldingProgram, Y: Array) -> tuple[Array, Vector]:
     """Return the axes of Y that have a variance, largest first, and the variances."""
     Y = principal_axes(program, Y)
     variance = np.diag(program.scatter(Y))
@@ -167,13 +176,15 @@ def _main_axes(program, Y):
     return Y * np.sign(Y[farthest, np.arange(Y.shape[1])]), variance
 
 
-def _scaled(unit, *numbers):
+def _scaled(unit: float, *numbers: float) -> Vector:
     """Return the products of a unit with numbers, infinity where they overflow."""
     with np.errstate(over="ignore"):
         return np.array(numbers) * unit
 
 
-def stack(graph, labels, parts, sigma=np.inf):
+def stack(
+    graph: NeighborGraph, labels: Index, parts: Sequence[Unfolding], sigma: float = np.inf
+) -> Unfolding:
     """Join the unfoldings of all components to one, side by side along the first axis."""
     if len(parts) == 1:
         return parts[0]

@@ -15,12 +15,16 @@ that keeps many eigenvalues. The weaker the term, the more steps it takes.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from scipy.optimize import minimize_scalar
 
 from ...core.cg import conjugate_gradients
+from ...core.points import Array, Vector
+from ...solvers.monitor import Monitor
 from ..sparse.spectrum import proven_bound
-from .program import NO_PROOF, Bounds, feasible, squares
+from .program import NO_PROOF, Bounds, UnfoldingProgram, feasible, squares
 
 FIRST_GAP = 0.1  #: gap due to the first barrier, relative to the first bound
 FULL_FACTOR, SHORT_FACTOR = 0.1, 0.2  #: factors of mu after a full and after a shorter step
@@ -37,7 +41,7 @@ PATIENCE = 30  #: number of steps without a better bound on either side after wh
 SINGLE = 150  #: number of points from which products have single precision, in half the time
 
 
-def dual(program, start, monitor):
+def dual(program: UnfoldingProgram, start: Array, monitor: Monitor) -> tuple[Array, Vector]:
     """Maximise a program with a finite sigma through its dual; the start is ignored."""
     run = _Run(program, monitor)
     with monitor.running():
@@ -49,7 +53,7 @@ def dual(program, start, monitor):
 class _Run:
     """State of a run: the iterate (w, c), the barrier parameter mu, the best Y and the best w."""
 
-    def __init__(self, program, monitor):
+    def __init__(self, program: UnfoldingProgram, monitor: Monitor) -> None:
         self.program, self.monitor = program, monitor
         self.lower, self.upper, self.n_idle = -np.inf, np.inf, 0
         self.w = _start(program)
@@ -58,7 +62,7 @@ class _Run:
         self.mu = FIRST_GAP * self.upper / len(self.w)
         self.c = self.mu / self.w
 
-    def advance(self):
+    def advance(self) -> None:
         """Take one Newton step, update the best iterates, record the step."""
         mu, w, c = self.mu, self.w, self.c
         residual, stiffness = mu / w - self.here.slack, c / w
@@ -74,7 +78,7 @@ class _Run:
             last = LAST_GAP * self.monitor.tol * self.upper / len(w)
             self.mu = min(mu, max((FULL_FACTOR if t > 0.9 else SHORT_FACTOR) * mu, last))
 
-    def _move(self, dw, gain):
+    def _move(self, dw: Vector, gain: float) -> float:
         """Follow dw as far as signs and barrier objective allow; return the part of it taken."""
         t, before = _max_step(self.w, dw), self._barrier_objective(self.here)
         while t > MIN_STEP:
@@ -86,10 +90,10 @@ class _Run:
             t /= 2
         return 0.0
 
-    def _barrier_objective(self, point):
+    def _barrier_objective(self, point: GramPoint) -> float:
         return point.bound - self.mu * np.log(point.w).sum()
 
-    def _compare(self):
+    def _compare(self) -> None:
         """Remember the multipliers and the coordinates if they are the best so far."""
         self.n_idle += 1
         Y = feasible(self.program, self.here.Y)
@@ -99,7 +103,7 @@ class _Run:
         if self.here.bound < self.upper:
             self.upper, self.best_w, self.n_idle = self.here.bound, self.w, 0
 
-    def _record(self):
+    def _record(self) -> None:
         """Record the step; a small gap counts only if counted eigenvalues prove it."""
         tol, violation = self.monitor.tol, 0.0
         if self.upper - self.lower <= tol * self.upper:
@@ -113,12 +117,12 @@ class _Run:
 class GramPoint:
     """X = sigma (J - L_w)_+ with the eigenvalues of J - L_w, and everything that follows from it.
 
-    `values` decrease; the last one is that of the constant vector, which is moved there.
+    `values` decrease; the last one belongs to the constant vector, which is moved there.
     `vectors` are scaled to Σ_i m_i v_i² = 1. `Y` has the Gram matrix X and lies along its
     principal axes; `slack` is the gradient of D, and `bound` is D(w).
     """
 
-    def __init__(self, program, w):
+    def __init__(self, program: UnfoldingProgram, w: Vector) -> None:
         self.w, root = w, np.sqrt(program.masses)
         constant = root / np.linalg.norm(root)
         laplacian = program.dense_laplacian(w)
@@ -126,7 +130,8 @@ class GramPoint:
         S = np.eye(len(root)) - laplacian - beyond * np.outer(constant, constant)
         values, vectors = np.linalg.eigh(S)
         self.values, self.vectors = values[::-1], vectors[:, ::-1] / root[:, None]
-        self.rank = np.count_nonzero(values > len(root) * np.finfo(float).eps * abs(values).max())
+        smallest = len(root) * np.finfo(float).eps * abs(values).max()
+        self.rank = int(np.count_nonzero(values > smallest))
         positive = self.values[: self.rank]
         self.Y = self.vectors[:, : self.rank] * np.sqrt(program.sigma * positive)
         self.slack = program.squared - squares(program.differences(self.Y))
@@ -140,9 +145,9 @@ class Curvature:
     the signs of two eigenvalues are +, - and mixed. L_v P is needed for the positive ones only.
     """
 
-    def __init__(self, program, point):
+    def __init__(self, program: UnfoldingProgram, point: GramPoint) -> None:
         self.program, n, r = program, program.n_points, point.rank
-        self.kind = np.float32 if n >= SINGLE else np.float64
+        self.kind: Any = np.float32 if n >= SINGLE else np.float64
         above, below = point.values[:r], point.values[r:, None]
         share = above / (above - below)
         U = program.differences(point.vectors)
@@ -150,9 +155,9 @@ class Curvature:
         self.diagonal = program.sigma * (plus.sum(1) ** 2 + 2 * (plus * mixed).sum(1))
         self.omega = np.vstack([np.ones((r, r)), 2 * share]).astype(self.kind)
         self.vectors = np.ascontiguousarray(point.vectors, dtype=self.kind)
-        self.edges = np.ascontiguousarray(U[:, :r], dtype=self.kind)
+        self.edges: Any = np.ascontiguousarray(U[:, :r], dtype=self.kind)
 
-    def apply(self, v):
+    def apply(self, v: Vector) -> Vector:
         """Return D'' v."""
         size = np.abs(v).max() or 1.0  # single precision has a narrow range
         flow = (v / size).astype(self.kind)[:, None] * self.edges
@@ -160,7 +165,7 @@ class Curvature:
         moved = self.program.differences(self.vectors @ (self.omega * inner))
         return self.program.sigma * size * np.einsum("ij,ij->i", moved, self.edges).astype(float)
 
-    def solve(self, right, stiffness):
+    def solve(self, right: Vector, stiffness: Vector) -> Vector:
         """Solve (D'' + diag(stiffness)) x = right by conjugate gradients."""
         return conjugate_gradients(
             lambda x: self.apply(x) + stiffness * x,
@@ -171,12 +176,12 @@ class Curvature:
         ).x
 
 
-def _start(program):
-    """Return the multiple of 1/b with the best bound, among those with an eigenvalue near 1."""
+def _start(program: UnfoldingProgram) -> Vector:
+    """Return the multiple of 1/b with the best bound, among multiples with an eigenvalue near 1."""
     w = program.squared.mean() / program.squared
     values = 1 - GramPoint(program, w).values[:-1]  # the last one belongs to the constant vector
 
-    def bound(log_t):
+    def bound(log_t: float) -> float:
         below = np.maximum(0, 1 - np.exp(log_t) * values)
         return np.exp(log_t) * (program.squared @ w) + program.sigma / 2 * (below**2).sum()
 
@@ -184,6 +189,6 @@ def _start(program):
     return np.exp(minimize_scalar(bound, bounds=bounds, method="bounded").x) * w
 
 
-def _max_step(x, dx):
+def _max_step(x: Vector, dx: Vector) -> float:
     """Return the length of the longest step along dx, at most 1, that leaves a share of each x."""
     return min(1.0, (1 - MIN_SHARE) / max(float((-dx / x).max()), 1e-300))

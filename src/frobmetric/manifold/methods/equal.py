@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...core.points import Array, Vector
 from ...solvers.monitor import Monitor
 from ..sparse.spectrum import proven_bound, smallest_eigenpairs
 from .lowrank import lowrank
-from .program import Bounds, NewtonSystem, principal_axes
+from .program import Bounds, NewtonSystem, UnfoldingProgram, principal_axes
 
 START_TOL = 1e-3  #: tolerance of the unfolding with inequalities that is the start
 FIRST_PENALTY = 100.0  #: first penalty of the equations, relative to a typical multiplier
@@ -26,7 +27,7 @@ MAX_STEPS = 30  #: largest number of Newton steps in one round
 EXTRA_COLUMNS = 3  #: number of columns added to the start: equations need more dimensions
 
 
-def equal(program, start, monitor):
+def equal(program: UnfoldingProgram, start: Array, monitor: Monitor) -> tuple[Array, Vector]:
     """Maximise the program with |y_i - y_j|² = b_ij in place of the inequalities.
 
     The status is "optimal" if equations and bound hold up to `tol`; w may be negative.
@@ -44,7 +45,7 @@ def equal(program, start, monitor):
 class _Run:
     """State of a run: Y, the multipliers w, the penalty of the equations, the best bound."""
 
-    def __init__(self, program, Y, w, monitor):
+    def __init__(self, program: UnfoldingProgram, Y: Array, w: Vector, monitor: Monitor) -> None:
         self.program, self.monitor = program, monitor
         typical = np.sqrt(program.squared.mean())
         noise = np.random.default_rng(0).standard_normal((program.n_points, EXTRA_COLUMNS))
@@ -55,7 +56,7 @@ class _Run:
         self.max_penalty = MAX_GROWTH * self.penalty
         self.violation = self._violation()
 
-    def round(self):
+    def round(self) -> None:
         """Minimise by Newton's method for the present multipliers, then update them."""
         for _ in range(MAX_STEPS):
             has_converged = self._step()
@@ -75,25 +76,25 @@ class _Run:
         elif not self.monitor.status:
             self._add_column()
 
-    def _errors(self, Y):
+    def _errors(self, Y: Array) -> Vector:
         """Return h = (|d|² - b) / 2 of each edge."""
         return -self.program.slack(self.program.differences(Y))
 
-    def _bounds(self):
+    def _bounds(self) -> Bounds:
         primal = self.program.objective(self.Y)
         return Bounds(primal, self.upper, self.Y.shape[1], self._violation())
 
-    def _violation(self):
+    def _violation(self) -> float:
         return (2 * np.abs(self._errors(self.Y)) / self.program.squared).max()
 
-    def _weights(self, Y):
+    def _weights(self, Y: Array) -> Vector:
         return self.w + self.penalty * self._errors(Y) / self.program.squared
 
-    def _value(self, Y):
+    def _value(self, Y: Array) -> float:
         errors, b = self._errors(Y), self.program.squared
         return self.program.objective(Y) / 2 - errors @ (self.w + self.penalty / 2 * errors / b)
 
-    def _step(self):
+    def _step(self) -> bool:
         """Take one Newton step; return whether there is nothing left to gain."""
         program, d = self.program, self.program.differences(self.Y)
         weights = self._weights(self.Y)
@@ -108,7 +109,7 @@ class _Run:
         is_small = gain < 1e-2 * self.monitor.tol * abs(before)
         return (is_convex and is_small) or t <= 1e-10
 
-    def _add_column(self):
+    def _add_column(self) -> None:
         """Add a column where an eigenvalue shows that one is missing."""
         try:
             values, vectors = smallest_eigenpairs(self.program, self.w, self.Y.shape[1] + 1, 1e-4)

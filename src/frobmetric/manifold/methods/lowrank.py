@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...core.points import Array, Vector
+from ...solvers.monitor import Monitor
 from ..sparse.spectrum import proven_bound, smallest_eigenpairs
-from .program import Bounds, NewtonSystem, dots, feasible, principal_axes, squares
+from .program import Bounds, NewtonSystem, UnfoldingProgram, dots, feasible, principal_axes, squares
 
 FIRST_BARRIER = 0.1  #: first barrier parameter, relative to one that makes the start stationary
 START_LENGTH = 0.8  #: length of the start, relative to the longest that the edges allow
@@ -28,7 +30,14 @@ MIN_MARGIN, MAX_MARGIN = 1e-4, 2e-3  #: limits of 1 - eigenvalue that calls for 
 FIRST_CHECK = 0.1  #: barrier gap, relative to the variance, from which on optimality is checked
 
 
-def lowrank(program, start, monitor, *, max_rank=np.inf, max_steps=np.inf):
+def lowrank(
+    program: UnfoldingProgram,
+    start: Array,
+    monitor: Monitor,
+    *,
+    max_rank: float = np.inf,
+    max_steps: float = np.inf,
+) -> tuple[Array, Vector]:
     """Maximise the program from a start of full column rank, which is shrunk until feasible.
 
     Above `max_rank` columns or after `max_steps` steps the run ends as "stalled". Return feasible
@@ -51,16 +60,17 @@ def lowrank(program, start, monitor, *, max_rank=np.inf, max_steps=np.inf):
 class _Run:
     """State of a run: the iterate (Y, w), the barrier parameter mu, the best multipliers."""
 
-    def __init__(self, program, start, monitor):
+    def __init__(self, program: UnfoldingProgram, start: Array, monitor: Monitor) -> None:
         self.program, self.monitor, self.n_failed = program, monitor, 0
-        self.upper, self.best_w, self.best_gap, self.best_step = np.inf, None, np.inf, 0
+        self.upper, self.best_gap, self.best_step = np.inf, np.inf, 0
+        self.best_w: Vector | None = None
         self.Y = START_LENGTH * feasible(program, program.centred(np.asarray(start, dtype=float)))
         self.d, self.c = _edges(program, self.Y)
         second = smallest_eigenpairs(program, 1 / self.c, 1, tol=1e-3)[0][0]
         self.mu = FIRST_BARRIER / second
         self.w = self.mu / self.c
 
-    def advance(self):
+    def advance(self) -> None:
         """Take one Newton step along an arc, check optimality, record the step."""
         is_central = self._step() and self._residual() < CENTRAL_GRADIENT
         is_growing = is_central and self._check_optimality()
@@ -73,16 +83,16 @@ class _Run:
             least = max(self.monitor.tol, ROUNDING) * self._variance() / (40 * len(self.c))
             self.mu = max(BARRIER_FACTOR * self.mu, least)
 
-    def _variance(self):
+    def _variance(self) -> float:
         return np.trace(self.program.scatter(self.Y))
 
-    def _residual(self):
+    def _residual(self) -> float:
         """Return the gradient of the Lagrangian relative to the gradient of the variance."""
         program = self.program
         error = program.divergence(self.w[:, None] * self.d) - program.half_gradient(self.Y)
-        return np.linalg.norm(error) / np.linalg.norm(program.mass_centred(self.Y))
+        return float(np.linalg.norm(error) / np.linalg.norm(program.mass_centred(self.Y)))
 
-    def _step(self):
+    def _step(self) -> bool:
         """Take a Newton step with a second-order correction; return whether mu may decrease."""
         program, d, c, w = self.program, self.d, self.c, self.w
         stiffness, central = w / c, self.mu / c
@@ -99,21 +109,22 @@ class _Run:
         second = (dw * dots(d, dd) + w * squares(dd) / 2) / c
         force = -program.divergence(dw[:, None] * dd + second[:, None] * d)
         bend, is_convex = newton.solve(force, 1e-2)
-        bend *= is_convex * min(1.0, np.linalg.norm(dY) / max(np.linalg.norm(bend), 1e-300))
+        size, bent = float(np.linalg.norm(dY)), float(np.linalg.norm(bend))
+        bend *= is_convex * min(1.0, size / max(bent, 1e-300))
         bend_w = is_convex * (second + stiffness * dots(d, program.differences(bend)))
         t = self._move(dY, bend, gain)
         self._move_multipliers(dw, bend_w)
         product = (self.w * self.c).max() / self.mu
         return t > 0.1 and product < CENTRAL_PRODUCT and gain < CENTRAL_GAIN * self.mu * len(c)
 
-    def _move(self, dY, bend, gain):
+    def _move(self, dY: Array, bend: Array, gain: float) -> float:
         """Follow Y + t dY + t² bend as far as edges and barrier objective allow; return t."""
         program, t, d = self.program, 1.0, self.d
         dd, bend_d = program.differences(dY), program.differences(bend)
         first, second = dots(d, dd), squares(dd) / 2 + dots(d, bend_d)
         third, fourth = dots(dd, bend_d), squares(bend_d) / 2
 
-        def slack(t):
+        def slack(t: float) -> Vector:
             return self.c - t * (first + t * (second + t * (third + t * fourth)))
 
         while (slack(t) < MIN_SLACK * self.c).any() and t > MIN_STEP:
@@ -130,17 +141,17 @@ class _Run:
         self.n_failed += 1
         return 0.0
 
-    def _barrier_objective(self, Y, c):
+    def _barrier_objective(self, Y: Array, c: Vector) -> float:
         return self.program.objective(Y) / 2 + self.mu * np.log(c).sum()
 
-    def _move_multipliers(self, dw, bend):
+    def _move_multipliers(self, dw: Vector, bend: Vector) -> None:
         """Follow w + s dw + s² bend as far as w stays positive, and limit w to be near mu / c."""
         s, central = 1.0, self.mu / self.c
         while (self.w + s * dw + s**2 * bend < MIN_SLACK * self.w).any():
             s *= 0.8
         self.w = np.clip(self.w + s * dw + s**2 * bend, 1e-10 * central, 1e10 * central)
 
-    def _check_optimality(self):
+    def _check_optimality(self) -> bool:
         """Update the upper bound from w, or add columns; return whether a column still grows."""
         program, barrier = self.program, 2 * (self.w @ self.c) / self._variance()
         if barrier > FIRST_CHECK:
@@ -162,14 +173,14 @@ class _Run:
             self.upper, self.best_w = upper, self.w.copy()
         return False
 
-    def _drop_columns(self):
-        """Rotate Y to its principal axes, and drop those of negligible variance."""
+    def _drop_columns(self) -> None:
+        """Rotate Y to its principal axes, and drop axes of negligible variance."""
         Y = principal_axes(self.program, self.Y)
         variance = np.diag(self.program.scatter(Y))
         self.Y = Y[:, variance > NEGLIGIBLE * self.monitor.tol * variance.sum()]
         self.d, self.c = _edges(self.program, self.Y)
 
-    def _add_columns(self, values, vectors, level):
+    def _add_columns(self, values: Vector, vectors: Array, level: float) -> bool:
         """Add columns along vectors with a value below a level; return whether any is new."""
         program, rank = self.program, self.Y.shape[1]
         for vector in vectors[:, values < level].T:
@@ -180,7 +191,7 @@ class _Run:
                 self._add_column(new, size)
         return self.Y.shape[1] > rank
 
-    def _add_column(self, new, size):
+    def _add_column(self, new: Array, size: float) -> None:
         """Append a column of the best length for the barrier, while the others make room."""
         program, stiffness = self.program, self.w / self.c
         taken = squares(program.differences(new)) / 2
@@ -197,13 +208,15 @@ class _Run:
         self.Y, self.d, self.c = best[1:]
         self.w = self.mu / self.c
 
-    def _with_column(self, new, length, bend):
+    def _with_column(
+        self, new: Array, length: float, bend: Array
+    ) -> tuple[float, Array, Array, Vector]:
         """Return the barrier objective with a new column, and its Y, differences and slacks."""
         Y = np.hstack([self.Y + bend, np.sqrt(length) * new])
         d, c = _edges(self.program, Y)
         return (self._barrier_objective(Y, c) if (c > 0).all() else -np.inf), Y, d, c
 
-    def _best_length(self, taken, size):
+    def _best_length(self, taken: Vector, size: float) -> float:
         """Return the best squared length of a column; length 1 takes `taken` of the slacks."""
         low, high = 0.0, (self.c / np.maximum(taken, 1e-300)).min()
         for _ in range(60):
@@ -214,7 +227,7 @@ class _Run:
         return max(low, 1e-12 * high)
 
 
-def _edges(program, Y):
+def _edges(program: UnfoldingProgram, Y: Array) -> tuple[Array, Vector]:
     """Return the differences and the slacks of the edges."""
     d = program.differences(Y)
     return d, program.slack(d)

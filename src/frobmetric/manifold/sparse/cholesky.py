@@ -11,7 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import blas, lapack
 
-from .dissection import nested_dissection
+from ...core.points import Array, Index
+from .dissection import Front, nested_dissection
 
 MIN_PIVOT = 1e-14  #: pivot, relative to its front, whose sign rounding may have changed
 MIN_INNER_PIVOT = 1e-9  #: pivot with which the rest of the elimination would lose its accuracy
@@ -26,11 +27,11 @@ class Factor:
     one with its transpose the backward substitution.
     """
 
-    order: np.ndarray
-    places: list[np.ndarray]
-    columns: list[np.ndarray]
+    order: Index
+    places: list[Index]
+    columns: list[Array]
 
-    def solve(self, B):
+    def solve(self, B: Array) -> Array:
         """Return A^-1 B, with B of shape (n_points, r)."""
         X, r, starts, start = B[self.order], B.shape[1], [], 0
         for place, column in zip(self.places, self.columns, strict=True):
@@ -55,16 +56,17 @@ class Elimination:
     each edge.
     """
 
-    def __init__(self, edges, n_points):
+    def __init__(self, edges: Index, n_points: int) -> None:
         self.fronts = nested_dissection(edges, n_points)
         self.order = np.concatenate([front.pivots for front in self.fronts])
         turn = np.empty(n_points, dtype=int)
         turn[self.order] = np.arange(n_points)
         self.places = [turn[front.nodes] for front in self.fronts]
 
-    def factor(self, diagonal, off_diagonal):
+    def factor(self, diagonal: Array, off_diagonal: Array) -> Factor:
         """Factor a matrix; raise a `LinAlgError` if it is not positive definite."""
-        complements, columns = {}, []
+        complements: dict[int, Array] = {}
+        columns: list[Array] = []
         for number, front in enumerate(self.fronts):
             matrix = _assemble(front, diagonal, off_diagonal, complements)
             size = front.n_pivots * diagonal.shape[1]
@@ -80,12 +82,13 @@ class Elimination:
             columns.append(np.concatenate([inverse, below]))
         return Factor(self.order, self.places, columns)
 
-    def count_negative(self, diagonal, off_diagonal):
+    def count_negative(self, diagonal: Array, off_diagonal: Array) -> int:
         """Count the negative eigenvalues of a matrix, by Sylvester's law of inertia.
 
         A `LinAlgError` is raised if a pivot is so small that the count would not be certain.
         """
-        complements, negative = {}, 0
+        complements: dict[int, Array] = {}
+        negative = 0
         for number, front in enumerate(self.fronts):
             matrix = _assemble(front, diagonal, off_diagonal, complements)
             size = front.n_pivots * diagonal.shape[1]
@@ -99,7 +102,9 @@ class Elimination:
         return negative
 
 
-def _assemble(front, diagonal, off_diagonal, complements):
+def _assemble(
+    front: Front, diagonal: Array, off_diagonal: Array, complements: dict[int, Array]
+) -> Array:
     """Return the dense matrix of a front, its lower triangle, with its children's complements.
 
     `complements` has the Schur complement of each front whose parent is not assembled yet.

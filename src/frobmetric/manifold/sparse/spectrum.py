@@ -7,16 +7,36 @@ the squared distances have to be equal to b, both hold for w of any sign.
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import numpy as np
 import scipy.linalg
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
+
+from ...core.points import Array, Vector
+from .cholesky import Factor
 
 DENSE = 120  #: number of points up to which a Laplacian is decomposed as a dense matrix
 #: Relative distances from a computed eigenvalue at which its proof is tried, in this order.
 MARGINS = (1e-12, 1e-10, 1e-8, 1e-6, 1e-4, 1e-2)
 
 
-def smallest_eigenpairs(program, weights, n_pairs, tol=1e-9):
+class Laplacian(Protocol):
+    """Program on a graph, with the decompositions of its weighted Laplacians."""
+
+    squared: Vector
+    masses: Vector
+    sigma: float
+    n_points: int
+
+    def dense_laplacian(self, weights: Vector) -> Array: ...
+    def laplacian_factor(self, weights: Vector) -> Factor: ...
+    def count_below(self, weights: Vector, level: float) -> int: ...
+
+
+def smallest_eigenpairs(
+    program: Laplacian, weights: Vector, n_pairs: int, tol: float = 1e-9
+) -> tuple[Vector, Array]:
     """Return the smallest eigenpairs of L_w v = λ diag(m) v after the first, whose value is 0.
 
     Values ascend, up to the relative accuracy `tol`; vectors have Σ_i m_i v_i² = 1. A
@@ -36,11 +56,11 @@ def smallest_eigenpairs(program, weights, n_pairs, tol=1e-9):
     return values, vectors / root[:, None]
 
 
-def _lanczos(factor, root, n_pairs, tol):
+def _lanczos(factor: Factor, root: Vector, n_pairs: int, tol: float) -> tuple[Vector, Array]:
     """Return eigenpairs of the scaled Laplacian, from its inverse without the constant vector."""
     constant = root / np.linalg.norm(root)
 
-    def apply(x):
+    def apply(x: Vector) -> Vector:
         x = x.ravel() - constant * (constant @ x.ravel())
         y = root * factor.solve((root * x)[:, None]).ravel()
         return y - constant * (constant @ y)
@@ -54,7 +74,7 @@ def _lanczos(factor, root, n_pairs, tol):
     return 1 / values[::-1], vectors[:, ::-1]
 
 
-def proven_bound(program, weights):
+def proven_bound(program: Laplacian, weights: Vector) -> float:
     """Return an upper bound of the objective from any w; infinity if w proves nothing.
 
     The inertia of a factorisation confirms the computed eigenvalues.
@@ -66,7 +86,7 @@ def proven_bound(program, weights):
         return np.inf
 
 
-def _variance_bound(program, weights):
+def _variance_bound(program: Laplacian, weights: Vector) -> float:
     second = smallest_eigenpairs(program, weights, 1)[0][0]
     for margin in MARGINS:
         if _count(program, weights, (1 - margin) * second) == 1:
@@ -74,7 +94,7 @@ def _variance_bound(program, weights):
     return np.inf
 
 
-def _frobenius_bound(program, weights):
+def _frobenius_bound(program: Laplacian, weights: Vector) -> float:
     """Return the bound from all eigenvalues below 1; additional eigenvalues do no harm."""
     counts = (_count(program, weights, 1 + margin) for margin in MARGINS)
     n_below = next((count for count in counts if count is not None), program.n_points) - 1
@@ -83,7 +103,7 @@ def _frobenius_bound(program, weights):
     return program.squared @ weights + program.sigma / 2 * (below**2).sum()
 
 
-def _count(program, weights, level):
+def _count(program: Laplacian, weights: Vector, level: float) -> int | None:
     """Return the number of eigenvalues below a level, or None where it is not certain."""
     try:
         return program.count_below(weights, level)

@@ -15,7 +15,7 @@ from ...learning.coordinates import Coordinates
 from ...learning.learn import learn_in_passes
 from ...learning.learned import NO_DIRECTION, check_n_components, map_of_solution, warn_if_zero
 from ...learning.parameters import LABEL_RULES, SHARED_RULES
-from ...learning.prove import SAME, check_labels, last_samples, require_evidence
+from ...learning.prove import SAME, check_labels, last_samples
 from ...learning.samples import Samples
 from ...model.fitted import Fitted
 from ...model.linear_map import Source
@@ -184,7 +184,6 @@ class BoostMetric(CertifiedEstimator):
         `CertificateError`, and so do labels y, if given, that are not those of the triplets.
         """
         check_is_fitted(self)
-        require_evidence(self.map_)
         return _certify(self.map_, self._reader(of_fit=False), X, y, sample_weight)
 
 
@@ -195,15 +194,15 @@ def _certify(learned, reader, X, y, sample_weight):
     if y is not None:
         check_labels(learned, reader, given, y, sample_weight, _coordinates, has_units=False)
     coordinates = _coordinates(X, weight)
-    if not np.isclose(coordinates.scale, learned.space.scale, rtol=SAME, atol=0):
+    if not np.isclose(coordinates.scale, learned.problem[1].scale, rtol=SAME, atol=0):
         raise CertificateError(
             f"these data have the scale {coordinates.scale:.9g} and the metric was learned "
-            f"from data of scale {learned.space.scale:.9g}; they are other data"
+            f"from data of scale {learned.problem[1].scale:.9g}; they are other data"
         )
     point = _in_span(coordinates, components.T.astype(float) * coordinates.scale)
     _check_order(components)
-    problem = _problem(learned.recipe, coordinates, triplets)
-    return certify_trace(problem, point, learned.evidence.u)
+    problem = _problem(learned.problem[0], coordinates, triplets)
+    return certify_trace(problem, point, learned.proof.u)
 
 
 def _learn(recipe, options, samples, method):
@@ -235,7 +234,7 @@ def _learn(recipe, options, samples, method):
     )
     if not learned.rank:
         reason = _reason_of_zero(_problem(recipe, coordinates, answer.comparisons), recipe.C)
-        warn_if_zero(learned, reason, stacklevel=3)
+        warn_if_zero(learned, reason)
     return learned
 
 

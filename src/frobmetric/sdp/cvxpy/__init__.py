@@ -31,15 +31,20 @@ except ImportError as error:
 
 from ...core import FrobeniusSDP
 from ...core.points import Vector
+from ...core.warning import warn_user
 from ...solvers.plain import SDPStep
 from ..solution import SDPSolution
 from ..solve import solve_sdp
 from .cones import Conic, Dims, Translation, translate
+from .proofs import proves_infeasible, proves_unbounded
 
 __all__ = ["FROBMETRIC", "FrobmetricSolver"]
 
 #: Largest error of an answer that misses the tolerance and is called inaccurate, not failed.
 INACCURATE = 1e-3
+#: Statuses of problems without an answer: proven, and nearly so.
+INFEASIBLE = (s.INFEASIBLE, s.INFEASIBLE_INACCURATE)
+UNBOUNDED = (s.UNBOUNDED, s.UNBOUNDED_INACCURATE)
 #: Ends of a run that the user has set.
 LIMITS = ("max_iter", "time_limit")
 #: Steps between two lines of `verbose=True`.
@@ -82,13 +87,15 @@ class FrobmetricSolver(ConicSolver):
     starts where the last solve of the same problem ended.
 
     The status is "optimal" if the certificate's error is within `tol`, "optimal_inaccurate" if it
-    is not but within 1e-3, "infeasible" or "unbounded" with a proof, "user_limit" if the steps or
-    the time ran out; else cvxpy raises `SolverError`.
+    is not but within 1e-3, "infeasible" or "unbounded" with a proof on cvxpy's own numbers
+    (`frobmetric.sdp.cvxpy.proofs`), "infeasible_inaccurate" or "unbounded_inaccurate" if only our
+    SDP, whose numbers are rounded, is proven to have no answer, "user_limit" if the steps or the
+    time ran out; else cvxpy raises `SolverError`.
 
     `problem.solver_stats.extra_stats` has the `SDPCertificate` as `certificate`, the `SDPSolution`
     as `solution`, `is_primal`, false if the dual was solved, whose objectives have the other sign,
-    and `ray`, the proof if there is no answer: multipliers v of cvxpy's rows with A'v = 0 and
-    b.v < 0 if the problem is infeasible, a direction of x if it is unbounded.
+    and `ray`, the proof up to rounding if there is no answer: multipliers v of cvxpy's rows with
+    A'v = 0 and b.v < 0 if the problem is infeasible, a direction of x if it is unbounded.
 
     Examples
     --------
@@ -155,12 +162,12 @@ class FrobmetricSolver(ConicSolver):
                 cache[self.name()] = solution
         if verbose:
             sys.stdout.write(f"{end}\n")
-        status, x, multipliers = _interpret(translation, solution, options)
+        status, x, multipliers = _interpret(conic, translation, solution, options)
         extra = {
             "certificate": None if solution is None else solution.certificate,
             "solution": solution,
             "is_primal": translation.is_primal,
-            "ray": {s.INFEASIBLE: multipliers, s.UNBOUNDED: x}.get(status),
+            "ray": x if status in UNBOUNDED else multipliers if status in INFEASIBLE else None,
         }
         statistics = {
             s.SETUP_TIME: ready - began,
@@ -231,19 +238,21 @@ def _solve(
 
 
 def _interpret(
-    translation: Translation, solution: SDPSolution | None, options: dict[str, Any]
+    conic: Conic, translation: Translation, solution: SDPSolution | None, options: dict[str, Any]
 ) -> tuple[str, Vector | None, Vector | None]:
     """Return cvxpy's status, x and the multipliers; only the proof if there is no solution."""
     if solution is None or solution.ray is not None:
         x, multipliers = translation.proof(None if solution is None else solution.ray)
-        return s.INFEASIBLE if x is None else s.UNBOUNDED, x, multipliers
+        if x is None:
+            assert multipliers is not None  # one of the two is there
+            return INFEASIBLE[not proves_infeasible(conic, multipliers)], x, multipliers
+        return UNBOUNDED[not proves_unbounded(conic, x)], x, multipliers
     status = s.OPTIMAL
     if solution.status != "optimal":
-        warnings.warn(
+        warn_user(
             f"FROBMETRIC did not reach tol={options['tol']:g} ({solution.status} after "
             f"{solution.n_iter} eigen-decompositions): {solution.certificate}",
             ConvergenceWarning,
-            stacklevel=3,
         )
         status = s.USER_LIMIT if solution.status in LIMITS else s.SOLVER_ERROR
         status = s.OPTIMAL_INACCURATE if solution.certificate.error <= INACCURATE else status

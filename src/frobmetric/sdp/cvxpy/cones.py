@@ -22,7 +22,7 @@ import scipy.sparse as sp
 from ...core import PSD, FrobeniusSDP, Hard, Nonnegative, Product, Sparse
 from ...core.cones import Cone
 from ...core.points import Index, Symmetric, Vector
-from ..infeasibility import Ray
+from ..rays import Ray
 from .elimination import DEPENDENT, EQUAL, Elimination
 
 #: Second-order cones of larger dimension become a tree of smaller ones.
