@@ -11,8 +11,9 @@ from sklearn.datasets import load_iris
 
 from frobmetric import FrobMetric
 from frobmetric.core import CertificateError
-from frobmetric.io import disagreements, load, save
+from frobmetric.io import load, save
 from frobmetric.io.sealed import read_sealed
+from frobmetric.model.agreement import disagreements
 
 pytest.importorskip("safetensors", reason="models are safetensors files")
 from attack.suite.tampering import Content, Original, attack_files, is_other_basis

@@ -5,12 +5,7 @@ import pytest
 
 from frobmetric import EmbeddingAdapter
 from frobmetric.io import load, save
-
-pytest.importorskip("safetensors", reason="models are safetensors files")
-from safetensors import safe_open
-from safetensors.numpy import save_file
-
-from frobmetric.io.sealed import SEAL, seal_of
+from model_files import contents, write
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*embedding unchanged:UserWarning")
 
@@ -33,27 +28,32 @@ def test_an_unchanged_adapter_survives_too(rng, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "array", "message"),
+    ("tensors", "details", "message"),
     [
-        ("query_components", np.ones((2, 7)), "query_components_ has shape"),
-        ("components", np.full((7, 7), np.nan), "finite numbers"),
+        ({"value.query_components": np.ones((2, 7))}, {}, "query_components_ has shape"),
+        ({"value.components": np.full((7, 7), np.nan)}, {}, "finite numbers"),
+        ({}, {"kept_share_": "half"}, "kept_share_ of EmbeddingAdapter is 'half'"),
+        ({}, {"weights_": 1}, "weights_ of EmbeddingAdapter is 1"),
+        ({}, {"frog_": 1}, "details has 'frog_'"),
     ],
 )
-def test_a_damaged_file_is_refused(rng, tmp_path, name, array, message):
+def test_a_damaged_file_is_refused(rng, tmp_path, tensors, details, message):
     X, y = data(rng)
     path = tmp_path / "adapter.safetensors"
     save(EmbeddingAdapter(strength=10.0).fit(X, y), path)
-    with safe_open(path, framework="np") as file:
-        header, names = file.metadata(), list(file.keys())
-        tensors = {key: np.array(file.get_tensor(key)) for key in names}
-    tensors |= {name: array}
-    save_file(tensors, path, header | {SEAL: seal_of(tensors, header)})
-    with pytest.raises(ValueError, match=message):
+    old, header = contents(path)
+    header["value"]["LinearMap"]["details"]["mapping"] |= details
+    write(path, old | tensors, header)
+    with pytest.raises(ValueError, match=f"is damaged: .*{message}"):
         load(path)
 
 
-def test_parameters_changed_after_the_fit_are_refused(rng, tmp_path):
+def test_an_adapter_needs_its_report(rng, tmp_path):
     X, y = data(rng)
-    adapter = EmbeddingAdapter(strength=10.0).fit(X, y).set_params(n_components=3)
-    with pytest.raises(ValueError, match="fit again"):
-        save(adapter, tmp_path / "adapter.safetensors")
+    path = tmp_path / "adapter.safetensors"
+    save(EmbeddingAdapter(strength=10.0).fit(X, y), path)
+    tensors, header = contents(path)
+    header["value"]["LinearMap"]["choice"] = None
+    write(path, tensors, header)
+    with pytest.raises(ValueError, match="choice of EmbeddingAdapter is None; expected"):
+        load(path)

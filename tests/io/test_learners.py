@@ -1,4 +1,4 @@
-"""Learners of other methods survive a file to the last bit."""
+"""Learners of other methods in files: what only some of them have, and what is not theirs."""
 
 import numpy as np
 import pytest
@@ -6,12 +6,7 @@ from sklearn.datasets import load_iris
 
 from frobmetric import Constraints, learners
 from frobmetric.io import load, save
-
-pytest.importorskip("safetensors", reason="models are safetensors files")
-from safetensors import safe_open
-from safetensors.numpy import save_file
-
-from frobmetric.io.sealed import SEAL, seal_of
+from model_files import contents, write
 
 X, y = load_iris(return_X_y=True)
 X = X + 1e-3 * np.random.default_rng(0).standard_normal(X.shape)
@@ -35,9 +30,29 @@ def _fitted(name):
 def test_a_changed_file_is_refused(tmp_path):
     path = tmp_path / "model.safetensors"
     save(_fitted("LFDA"), path)
-    with safe_open(path, "np") as file:
-        tensors, header = {key: file.get_tensor(key) for key in file.keys()}, file.metadata()  # noqa: SIM118
-    tensors["components"] = tensors["components"][:, :3].copy()
-    save_file(tensors, path, header | {SEAL: seal_of(tensors, header)})
-    with pytest.raises(ValueError, match=r"components has shape \(4, 3\)"):
+    tensors, header = contents(path)
+    tensors["value.components"] = tensors["value.components"][:, :3]
+    write(path, tensors, header)
+    with pytest.raises(ValueError, match=r"components_ has shape \(4, 3\)"):
         load(path)
+
+
+def test_what_only_one_learner_has(tmp_path):
+    path = tmp_path / "model.safetensors"
+    save(_fitted("ITML"), path)
+    tensors, header = contents(path)
+    details = header["value"]["LinearMap"]["details"]["mapping"]
+    assert details == {"bounds_": {"array": ["value.details.bounds_", "C"]}}
+    details["frog_"] = 1
+    write(path, tensors, header)
+    with pytest.raises(ValueError, match="details has 'frog_', which is not known here"):
+        load(path)
+
+
+@pytest.mark.parametrize("name", ["ITML", "MMC", "GMML"])
+def test_a_promise_on_points_that_were_learned_from_is_told(tmp_path, name):
+    model = _fitted(name)
+    save(model, tmp_path / "m")
+    for each in (model, load(tmp_path / "m")):
+        with pytest.warns(UserWarning, match="are points that the model was learned from"):
+            each.promise_threshold(PAIRS, KINDS, max_false_match=0.5, confidence=0.5)

@@ -8,6 +8,7 @@ import pytest
 from frobmetric import FrobMetric, load, save
 from frobmetric.app.tables.reading import read_table
 from frobmetric.io.preparation import PreparedColumn, Preparing, TablePreparation
+from model_files import contents, write
 
 DIRTY = """id,size,color,weight,kind
 1,1.5,red,10,a
@@ -139,35 +140,35 @@ def test_a_model_keeps_its_preparation(model, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "fields",
+    ("fields", "message"),
     [
-        [],
-        {},
-        [1],
-        [{"name": "a"}],
-        [{"name": 1, "number": 0, "fill": None, "categories": None}],
-        [{"name": "a", "number": -1, "fill": None, "categories": None}],
-        [{"name": "a", "number": 0, "fill": "x", "categories": None}],
-        [{"name": "a", "number": 0, "fill": float("nan"), "categories": None}],
-        [{"name": "a", "number": 0, "fill": "x", "categories": ["y"]}],
-        [{"name": "a", "number": 0, "fill": None, "categories": [1]}],
-        [{"name": "a", "number": 0, "fill": None, "categories": []}],
+        ({"name": 1}, "name of PreparedColumn is 1"),
+        ({"number": -1}, "neither of numbers nor of categories"),
+        ({"fill": "x"}, "neither of numbers nor of categories"),
+        ({"fill": "x", "categories": {"tuple": ["y"]}}, "neither of numbers nor of categories"),
+        ({"categories": {"tuple": [1]}}, "categories of PreparedColumn"),
+        ({"categories": {"tuple": []}}, "neither of numbers nor of categories"),
+        ({"name": "other"}, "it prepares 4 features"),
     ],
 )
-def test_fields_that_are_no_preparation(fields):
-    with pytest.raises(
-        ValueError, match=r"expected a list of columns|is no prepared|column|no name"
-    ):
-        TablePreparation.from_fields(fields)
+def test_columns_that_are_none(model, tmp_path, fields, message):
+    path = tmp_path / "m.safetensors"
+    tensors, header = contents(path)
+    features = header["value"]["LinearMap"]["features"]["Features"]
+    columns = features["preparation"]["TablePreparation"]["columns"]["tuple"]
+    columns[0]["PreparedColumn"] |= fields
+    write(path, tensors, header)
+    with pytest.raises(ValueError, match=f"is damaged: .*{message}"):
+        load(path)
 
 
-def test_a_preparation_of_another_model(model, tmp_path):
-    model.preparation_ = TablePreparation((PreparedColumn("a", 0),))
-    save(model, tmp_path / "other.safetensors")
+def test_a_preparation_of_another_model(model):
     with pytest.raises(ValueError, match="it prepares 1 features"):
-        load(tmp_path / "other.safetensors")
+        model.preparation_ = TablePreparation((PreparedColumn("a", 0),))
+    with pytest.raises(ValueError, match="a preparation has no columns"):
+        TablePreparation(())
 
 
 def test_fields_are_json(table):
-    fields = json.loads(json.dumps(table.preparation.to_fields()))
-    assert TablePreparation.from_fields(fields) == table.preparation
+    fields = table.preparation.to_fields()
+    assert json.loads(json.dumps(fields))[0]["name"] == "size"

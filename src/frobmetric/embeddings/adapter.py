@@ -175,6 +175,18 @@ class EmbeddingAdapter(PairwiseMethods, MapShell):
     weights_ = Fitted[Array](detail("weights_"), may_be_none=True)
     cleaning_ = Fitted[Cleaning](detail("cleaning_"), may_be_none=True)
 
+    _needs: ClassVar[dict[str, type]] = {
+        "certificate": Certificate,
+        "run": Run,
+        "choice": AdapterReport,
+        "query_components": np.ndarray,
+    }
+    _details: ClassVar[dict[str, Any]] = {
+        "kept_share_": float,
+        "truncation_bound_": float,
+        "weights_": np.ndarray | None,
+        "cleaning_": Cleaning | None,
+    }
     _rules: ClassVar[dict[str, Rule]] = {
         "side": choice(["both", "query"]),
         "structure": choice(STRUCTURES) | MATRIX,

@@ -159,6 +159,11 @@ class PairedErrors(PairedDifference):
     n_fixed: int
     n_broken: int
 
+    def __post_init__(self) -> None:
+        n_wrong = (self.n_both, self.n_fixed, self.n_broken)
+        if min(n_wrong) < 0 or not 0 < self.n_units >= sum(n_wrong):
+            raise ValueError(f"{vars(self)} counts errors that are not possible")
+
     @classmethod
     def from_counts(cls, n_units: int, n_both: int, n_fixed: int, n_broken: int) -> Self:
         """Return the errors of these numbers of samples."""

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from math import ceil, log10
+from dataclasses import asdict, dataclass, field, replace
+from math import ceil, inf, log10
 from typing import Any
 
 from ..core.points import Vector
 from ..model.units import UNITS
 from ..runtime.progress import stage, working
 
+#: Metadata of fields that files leave out: see `io.values`.
+NOT_SAVED = {"is_saved": False}
 #: Stages of a choice and its fit: Euclid, other settings, variants of the best, the last fit.
 N_STAGES = 4
 #: C of a metric that stays at its prior: it moves by rounding only.
@@ -33,6 +35,10 @@ class Setting:
     C: float
     n_neighbors: int
     n_passes: int
+
+    def __post_init__(self):
+        if self.units not in UNITS or not 0 <= self.C < inf or self.n_neighbors < 1:
+            raise ValueError(f"{vars(self)} is no setting of a fit")
 
     @property
     def is_euclidean(self):
@@ -82,8 +88,15 @@ class Choice:
     C: float
     classes: Vector
     report: Any
-    results: Mapping[str, Any] | None = None
-    classifier: Any = None
+    results: Mapping[str, Any] | None = field(default=None, metadata=NOT_SAVED)
+    classifier: Any = field(default=None, metadata=NOT_SAVED)
+
+    def __post_init__(self) -> None:
+        expected = asdict(self.report.setting)
+        if self.params.get("C") != self.C or not self.params.items() <= expected.items():
+            raise ValueError(
+                f"best_params_ = {dict(self.params)} and C_ = {self.C:g} are not {expected}"
+            )
 
 
 def choose(race, options):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import asdict, dataclass, replace
-from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -36,6 +35,14 @@ class PreparedColumn:
     fill: float | str | None = None
     categories: tuple[str, ...] | None = None
 
+    def __post_init__(self) -> None:
+        is_number = self.categories is None and not isinstance(self.fill, str)
+        is_filled = self.fill is None or (
+            self.categories is not None and self.fill in self.categories
+        )
+        if self.number < 0 or not (is_number or (self.categories and is_filled)):
+            raise ValueError(f"column {self.label!r:.40} is neither of numbers nor of categories")
+
     @property
     def label(self) -> str:
         return f"x{self.number}" if self.name is None else self.name
@@ -57,6 +64,10 @@ class TablePreparation:
     """
 
     columns: tuple[PreparedColumn, ...]
+
+    def __post_init__(self) -> None:
+        if not self.columns:
+            raise ValueError("a preparation has no columns")
 
     @property
     def feature_names(self) -> list[str] | None:
@@ -92,15 +103,8 @@ class TablePreparation:
         return described
 
     def to_fields(self) -> list[dict[str, Any]]:
-        """Return plain values for a file."""
+        """Return plain values for readers of exported files."""
         return [asdict(column) for column in self.columns]
-
-    @classmethod
-    def from_fields(cls, fields: Any) -> TablePreparation:
-        """Return the preparation that a file holds; raise ValueError if it is none."""
-        if not isinstance(fields, list) or not fields:
-            raise ValueError(f"preparation = {fields!r:.80}; expected a list of columns")
-        return cls(tuple(_column_from(each) for each in fields))
 
 
 @dataclass(frozen=True)
@@ -233,20 +237,3 @@ def _tell_unknown(block, column, unknown, n_rows):
         f"{about} in {unknown.total()} of {n_rows} rows, which the data of the fit did not hold; "
         "they count as none of the categories"
     )
-
-
-def _column_from(fields: Any) -> PreparedColumn:
-    """Return a column from plain values, which may come from anywhere."""
-    if not isinstance(fields, dict) or set(fields) != {"name", "number", "fill", "categories"}:
-        raise ValueError(f"{fields!r:.80} is no prepared column")
-    name, number, fill, values = (fields[k] for k in ("name", "number", "fill", "categories"))
-    is_text = isinstance(values, list) and len(values) and all(isinstance(v, str) for v in values)
-    is_number = values is None and (
-        fill is None or (isinstance(fill, (int, float)) and isfinite(fill))
-    )
-    is_filled = fill is None or (isinstance(fill, str) and is_text and fill in values)
-    if not (name is None or isinstance(name, str)) or type(number) is not int or number < 0:
-        raise ValueError(f"{name!r:.40}, {number!r:.20} are no name and number of a column")
-    if not (is_number or (is_text and is_filled)):
-        raise ValueError(f"column {name!r:.40} is neither of numbers nor of categories")
-    return PreparedColumn(name, number, fill, None if values is None else tuple(values))

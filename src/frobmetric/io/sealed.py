@@ -15,18 +15,16 @@ from typing import Any
 import numpy as np
 
 from ..checks.text import brief
-from ..core.warning import warn_user
+from ..core.points import Array
 from ..runtime.environment import check_file, replacing, require
 
-#: Name of the format, and the newest version of it that this code reads and writes.
-FORMAT, FORMAT_VERSION = "frobmetric", 3
-#: First version whose files have a seal.
-FIRST_SEALED = 3
+#: Name of the format, and the version of it that this code reads and writes.
+FORMAT, FORMAT_VERSION = "frobmetric", 4
 #: Field of the header with the seal.
 SEAL = "seal"
 
 
-def write_sealed(path: str | Path, tensors: dict[str, np.ndarray], header: dict[str, str]) -> None:
+def write_sealed(path: str | Path, tensors: dict[str, Array], header: dict[str, str]) -> None:
     """Write tensors and texts with their seal, whole or not at all."""
     safetensors = require("safetensors.numpy", "cli")
     content = {key: np.ascontiguousarray(value) for key, value in tensors.items()}
@@ -36,34 +34,21 @@ def write_sealed(path: str | Path, tensors: dict[str, np.ndarray], header: dict[
         file.write(safetensors.save(content, header))
 
 
-def read_sealed(path: Path) -> tuple[dict[str, np.ndarray], dict[str, str]]:
-    """Return tensors and texts of a file, whose seal is checked if its version has one.
-
-    A file of an earlier version, which has none, warns.
-    """
+def read_sealed(path: Path) -> tuple[dict[str, Array], dict[str, str]]:
+    """Return tensors and texts of a file, whose format and seal are checked and left out."""
     check_file(path, "a model saved by frobmetric")
     tensors, header = _read(path)
-    version = _version(path, header)
-    if (version >= FIRST_SEALED) != (SEAL in header):
-        has = "has" if SEAL in header else "lacks"
-        raise ValueError(
-            f"{path} is damaged: it has format version {version} and {has} a seal, which files "
-            f"have from version {FIRST_SEALED} on; get the file again, or fit again"
-        )
-    if version < FIRST_SEALED:
-        warn_user(
-            f"{path} has format version {version}, whose files have no seal: nothing tells whether "
-            "it was changed since it was saved. If you trust it, load it and save it again"
-        )
-    elif header[SEAL] != seal_of(tensors, header):
+    _check_version(path, header)
+    if header.get(SEAL) != seal_of(tensors, header):
         raise ValueError(
             f"{path} was changed or damaged after it was saved: its seal, a checksum of all that "
             "it holds, is not the one expected; get the file again, or fit again"
         )
-    return tensors, header
+    own = ("format", "format_version", SEAL)
+    return tensors, {key: text for key, text in header.items() if key not in own}
 
 
-def seal_of(tensors: dict[str, np.ndarray], header: dict[str, str]) -> str:
+def seal_of(tensors: dict[str, Array], header: dict[str, str]) -> str:
     """Return the checksum of all texts but the seal, and of all tensors."""
     digest = sha256()
     for key in sorted(header):
@@ -81,7 +66,7 @@ def _encode(values: list[Any]) -> bytes:
     return json.dumps(values).encode()
 
 
-def _read(path: Path) -> tuple[dict[str, np.ndarray], dict[str, str]]:
+def _read(path: Path) -> tuple[dict[str, Array], dict[str, str]]:
     """Return what a safetensors file holds."""
     safetensors = require("safetensors", "cli")
     try:
@@ -97,20 +82,16 @@ def _read(path: Path) -> tuple[dict[str, np.ndarray], dict[str, str]]:
     return tensors, header
 
 
-def _version(path: Path, header: dict[str, str]) -> int:
-    """Return the version of the format; raise ValueError if this code cannot read it."""
+def _check_version(path: Path, header: dict[str, str]) -> None:
+    """Raise ValueError unless this code reads this version of the format."""
     version = header.get("format_version", "")
     if not (version.isascii() and version.isdecimal() and len(version) < 10):
         raise ValueError(f"{path} has format version {version!r:.40}; expected a number")
-    if int(version) > FORMAT_VERSION:
-        raise ValueError(
-            f"{path} has format version {version} (frobmetric "
-            f"{header.get('frobmetric_version', '?')}); this frobmetric reads versions up to "
-            f"{FORMAT_VERSION}: upgrade it"
-        )
-    if int(version) < 2 and header.get("class") == "FrobMetricCV":
-        raise ValueError(
-            f"{path} holds a FrobMetricCV of format version {version}, which chose nothing but C; "
-            "fit it again"
-        )
-    return int(version)
+    if int(version) == FORMAT_VERSION:
+        return
+    author = f"format version {version}, frobmetric {header.get('frobmetric_version', '?')}"
+    advice = "upgrade it" if int(version) > FORMAT_VERSION else "fit the model again"
+    raise ValueError(
+        f"{path} has another format ({author:.80}); this frobmetric reads version "
+        f"{FORMAT_VERSION} only: {advice}"
+    )

@@ -28,6 +28,7 @@ class _Method:
     """The method, from differences of pairs to a metric."""
 
     bounds_ = Fitted[Vector](detail("bounds_"))
+    _details: ClassVar[dict[str, Any]] = {"bounds_": Vector}
     _rules: ClassVar[dict[str, Rule]] = {
         "gamma": POSITIVE,
         "max_iter": integer(1),

@@ -110,6 +110,7 @@ class LabelLearner(Learner):
 class PairLearner(PairPredictor, Learner):
     """A learner from pairs that are similar (+1) or dissimilar (-1)."""
 
+    _needs: ClassVar[dict[str, type]] = {"threshold": Threshold}
     fit_transform = refuse_fit_transform
 
     def _read(self, pairs, y, sample_weight):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from ..checks.parameters import FLAG, Rule
+from ..core.points import Vector
 from ..model.fitted import Fitted, detail
 from .early_stopping import FEWEST, choose_steps, descend_in_stages
 from .softmax_neighbors import SoftNeighborLearner, Value
@@ -88,6 +89,7 @@ class MLKR(SoftNeighborLearner):
     _has_classes = False
     _payoff = Value
     held_out_error_ = Fitted[Any](detail("held_out_error_"))
+    _details: ClassVar[dict[str, Any]] = {"held_out_error_": Vector | None}
     _rules: ClassVar[dict[str, Rule]] = SoftNeighborLearner._rules | {"early_stopping": FLAG}
 
     def __init__(

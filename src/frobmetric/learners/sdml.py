@@ -25,6 +25,7 @@ class _Method:
     """The method, from differences of pairs to a metric."""
 
     balance_param_ = Fitted[float](detail("balance_param_"))
+    _details: ClassVar[dict[str, Any]] = {"balance_param_": float}
     _rules: ClassVar[dict[str, Rule]] = {
         "balance_param": NOT_NEGATIVE | NONE,
         "sparsity_param": NOT_NEGATIVE,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from copy import deepcopy
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils import get_tags
@@ -23,6 +23,7 @@ from ..learning.options import RunOptions
 from ..model.distances import distance_of, point_distance
 from ..model.explanation import Explanation
 from ..model.fitted import Fitted
+from ..model.linear_map import Run, Space
 from ..model.recipe import Recipe
 from ..model.shell import MapShell
 from ..search.recall import MiningRecall
@@ -187,6 +188,13 @@ class MapEstimator(MapShell):
 class CertifiedEstimator(MapEstimator):
     """A map that solves a problem of this library, with certificate and course of the fit."""
 
+    _needs: ClassVar[dict[str, type]] = {
+        "certificate": Certificate,
+        "run": Run,
+        "rank": int,
+        "recipe": Recipe,
+        "space": Space,
+    }
     certificate_ = Fitted[Certificate]("certificate")
     status_ = Fitted[str]("run.status")
     history_ = Fitted[list[Step]](lambda learned: list(learned.run.history))

@@ -146,6 +146,7 @@ class FrobMetricCV(ClassifierMixin, FrobMetric):
     True
     """
 
+    _needs: ClassVar[dict[str, type]] = FrobMetric._needs | {"choice": Choice}
     _rules: ClassVar[dict[str, Rule]] = {
         **{name: rule for name, rule in PROBLEM_RULES.items() if name != "C"},
         "units": choice(["auto", *UNITS]),

@@ -14,7 +14,7 @@ from ..checks.arguments import as_options
 from ..checks.parameters import Rule, check_parameters, choice, integer
 from ..comparisons.merging import is_contradicted, near_first
 from ..comparisons.reading import column_names, read_tuples
-from ..core import Certificate
+from ..core import Certificate, CertificateError
 from ..learning.coordinates import Coordinates
 from ..learning.learned import warn_if_zero
 from ..learning.priors import unit_margin_scale
@@ -126,6 +126,7 @@ class PairFrobMetric(PairPredictor, TupleEstimator):
 
     learned_threshold_ = Fitted[float]("threshold.learned")
     prior_threshold_ = Fitted[float]("threshold.prior")
+    _needs: ClassVar[dict[str, type]] = TupleEstimator._needs | {"threshold": Threshold}
     _rules: ClassVar[dict[str, Rule]] = {
         "strategy": choice(["threshold", "triplets"]),
         "n_neighbors": integer(1),
@@ -212,6 +213,12 @@ class PairFrobMetric(PairPredictor, TupleEstimator):
         """
         check_is_fitted(self)
         learned, labelled = self.map_, self._read(pairs, y, sample_weight, self.n_features_in_)
+        known = required(learned.source.points, "digests of points")
+        if not np.isin(point_digests(labelled.points), known).all():
+            raise CertificateError(
+                "the points that the metric says it was learned from are not those of these pairs; "
+                "the model was changed, or these are other data"
+            )
         recipe, _ = learned.problem
         arrange = _arrangement(recipe, required(learned.threshold, "threshold").prior)
         options = _problem_options(recipe)

@@ -12,13 +12,15 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.metrics.pairwise import pairwise_kernels
 
+from .value import Value, frozen_numbers
+
 KERNELS = ("linear", "rbf", "polynomial", "precomputed")
 #: Given values of a kernel may differ by this many units of rounding from their mirror images.
 ASYMMETRY = 1e4
 
 
 @dataclass(frozen=True, eq=False)
-class FeatureMap:
+class FeatureMap(Value):
     """Function from samples to features: the samples themselves, or values of a kernel.
 
     The kernels "rbf" and "polynomial" are evaluated with the training samples `X_fit`.
@@ -38,6 +40,14 @@ class FeatureMap:
             if (value is not None) != needs_samples:
                 what = "lacks" if needs_samples else "has"
                 raise ValueError(f"it {what} {name} with kernel={self.kernel!r}")
+        if self.gamma is not None and not 0 < self.gamma < np.inf:
+            raise ValueError(f"gamma_ = {self.gamma} is not a positive number")
+        if self.degree < 1 or not 0 <= self.coef0 < np.inf:
+            raise ValueError(
+                f"degree={self.degree} and coef0={self.coef0} are not at least 1 and 0"
+            )
+        if isinstance(self.X_fit, np.ndarray):
+            object.__setattr__(self, "X_fit", frozen_numbers("X_fit_", self.X_fit))
 
     @classmethod
     def fit(cls, X, kernel, gamma, degree, coef0, weight=None):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from operator import attrgetter
 from typing import Any, Generic, TypeVar, overload
 
@@ -47,9 +48,25 @@ class Fitted(Generic[T]):
         )
 
 
+class Preparation(Fitted[Any]):
+    """Preparation of the table that the features are made of; who read the table sets it."""
+
+    def __init__(self) -> None:
+        super().__init__("features.preparation")
+
+    def __set__(self, estimator: Any, value: Any) -> None:
+        learned = estimator.map_
+        estimator.map_ = replace(learned, features=replace(learned.features, preparation=value))
+
+
 def detail(name: str) -> Callable[[Any], Any]:
     """Return a function that reads a detail of a value by its name."""
     return lambda learned: learned.details.get(name)
+
+
+def fitted_names(kind: type) -> list[str]:
+    """Return the names of the attributes of a class that are parts of the value of a fit."""
+    return [name for name in dir(kind) if isinstance(getattr(kind, name, None), Fitted)]
 
 
 def _optional(path: str) -> Callable[[Any], Any]:

@@ -3,38 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from scipy.sparse import issparse
 
-from ..checks.arguments import require_finite
+from ..checks.arguments import as_index, as_weights, require_finite
 from ..core.points import Array, Index, Vector
 from ..core.solution import STATUSES, Certificate, Step
 from ..search.recall import MiningRecall
 from .distances import index_distance, unit_rows
-from .explanation import Explanation, explain_distance
 from .feature_maps import FeatureMap
 from .promise import Promise
 from .recipe import Recipe
 from .units import Units
+from .value import Value, frozen_numbers
+
+if TYPE_CHECKING:
+    from .explanation import Explanation
 
 Part = TypeVar("Part")
 #: Nothing that only some learners find.
 NO_DETAILS: Mapping[str, Any] = MappingProxyType({})
-
-
-class Value:
-    """Base of frozen values with arrays, which copies and pickles check as the constructor does."""
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (type(self), {f.name: getattr(self, f.name) for f in fields(self)})  # type: ignore[arg-type]
-
-
-def _rebuild(kind: type, values: dict[str, Any]) -> Any:
-    return kind(**values)
+#: Status of a run that ended above its tolerance.
+UNFINISHED = ("max_iter", "time_limit", "stalled")
+#: Errors of a certified answer and of another one, relative to the tolerance; the certificate is
+#: computed again, and rounds differently.
+LATE, EARLY = 1.01, 0.99
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,19 +39,37 @@ class Features(Value):
     """Features that a map takes.
 
     `kernel` turns samples into the columns that `components` has; with `unit_length` vectors are
-    scaled to length one before and after the map.
+    scaled to length one before and after the map. `preparation`, a `TablePreparation`, makes the
+    features of the columns of a table.
     """
 
     number: int
     names: Array | None = None
     kernel: FeatureMap = field(default_factory=FeatureMap)
     unit_length: bool = False
+    preparation: Any = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.number, int | np.integer) or self.number < 1:
             raise ValueError(f"n_features_in_ = {self.number!r} is not a positive integer")
         if self.names is not None and len(self.names) != self.number:
             raise ValueError(f"it has {len(self.names)} feature names for {self.number} features")
+        X_fit = self.kernel.X_fit
+        if X_fit is not None and (X_fit.ndim != 2 or X_fit.shape[1] != self.number):
+            raise ValueError(f"X_fit_ has shape {X_fit.shape}; expected (n_rows, {self.number})")
+        self._check_preparation()
+
+    def _check_preparation(self) -> None:
+        """Check that the preparation gives these features."""
+        if self.preparation is None:
+            return
+        names = None if self.names is None else list(self.names)
+        prepared = self.preparation.n_features, self.preparation.feature_names
+        if prepared != (self.number, names):
+            raise ValueError(
+                f"it prepares {prepared[0]} features {prepared[1]!r:.60}; the metric has "
+                f"{self.number}: {names!r:.60}"
+            )
 
     def vectors(self, X: Any) -> Any:
         """Return vectors as the map takes and gives them: at unit length, or as they are."""
@@ -84,6 +99,8 @@ class Space(Value):
                 raise ValueError(f"{name} = {value!r} is not a positive finite number")
         if not 0 <= self.kept_variance <= 1:
             raise ValueError(f"kept_variance_ = {self.kept_variance!r} is not between 0 and 1")
+        if self.n_directions is not None and self.n_directions < 1:
+            raise ValueError(f"n_directions_ = {self.n_directions} is not at least 1")
         for name in ("prior_factor", "prior_components"):
             if (array := getattr(self, name)) is not None:
                 object.__setattr__(self, name, frozen_numbers(f"{name}_", array))
@@ -103,6 +120,34 @@ class Run(Value):
             raise ValueError(f"n_iter_ = {self.n_iter} is below 0")
         if self.status is not None and self.status not in STATUSES:
             raise ValueError(f"status_ = {self.status!r:.40} is not one of {sorted(STATUSES)}")
+        if self.tol is not None and not self.tol > 0:
+            raise ValueError(f"tol = {self.tol} is not a positive number")
+        if self.tol is None or self.status not in ("optimal", *UNFINISHED):
+            return
+        early = [s for s in (self.history or ())[:-1] if s.relative_gap < self.tol / 2]
+        if early:
+            raise ValueError(
+                f"history goes on after a step with relative gap {early[0].relative_gap:.3g}, at "
+                f"which a fit with tol={self.tol:g} ends"
+            )
+
+    def check_proof(self, proof: Certificate) -> None:
+        """Raise ValueError unless a certificate is within the tolerance if and only if it ended so.
+
+        Other runs prove what they may.
+        """
+        if np.isnan([proof.primal, proof.dual, proof.distance_bound]).any() or not proof.gap >= 0:
+            raise ValueError(
+                f"certificate has a gap of {proof.gap}, or objectives that are no numbers"
+            )
+        if self.tol is None:
+            return
+        is_late = self.status == "optimal" and proof.error > LATE * self.tol
+        if is_late or (self.status in UNFINISHED and proof.error < EARLY * self.tol):
+            raise ValueError(
+                f"status_ = {self.status!r} does not belong to a relative gap of "
+                f"{proof.error:.3g} and tol={self.tol:g}"
+            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,6 +163,15 @@ class Source(Value):
     n_unlabeled: int | None = None
     recall: MiningRecall | None = None
     points: Vector | None = None
+
+    def __post_init__(self) -> None:
+        counts = {"n_triplets_": (self.n_comparisons, 0), "n_unlabeled_": (self.n_unlabeled, 1)}
+        counts["n_contradictions_"] = (self.n_contradictions, 0)
+        for name, (count, least) in counts.items():
+            if count is not None and count < least:
+                raise ValueError(f"{name} = {count} is not at least {least}")
+        if self.points is not None and (self.points.ndim != 1 or self.points.dtype != np.uint64):
+            raise ValueError("the points that it was learned from are no digests of 64 bits")
 
 
 #: Source of a map of which nothing is told.
@@ -146,6 +200,11 @@ class Evidence(Value):
         if (self.rows is None) != (self.weight is None):
             raise ValueError("it has only one of point_rows_ and point_weight_")
         object.__setattr__(self, "u", frozen_numbers("dual_coef_", self.u))
+        if self.rows is not None:
+            as_index(self.rows, (), name="point_rows_", points="rows of X")
+            as_weights(self.weight, len(self.rows), name="point_weight_", of="rows")
+            if not np.isin(self.comparisons.points, self.rows).all():
+                raise ValueError("its triplets have rows that are not in point_rows_")
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,6 +223,9 @@ class Threshold(Value):
     def __post_init__(self) -> None:
         if np.isnan(self.distance):
             raise ValueError(f"threshold_ = {self.distance} is not a number")
+        for name, value in (("learned", self.learned), ("prior", self.prior)):
+            if value is not None and not 0 <= value < np.inf:
+                raise ValueError(f"{name}_threshold_ = {value} is not a distance")
         if self.promise is not None and self.promise.threshold != -self.distance:
             raise ValueError(f"threshold_ = {self.distance} is not the threshold of promise_")
 
@@ -226,14 +288,10 @@ class LinearMap(Value):
     details: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        components = frozen_numbers("components_", self.components)
+        n_columns = self.features.n_columns
+        components = frozen_numbers("components_", self.components, n_columns)
         object.__setattr__(self, "components", components)
         object.__setattr__(self, "details", MappingProxyType(dict(self.details)))
-        n_columns = self.features.n_columns
-        if components.ndim != 2 or components.shape[1] != n_columns:
-            raise ValueError(
-                f"components_ has shape {components.shape}; expected (n_rows, {n_columns})"
-            )
         if self.query_components is not None:
             queries = frozen_numbers("query_components_", self.query_components)
             if queries.shape != components.shape:
@@ -241,10 +299,33 @@ class LinearMap(Value):
                     f"query_components_ has shape {queries.shape}; expected {components.shape}"
                 )
             object.__setattr__(self, "query_components", queries)
+        if self.space is not None:
+            self._check_space(self.space)
+        if self.rank is not None:
+            self._check_rank(self.rank)
+        if self.certificate is not None and self.run is not None and self.run.status is not None:
+            self.run.check_proof(self.certificate)
+        if self.evidence is not None:
+            n_rows, told = self.evidence.comparisons.n_triplets, self.source.n_comparisons
+            if n_rows != told:
+                raise ValueError(f"it says {told} triplets, but has {n_rows}")
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        values = {f.name: getattr(self, f.name) for f in fields(self)}
-        return _rebuild, (type(self), values | {"details": dict(self.details)})
+    def _check_space(self, space: Space) -> None:
+        """Check that arrays have a number for each feature."""
+        if space.units.weight is not None and len(space.units.weight) != self.features.number:
+            raise ValueError(
+                f"feature_weight_ has shape {space.units.weight.shape}; expected "
+                f"({self.features.number},)"
+            )
+        if space.prior_components is not None:
+            frozen_numbers("prior_components_", space.prior_components, self.features.number)
+
+    def _check_rank(self, rank: int) -> None:
+        """Check the number of rows that are not zero; in single precision some underflow."""
+        n_rows = np.count_nonzero(self.components.any(axis=1))
+        fewest = min(rank, len(self.components)) if self.components.itemsize == 8 else 0
+        if not fewest <= n_rows <= rank:
+            raise ValueError(f"rank_ = {rank} and {n_rows} rows of components_ that are not zero")
 
     @property
     def problem(self) -> tuple[Recipe, Space]:
@@ -290,6 +371,8 @@ class LinearMap(Value):
 
     def explain(self, points: Any, index: Array, *, by: Any, names: Any) -> Explanation:
         """Split the squared distance of two rows of `points`, given by their numbers, exactly."""
+        from .explanation import explain_distance  # files of models are read without it
+
         kernel = self.features.kernel
         ends = kernel(points)[index]
         ends = ends.toarray() if issparse(ends) else ends
@@ -308,12 +391,3 @@ def required(part: Part | None, name: str) -> Part:
     if part is None:
         raise ValueError(f"the map has no {name}; fit again")
     return part
-
-
-def frozen_numbers(name: str, array: Array) -> Array:
-    """Return a read-only view of finite numbers in single or double precision."""
-    if array.dtype not in (np.float32, np.float64) or not np.isfinite(array).all():
-        raise ValueError(f"{name} must hold finite numbers in single or double precision")
-    view = array.view()
-    view.flags.writeable = False
-    return view

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import isclose
 
 import numpy as np
+from scipy.stats import beta
+
+#: Relative rounding error of a bound.
+ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
@@ -48,6 +53,18 @@ class Promise:
     n_false: int
     bound: float
     true_match_rate: float
+
+    def __post_init__(self) -> None:
+        is_rate = all(0 < rate < 1 for rate in (self.max_false_match, self.confidence, self.bound))
+        if not (is_rate and 0 <= self.n_false < self.n_units) or self.true_match_rate > 1:
+            raise ValueError(f"a promise of {self.n_false} of {self.n_units} pairs is none")
+        bound = float(beta.ppf(self.confidence, self.n_false + 1, self.n_units - self.n_false))
+        if not isclose(self.bound, bound) or bound > self.max_false_match * (1 + ROUNDING):
+            raise ValueError(
+                f"{self.n_false} of {self.n_units} pairs prove a bound of {bound:.3g} with "
+                f"confidence {self.confidence:.3g}, and neither {self.bound:.3g} nor "
+                f"{self.max_false_match:.3g}"
+            )
 
     def __str__(self) -> str:
         found = f"found in {self.n_false} of {self.n_units} independent pairs"

@@ -37,6 +37,19 @@ class GivenTriplets(_WeightedSet):
     index: np.ndarray
     weight: np.ndarray
     kind: ClassVar[type] = Triplets
+    size: ClassVar[int] = 3
+
+    def __post_init__(self):
+        shape = (len(self.index), self.size)
+        if self.index.shape != shape or not len(self.index):
+            raise ValueError(f"triplets.index has shape {self.index.shape}; expected {shape}")
+        _check_rows("triplets.index", self.index)
+        _check_weight("triplets.weight", self.weight, len(self.index), "triplets")
+
+    @property
+    def points(self):
+        """Rows that occur, in order."""
+        return np.unique(self.index)
 
     def constraints(self, X):
         return self.kind(X, self.index)
@@ -62,6 +75,7 @@ class GivenQuadruplets(GivenTriplets):
     """Quadruplets (a, b, c, d): a and b are closer than c and d."""
 
     kind: ClassVar[type] = Quadruplets
+    size: ClassVar[int] = 4
 
 
 @dataclass(frozen=True)
@@ -75,6 +89,20 @@ class Block:
     near: np.ndarray
     far: np.ndarray
     weight: np.ndarray | None = None
+
+    def __post_init__(self):
+        n = len(self.anchors)
+        sizes = (self.anchors.ndim, self.near.ndim, self.far.ndim, len(self.near), len(self.far))
+        if sizes != (1, 2, 2, n, n):
+            shapes = f"{self.anchors.shape}, {self.near.shape} and {self.far.shape}"
+            raise ValueError(
+                f"a block of the triplets has shapes {shapes}; expected (n,), (n, n_near) and "
+                "(n, n_far)"
+            )
+        for name, rows in zip(("anchors", "near", "far"), self.lists, strict=True):
+            _check_rows(f"triplets.{name}", rows)
+        if self.weight is not None:
+            _check_weight("triplets.weight", self.weight, n, "anchors")
 
     @property
     def n_triplets(self):
@@ -140,6 +168,12 @@ class MinedTriplets(_WeightedSet):
         """Return the triplets with each row i replaced by numbers[i]."""
         return replace(self, blocks=tuple(block.renumbered(numbers) for block in self.blocks))
 
+    @property
+    def points(self):
+        """Rows that occur, in order."""
+        lists = [rows.ravel() for block in self.blocks for rows in block.lists]
+        return np.unique(np.concatenate(lists))
+
     def weighted(self, weight):
         """Return the triplets with the weights of their anchors, one for each row."""
         blocks = tuple(replace(block, weight=weight[block.anchors]) for block in self.blocks)
@@ -163,7 +197,12 @@ class MinedTriplets(_WeightedSet):
 class JoinedTriplets(_WeightedSet):
     """Triplets of several sources, such as labels and comparisons, one after the other."""
 
-    parts: tuple[MinedTriplets | GivenTriplets, ...]
+    parts: tuple[MinedTriplets | GivenTriplets | JoinedTriplets, ...]
+
+    @property
+    def points(self):
+        """Rows that occur, in order."""
+        return np.unique(np.concatenate([part.points for part in self.parts]))
 
     @property
     def recall(self):
@@ -199,6 +238,24 @@ class JoinedTriplets(_WeightedSet):
             for i, part in enumerate(self.parts)
             for name, array in part.to_arrays().items()
         }
+
+
+def _check_rows(name, rows):
+    """Raise an error unless these are numbers of rows."""
+    if not np.issubdtype(rows.dtype, np.integer):
+        raise TypeError(f"{name} has dtype {rows.dtype}; expected integers, indices of rows of X")
+    if rows.size and rows.min() < 0:
+        raise ValueError(f"{name} has the index {rows.min()}, out of range; indices start at 0")
+
+
+def _check_weight(name, weight, n, of):
+    """Raise ValueError unless these are weights, one each."""
+    if weight.shape != (n,):
+        raise ValueError(f"{name} has shape {weight.shape}; expected ({n},), one for all {of}")
+    if not ((weight >= 0) & (weight < np.inf)).all():
+        raise ValueError(f"{name} must be non-negative and finite")
+    if n and not weight.any():
+        raise ValueError(f"{name} is zero for all {of}")
 
 
 def is_same_set(a, b):

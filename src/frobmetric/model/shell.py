@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from ..core.points import Array
 from ..solvers import Interrupted
-from .fitted import Fitted
+from .fitted import Fitted, Preparation
 from .linear_map import LinearMap
 
 
@@ -19,9 +19,14 @@ class MapShell(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
     """
 
     map_: LinearMap
+    #: Parts that the map of this class always has, and their types.
+    _needs: ClassVar[dict[str, type]] = {}
+    #: Details of a map that only this class finds, and their types.
+    _details: ClassVar[dict[str, Any]] = {}
     components_ = Fitted[Array]("components")
     n_features_in_ = Fitted[int]("features.number")
     feature_names_in_ = Fitted[Array]("features.names")
+    preparation_ = Preparation()
 
     @property
     def _preprocessor(self) -> Any:

@@ -9,13 +9,14 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..core.points import Array, Vector
+from .value import Value, frozen_numbers
 
 #: Units by name, the simplest first; "auto" chooses one of them.
 UNITS = ("raw", "deviation", "within")
 
 
 @dataclass(frozen=True, eq=False)
-class Units:
+class Units(Value):
     """Units of the features by name, with the number that each feature is multiplied by.
 
     A feature that does not vary has the weight 0. Raw units have no weights.
@@ -30,8 +31,18 @@ class Units:
         if (self.weight is None) != (self.name == "raw"):
             has = "lacks" if self.weight is None else "has"
             raise ValueError(f"it {has} feature_weight_ in {self.name} units")
-        if self.weight is not None and not (np.isfinite(self.weight) & (self.weight >= 0)).all():
-            raise ValueError("feature_weight_ has entries that are below 0 or not finite")
+        if self.weight is None:
+            return
+        object.__setattr__(self, "weight", frozen_numbers("feature_weight_", self.weight))
+        if self.weight.ndim != 1:
+            raise ValueError(
+                f"feature_weight_ has shape {self.weight.shape}; expected one number "
+                "for each feature"
+            )
+        if not (self.weight >= 0).all():
+            raise ValueError(
+                f"feature_weight_ has the entry {self.weight.min():g}; expected none below 0"
+            )
 
     def scaled(self, X: Any) -> Any:
         """Return the samples, dense or sparse, in these units."""

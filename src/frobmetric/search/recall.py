@@ -23,6 +23,13 @@ class MiningRecall:
     far_interval: tuple[float, float]
     n_rows: int
 
+    def __post_init__(self) -> None:
+        for share, (low, high) in ((self.near, self.near_interval), (self.far, self.far_interval)):
+            if not 0 <= low <= high <= 1 or not 0 <= share <= 1 or self.n_rows < 1:
+                raise ValueError(
+                    f"a recall of {share} in [{low}, {high}] on {self.n_rows} rows is not possible"
+                )
+
     @property
     def missed_impostors(self) -> float:
         """Upper confidence bound on the share of true neighbours of other classes not found."""

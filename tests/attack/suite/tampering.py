@@ -17,8 +17,9 @@ from pathlib import Path
 
 import numpy as np
 
-from frobmetric.io import disagreements, load, save
+from frobmetric.io import load, save
 from frobmetric.io.sealed import SEAL, read_sealed, seal_of
+from frobmetric.model.agreement import disagreements
 
 from . import Attack, Findings, choose
 from .victims import make_victims

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from ...core import CertificateError
-from ...io import disagreements
 from ...learning.prove import uses_labels
+from ...model.agreement import disagreements
 from ...runtime.environment import replacing, target_file
 from .declaration import Positive, command
 from .fit import gap_verdict
