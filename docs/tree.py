@@ -1,4 +1,4 @@
-"""Write the tree of `docs/architecture.md` from the docstrings of the modules.
+"""Write the tree of `docs/tree.md` from the docstrings of the modules.
 
 Run `python docs/tree.py` after a file was added, moved or renamed; a test compares the two.
 """
@@ -8,9 +8,9 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE = ROOT / "docs" / "architecture.md"
+PAGE = ROOT / "docs" / "tree.md"
 PACKAGES = (ROOT / "src" / "frobmetric", ROOT / "paper" / "src" / "frobmetric_paper")
-BLOCK = re.compile(r"(^## The tree$.*?^```text\n)(.*?)(^```)", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"(^# The tree$.*?^```text\n)(.*?)(^```)", re.MULTILINE | re.DOTALL)
 
 
 def summary(path):

@@ -371,7 +371,7 @@ def test_an_error_anywhere_in_a_fit_leaves_all_or_nothing(entry):
     after = everything(entry.fresh().fit(*task.args), old)
     model = entry.fitted(1)
     n_calls = calls_during(lambda: model.fit(*task.args))
-    early = np.linspace(1, n_calls - 3, 4).astype(int).tolist()
+    early = np.linspace(1, n_calls - 3, 3).astype(int).tolist()
     for number in sorted({*early, *range(n_calls - 2, n_calls + 1)} - {0, -1, -2}):
         for model in (entry.fresh(), entry.fitted(1)):
             expected = before if fitted_state(model) else everything(model, old)
@@ -475,7 +475,7 @@ def test_ctrl_c_anywhere_in_a_fit_leaves_what_was_or_a_map(entry):
     before = everything(entry.fitted(1), old)
     after = everything(entry.fresh().fit(*task.args), old)
     n_calls = calls_during(lambda: entry.fresh().fit(*task.args))
-    for number in np.linspace(1, n_calls, 6).astype(int).tolist():
+    for number in np.linspace(1, n_calls, 4).astype(int).tolist():
         model = entry.fitted(1)
         try:
             calls_during(lambda: model.fit(*task.args), number, KeyboardInterrupt)  # noqa: B023

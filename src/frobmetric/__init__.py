@@ -32,7 +32,7 @@ if TYPE_CHECKING:  # every name is imported on first use: see _HOMES
         comparison_accuracy,
         noise_ceiling,
     )
-    from .evaluation.comparing import LearnersComparison, compare
+    from .evaluation.compare import compare
     from .io import load, save
     from .learners import (
         GMML,
@@ -81,7 +81,7 @@ _HOMES = {
     "core": "Certificate CertificateError FrobeniusSDP NumericalError Solution certify",
     "embeddings": "EmbeddingAdapter",
     "evaluation": "Comparison ObjectSplit accuracy_difference comparison_accuracy noise_ceiling",
-    "evaluation.comparing": "LearnersComparison compare",
+    "evaluation.compare": "compare",
     "export": "",
     "io": "load save",
     "learners": "Covariance GMML GMML_Supervised ITML ITML_Supervised LFDA LMNN LSML "
@@ -125,7 +125,6 @@ __all__ = [
     "GMML_Supervised",
     "ITML_Supervised",
     "LSML_Supervised",
-    "LearnersComparison",
     "MMC_Supervised",
     "MarginalizedKNN",
     "MaximumVarianceUnfolding",

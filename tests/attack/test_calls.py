@@ -16,12 +16,19 @@ from attack.suite.calls.mutations import HOSTILE, JUNK, mutate
 from attack.suite.calls.table import INNER, RECORDS, entries, find
 from attack.suite.calls.verdict import NoAnswer, judge_answer
 from attack.suite.calls.worker import attempt, draw, judge
-from frobmetric import LearnersComparison
-from frobmetric.evaluation.comparing.evaluation import Vote
-from frobmetric.evaluation.comparing.table import LearnerRow
+from frobmetric.evaluation import ComparisonRow
 
-ROOMS = ("model", "metric", "core", "neighbors", "evaluation", "comparisons", "embeddings")
-ROOMS += ("manifold", "sdp", "learners", "plotting")
+ROOMS = (
+    "core",
+    "comparisons",
+    "model",
+    "neighbors",
+    "learning",
+    "evaluation",
+    "metric",
+    "learners",
+)
+ROOMS += ("embeddings", "sdp", "manifold")
 
 
 def public_names():
@@ -141,17 +148,15 @@ def test_a_refusal_that_depends_on_the_form_of_the_data_is_no_other_answer():
     assert judge_answer([("raw", 0.5), ("LDA", None)], expected, 0.0).defect != ""
 
 
-def row_of(losses=None, reason=""):
-    rows = (LearnerRow("A", "A", losses, reason=reason),)
-    return LearnersComparison(rows, Vote(3), 4, 2, 60.0), rows[0]
-
-
 def test_rows_of_learners_need_an_answer_or_a_reason():
-    assert _error_or_none(*row_of(np.array([True, False]))) == 0.5
-    assert isinstance(_error_or_none(*row_of(reason="no answer in 1 s")), NoAnswer)
-    assert isinstance(_error_or_none(*row_of(reason="TypeError: Sparse data was passed")), NoAnswer)
-    assert _error_or_none(*row_of(reason="ValueError: Input contains NaN")) is None
-    assert np.isnan(_error_or_none(*row_of()))
+    def error(losses=None, reason=""):
+        return _error_or_none(ComparisonRow("A", "A", losses, reason=reason))
+
+    assert error(np.array([True, False])) == 0.5
+    assert isinstance(error(reason="no answer in 1 s"), NoAnswer)
+    assert isinstance(error(reason="TypeError: Sparse data was passed"), NoAnswer)
+    assert error(reason="ValueError: Input contains NaN") is None
+    assert np.isnan(error())
 
 
 def test_held_out_gains_count_samples_that_single_precision_moves():
@@ -171,7 +176,7 @@ def test_the_attack_is_listed():
 @pytest.mark.filterwarnings("ignore")
 def test_calls_of_a_new_seed_have_no_defect(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    heavy = {"compare", "FrobMetricCV.fit", "metric.compare", "solve_norm_bounded"}
+    heavy = {"compare", "FrobMetricCV.fit", "compare.one", "solve_norm_bounded"}
     table = tuple(e for e in entries() if e.name not in heavy and not e.takes_path)
     expected, findings = {}, Findings()
     for number in range(200):

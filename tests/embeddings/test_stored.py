@@ -68,7 +68,7 @@ def test_too_few_samples_move_nothing_and_say_why(rng):
     adapter = EmbeddingAdapter(strength=1.0).fit(X, y)
     stored = move_stored(adapter, X[:4], y[:4])
     assert stored.share == 0
-    assert "can be held out" in str(stored.report)
+    assert "can be held out" in stored.report.line()
 
 
 @pytest.mark.parametrize("shares", [[], [0.0, 0.5], [0.5, 1.5], [-0.1]])

@@ -123,13 +123,15 @@ def test_the_interval_over_objects_is_as_wide_as_other_objects_require(rng):
 def test_the_paired_interval_is_narrower_than_the_difference_of_two(rng):
     objects, a, b = simulate(rng)
     found = accuracy_difference(a, b, objects=objects)
-    assert found.value == pytest.approx(a.mean() - b.mean())
-    assert found.low < found.value < found.high
+    assert found.estimate == pytest.approx(a.mean() - b.mean())
+    assert (found.before, found.after) == pytest.approx((b.mean(), a.mean()))
+    low, high = found.interval
+    assert low < found.estimate < high
     single = comparison_accuracy(a, objects=objects)
-    assert found.high - found.low < single.high - single.low
+    assert high - low < single.high - single.low
     other = accuracy_difference(b, a, objects=objects)
-    np.testing.assert_allclose([other.low, other.high], [-found.high, -found.low], atol=1e-12)
-    assert accuracy_difference(a, a, objects=objects).high == 0
+    np.testing.assert_allclose(other.interval, [-high, -low], atol=1e-12)
+    assert accuracy_difference(a, a, objects=objects).interval[1] == 0
 
 
 @pytest.mark.parametrize(("only_a", "only_b"), [(0.0, 0.0), (0.02, 0.0), (0.1, 0.05), (0.3, 0.3)])
@@ -138,8 +140,9 @@ def test_the_paired_interval_covers_the_difference(only_a, only_b, rng):
     for _ in range(400):
         kind = rng.choice(3, size=80, p=[only_a, only_b, 1 - only_a - only_b])
         found = accuracy_difference(kind == 0, kind == 1)
-        covered.append(found.low <= only_a - only_b <= found.high)
-        assert -1 <= found.low <= found.value <= found.high <= 1
+        low, high = found.interval
+        covered.append(low <= only_a - only_b <= high)
+        assert -1 <= low <= found.estimate <= high <= 1
     assert np.mean(covered) > 0.925
 
 

@@ -10,7 +10,8 @@ from sklearn.datasets import load_wine
 
 from frobmetric import FrobMetric, knn_error
 from frobmetric.evaluation import race as race_module
-from frobmetric.evaluation.race import Race, stratified_folds
+from frobmetric.evaluation.division import stratified_folds
+from frobmetric.evaluation.race import Race
 from frobmetric.evaluation.selection import (
     AHEAD,
     NO_LEARNING,

@@ -10,7 +10,8 @@ from sklearn.datasets import load_wine
 
 from frobmetric import BoostMetric, FrobMetric, FrobMetricCV, frob_path, mine_triplets
 from frobmetric.core import CertificateError
-from frobmetric.evaluation.race import Race, stratified_folds
+from frobmetric.evaluation.division import stratified_folds
+from frobmetric.evaluation.race import Race
 from frobmetric.evaluation.selection import NO_LEARNING, Setting
 from frobmetric.io import load, save
 from frobmetric.learning.options import RunOptions

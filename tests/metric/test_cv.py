@@ -23,7 +23,7 @@ from sklearn.pipeline import make_pipeline
 
 from frobmetric import FrobMetric, FrobMetricCV, NearestClass, knn_error
 from frobmetric.evaluation import PairedErrors, race, selection
-from frobmetric.evaluation.report import SelectionReport, warn_of_choice
+from frobmetric.evaluation.choice import SelectionReport, warn_of_choice
 from frobmetric.evaluation.selection import NO_LEARNING, Setting
 from frobmetric.metric import cv as module
 from frobmetric.neighbors import NearestVote
@@ -87,8 +87,8 @@ class TestChoice:
             metric = FrobMetricCV().fit(X, y)
         assert len(caught) == 1
         assert "Check that y belongs to the rows of X" in str(caught[0].message)
-        assert metric.report_.verdict == "kept"
-        assert metric.report_.errors.difference == 0
+        assert metric.report_.verdict == "no difference"
+        assert metric.report_.errors.estimate == 0
         assert metric.best_params_["prior"] == "identity"
         assert metric.C_ == NO_LEARNING
         M = metric.get_mahalanobis_matrix()
@@ -101,7 +101,7 @@ class TestChoice:
         with pytest.warns(UserWarning, match=words) as caught:
             metric = FrobMetricCV().fit(*noise(seed=seed))
         assert len(caught) == 1
-        assert metric.report_.verdict in ("kept", "unclear")
+        assert metric.report_.verdict in ("no difference", "unclear")
 
     @pytest.mark.parametrize(
         ("n_both", "n_fixed", "n_broken", "words"),
@@ -116,7 +116,7 @@ class TestChoice:
         report = SelectionReport(
             setting=Setting(None, "raw", 100.0, 3, 1),
             euclidean=euclidean,
-            errors=PairedErrors(200, n_both, n_fixed, n_broken),
+            errors=PairedErrors.from_counts(200, n_both, n_fixed, n_broken),
             kinds=(),
             n_settings=2,
             rule="a vote",
@@ -303,7 +303,7 @@ class TestFolds:
         X, y = useful_direction()
         metric = FrobMetricCV(**QUICK | {"cv": cv}).fit(X, y)
         errors = metric.report_.errors
-        assert 0 < errors.n_samples <= 200
+        assert 0 < errors.n_units <= 200
         assert errors.n_after <= errors.n_before
         assert metric.score(X, y) > 0.9
 
@@ -312,7 +312,7 @@ class TestFolds:
         folds = list(ShuffleSplit(5, test_size=0.5, random_state=0).split(X, y))
         tested = np.unique(np.concatenate([test for _, test in folds]))
         metric = FrobMetricCV(**QUICK | {"cv": folds}).fit(X, y)
-        assert metric.report_.errors.n_samples == len(tested)
+        assert metric.report_.errors.n_units == len(tested)
 
     def test_a_splitter_of_groups_says_what_it_needs(self):
         with pytest.raises(ValueError, match="groups"):

@@ -3,8 +3,7 @@
 import types
 from pathlib import Path
 
-from frobmetric_paper.bench import mutants
-from frobmetric_paper.bench.mutant_reasons import REASONS
+from frobmetric_paper.bench import mutants, reasons
 from frobmetric_paper.bench.mutations import mutants as mutants_of
 
 SOURCE = '''"""Text that stays."""
@@ -59,4 +58,4 @@ def test_page_has_a_reason_for_each_survivor():
     found = mutants.page(data)
     assert found["share"] == "1 of 200 mutants survive (0.5 %)"
     assert found["survivors"][0]["reason"] == "not explained"
-    assert all(reason.endswith(".") for reason in REASONS.values())
+    assert all(reason.endswith(".") for reason in reasons("mutants").values())

@@ -31,6 +31,9 @@ STATUSES = {
     "dual_infeasible": "proven: the objective has no lower bound, or no M satisfies the rows",
 }
 
+#: Relative gap from which on nothing is proven.
+NOTHING = 0.99
+
 
 class CertificateError(ValueError):
     """An answer that proves nothing: outside the cone, outside the box, or not finite.
@@ -128,6 +131,13 @@ class Certificate:
     def rounding_share(self) -> float:
         """Share of primal - dual that is rounding."""
         return min(1.0, self.rounding / abs(self.primal - self.dual)) if self.rounding else 0.0
+
+    def is_within(self, tol: float) -> bool:
+        """Return whether the answer is certified: its error is within a tolerance.
+
+        An error of `NOTHING` or more proves nothing, whatever the tolerance.
+        """
+        return bool(self.error <= min(tol, NOTHING))
 
     def describe_error(self) -> str:
         """Return the error in words, as a warning states it."""

@@ -3,7 +3,6 @@
 from .abilities import AbilityReport, check_abilities
 from .adapter import EmbeddingAdapter
 from .bridge import EncoderBridge
-from .choice import PairedGain
 from .feedback import (
     Cleaning,
     Clicks,
@@ -26,7 +25,7 @@ from .structure import learn_structured_map
 
 __all__ = ["AbilityReport", "AdapterReport", "Cleaning", "Clicks", "ComparedTriplets"]
 __all__ += ["EmbeddingAdapter", "EncoderBridge", "Feedback", "GradedPairs", "Labels", "LearnedMap"]
-__all__ += ["LengthTable", "PairedGain", "RankedLists", "RelevantDocuments", "SimilarPairs"]
+__all__ += ["LengthTable", "RankedLists", "RelevantDocuments", "SimilarPairs"]
 __all__ += ["StoredVectors", "TooFewExamplesError", "WeightsTable", "check_abilities"]
 __all__ += ["learn_query_map", "learn_structured_map", "move_stored", "quality_by_length"]
 __all__ += ["weights_table"]

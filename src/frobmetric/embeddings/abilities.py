@@ -12,23 +12,21 @@ from sklearn.utils.validation import check_is_fitted
 from ..checks.samples import check_array
 from ..core.checks import require_parts
 from ..core.points import Array
+from ..evaluation.paired import PairedDifference, paired_scores
+from ..evaluation.report import Report
 from ..model.distances import unit_rows
-from ..runtime.tables import html_table, text_table
-from .choice import PairedGain
 from .feedback import Feedback, Labels
 from .path import SIMILARITY
 
-HEADER = ("task", "measure", "before -> after", "verdict")
-
 
 @dataclass(frozen=True, repr=False)
-class AbilityReport:
+class AbilityReport(Report):
     """Scores of tasks before and after an adapter, each with a paired interval and a verdict.
 
     Attributes
     ----------
-    gains : dict of str to PairedGain
-        Gain of each task; its `verdict` is "kept", "fell" or "rose".
+    gains : dict of str to PairedDifference
+        Difference of each task; its `verdict` is "hurt" if the scores fell.
     measures : dict of str to str
         Measure of each task.
 
@@ -41,40 +39,42 @@ class AbilityReport:
     >>> X = np.eye(8)[y] + 0.4 * np.random.default_rng(0).normal(size=(60, 8))
     >>> adapter = EmbeddingAdapter(strength=10.0).fit(X, y)
     >>> abilities = check_abilities(adapter, {"halves": (X, y % 2)})
-    >>> abilities.measures, abilities.gains["halves"].verdict, abilities.fell
-    ({'halves': 'precision@3'}, 'kept', [])
+    >>> abilities.measures, abilities.gains["halves"].verdict, abilities.hurt
+    ({'halves': 'precision@3'}, 'unclear', [])
     """
 
-    gains: dict[str, PairedGain]
+    gains: dict[str, PairedDifference]
     measures: dict[str, str]
 
+    header = ("task", "measure", "before -> after", "verdict")
+
     @property
-    def fell(self) -> list[str]:
+    def hurt(self) -> list[str]:
         """Tasks whose scores fell, by an interval below zero."""
-        return [name for name, gain in self.gains.items() if gain.verdict == "fell"]
+        return [name for name, gain in self.gains.items() if gain.verdict == "hurt"]
 
-    def __str__(self) -> str:
-        return text_table(HEADER, self._cells())
+    def sentences(self) -> list[str]:
+        """Return which tasks the adapter hurt."""
+        state = f"{', '.join(self.hurt)} hurt" if self.hurt else "none hurt"
+        return [f"{len(self.gains)} task{'s' * (len(self.gains) != 1)}: {state}."]
 
-    def __repr__(self) -> str:
-        state = f"{', '.join(self.fell)} fell" if self.fell else "none fell"
-        return f"<AbilityReport of {len(self.gains)} tasks: {state}>"
-
-    def _repr_html_(self) -> str:
-        strong = [i for i, gain in enumerate(self.gains.values()) if gain.verdict == "fell"]
-        return html_table(HEADER, self._cells(), strong=strong)
-
-    def _cells(self):
+    def cells(self) -> list[tuple[str, ...]]:
         return [
             (name, self.measures[name], str(gain), gain.verdict)
             for name, gain in self.gains.items()
         ]
 
+    def strong(self) -> list[int]:
+        return [i for i, gain in enumerate(self.gains.values()) if gain.verdict == "hurt"]
+
+    def __repr__(self) -> str:
+        return f"<AbilityReport of {self.line()}>"
+
 
 def check_abilities(adapter: Any, tasks: Mapping[str, tuple[Any, Any]]) -> AbilityReport:
-    """Measure whether tasks that an adapter was not trained for fell.
+    """Measure whether an adapter hurt tasks that it was not trained for.
 
-    "kept" says that the interval contains zero, not that nothing has changed: look at its width.
+    "unclear" says that the interval contains zero, not that nothing has changed: look at its width.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def check_abilities(adapter: Any, tasks: Mapping[str, tuple[Any, Any]]) -> Abili
     >>> from frobmetric.embeddings import check_abilities
     >>> X, y = load_digits(return_X_y=True)
     >>> adapter = EmbeddingAdapter(strength=100).fit(X[:300], y[:300] % 2)
-    >>> check_abilities(adapter, {"digits": (X[300:600], y[300:600])}).fell
+    >>> check_abilities(adapter, {"digits": (X[300:600], y[300:600])}).hurt
     []
     """
     is_table = isinstance(tasks, Mapping) and all(
@@ -120,7 +120,7 @@ def require_adapter(adapter: Any) -> None:
     check_is_fitted(adapter)
 
 
-def compare_task(adapter: Any, X: Any, y: Any) -> PairedGain:
+def compare_task(adapter: Any, X: Any, y: Any) -> PairedDifference:
     """Return the scores of a task before and after an adapter."""
     feedback, metric = as_feedback(y), SIMILARITY[adapter.map_.features.unit_length]
     before, after = (
@@ -131,7 +131,7 @@ def compare_task(adapter: Any, X: Any, y: Any) -> PairedGain:
         )
     )
     options = {"confidence": adapter.confidence, "design_effect": feedback.design_effect}
-    return PairedGain.of(before, after, **options)
+    return paired_scores(before, after, **options)
 
 
 def as_feedback(y: Any) -> Feedback:

@@ -30,6 +30,7 @@ from ..checks.samples import DTYPES, SampleReader, check_classification_targets,
 from ..core import Certificate, Step
 from ..core.points import Array
 from ..core.warning import warn_user
+from ..evaluation.paired import PairedDifference
 from ..evaluation.ranking import Measure
 from ..model.fitted import Fitted, detail
 from ..model.linear_map import Features, LinearMap, Run, Source
@@ -37,7 +38,7 @@ from ..model.shell import MapShell
 from ..runtime.environment import limit_threads
 from ..solvers.monitor import Reporter
 from .abilities import as_feedback, compare_task
-from .choice import PairedGain, as_strengths, measure_strengths
+from .choice import as_strengths, measure_strengths
 from .feedback import Cleaning, Feedback, TooFewExamplesError
 from .length import components
 from .maps import LearnedMap
@@ -256,7 +257,7 @@ class EmbeddingAdapter(PairwiseMethods, MapShell):
             except TooFewExamplesError as error:
                 report = self._report(feedback, 0.0, str(error))
         if not report.is_changed:
-            warn_user(str(report))
+            warn_user(report.line())
         source = Source(points=digests_of(X, feedback.queries))
         found = self._map_of(vectors, features, learned, report, cleaning)
         return self._accept(replace(found, source=source))
@@ -290,7 +291,7 @@ class EmbeddingAdapter(PairwiseMethods, MapShell):
         X = validate_data(self, X, reset=False, dtype=DTYPES)
         return self.map_.transform(X, of_queries=True)
 
-    def check(self, X: Any, y: Any) -> PairedGain:
+    def check(self, X: Any, y: Any) -> PairedDifference:
         """Compare a task on other vectors before and after, to see that no ability fell.
 
         Parameters
@@ -302,8 +303,8 @@ class EmbeddingAdapter(PairwiseMethods, MapShell):
 
         Returns
         -------
-        PairedGain
-            Scores before and after with an interval; `verdict` is "kept", "fell" or "rose".
+        PairedDifference
+            Scores before and after with an interval; `verdict` is "hurt" if they fell.
         """
         return compare_task(self, X, y)
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-from scipy.stats import t as student
 from sklearn.exceptions import ConvergenceWarning
 
 from ..checks.parameters import InvalidParameterError
-from ..core.checks import MOST, as_array, as_finite, as_positive, as_share
+from ..core.checks import as_array
 from ..core.points import Array, Vector
+from ..evaluation.paired import PairedDifference, paired_scores
 from .feedback import Feedback, TooFewExamplesError
 from .path import SIMILARITY, MapLearner
 
@@ -30,73 +30,6 @@ CHOICE_DIRECTIONS, CHOICE_UNITS = 256, 4000
 LENIENCES = (1.0, 0.0)
 #: Fewest held-out units by which a gain can be claimed.
 FEWEST_UNITS = 10
-
-
-@dataclass(frozen=True)
-class PairedGain:
-    """Mean score of the same units before and after, and an interval of the difference.
-
-    The interval is Student's, of the differences unit by unit. They are regarded as independent, up
-    to a design effect: a factor of the variance of their mean.
-
-    Attributes
-    ----------
-    before, after : float
-        Mean scores.
-    interval : tuple of float
-        Interval of after - before.
-    n_units : int
-        Number of units.
-
-    Examples
-    --------
-    >>> from frobmetric.embeddings import PairedGain
-    >>> print(PairedGain.of([0.2, 0.4, 0.6, 0.8], [0.4, 0.5, 0.7, 1.0]))
-    0.500 -> 0.650, +0.150 [+0.058, +0.242]
-    """
-
-    before: float
-    after: float
-    interval: tuple[float, float]
-    n_units: int
-
-    @classmethod
-    def of(
-        cls, before: Any, after: Any, *, confidence: float = 0.95, design_effect: float = 1.0
-    ) -> Self:
-        """Return the gain of paired scores; one pair alone has an infinite interval."""
-        before = as_finite(before, name="before", most=MOST)
-        after = as_finite(after, name="after", most=MOST)
-        confidence = as_share(confidence, name="confidence")
-        effect = as_positive(design_effect, name="design_effect")
-        if before.ndim != 1 or before.shape != after.shape or not len(before):
-            raise ValueError(
-                f"before has shape {before.shape} and after {after.shape}; expected one number "
-                "for each of the same units"
-            )
-        difference, n = after - before, len(before)
-        half = np.inf
-        if n > 1:
-            error = difference.std(ddof=1) * np.sqrt(effect / n)
-            half = student.ppf((1 + confidence) / 2, n - 1) * error
-        middle = float(difference.mean())
-        interval = (middle - float(half), middle + float(half))
-        return cls(float(before.mean()), float(after.mean()), interval, n)
-
-    @property
-    def difference(self) -> float:
-        """Mean score after minus mean score before."""
-        return self.after - self.before
-
-    @property
-    def verdict(self) -> str:
-        """Either "rose" or "fell", if the interval does not contain zero; otherwise "kept"."""
-        low, high = self.interval
-        return "rose" if low > 0 else "fell" if high < 0 else "kept"
-
-    def __str__(self) -> str:
-        means = f"{self.before:.3f} -> {self.after:.3f}, {self.difference:+.3f}"
-        return f"{means} [{self.interval[0]:+.3f}, {self.interval[1]:+.3f}]"
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,7 +69,7 @@ class HeldOutScores:
         allowed = lenience * behind.std(axis=0, ddof=1) * np.sqrt(self.design_effect / len(scores))
         return int(np.argmax(behind.mean(axis=0) <= allowed))
 
-    def choose(self, *, confidence: float = 0.95) -> tuple[float, PairedGain]:
+    def choose(self, *, confidence: float = 0.95) -> tuple[float, PairedDifference]:
         """Return the chosen strength, 0 if there is no significant gain, and the gain.
 
         There are at most two tests, one for each of `LENIENCES`. So the rate of wrong claims is at
@@ -144,17 +77,17 @@ class HeldOutScores:
         """
         for lenience in LENIENCES:
             gain = self.gain(lenience=lenience, confidence=confidence)
-            if gain.verdict == "rose":
+            if gain.verdict == "helped":
                 return self.strengths[self.best(lenience=lenience)], gain
         return 0.0, gain
 
-    def gain(self, *, lenience: float = 0.0, confidence: float = 0.95) -> PairedGain:
+    def gain(self, *, lenience: float = 0.0, confidence: float = 0.95) -> PairedDifference:
         """Return the gain of the whole procedure: each fold at the strength that others choose."""
         chosen = [self.best(lenience=lenience, without=i) for i in range(len(self.folds))]
         after = [scores[:, place] for scores, place in zip(self.folds, chosen, strict=True)]
         before = [scores[:, 0] for scores in self.folds]
         options = {"confidence": confidence, "design_effect": self.design_effect}
-        return PairedGain.of(np.concatenate(before), np.concatenate(after), **options)
+        return paired_scores(np.concatenate(before), np.concatenate(after), **options)
 
 
 def as_strengths(strengths: Any) -> list[float]:

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from operator import index
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import Self
 
-from ..checks.text import in_html
-from ..runtime.tables import html_table, text_table
-from .choice import HeldOutScores, PairedGain
-
-HEADER = ("strength", "score")
+from ..evaluation.paired import PairedDifference
+from ..evaluation.report import Report
+from .choice import HeldOutScores
 
 
 @dataclass(frozen=True, repr=False)
-class AdapterReport:
+class AdapterReport(Report):
     """Scores of held-out units before and after, and the strengths that were tried.
 
-    `str` is one sentence; `table` shows the strengths, and a notebook both. "After" is the score
-    of the whole procedure: on each fold, that of the strength which the other folds choose.
+    It has one sentence, `line`, and a table of the strengths. "After" is the score of the whole
+    procedure: on each fold, that of the strength which the other folds choose.
 
     Attributes
     ----------
@@ -30,7 +27,7 @@ class AdapterReport:
         What was held out, such as "queries".
     n_folds : int
         Number of folds.
-    gain : PairedGain or None
+    gain : PairedDifference or None
         Gain on held-out units; None if it was not measured.
     scores : tuple of (float, float)
         Strengths that were tried, and their mean scores.
@@ -39,8 +36,9 @@ class AdapterReport:
 
     Examples
     --------
-    >>> from frobmetric.embeddings import AdapterReport, PairedGain
-    >>> gain = PairedGain(0.345, 0.361, (0.003, 0.029), 225)
+    >>> from frobmetric.embeddings import AdapterReport
+    >>> from frobmetric.evaluation import PairedDifference
+    >>> gain = PairedDifference(0.345, 0.361, 0.016, (0.003, 0.029), 225)
     >>> print(AdapterReport(100.0, "nDCG@10", "queries", 5, gain))
     nDCG@10 0.345 -> 0.361, +0.016 [+0.003, +0.029], 5 folds of 225 queries
     """
@@ -49,9 +47,11 @@ class AdapterReport:
     measure: str
     unit: str
     n_folds: int
-    gain: PairedGain | None = None
+    gain: PairedDifference | None = None
     scores: tuple[tuple[float, float], ...] = ()
     reason: str = ""
+
+    header = ("strength", "score")
 
     @classmethod
     def of(
@@ -67,46 +67,20 @@ class AdapterReport:
         """Whether a learned map was chosen, and not the unchanged embedding."""
         return self.strength > 0
 
-    def table(self) -> str:
-        """Return the strengths that were tried and their scores as text."""
-        return text_table(HEADER, self._cells())
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return everything for JSON, also for a file."""
-        return asdict(self) | {"text": str(self)}
-
-    @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> Self:
-        """Return the report whose `to_dict` gave these values."""
-        fields: Any = {name: str(values[name]) for name in ("measure", "unit", "reason")}
-        gain = values["gain"]
-        if gain is not None:
-            low, high = map(float, gain["interval"])
-            means = float(gain["before"]), float(gain["after"])
-            gain = PairedGain(*means, (low, high), index(gain["n_units"]))
-        scores = tuple((float(C), float(score)) for C, score in values["scores"])
-        numbers: Any = {"strength": float(values["strength"]), "n_folds": index(values["n_folds"])}
-        return cls(**fields, **numbers, gain=gain, scores=scores)
-
-    def __str__(self) -> str:
+    def sentences(self) -> list[str]:
+        """Return the gain, or the reason why none was measured."""
         if self.gain is None:
             state = "embedding changed" if self.is_changed else "embedding unchanged"
-            return f"{state}: {self.reason}"
+            return [f"{state}: {self.reason}"]
         tested = f"{self.n_folds} folds of {self.gain.n_units:,} {self.unit}"
         gain = f"{self.measure} {self.gain}, {tested}"
-        if self.is_changed:
-            return gain
-        return f"no significant gain; embedding unchanged ({gain})"
+        return [gain if self.is_changed else f"no significant gain; embedding unchanged ({gain})"]
+
+    def cells(self) -> list[tuple[str, ...]]:
+        return [(f"{C:g}" if C else "0 (unchanged)", f"{score:.4f}") for C, score in self.scores]
+
+    def strong(self) -> list[int]:
+        return [i for i, (C, _) in enumerate(self.scores) if self.strength == C]
 
     def __repr__(self) -> str:
-        return f"<AdapterReport: {self}>"
-
-    def _repr_html_(self) -> str:
-        chosen = [i for i, (C, _) in enumerate(self.scores) if self.strength == C]
-        table = html_table(HEADER, self._cells(), strong=chosen) if self.scores else ""
-        return f"<div><div><b>{in_html(str(self))}</b></div>{table}</div>"
-
-    def _cells(self):
-        names = [f"{C:g}" if C else "0 (unchanged)" for C, _ in self.scores]
-        values = [f"{score:.4f}" for _, score in self.scores]
-        return list(zip(names, values, strict=True))
+        return f"<AdapterReport: {self.line()}>"

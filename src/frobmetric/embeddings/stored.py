@@ -54,7 +54,8 @@ class StoredVectors:
     report: AdapterReport
 
     def __repr__(self) -> str:
-        return f"<StoredVectors: {len(self.vectors)}, moved by {self.share:g}: {self.report}>"
+        moved = f"{len(self.vectors)}, moved by {self.share:g}"
+        return f"<StoredVectors: {moved}: {self.report.line()}>"
 
 
 def move_stored(adapter: Any, X: Any, y: Any, *, shares: Sequence[float] = SHARES) -> StoredVectors:

@@ -2,25 +2,29 @@
 
 from .accuracy import accuracy_difference, comparison_accuracy, noise_ceiling
 from .agreement import pair_auc, spearman
-from .comparison import Comparison
-from .paired import PairedErrors
+from .paired import PairedDifference, PairedErrors, paired_residuals, paired_scores
 from .ranking import Measure
-from .residuals import PairedResiduals
 from .retrieval import make_retrieval_scorer, ndcg_at_k, recall_at_k, reciprocal_rank
+from .row import ComparisonRow
 from .splitting import ObjectSplit
+from .table import Comparison, InterruptedComparison
 
 __all__ = [
     "Comparison",
+    "ComparisonRow",
+    "InterruptedComparison",
     "Measure",
     "ObjectSplit",
+    "PairedDifference",
     "PairedErrors",
-    "PairedResiduals",
     "accuracy_difference",
     "comparison_accuracy",
     "make_retrieval_scorer",
     "ndcg_at_k",
     "noise_ceiling",
     "pair_auc",
+    "paired_residuals",
+    "paired_scores",
     "recall_at_k",
     "reciprocal_rank",
     "spearman",

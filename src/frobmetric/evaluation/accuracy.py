@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
@@ -15,7 +16,10 @@ from ..checks.arguments import as_comparisons, as_index, as_weights, check_count
 from ..checks.samples import check_random_state
 from ..comparisons.merging import count_votes
 from ..core.checks import read_values
+from ..core.points import Array, Vector
 from ..search.rows import distinct_rows
+from .division import Rows
+from .paired import PairedDifference, effective_size
 
 #: Numbers held at a time for the resampled multiplicities: the size of a processor's cache.
 BLOCK = 1 << 18
@@ -25,7 +29,7 @@ MOST_RESAMPLES = 10**6
 
 @dataclass(frozen=True)
 class Accuracy:
-    """Share of comparisons, or a difference of two shares, with the ends of its interval.
+    """Share of comparisons, with the ends of its interval.
 
     Attributes
     ----------
@@ -39,7 +43,7 @@ class Accuracy:
     high: float
     n: int
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{100 * self.value:.1f} % ({100 * self.low:.1f} ... {100 * self.high:.1f})"
 
 
@@ -69,7 +73,7 @@ class NoiseCeiling:
     low_error: float
     high_error: float
 
-    def __str__(self):
+    def __str__(self) -> str:
         return (
             f"{100 * self.low:.1f} ... {100 * self.high:.1f} % "
             f"({self.n_answers} answers to {self.n_repeated} questions)"
@@ -132,7 +136,7 @@ def accuracy_difference(
     confidence: float = 0.95,
     n_resamples: int = 1000,
     random_state: Any = 0,
-) -> Accuracy:
+) -> PairedDifference:
     """Estimate by how much predictor a is more accurate than b on the same comparisons.
 
     The interval is paired: comparisons on which both are right or both are wrong do not widen it.
@@ -148,8 +152,8 @@ def accuracy_difference(
 
     Returns
     -------
-    Accuracy
-        Its value is accuracy of a - accuracy of b.
+    PairedDifference
+        From b to a: `before` is the accuracy of b, `after` that of a.
 
     Examples
     --------
@@ -157,7 +161,7 @@ def accuracy_difference(
     >>> from frobmetric.evaluation.accuracy import accuracy_difference
     >>> b = np.arange(100) < 60
     >>> print(accuracy_difference(np.arange(100) < 70, b))
-    10.0 % (3.4 ... 16.2)
+    0.600 -> 0.700, +0.100 [+0.034, +0.162]
     """
     score = _scores(correct_a, "correct_a")
     other = _scores(correct_b, "correct_b")
@@ -167,7 +171,10 @@ def accuracy_difference(
             "must be evaluated on the same ones"
         )
     options = objects, confidence, n_resamples, random_state
-    return _with_interval(score - other, sample_weight, _bonett_price, *options)
+    found = _with_interval(score - other, sample_weight, _bonett_price, *options)
+    weight = as_weights(sample_weight, len(score))
+    means, interval = (_mean(other, weight), _mean(score, weight)), (found.low, found.high)
+    return PairedDifference(*means, found.value, interval, found.n, float(confidence))
 
 
 def noise_ceiling(index: ArrayLike, y: Any = None, sample_weight: Any = None) -> NoiseCeiling:
@@ -225,12 +232,11 @@ def noise_ceiling(index: ArrayLike, y: Any = None, sample_weight: Any = None) ->
     high, high_error = min(_estimate(np.maximum(yes, no) / n, n), _pooled(agreement, error))
     if high < low:
         high, high_error = low, low_error
-    sizes = {"n_questions": n_questions, "n_repeated": len(n), "n_answers": int(n.sum())}
-    errors = {"low_error": low_error, "high_error": high_error}
-    return NoiseCeiling(low=low, high=high, agreement=agreement, **sizes, **errors)
+    sizes = (n_questions, len(n), int(n.sum()))
+    return NoiseCeiling(low, high, agreement, *sizes, low_error=low_error, high_error=high_error)
 
 
-def _scores(correct, name="correct"):
+def _scores(correct: Any, name: str = "correct") -> Vector:
     """Return 1 for correct, 0 for wrong, a half for a margin of zero."""
     correct = read_values(correct, name=name)
     if correct.ndim != 1 or len(correct) == 0:
@@ -250,22 +256,26 @@ def _scores(correct, name="correct"):
     return (np.sign(correct) + 1) / 2
 
 
-def _mean(values, weight):
+def _mean(values: Vector, weight: Vector) -> float:
     return float(values @ weight / weight.sum())
 
 
-def _estimate(values, weight):
+def _estimate(values: Vector, weight: Vector) -> tuple[float, float]:
     """Return the weighted mean of independent values, and its standard error."""
     mean = _mean(values, weight)
     away = weight * (values - mean)
     return mean, float(np.sqrt(away @ away) / weight.sum())
 
 
-def _effective_n(weight):
-    return weight.sum() ** 2 / (weight @ weight)
-
-
-def _with_interval(score, sample_weight, interval, objects, confidence, n_resamples, random_state):
+def _with_interval(
+    score: Vector,
+    sample_weight: ArrayLike | None,
+    interval: Callable[[Vector, Vector, float], tuple[float, float]],
+    objects: ArrayLike | None,
+    confidence: float,
+    n_resamples: int,
+    random_state: Any,
+) -> Accuracy:
     """Return the mean score, with an interval by formula or over resampled objects."""
     weight = as_weights(sample_weight, len(score))
     if not isinstance(confidence, Real) or not 0 < confidence < 1:
@@ -280,16 +290,16 @@ def _with_interval(score, sample_weight, interval, objects, confidence, n_resamp
     return Accuracy(value, float(min(low, value)), float(max(high, value)), n)
 
 
-def _wilson(score, weight, z):
+def _wilson(score: Vector, weight: Vector, z: float) -> tuple[float, float]:
     # SciPy's has whole numbers of trials and successes only; weights and halves make others
-    share, n = _mean(score, weight), _effective_n(weight)
+    share, n = _mean(score, weight), effective_size(weight)
     center = (share + z**2 / (2 * n)) / (1 + z**2 / n)
     half = z * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2)) / (1 + z**2 / n)
     return center - half, center + half
 
 
-def _bonett_price(score, weight, z):
-    n = _effective_n(weight)
+def _bonett_price(score: Vector, weight: Vector, z: float) -> tuple[float, float]:
+    n = effective_size(weight)
     parts = np.maximum(score, 0), np.maximum(-score, 0)
     better, worse = ((n * _mean(part, weight) + 1) / (n + 2) for part in parts)
     center = better - worse
@@ -297,7 +307,9 @@ def _bonett_price(score, weight, z):
     return max(center - half, -1), min(center + half, 1)
 
 
-def _resampled_means(score, weight, objects, n_resamples, random_state):
+def _resampled_means(
+    score: Vector, weight: Vector, objects: Any, n_resamples: int, random_state: Any
+) -> Vector:
     """Return the mean score in each resample of the objects that contains a comparison."""
     objects = as_index(objects, (2, 3, 4), name="objects")
     if len(objects) != len(score):
@@ -307,13 +319,14 @@ def _resampled_means(score, weight, objects, n_resamples, random_state):
     names, number = np.unique(objects, return_inverse=True)
     number = _distinct(number.reshape(objects.shape), len(names))
     sums = _ProductSums(number, np.array([weight, weight * score]))
-    rng, step, means = check_random_state(random_state), max(1, BLOCK // sums.size), []
+    rng, step = check_random_state(random_state), max(1, BLOCK // sums.size)
+    parts = []
     for start in range(0, n_resamples, step):
         size = min(step, n_resamples - start)
         drawn = rng.multinomial(len(names), np.full(len(names), 1 / len(names)), size)
         total, right = sums(np.vstack([drawn.T, np.ones(size)]))
-        means.append(right[total > 0] / total[total > 0])
-    means = np.concatenate(means)
+        parts.append(right[total > 0] / total[total > 0])
+    means = np.concatenate(parts)
     if len(means) < n_resamples / 2:
         raise ValueError(
             f"{n_resamples - len(means)} of {n_resamples} resamples of {len(names)} objects "
@@ -323,7 +336,7 @@ def _resampled_means(score, weight, objects, n_resamples, random_state):
     return means
 
 
-def _distinct(objects, other):
+def _distinct(objects: Rows, other: int) -> Rows:
     """Replace objects that occur in a row a second time by `other`."""
     objects = objects.copy()
     for j in range(objects.shape[1] - 1, 0, -1):
@@ -338,7 +351,7 @@ class _ProductSums:
     each part is taken once, and a sparse matrix holds the values between left and right parts.
     """
 
-    def __init__(self, objects, values):
+    def __init__(self, objects: Rows, values: Array) -> None:
         left, right = np.split(objects, [objects.shape[1] // 2], axis=1)
         (first_left, row), (first_right, column) = distinct_rows(left), distinct_rows(right)
         self.left, self.right = left[first_left], right[first_right]
@@ -346,25 +359,25 @@ class _ProductSums:
         self.matrices = [sp.csr_array((v, (row, column)), shape=shape) for v in values]
 
     @property
-    def size(self):
+    def size(self) -> int:
         return len(self.left) + len(self.right)
 
-    def __call__(self, drawn):
+    def __call__(self, drawn: Any) -> list[Vector]:
         """Return the sums for multiplicities (n_objects, n_resamples), one array for each value."""
         left, right = (drawn[part].prod(axis=1) for part in (self.left, self.right))
         return [np.einsum("ij,ij->j", left, matrix @ right) for matrix in self.matrices]
 
 
-def _leave_one_out(yes, n):
+def _leave_one_out(yes: Vector, n: Vector) -> Vector:
     """Return the share of answers that the majority of the others predicts, for each question."""
 
-    def predicted(same, other):
+    def predicted(same: Vector, other: Vector) -> Vector:
         return same * (1 + np.sign(same - 1 - other)) / 2
 
     return (predicted(yes, n - yes) + predicted(n - yes, yes)) / n
 
 
-def _pooled(agreement, error):
+def _pooled(agreement: float, error: float) -> tuple[float, float]:
     """Return the ceiling if all questions are equally hard, and its standard error."""
     root = np.sqrt(max(2 * agreement - 1, 0.0))
     # sqrt(x + dx) - sqrt(x) <= sqrt(dx) where the derivative is too large

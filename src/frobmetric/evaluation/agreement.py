@@ -8,6 +8,7 @@ and intervals follow from these sums.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,6 +17,7 @@ from scipy.stats import rankdata
 from ..checks.arguments import as_column, as_index, as_signs, check_both_kinds, refuse_where
 from ..checks.samples import check_array
 from ..core.checks import MOST, as_finite
+from ..core.points import Vector
 from ..model.distances import unit_rows
 from ..search.exact import pair_values
 from .ranking import check_metric, unit_of
@@ -160,14 +162,14 @@ def estimate_mean(value: np.ndarray, weight: np.ndarray) -> Estimate:
     return Estimate(mean, weight * (value - mean) / weight.sum())
 
 
-def _share_below(values, others):
+def _share_below(values: Vector, others: Vector) -> Vector:
     """Return the share of the others that each value exceeds; equal ones count a half."""
     others = np.sort(others)
-    sides = (np.searchsorted(others, values, side) for side in ("left", "right"))
-    return sum(sides) / (2 * len(others))
+    low, high = (np.searchsorted(others, values, side) for side in ("left", "right"))
+    return (low + high) / (2 * len(others))
 
 
-def _rank_product(x, y):
+def _rank_product(x: Vector, y: Vector) -> tuple[float, Vector]:
     """Return the covariance of the ranks of x and y as shares, and n times its influences."""
     f, g = ((rankdata(v) - 0.5) / len(v) - 0.5 for v in (x, y))
     product = f * g
@@ -175,7 +177,7 @@ def _rank_product(x, y):
     return value, product - value + _shift(x, g) + _shift(y, f)
 
 
-def _shift(x, other):
+def _shift(x: Vector, other: Vector) -> Vector:
     """Return what each example adds to mean(rank of x * other) by raising ranks above its own."""
     _, place = np.unique(x, return_inverse=True)
     total = np.bincount(place, other)
@@ -184,6 +186,6 @@ def _shift(x, other):
     return shift - shift.mean()
 
 
-def _check_pairs(X, pairs):
+def _check_pairs(X: Any, pairs: ArrayLike) -> tuple[Any, Any]:
     X = check_array(X, dtype=[np.float64, np.float32])
     return X, as_index(pairs, (2,), name="pairs", n_points=len(X), points="rows of X")

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from .paired import PairedErrors
+
 #: A feature with this many times the usual standard deviation dominates every distance.
 UNEVEN_SPREAD = 10.0
 #: Largest number of hints at options.
@@ -63,28 +65,28 @@ class Situation:
     """
 
     metric: Any
-    steps: tuple
+    steps: tuple[Any, ...]
     X: Any
-    y: np.ndarray
+    y: Any
     comparison: Any
 
     @property
-    def options(self):
+    def options(self) -> dict[str, Any]:
         """Parameters of the metric."""
         return {} if self.metric is None else self.metric.get_params(deep=False)
 
     @property
-    def is_chosen(self):
+    def is_chosen(self) -> bool:
         """Whether the metric chooses its options by validation."""
         return "cv" in self.options
 
     @property
-    def is_linear(self):
+    def is_linear(self) -> bool:
         """Whether the metric is one of the features of X, and not of a kernel."""
         return self.options.get("kernel", "linear") == "linear"
 
     @property
-    def has_units(self):
+    def has_units(self) -> bool:
         """Whether units of features matter to the model."""
         scalers = (type(step).__module__.startswith("sklearn.preprocessing") for step in self.steps)
         if any(scalers) or self.options.get("kernel") == "precomputed":
@@ -96,7 +98,7 @@ class Situation:
         return not is_free and self.options.get("units", default) == "raw"
 
     @property
-    def spread_ratio(self):
+    def spread_ratio(self) -> float:
         """Largest standard deviation of a feature over the median one."""
         X = self.X
         if sp.issparse(X):
@@ -119,24 +121,24 @@ def find_hints(situation: Situation) -> tuple[Hint, ...]:
     return (*hints[:MOST_HINTS], *_more_samples(comparison.errors))
 
 
-def _labels_say_nothing(comparison):
+def _labels_say_nothing(comparison: Any) -> bool:
     """Return whether even the best row is not clearly better than the most frequent class."""
-    best, chance = min(row.error for row in comparison.measured), comparison.majority_error
+    best, chance = min(row.error for row in comparison.measured), comparison.constant_error
     return chance - best <= CLEAR * np.sqrt(chance * (1 - chance) / comparison.n_test)
 
 
-def _about_labels(comparison):
-    share = f"{100 * comparison.majority_error:.1f} %"
+def _about_labels(comparison: Any) -> Hint:
+    share = f"{100 * comparison.constant_error:.1f} %"
     reason = (
         "no method is clearly better than always answering the most frequent class, which has "
         f"{share} errors; "
     )
-    if comparison.majority_error < 0.2:
+    if comparison.constant_error < 0.2:
         return Hint(reason + "with classes this uneven, error rates say little about a metric")
     return Hint(reason + "check that y belongs to the rows of X, and that X can tell the classes")
 
 
-def _better_optimisation(s):
+def _better_optimisation(s: Situation) -> Hint | None:
     if s.comparison.is_certified is False and "max_iter" in s.options:
         more = 10 * s.options["max_iter"]
         reason = "the optimisation ended before it was certified"
@@ -144,7 +146,7 @@ def _better_optimisation(s):
     return None
 
 
-def _scale(s):
+def _scale(s: Situation) -> Hint | None:
     if not s.has_units or _helped(s):
         return None
     ratio = s.spread_ratio
@@ -157,7 +159,7 @@ def _scale(s):
     return Hint(reason, f"make_pipeline(StandardScaler(), {name})")
 
 
-def _choose(s):
+def _choose(s: Situation) -> Hint | None:
     if s.is_chosen or _helped(s) or not s.is_linear:
         return None
     reason = (
@@ -167,7 +169,7 @@ def _choose(s):
     return Hint(reason, "FrobMetricCV()", "--cv 3")
 
 
-def _prior(s):
+def _prior(s: Situation) -> Hint | None:
     if "prior" not in s.options or s.is_chosen or not s.is_linear:
         return None
     prior = s.options["prior"]
@@ -188,28 +190,29 @@ def _prior(s):
     return None
 
 
-def _baseline(s):
+def _baseline(s: Situation) -> Hint | None:
     """Return the hint at a plain method with clearly fewer errors, if no option follows from it."""
-    if _prior(s) is not None and "LDA" in _prior(s).reason:
+    prior = _prior(s)
+    if prior is not None and "LDA" in prior.reason:
         return None
     rows = [row for row in s.comparison.measured if row.key in BASELINES]
     rows = [row for row in rows if s.comparison.against(row.key).verdict == "hurt"]
     if not rows:
         return None
-    best = min(rows, key=lambda row: row.n_errors)
+    best = min(rows, key=lambda row: row.error)
     error = s.comparison["model"].percent()
     reason = f"{best.label} has fewer errors here, {best.percent()} against {error}"
     return Hint(reason, BASELINES[best.key])
 
 
-def _passes(s):
+def _passes(s: Situation) -> Hint | None:
     if s.options.get("n_passes") != 1 or s.is_chosen or _helped(s):
         return None
     reason = "searches neighbours again under the learned metric"
     return Hint(reason, "n_passes=3", "--n-passes 3")
 
 
-def _neighbors(s):
+def _neighbors(s: Situation) -> Hint | None:
     if s.is_chosen or _helped(s) or s.options.get("n_neighbors", np.inf) >= 10:
         return None
     size = int(np.median(np.unique(s.y, return_counts=True)[1]))
@@ -219,7 +222,7 @@ def _neighbors(s):
     return Hint(reason, "n_neighbors=10", "--n-neighbors 10")
 
 
-def _rule(s):
+def _rule(s: Situation) -> Hint | None:
     has_rule = s.is_chosen or "rule" in [row.key for row in s.comparison.rows]
     if _helped(s) or s.metric is None or has_rule:
         return None
@@ -228,14 +231,14 @@ def _rule(s):
     return Hint(reason, f"make_pipeline({name}(), NearestClass())")
 
 
-def _kernel(s):
+def _kernel(s: Situation) -> Hint | None:
     if _helped(s) or not s.is_chosen:
         return None
     reason = "a linear map may not be able to separate these classes"
     return Hint(reason, 'FrobMetric(kernel="rbf")', "--kernel rbf")
 
 
-def _more_samples(errors):
+def _more_samples(errors: PairedErrors) -> tuple[Hint, ...]:
     """Return the hint at the number of test samples that would tell, if they are too few."""
     if errors.verdict != "unclear":
         return ()
@@ -245,11 +248,11 @@ def _more_samples(errors):
     return (Hint(reason),)
 
 
-def _helped(s):
+def _helped(s: Situation) -> bool:
     return s.comparison.verdict == "helped"
 
 
-def _round(number):
+def _round(number: float) -> str:
     """Return a number with two digits, as text."""
     return f"{float(f'{number:.1e}'):,.0f}"
 

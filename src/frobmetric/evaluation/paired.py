@@ -1,30 +1,112 @@
-"""PairedErrors: two classifiers on the same samples, with intervals, a test and a verdict."""
+"""Differences of two methods on the same units: one result, a statistic for each kind of data.
+
+===========================  ============================================================
+`PairedErrors`               right or wrong answers: Tango's interval, exact McNemar test
+`paired_residuals`           squared residuals: bootstrap over samples
+`paired_scores`              scores of units: Student's interval
+`paired_recalls`             recalls of many queries: normal interval
+`accuracy_difference`        right or wrong comparisons: Bonett and Price, or bootstrap
+===========================  ============================================================
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 from scipy.stats import binomtest
+from scipy.stats import t as student
 
 from ..checks.arguments import as_weights
-from ..core.checks import read_values
+from ..core.checks import MOST, as_finite, as_positive, as_share, read_values
+from ..core.points import Array, Vector
 
 #: Level of the test; intervals have the coverage 1 - LEVEL.
 LEVEL = 0.05
 #: Quantile of the normal distribution that belongs to LEVEL.
 Z = 1.959963984540054
-#: A difference of error rates below this, one percentage point, is none.
+#: A difference below this, one percentage point, is none.
 NEGLIGIBLE = 0.01
 #: Step away from a root that is not the one that is searched.
 BESIDE = 1e-9
+#: Number of samples that the bootstrap draws, each as large as the test samples.
+N_DRAWS = 1000
+#: Seed of these draws, so that the same residuals have the same interval.
+SEED = 0
 
 
 @dataclass(frozen=True)
-class PairedErrors:
+class PairedDifference:
+    """Difference of two methods, `before` and `after`, on the same units, with an interval.
+
+    Parameters
+    ----------
+    before, after : float
+        Mean error, or mean score, of each method.
+    estimate : float
+        Difference after - before.
+    interval : tuple of float
+        Interval of the difference.
+    n_units : int
+        Number of units, such as samples or queries.
+    confidence : float, default=0.95
+        Coverage of the interval.
+    is_error : bool, default=False
+        Whether smaller numbers are better.
+
+    Examples
+    --------
+    >>> from frobmetric.evaluation import paired_scores
+    >>> gain = paired_scores([0.2, 0.4, 0.6, 0.8], [0.4, 0.5, 0.7, 1.0])
+    >>> print(gain)
+    0.500 -> 0.650, +0.150 [+0.058, +0.242]
+    >>> gain.verdict
+    'helped'
+    """
+
+    before: float
+    after: float
+    estimate: float
+    interval: tuple[float, float]
+    n_units: int
+    confidence: float = 1 - LEVEL
+    is_error: bool = False
+
+    @property
+    def verdict(self) -> str:
+        """One of "helped", "hurt", "no difference", "nothing to gain" and "unclear".
+
+        "helped" and "hurt" mean that the interval does not contain zero. "nothing to gain" means
+        that there was no error before, "no difference" that the interval lies within 0.01, one
+        percentage point, of zero, and "unclear" that the units are too few to tell.
+        """
+        low, high = self.interval
+        if low > 0 or high < 0:
+            return "helped" if (high < 0) == self.is_error else "hurt"
+        if self.is_error and not self.before:
+            return "nothing to gain"
+        return "no difference" if max(-low, high) <= NEGLIGIBLE else "unclear"
+
+    def points(self) -> str:
+        """Return the difference and its interval in percentage points, as text."""
+        digits = decimals(self.n_units)
+        interval = format_interval(self.interval, digits, sign="+")
+        return f"{100 * self.estimate:+.{digits}f} points {interval}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything for JSON."""
+        return asdict(self) | {"interval": list(self.interval), "verdict": self.verdict}
+
+    def __str__(self) -> str:
+        means = f"{self.before:.3f} -> {self.after:.3f}, {self.estimate:+.3f}"
+        return f"{means} [{self.interval[0]:+.3f}, {self.interval[1]:+.3f}]"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairedErrors(PairedDifference):
     """Errors of two classifiers, `before` and `after`, on the same samples.
 
     Only the samples that one of the two gets wrong tell them apart: `n_fixed` are wrong before and
@@ -32,9 +114,16 @@ class PairedErrors:
     independently. They describe what chance in the choice of test samples can do; that other
     training samples give another classifier is not in them.
 
+    The interval is Tango's score interval for paired proportions. It contains zero if and only if
+    the exact test does not reject: the score test is bolder with few samples, and where the two
+    disagree the interval is extended to zero.
+
+    Create one with `from_mistakes` or `from_counts`.
+
     Parameters
     ----------
-    n_samples : int
+    before, after, estimate, interval, n_units, confidence, is_error
+        As in `PairedDifference`; the numbers are error rates.
     n_both : int
         Samples that both get wrong.
     n_fixed, n_broken : int
@@ -50,15 +139,34 @@ class PairedErrors:
     -11.0 points [-19.0, -4.8]; 12 put right, 1 spoiled; exact McNemar test p = 0.0034
     """
 
-    n_samples: int
     n_both: int
     n_fixed: int
     n_broken: int
 
     def __post_init__(self) -> None:
-        n_wrong = (self.n_both, self.n_fixed, self.n_broken)
-        if min(n_wrong) < 0 or not 0 < self.n_samples >= sum(n_wrong):
-            raise ValueError(f"{vars(self)} counts errors that are not possible")
+        _check_counts(self.n_units, self.n_both, self.n_fixed, self.n_broken)
+        rates = (self.n_before / self.n_units, self.n_after / self.n_units)
+        if (self.before, self.after) != rates:
+            raise ValueError(f"error rates {self.before} and {self.after} are not those of counts")
+
+    @classmethod
+    def from_counts(cls, n_units: int, n_both: int, n_fixed: int, n_broken: int) -> Self:
+        """Return the errors of these numbers of samples."""
+        _check_counts(n_units, n_both, n_fixed, n_broken)
+        low, high = _score_interval(n_units, n_fixed, n_broken)
+        if _pvalue(n_fixed, n_broken) > LEVEL:
+            low, high = min(low, 0.0), max(high, 0.0)
+        return cls(
+            before=(n_both + n_fixed) / n_units,
+            after=(n_both + n_broken) / n_units,
+            estimate=(n_broken - n_fixed) / n_units,
+            interval=(low, high),
+            n_units=n_units,
+            is_error=True,
+            n_both=n_both,
+            n_fixed=n_fixed,
+            n_broken=n_broken,
+        )
 
     @classmethod
     def from_mistakes(
@@ -66,8 +174,8 @@ class PairedErrors:
     ) -> Self:
         """Count two masks of mistakes on the same samples.
 
-        With weights, the counts are the weighted shares of (sum w)^2 / (sum w^2) samples, rounded:
-        so many samples of equal weight say as much.
+        With weights, the counts are the weighted shares of n = (sum w)^2 / (sum w^2) samples,
+        rounded: n samples of equal weight say as much.
         """
         given = {"before": before, "after": after}
         read = {name: read_values(mask, name=name) for name, mask in given.items()}
@@ -80,9 +188,9 @@ class PairedErrors:
                 )
         masks = (old & new, old & ~new, new & ~old)
         weight = as_weights(sample_weight, len(old), of="samples")
-        n_samples = effective_size(weight)
-        counts = (n_samples * (weight @ mask) / weight.sum() for mask in masks)
-        return cls(round(n_samples), *(round(count) for count in counts))
+        n_units = effective_size(weight)
+        counts = (n_units * (weight @ mask) / weight.sum() for mask in masks)
+        return cls.from_counts(round(n_units), *(round(count) for count in counts))
 
     @property
     def n_before(self) -> int:
@@ -95,42 +203,12 @@ class PairedErrors:
         return self.n_both + self.n_broken
 
     @property
-    def difference(self) -> float:
-        """Error rate after minus error rate before: negative if there are fewer errors."""
-        return (self.n_broken - self.n_fixed) / self.n_samples
-
-    @property
-    def interval(self) -> tuple[float, float]:
-        """95 % interval of the difference: Tango's score interval for paired proportions.
-
-        It contains zero if and only if the exact test does not reject: the score test is bolder
-        with few samples, and where the two disagree the interval is extended to zero.
-        """
-        low, high = _score_interval(self.n_samples, self.n_fixed, self.n_broken)
-        return (min(low, 0.0), max(high, 0.0)) if self.pvalue > LEVEL else (low, high)
-
-    @property
     def pvalue(self) -> float:
         """P-value of the exact two-sided McNemar test.
 
         If neither classifier is better, each sample that only one gets wrong is a fair coin.
         """
-        n_different = self.n_fixed + self.n_broken
-        return float(binomtest(self.n_fixed, n_different).pvalue) if n_different else 1.0
-
-    @property
-    def verdict(self) -> str:
-        """One of "helped", "hurt", "no difference", "nothing to gain" and "unclear".
-
-        "helped" and "hurt" are significant at 5 %. "no difference" means that the interval lies
-        within one percentage point of zero, "nothing to gain" that there was no error before, and
-        "unclear" that the samples are too few to tell.
-        """
-        if self.pvalue <= LEVEL:
-            return "helped" if self.n_fixed > self.n_broken else "hurt"
-        if not self.n_before:
-            return "nothing to gain"
-        return "no difference" if np.abs(self.interval).max() <= NEGLIGIBLE else "unclear"
+        return _pvalue(self.n_fixed, self.n_broken)
 
     @property
     def n_needed(self) -> float:
@@ -144,17 +222,12 @@ class PairedErrors:
         # (excess r - 1)^2 = Z^2 n_different r, McNemar's test with continuity correction
         b = 2 * excess + Z**2 * n_different
         ratio = (b + np.sqrt(b**2 - 4 * excess**2)) / (2 * excess**2)
-        return float(self.n_samples * ratio)
+        return float(self.n_units * ratio)
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything for JSON."""
-        counts = ("n_samples", "n_before", "n_after", "n_fixed", "n_broken")
-        data = {name: getattr(self, name) for name in (*counts, "difference")}
-        return data | {
-            "interval": list(self.interval),
-            "pvalue": self.pvalue,
-            "verdict": self.verdict,
-        }
+        names = ("n_before", "n_after", "pvalue")
+        return super().to_dict() | {name: getattr(self, name) for name in names}
 
     def __str__(self) -> str:
         return (
@@ -162,14 +235,103 @@ class PairedErrors:
             f"exact McNemar test p = {self.pvalue:.2g}"
         )
 
-    def points(self) -> str:
-        """Return the difference and its interval in percentage points, as text."""
-        digits = decimals(self.n_samples)
-        interval = format_interval(self.interval, digits, sign="+")
-        return f"{100 * self.difference:+.{digits}f} points {interval}"
+
+def paired_residuals(before: ArrayLike, after: ArrayLike) -> PairedDifference:
+    """Compare squared residuals of two predictions of the same samples.
+
+    The error of a prediction is the root of the mean of its squared residuals. The interval is
+    that of the bootstrap: the 2.5 and 97.5 % quantiles over samples that are drawn with
+    replacement, the same ones for both predictions.
+
+    Parameters
+    ----------
+    before, after : array-like of shape (n_samples,)
+        Squared residuals, relative to the variance of the values.
+
+    Returns
+    -------
+    PairedDifference
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from frobmetric.evaluation import paired_residuals
+    >>> errors = paired_residuals(np.full(50, 0.25), np.full(50, 0.09))
+    >>> print(errors.points(), errors.verdict)
+    -20.0 points [-20.0, -20.0] helped
+    """
+    old, new = _read_pair(before, after)
+    if min(old.min(), new.min()) < 0:
+        raise ValueError("before and after are squares, of which none may be negative")
+    errors = root_mean(old), root_mean(new)
+    drawn = np.sqrt(_drawn_means(np.column_stack([old, new]))).T
+    interval = _quantiles(drawn[1] - drawn[0])
+    return PairedDifference(*errors, errors[1] - errors[0], interval, len(old), is_error=True)
 
 
-def effective_size(weight: np.ndarray) -> float:
+def paired_scores(
+    before: ArrayLike, after: ArrayLike, *, confidence: float = 0.95, design_effect: float = 1.0
+) -> PairedDifference:
+    """Compare scores of the same units, such as queries; larger scores are better.
+
+    The interval is Student's, of the differences unit by unit. They are regarded as independent, up
+    to a design effect: a factor of the variance of their mean. One unit alone has an infinite
+    interval.
+
+    Parameters
+    ----------
+    before, after : array-like of shape (n_units,)
+    confidence : float, default=0.95
+    design_effect : float, default=1.0
+
+    Returns
+    -------
+    PairedDifference
+
+    Examples
+    --------
+    >>> from frobmetric.evaluation import paired_scores
+    >>> paired_scores([0.2, 0.4, 0.6, 0.8], [0.1, 0.3, 0.5, 0.7]).verdict
+    'hurt'
+    """
+    old, new = _read_pair(before, after)
+    confidence = as_share(confidence, name="confidence")
+    effect = as_positive(design_effect, name="design_effect")
+    difference, n = new - old, len(old)
+    half = np.inf
+    if n > 1:
+        error = difference.std(ddof=1) * np.sqrt(effect / n)
+        half = student.ppf((1 + confidence) / 2, n - 1) * error
+    middle, means = float(difference.mean()), (float(old.mean()), float(new.mean()))
+    interval = (middle - float(half), middle + float(half))
+    return PairedDifference(*means, means[1] - means[0], interval, n, confidence)
+
+
+def paired_recalls(before: Vector, after: Vector) -> PairedDifference:
+    """Compare recalls of the same queries, of which there are many: the interval is normal."""
+    difference = after - before
+    mean = float(difference.mean())
+    half = Z * float(difference.std()) / np.sqrt(max(1, len(difference) - 1))
+    means, interval = (float(before.mean()), float(after.mean())), (mean - half, mean + half)
+    return PairedDifference(*means, mean, interval, len(difference))
+
+
+def _read_pair(before: ArrayLike, after: ArrayLike) -> tuple[Vector, Vector]:
+    """Return one finite number of each method for each unit."""
+    old = as_finite(before, name="before", most=MOST)
+    new = as_finite(after, name="after", most=MOST)
+    if old.ndim != 1 or old.shape != new.shape or not len(old):
+        raise ValueError(
+            f"before has shape {old.shape} and after {new.shape}; expected one number "
+            "for each of the same units"
+        )
+    return old, new
+
+
+# Intervals
+
+
+def effective_size(weight: Vector) -> float:
     """Return the number of samples of equal weight that say as much: (sum w)^2 / (sum w^2)."""
     return float(weight.sum() ** 2 / (weight @ weight))
 
@@ -180,8 +342,18 @@ def error_interval(n_errors: int, n_samples: int) -> tuple[float, float]:
     return float(interval.low), float(interval.high)
 
 
+def residual_interval(squares: Vector) -> tuple[float, float]:
+    """Return the 95 % bootstrap interval of the root of a mean of squares."""
+    return _quantiles(np.sqrt(_drawn_means(squares[:, None])[:, 0]))
+
+
+def root_mean(squares: Vector) -> float:
+    """Return the root of a mean of squares."""
+    return float(np.sqrt(np.mean(squares)))
+
+
 def decimals(n_samples: int) -> int:
-    """Return the number of decimals that a percentage of so many samples deserves."""
+    """Return the number of decimals of a percentage of `n_samples` samples."""
     return 1 if n_samples < 1000 else 2
 
 
@@ -191,14 +363,39 @@ def format_interval(interval: tuple[float, float], digits: int, *, sign: str = "
     return f"[{low}, {high}]"
 
 
-def _score_interval(n, n_fixed, n_broken):
+def _pvalue(n_fixed: int, n_broken: int) -> float:
+    n_different = n_fixed + n_broken
+    return float(binomtest(n_fixed, n_different).pvalue) if n_different else 1.0
+
+
+def _drawn_means(squares: Array) -> Array:
+    """Return the mean of each column over rows drawn with replacement, an array (N_DRAWS, k)."""
+    rng, n = np.random.default_rng(SEED), len(squares)
+    return np.array([squares[rng.integers(n, size=n)].mean(axis=0) for _ in range(N_DRAWS)])
+
+
+def _quantiles(values: Vector) -> tuple[float, float]:
+    low, high = np.quantile(values, [LEVEL / 2, 1 - LEVEL / 2])
+    return float(low), float(high)
+
+
+def _check_counts(n_units: int, n_both: int, n_fixed: int, n_broken: int) -> None:
+    """Raise ValueError unless so many of all samples can be wrong."""
+    if min(n_both, n_fixed, n_broken) < 0 or not 0 < n_units >= n_both + n_fixed + n_broken:
+        raise ValueError(
+            f"of {n_units} samples {n_both}, {n_fixed} and {n_broken} are wrong; expected "
+            "numbers of samples, whose sum is at most that of all"
+        )
+
+
+def _score_interval(n: int, n_fixed: int, n_broken: int) -> tuple[float, float]:
     """Return the differences that the score test of paired proportions does not reject.
 
     T. Tango, Statistics in Medicine 17, 891-908, 1998.
     """
     excess = n_broken - n_fixed
 
-    def distance(delta, sign):
+    def distance(delta: float, sign: int) -> float:
         # the rate of fixed samples that is most likely if the true difference is delta
         b = (2 * n - excess) * delta - n_fixed - n_broken
         root = np.sqrt(max(0.0, b * b + 8 * n * n_fixed * delta * (1 - delta)))

@@ -12,7 +12,7 @@ from sklearn.base import clone
 from ..learning.coordinates import as_components
 from ..learning.problem import frobenius_problem, solve_frobenius
 from ..learning.samples import Samples
-from ..learning.units import VOTES, measure_units, spread_rows
+from ..learning.units import VOTES, measure_units
 from ..neighbors.classification import majority
 from ..runtime.progress import advance, working
 from ..search.exact import nearest
@@ -23,30 +23,10 @@ RACE_TOL = 3e-2
 #: A setting that is behind the best by this many standard errors leaves the race, when at least so
 #: many samples were tested: the standard error of fewer says little.
 BEHIND, TESTED = 1.5, 100
-#: Number of held-out samples from which on one division into folds is enough; most divisions.
-ENOUGH, MOST_DIVISIONS = 1000, 3
 #: Number of neighbours whose vote is reported.
 REPORTED = 3
 #: Weights of rows that differ by no more than this, relatively, are equal.
 ROUNDING = 1e-9
-
-
-def stratified_folds(y, n_folds, max_samples):
-    """Return pairs of training rows and test rows; few samples are divided several times.
-
-    Of many samples, at most `max_samples` are learned from and twice as many tested in each fold.
-    """
-    rng, folds = np.random.default_rng(0), []
-    for _ in range(int(np.clip(np.ceil(ENOUGH / len(y)), 1, MOST_DIVISIONS))):
-        order = rng.permutation(len(y))
-        order = order[np.argsort(y[order], kind="stable")]
-        number = np.empty(len(y), dtype=np.intp)
-        number[order] = np.arange(len(y)) % n_folds
-        for i in range(n_folds):
-            train, test = np.flatnonzero(number != i), np.flatnonzero(number == i)
-            train = train[spread_rows(y[train], max_samples)]
-            folds.append((train, test[spread_rows(y[test], 2 * max_samples)]))
-    return folds
 
 
 class Race:

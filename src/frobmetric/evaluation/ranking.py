@@ -14,6 +14,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 
 from ..checks.arguments import check_choice, check_count
+from ..core.points import Array, Vector
 from ..model.distances import unit_rows
 from ..search.exact import blocks
 
@@ -101,7 +102,9 @@ class GradedDocuments:
     n_documents: int
 
     @classmethod
-    def of(cls, pairs, grade, n_documents, gain="linear") -> Self:
+    def of(
+        cls, pairs: np.ndarray, grade: np.ndarray, n_documents: int, gain: str = "linear"
+    ) -> Self:
         """Sort rows by query; of repeated ones the largest grade is last, and counts."""
         order = np.lexsort((grade, pairs[:, 0]))
         pairs, grade = pairs[order], grade[order]
@@ -222,14 +225,14 @@ def unit_of(*arrays: np.ndarray) -> Any:
     return arrays[0].dtype.type(2.0 ** (np.frexp(largest)[1] - 1))
 
 
-def _rounded(score):
+def _rounded(score: Any) -> Any:
     """Return scores as multiples of the width of a tie; equal documents differ by rounding."""
     largest = np.abs(score).max(axis=1, keepdims=True)
     score /= np.where(largest > 0, largest, 1) * TIE[score.dtype]
     return np.rint(score, out=score)
 
 
-def _top_groups(score, gain, cut):
+def _top_groups(score: Array, gain: Array, cut: Vector) -> tuple[Any, ...]:
     """Return the groups of tied documents with scores of at least `cut`, the best first.
 
     For each group: its query, the number of better documents, its size, the sum of its gains and
@@ -246,7 +249,7 @@ def _top_groups(score, gain, cut):
     return row[start], n_better, size, total, n_relevant
 
 
-def _weighted_top(score, gain, weight):
+def _weighted_top(score: Array, gain: Array, weight: Vector) -> Any:
     """Return the expected sum of the gains of the first documents, weighted by their places."""
     k = min(len(weight), score.shape[1])
     cut = -np.partition(-score, k - 1, axis=1)[:, k - 1]
@@ -256,7 +259,7 @@ def _weighted_top(score, gain, weight):
     return np.bincount(row, total * mean, minlength=len(score))
 
 
-def _ndcg(score, gain, k):
+def _ndcg(score: Array, gain: Array, k: int) -> Vector:
     discount = 1 / np.log2(np.arange(2, min(k, score.shape[1]) + 2))
     # the documents in the order of their gains
     row, column = np.nonzero(gain > 0)
@@ -269,20 +272,20 @@ def _ndcg(score, gain, k):
     return _ratio(_weighted_top(score, gain, discount), best)
 
 
-def _recall(score, gain, k):
+def _recall(score: Array, gain: Array, k: int) -> Vector:
     relevant = (gain > 0).astype(np.float64)
     return _ratio(
         _weighted_top(score, relevant, np.ones(min(k, score.shape[1]))), relevant.sum(axis=1)
     )
 
 
-def _precision(score, gain, k):
+def _precision(score: Array, gain: Array, k: int) -> Vector:
     relevant = (gain > 0).astype(np.float64)
     has_any = np.where(relevant.any(axis=1), k, 0)
     return _ratio(_weighted_top(score, relevant, np.ones(min(k, score.shape[1]))), has_any)
 
 
-def _reciprocal_rank(score, gain, _):
+def _reciprocal_rank(score: Array, gain: Array, _: int | None) -> Vector:
     best = np.where(gain > 0, score, -np.inf).max(axis=1)
     cut = np.where(best > -np.inf, best, np.inf)  # no group without a relevant document
     row, n_better, size, _, n_relevant = _top_groups(score, gain, cut)
@@ -294,14 +297,14 @@ def _reciprocal_rank(score, gain, _):
     return value
 
 
-def _expected_reciprocal(n_better, n_tied, n_relevant):
+def _expected_reciprocal(n_better: int, n_tied: int, n_relevant: int) -> float:
     """Return the mean of 1 / place of the first relevant one of tied documents in random order."""
     place = np.arange(n_tied - n_relevant + 1)
     later = np.append(1.0, np.cumprod(1 - n_relevant / (n_tied - place[:-1])))
-    return np.sum(later * n_relevant / (n_tied - place) / (n_better + 1 + place))
+    return float(np.sum(later * n_relevant / (n_tied - place) / (n_better + 1 + place)))
 
 
-def _ratio(value, largest):
+def _ratio(value: Vector, largest: Any) -> Vector:
     return np.divide(value, largest, out=np.full(len(value), np.nan), where=largest > 0)
 
 

@@ -150,7 +150,7 @@ def reciprocal_rank(
     return _mean(judged.evaluate(Measure("mrr"), metric), per_query)
 
 
-def _mean(values, per_query):
+def _mean(values: np.ndarray, per_query: bool) -> Any:
     check_flag(per_query, name="per_query")
     if per_query:
         return values
@@ -162,7 +162,9 @@ def _mean(values, per_query):
     return float(np.nanmean(values))
 
 
-def _judge(queries, documents, relevance, metric, gain="linear"):
+def _judge(
+    queries: Any, documents: Any, relevance: Any, metric: str, gain: str = "linear"
+) -> Judged:
     check_metric(metric)
     check_choice(gain, GAINS, name="gain")
     documents = check_array(documents, dtype=[np.float64, np.float32])
@@ -243,7 +245,9 @@ class RetrievalScorer:
         return score_labels(np.asarray(map_queries(X)), mapped, y, self.measure, self.metric)
 
 
-def score_labels(anchors, mapped, y, measure, metric):
+def score_labels(
+    anchors: np.ndarray, mapped: np.ndarray, y: Any, measure: Measure, metric: str
+) -> float:
     """Return the mean of a measure where each sample searches the others for its class."""
     y = column_or_1d(y)
     check_consistent_length(mapped, y)

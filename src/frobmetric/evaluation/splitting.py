@@ -12,6 +12,7 @@ from ..checks.arguments import as_index
 from ..checks.parameters import FLAG, NONE, NUMBERS, SEED, Rule, check_parameters, integer
 from ..checks.samples import check_random_state
 from ..core.checks import read_values
+from .division import Rows
 
 LABELS = Rule("a sequence of labels, one for each object,", NUMBERS.is_met)
 
@@ -109,7 +110,7 @@ class ObjectSplit(BaseCrossValidator):
             inside = part == i
             yield np.flatnonzero(~inside.any(axis=1)), np.flatnonzero(inside.all(axis=1))
 
-    def _deal(self, tuples, groups):
+    def _deal(self, tuples: Any, groups: ArrayLike | None) -> tuple[Rows, Rows]:
         """Return the numbers of the objects, sorted, and the part of each object."""
         check_parameters(self, self._rules)
         if self.random_state is not None and not self.shuffle:
@@ -130,7 +131,7 @@ class ObjectSplit(BaseCrossValidator):
         order = rng.permutation(len(size)) if self.shuffle else np.arange(len(size))
         return objects, _balanced(size, order, self.n_splits)[label]
 
-    def _check_tests(self, part):
+    def _check_tests(self, part: Rows) -> None:
         is_test = (part == part[:, :1]).all(axis=1)
         empty = np.flatnonzero(np.bincount(part[is_test, 0], minlength=self.n_splits) == 0)
         if len(empty):
@@ -140,17 +141,17 @@ class ObjectSplit(BaseCrossValidator):
             )
 
 
-def _labels(groups, objects):
-    groups = read_values(groups, name="groups")
-    if groups.ndim != 1 or len(groups) <= objects[-1]:
+def _labels(groups: ArrayLike, objects: Rows) -> Any:
+    labels = read_values(groups, name="groups")
+    if labels.ndim != 1 or len(labels) <= objects[-1]:
         raise ValueError(
-            f"groups has shape {groups.shape}; expected one label for each object, at least "
+            f"groups has shape {labels.shape}; expected one label for each object, at least "
             f"({objects[-1] + 1},) because the largest object number is {objects[-1]}"
         )
-    return groups[objects]
+    return labels[objects]
 
 
-def _balanced(size, order, n_parts):
+def _balanced(size: Rows, order: Rows, n_parts: int) -> Rows:
     """Assign groups to parts: the large ones first, each to the part with the fewest objects."""
     order = order[np.argsort(-size[order], kind="stable")]
     part, filled = np.empty(len(size), dtype=np.intp), np.zeros(n_parts, dtype=np.intp)

@@ -17,8 +17,9 @@ from ..checks.samples import check_cv
 from ..checks.text import shown
 from ..core import Certificate
 from ..core.points import Vector
-from ..evaluation.race import Race, stratified_folds
-from ..evaluation.report import SelectionReport, report_of, warn_of_choice
+from ..evaluation.choice import SelectionReport, report_of, warn_of_choice
+from ..evaluation.division import stratified_folds
+from ..evaluation.race import Race
 from ..evaluation.selection import N_STAGES, Choice, Options, choose
 from ..learning.journal import journal_of
 from ..learning.learn import learn

@@ -4,7 +4,6 @@ from .bridge import TrustDisplay
 from .comparison import ComparisonDisplay
 from .embedding import EmbeddingDisplay, SpectrumDisplay
 from .explanation import ExplanationDisplay
-from .learners import LearnersDisplay
 from .length import LengthDisplay
 from .metric import MetricDisplay
 from .neighbors import NeighborsDisplay
@@ -15,7 +14,6 @@ __all__ = [
     "ComparisonDisplay",
     "EmbeddingDisplay",
     "ExplanationDisplay",
-    "LearnersDisplay",
     "LengthDisplay",
     "MetricDisplay",
     "NeighborsDisplay",

@@ -10,7 +10,7 @@ from sklearn.datasets import load_diabetes, load_iris
 from fake_learners import InProcess
 from frobmetric import compare
 from frobmetric.app.cli import compare as module
-from frobmetric.evaluation.comparing import ComparisonProgress, race
+from frobmetric.evaluation.trial import ComparisonProgress
 from terminals import press_ctrl_c, run, run_json
 
 X, y = load_iris(return_X_y=True)
@@ -29,16 +29,16 @@ def folder(tmp_path, monkeypatch):
 
 @pytest.fixture
 def in_process(monkeypatch):
-    monkeypatch.setattr(race, "FitWorker", InProcess)
+    monkeypatch.setattr("frobmetric.evaluation.compare.FitWorker", InProcess)
 
 
 def test_table_and_files(in_process):
     names = ("--learner", "Covariance", "--learner", "FrobMetric")
     files = ("--figure", "found.png", "--markdown", "found.md")
     text = run("compare", "iris.csv", "--target", "kind", *names, *files).stdout
-    result = compare(X, load_iris().target_names[y], learners=["Covariance", "FrobMetric"])
+    result = compare(["Covariance", "FrobMetric"], X, load_iris().target_names[y])
     # of equally good ones the fastest is named, which may differ from run to run
-    assert f" has the smallest error, {result.percent(result.best)}." in text.splitlines()[0]
+    assert f" has the smallest error, {result.best.percent()}." in text.splitlines()[0]
     assert "written: found.png and found.md" in text
     assert Path("found.png").read_bytes().startswith(b"\x89PNG")
     rows = [line for line in Path("found.md").read_text().splitlines() if line.startswith("|")]
@@ -55,12 +55,12 @@ def test_json_with_test_samples(in_process):
     options = ("--learner", "Covariance", "--n-votes", "5", "--budget", "30", "--seed", "3")
     data = run_json("compare", "even.csv", "-t", "kind", "--test", "odd.csv", *options)
     expected = compare(
-        X[::2], y[::2], X_test=X[1::2], y_test=y[1::2], n_neighbors=5, learners=["Covariance"]
+        ["Covariance"], X[::2], y[::2], X_test=X[1::2], y_test=y[1::2], n_neighbors=5
     )
     assert (data["n_train"], data["n_test"], data["n_neighbors"]) == (75, 75, 5)
     assert data["budget"] == 30
     for row in expected.rows:
-        assert data["rows"][row.key]["error"] == expected.error(row)
+        assert data["rows"][row.key]["error"] == row.error
 
 
 def test_a_target_of_numbers(in_process):

@@ -15,7 +15,8 @@ from frobmetric.core import (
     Quadruplets,
     certify,
 )
-from frobmetric.learning.problem import LOSSES, last_coordinates, last_samples
+from frobmetric.learning.problem import LOSSES, frobenius_problem
+from frobmetric.learning.prove import last_coordinates, last_samples
 from frobmetric.solvers import solve
 
 from . import Attack, Findings
@@ -128,9 +129,9 @@ def try_fit(rng, X):
     }
     options |= {"pull": float(rng.choice([0.0, 0.3])), "n_neighbors": 1, "n_passes": 1}
     metric = FrobMetric(**options, keep_dual=True, max_iter=100).fit(X, y)
-    again, weight, triplets = last_samples(metric, metric._check_samples(X))
-    coordinates = last_coordinates(metric, again, weight)
-    problem = metric._problem(coordinates, triplets, metric.C)
+    again, weight, triplets = last_samples(metric.map_, metric._check_samples(X))
+    coordinates = last_coordinates(metric.map_, again, weight)
+    problem = frobenius_problem(coordinates, triplets, metric.map_.recipe)
     index, u = triplets.to_array()[:, [0, 1, 0, 2]], metric.dual_coef_
     truth = ExactProblem(
         coordinates.Z, index, kind, problem.loss.weight, problem.cost, problem.prior

@@ -1,26 +1,19 @@
-"""Choice of a bridge: intervals by hand, and the simpler setting where nothing is gained."""
+"""Choice of a bridge: the simpler setting where nothing is gained."""
 
 import numpy as np
-import pytest
-from scipy.stats import norm
 
-from frobmetric.embeddings.bridge.choice import Setting, Trial, choose_ridge, gain
+from frobmetric.embeddings.bridge.choice import Setting, Trial, choose_ridge
 from frobmetric.embeddings.bridge.paired import PairedVectors
 from frobmetric.embeddings.bridge.trust import OldIndex
-
-
-def test_the_gain_is_a_mean_with_its_interval(rng):
-    before, after = rng.random((2, 30))
-    mean, low, high = gain(before, after)
-    error = np.std(after - before, ddof=1) / np.sqrt(30)
-    assert mean == pytest.approx(after.mean() - before.mean())
-    np.testing.assert_allclose([low, high], mean + norm.ppf([0.025, 0.975]) * error)
+from frobmetric.evaluation.paired import paired_recalls
 
 
 def test_a_clear_gain_is_chosen(rng):
     before = rng.random(50)
-    assert Trial.of(Setting(8, 0.1), before, before + rng.random(50)).is_chosen
-    assert not Trial.of(Setting(8, 0.1), before, before + rng.normal(0, 1, 50) / 100).is_chosen
+    assert Trial(Setting(8, 0.1), paired_recalls(before, before + rng.random(50))).is_chosen
+    assert not Trial(
+        Setting(8, 0.1), paired_recalls(before, before + rng.normal(0, 1, 50) / 100)
+    ).is_chosen
 
 
 def test_settings_in_words():

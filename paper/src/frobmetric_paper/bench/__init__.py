@@ -10,6 +10,7 @@ the other modules serve them. `versions` is a script of its own, which compares 
 from __future__ import annotations
 
 import ast
+import tomllib
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -35,3 +36,9 @@ def summary(name):
     """Return the first sentence about a benchmark, without importing it."""
     source = Path(__file__).with_name(f"{name}.py").read_text(encoding="utf-8")
     return " ".join(ast.get_docstring(ast.parse(source)).split("\n\n")[0].split())
+
+
+def reasons(name):
+    """Return the known reasons of what a benchmark finds, by the name of the finding."""
+    text = Path(__file__).with_name("reasons.toml").read_text(encoding="utf-8")
+    return tomllib.loads(text)[name]

@@ -135,11 +135,7 @@ def measure_run(name, options, seed):
 def measure(name, options):
     """Return the rows of each run; a stopped measurement goes on with the next run."""
     n_runs = options.choose(options.repeat if name == "usps" else 1, 1)
-    runs = options.stored or []
-    for seed in range(len(runs), n_runs):
-        runs.append(measure_run(name, options, seed))
-        options.store(runs)
-    return runs
+    return options.runs(n_runs, partial(measure_run, name, options))
 
 
 def chosen(rows, allowed=(PLAIN, SHIFTED), rules=tuple(RULES)):

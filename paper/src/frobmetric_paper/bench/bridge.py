@@ -142,8 +142,8 @@ def measure_trust(texts):
 
 def measure_direction(name, new, old, options):
     """Return for each seed the measures of every map, and the trust of each query."""
-    runs = list(options.stored or [])
-    for seed in range(len(runs), options.choose(options.repeat, 1)):
+
+    def measure(seed):
         texts = Texts(options, name, new, old, seed)
         run = {"n_index": len(texts.index), "rows": {}}
         run["re-embedding"] = _means(texts.measure(texts.old[texts.queries]))
@@ -151,9 +151,9 @@ def measure_direction(name, new, old, options):
             seconds, (mapped, detail) = timed(partial(method, texts))
             run["rows"][label] = _means(texts.measure(mapped)) | detail | {"seconds": seconds}
         run["trust"] = measure_trust(texts)
-        runs.append(run)
-        options.store(runs)
-    return runs
+        return run
+
+    return options.runs(options.choose(options.repeat, 1), measure)
 
 
 def _means(measures):

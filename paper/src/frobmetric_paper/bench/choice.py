@@ -45,11 +45,11 @@ def measure_set(name, options):
         split = many.load(name, seed=seed, folder=options.folder)
         size = split.size
         learned = compare(
+            options.choose(None, QUICK_LEARNERS),
             split.X_train,
             split.y_train,
             X_test=split.X_test,
             y_test=split.y_test,
-            learners=options.choose(None, QUICK_LEARNERS),
             budget=BUDGET,
             random_state=seed,
         )

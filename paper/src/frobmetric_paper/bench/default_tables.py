@@ -10,7 +10,7 @@ from scipy.stats import rankdata
 
 from ..data.many import SETS
 from ..harness import page
-from ..harness.formatting import mark, short
+from ..harness.formatting import interval, mark, short
 from ..harness.summary import Difference, paired_difference
 
 RAW, SCALED, LDA = EUCLID_AND_LDA = "Euclid raw", "Euclid scaled", "LDA"
@@ -139,7 +139,7 @@ def error_table(sets):
 
 def difference_text(difference):
     """Return the mean and the interval, with a word if it is a loss or a gain that is clear."""
-    text = f"{difference.mean:+.2f} ({difference.low:+.2f} to {difference.high:+.2f})"
+    text = interval(difference)
     if not difference.is_clear:
         return text
     return f"{text} {'worse' if difference.mean > 0 else 'better'}"

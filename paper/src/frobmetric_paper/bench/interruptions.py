@@ -17,7 +17,7 @@ import numpy as np
 
 from frobmetric import FrobMetric
 from frobmetric.learning import journal as _journal
-from frobmetric.metric import base
+from frobmetric.learning import samples
 from frobmetric.runtime import checkpoint as checkpoints
 from frobmetric.runtime.checkpoint import Checkpoint
 
@@ -173,11 +173,11 @@ def timed_checkpoints():
         spent["fingerprint"] += seconds
         return text
 
-    Checkpoint.save, base.fingerprint = timed_save, timed_fingerprint
+    Checkpoint.save, samples.fingerprint = timed_save, timed_fingerprint
     try:
         yield spent
     finally:
-        Checkpoint.save, base.fingerprint = save, fingerprint
+        Checkpoint.save, samples.fingerprint = save, fingerprint
 
 
 def time_fit(X, y, interval, folder):

@@ -10,7 +10,6 @@ import tracemalloc
 from itertools import product
 
 import numpy as np
-from scipy.stats import t as student
 from sklearn.datasets import make_circles
 from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.model_selection import train_test_split
@@ -23,6 +22,8 @@ from ..baselines.ours import PAPER
 from ..data import labelled
 from ..data.raw import load_word_counts
 from ..harness.benchmark import Benchmark, Options
+from ..harness.formatting import interval
+from ..harness.summary import paired_difference
 from ..harness.timing import timed
 from .levers import percent_wrong
 
@@ -183,9 +184,7 @@ def difference_text(differences):
     """Return the mean and Student's 95 % interval; empty if all are zero."""
     if not differences.any():
         return ""
-    n, mean = len(differences), differences.mean()
-    half = student.ppf(0.975, n - 1) * differences.std(ddof=1) / np.sqrt(n)
-    return f"{mean:+.2f} ({mean - half:+.2f} to {mean + half:+.2f})"
+    return interval(paired_difference(differences, test_share=0.0))
 
 
 def kernels_page(parts):

@@ -17,7 +17,7 @@ from pathlib import Path
 from types import FunctionType
 
 from ..harness.benchmark import Benchmark, Options
-from .mutant_reasons import REASONS
+from . import reasons
 from .mutations import mutants
 
 ROOT = Path(__file__).parents[4]
@@ -144,9 +144,10 @@ def page(data):
     rows = [row | {"alive": len(row["survivors"])} for row in data.values()]
     for row in rows:
         row["percent"] = 100 * row["alive"] / row["mutants"]
+    known = reasons("mutants")
     total, alive = (sum(row[key] for row in rows) for key in ("mutants", "alive"))
     survivors = [
-        {"file": row["file"], "mutant": text, "reason": REASONS.get(text, "not explained")}
+        {"file": row["file"], "mutant": text, "reason": known.get(text, "not explained")}
         for row in rows
         for text in row["survivors"]
     ]

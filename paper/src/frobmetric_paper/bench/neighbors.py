@@ -13,8 +13,8 @@ from sklearn.neighbors import NearestNeighbors
 from frobmetric import FrobeniusSDP, mine_triplets
 from frobmetric.core import Hinge
 from frobmetric.learning.coordinates import unit_mean_square
-from frobmetric.search.approximate import MiningRecall, share_found
 from frobmetric.search.mining import Mining
+from frobmetric.search.recall import MiningRecall, share_found
 from frobmetric.solvers import solve
 
 from ..data import labelled

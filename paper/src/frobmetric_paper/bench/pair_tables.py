@@ -3,7 +3,8 @@
 from itertools import groupby
 
 import numpy as np
-from scipy.stats import t as student
+
+from ..harness.summary import paired_difference
 
 GRID = (1e0, 1e1, 1e2, 1e3, 1e4, 1e6)
 #: Values of C of the variants.
@@ -56,11 +57,10 @@ def difference(lines, method, base, grid=None, measure="auc"):
     values = [
         mean_of(runs, method, measure, grid) - mean_of(runs, base, measure, grid) for runs in lines
     ]
-    text, n = f"{np.mean(values):+.2f}", len(values)
-    if n < 2:
-        return text
-    half = student.ppf(0.975, n - 1) * np.std(values, ddof=1) / n**0.5
-    return f"{text} ± {half:.2f}"
+    if len(values) < 2:
+        return f"{np.mean(values):+.2f}"
+    found = paired_difference(values, test_share=0.0)
+    return f"{found.mean:+.2f} ± {found.high - found.mean:.2f}"
 
 
 def known_values(cells, method):

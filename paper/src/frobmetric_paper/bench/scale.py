@@ -23,8 +23,8 @@ from frobmetric.backends.files import SHARE
 from frobmetric.backends.table import ShardedTable, split_rows
 from frobmetric.backends.vectors import Sharded
 from frobmetric.core.cones import PSD
+from frobmetric.learning import learn as learning
 from frobmetric.learning.sharded import ShardedSamples, ShardedTriplets
-from frobmetric.metric import frob
 
 from ..harness.benchmark import Benchmark, Cell, Options
 from ..harness.task import Store
@@ -56,7 +56,7 @@ C, TOL, MAX_ITER = 1e4, 1e-3, 40
 PHASES = {
     "reading": ((ShardedSamples, "check"), (ShardedSamples, "coordinates")),
     "search": ((ShardedSamples, "add_mined"),),
-    "solve": ((FrobMetric, "_problem"), (frob, "solve_frobenius")),
+    "solve": ((learning, "frobenius_problem"), (learning, "solve_frobenius")),
 }
 #: The same inside of a solve, for fits in this process.
 INNER_PHASES = {

@@ -84,15 +84,17 @@ def measure_unseen(options):
     """Return accuracies with intervals over shoes, and gains over Euclid."""
     right, tested, folds = predict_unseen(options, 0)
 
-    def plain(accuracy):
-        numbers = {name: getattr(accuracy, name) for name in ("value", "low", "high")}
-        return numbers | {"text": str(accuracy)}
+    def plain(value, low, high):
+        text = f"{100 * value:.1f} % ({100 * low:.1f} ... {100 * high:.1f})"
+        return {"value": value, "low": low, "high": high, "text": text}
 
     accuracies, gains = {}, {}
     for name, values in right.items():
-        accuracies[name] = plain(comparison_accuracy(values, objects=tested))
+        found = comparison_accuracy(values, objects=tested)
+        accuracies[name] = plain(found.value, found.low, found.high)
         if name != "Euclid":
-            gains[name] = plain(accuracy_difference(values, right["Euclid"], objects=tested))
+            gain = accuracy_difference(values, right["Euclid"], objects=tested)
+            gains[name] = plain(gain.estimate, *gain.interval)
     return {"accuracies": accuracies, "gains": gains, "folds": folds}
 
 

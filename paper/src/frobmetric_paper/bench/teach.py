@@ -58,11 +58,8 @@ def measure(options):
     """Return the agreements of each seed."""
     _, X, triplets = load(options)
     marks = options.choose(WAYS, dict.fromkeys(WAYS, (5,)))
-    seeds = list(options.stored or [])
-    for seed in range(len(seeds), options.choose(options.repeat, 2)):
-        seeds.append(measure_seed(X, triplets, seed, marks))
-        options.store(seeds)
-    return seeds
+    n_seeds = options.choose(options.repeat, 2)
+    return options.runs(n_seeds, lambda seed: measure_seed(X, triplets, seed, marks))
 
 
 def teach_page(parts):

@@ -51,6 +51,14 @@ class Options:
         """Return the value for this size of the measurement."""
         return quick if self.is_quick else full
 
+    def runs(self, n, measure):
+        """Return the data of n runs, `measure(seed)`; stored ones are not measured again."""
+        found = list(self.stored or [])
+        for seed in range(len(found), n):
+            found.append(measure(seed))
+            self.store(found)
+        return found
+
 
 @dataclass(frozen=True, kw_only=True)
 class Task(task.Task):

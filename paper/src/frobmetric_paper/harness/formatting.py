@@ -67,12 +67,17 @@ def parameter(value):
     return f"{value:.3g}".replace("e+0", "e").replace("e-0", "e-")
 
 
-def difference(interval):
+def difference(found):
     """Return mean and interval, with a star where zero is outside: +1.20 [0.31, 2.09] *."""
-    if interval is None:
+    if found is None:
         return NOTHING
-    star = " *" if interval.is_clear else ""
-    return f"{interval.mean:+.2f} [{interval.low:+.2f}, {interval.high:+.2f}]{star}"
+    star = " *" if found.is_clear else ""
+    return f"{found.mean:+.2f} [{found.low:+.2f}, {found.high:+.2f}]{star}"
+
+
+def interval(difference):
+    """Return mean and interval: +1.20 (+0.31 to +2.09)."""
+    return f"{difference.mean:+.2f} ({difference.low:+.2f} to {difference.high:+.2f})"
 
 
 def limits(cells):

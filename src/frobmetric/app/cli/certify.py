@@ -83,9 +83,9 @@ def certify(
     claimed = estimator.certificate_
     recomputed = estimator.certify(table.dataframe(), table.y, **options)
     differing = disagreements(claimed, recomputed, estimator.history_)
-    gap, tol = recomputed.error, tol or required(required(learned.run, "run").tol, "tolerance")
-    is_certified = not differing and bool(gap <= min(tol, LARGEST_GAP))
-    verdict = gap_verdict(gap, min(tol, LARGEST_GAP)) + ", and the claim holds" * is_certified
+    tol = tol or required(required(learned.run, "run").tol, "tolerance")
+    is_certified = not differing and recomputed.is_within(tol)
+    verdict = gap_verdict(recomputed, tol) + ", and the claim holds" * is_certified
     if table.y is None and uses_labels(learned):
         verdict += "\nlabels were not given (--target): that the triplets are theirs is not checked"
     if differing:

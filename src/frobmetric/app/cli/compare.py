@@ -7,14 +7,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ...evaluation.comparing import (
-    ComparisonProgress,
-    InterruptedComparison,
-    LearnersComparison,
-    compare_learners,
-)
+from ...evaluation.compare import Comparison, ComparisonProgress, InterruptedComparison
+from ...evaluation.compare import compare as compare_models
 from ...io.preparation import Preparing, TablePreparation
-from ...plotting import LearnersDisplay
+from ...plotting import ComparisonDisplay
 from ...runtime.environment import replacing, require
 from ..tables.reading import LabelledTable, Table, check_output
 from .declaration import Count, Natural, Positive, command
@@ -71,16 +67,18 @@ def compare(
     if figure is not None:
         require("matplotlib", "plot")
     tables = [_read(data, target, header, preparation)]
-    options: dict[str, Any] = {"test_size": test_size, "n_neighbors": n_votes, "random_state": seed}
+    options: dict[str, Any] = {"n_neighbors": n_votes, "random_state": seed}
     if test is not None:
         learned = tables[0].preparation  # medians and categories come from the data
         tables.append(_read(test, target, header, learned or preparation))
         _check_columns(data, test, *tables)
         options |= {"X_test": tables[1].X, "y_test": tables[1].y}
+    else:
+        options["test_size"] = test_size
     with errors_about(data):
         result, is_interrupted = _run(tables[0], learner, budget=budget, **options)
     written = _write(result, figure, markdown)
-    code = ExitCode.of(any(not row.is_baseline for row in result.measured))
+    code = ExitCode.of(any(not row.is_euclidean for row in result.measured))
     if is_interrupted:
         say("interrupted; the rows that were finished follow")
         code = ExitCode.INTERRUPTED
@@ -107,12 +105,12 @@ def _check_columns(data: Path, test: Path, table: Table, held_out: Table) -> Non
 
 def _run(
     table: LabelledTable, learners: list[str] | None, **options: Any
-) -> tuple[LearnersComparison, bool]:
+) -> tuple[Comparison, bool]:
     """Return the comparison, and whether Ctrl-C ended it."""
     try:
         with _progress() as callback:
             options["callback"] = callback
-            return compare_learners(table.X, table.y, learners=learners or None, **options), False
+            return compare_models(learners or None, table.X, table.y, **options), False
     except InterruptedComparison as error:
         return error.comparison, True
 
@@ -134,7 +132,7 @@ def _describe(progress: ComparisonProgress) -> str:
     )
 
 
-def _write(result: LearnersComparison, figure: Path | None, markdown: Path | None) -> str:
+def _write(result: Comparison, figure: Path | None, markdown: Path | None) -> str:
     """Write the figure and the table if they have paths; return a line that names them."""
     if markdown is not None:
         with replacing(markdown) as file:
@@ -145,9 +143,9 @@ def _write(result: LearnersComparison, figure: Path | None, markdown: Path | Non
     return f"written: {written}" if written else ""
 
 
-def _draw(result: LearnersComparison, path: Path) -> None:
+def _draw(result: Comparison, path: Path) -> None:
     require("matplotlib", "plot").use("agg")
     page = require("matplotlib.figure", "plot").Figure(figsize=(7.5, 5.0), layout="constrained")
-    LearnersDisplay.from_comparison(result, ax=page.subplots())
+    ComparisonDisplay.from_comparison(result, ax=page.subplots())
     with replacing(path) as file:
         page.savefig(file, dpi=150, format=path.suffix[1:].lower())

@@ -12,9 +12,9 @@ import numpy as np
 from sklearn.datasets import load_breast_cancer, load_digits, load_wine
 from sklearn.decomposition import PCA
 
+from ...evaluation.choice import SelectionReport
 from ...evaluation.compare import compare
-from ...evaluation.comparison import Comparison
-from ...evaluation.report import SelectionReport
+from ...evaluation.table import Comparison
 from ...io import save
 from ...metric import FrobMetric, FrobMetricCV
 from ...plotting import EmbeddingDisplay, NeighborsDisplay
@@ -161,7 +161,7 @@ def _choose_options(task: Task, show: Show | None) -> SelectionReport:
 
 def _is_certified(result: Result) -> bool:
     metric = result.metric
-    return bool(metric.certificate_.error <= metric.tol and result.comparison.is_certified)
+    return bool(metric.certificate_.is_within(metric.tol) and result.comparison.is_certified)
 
 
 def _to_dict(result: Result) -> dict[str, Any]:
@@ -185,7 +185,8 @@ def _table(results: list[Result]) -> str:
 
 
 def _verdict(result: Result) -> str:
-    errors, rival = result.comparison.errors, EUCLIDS[result.comparison.euclidean.key]
+    errors: Any = result.comparison.errors  # of classes
+    rival = EUCLIDS[result.comparison.euclidean.key]
     counts = f"of the answers by {rival}, {errors.n_fixed} are put right, {errors.n_broken} spoiled"
     text = f"{result.task.name}: {VERDICTS[errors.verdict]}: {counts}."
     return paragraph(text, indent="  ")
@@ -221,7 +222,7 @@ def _save(results: list[Result], output: Path) -> Iterator[str]:
 def _draw(result: Result, output: Path, seed: int) -> Iterator[str]:
     """Draw the figures of the numbers; yield lines on the files."""
     task = result.task
-    data: Any = (task.X, task.y, task.X_test, task.y_test)
+    data: tuple[Any, ...] = (task.X, task.y, task.X_test, task.y_test)
     try:
         require("matplotlib", "plot").use("agg")
         title = "Which numbers have the same digit in the middle?"

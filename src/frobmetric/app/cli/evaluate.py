@@ -7,10 +7,9 @@ from os.path import realpath
 from pathlib import Path
 from typing import Any
 
-from sklearn.model_selection import StratifiedKFold
-
 from ...evaluation.compare import compare
-from ...evaluation.comparison import Comparison
+from ...evaluation.division import default_folds
+from ...evaluation.table import Comparison
 from ...io.preparation import Preparing
 from ...metric import FrobMetric, FrobMetricCV
 from ..tables.reading import LabelledTable
@@ -20,8 +19,6 @@ from .models import load_model, read_features, read_visibly, require_labels, spl
 from .progress import live_progress
 from .terminal import ExitCode, Report, errors_about, say, wrong_usage
 
-#: Number of folds of an evaluation, and the number of samples from which on one fold is enough.
-FOLDS, MANY_SAMPLES = 5, 5000
 #: Warnings of a choice that an evaluation says better, for all folds together.
 VERDICTS = "the learned metric (does not help|satisfies)|the chosen metric has|the best C is"
 
@@ -101,10 +98,7 @@ def _compare(
     if test is not None:
         options |= {"X_test": test.dataframe(), "y_test": test.y}
         return compare(estimator, table.dataframe(), table.y, **options)
-    options["cv"] = folds or FOLDS
-    if folds is None and len(table.X) > MANY_SAMPLES:
-        thirds = StratifiedKFold(3, shuffle=True, random_state=options["random_state"])
-        options["cv"] = [next(thirds.split(table.X, table.y))]
+    options["cv"] = default_folds(folds, table.y, options["random_state"])
     with live_progress(first_line(estimator), describe_step) as callback, warnings.catch_warnings():
         warnings.filterwarnings("ignore", VERDICTS, UserWarning)
         return compare(estimator.set_params(callback=callback), table.X, table.y, **options)
@@ -119,6 +113,8 @@ def _read_model_and_data(
         say(f"warning: {test} is tested on itself; the errors say nothing about new data")
     estimator = load_model(model)
     if isinstance(estimator, FrobMetricCV):  # its own rule needs samples that no file holds
-        estimator = estimator._chosen()
+        chosen = FrobMetric(tol=estimator.tol)
+        chosen.map_ = estimator.map_
+        estimator = chosen
     tables = (read_features(estimator, path, target, header) for path in paths)
     return estimator, list(map(require_labels, tables, paths))

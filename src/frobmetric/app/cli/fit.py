@@ -9,7 +9,8 @@ from time import perf_counter
 from typing import Any
 
 from ...backends import RowFile
-from ...core import Step
+from ...core import Certificate, Step
+from ...core.solution import NOTHING
 from ...io import save
 from ...io.preparation import Preparing
 from ...io.text import format_of
@@ -220,9 +221,10 @@ def _question(data: Path, target: str | None, how: Preparing) -> str:
     return " ".join(["frobmetric evaluate", str(data), *words])
 
 
-def gap_verdict(gap: float, tol: float) -> str:
-    """Return a line that says whether a relative gap certifies a metric to a tolerance."""
-    if gap <= tol:
+def gap_verdict(certificate: Certificate, tol: float) -> str:
+    """Return a line that says whether a certificate proves a metric to a tolerance."""
+    gap, tol = certificate.error, min(tol, NOTHING)
+    if certificate.is_within(tol):
         return f"certified: relative gap {gap:.1e} <= tol {tol:g}"
     return f"NOT certified: relative gap {gap:.1e} > tol {tol:g}"
 
@@ -243,13 +245,13 @@ def _fit_report(
     seconds: float,
     question: str,
 ) -> Report:
-    gap, tol = estimator.certificate_.error, estimator.tol
+    certificate, tol = estimator.certificate_, estimator.tol
     n_samples, n_features = table.X.shape
     data = {
         "model": str(path),
         "status": estimator.status_,
-        "certified": bool(gap <= tol),
-        "certificate": asdict(estimator.certificate_),
+        "certified": certificate.is_within(tol),
+        "certificate": asdict(certificate),
         "tol": tol,
         "C": estimator.map_.problem[0].C,
         "n_samples": n_samples,
@@ -262,14 +264,14 @@ def _fit_report(
     if hasattr(estimator, "report_"):
         data |= {"chosen": estimator.best_params_, "report": estimator.report_.to_dict()}
         options = str(estimator.report_.setting)
-    verdict = f"{gap_verdict(gap, tol)}, after {estimator.n_iter_} steps, {seconds:.1f} s"
+    verdict = f"{gap_verdict(certificate, tol)}, after {estimator.n_iter_} steps, {seconds:.1f} s"
     if not data["certified"]:
         advice = "" if estimator.status_ == "interrupted" else "; raise --max-iter or --tol"
         verdict += f" ({estimator.status_}){advice}"
     text = (
         f"{path}: a metric of rank {estimator.rank_} on {n_features} features, from "
         f"{estimator.n_triplets_} triplets of {n_samples} samples: {options}\n"
-        f"certificate: {estimator.certificate_}\n{verdict}{_usefulness(estimator, question)}"
+        f"certificate: {certificate}\n{verdict}{_usefulness(estimator, question)}"
     )
     if hasattr(estimator, "preparation_"):
         data["columns"] = estimator.preparation_.to_fields()

@@ -168,8 +168,10 @@ def _measure_quality(
     """Return how much of the neighbourhoods is preserved."""
     n, k = len(X), estimator.n_neighbors
     rows = most if n > most else None
-    options: Any = {"metric": estimator.metric, "random_state": estimator.random_state}
-    result = neighborhood_quality(X, estimator.embedding_, n_rows=rows, **options)
+    metric, seed = estimator.metric, estimator.random_state
+    result = neighborhood_quality(
+        X, estimator.embedding_, n_rows=rows, metric=metric, random_state=seed
+    )
     share = float(result.q_nx[k - 1])
     return {"r_nx_area": result.area, "q_nx": share, "K": k, "n_evaluated": rows or n}
 
@@ -202,7 +204,7 @@ def _facts(estimator: MaximumVarianceUnfolding) -> dict[str, Any]:
     numbers = {name: getattr(proof, name) for name in names}
     return {
         "status": estimator.status_,
-        "certified": bool(proof.error <= estimator.tol),
+        "certified": proof.is_within(estimator.tol),
         "certificate": {name: x if isfinite(x) else None for name, x in numbers.items()},
         "tol": estimator.tol,
         "n_samples": len(estimator.embedding_),

@@ -11,8 +11,9 @@ import numpy as np
 from sklearn.metrics import confusion_matrix
 
 from ...checks.text import shown
-from ...evaluation.comparison import EUCLIDEAN, Comparison, ComparisonRow
 from ...evaluation.paired import decimals, format_interval
+from ...evaluation.row import EUCLIDEAN, ComparisonRow
+from ...evaluation.table import Comparison
 from ...plotting.style import COLOURS
 from .captions import Column, largest
 from .doubts import Doubts
@@ -250,7 +251,8 @@ def sections_of(findings: Findings, sample: Sample) -> dict[str, Any]:
 
 def _verdict(findings: Findings) -> dict[str, Any]:
     comparison = findings.comparison
-    errors, digits = comparison.errors, decimals(comparison.n_test)
+    errors: Any = comparison.errors  # of classes
+    digits = decimals(comparison.n_test)
     first, *others = comparison.sentences()
     model = comparison["model"]
     others = [text for text in others if not text.startswith("Optimisation")]
@@ -259,7 +261,7 @@ def _verdict(findings: Findings) -> dict[str, Any]:
         "opening": f"{model.label} {OPENINGS[errors.verdict]}",
         "before": comparison.euclidean.percent(),
         "after": model.percent(),
-        "points": f"{100 * errors.difference:+.{digits}f}",
+        "points": f"{100 * errors.estimate:+.{digits}f}",
         "interval": format_interval(errors.interval, digits, sign="+"),
         "better": comparison.better_baselines(),
         "fixed": errors.n_fixed,
@@ -302,7 +304,7 @@ def _certificate(metric: Any) -> dict[str, Any] | None:
         return None
     tol = metric.tol
     return {
-        "is_certified": bool(certificate.error <= tol),
+        "is_certified": certificate.is_within(tol),
         "gap": f"{100 * certificate.error:.2g} %",
         "tol": f"{100 * tol:.2g} %",
         "text": str(certificate),

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 from sklearn.decomposition import PCA
-from sklearn.model_selection import StratifiedKFold
 
+from ...evaluation.division import one_third
+from ...evaluation.models import mapping_of
 from ...neighbors import knn_error
 from ...runtime.progress import working
 from .spaces import apply
@@ -46,7 +47,7 @@ def dimension_errors(
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the verdict tells
             model = clone(model).fit(X, y)
-    mapping = model if hasattr(model, "transform") else model[:-1]
+    mapping = mapping_of(model)
     learned = apply(mapping, X), apply(mapping, X_test)
     if not hasattr(mapping, "components_"):
         learned = _rotated(*learned)
@@ -65,10 +66,7 @@ def dimension_errors(
 
 def _divide(y: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Return rows to learn from and to test, of at most `MOST_SAMPLES` samples."""
-    folds = StratifiedKFold(3, shuffle=True, random_state=seed)
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "The least populated class", UserWarning)
-        train, test = next(folds.split(y, y))
+    train, test = one_third(y, seed)
     random = np.random.default_rng(seed)
     limit = MOST_SAMPLES // 3
     if len(test) > limit:

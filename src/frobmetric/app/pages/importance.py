@@ -10,6 +10,7 @@ import numpy as np
 from scipy.stats import t as student
 from sklearn.base import clone
 
+from ...evaluation.models import mapping_of
 from ...runtime.progress import working
 from .spaces import Spaces, feature_shares, find_matrix
 
@@ -104,7 +105,7 @@ def _refit(model: Any, X: np.ndarray, y: np.ndarray) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # warnings about a small sample do not concern the model
         fitted = copy.fit(X, y)
-    return fitted if hasattr(fitted, "transform") else fitted[:-1]
+    return mapping_of(fitted)
 
 
 def _draw(y: np.ndarray, part: float, random: np.random.Generator) -> np.ndarray:

@@ -11,17 +11,21 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
-from sklearn.frozen import FrozenEstimator
-from sklearn.pipeline import Pipeline
-from sklearn.utils import get_tags
-from sklearn.utils.validation import check_is_fitted
 
 from ...checks.arguments import check_count
 from ...evaluation.compare import compare
-from ...evaluation.comparison import Comparison
+from ...evaluation.division import default_folds
 from ...evaluation.hints import Situation, find_hints
-from ...metric import FrobMetric
+from ...evaluation.models import (
+    copy_for_refits,
+    copy_with_units,
+    is_fitted,
+    mapping_of,
+    metric_of,
+    tested_model,
+)
+from ...evaluation.report import Report
+from ...evaluation.table import Comparison
 from ...metric.base import MapEstimator
 from ...runtime.environment import replacing
 from .captions import columns_of, names_of
@@ -34,7 +38,6 @@ from .provenance import DEFAULTS, provenance
 from .samples import (
     Samples,
     check_image_shape,
-    default_folds,
     euclidean_unit,
     feature_names_of,
     held_out_votes,
@@ -44,7 +47,7 @@ from .spaces import Spaces
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ModelReport:
+class ModelReport(Report):
     """Result of `report`: an HTML page, and the findings that it shows.
 
     Attributes
@@ -76,6 +79,14 @@ class ModelReport:
     def comparison(self) -> Comparison:
         """Held-out errors of the model and of Euclid, with the verdict."""
         return self.findings.comparison
+
+    def sentences(self) -> list[str]:
+        """Return the verdict in words, and what is known about the optimisation."""
+        return self.comparison.sentences()
+
+    def to_text(self) -> str:
+        """Return the comparison as text."""
+        return self.comparison.to_text()
 
     def to_html(self) -> str:
         """Return the page."""
@@ -220,14 +231,14 @@ def report(
     check_image_shape(image_shape, samples.X.shape[1])
     sample_names = names_of(names, len(samples.labels))
     labels_of_features = feature_names_of(feature_names, X, model, image_shape)
-    is_fitted = _is_fitted(model)
-    say = _numbered(callback, 4 if is_fitted else 5)
-    if not is_fitted:
+    is_ready = is_fitted(model)
+    say = _numbered(callback, 4 if is_ready else 5)
+    if not is_ready:
         say("fitting the model")
         model = clone(model).fit(X, samples.y)
     model = getattr(model, "best_estimator_", model)  # of a search of scikit-learn
-    again = _for_refits(model, choose_again)
-    tested, notes = _tested_model(model, again, X_test)
+    again = copy_for_refits(model, choose_again)
+    tested, notes = tested_model(model, again, X_test is not None)
     say("testing on held-out samples")
     options = {"cv": default_folds(cv, samples.y, random_state), "random_state": random_state}
     options |= {"n_neighbors": n_neighbors, "baselines": ("raw", "scaled", "lda")}
@@ -243,7 +254,7 @@ def report(
         names=sample_names,
         labels=samples.labels,
         image_shape=image_shape,
-        metric=_metric_of(model),
+        metric=metric_of(model),
         notes=notes,
         **results,
     )
@@ -271,12 +282,12 @@ def _results(
 ) -> dict[str, Any]:
     """Return what is found besides the errors, as fields of `Findings`."""
     n_refits, seed = refits
-    mapping = model if hasattr(model, "transform") else model[:-1]
+    mapping = mapping_of(model)
     unit = euclidean_unit(samples.X, comparison.euclidean.key)
     spaces = Spaces.of(mapping, samples.every, unit)
     *votes, is_tested = held_out_votes(comparison, samples.labels, len(samples.y))
     say(f"measuring features by {n_refits} refits")
-    fixed = None if again is None else _with_units(again, model)
+    fixed = None if again is None else copy_with_units(again, model)
     importance = find_importance(spaces, fixed, samples.X, samples.y, n_refits, seed)
     say("looking for labels in doubt")
     n, alone = len(samples.y), model if isinstance(model, MapEstimator) else None
@@ -289,62 +300,3 @@ def _results(
         curves = dimension_errors(base, samples.parts, unit, n_votes, seed)
     fields = {"spaces": spaces, "votes": tuple(votes), "is_tested": is_tested}
     return fields | {"importance": importance, "doubts": doubts, "dimensions": curves}
-
-
-# The model
-
-
-def _is_fitted(model: Any) -> bool:
-    try:
-        check_is_fitted(model)
-    except NotFittedError:
-        return False
-    return True
-
-
-def _steps(model: Any) -> list[Any]:
-    return [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
-
-
-def _metric_of(model: Any) -> MapEstimator | None:
-    """Return the last estimator of this library inside a model, None if there is none."""
-    return next((s for s in _steps(model)[::-1] if isinstance(s, MapEstimator)), None)
-
-
-def _for_refits(model: Any, choose_again: bool) -> Any:
-    """Return the model to fit again, None if labels are not what it learns from."""
-    if get_tags(model).input_tags.three_d_array or isinstance(model, FrozenEstimator):
-        return None
-    if choose_again or not hasattr(model, "best_params_"):
-        return clone(model)
-    shared = FrobMetric().get_params(deep=False)
-    own = {name: value for name, value in model.get_params(deep=False).items() if name in shared}
-    return FrobMetric(**own | model.best_params_ | {"callback": None})
-
-
-def _with_units(copy: Any, fitted: Any) -> Any:
-    """Return a copy of a model that does not choose its units again."""
-    copy = clone(copy)
-    for step, done in zip(_steps(copy), _steps(fitted), strict=True):
-        if step.get_params(deep=False).get("units") == "auto" and hasattr(done, "units_"):
-            step.set_params(units=done.units_)
-    return copy
-
-
-def _tested_model(model: Any, copy: Any, X_test: Any) -> tuple[Any, list[str]]:
-    """Return the model to test, and notes on what the test means."""
-    if X_test is not None:
-        return model, []
-    if copy is None:
-        note = (
-            "The model was tested as it is. If it was learned from these samples, its errors are "
-            "too small; give test samples that it has not seen."
-        )
-        return FrozenEstimator(model), [note]
-    if type(copy) is not type(model):
-        note = (
-            "Each fold was fitted with the options that were chosen by all samples; "
-            "choose_again=True (--choose-again) chooses them in each fold."
-        )
-        return copy, [note]
-    return copy, []

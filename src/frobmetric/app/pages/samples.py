@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Self
@@ -10,14 +9,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import issparse
-from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import check_array, column_or_1d, get_tags
 
 from ...checks.text import shown
-from ...evaluation.comparison import Comparison
+from ...evaluation.table import Comparison
 
-#: Number of samples from which on one third is tested by a single metric, and not every fold.
-MANY_SAMPLES = 5000
 #: Largest number whose squares, and sums of them, are finite.
 LARGEST = 1e140
 #: Most numbers of a sparse X that are written out.
@@ -110,16 +106,6 @@ def check_image_shape(shape: tuple[int, ...] | None, n_features: int) -> None:
             f"image_shape is {tuple(shape)}; X has {n_features} features; expected (height, width) "
             "or (height, width, 3) with as many numbers"
         )
-
-
-def default_folds(cv: Any, y: np.ndarray, seed: int) -> Any:
-    """Return the folds of the test: five, or one third of many samples."""
-    if cv is not None or len(y) <= MANY_SAMPLES:
-        return 5 if cv is None else cv
-    folds = StratifiedKFold(3, shuffle=True, random_state=seed)
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "The least populated class", UserWarning)
-        return [next(folds.split(y, y))]
 
 
 def euclidean_unit(X: np.ndarray, key: str) -> np.ndarray:

@@ -20,16 +20,9 @@ from ...checks.parameters import (
     integer,
 )
 from ...checks.samples import validate_data
+from ...evaluation.paired import paired_recalls
 from ...model.distances import unit_rows
-from .choice import (
-    BridgeReport,
-    Setting,
-    Solver,
-    choose_protection,
-    choose_ridge,
-    gain,
-    trust_curve,
-)
+from .choice import BridgeReport, Setting, Solver, choose_protection, choose_ridge, trust_curve
 from .paired import DTYPES, FitData, as_old_vectors
 from .ridge import Cells
 from .trust import TrustScore
@@ -323,10 +316,10 @@ def _calibrate(estimator, data, bridge, training, trials):
         trust = TrustScore.learn(index, data.pairs.X, *training)
         score = trust.score(X, mapped, questions.labels)
         trust = trust.calibrated(score, recall < estimator.good_recall)
-        mean, low, high = gain(np.zeros(len(recall)), recall)
+        found = paired_recalls(np.zeros(len(recall)), recall)
         shares, recalls = trust_curve(score, recall)
         kept = np.linspace(0, len(X), min(N_SHARES, len(X) + 1)).round().astype(int)
-        given = {"recall": (mean, low, high)}
+        given = {"recall": (found.estimate, *found.interval)}
         given |= {"shares": tuple(shares[kept].tolist()), "recalls": tuple(recalls[kept].tolist())}
     report = BridgeReport(bridge.setting, tuple(trials), **counts, **given)
     fitted = {"bridge_": bridge, "index_": index, "trust_": trust, "report_": report}

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ...core.points import Array, Vector
 from ...core.solution import Certificate
-from ...runtime.tables import paragraph, text_table
+from ...evaluation.paired import PairedDifference, format_interval, paired_recalls
+from ...evaluation.report import Report
 from .paired import PairedVectors
 from .protection import mine_neighbors, protected_map
 from .ridge import Cells, RidgePath
 from .trust import OldIndex, Questions
 
-HEADER = ("tried, % of true neighbours found", "before", "after", "gain")
 #: Strengths of the ridge that are tried, relative to the mean squared singular value.
 STRENGTHS = tuple(10.0 ** np.arange(-3, 1.1, 0.5))
 #: Weights of the hinge that are tried, for each pair relative to its squared error.
@@ -29,8 +28,6 @@ MAX_QUERIES = 500
 HELD_OUT = 0.25
 #: Relative gap that the choice of a hinge is content with.
 ROUGH = 1e-2
-#: Quantile of the normal distribution of a 95 % interval.
-Z = 1.959963984540054
 
 
 @dataclass(frozen=True)
@@ -50,31 +47,20 @@ class Setting:
 
 @dataclass(frozen=True)
 class Trial:
-    """A setting beside a simpler one: mean recalls of the same held-out pairs.
-
-    `gain` is the mean difference with its 95 % interval; `is_chosen` whether it excludes zero.
-    """
+    """A setting beside a simpler one: the gain in recall of the same held-out pairs."""
 
     setting: Setting
-    before: float
-    after: float
-    gain: tuple[float, float, float]
-
-    @classmethod
-    def of(cls, setting: Setting, before: Vector, after: Vector) -> Trial:
-        """Compare two recalls of the same pairs."""
-        return cls(setting, float(before.mean()), float(after.mean()), gain(before, after))
+    gain: PairedDifference
 
     @property
     def is_chosen(self) -> bool:
         """Whether the setting finds significantly more than the simpler one."""
-        return self.gain[1] > 0
+        return self.gain.verdict == "helped"
 
     def cells(self) -> tuple[str, ...]:
-        """Return the row of a table, in percent."""
-        mean, low, high = (100 * value for value in self.gain)
-        gained = f"{mean:+.1f} [{low:+.1f}, {high:+.1f}]"
-        return str(self.setting), f"{100 * self.before:.1f}", f"{100 * self.after:.1f}", gained
+        gain = self.gain
+        gained = f"{100 * gain.estimate:+.1f} {format_interval(gain.interval, 1, sign='+')}"
+        return str(self.setting), f"{100 * gain.before:.1f}", f"{100 * gain.after:.1f}", gained
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,7 +132,7 @@ def choose_ridge(
         best.append(max(tried, key=lambda pair: pair[1].mean()))
     if len(best) == 1:
         return best[0][0], []
-    trial = Trial.of(best[1][0], best[0][1], best[1][1])
+    trial = Trial(best[1][0], paired_recalls(best[0][1], best[1][1]))
     return best[int(trial.is_chosen)][0], [trial]
 
 
@@ -166,16 +152,8 @@ def choose_protection(
     before = recall(setting)
     tried = [(each, recall(each)) for each in _with_hinge(setting)]
     best, after = max(tried, key=lambda pair: pair[1].mean())
-    trial = Trial.of(best, before, after)
+    trial = Trial(best, paired_recalls(before, after))
     return (best if trial.is_chosen else setting), [trial]
-
-
-def gain(before: Vector, after: Vector) -> tuple[float, float, float]:
-    """Return the mean of paired differences and its 95 % interval."""
-    difference = after - before
-    mean = float(difference.mean())
-    half = Z * float(difference.std()) / np.sqrt(max(1, len(difference) - 1))
-    return mean, mean - half, mean + half
 
 
 def _with_hinge(setting: Setting) -> Iterator[Setting]:
@@ -185,7 +163,7 @@ def _with_hinge(setting: Setting) -> Iterator[Setting]:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class BridgeReport:
+class BridgeReport(Report):
     """Chosen setting of a bridge, and its recall on pairs that had no part in fit and choice.
 
     Attributes
@@ -212,6 +190,8 @@ class BridgeReport:
     shares: tuple[float, ...] = ()
     recalls: tuple[float, ...] = ()
 
+    header = ("tried, % of true neighbours found", "before", "after", "gain")
+
     def sentences(self) -> list[str]:
         """Return the report in words."""
         lines = [f"Chosen on {self.n_pairs} pairs: {self.setting}."]
@@ -227,29 +207,8 @@ class BridgeReport:
             lines.append(f"{self.n_duplicates} duplicate pairs were left out.")
         return lines
 
-    def to_fields(self) -> dict[str, Any]:
-        """Return the fields as plain values, for a file."""
-        return asdict(self)
-
-    @classmethod
-    def from_fields(cls, fields: dict[str, Any]) -> BridgeReport:
-        """Return the report whose `to_fields` gave these values."""
-        trials = tuple(
-            Trial(
-                Setting(**trial["setting"]), trial["before"], trial["after"], tuple(trial["gain"])
-            )
-            for trial in fields["trials"]
-        )
-        given = {name: tuple(fields[name]) for name in ("shares", "recalls")}
-        recall = None if fields["recall"] is None else tuple(fields["recall"])
-        setting = Setting(**fields["setting"])
-        return cls(**fields | given | {"setting": setting, "trials": trials, "recall": recall})
-
-    def __str__(self) -> str:
-        text = "\n".join(paragraph(sentence) for sentence in self.sentences())
-        if not self.trials:
-            return text
-        return f"{text}\n\n{text_table(HEADER, [trial.cells() for trial in self.trials])}"
+    def cells(self) -> list[tuple[str, ...]]:
+        return [trial.cells() for trial in self.trials]
 
     def __repr__(self) -> str:
         return f"BridgeReport(setting='{self.setting}', recall={self.recall})"

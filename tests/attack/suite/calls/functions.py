@@ -10,16 +10,7 @@ from typing import Any
 import numpy as np
 
 import frobmetric
-from frobmetric import (
-    comparisons,
-    embeddings,
-    evaluation,
-    export,
-    manifold,
-    metric,
-    model,
-    neighbors,
-)
+from frobmetric import comparisons, embeddings, evaluation, export, manifold, model, neighbors
 from frobmetric.io import load, save
 
 from . import data
@@ -101,7 +92,7 @@ def _read_rows(path: Any, **given: Any) -> Any:
 
 
 def _compare_model(**given: Any) -> Any:
-    return metric.compare(**given).to_dict()
+    return frobmetric.compare(**given).to_dict()
 
 
 def _compare_learners(**given: Any) -> Any:
@@ -109,17 +100,17 @@ def _compare_learners(**given: Any) -> Any:
     found = frobmetric.compare(**given)
     if re.search(r"\bnan\b", found.to_text()):
         raise AssertionError("the table shows NaN")
-    return [(row.key, _error_or_none(found, row)) for row in found.rows]
+    return [(row.key, _error_or_none(row)) for row in found.rows]
 
 
-def _error_or_none(found: Any, row: Any) -> Any:
+def _error_or_none(row: Any) -> Any:
     """Return the error of a row, None without an answer if the row says why.
 
     A row may lack an answer that the same samples in another form have if it had no time, or if the
     learner takes no sparse samples.
     """
     if row.losses is not None or not row.reason:
-        return found.error(row)
+        return row.error
     is_form = row.reason.startswith("no answer in") or "Sparse data" in row.reason
     return NoAnswer() if is_form else None
 
@@ -166,6 +157,8 @@ def _comparisons() -> list[Entry]:
         function("merge_comparisons", comparisons.merge_comparisons, **either),
         function("count_contradictions", comparisons.count_contradictions, **either),
         function("noise_ceiling", evaluation.noise_ceiling, **repeated),
+        function("paired_residuals", evaluation.paired_residuals, before=SCORE**2,
+                 after=SCORE**2 + 1.0),
         function("comparison_accuracy", evaluation.comparison_accuracy, correct=data.CORRECT,
                  **correct),
         function("accuracy_difference", evaluation.accuracy_difference, correct_a=data.CORRECT,
@@ -200,12 +193,12 @@ def _triplets() -> list[Entry]:
                  b=X[1], weight=2.0),
         function("explain_search", model.explain_search, model=frob_metric(), query=X[0],
                  candidates=X, weight=2.0),
-        Entry("metric.compare", _compare_model, {
-            "model": frobmetric.FrobMetric(n_passes=1), "X": X, "y": Y, "cv": 2, "n_neighbors": 3,
+        Entry("compare.one", _compare_model, {
+            "models": frobmetric.FrobMetric(n_passes=1), "X": X, "y": Y, "cv": 2, "n_neighbors": 3,
             "baselines": ["raw"], "random_state": 0, "X_test": X + 0.5, "y_test": Y},
             frozenset({"X_test"}), 0.3, frozenset({"X", "y", "X_test", "y_test"})),
         Entry("compare", _compare_learners, {
-            "X": X, "y": Y, "learners": ["Covariance"], "n_neighbors": 3, "random_state": 0,
+            "models": ["Covariance"], "X": X, "y": Y, "n_neighbors": 3, "random_state": 0,
             "budget": 5.0, "test_size": 0.5}, weight=0.1, data=frozenset({"X", "y", "test_size"})),
     ]  # fmt: skip
 
@@ -245,7 +238,7 @@ def _embeddings() -> list[Entry]:
         function("move_stored", embeddings.move_stored, adapter=model, X=X, y=Y, weight=0.3),
         function("quality_by_length", embeddings.quality_by_length, adapter=model, X=X, y=Y,
                  lengths=[1, 2], weight=0.5),
-        function("PairedGain.of", embeddings.PairedGain.of, before=SCORE, after=SCORE + 1.0,
+        function("paired_scores", evaluation.paired_scores, before=SCORE, after=SCORE + 1.0,
                  confidence=0.95),
     ]  # fmt: skip
 

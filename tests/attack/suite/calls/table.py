@@ -10,10 +10,10 @@ from .entry import Entry
 #: Public names that are not called with data: records of answers, protocols, errors and modules.
 RECORDS = {
     "AbilityReport", "AdapterReport", "Certificate", "CertificateError", "Cleaning", "Comparison",
-    "Comparisons", "Cone", "Evaluation", "Explanation", "Feedback", "LearnedMap",
-    "LearnersComparison", "LengthTable", "Loss", "NearestMatrix", "NeighborGraph",
-    "NeighborhoodQuality", "NumericalError", "PairedGain", "PairedResiduals",
-    "PairwiseCorrelation", "Point", "Promise",
+    "ComparisonRow", "Comparisons", "Cone", "Evaluation", "Explanation", "Feedback",
+    "InterruptedComparison", "LearnedMap", "LengthTable", "Loss", "NearestMatrix", "NeighborGraph",
+    "NeighborhoodQuality", "NumericalError", "PairedDifference", "PairwiseCorrelation", "Point",
+    "Promise",
     "Ray", "SDPAAnswer", "SDPAError", "SDPCertificate", "SDPSolution", "SDPStep",
     "SearchExplanation", "Solution", "Step", "StoredVectors", "TooFewExamplesError", "Unfactored",
     "UnfoldingCertificate", "WeightsTable",
@@ -22,7 +22,7 @@ RECORDS = {
 #: and figures and pages of answers, whose data were checked when the answer was made.
 INNER = {
     "AllMatrices", "Beside", "Face", "Hard", "Mixed", "Product", "certify_unfolding",
-    "ComparisonDisplay", "EmbeddingDisplay", "ExplanationDisplay", "LearnersDisplay",
+    "ComparisonDisplay", "EmbeddingDisplay", "ExplanationDisplay",
     "LengthDisplay", "MetricDisplay", "NeighborsDisplay", "PathDisplay", "QualityDisplay",
     "SpectrumDisplay", "TrustDisplay", "report",
 }  # fmt: skip
