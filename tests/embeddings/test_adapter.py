@@ -286,5 +286,3 @@ def test_the_report_as_table_html_and_dictionary(rng):
     assert report.table().splitlines()[1].startswith("0 (unchanged)")
     assert report.line() in report._repr_html_().replace("&gt;", ">")
     assert report.table() in str(report)
-    again = type(report).from_fields(report.to_fields())
-    assert again == report

@@ -159,16 +159,6 @@ def test_json_has_everything():
     assert [kind["error"] for kind in data["kinds"]] == [0.06, 0.2, 0.3]
 
 
-@pytest.mark.parametrize("found", [report(), report(10, 0, 0, setting=RAW)], ids=repr)
-def test_fields_give_the_report_again(found):
-    fields = found.to_fields()
-    again = SelectionReport.from_fields(json.loads(json.dumps(fields)))
-    assert again.to_fields() == fields
-    assert again.setting == found.setting
-    assert again.errors == found.errors
-    assert str(again) == str(found)
-
-
 def test_the_report_in_one_line():
     learned = Setting("identity", "raw", 100.0, 3, 1)
     euclidean = Setting("identity", "raw", NO_LEARNING, 3, 1)

@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -93,7 +94,7 @@ def test_onnx(table, expected, dtype, tmp_path):
 def test_onnx_without_texts_needs_no_regular_expressions(table, tmp_path):
     onnx = pytest.importorskip("onnx")
     columns = (PreparedColumn("a", 0, 1.5), PreparedColumn("b", 1, None))
-    metric = FrobMetric().fit(IRIS[:, 2:], LABELS)
+    metric = FrobMetric().fit(Table(IRIS[:, 2:], None, ["a", "b"]).dataframe(), LABELS)
     metric.preparation_ = TablePreparation(columns)
     export(metric, tmp_path / "map.onnx", "onnx")
     graph = onnx.load(tmp_path / "map.onnx")
@@ -102,7 +103,9 @@ def test_onnx_without_texts_needs_no_regular_expressions(table, tmp_path):
     session = runtime.InferenceSession(tmp_path / "map.onnx")
     a, b = np.array([[np.nan], [2]]), np.array([[1.0], [np.nan]])
     mapped = session.run(None, {"a": a.astype("f4"), "b": b.astype("f4")})[0]
-    np.testing.assert_allclose(mapped[0], metric.transform([[1.5, 1.0]])[0], rtol=1e-5)
+    np.testing.assert_allclose(
+        mapped[0], metric.map_.transform(np.array([[1.5, 1.0]]))[0], rtol=1e-5
+    )
     assert np.isnan(mapped[1]).all()  # a gap that the model does not fill in is not quiet
 
 
@@ -239,15 +242,24 @@ def test_names_without_preparation(tmp_path):
     export(model, tmp_path / "map.npy", "npy")
     content = json.loads((tmp_path / "map.npy.json").read_text())
     assert content == {"feature_names": ["a", "b\nDROP"], "preparation": None}
-    del model.feature_names_in_
-    export(model, tmp_path / "other.npy", "npy")
+    export(FrobMetric().fit(X, LABELS), tmp_path / "other.npy", "npy")
     assert not (tmp_path / "other.npy.json").exists()
 
 
 def test_zero_rows_can_be_left_out(tmp_path):
-    model = FrobMetric().fit(IRIS[:, 1:], LABELS)
-    model.components_[1] = 0
-    export(model, tmp_path / "map.npy", "npy", drop_zero_rows=True)
+    learned = FrobMetric().fit(IRIS[:, 1:], LABELS).map_
+    components = learned.components * [[1], [0], [1]]
+    learned = replace(learned, components=components, rank=2)
+    export(learned, tmp_path / "map.npy", "npy", drop_zero_rows=True)
     np.testing.assert_array_equal(
-        np.load(tmp_path / "map.npy"), model.components_[[0, 2]].astype(np.float32)
+        np.load(tmp_path / "map.npy"), components[[0, 2]].astype(np.float32)
     )
+
+
+def test_parameters_changed_after_a_fit_change_no_export(tmp_path):
+    model = FrobMetric().fit(IRIS, LABELS)
+    export(model.map_, tmp_path / "map.npy", "npy")
+    export(model.set_params(kernel="rbf", n_components=1), tmp_path / "other.npy", "npy")
+    np.testing.assert_array_equal(*(np.load(tmp_path / f"{n}.npy") for n in ("map", "other")))
+    with pytest.raises(ValueError, match="the model has kernel='rbf', and maps by its training"):
+        export(model.fit(IRIS, LABELS).set_params(kernel="linear"), tmp_path / "map.npy", "npy")

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from operator import index
-from typing import Any, Self
+from typing import Self
 
 from ..evaluation.paired import PairedDifference
 from ..evaluation.report import Report
@@ -67,16 +66,6 @@ class AdapterReport(Report):
     def is_changed(self) -> bool:
         """Whether a learned map was chosen, and not the unchanged embedding."""
         return self.strength > 0
-
-    @classmethod
-    def from_fields(cls, values: dict[str, Any]) -> Self:
-        """Return the report whose `to_fields` gave these values."""
-        fields: Any = {name: str(values[name]) for name in ("measure", "unit", "reason")}
-        gain = values["gain"]
-        gain = None if gain is None else PairedDifference.from_dict(gain)
-        scores = tuple((float(C), float(score)) for C, score in values["scores"])
-        numbers: Any = {"strength": float(values["strength"]), "n_folds": index(values["n_folds"])}
-        return cls(**fields, **numbers, gain=gain, scores=scores)
 
     def sentences(self) -> list[str]:
         """Return the gain, or the reason why none was measured."""

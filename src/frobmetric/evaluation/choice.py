@@ -5,8 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from operator import index
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -129,19 +128,6 @@ class SelectionReport(Report):
             "n_folds": self.n_folds,
             "sentences": self.sentences(),
         }
-
-    @classmethod
-    def from_fields(cls, fields: dict[str, Any]) -> Self:
-        """Return the report whose `to_fields` gave these values."""
-        kinds = tuple(
-            (Setting(**setting), float(error), float(score))
-            for setting, error, score in fields["kinds"]
-        )
-        settings = {name: Setting(**fields[name]) for name in ("setting", "euclidean")}
-        errors = PairedErrors.from_dict(fields["errors"])
-        values: dict[str, Any] = {n: index(fields[n]) for n in ("n_settings", "n_folds")}
-        values |= {"rule": str(fields["rule"]), "rule_error": float(fields["rule_error"])}
-        return cls(**fields | settings | values | {"errors": errors, "kinds": kinds})
 
     def cells(self) -> list[tuple[str, ...]]:
         digits = decimals(self.errors.n_units)

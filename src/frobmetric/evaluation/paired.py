@@ -11,9 +11,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from operator import index
 from typing import Any, Self
 
 import numpy as np
@@ -102,20 +100,6 @@ class PairedDifference:
         """Return everything for JSON."""
         return asdict(self) | {"interval": list(self.interval), "verdict": self.verdict}
 
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Return the difference whose `to_dict` gave these values."""
-        low, high = map(float, values["interval"])
-        return cls(
-            before=float(values["before"]),
-            after=float(values["after"]),
-            estimate=float(values["estimate"]),
-            interval=(low, high),
-            n_units=index(values["n_units"]),
-            confidence=float(values["confidence"]),
-            is_error=bool(values["is_error"]),
-        )
-
     def __str__(self) -> str:
         means = f"{self.before:.3f} -> {self.after:.3f}, {self.estimate:+.3f}"
         return f"{means} [{self.interval[0]:+.3f}, {self.interval[1]:+.3f}]"
@@ -160,18 +144,15 @@ class PairedErrors(PairedDifference):
     n_broken: int
 
     def __post_init__(self) -> None:
-        n_wrong = (self.n_both, self.n_fixed, self.n_broken)
-        if min(n_wrong) < 0 or not 0 < self.n_units >= sum(n_wrong):
-            raise ValueError(f"{vars(self)} counts errors that are not possible")
+        _check_counts(self.n_units, self.n_both, self.n_fixed, self.n_broken)
+        rates = (self.n_before / self.n_units, self.n_after / self.n_units)
+        if (self.before, self.after) != rates:
+            raise ValueError(f"error rates {self.before} and {self.after} are not those of counts")
 
     @classmethod
     def from_counts(cls, n_units: int, n_both: int, n_fixed: int, n_broken: int) -> Self:
         """Return the errors of these numbers of samples."""
-        if min(n_both, n_fixed, n_broken) < 0 or not 0 < n_units >= n_both + n_fixed + n_broken:
-            raise ValueError(
-                f"of {n_units} samples {n_both}, {n_fixed} and {n_broken} are wrong; expected "
-                "numbers of samples, whose sum is at most that of all"
-            )
+        _check_counts(n_units, n_both, n_fixed, n_broken)
         low, high = _score_interval(n_units, n_fixed, n_broken)
         if _pvalue(n_fixed, n_broken) > LEVEL:
             low, high = min(low, 0.0), max(high, 0.0)
@@ -247,12 +228,6 @@ class PairedErrors(PairedDifference):
         """Return everything for JSON."""
         names = ("n_before", "n_after", "pvalue")
         return super().to_dict() | {name: getattr(self, name) for name in names}
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Return the errors whose `to_dict` gave these values; the counts determine the others."""
-        names = ("n_units", "n_both", "n_fixed", "n_broken")
-        return cls.from_counts(*(index(values[name]) for name in names))
 
     def __str__(self) -> str:
         return (
@@ -402,6 +377,15 @@ def _drawn_means(squares: Array) -> Array:
 def _quantiles(values: Vector) -> tuple[float, float]:
     low, high = np.quantile(values, [LEVEL / 2, 1 - LEVEL / 2])
     return float(low), float(high)
+
+
+def _check_counts(n_units: int, n_both: int, n_fixed: int, n_broken: int) -> None:
+    """Raise ValueError unless so many of all samples can be wrong."""
+    if min(n_both, n_fixed, n_broken) < 0 or not 0 < n_units >= n_both + n_fixed + n_broken:
+        raise ValueError(
+            f"of {n_units} samples {n_both}, {n_fixed} and {n_broken} are wrong; expected "
+            "numbers of samples, whose sum is at most that of all"
+        )
 
 
 def _score_interval(n: int, n_fixed: int, n_broken: int) -> tuple[float, float]:

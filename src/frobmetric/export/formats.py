@@ -19,13 +19,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
-from .. import learners, metric
 from ..checks.arguments import as_path, check_choice, check_count
 from ..checks.samples import check_array
-from ..embeddings import EmbeddingAdapter
 from ..io.preparation import TablePreparation
+from ..model.linear_map import LinearMap
+from ..model.shell import map_of
 from ..runtime.environment import replacing, require, target_file
 from ..search.exact import nearest
 from .functions import comment, table_function
@@ -53,13 +52,14 @@ class Features:
     preparation: TablePreparation | None = None
 
     @classmethod
-    def of(cls, model: Any) -> Features:
-        """Return the features of a fitted model."""
-        preparation = getattr(model, "preparation_", None)
-        names = list(getattr(model, "feature_names_in_", [])) or None
-        if preparation is not None and names is None:
-            names = [column.label for column in preparation.columns]
-        return cls(names, preparation)
+    def of(cls, learned: LinearMap) -> Features:
+        """Return the features of a map."""
+        names, preparation = learned.features.names, learned.features.preparation
+        if names is not None:
+            return cls(list(names), preparation)
+        if preparation is None:
+            return cls()
+        return cls([column.label for column in preparation.columns], preparation)
 
     def to_json(self) -> str:
         """Return names and preparation as JSON, for a reader of the matrix."""
@@ -95,10 +95,10 @@ def export(
 
     Parameters
     ----------
-    model : object
+    model : estimator or LinearMap
         A fitted metric without kernel, a learner of `frobmetric.learners`, or an
         `EmbeddingAdapter`, of which the matrix of documents is written: with unit length, compare
-        what it maps by cosines.
+        what it maps by cosines; or the value `map_` of one.
     path : str or Path
         File; for "sentence-transformers" a folder that does not exist yet.
     to : {"faiss", "npy", "onnx", "safetensors", "sentence-transformers", "sql", "torch"}
@@ -142,7 +142,7 @@ def export(
         raise ValueError(
             f"dtype={dtype!r:.80} is not possible in {to}; choose one of {FORMATS[to].dtypes}"
         )
-    components, features = linear_map(model), Features.of(model)
+    components, features = linear_map(model), Features.of(map_of(model))
     if drop_zero_rows:
         components = components[nonzero_rows(components)]
     path, written = as_path(path), _in_precision(components, dtype)
@@ -171,19 +171,14 @@ def nonzero_rows(components: np.ndarray) -> np.ndarray:
 
 def linear_map(model: Any) -> np.ndarray:
     """Return the matrix of a model whose `transform` is a product with it."""
-    known = (metric.base.MapEstimator, EmbeddingAdapter)
-    if not isinstance(model, known):
-        raise TypeError(
-            f"type {type(model).__name__} is not one matrix; expected a metric, a learner or an "
-            "EmbeddingAdapter; use its own transform"
-        )
-    check_is_fitted(model)
-    if getattr(model, "kernel", "linear") != "linear":
+    learned = map_of(model)
+    kernel = learned.features.kernel.kernel
+    if kernel != "linear":
         raise ValueError(
-            f"the model has kernel={model.kernel!r}, and maps by its training samples; expected "
+            f"the model has kernel={kernel!r}, and maps by its training samples; expected "
             "kernel='linear', which is one matrix; fit without the kernel to export it"
         )
-    return model.components_
+    return learned.components
 
 
 def exported_map(model: Any, dtype: str) -> np.ndarray:
@@ -257,12 +252,14 @@ def register_onnx() -> None:
     >>> from frobmetric.export.formats import register_onnx
     >>> register_onnx()  # then: skl2onnx.to_onnx(pipeline, X[:1].astype("float32"))
     """
+    from .. import learners, metric
+
     skl2onnx = require("skl2onnx", "export")
-    for name in (*metric.__all__, *learners.__all__):
-        kind = getattr(metric if name in metric.__all__ else learners, name)
+    known = [*vars(metric).values(), *vars(learners).values()]
+    for kind in known:
         if isinstance(kind, type) and issubclass(kind, metric.base.MapEstimator):
             skl2onnx.update_registered_converter(
-                kind, f"Frobmetric{name}", _onnx_shape, _onnx_convert, overwrite=True
+                kind, f"Frobmetric{kind.__name__}", _onnx_shape, _onnx_convert, overwrite=True
             )
 
 

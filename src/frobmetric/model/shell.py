@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar, Self
 
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
 
 from ..core.points import Array
 from ..solvers import Interrupted
@@ -61,3 +62,16 @@ class MapShell(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
     @property
     def _n_features_out(self) -> int:
         return int(self.components_.shape[0])
+
+
+def map_of(model: Any) -> LinearMap:
+    """Return the map that a fit left in an estimator, or the map itself."""
+    if isinstance(model, LinearMap):
+        return model
+    if not isinstance(model, MapShell):
+        raise TypeError(
+            f"type {type(model).__name__} has no map; expected a metric, a learner, an "
+            "EmbeddingAdapter, or the map of one; use its own transform"
+        )
+    check_is_fitted(model)
+    return model.map_

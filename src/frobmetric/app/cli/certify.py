@@ -12,6 +12,8 @@ import numpy as np
 from ...core import CertificateError
 from ...learning.prove import uses_labels
 from ...model.agreement import disagreements
+from ...model.linear_map import required
+from ...model.shell import map_of
 from ...runtime.environment import replacing, target_file
 from .declaration import Positive, command
 from .fit import gap_verdict
@@ -58,7 +60,8 @@ def certify(
             "fit and nothing to prove it with again; read it in Python: "
             "frobmetric.load(path).certificate_, or fit again, which proves it anew"
         )
-    if not hasattr(estimator, "dual_coef_"):
+    learned = map_of(estimator)
+    if learned.evidence is None:
         raise CertificateError(
             f"{model} keeps no proof: it has the metric and the claim of its fit, but no dual "
             "variables to check it with; fit again with --keep-proof"
@@ -80,10 +83,10 @@ def certify(
     claimed = estimator.certificate_
     recomputed = estimator.certify(table.dataframe(), table.y, **options)
     differing = disagreements(claimed, recomputed, estimator.history_)
-    tol = tol or estimator.tol
+    tol = tol or required(required(learned.run, "run").tol, "tolerance")
     is_certified = not differing and recomputed.is_within(tol)
     verdict = gap_verdict(recomputed, tol) + ", and the claim holds" * is_certified
-    if table.y is None and uses_labels(estimator.map_):
+    if table.y is None and uses_labels(learned):
         verdict += "\nlabels were not given (--target): that the triplets are theirs is not checked"
     if differing:
         verdict = (
@@ -92,7 +95,7 @@ def certify(
         )
     facts: dict[str, Any] = {"tol": tol, "disagreements": differing, "certified": is_certified}
     facts |= {"claimed": asdict(claimed), "recomputed": asdict(recomputed)}
-    about = "\n(of the table that the model prepares)" * hasattr(estimator, "preparation_")
+    about = "\n(of the table that the model prepares)" * (learned.features.preparation is not None)
     arrays = facts["recomputed"].pop("proof", None)
     text = f"claimed:    {claimed}\nrecomputed: {recomputed}\n{verdict}{about}"
     if proof is not None:

@@ -10,6 +10,7 @@ from ...export.formats import FORMATS, Features, export_recall, nonzero_rows
 from ...export.formats import export as write_map
 from ...export.functions import DIALECTS
 from ...metric.base import MapEstimator
+from ...model.shell import map_of
 from .declaration import command
 from .models import load_model, read_columns
 from .terminal import ExitCode, Report, errors_about, exit_codes, wrong_usage
@@ -73,8 +74,9 @@ def export(
             facts["recall"] = export_recall(estimator, table.X, dtype=dtype)
     with errors_about(model):
         write_map(estimator, output, to, dtype=dtype, drop_zero_rows=is_metric, **options)
-    features, (n_components, n_features) = Features.of(estimator), estimator.components_.shape
-    rank = len(nonzero_rows(estimator.components_)) if is_metric else n_components
+    learned = map_of(estimator)
+    features, (n_components, n_features) = Features.of(learned), learned.components.shape
+    rank = len(nonzero_rows(learned.components)) if is_metric else n_components
     facts |= {"n_components": rank, "n_features": n_features, "feature_names": features.names}
     text = f"{output}: {to}, {n_features} features to {rank}, {dtype}"
     if rank < n_components:

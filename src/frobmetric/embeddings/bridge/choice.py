@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -210,18 +209,6 @@ class BridgeReport(Report):
 
     def cells(self) -> list[tuple[str, ...]]:
         return [trial.cells() for trial in self.trials]
-
-    @classmethod
-    def from_fields(cls, fields: dict[str, Any]) -> BridgeReport:
-        """Return the report whose `to_fields` gave these values."""
-        trials = tuple(
-            Trial(Setting(**trial["setting"]), PairedDifference.from_dict(trial["gain"]))
-            for trial in fields["trials"]
-        )
-        given = {name: tuple(fields[name]) for name in ("shares", "recalls")}
-        recall = None if fields["recall"] is None else tuple(fields["recall"])
-        setting = Setting(**fields["setting"])
-        return cls(**fields | given | {"setting": setting, "trials": trials, "recall": recall})
 
     def __repr__(self) -> str:
         return f"BridgeReport(setting='{self.setting}', recall={self.recall})"
