@@ -7,10 +7,13 @@ all that is needed: `components_` maps those values as it maps features otherwis
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.metrics.pairwise import pairwise_kernels
+
+from ..core.points import Array, Data, Vector
 
 KERNELS = ("linear", "rbf", "polynomial", "precomputed")
 #: Given values of a kernel may differ by this many units of rounding from their mirror images.
@@ -25,12 +28,12 @@ class FeatureMap:
     """
 
     kernel: str = "linear"
-    X_fit: np.ndarray | None = None
+    X_fit: Data = None
     gamma: float | None = None
     degree: int = 3
     coef0: float = 1.0
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.kernel not in KERNELS:
             raise ValueError(f"kernel={self.kernel!r} is not known; expected one of {KERNELS}")
         needs_samples = self.kernel not in ("linear", "precomputed")
@@ -40,7 +43,15 @@ class FeatureMap:
                 raise ValueError(f"it {what} {name} with kernel={self.kernel!r}")
 
     @classmethod
-    def fit(cls, X, kernel, gamma, degree, coef0, weight=None):
+    def fit(
+        cls,
+        X: Data,
+        kernel: str,
+        gamma: float | None,
+        degree: int,
+        coef0: float,
+        weight: Vector | None = None,
+    ) -> Self:
         """Return the map of a kernel with these training samples; gamma=None takes the default.
 
         `weight` has the weight of each sample; None is one.
@@ -52,7 +63,7 @@ class FeatureMap:
         gamma = _default_gamma(X, weight) if gamma is None else float(gamma)
         return cls(kernel, X.astype(np.float64), gamma, degree, coef0)
 
-    def __call__(self, X):
+    def __call__(self, X: Data) -> Data:
         if self.kernel == "linear":
             return X
         if self.kernel == "precomputed":
@@ -66,7 +77,7 @@ class FeatureMap:
         return pairwise_kernels(X, reference, self.kernel, filter_params=True, **parameters)
 
 
-def _check_kernel_matrix(K):
+def _check_kernel_matrix(K: Array) -> None:
     if K.shape[0] != K.shape[1]:
         raise ValueError(
             f"X has shape {K.shape}; with kernel='precomputed' fit takes the kernel's values of "
@@ -81,7 +92,7 @@ def _check_kernel_matrix(K):
         )
 
 
-def _default_gamma(X, weight=None):
+def _default_gamma(X: Data, weight: Vector | None = None) -> float:
     """Return 1 / (n_features * variance), which makes the unit of X irrelevant."""
     if weight is not None:
         share = weight / weight.sum()
