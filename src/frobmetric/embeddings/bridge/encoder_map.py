@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...core.points import Array, Vector
-from ...model.linear_map import Features, Value
+from ...model.linear_map import Features
+from ...model.value import Value
 from .choice import Bridge, BridgeReport
 from .trust import N_DESCRIBING, OldIndex, TrustScore
 
