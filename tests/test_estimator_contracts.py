@@ -694,7 +694,7 @@ def test_data_frames_are_arrays_with_names(entry, library):
     assert not hasattr(plain, "feature_names_in_")
     if entry.is_same_in_fortran:
         parts = [fitted_state(one) for one in (model, plain)]
-        of_names = {"feature_names_in_", "metric_"}
+        of_names = {"feature_names_in_", "metric_", model._kept}  # whose value has the names
         assert_same(*({n: part[n] for n in part if n not in of_names} for part in parts))
     assert not hasattr(entry.fit(model, task), "feature_names_in_")
 

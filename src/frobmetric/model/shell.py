@@ -21,6 +21,8 @@ class FittedShell(BaseEstimator):
     """
 
     _kept: ClassVar[str] = "map_"
+    #: Parts that the value of this class always has, and their types.
+    _needs: ClassVar[dict[str, type]] = {}
     n_features_in_ = Fitted[int]("features.number")
     feature_names_in_ = Fitted[Array]("features.names")
 
@@ -45,8 +47,6 @@ class MapShell(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedShell):
     """Estimator whose value, `map_`, is a `LinearMap`; `fit` ends with `_accept`."""
 
     map_: LinearMap
-    #: Parts that the map of this class always has, and their types.
-    _needs: ClassVar[dict[str, type]] = {}
     #: Details of a map that only this class finds, and their types.
     _details: ClassVar[dict[str, Any]] = {}
     components_ = Fitted[Array]("components")
