@@ -3,6 +3,8 @@ import warnings
 
 os.environ.setdefault("SCIPY_ARRAY_API", "1")  # before SciPy, as in conftest
 
+import pickle
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -502,6 +504,37 @@ class TestComponents:
         assert mvu.status_ == "interrupted"
         assert mvu.embedding_.shape == (60, 2)
         np.testing.assert_array_equal(mvu.transform(ISLANDS), mvu.embedding_)
+
+
+class TestAFitIsAValue:
+    def test_parameters_changed_after_a_fit_change_no_answer(self):
+        distances = cdist(ROLL, ROLL)
+        for metric, X, new in (("euclidean", ROLL, ROLL + 0.1), ("precomputed", distances, None)):
+            new = cdist(ROLL + 0.1, ROLL) if new is None else new
+            mvu = fit(X, metric=metric)
+            placed = mvu.transform(new)
+            other = "euclidean" if metric == "precomputed" else "precomputed"
+            mvu.set_params(metric=other, n_components=1, n_neighbors=2)
+            np.testing.assert_array_equal(mvu.transform(new), placed)
+            again = pickle.loads(pickle.dumps(mvu))
+            np.testing.assert_array_equal(again.transform(new), placed)
+            assert list(again.get_feature_names_out()) == list(mvu.get_feature_names_out())
+
+    def test_a_failed_fit_leaves_what_was(self):
+        mvu = fit(pd.DataFrame(ROLL, columns=["a", "b", "c"]))
+        before = dict(vars(mvu))
+        with pytest.raises(ValueError, match="must be smaller than"):
+            mvu.fit(ROLL[:2, :2])
+        with pytest.raises(ValueError, match="n_neighbors=6 is too large"):
+            mvu.fit(ROLL[:6, :2])
+        assert vars(mvu) == before
+        mvu.set_params(max_iter=2)
+        with pytest.raises(ConvergenceWarning):  # a warning that is an error fails the fit, too
+            mvu.fit(ROLL[:, :2])
+        assert mvu.unfolded_ is before["unfolded_"]
+        assert list(mvu.feature_names_in_) == ["a", "b", "c"]
+        with pytest.raises(AttributeError, match="is read-only: it is part of unfolded_"):
+            mvu.embedding_ = ROLL
 
 
 class TestEndings:

@@ -1,8 +1,11 @@
 """Classification by votes and by the nearest samples of each class."""
 
+import pickle
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 from sklearn.neighbors import KNeighborsClassifier
 
 from frobmetric import NearestClass
@@ -151,3 +154,40 @@ class TestNearestVote:
     def test_bad_parameters_are_refused(self, options, match):
         with pytest.raises(ValueError, match=match):
             NearestVote(**options).fit(LINE, [0, 1, 0, 1])
+
+
+@pytest.mark.parametrize(
+    ("model", "changed"),
+    [
+        (NearestVote(9), {"n_neighbors": 1, "weights": "distance"}),
+        (NearestVote(9, weights="distance"), {"n_neighbors": 1, "weights": "uniform"}),
+        (NearestClass(3), {"n_neighbors": 9, "rule": "distances"}),
+        (NearestClass(9, rule="distances"), {"n_neighbors": 1, "rule": "center"}),
+    ],
+    ids=str,
+)
+def test_parameters_changed_after_a_fit_change_no_answer(model, changed, rng):
+    X, y = rng.normal(size=(200, 2)), rng.integers(3, size=200)
+    model = clone(model).fit(X[:100], y[:100])
+    before = model.predict(X)
+    other = clone(model).set_params(**changed).fit(X[:100], y[:100])
+    assert np.any(other.predict(X) != before)
+    model.set_params(**changed)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict(X), before)
+
+
+@pytest.mark.parametrize("kind", [NearestVote, NearestClass])
+def test_a_failed_fit_leaves_what_was(kind, rng):
+    X, y = rng.normal(size=(20, 3)), rng.integers(2, size=20)
+    model = kind(2).fit(X, y)
+    before = dict(vars(model))
+    for bad in (np.linspace(0, 1, 20), np.zeros(19)):
+        with pytest.raises(ValueError, match=r"Unknown label type|inconsistent numbers"):
+            model.fit(X[:, :2], bad)
+        assert vars(model) == before
+    if kind is NearestClass:
+        with pytest.raises(ValueError, match="one class"):
+            model.fit(X[:, :2], np.zeros(20))
+    assert vars(model) == before
+    with pytest.raises(AttributeError, match="classes_ is read-only: it is part of rule_"):
+        model.classes_ = y

@@ -1,5 +1,7 @@
 """Marginalised nearest neighbours against the sum of the definition."""
 
+import pickle
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -14,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from frobmetric import FrobMetric
-from frobmetric.neighbors import MarginalizedKNN, best_threshold, marginalized
+from frobmetric.neighbors import MarginalizedKNN, best_threshold
 
 
 def by_hand(X, y, pairs, k, exclude=(), L=None):
@@ -267,10 +269,10 @@ def never(*args, **options):
         ({"y": [1]}, r"y has shape \(1,\); there are 50 pairs"),
     ],
 )
-def test_bad_goals_are_said_before_the_search(people, monkeypatch, changes, words):
+def test_bad_goals_are_said_before_the_search(people, changes, words):
     X, names, pairs, y = people
-    model = MarginalizedKNN().fit(X, names)
-    monkeypatch.setattr(marginalized, "nearest", never)
+    model = MarginalizedKNN(PCA(2)).fit(X, names)
+    model.metric_.transform = never  # which a search begins with
     with pytest.raises(ValueError, match=words):
         model.calibrate_threshold(pairs, **{"y": y, "n_neighbors": 5, **changes})
 
@@ -316,6 +318,44 @@ def test_a_metric_is_cloned_and_fitted_unless_it_is_frozen(people):
     with pytest.raises(NotFittedError):
         twin.pair_score(pairs)
     np.testing.assert_array_equal(twin.fit(X, names).pair_score(pairs), frozen.pair_score(pairs))
+
+
+def test_parameters_changed_after_a_fit_change_no_answer(people):
+    X, names, pairs, _ = people
+    for metric in (None, PCA(2), FrozenEstimator(PCA(2).fit(X))):
+        model = MarginalizedKNN(metric, n_neighbors=5).fit(X, names).set_threshold(0.1)
+        before = model.decision_function(pairs)
+        if isinstance(metric, FrozenEstimator):
+            model.set_params(metric__estimator=PCA(1).fit(X))
+        model.set_params(n_neighbors=1, metric=PCA(1))
+        np.testing.assert_array_equal(model.decision_function(pairs), before)
+        again = pickle.loads(pickle.dumps(model))
+        np.testing.assert_array_equal(again.decision_function(pairs), before)
+        assert again.threshold_ == 0.1
+
+
+class Failing(PCA):
+    def fit(self, X, y=None):
+        raise RuntimeError("a fit that fails")
+
+
+def test_a_failed_fit_leaves_what_was(people):
+    X, names, pairs, y = people
+    model = MarginalizedKNN(n_neighbors=5).fit(X, names).calibrate_threshold(pairs, y)
+    before = dict(vars(model))
+    with pytest.raises(ValueError, match="one identity"):
+        model.fit(X[:, :2], np.zeros(len(X)))
+    assert vars(model) == before
+    for name, value in (("metric", Failing()), ("n_neighbors", 2)):
+        model.set_params(**{name: value})
+    with pytest.raises(RuntimeError, match="a fit that fails"):
+        model.fit(X[:, :2], names)
+    assert model.reference_ is before["reference_"]
+    with pytest.raises(ValueError, match="n_neighbors"):  # nor does a failed choice
+        model.calibrate_threshold(pairs, y, n_neighbors=10_000)
+    assert model.reference_ is before["reference_"]
+    with pytest.raises(AttributeError, match="threshold_ is read-only: it is part of reference_"):
+        model.threshold_ = 0.0
 
 
 def test_the_parameters_of_the_metric_can_be_set(people):

@@ -6,10 +6,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from frobmetric.core import PSD, LowRank, MatrixFree, Nonnegative, Product, Quadruplets, Stack
+from frobmetric.core import PSD, LowRank, Nonnegative, Product, Quadruplets, Stack
 from frobmetric.core.rational import Basis, nearest_solution
+from frobmetric.core.weights import WeightedPairs
 from frobmetric.sdp import make_sdp, solve_sdp
 from frobmetric.sdp.rays import bound_answers, is_exactly_inside, is_inside, round_down, verify_ray
+from random_problems import EXAMPLES, MORE_EXAMPLES, blocks
 
 I2, OFF = np.eye(2), np.array([[0.0, 0.5], [0.5, 0.0]])
 E00, E11 = np.diag([1.0, 0.0]), np.diag([0.0, 1.0])
@@ -159,15 +161,22 @@ def test_a_ray_that_nearly_is_one_is_none():
         assert (ray is not None) == (eps <= 0)
 
 
-def test_rows_of_all_kinds_are_exact():
+@pytest.mark.parametrize("make", [*{**EXAMPLES, **MORE_EXAMPLES}.values(), blocks])
+def test_exact_rows_are_those_of_the_adjoint(make, rng):
+    rows = blocks(rng) if make is blocks else make(rng, 4, 5)
+    found, size = rows.as_exact(10**6), int(np.prod(rows.default_cone().shape))
+    for e, row in zip(np.eye(rows.shape[0]), found or (), strict=bool(found)):
+        values = [float(row.get(k, 0)) for k in range(size)]
+        np.testing.assert_allclose(values, rows.adjoint(e).ravel(), atol=1e-12)
+        assert all(0 <= place < size for place in row)
+    assert rows.as_exact(0) is None
+
+
+def test_kinds_of_rows_that_are_exact():
     x = np.array([[0.0, 0.1], [0.3, 0.0], [1.0, 2.0]])
     rows = Stack([LowRank([x[2]]), Quadruplets(x, np.array([[0, 1, 0, 2]]))])
-    found = rows.as_exact(1000)
-    values = [[float(row.get(k, 0)) for k in range(4)] for row in found]
-    np.testing.assert_allclose(values, [rows.adjoint(e).ravel() for e in np.eye(2)], atol=1e-15)
-    assert rows.as_exact(3) is None
-    free = MatrixFree(lambda M: M.sum(keepdims=True)[0], lambda u: u * np.ones((2, 2)), 1, PSD(2))
-    assert free.as_exact(1000) is None
+    assert rows.as_exact(1000)[1][0] == 1 - Fraction(0.3) ** 2
+    assert WeightedPairs(x, np.array([[0, 1]])).as_exact(1000) is None
 
 
 def test_elements_of_cones():

@@ -109,8 +109,10 @@ class Constraints(Protocol):
 
         None if they have more than `most` entries, or no such form.
         """
-        is_small = 8 * self.shape[0] * self.shape[1] ** 2 <= most
-        found = self.as_quadruplets() if is_small else None
+        n = self.shape[1]
+        is_matrix = self.default_cone().shape == (n, n)  # not a vector of weights
+        is_small = 8 * self.shape[0] * n**2 <= most
+        found = self.as_quadruplets() if is_matrix and is_small else None
         if found is None:
             return None
         points, rows = _dense_fractions(found[0]), found[1].tolist()

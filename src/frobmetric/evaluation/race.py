@@ -13,7 +13,7 @@ from ..learning.coordinates import as_components
 from ..learning.problem import frobenius_problem, solve_frobenius
 from ..learning.samples import Samples
 from ..learning.units import VOTES, measure_units
-from ..neighbors.classification import majority
+from ..neighbors.rules import majority
 from ..runtime.progress import advance, working
 from ..search.exact import nearest
 from .paired import effective_size

@@ -13,7 +13,7 @@ from ..core.points import Array, Vector
 from ..core.warning import warn_user
 from ..model.recipe import Recipe
 from ..model.units import UNITS, Units
-from ..neighbors.classification import majority
+from ..neighbors.rules import majority
 from ..search.exact import NeighborSearch, pair_values
 
 #: Priors by name that have units of their own.

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils import Tags
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from ..checks.parameters import (
@@ -24,20 +24,25 @@ from ..checks.parameters import (
     choice,
     integer,
 )
-from ..checks.samples import check_array, check_random_state, validate_data
-from ..core.points import Data, Index, Mask
+from ..checks.samples import SampleReader, check_array, check_random_state, validate_data
+from ..core import Step
+from ..core.points import Array, Data, Index, Mask, Vector
 from ..core.warning import warn_user
+from ..model.fitted import Fitted
+from ..model.linear_map import Features
+from ..model.shell import FittedShell
 from ..search.exact import Metric
 from ..solvers import conclude
 from ..solvers.monitor import Reporter
-from .extension import Extension
+from .certificate import UnfoldingCertificate
 from .graph import NeighborGraph, connect_components, disconnected_message, neighbor_graph
 from .landmarks import Landmarks
 from .methods import CONSTRAINTS, SOLVERS, Unfolding, solve_unfolding, stack
 from .samples import FeatureSamples, GraphSamples, as_samples, check_distances
+from .unfolded import UnfoldedSamples
 
 
-class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedShell):
     """Embedding of largest variance in which no two neighbours move apart.
 
     Maximises the variance of the points y_i,
@@ -92,6 +97,9 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
     Attributes
     ----------
+    unfolded_ : UnfoldedSamples
+        The value of the fit, of which the other attributes are read-only parts. It does not depend
+        on parameters that change later.
     embedding_ : ndarray of shape (n_samples, n_components)
         Coordinates along the leading principal axes, the widest first.
     full_embedding_ : ndarray of shape (n_samples, rank)
@@ -129,6 +137,18 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
     (200, 2)
     """
 
+    _kept: ClassVar[str] = "unfolded_"
+    unfolded_: UnfoldedSamples
+    embedding_ = Fitted[Array]("embedding")
+    full_embedding_ = Fitted[Array]("unfolding.Y")
+    eigenvalues_ = Fitted[Vector]("unfolding.eigenvalues")
+    certificate_ = Fitted[UnfoldingCertificate]("unfolding.certificate")
+    dual_coef_ = Fitted[Vector]("unfolding.w", may_be_none=True)
+    graph_ = Fitted[NeighborGraph]("graph")
+    component_labels_ = Fitted[Index]("component_labels")
+    status_ = Fitted[str]("unfolding.status")
+    history_ = Fitted[list[Step]](lambda unfolded: list(unfolded.unfolding.history))
+    n_iter_ = Fitted[int]("unfolding.n_iter")
     _rules: ClassVar[dict[str, Rule]] = {
         "n_components": integer(1),
         "n_neighbors": integer(1),
@@ -200,24 +220,23 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
             On Ctrl-C, a `KeyboardInterrupt`, after the embedding of that moment was stored.
         """
         check_parameters(self, self._rules)
-        samples = self._read(X)
+        samples, features = self._read(X)
         neighbors = neighbor_graph(samples, self.n_neighbors, extra_edges=self.extra_edges)
         graph = self._treat_disconnected(neighbors, samples)
         labels = graph.components()[1]
         unfolding = self._unfold_components(graph, labels)
-        self._store(graph, labels, unfolding)
-        self._extension = Extension(
-            samples,
-            self.embedding_[graph.representative],
-            self.n_neighbors,
-            representative=graph.representative,
-            component=neighbors.components()[1],  # added edges join no neighbourhoods
+        options = {"n_components": self.n_components, "n_neighbors": self.n_neighbors}
+        separate = neighbors.components()[1]  # added edges join no neighbourhoods
+        unfolded = UnfoldedSamples.of(
+            samples, graph, labels, unfolding, features, component=separate, **options
         )
-        self._warn_of_low_rank()
-        limit = "max_iter or tol" if self.status_ == "max_iter" else "tol"
+        self._warn_of_low_rank(unfolding.Y.shape[1])
+        if unfolding.status == "interrupted":
+            self._store(unfolded)
+        limit = "max_iter or tol" if unfolding.status == "max_iter" else "tol"
         other = ", or set constraints='at_most'" if self.constraints == "equal" else ""
         conclude(unfolding, self.tol, advice=f"raise {limit}{other}")
-        return self
+        return self._store(unfolded)
 
     def fit_transform(self, X: Data, y: object = None) -> np.ndarray:
         """Unfold X, and return `embedding_`."""
@@ -236,14 +255,19 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         Y : ndarray of shape (n_new, n_components)
         """
         check_is_fitted(self)
-        options = {"accept_sparse": "csr", "dtype": np.float64, "estimator": self}
-        if self.metric == "precomputed":
+        is_distances = self.unfolded_.is_distances
+        options: dict[str, Any] = {"accept_sparse": "csr", "dtype": np.float64, "estimator": self}
+        if is_distances:
             options |= {"accept_sparse": False, "ensure_all_finite": False}
         new = check_array(X, input_name="X", **options)
-        if self.metric == "precomputed":
+        if is_distances:
             check_distances(new)
         validate_data(self, X, reset=False, skip_check_array=True)
-        return self._extension.place(new)
+        return self.unfolded_.extension.place(new)
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.embedding_.shape[1])
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -258,16 +282,17 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         check_is_fitted(self)
         return self.full_embedding_ @ self.full_embedding_.T
 
-    def _read(self, X: Data) -> FeatureSamples | GraphSamples:
-        """Return the samples, checked once, and store the names and the number of features."""
+    def _read(self, X: Data) -> tuple[FeatureSamples | GraphSamples, Features]:
+        """Return the samples, checked once, with the names and the number of features."""
         samples = as_samples(X, self.metric, estimator=self)
-        validate_data(self, X, reset=True, skip_check_array=True)
+        reader = SampleReader(type(self).__name__, get_tags(self))
+        features = Features(*reader.read(X, skip_check_array=True)[2])
         if self.n_components >= samples.n_samples:
             raise InvalidParameterError(
                 f"n_components={self.n_components} must be smaller than "
                 f"n_samples={samples.n_samples}: n samples span at most n - 1 dimensions"
             )
-        return samples
+        return samples, features
 
     def _treat_disconnected(
         self, graph: NeighborGraph, samples: FeatureSamples | GraphSamples
@@ -306,19 +331,7 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         unfolding = solve_unfolding(landmarks.graph, **options)
         return replace(unfolding, Y=landmarks.place(unfolding.Y), w=None)
 
-    def _store(self, graph: NeighborGraph, labels: Index, unfolding: Unfolding) -> None:
-        Y = unfolding.Y[graph.point_of]
-        self.graph_, self.component_labels_ = graph, labels[graph.point_of]
-        self.full_embedding_, self.eigenvalues_ = Y, unfolding.eigenvalues
-        self._n_features_out = self.n_components
-        self.embedding_ = np.zeros((len(Y), self.n_components))
-        self.embedding_[:, : Y.shape[1]] = Y[:, : self.n_components]
-        self.certificate_, self.dual_coef_ = unfolding.certificate, unfolding.w
-        self.status_, self.n_iter_ = unfolding.status, unfolding.n_iter
-        self.history_ = unfolding.history
-
-    def _warn_of_low_rank(self) -> None:
-        rank = self.full_embedding_.shape[1]
+    def _warn_of_low_rank(self, rank: int) -> None:
         if rank < self.n_components:
             warn_user(
                 f"the unfolding has rank {rank}, so the last {self.n_components - rank} of "

@@ -13,10 +13,11 @@ T = TypeVar("T")
 
 
 class Fitted(Generic[T]):
-    """Read-only attribute that is part of `map_`, the value that a fit left.
+    """Read-only attribute that is part of the value that a fit left.
 
-    `path` is the dotted name of the part in the value, or a function of the value. A part that is
-    None is an attribute that is absent, but for an attribute that `may_be_none`.
+    The estimator, a `FittedShell`, says in `_kept` which attribute has the value. `path` is the
+    dotted name of the part in the value, or a function of the value. A part that is None is an
+    attribute that is absent, but for an attribute that `may_be_none`.
     """
 
     def __init__(self, path: str | Callable[[Any], T | None], *, may_be_none: bool = False) -> None:
@@ -30,10 +31,10 @@ class Fitted(Generic[T]):
     def __get__(self, estimator: None, owner: type) -> Fitted[T]: ...
     @overload
     def __get__(self, estimator: object, owner: type) -> T: ...
-    def __get__(self, estimator: Any, owner: type) -> Any:
+    def __get__(self, estimator: Any, owner: Any) -> Any:
         if estimator is None:
             return self
-        learned = vars(estimator).get("map_")
+        learned = vars(estimator).get(owner._kept)
         if learned is None:
             raise NotFittedError(f"this {owner.__name__} is not fitted yet; call fit first")
         value = self.read(learned)
@@ -41,10 +42,10 @@ class Fitted(Generic[T]):
             raise AttributeError(f"this {owner.__name__} has no {self.name}")
         return value
 
-    def __set__(self, estimator: object, value: Any) -> None:
+    def __set__(self, estimator: Any, value: Any) -> None:
         raise AttributeError(
-            f"{self.name} is read-only: it is part of map_, the value that the fit left; to change "
-            "it, build another value with dataclasses.replace"
+            f"{self.name} is read-only: it is part of {estimator._kept}, the value that the fit "
+            "left; to change it, build another value with dataclasses.replace"
         )
 
 

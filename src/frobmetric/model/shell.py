@@ -1,4 +1,4 @@
-"""Shell of the estimators whose fit leaves a `LinearMap`."""
+"""Shells of estimators: a fit leaves one frozen value, and `LinearMap` is that of most."""
 
 from __future__ import annotations
 
@@ -13,11 +13,36 @@ from .fitted import Fitted, Preparation
 from .linear_map import LinearMap
 
 
-class MapShell(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """Estimator that keeps one value, `map_`, whose parts are its fitted attributes.
+class FittedShell(BaseEstimator):
+    """Estimator that keeps one frozen value, whose parts are its fitted attributes.
 
-    The value does not depend on parameters that change later. `fit` ends with `_accept`.
+    `_kept` names the attribute with the value, which does not depend on parameters that change
+    later. `fit` ends with `_store`.
     """
+
+    _kept: ClassVar[str] = "map_"
+    n_features_in_ = Fitted[int]("features.number")
+    feature_names_in_ = Fitted[Array]("features.names")
+
+    def _store(self, learned: Any) -> Self:
+        """Keep the value of a fit, which is its last step, and return the estimator."""
+        setattr(self, self._kept, learned)
+        return self
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        if any(isinstance(getattr(type(self), name, None), Fitted) for name in state):
+            raise ValueError(
+                f"this pickle of a {type(self).__name__} is of an earlier version of frobmetric, "
+                "which this one does not read; fit again"
+            )
+        super().__setstate__(state)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return self._kept in vars(self)
+
+
+class MapShell(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedShell):
+    """Estimator whose value, `map_`, is a `LinearMap`; `fit` ends with `_accept`."""
 
     map_: LinearMap
     #: Parts that the map of this class always has, and their types.
@@ -25,8 +50,6 @@ class MapShell(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
     #: Details of a map that only this class finds, and their types.
     _details: ClassVar[dict[str, Any]] = {}
     components_ = Fitted[Array]("components")
-    n_features_in_ = Fitted[int]("features.number")
-    feature_names_in_ = Fitted[Array]("features.names")
     preparation_ = Preparation()
 
     @property
@@ -39,7 +62,7 @@ class MapShell(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
 
         After Ctrl-C the best map so far is kept, and `Interrupted` is raised.
         """
-        self.map_ = learned
+        self._store(learned)
         if learned.run is not None and learned.run.status == "interrupted":
             proof = "" if learned.certificate is None else f"; {learned.certificate}"
             raise Interrupted(
@@ -47,17 +70,6 @@ class MapShell(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
                 f"interrupted after {learned.run.n_iter} steps; the best map so far is kept{proof}",
             )
         return self
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        if "components_" in state:
-            raise ValueError(
-                f"this pickle of a {type(self).__name__} is of an earlier version of frobmetric, "
-                "which this one does not read; fit again"
-            )
-        super().__setstate__(state)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return "map_" in vars(self)
 
     @property
     def _n_features_out(self) -> int:

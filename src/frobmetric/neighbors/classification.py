@@ -7,27 +7,28 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import Tags
-from sklearn.utils.extmath import row_norms
+from sklearn.base import ClassifierMixin
+from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from ..checks.arguments import (
-    as_labels,
-    as_weights,
-    check_count,
-    require_finite,
-    safe_exponent,
-    times_power,
-)
+from ..checks.arguments import as_labels, as_weights, check_count
 from ..checks.parameters import NONE, WHOLE, Rule, check_parameters, choice, integer
-from ..checks.samples import check_array, check_classification_targets, validate_data
-from ..checks.text import shown
-from ..core.points import Array, Data, Index, Vector
-from ..search.exact import NeighborSearch, blocks, nearest, pair_values
+from ..checks.samples import (
+    DTYPES,
+    SampleReader,
+    check_array,
+    check_classification_targets,
+    validate_data,
+)
+from ..core.points import Data
+from ..model.fitted import Fitted
+from ..model.linear_map import Features
+from ..model.shell import FittedShell
+from ..search.exact import nearest
+from .rules import EnergyRule, VoteRule, majority
 
 #: Samples that are accepted.
-SAMPLES: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
+SAMPLES: dict[str, Any] = {"accept_sparse": "csr", "dtype": DTYPES}
 
 
 def knn_predict(
@@ -81,12 +82,6 @@ def knn_predict(
     return majority(labels[nearest(X_test, X_train, int(n_neighbors), n_jobs=n_jobs)])
 
 
-def majority(labels: NDArray[Any]) -> NDArray[Any]:
-    """Return the most frequent label of each row; the first of equally frequent ones."""
-    votes = (labels[:, :, None] == labels[:, None, :]).sum(axis=2)
-    return labels[np.arange(len(labels)), votes.argmax(axis=1)]
-
-
 def knn_error(
     X_train: Data,
     y_train: ArrayLike,
@@ -127,28 +122,26 @@ def share_right(predicted: np.ndarray, y: ArrayLike, sample_weight: ArrayLike | 
     return float(np.average(predicted == truth, weights=weight))
 
 
-class _NearestClassifier(ClassifierMixin, BaseEstimator):
-    """Base of classifiers that take dense and sparse samples.
-
-    Samples are kept in units of a power of two, so that squares of distances do not overflow.
-    """
+class _NearestClassifier(ClassifierMixin, FittedShell):
+    """Base of classifiers by nearest samples, dense or sparse, that keep a rule as one value."""
 
     _rules: ClassVar[dict[str, Rule]]
+    _kept: ClassVar[str] = "rule_"
+    rule_: VoteRule | EnergyRule
+    classes_ = Fitted[NDArray[Any]]("classes")
 
-    def _check_training(self, X: Data, y: ArrayLike) -> tuple[Data, NDArray[Any]]:
+    def _read(self, X: Data, y: ArrayLike) -> tuple[Data, NDArray[Any], Features]:
+        """Return checked samples and labels of a fit, and the features."""
         check_parameters(self, self._rules)
-        X, labels = validate_data(self, X, y, **SAMPLES)
+        reader = SampleReader(type(self).__name__, get_tags(self), options=SAMPLES)
+        X, labels, features = reader.read(X, y)
         check_classification_targets(labels)
-        self._exponent = safe_exponent(X)
-        return times_power(X, -self._exponent), labels
+        return X, labels, Features(*features)
 
-    def _check_new(self, X: Data, points: Data) -> Data:
-        """Return checked samples, dense or sparse as the points that they are compared with."""
-        with np.errstate(over="ignore"):
-            X = times_power(validate_data(self, X, reset=False, **SAMPLES), -self._exponent)
-        if sp.issparse(points):
-            return sp.csr_array(X)
-        return X.toarray() if sp.issparse(X) else X
+    def predict(self, X: Data) -> np.ndarray:
+        """Return the class of each sample."""
+        check_is_fitted(self)
+        return self.rule_.predict(validate_data(self, X, reset=False, **SAMPLES))
 
     def score(self, X: Data, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Return the share of samples whose class is predicted, each with its weight."""
@@ -173,6 +166,8 @@ class NearestVote(_NearestClassifier):
 
     Attributes
     ----------
+    rule_ : VoteRule
+        The value of the fit, which does not depend on parameters that change later.
     classes_ : ndarray of shape (n_classes,)
     n_features_in_ : int
     feature_names_in_ : ndarray of str
@@ -187,6 +182,7 @@ class NearestVote(_NearestClassifier):
     True
     """
 
+    rule_: VoteRule
     _rules: ClassVar[dict[str, Rule]] = {
         "n_neighbors": integer(1),
         "weights": choice(["uniform", "distance"]),
@@ -202,36 +198,7 @@ class NearestVote(_NearestClassifier):
 
     def fit(self, X: Data, y: ArrayLike) -> Self:
         """Remember the samples, and return the estimator."""
-        X, y = self._check_training(X, y)
-        self.classes_, self._labels = np.unique(y, return_inverse=True)
-        self._samples, self._search = X, NeighborSearch(X, n_jobs=self.n_jobs)
-        return self
-
-    def predict(self, X: Data) -> np.ndarray:
-        """Return the class of each sample."""
-        check_is_fitted(self)
-        X = self._check_new(X, self._samples)
-        k = min(self.n_neighbors, len(self._labels))
-        number = self._search.nearest(X, k)
-        labels = self._labels[number]
-        if self.weights == "uniform":
-            return self.classes_[majority(labels)]
-        pairs = np.column_stack([np.repeat(np.arange(len(labels)), k), number.ravel()])
-        distance = np.sqrt(pair_values(X, self._samples, pairs)).reshape(-1, k)
-        return self.classes_[_weighted_majority(labels, distance)]
-
-
-def _weighted_majority(labels: Index, distance: Array) -> Index:
-    """Return the label of each row whose votes, one over the distance, sum to most."""
-    # in units of the largest distance, so that nothing overflows; equal points count most
-    largest = np.maximum(distance[:, -1:], np.finfo(float).tiny)
-    share = np.ones_like(distance)  # samples so far away that the square is infinite are as near
-    np.divide(distance, largest, out=share, where=np.isfinite(distance))
-    weight = 1.0 / np.maximum(share, 1e-9)
-    votes = np.zeros((len(labels), labels.max(initial=0) + 1))
-    for column, of_column in zip(labels.T, weight.T, strict=True):
-        votes[np.arange(len(labels)), column] += of_column
-    return votes.argmax(axis=1)
+        return self._store(VoteRule.of(*self._read(X, y), **self.get_params(deep=False)))
 
 
 class NearestClass(_NearestClassifier):
@@ -247,6 +214,8 @@ class NearestClass(_NearestClassifier):
     between samples: it measures the distance to a point between them. Distances are Euclidean; put
     a learned metric before it, as in `make_pipeline(FrobMetric(), NearestClass())`.
 
+    Of classes with the same energy the first is the answer.
+
     Parameters
     ----------
     n_neighbors : int, default=8
@@ -256,6 +225,8 @@ class NearestClass(_NearestClassifier):
 
     Attributes
     ----------
+    rule_ : EnergyRule
+        The value of the fit, which does not depend on parameters that change later.
     classes_ : ndarray of shape (n_classes,)
     n_features_in_ : int
     feature_names_in_ : ndarray of str
@@ -272,6 +243,7 @@ class NearestClass(_NearestClassifier):
     True
     """
 
+    rule_: EnergyRule
     _rules: ClassVar[dict[str, Rule]] = {
         "n_neighbors": integer(1),
         "rule": choice(["center", "distances"]),
@@ -287,56 +259,9 @@ class NearestClass(_NearestClassifier):
 
     def fit(self, X: Data, y: ArrayLike) -> Self:
         """Remember the samples of each class, and return the estimator."""
-        X, y = self._check_training(X, y)
-        self.classes_, labels = np.unique(y, return_inverse=True)
-        if len(self.classes_) < 2:
-            raise ValueError(
-                f"y has one class ({shown(self.classes_[0])}); a classifier needs at least two "
-                "classes"
-            )
-        self._members = [X[labels == i] for i in range(len(self.classes_))]
-        self._searches = [NeighborSearch(samples, n_jobs=self.n_jobs) for samples in self._members]
-        return self
+        return self._store(EnergyRule.of(*self._read(X, y), **self.get_params(deep=False)))
 
     def energies(self, X: Data) -> np.ndarray:
         """Return the energy of each sample in each class, an array (n_samples, n_classes)."""
-        scaled = self._scaled_energies(X)
-        with np.errstate(over="ignore"):
-            return require_finite(times_power(scaled, 2 * self._exponent), of="energies")
-
-    def predict(self, X: Data) -> np.ndarray:
-        """Return the class with the smallest energy; a tie goes to the first in `classes_`."""
-        nearest_class = self._scaled_energies(X).argmin(axis=1)  # raises if not fitted
-        return self.classes_[nearest_class]
-
-    def _scaled_energies(self, X: Data) -> Array:
-        """Return the energies of samples, in the unit of the fit."""
         check_is_fitted(self)
-        X, classes = self._check_new(X, self._members[0]), range(len(self.classes_))
-        with np.errstate(over="ignore"):
-            energies = np.column_stack([self._energy(X, i) for i in classes])
-        return require_finite(energies, of="energies")
-
-    def _energy(self, X: Data, i: int) -> Vector:
-        members = self._members[i]
-        k = min(self.n_neighbors, members.shape[0])
-        number = self._searches[i].nearest(X, k)
-        if self.rule == "center":
-            return _squared_distance_to_center(X, members, number)
-        pairs = np.column_stack([np.repeat(np.arange(len(number)), k), number.ravel()])
-        return pair_values(X, members, pairs).reshape(-1, k).mean(axis=1)
-
-
-def _squared_distance_to_center(X: Data, members: Data, number: Index) -> Vector:
-    """Return the squared distance of each sample to the mean of the members with these numbers."""
-    if sp.issparse(members):
-        n, k = number.shape
-        ends, share = np.arange(0, number.size + 1, k), np.full(number.size, 1 / k)
-        mean = sp.csr_array((share, number.ravel(), ends), shape=(n, members.shape[0])) @ members
-        return row_norms(mean - X, squared=True)
-    energy = np.empty(len(X))
-    for rows in blocks(len(X), number.shape[1] * X.shape[1]):
-        # from differences: the mean of points far from the origin is rounded
-        away = (members[number[rows]].astype(np.float64) - X[rows, None]).mean(axis=1)
-        energy[rows] = np.einsum("ij,ij->i", away, away)
-    return energy
+        return self.rule_.energies(validate_data(self, X, reset=False, **SAMPLES))

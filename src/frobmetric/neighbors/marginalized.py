@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import roc_auc_score
+from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from ..checks.arguments import as_identities, as_signs, as_weights, check_both_kinds
 from ..checks.parameters import CALLABLE, MATRIX, NONE, WHOLE, Rule, check_parameters, integer
-from ..checks.samples import check_array, validate_data
+from ..checks.samples import SampleReader
 from ..checks.text import shown
 from ..comparisons.reading import Preprocessor, read_tuples
 from ..core.checks import as_real, read_values
-from ..core.points import Array, Data, Index, Vector
-from ..search.exact import nearest
-from ..search.rows import row_keys
+from ..core.points import Data, Vector
+from ..model.fitted import Fitted
+from ..model.linear_map import Features
+from ..model.promise import Promise
+from ..model.shell import FittedShell
 from .promise import promise_of_points
+from .reference import Query, ReferenceSet, frame_class
 from .thresholds import best_threshold
 
 TRANSFORMER = Rule(
@@ -33,11 +35,9 @@ TRANSFORMER = Rule(
 )
 #: Numbers of neighbours that are tried unless others are given.
 COUNTS = (10, 20, 50, 100, 200)
-#: Name of the argument for column names, by the library of a data frame.
-COLUMN_NAMES = {"pandas": "columns", "polars": "schema"}
 
 
-class MarginalizedKNN(BaseEstimator):
+class MarginalizedKNN(FittedShell):
     """Probability that two points share an identity, by the identities of their neighbours.
 
     Of the k reference points nearest to a point i, let n_c(i) be the number with identity c. Then
@@ -62,6 +62,9 @@ class MarginalizedKNN(BaseEstimator):
 
     Attributes
     ----------
+    reference_ : ReferenceSet
+        The value of the fit, of which the other attributes are read-only parts. It does not depend
+        on parameters that change later, `preprocessor` and `n_jobs` apart.
     metric_ : estimator or None
         The fitted metric.
     classes_ : ndarray of shape (n_identities,)
@@ -91,6 +94,13 @@ class MarginalizedKNN(BaseEstimator):
     array([0.556, 0.111])
     """
 
+    _kept: ClassVar[str] = "reference_"
+    reference_: ReferenceSet
+    metric_ = Fitted[Any]("metric", may_be_none=True)
+    classes_ = Fitted[NDArray[Any]]("classes")
+    n_neighbors_ = Fitted[int]("n_neighbors")
+    threshold_ = Fitted[float]("threshold")
+    promise_ = Fitted[Promise]("promise")
     _rules: ClassVar[dict[str, Rule]] = {
         "metric": NONE | TRANSFORMER,
         "n_neighbors": integer(1),
@@ -125,21 +135,20 @@ class MarginalizedKNN(BaseEstimator):
         self
         """
         check_parameters(self, self._rules)
-        given, X = X, validate_data(self, X, dtype=[np.float64, np.float32])
-        self._frame = _frame_class(given) if hasattr(self, "feature_names_in_") else None
-        self.classes_, self._label = as_identities("y", y, len(X))
-        if len(self.classes_) < 2:
+        points, _, seen = SampleReader(type(self).__name__, get_tags(self)).read(X)
+        features, identities = Features(*seen), as_identities("y", y, len(points))
+        if len(identities[0]) < 2:
             raise ValueError(
-                f"y has one identity ({shown(self.classes_[0])}); every pair would score 1. The "
+                f"y has one identity ({shown(identities[0][0])}); every pair would score 1. The "
                 "reference set needs at least two identities"
             )
-        self.metric_ = None if self.metric is None else clone(self.metric).fit(given, y)
-        self._reference = self._transform(X)
-        self._dtype, self._keys = X.dtype, row_keys(X)
-        self.n_neighbors_ = self.n_neighbors
-        for name in ("threshold_", "promise_"):
-            self.__dict__.pop(name, None)
-        return self
+        given: dict[str, Any] = {"n_neighbors": self.n_neighbors}
+        if self.metric is None:
+            given["metric"] = None
+        else:  # a clone of a frozen estimator is itself, and its parameters may be set later
+            given["metric"] = copy(clone(self.metric).fit(X, y))
+        given["frame"] = None if features.names is None else frame_class(X)
+        return self._store(ReferenceSet.of(points, identities, features, **given))
 
     def pair_score(self, pairs: ArrayLike, *, exclude: ArrayLike | None = None) -> np.ndarray:
         """Return p(same) of each pair; exactly symmetric in the two points.
@@ -157,8 +166,7 @@ class MarginalizedKNN(BaseEstimator):
         -------
         ndarray of shape (n_pairs,)
         """
-        query = self._query(pairs, exclude)
-        return self._probability(self._neighbor_labels(query, self.n_neighbors_), query.index)
+        return self._scores(self._query(pairs, exclude))
 
     def calibrate_threshold(
         self,
@@ -198,14 +206,16 @@ class MarginalizedKNN(BaseEstimator):
         goal["sample_weight"] = sample_weight
         best_threshold(np.zeros(len(query.index)), y, **goal)  # a mistake costs no search
         counts = query.possible(COUNTS) if counts is None else counts
-        labels, best = self._neighbor_labels(query, counts[-1]), -np.inf
+        reference = chosen = self.reference_
+        best = -np.inf
+        labels = reference.neighbor_labels(query, counts[-1], self.n_jobs)
         for k in counts:
-            score = self._probability(labels[:, :k], query.index)
+            score = reference.probability(labels[:, :k], query.index)
             threshold, value = best_threshold(score, y, **goal)
             if value > best:
-                best, self.n_neighbors_, self.threshold_ = value, k, threshold
-        self.__dict__.pop("promise_", None)
-        return self
+                best = value
+                chosen = replace(reference, n_neighbors=k, threshold=threshold, promise=None)
+        return self._store(chosen)
 
     def promise_threshold(
         self,
@@ -242,14 +252,11 @@ class MarginalizedKNN(BaseEstimator):
             With `threshold_` and `promise_`.
         """
         query = self._query(pairs, exclude)
-        score = self._probability(self._neighbor_labels(query, self.n_neighbors_), query.index)
-        is_known = np.isin(query.point_key, query.row_key)
-        if not isinstance(self.metric_, (FrozenEstimator, type(None))):  # learned from all of them
-            is_known = np.isin(row_keys(query.points), self._keys)
         options = {"max_false_match": max_false_match, "confidence": confidence}
-        promise = promise_of_points(score, y, query.index, identities, is_known, **options)
-        self.promise_, self.threshold_ = promise, promise.threshold
-        return self
+        scores, is_known = self._scores(query), self.reference_.is_known(query)
+        promise = promise_of_points(scores, y, query.index, identities, is_known, **options)
+        decided = replace(self.reference_, threshold=promise.threshold, promise=promise)
+        return self._store(decided)
 
     def set_threshold(self, threshold: float) -> Self:
         """Set `threshold_`, the smallest score of a similar pair, and return the estimator."""
@@ -257,21 +264,20 @@ class MarginalizedKNN(BaseEstimator):
         number = as_real(threshold, name="threshold", expected="a finite number")
         if not np.isfinite(number):
             raise ValueError(f"threshold is {threshold!r}; expected a finite number")
-        self.threshold_ = number
-        self.__dict__.pop("promise_", None)
-        return self
+        return self._store(replace(self.reference_, threshold=number, promise=None))
 
     def decision_function(
         self, pairs: ArrayLike, *, exclude: ArrayLike | None = None
     ) -> np.ndarray:
         """Return p(same) minus the threshold; see `pair_score` for the arguments."""
         check_is_fitted(self)
-        if not hasattr(self, "threshold_"):
+        threshold = self.reference_.threshold
+        if threshold is None:
             raise NotFittedError(
                 "this MarginalizedKNN has no threshold; call calibrate_threshold(pairs, y) or "
                 "promise_threshold(pairs, y) on development pairs, or set_threshold(threshold)"
             )
-        return self.pair_score(pairs, exclude=exclude) - self.threshold_
+        return self.pair_score(pairs, exclude=exclude) - threshold
 
     def predict(self, pairs: ArrayLike, *, exclude: ArrayLike | None = None) -> np.ndarray:
         """Return +1 for pairs whose score reaches the threshold, -1 for the others.
@@ -298,108 +304,16 @@ class MarginalizedKNN(BaseEstimator):
         check_both_kinds(y[weight > 0])
         return float(roc_auc_score(y, score, sample_weight=weight))
 
-    def _transform(self, X: Array) -> Array:
-        if self.metric_ is None:
-            return X
-        if self._frame is not None and hasattr(self.metric_, "feature_names_in_"):
-            names = {COLUMN_NAMES[_library(self._frame)]: list(self.feature_names_in_)}
-            X = self._frame(X, **names)
-        return check_array(self.metric_.transform(X), dtype=[np.float64, np.float32])
-
-    def _query(self, pairs: ArrayLike, exclude: ArrayLike | None) -> _Query:
+    def _query(self, pairs: ArrayLike, exclude: ArrayLike | None) -> Query:
         check_is_fitted(self)
-        read = read_tuples(pairs, 2, self.preprocessor, self.n_features_in_)
-        # rounded as the reference set was, so that a point of it is recognised
-        points = read.points.toarray() if sp.issparse(read.points) else read.points
-        points = points.astype(self._dtype, copy=False)
-        rows = self._reference_rows(exclude)
-        keys = np.concatenate([self._keys[rows], row_keys(points)])
-        labels = np.unique(keys, return_inverse=True)[1]
-        return _Query(points, read.index, rows, labels[len(rows) :], labels[: len(rows)])
+        reference = self.reference_
+        read = read_tuples(pairs, 2, self.preprocessor, reference.features.number)
+        return reference.query(read.points, read.index, exclude)
 
-    def _neighbor_labels(self, query: _Query, k: int) -> Index:
-        """Return the identities of the k neighbours of each queried point, the nearest first."""
-        if k > query.n_possible:
-            raise ValueError(
-                f"n_neighbors={k}, but only {query.n_possible} of {len(self._label)} reference "
-                "points are left after exclusion and without the queried point itself; choose a "
-                "smaller n_neighbors or give a larger reference set"
-            )
-        points, reference = self._transform(query.points), self._reference[query.rows]
-        labels = query.point_key, query.row_key
-        number = nearest(points, reference, k, labels=labels, n_jobs=self.n_jobs)
-        return self._label[query.rows[number]]
-
-    def _probability(self, labels: Index, index: Index) -> Vector:
-        n_points, k = labels.shape
-        entries = np.ones(labels.size), labels.ravel(), np.arange(n_points + 1) * k
-        counts = sp.csr_array(entries, shape=(n_points, len(self.classes_)))
-        counts.sum_duplicates()
-        return counts[index[:, 0]].multiply(counts[index[:, 1]]).sum(axis=1) / k**2
-
-    def _reference_rows(self, exclude: ArrayLike | None) -> Index:
-        """Return the reference rows whose identity is not excluded."""
-        names = _as_names(exclude)
-        if not len(names):
-            return np.arange(len(self._label))
-        unknown = names[~np.isin(names, self.classes_)]
-        if len(unknown):
-            raise ValueError(
-                f"exclude has {len(unknown)} identities that the reference set does not have, the "
-                f"first is {shown(unknown[0])}; such people need no exclusion: correct the name, "
-                "or pass np.intersect1d(exclude, model.classes_)"
-            )
-        return np.flatnonzero(~np.isin(self.classes_, names)[self._label])
-
-
-@dataclass(frozen=True, eq=False)
-class _Query:
-    """Points whose neighbours are asked for, and the reference rows that may be neighbours.
-
-    `index` has the two points of each pair. `point_key` and `row_key` are equal where a reference
-    row has the features of a point.
-    """
-
-    points: Array
-    index: Index
-    rows: Index
-    point_key: Index
-    row_key: Index
-
-    @property
-    def n_possible(self) -> int:
-        """Number of neighbours that each of the points has at least."""
-        n_equal = np.bincount(self.row_key, minlength=self.point_key.max() + 1)
-        return len(self.rows) - int(n_equal[self.point_key].max())
-
-    def possible(self, counts: Iterable[int]) -> list[int]:
-        """Return the counts that do not exceed `n_possible`; `n_possible` itself if none."""
-        return [k for k in counts if k <= self.n_possible] or [max(self.n_possible, 1)]
-
-
-def _frame_class(X: object) -> type | None:
-    """Return the class of data frames that X is an instance of, None for anything else."""
-    return next((kind for kind in type(X).__mro__ if _library(kind) in COLUMN_NAMES), None)
-
-
-def _library(kind: type) -> str:
-    return kind.__module__.partition(".")[0]
-
-
-def _as_names(exclude: Any) -> NDArray[Any]:
-    if exclude is None:
-        return np.empty(0)
-    if isinstance(exclude, (set, frozenset)):
-        exclude = sorted(exclude, key=str)
-    names = np.atleast_1d(read_values(exclude, name="exclude")).ravel()
-    as_identities("exclude", names, len(names), of="identities")
-    is_text = [isinstance(name, str) for name in np.ravel(np.asarray(exclude, dtype=object))]
-    if any(is_text) and not all(is_text):
-        raise ValueError(
-            f"exclude has {sum(is_text)} strings and {len(is_text) - sum(is_text)} other values; "
-            "expected identities of the reference set, all of one type: see classes_"
-        )
-    return names
+    def _scores(self, query: Query) -> Vector:
+        reference = self.reference_
+        labels = reference.neighbor_labels(query, reference.n_neighbors, self.n_jobs)
+        return reference.probability(labels, query.index)
 
 
 def _as_counts(n_neighbors: object) -> list[int]:

@@ -2,13 +2,14 @@
 
 import pickle
 import re
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris, load_wine
 
+from changed_maps import forge
 from frobmetric import verify
 from frobmetric.app.tables.reading import Table, read_table
 from frobmetric.app.tables.writing import write_table
@@ -457,8 +458,7 @@ def test_certify_to_another_tolerance(model):
 def test_certify_notices_a_changed_claim(model, field):
     estimator = load(model)
     claim = estimator.certificate_
-    estimator.certificate_ = replace(claim, **{field: getattr(claim, field) * 0.5})
-    save(estimator, model)
+    save(forge(estimator, f"certificate.{field}", getattr(claim, field) * 0.5), model)
     result = run("certify", model, "iris.csv", code=4)
     assert f"NOT certified: the file claims another {field} than" in result.stdout
     assert run_json("certify", model, "iris.csv", code=4)["disagreements"] == [field]
@@ -467,11 +467,11 @@ def test_certify_notices_a_changed_claim(model, field):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda m: setattr(m, "components_", m.components_ * 1.1), "the model was changed"),
-        (lambda m: setattr(m, "dual_coef_", m.dual_coef_ * 0.5), "the model was changed"),
-        (lambda m: setattr(m, "dual_coef_", m.dual_coef_ - 1), "components_ differ|outside"),
-        (lambda m: m.set_params(C=1e2), "is outside"),
-        (lambda m: m.set_params(C=2e3), "NOT certified"),
+        (lambda m: forge(m, "components", m.components_ * 1.1), "the model was changed"),
+        (lambda m: forge(m, "evidence.u", m.dual_coef_ * 0.5), "the model was changed"),
+        (lambda m: forge(m, "evidence.u", m.dual_coef_ - 1), "components_ differ|outside"),
+        (lambda m: forge(m, "recipe.C", 1e2), "is outside"),
+        (lambda m: forge(m, "recipe.C", 2e3), "NOT certified"),
     ],
 )
 def test_certify_notices_a_changed_model(model, change, message):

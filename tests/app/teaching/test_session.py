@@ -117,6 +117,22 @@ def test_models_have_the_units_and_names_of_the_features(X, tmp_path):
     np.testing.assert_allclose(points.T @ points, expected.T @ expected, rtol=1e-6, atol=1e-8)
 
 
+def test_a_model_is_a_value_of_its_own(X):
+    session = TeachingSession(X, units="deviation", feature_names=list("abcd"))
+    for _ in range(4):
+        reply(session, X)
+    state, model = session.state, session.model()
+    assert (model.n_features_in_, list(model.feature_names_in_)) == (4, list("abcd"))
+    assert model.units_ == "deviation"
+    np.testing.assert_allclose(model.feature_weight_, 1 / X.std(axis=0))
+    np.testing.assert_array_equal(model.map_.transform(X), X @ model.components_.T)
+    again = session.model()  # what is learned in the coordinates stays as it is
+    assert session.state == state
+    assert again.map_ is not model.map_
+    np.testing.assert_array_equal(again.components_, model.components_)
+    assert again.certificate_ == model.certificate_
+
+
 def test_equal_items_are_not_compared(X):
     few = np.repeat(X[:3], 4, axis=0)
     session = TeachingSession(few)

@@ -181,7 +181,7 @@ def _is_dual_feasible(C, A, y):
         Z = as_fractions(c) - sum(
             Fraction(v) * as_fractions(a[k]) for v, a in zip(y, A, strict=True)
         )
-        if not (is_semidefinite(Z) if Z.ndim == 2 else (Z >= 0).all()):
+        if not _is_in_cone(Z):
             return False
     return True
 
@@ -203,6 +203,34 @@ def judge(solution, X, y):
         norm2 = sum(Fraction(v) ** 2 for v in y.tolist())
         return "" if norm2 >= least**2 else "a bound on the norm of y is false"
     return ""
+
+
+def is_exact_ray(ray, C, A, b, senses):
+    """Return whether an exact ray is one, by its definition and in rational numbers."""
+    if ray.kind == "primal_infeasible":
+        signs = {"=": lambda v: True, ">=": lambda v: v >= 0, "<=": lambda v: v <= 0}
+        gain = sum(v * Fraction(c) for v, c in zip(ray.exact, b, strict=True))
+        W = [
+            sum((-v * as_fractions(a[k]) for v, a in zip(ray.exact, A, strict=True)), 0)
+            for k in range(len(C))
+        ]
+        is_signed = all(signs[s](v) for s, v in zip(senses, ray.exact, strict=True))
+        return gain > 0 and is_signed and all(map(_is_in_cone, W))
+    ends = np.cumsum([0, *(np.size(c) for c in C)])
+    flat = np.array([*ray.exact, None], dtype=object)[:-1]
+    X = [flat[i:j].reshape(np.shape(c)) for i, j, c in zip(ends, ends[1:], C, strict=False)]
+    fall, sides = _product(C, X), [_product(a, X) for a in A]
+    is_met = {"=": lambda v: v == 0, ">=": lambda v: v >= 0, "<=": lambda v: v <= 0}
+    is_held = all(is_met[s](side) for s, side in zip(senses, sides, strict=True))
+    return fall < 0 and is_held and all(map(_is_in_cone, X))
+
+
+def _product(A, X):
+    return sum((np.sum(as_fractions(a) * x) for a, x in zip(A, X, strict=True)), Fraction())
+
+
+def _is_in_cone(S):
+    return is_semidefinite(S) if S.ndim == 2 else bool((S >= 0).all())
 
 
 def draw_infeasible(rng):
@@ -276,7 +304,9 @@ def attack_narrow(count, seed):
         except NumericalError:
             findings.add(kind, "NumericalError")
             continue
-        wrong = judge(solution, X, y)
+        wrong, ray = judge(solution, X, y), solution.ray
+        if ray is not None and ray.exact and not is_exact_ray(ray, C, A, b, senses):
+            wrong = "an exact ray is none"
         if wrong:
             findings.add_defect(kind, wrong, f"draw_feasible(default_rng([{seed}, {number}]))")
         else:
@@ -290,8 +320,15 @@ def attack_power(count, seed):
     findings = Findings()
     for number in range(count):
         kind, C, A, b, senses = draw_infeasible(np.random.default_rng([seed, number]))
-        status = _solve(C, A, b, senses).status
-        findings.add(kind, "proven" if "infeasible" in status else f"not proven: {status}")
+        solution = _solve(C, A, b, senses)
+        ray = solution.ray
+        if ray is None:
+            findings.add(kind, f"not proven: {solution.status}")
+        elif ray.exact and not is_exact_ray(ray, C, A, b, senses):
+            wrong = f"draw_infeasible(default_rng([{seed}, {number}]))"
+            findings.add_defect(kind, "an exact ray is none", wrong)
+        else:
+            findings.add(kind, "proven")
     return findings
 
 

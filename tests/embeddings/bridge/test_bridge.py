@@ -1,5 +1,7 @@
 """EncoderBridge: finds what it should, chooses with care, refuses bad input, obeys scikit-learn."""
 
+import pickle
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -106,6 +108,7 @@ def test_without_calibration_there_is_no_trust(texts):
     bridge = EncoderBridge(**OPTIONS).fit(*texts)
     bridge.set_params(calibration=0.0).fit(*texts)  # nothing is left of the fit before
     assert bridge.report_.recall is None
+    assert not hasattr(bridge, "trust_")
     assert bridge.report_.n_pairs == 300
     with pytest.raises(ValueError, match="no pairs were kept"):
         bridge.trust(texts[0])
@@ -164,6 +167,30 @@ def test_bad_input_is_refused_and_changes_nothing(texts, change, message):
     with pytest.raises(ValueError, match=message):
         bridge.fit(X, Y, index=index)
     assert vars(bridge) == vars(clone(bridge))
+
+
+@pytest.mark.parametrize("unit_length", [True, False])
+def test_parameters_changed_after_a_fit_change_no_answer(texts, unit_length):
+    new, old = texts
+    bridge = EncoderBridge(**OPTIONS, unit_length=unit_length).fit(new[:200], old[:200])
+    scores = bridge.transform(new), bridge.trust(new), bridge.score(new[200:], old[200:])
+    bridge.set_params(unit_length=not unit_length, n_neighbors=1, good_recall=1.0, n_maps=3)
+    bridge = pickle.loads(pickle.dumps(bridge))
+    after = bridge.transform(new), bridge.trust(new), bridge.score(new[200:], old[200:])
+    for one, other in zip(scores, after, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_a_failed_fit_leaves_what_was(texts):
+    new, old = texts
+    bridge = EncoderBridge(**OPTIONS).fit(new, old)
+    before, learned = dict(vars(bridge)), bridge.map_
+    with pytest.raises(ValueError, match="index has 4 features"):
+        bridge.fit(new[:, :5], old, index=old[:, :4])
+    assert vars(bridge) == before
+    assert bridge.map_ is learned
+    with pytest.raises(AttributeError, match="trust_ is read-only: it is part of map_"):
+        bridge.trust_ = None
 
 
 def test_too_large_a_share_for_calibration_is_refused(texts):

@@ -3,20 +3,24 @@
 import numpy as np
 import pytest
 from scipy.linalg import orthogonal_procrustes
+from sklearn.utils import get_tags
 
+from frobmetric.checks.samples import SampleReader
 from frobmetric.embeddings import EncoderBridge
-from frobmetric.embeddings.bridge.paired import MIN_PAIRS, FitData
+from frobmetric.embeddings.bridge.paired import MIN_PAIRS, BridgeRecipe, FitData
 
 
 def data_of(X, Y, index=None, **options):
-    return FitData.check(EncoderBridge(random_state=0, **options), X, Y, index)
+    bridge = EncoderBridge(random_state=0, **options)
+    reader = SampleReader("EncoderBridge", get_tags(bridge))
+    return FitData.check(reader, BridgeRecipe(**bridge.get_params()), X, Y, index)
 
 
 def test_calibration_pairs_are_not_fitted(rng):
     X, Y = rng.standard_normal((50, 3)), rng.standard_normal((50, 4))
     data = data_of(X, Y, unit_length=False)
-    fitted, held = data.pairs.X * data.attributes["new_scale_"], data.calibration[0]
-    held = held * data.attributes["new_scale_"]
+    fitted, held = data.pairs.X * data.scales[0], data.calibration[0]
+    held = held * data.scales[0]
     assert (len(fitted), len(held)) == (40, 10)
     everything = np.vstack([fitted, held])
     np.testing.assert_allclose(np.sort(everything, axis=0), np.sort(X, axis=0))

@@ -14,6 +14,7 @@ from ...evaluation import comparison_accuracy
 from ...evaluation.accuracy import Accuracy
 from ...learning.units import measure_units
 from ...metric import TripletFrobMetric
+from ...model.linear_map import Features, LinearMap
 from ...model.units import Units
 from ...search.rows import distinct_points
 from .questions import N_CANDIDATES, N_TARGETS, QuestionSpace, draw_questions, question_keys
@@ -63,21 +64,18 @@ class Space:
         basis = right[:rank].T / scale
         return cls(left[:, :rank] * (sizes[:rank] / scale), basis, measured, kinds)
 
-    def to_features(
-        self, metric: TripletFrobMetric, feature_names: Sequence[str] | None = None
-    ) -> TripletFrobMetric:
-        """Return a metric of the coordinates as the same metric of the features.
+    def to_features(self, learned: LinearMap, names: Sequence[str] | None = None) -> LinearMap:
+        """Return a map of the coordinates as the same map of the features.
 
         The certificate remains the certificate of the problem in these coordinates.
         """
-        metric.components_ = self.units.to_raw(self.basis @ metric.components_.T).T
-        metric.n_features_in_ = len(self.basis)
-        metric.units_ = self.units.name
-        if self.units.weight is not None:
-            metric.feature_weight_ = self.units.weight
-        if feature_names is not None:
-            metric.feature_names_in_ = np.asarray(feature_names, dtype=object)
-        return metric
+        of_names = None if names is None else np.asarray(names, dtype=object)
+        return replace(
+            learned,
+            components=self.units.to_raw(self.basis @ learned.components.T).T,
+            features=Features(len(self.basis), of_names),
+            space=replace(learned.problem[1], units=self.units),
+        )
 
 
 @dataclass(frozen=True)
@@ -212,7 +210,9 @@ class TeachingSession:
         """Return the metric of the features; raise ValueError without answers."""
         if not self.answers:
             raise ValueError("there is no answer to learn from yet")
-        return self.space.to_features(copy(self._metric(self.answers)), self.feature_names)
+        metric = copy(self._metric(self.answers))
+        metric.map_ = self.space.to_features(metric.map_, self.feature_names)
+        return metric
 
     def progress(self) -> Progress:
         """Return the `Progress` so far, a function of the answers alone."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import get_tags
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from ...checks.parameters import (
@@ -19,20 +20,20 @@ from ...checks.parameters import (
     choice,
     integer,
 )
-from ...checks.samples import validate_data
-from ...evaluation.paired import paired_recalls
-from ...model.distances import unit_rows
-from .choice import BridgeReport, Setting, Solver, choose_protection, choose_ridge, trust_curve
-from .paired import DTYPES, FitData, as_old_vectors
-from .ridge import Cells
-from .trust import TrustScore
+from ...checks.samples import DTYPES, SampleReader, validate_data
+from ...core import Certificate
+from ...model.fitted import Fitted
+from ...model.shell import FittedShell
+from .choice import Bridge, BridgeReport
+from .encoder_map import EncoderMap
+from .learn import learn_bridge
+from .paired import BridgeRecipe, FitData, as_old_vectors
+from .trust import OldIndex, TrustScore
 
-#: Shares of the stored curve of trust.
-N_SHARES = 101
 SHARE = Rule("a share, at least 0 and below 1", lambda v: NOT_NEGATIVE.is_met(v) and v < 1)
 
 
-class EncoderBridge(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class EncoderBridge(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedShell):
     """Map from the space of a new encoder to that of an old one, for searching an old index.
 
     Learned from texts that both encoders have embedded. With features f of a new vector it
@@ -46,7 +47,8 @@ class EncoderBridge(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     is chosen by the recall of held-out pairs: the strength of the penalty along the whole path in
     closed form, and whether local maps and the triplets find more.
 
-    A part of the pairs takes no part in all this. On it the score of `trust` is calibrated.
+    A part of the pairs takes no part in all this. On it the score of `trust` is calibrated. A fit
+    leaves one value, `map_`, which does not depend on parameters that change later.
 
     Parameters
     ----------
@@ -78,8 +80,14 @@ class EncoderBridge(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     Attributes
     ----------
+    map_ : EncoderMap
+        The value of the fit, of which the other attributes are read-only parts.
     bridge_ : Bridge
-        The map: cells, coefficients and setting.
+        Map of scaled vectors: cells, coefficients and setting.
+    index_ : OldIndex
+        Scaled old vectors in which recall is measured.
+    new_scale_, old_scale_ : float
+        Numbers that new and old vectors are divided by; 1 with `unit_length`.
     certificate_ : Certificate
         Duality gap of the problem above, for the chosen setting. With triplets the objective is
         counted from that of the ridge map.
@@ -121,6 +129,17 @@ class EncoderBridge(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         "max_iter": integer(1),
         "random_state": SEED | NONE,
     }
+
+    map_: EncoderMap
+    bridge_ = Fitted[Bridge]("bridge")
+    index_ = Fitted[OldIndex]("index")
+    new_scale_ = Fitted[float]("new_scale")
+    old_scale_ = Fitted[float]("old_scale")
+    certificate_ = Fitted[Certificate]("bridge.certificate")
+    report_ = Fitted[BridgeReport]("report")
+    trust_ = Fitted[TrustScore]("trust")
+    status_ = Fitted[str]("bridge.status")
+    n_iter_ = Fitted[int]("bridge.n_iter")
 
     def __init__(
         self,
@@ -169,25 +188,9 @@ class EncoderBridge(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         self
         """
         check_parameters(self, self._rules)
-        data = FitData.check(self, X, y, index)
-        solver = Solver(self.tol, self.max_iter)
-        setting, trials = choose_ridge(data.choice, data.index, data.n_maps, self.strength)
-        cells = Cells.of(data.pairs.X, setting.n_maps, data.pairs.seed)
-        if self.neighbor_weight is None:
-            setting, more = choose_protection(data.choice, data.index, setting, cells, solver)
-            trials = [*trials, *more]
-        elif self.neighbor_weight > 0:
-            setting = Setting(setting.n_maps, setting.strength, float(self.neighbor_weight))
-        path, questions = data.pairs.path(cells), data.index.questions(data.pairs.Y)
-        bridge = solver.bridge(data.pairs, path, cells, setting, questions)
-        left_out = data.pairs.Y - path.left_out_errors(setting.strength)
-        fitted = _calibrate(self, data, bridge, (left_out, questions), trials)
-        for name, value in (data.attributes | fitted).items():
-            if value is not None:
-                setattr(self, name, value)
-            elif hasattr(self, name):  # of an earlier fit
-                delattr(self, name)
-        return self
+        recipe = BridgeRecipe(**self.get_params(deep=False))
+        reader = SampleReader(type(self).__name__, get_tags(self))
+        return self._store(learn_bridge(recipe, FitData.check(reader, recipe, X, y, index)))
 
     def transform(self, X: Any) -> np.ndarray:
         """Map new vectors to the old space.
@@ -202,10 +205,7 @@ class EncoderBridge(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             At unit length with `unit_length`, in the precision of X.
         """
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=DTYPES)
-        mapped = self._mapped(X)
-        mapped = unit_rows(mapped) if self.unit_length else mapped * self.old_scale_
-        return mapped.astype(X.dtype, copy=False)
+        return self.map_.transform(validate_data(self, X, reset=False, dtype=DTYPES))
 
     def predict(self, X: Any) -> np.ndarray:
         """Return `transform(X)`: the predicted old vectors."""
@@ -230,13 +230,7 @@ class EncoderBridge(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         ndarray of shape (n_samples,)
         """
         check_is_fitted(self)
-        if not hasattr(self, "trust_"):
-            raise ValueError(
-                "no pairs were kept to calibrate trust with; fit with calibration=0.2, for example"
-            )
-        X = validate_data(self, X, reset=False, dtype=DTYPES)
-        score = self.trust_.score(self._scaled(X), self._mapped(X))
-        return 1 - self.trust_.p_value(score)
+        return self.map_.confidence(validate_data(self, X, reset=False, dtype=DTYPES))
 
     def predict_trusted(self, X: Any, *, alpha: float = 0.1) -> tuple[np.ndarray, np.ndarray]:
         """Return mapped vectors, and which of them are trusted at the level alpha.
@@ -271,57 +265,15 @@ class EncoderBridge(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         X = validate_data(self, X, reset=False, dtype=DTYPES)
         old = as_old_vectors(y)
         check_consistent_length(X, old)
-        if old.shape[1] != self.index_.vectors.shape[1]:
-            raise ValueError(
-                f"y has {old.shape[1]} features; the old vectors of the fit have "
-                f"{self.index_.vectors.shape[1]}, so expected as many"
-            )
-        old = unit_rows(old) if self.unit_length else old / self.old_scale_
-        return float(self.index_.questions(old).recall(self._mapped(X)).mean())
-
-    def _scaled(self, X):
-        X = X.astype(np.float64)
-        return unit_rows(X) if self.unit_length else X / self.new_scale_
-
-    def _mapped(self, X):
-        return self.bridge_(self._scaled(X))
+        return float(self.map_.recall(X, old).mean())
 
     @property
-    def _n_features_out(self):
-        return self.bridge_.coefficients.shape[1]
+    def _n_features_out(self) -> int:
+        return int(self.bridge_.coefficients.shape[1])
 
-    def __sklearn_is_fitted__(self):
-        return hasattr(self, "bridge_")
-
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         tags.target_tags.multi_output, tags.target_tags.single_output = True, False
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-
-def _calibrate(estimator, data, bridge, training, trials):
-    """Return the fitted attributes: the map, its report, and the calibrated trust.
-
-    `training` are the left-out predictions of the fitted pairs, and their questions.
-    """
-    (X, Y), index, trust = data.calibration, data.index, None
-    counts = {"n_pairs": len(data.pairs.X), "n_calibration": len(X), "n_index": len(index.vectors)}
-    counts |= {"n_duplicates": data.n_duplicates, "n_neighbors": index.n_neighbors}
-    given: dict = {"recall": None}
-    if len(X):
-        questions, mapped = index.questions(Y), bridge(X)
-        recall = questions.recall(mapped)
-        trust = TrustScore.learn(index, data.pairs.X, *training)
-        score = trust.score(X, mapped, questions.labels)
-        trust = trust.calibrated(score, recall < estimator.good_recall)
-        found = paired_recalls(np.zeros(len(recall)), recall)
-        shares, recalls = trust_curve(score, recall)
-        kept = np.linspace(0, len(X), min(N_SHARES, len(X) + 1)).round().astype(int)
-        given = {"recall": (found.estimate, *found.interval)}
-        given |= {"shares": tuple(shares[kept].tolist()), "recalls": tuple(recalls[kept].tolist())}
-    report = BridgeReport(bridge.setting, tuple(trials), **counts, **given)
-    fitted = {"bridge_": bridge, "index_": index, "trust_": trust, "report_": report}
-    fitted |= {"status_": bridge.status, "n_iter_": bridge.n_iter}
-    return fitted | {"certificate_": bridge.certificate}

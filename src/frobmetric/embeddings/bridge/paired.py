@@ -8,16 +8,32 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_consistent_length
 
-from ...checks.samples import check_array, check_random_state, validate_data
+from ...checks.samples import DTYPES, SampleReader, check_array, check_random_state
 from ...core.points import Array
-from ...model.distances import unit_rows
+from ...model.linear_map import Features
 from ...search.rows import row_keys
 from .ridge import Cells, RidgePath
 from .trust import OldIndex
 
-DTYPES = [np.float64, np.float32]
 #: Smallest number of pairs of a fit, and of a cell.
 MIN_PAIRS = 5
+
+
+@dataclass(frozen=True)
+class BridgeRecipe:
+    """What is asked of a bridge; the fields are parameters of `EncoderBridge`."""
+
+    n_maps: int
+    strength: float | None
+    neighbor_weight: float | None
+    prior: str
+    n_neighbors: int
+    unit_length: bool
+    calibration: float
+    good_recall: float
+    tol: float
+    max_iter: int
+    random_state: Any
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,34 +71,42 @@ class FitData:
     index: OldIndex
     n_maps: int
     n_duplicates: int
-    attributes: dict
+    features: Features
+    scales: tuple[float, float]
 
     @classmethod
-    def check(cls, estimator, X, y, index):
-        seen = type(estimator)()  # scikit-learn stores number and names of the features
+    def check(
+        cls, reader: SampleReader, recipe: BridgeRecipe, X: Any, y: Any, index: Any
+    ) -> FitData:
+        """Return what a fit needs; `scales` are those of new and of old vectors."""
         least = {"ensure_min_samples": MIN_PAIRS}
-        least["ensure_min_features"] = 2 if estimator.unit_length else 1  # one has no direction
-        X = validate_data(seen, X, dtype=DTYPES, **least).astype(np.float64)
+        least["ensure_min_features"] = 2 if recipe.unit_length else 1  # one has no direction
+        X, _, seen = reader.read(X, **least)
+        X = X.astype(np.float64)
         if y is None:
             raise ValueError(
-                f"requires y to be passed, but the target y is None: {type(estimator).__name__} "
-                "needs the old vectors of the same texts"
+                f"requires y to be passed, but the target y is None: {reader.name} needs the old "
+                "vectors of the same texts"
             )
         Y = as_old_vectors(y)
         check_consistent_length(X, Y)
         given = None if index is None else _check_index(index, Y.shape[1])
-        names = ("n_features_in_", "feature_names_in_")
-        attributes = {name: getattr(seen, name, None) for name in names}
-        scales = _scales(estimator, X, Y)
-        attributes |= dict(zip(("new_scale_", "old_scale_"), scales, strict=True))
-        X, Y, given = (
-            _rescaled(estimator, Z, scale)
-            for Z, scale in zip((X, Y, given), (*scales, scales[1]), strict=True)
-        )
-        return cls._split(estimator, X, Y, given, attributes)
+        features = Features(*seen, unit_length=bool(recipe.unit_length))
+        scales = (1.0, 1.0) if features.unit_length else (_largest(X), _largest(Y))
+        X, Y = features.vectors(X) / scales[0], features.vectors(Y) / scales[1]
+        if given is not None:
+            given = features.vectors(given) / scales[1]
+        return cls._split(recipe, X, Y, given, (features, scales))
 
     @classmethod
-    def _split(cls, estimator, X, Y, given, attributes):
+    def _split(
+        cls,
+        recipe: BridgeRecipe,
+        X: Array,
+        Y: Array,
+        given: Array | None,
+        kind: tuple[Features, tuple[float, float]],
+    ) -> FitData:
         rows = _distinct_pairs(X, Y)
         if len(rows) < MIN_PAIRS:
             raise ValueError(
@@ -90,22 +114,22 @@ class FitData:
                 "different ones, and some thousand for a useful map"
             )
         n_duplicates, X, Y = len(X) - len(rows), X[rows], Y[rows]
-        seed = int(check_random_state(estimator.random_state).randint(2**31 - 1))
-        fit, held = _conformal_split(len(X), estimator.calibration, seed)
+        seed = int(check_random_state(recipe.random_state).randint(2**31 - 1))
+        fit, held = _conformal_split(len(X), recipe.calibration, seed)
         if len(fit) < MIN_PAIRS - 1:
             raise ValueError(
-                f"calibration={estimator.calibration:g} leaves {len(fit)} of {len(X)} pairs to fit;"
+                f"calibration={recipe.calibration:g} leaves {len(fit)} of {len(X)} pairs to fit;"
                 " lower it, or give more pairs"
             )
         vectors = Y[fit] if given is None else given
-        n_neighbors = min(estimator.n_neighbors, len(vectors) - 1)
-        pairs = PairedVectors(X[fit], Y[fit], _prior(estimator.prior, X[fit], Y[fit]), seed)
+        n_neighbors = min(recipe.n_neighbors, len(vectors) - 1)
+        pairs = PairedVectors(X[fit], Y[fit], _prior(recipe.prior, X[fit], Y[fit]), seed)
         # a cell needs a few pairs, and k-means as many different points as cells
         n_different = len(np.unique(X[fit], axis=0))
-        n_maps = max(1, min(estimator.n_maps, n_different // MIN_PAIRS))
-        old = OldIndex(vectors, n_neighbors, bool(estimator.unit_length))
-        choice = _crossed(pairs) if estimator.prior == "rotation" else pairs
-        return cls(pairs, choice, (X[held], Y[held]), old, n_maps, n_duplicates, attributes)
+        n_maps = max(1, min(recipe.n_maps, n_different // MIN_PAIRS))
+        old = OldIndex(vectors, n_neighbors, kind[0].unit_length)
+        choice = _crossed(pairs) if recipe.prior == "rotation" else pairs
+        return cls(pairs, choice, (X[held], Y[held]), old, n_maps, n_duplicates, *kind)
 
 
 def _conformal_split(n: int, share: float, seed: int) -> tuple[Any, Any]:
@@ -127,7 +151,7 @@ def as_old_vectors(y: Any) -> Array:
     return y.reshape(-1, 1) if y.ndim == 1 else y
 
 
-def _check_index(index, n_old):
+def _check_index(index: Any, n_old: int) -> Array:
     index = check_array(index, dtype=DTYPES, input_name="index", ensure_min_samples=2)
     if index.shape[1] != n_old:
         raise ValueError(
@@ -137,26 +161,18 @@ def _check_index(index, n_old):
     return index.astype(np.float64)
 
 
-def _scales(estimator, X, Y):
-    if estimator.unit_length:
-        return 1.0, 1.0
-    return tuple(float(np.abs(Z).max()) or 1.0 for Z in (X, Y))
+def _largest(Z: Array) -> float:
+    return float(np.abs(Z).max()) or 1.0
 
 
-def _rescaled(estimator, Z, scale):
-    if Z is None:
-        return None
-    return unit_rows(Z) if estimator.unit_length else Z / scale
-
-
-def _crossed(pairs):
+def _crossed(pairs: PairedVectors) -> PairedVectors:
     """Return one half of the pairs, with the rotation of the other half as prior."""
     order = np.random.default_rng(pairs.seed).permutation(len(pairs.X))
     rest, half = (np.sort(rows) for rows in np.array_split(order, 2)[::-1])
     return replace(pairs.take(half), prior=_prior("rotation", pairs.X[rest], pairs.Y[rest]))
 
 
-def _prior(name, X, Y):
+def _prior(name: str, X: Array, Y: Array) -> Array:
     """Return the prior map of centred vectors, (n_new, n_old)."""
     if name == "zero":
         return np.zeros((X.shape[1], Y.shape[1]))
