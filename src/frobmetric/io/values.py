@@ -34,9 +34,15 @@ from ..core.points import Array
 KINDS = {
     "AdapterReport": "embeddings.report.AdapterReport",
     "Block": "model.sets.Block",
+    "Bridge": "embeddings.bridge.choice.Bridge",
+    "BridgeReport": "embeddings.bridge.choice.BridgeReport",
+    "BridgeSetting": "embeddings.bridge.choice.Setting",
+    "BridgeTrial": "embeddings.bridge.choice.Trial",
+    "Cells": "embeddings.bridge.ridge.Cells",
     "Certificate": "core.solution.Certificate",
     "Choice": "evaluation.selection.Choice",
     "Cleaning": "embeddings.feedback.base.Cleaning",
+    "EncoderMap": "embeddings.bridge.encoder_map.EncoderMap",
     "Evidence": "model.linear_map.Evidence",
     "FeatureMap": "model.feature_maps.FeatureMap",
     "Features": "model.linear_map.Features",
@@ -46,6 +52,7 @@ KINDS = {
     "LinearMap": "model.linear_map.LinearMap",
     "MinedTriplets": "model.sets.MinedTriplets",
     "MiningRecall": "search.recall.MiningRecall",
+    "OldIndex": "embeddings.bridge.trust.OldIndex",
     "PairedDifference": "evaluation.paired.PairedDifference",
     "PairedErrors": "evaluation.paired.PairedErrors",
     "PreparedColumn": "io.preparation.PreparedColumn",
@@ -59,6 +66,7 @@ KINDS = {
     "Step": "core.solution.Step",
     "TablePreparation": "io.preparation.TablePreparation",
     "Threshold": "model.linear_map.Threshold",
+    "TrustScore": "embeddings.bridge.trust.TrustScore",
     "Units": "model.units.Units",
 }
 #: Names of these classes.

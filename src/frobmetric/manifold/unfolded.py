@@ -8,7 +8,8 @@ from typing import Self
 import numpy as np
 
 from ..core.points import Array, Index
-from ..model.linear_map import Features, Value
+from ..model.linear_map import Features
+from ..model.value import Value
 from .extension import Extension
 from .graph import NeighborGraph
 from .methods import Unfolding

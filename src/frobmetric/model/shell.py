@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Self
 
+import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -21,6 +22,8 @@ class FittedShell(BaseEstimator):
     """
 
     _kept: ClassVar[str] = "map_"
+    #: Parts that the value of this class always has, and their types.
+    _needs: ClassVar[dict[str, type]] = {}
     n_features_in_ = Fitted[int]("features.number")
     feature_names_in_ = Fitted[Array]("features.names")
 
@@ -45,8 +48,7 @@ class MapShell(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedShell):
     """Estimator whose value, `map_`, is a `LinearMap`; `fit` ends with `_accept`."""
 
     map_: LinearMap
-    #: Parts that the map of this class always has, and their types.
-    _needs: ClassVar[dict[str, type]] = {}
+    _needs: ClassVar[dict[str, type]] = {"components": np.ndarray}
     #: Details of a map that only this class finds, and their types.
     _details: ClassVar[dict[str, Any]] = {}
     components_ = Fitted[Array]("components")

@@ -16,8 +16,9 @@ from ..checks.samples import DTYPES, check_array
 from ..checks.text import shown
 from ..core.checks import read_values
 from ..core.points import Array, Data, Index, Vector
-from ..model.linear_map import Features, Value
+from ..model.linear_map import Features
 from ..model.promise import Promise
+from ..model.value import Value
 from ..search.exact import nearest
 from ..search.rows import row_keys
 

@@ -13,7 +13,8 @@ from sklearn.utils.extmath import row_norms
 from ..checks.arguments import require_finite, safe_exponent, times_power
 from ..checks.text import shown
 from ..core.points import Array, Data, Index, Vector
-from ..model.linear_map import Features, Value
+from ..model.linear_map import Features
+from ..model.value import Value
 from ..search.exact import NeighborSearch, blocks, pair_values
 
 

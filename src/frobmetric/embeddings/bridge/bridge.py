@@ -131,6 +131,7 @@ class EncoderBridge(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedShe
     }
 
     map_: EncoderMap
+    _needs: ClassVar[dict[str, type]] = {"bridge": Bridge, "report": BridgeReport}
     bridge_ = Fitted[Bridge]("bridge")
     index_ = Fitted[OldIndex]("index")
     new_scale_ = Fitted[float]("new_scale")

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...core.points import Array, Vector
-from ...model.linear_map import Features, Value
+from ...model.linear_map import Features
+from ...model.value import Value, frozen_numbers
 from .choice import Bridge, BridgeReport
 from .trust import OldIndex, TrustScore
 
@@ -45,6 +46,16 @@ class EncoderMap(Value):
                 raise ValueError(f"{name} = {scale} is not a positive number")
         if self.index.is_unit != self.features.unit_length:
             raise ValueError("only one of map and index has vectors of unit length")
+        n_new, n_old = self.features.number, self.index.vectors.shape[1]
+        if (len(self.bridge.cells.mean), self.bridge.coefficients.shape[1]) != (n_new, n_old):
+            raise ValueError(
+                f"coefficients has shape {self.bridge.coefficients.shape}; expected that of a map "
+                f"from {n_new} to {n_old} features"
+            )
+        if self.trust is not None:
+            frozen_numbers("X_fit", self.trust.X_fit, n_new)
+            frozen_numbers("coefficients", self.trust.coefficients)
+            frozen_numbers("bad_scores", self.trust.bad_scores)
 
     def transform(self, X: Array) -> Array:
         """Map vectors of the new encoder, in their precision."""
