@@ -488,10 +488,7 @@ def other_value(entry: Entry, name: str) -> Any:
 
 CHANGED = "30.1: a parameter that is changed after a fit changes an answer, and none is refused"
 REREAD = "30.1: certify and check read parameters of now, not of the fit"
-REFUSED = "30.1: save refuses a model whose parameters were changed after the fit"
 HALF = "29.4: an error in a fit leaves the estimator half changed"
-FORGOTTEN = "30.3, 29.8: a saved model forgets what it was learned from"
-LOST = "29.8: a file does not hold what only this learner has"
 WASTED = "30: Ctrl-C in the last solve of an adapter throws the map so far away"
 NOWHERE = "30.3: a warning does not point at the user's line"
 #: Known defects as patterns of "contract: entry, what is tried", and why they fail (with the number
@@ -511,12 +508,6 @@ DEFECTS: dict[str, str] = {
     "no parameter is read: EmbeddingAdapter*": REREAD,
     "no parameter is read: EncoderBridge any length": CHANGED,
     "no parameter is read: Nearest*": CHANGED,
-    "files after set_params: *FrobMetric*, kernel": REFUSED,
-    "files after set_params: *FrobMetric polynomial, degree": CHANGED,
-    "files after set_params: *FrobMetric polynomial, coef0": CHANGED,
-    "files after set_params: EmbeddingAdapter*, n_components": REFUSED,
-    "files after set_params: EmbeddingAdapter*, unit_length": CHANGED,
-    "files after set_params: EncoderBridge*, unit_length": CHANGED,
     "values: MaximumVarianceUnfolding*, metric": HALF,
     "bad data: MarginalizedKNN*, *answers*": HALF,
     "an error of a callback: MaximumVarianceUnfolding*": HALF,
@@ -532,9 +523,6 @@ DEFECTS: dict[str, str] = {
     "where warnings point: MMC*": NOWHERE,
     "extreme units: MaximumVarianceUnfolding landmarks, -480": "30: the division overflows",
     "extreme units: LFDA, -*": "30: LFDA maps samples of size 1e-48 to nearly zero without a word",
-    "copies: MLKR, file": LOST,
-    "copies: SDML*, file": LOST,
-    "known points: *, file": FORGOTTEN,
 }
 
 
