@@ -488,39 +488,15 @@ def other_value(entry: Entry, name: str) -> Any:
 
 CHANGED = "30.1: a parameter that is changed after a fit changes an answer, and none is refused"
 REREAD = "30.1: certify and check read parameters of now, not of the fit"
-REFUSED = "30.1: save refuses a model whose parameters were changed after the fit"
 HALF = "29.4: an error in a fit leaves the estimator half changed"
-FORGOTTEN = "30.3, 29.8: a saved model forgets what it was learned from"
-LOST = "29.8: a file does not hold what only this learner has"
 WASTED = "30: Ctrl-C in the last solve of an adapter throws the map so far away"
 NOWHERE = "30.3: a warning does not point at the user's line"
 #: Known defects as patterns of "contract: entry, what is tried", and why they fail (with the number
 #: of the issue). Each is an expected failure, which must turn into a pass when it is mended.
 DEFECTS: dict[str, str] = {
-    "set_params: *FrobMetric*, kernel": CHANGED,
-    "set_params: *FrobMetric polynomial, degree": CHANGED,
-    "set_params: *FrobMetric polynomial, coef0": CHANGED,
-    "set_params: EmbeddingAdapter*, unit_length": CHANGED,
-    "no parameter is read: *FrobMetric*": REREAD,
-    "no parameter is read: BoostMetric": REREAD,
-    "no parameter is read: EmbeddingAdapter*": REREAD,
-    "files after set_params: *FrobMetric*, kernel": REFUSED,
-    "files after set_params: *FrobMetric polynomial, degree": CHANGED,
-    "files after set_params: *FrobMetric polynomial, coef0": CHANGED,
-    "files after set_params: EmbeddingAdapter*, n_components": REFUSED,
-    "files after set_params: EmbeddingAdapter*, unit_length": CHANGED,
-    "files after set_params: EncoderBridge*, unit_length": CHANGED,
-    "an error anywhere: EmbeddingAdapter*": HALF,
-    "an error late in a fit: FrobMetricCV*": HALF,
-    "Ctrl-C in the last solve: FrobMetricCV": "30.2: after Ctrl-C there is no classifier",
     "Ctrl-C in the last solve: EmbeddingAdapter*": WASTED,
-    "where warnings point: [!M]*": NOWHERE,
-    "where warnings point: MMC*": NOWHERE,
     "extreme units: MaximumVarianceUnfolding landmarks, -480": "30: the division overflows",
     "extreme units: LFDA, -*": "30: LFDA maps samples of size 1e-48 to nearly zero without a word",
-    "copies: MLKR, file": LOST,
-    "copies: SDML*, file": LOST,
-    "known points: *, file": FORGOTTEN,
 }
 
 

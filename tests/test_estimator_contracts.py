@@ -506,7 +506,8 @@ EACH_COPY = [(e, name) for e in ENTRIES for name in COPIES if e.is_saved or name
 
 def _kept(entry, name, found):
     """Return the part of a result that a copy keeps."""
-    lost = entry.not_stored if name == "file" else ()
+    # the value has what a file leaves out, too; all of its parts are attributes
+    lost = (*entry.not_stored, "map_") if name == "file" and entry.not_stored else ()
     return {key: value for key, value in found.items() if key not in lost}
 
 

@@ -18,7 +18,7 @@ from sklearn.model_selection import StratifiedKFold
 from frobmetric import NearestClass
 from frobmetric.io import load, load_map, save
 from frobmetric.io.sealed import FORMAT_VERSION, SEAL
-from frobmetric.io.values import KINDS, _class_of
+from frobmetric.io.values import KINDS, NAMES, _class_of
 from frobmetric.metric import (
     BoostMetric,
     FrobMetric,
@@ -542,7 +542,8 @@ def test_a_missing_part(saved, part):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_of_value_is_where_the_table_says(kind):
-    assert _class_of(kind).__name__ == kind
+    found = _class_of(kind)
+    assert NAMES[f"{found.__module__}.{found.__qualname__}"] == kind
 
 
 # Seal, format and files

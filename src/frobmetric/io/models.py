@@ -26,48 +26,41 @@ from ..core.points import Array
 from ..core.warning import warn_user
 from ..model.linear_map import LinearMap
 from .sealed import read_sealed, write_sealed
-from .values import check_names, from_json, require_type, to_json
+from .values import Tensors, check_names, from_json, require_type, to_json
 
 Built = TypeVar("Built")
 
 
-@dataclass(frozen=True)
-class Home:
-    """Module of the class of an estimator, and the attribute with the value that a fit leaves."""
-
-    module: str
-    attribute: str = "map_"
-
-
-#: Estimators that a file can hold, by class; no other class is ever created.
+#: Estimators that a file can hold, and the modules of their classes; no other class is created.
+#: Each keeps the value of its fit as `map_`.
 ESTIMATORS = {
-    "BoostMetric": Home("metric.boost"),
-    "Covariance": Home("learners.closed_form"),
-    "EmbeddingAdapter": Home("embeddings.adapter"),
-    "EncoderBridge": Home("embeddings.bridge.bridge", "bridge_"),
-    "FrobMetric": Home("metric.frob"),
-    "FrobMetricCV": Home("metric.cv"),
-    "GMML": Home("learners.gmml"),
-    "GMML_Supervised": Home("learners.gmml"),
-    "ITML": Home("learners.itml"),
-    "ITML_Supervised": Home("learners.itml"),
-    "LFDA": Home("learners.closed_form"),
-    "LMNN": Home("learners.lmnn"),
-    "LSML": Home("learners.lsml"),
-    "LSML_Supervised": Home("learners.lsml"),
-    "MLKR": Home("learners.mlkr"),
-    "MMC": Home("learners.mmc"),
-    "MMC_Supervised": Home("learners.mmc"),
-    "NCA": Home("learners.nca"),
-    "PairFrobMetric": Home("metric.pairs"),
-    "QuadrupletFrobMetric": Home("metric.tuples"),
-    "RCA": Home("learners.closed_form"),
-    "RCA_Supervised": Home("learners.closed_form"),
-    "SCML": Home("learners.scml"),
-    "SCML_Supervised": Home("learners.scml"),
-    "SDML": Home("learners.sdml"),
-    "SDML_Supervised": Home("learners.sdml"),
-    "TripletFrobMetric": Home("metric.tuples"),
+    "BoostMetric": "metric.boost",
+    "Covariance": "learners.closed_form",
+    "EmbeddingAdapter": "embeddings.adapter",
+    "EncoderBridge": "embeddings.bridge.bridge",
+    "FrobMetric": "metric.frob",
+    "FrobMetricCV": "metric.cv",
+    "GMML": "learners.gmml",
+    "GMML_Supervised": "learners.gmml",
+    "ITML": "learners.itml",
+    "ITML_Supervised": "learners.itml",
+    "LFDA": "learners.closed_form",
+    "LMNN": "learners.lmnn",
+    "LSML": "learners.lsml",
+    "LSML_Supervised": "learners.lsml",
+    "MLKR": "learners.mlkr",
+    "MMC": "learners.mmc",
+    "MMC_Supervised": "learners.mmc",
+    "NCA": "learners.nca",
+    "PairFrobMetric": "metric.pairs",
+    "QuadrupletFrobMetric": "metric.tuples",
+    "RCA": "learners.closed_form",
+    "RCA_Supervised": "learners.closed_form",
+    "SCML": "learners.scml",
+    "SCML_Supervised": "learners.scml",
+    "SDML": "learners.sdml",
+    "SDML_Supervised": "learners.sdml",
+    "TripletFrobMetric": "metric.tuples",
 }
 #: Class of a file with a map alone.
 MAP = "LinearMap"
@@ -209,14 +202,13 @@ class Content:
     @classmethod
     def of(cls, tensors: dict[str, Array], header: dict[str, str]) -> Content:
         """Return the content of tensors and texts, all of which it must use."""
-        name, output = header["class"], json.loads(header["output"])
+        name, output, known = header["class"], json.loads(header["output"]), Tensors(tensors)
         if name != MAP and name not in ESTIMATORS:
             raise ValueError(f"class {name!r:.80} is not known; expected {sorted(ESTIMATORS)}")
         if output not in OUTPUTS:
             raise ValueError(f"output = {output!r:.80} is not one of {OUTPUTS}")
-        parameters, value = (from_json(header[part], tensors) for part in ("parameters", "value"))
-        if tensors:
-            raise ValueError(f"tensors has {min(tensors)!r:.80}, which nothing of the model names")
+        parameters, value = (from_json(header[part], known) for part in ("parameters", "value"))
+        known.require_all()
         return cls(name, parameters, output, value)
 
 
@@ -242,13 +234,13 @@ def _map_of(content: Content) -> LinearMap:
 def _estimator_of(content: Content) -> Any:
     if content.name == MAP:
         return _map_of(content)
-    home = ESTIMATORS[content.name]
-    estimator = getattr(import_module(f"frobmetric.{home.module}"), content.name)()
+    module = import_module(f"frobmetric.{ESTIMATORS[content.name]}")
+    estimator = getattr(module, content.name)()
     check_names("parameters", content.parameters, estimator.get_params(deep=False))
     estimator.set_params(**content.parameters)
     check_parameters(estimator, estimator._rules)
     _require_parts(estimator, content.value)
-    setattr(estimator, home.attribute, content.value)
+    estimator.map_ = content.value
     return estimator if content.output is None else estimator.set_output(transform=content.output)
 
 
@@ -274,10 +266,10 @@ def _require_parts(estimator: Any, value: Any) -> None:
 def _value_of(estimator: Any) -> Any:
     """Return the fitted value of an estimator of a known class."""
     name, module = type(estimator).__name__, type(estimator).__module__
-    if name not in ESTIMATORS or module != f"frobmetric.{ESTIMATORS[name].module}":
+    if name not in ESTIMATORS or module != f"frobmetric.{ESTIMATORS[name]}":
         raise TypeError(f"type {name} cannot be saved; expected one of {sorted(ESTIMATORS)}")
     check_is_fitted(estimator)
-    return getattr(estimator, ESTIMATORS[name].attribute)
+    return estimator.map_
 
 
 def _refuse_sparse(learned: LinearMap) -> None:

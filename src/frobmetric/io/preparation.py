@@ -224,11 +224,11 @@ def _encode(block: Any, j: int, column: PreparedColumn) -> np.ndarray:
     return np.array([[text == value for value in categories] for text in texts], float)
 
 
-def _tell_unknown(block, column, unknown, n_rows):
+def _tell_unknown(block: Any, column: PreparedColumn, unknown: Counter[str], n_rows: int) -> None:
     some = ", ".join(repr(text) for text, _ in unknown.most_common(3))
     about = f"{block.path}: column {column.label!r} holds {some}"
     if unknown.total() == n_rows:
-        known = ", ".join(map(repr, column.categories[:5]))
+        known = ", ".join(map(repr, (column.categories or ())[:5]))
         raise ValueError(
             f"{about}, and none of the categories that the model knows: {known}; expected a column "
             "of the same kind as in the data of the fit"

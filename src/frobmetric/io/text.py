@@ -6,8 +6,10 @@ import csv
 import gzip
 import io
 import zlib
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import count
 from pathlib import Path
+from typing import IO, Any
 
 import numpy as np
 
@@ -29,19 +31,20 @@ LONGEST = 1 << 26
 MOST_COLUMNS = 50_000
 
 
-def format_of(path):
+def format_of(path: str | Path) -> str:
     """Return the suffix that tells the format of a file: ".csv", ".csv.gz", ".parquet", ..."""
     *others, last = [suffix.lower() for suffix in Path(path).suffixes] or [""]
     return f"{others[-1]}.gz" if last == ".gz" and others else last
 
 
-def open_text(path):
+def open_text(path: str | Path, errors: str = "strict") -> IO[str]:
     """Open a text file in UTF-8 for reading, which may be compressed by gzip."""
-    options = {"encoding": "utf-8-sig", "newline": ""}
-    return gzip.open(path, "rt", **options) if format_of(path) in GZIPPED else open(path, **options)
+    if format_of(path) in GZIPPED:
+        return gzip.open(path, "rt", encoding="utf-8-sig", errors=errors, newline="")
+    return open(path, encoding="utf-8-sig", errors=errors, newline="")
 
 
-def csv_records(path):
+def csv_records(path: str | Path) -> Iterator[tuple[int, list[str]]]:
     """Yield (line number, cells) for each record of a text file; blank lines are skipped."""
     try:
         with open_text(path) as file:
@@ -58,7 +61,7 @@ def csv_records(path):
         raise ValueError(f"{path} cannot be read as csv: {brief(error)}") from error
 
 
-def _lines(file, path, delimiter):
+def _lines(file: IO[str], path: str | Path, delimiter: str) -> Iterator[str]:
     """Yield the lines of a text file; raise ValueError at a NUL byte, and at what is too long."""
     for number in count(1):
         line = file.readline(LONGEST + 1)
@@ -75,17 +78,17 @@ def _lines(file, path, delimiter):
         yield line
 
 
-def _check_length(line, place):
+def _check_length(line: str, place: str) -> None:
     """Raise ValueError if a line is longer than any that is read."""
     if len(line) > LONGEST:
         reason = f"is longer than {LONGEST:,} characters; expected a table of lines"
         raise ValueError(f"{place} {reason}; save the numbers as npy or npz")
 
 
-def write_csv(file, rows, delimiter=","):
+def write_csv(file: Any, rows: Iterable[Iterable[Any]], delimiter: str = ",") -> None:
     """Write rows of texts and numbers to a binary file; numbers are read back exactly."""
     text = io.TextIOWrapper(file, encoding="utf-8", newline="")
-    marks = {"delimiter": delimiter, "lineterminator": "\n"}
+    marks: dict[str, Any] = {"delimiter": delimiter, "lineterminator": "\n"}
     plain, quoted = csv.writer(text, **marks), csv.writer(text, **marks, quoting=csv.QUOTE_ALL)
     for row in rows:
         needs_quotes = any(isinstance(cell, str) and _needs_quotes(cell) for cell in row)
@@ -93,7 +96,7 @@ def write_csv(file, rows, delimiter=","):
     text.detach()  # closing it would close the file
 
 
-def _needs_quotes(text):
+def _needs_quotes(text: str) -> bool:
     """Return whether a cell has a carriage return, which ends a line, or the mark of UTF-8 files.
 
     The module csv adds no quotes for these. Readers drop the mark if it is the first of a file.
@@ -101,7 +104,7 @@ def _needs_quotes(text):
     return "\r" in text or text.startswith("\ufeff")
 
 
-def as_number(text):
+def as_number(text: str) -> float | None:
     """Convert a text to a number, NaN for a missing one; None if it is no number."""
     if text.strip().lower() in MISSING:
         return np.nan
@@ -111,7 +114,7 @@ def as_number(text):
         return None
 
 
-def check_widths(path, records):
+def check_widths(path: str | Path, records: Iterable[tuple[int, Sequence[Any]]]) -> None:
     """Raise ValueError unless all (line number, cells) have as many cells as the first."""
     width = None
     for line, row in records:
@@ -120,12 +123,10 @@ def check_widths(path, records):
             raise ValueError(f"{path}, line {line} has {len(row)} fields; the first has {width}")
 
 
-def first_line(path):
+def first_line(path: str | Path) -> str:
     """Return the first line of a text file; bytes that are no UTF-8 are replaced."""
-    options = {"encoding": "utf-8-sig", "errors": "replace"}
-    is_gzipped = format_of(path) in GZIPPED
     try:
-        with gzip.open(path, "rt", **options) if is_gzipped else open(path, **options) as file:
+        with open_text(path, errors="replace") as file:
             line = file.readline(LONGEST + 1)
     except DAMAGED as error:
         raise ValueError(f"{path} is damaged: {brief(error)}; get the file again") from error
@@ -133,6 +134,6 @@ def first_line(path):
     return line
 
 
-def delimiter_of(path):
+def delimiter_of(path: str | Path) -> str:
     """Return the delimiter that is most frequent in the first line."""
     return max(",;\t", key=first_line(path).count)

@@ -32,35 +32,45 @@ from ..core.points import Array
 
 #: Classes of values that files hold, by name, and where they are.
 KINDS = {
-    "AdapterReport": "embeddings.report",
-    "Block": "model.sets",
-    "Certificate": "core.solution",
-    "Choice": "evaluation.selection",
-    "Cleaning": "embeddings.feedback.base",
-    "Evidence": "model.linear_map",
-    "FeatureMap": "model.feature_maps",
-    "Features": "model.linear_map",
-    "GivenQuadruplets": "model.sets",
-    "GivenTriplets": "model.sets",
-    "JoinedTriplets": "model.sets",
-    "LinearMap": "model.linear_map",
-    "MinedTriplets": "model.sets",
-    "MiningRecall": "search.recall",
-    "PairedDifference": "evaluation.paired",
-    "PairedErrors": "evaluation.paired",
-    "PreparedColumn": "io.preparation",
-    "Promise": "model.promise",
-    "Recipe": "model.recipe",
-    "Run": "model.linear_map",
-    "SelectionReport": "evaluation.choice",
-    "Setting": "evaluation.selection",
-    "Source": "model.linear_map",
-    "Space": "model.linear_map",
-    "Step": "core.solution",
-    "TablePreparation": "io.preparation",
-    "Threshold": "model.linear_map",
-    "Units": "model.units",
+    "AdapterReport": "embeddings.report.AdapterReport",
+    "Block": "model.sets.Block",
+    "Bridge": "embeddings.bridge.choice.Bridge",
+    "BridgeReport": "embeddings.bridge.choice.BridgeReport",
+    "BridgeSetting": "embeddings.bridge.choice.Setting",
+    "BridgeTrial": "embeddings.bridge.choice.Trial",
+    "Cells": "embeddings.bridge.ridge.Cells",
+    "Certificate": "core.solution.Certificate",
+    "Choice": "evaluation.selection.Choice",
+    "Cleaning": "embeddings.feedback.base.Cleaning",
+    "EncoderMap": "embeddings.bridge.encoder_map.EncoderMap",
+    "Evidence": "model.linear_map.Evidence",
+    "FeatureMap": "model.feature_maps.FeatureMap",
+    "Features": "model.linear_map.Features",
+    "GivenQuadruplets": "model.sets.GivenQuadruplets",
+    "GivenTriplets": "model.sets.GivenTriplets",
+    "JoinedTriplets": "model.sets.JoinedTriplets",
+    "LinearMap": "model.linear_map.LinearMap",
+    "MinedTriplets": "model.sets.MinedTriplets",
+    "MiningRecall": "search.recall.MiningRecall",
+    "OldIndex": "embeddings.bridge.trust.OldIndex",
+    "PairedDifference": "evaluation.paired.PairedDifference",
+    "PairedErrors": "evaluation.paired.PairedErrors",
+    "PreparedColumn": "io.preparation.PreparedColumn",
+    "Promise": "model.promise.Promise",
+    "Recipe": "model.recipe.Recipe",
+    "Run": "model.linear_map.Run",
+    "SelectionReport": "evaluation.choice.SelectionReport",
+    "Setting": "evaluation.selection.Setting",
+    "Source": "model.linear_map.Source",
+    "Space": "model.linear_map.Space",
+    "Step": "core.solution.Step",
+    "TablePreparation": "io.preparation.TablePreparation",
+    "Threshold": "model.linear_map.Threshold",
+    "TrustScore": "embeddings.bridge.trust.TrustScore",
+    "Units": "model.units.Units",
 }
+#: Names of these classes.
+NAMES = {f"frobmetric.{path}": kind for kind, path in KINDS.items()}
 #: Numbers that JSON lacks.
 ODD = ("inf", "-inf", "nan")
 #: Types of arrays of texts.
@@ -69,16 +79,34 @@ TEXTS = re.compile(r"object|<U[0-9]{1,6}")
 PLAIN = (bool, int, float, str, NoneType)
 
 
+class Tensors:
+    """Tensors of a file, by name; those that are taken twice are one array."""
+
+    def __init__(self, arrays: Mapping[str, Array]) -> None:
+        self.arrays = arrays
+        self.taken: dict[str, Array] = {}
+
+    def take(self, name: str, order: Any) -> Array:
+        """Return an array with this order in memory."""
+        if name not in self.taken:
+            # copied, because the arrays of safetensors may be neither aligned nor writable
+            self.taken[name] = np.array(self.arrays[name], order=order)
+        return self.taken[name]
+
+    def require_all(self) -> None:
+        """Raise ValueError if there are others than those that were taken."""
+        if self.arrays.keys() > self.taken.keys():
+            name = min(self.arrays.keys() - self.taken.keys())
+            raise ValueError(f"tensors has {name!r:.80}, which nothing of the model names")
+
+
 def to_json(value: Any, tensors: dict[str, Array], name: str) -> str:
     """Return a value as JSON; its arrays are added to `tensors`, with names that begin so."""
     return json.dumps(_encode(value, tensors, name), allow_nan=False)
 
 
-def from_json(text: str, tensors: dict[str, Array]) -> Any:
-    """Return the value that `to_json` wrote; its arrays are taken out of `tensors`.
-
-    Raise ValueError, TypeError or KeyError if it is none.
-    """
+def from_json(text: str, tensors: Tensors) -> Any:
+    """Return the value that `to_json` wrote; raise ValueError, TypeError or KeyError if none."""
     return _decode(json.loads(text, parse_int=_as_int, parse_constant=_refuse), tensors)
 
 
@@ -116,8 +144,8 @@ def _encode(value: Any, tensors: dict[str, Array], name: str) -> Any:
     if type(value) in (list, tuple):
         items = [_encode(item, tensors, f"{name}.{i}") for i, item in enumerate(value)]
         return items if type(value) is list else {"tuple": items}
-    kind = type(value).__name__
-    if kind not in KINDS or type(value) is not _class_of(kind):
+    kind = NAMES.get(f"{type(value).__module__}.{type(value).__qualname__}")
+    if kind is None:
         raise TypeError(f"{name} = {value!r:.80} is no value that a file can hold")
     parts = {each: getattr(value, each) for each in _fields_of(kind)}
     return {kind: {each: _encode(part, tensors, f"{name}.{each}") for each, part in parts.items()}}
@@ -131,12 +159,13 @@ def _encode_array(array: Array, tensors: dict[str, Array], name: str) -> Any:
         return {"texts": [array.dtype.name if array.dtype.kind == "O" else array.dtype.str, values]}
     if array.dtype.kind not in "biuf" or array.itemsize > 8:
         raise TypeError(f"{name} has dtype {array.dtype}, which a file cannot hold")
+    name = next((key for key, known in tensors.items() if known is array), name)
     tensors[name] = array
     is_by_columns = array.ndim > 1 and abs(array.strides[0]) < abs(array.strides[-1])
     return {"array": [name, "F" if is_by_columns else "C"]}
 
 
-def _decode(content: Any, tensors: dict[str, Array]) -> Any:
+def _decode(content: Any, tensors: Tensors) -> Any:
     if isinstance(content, list):
         return [_decode(item, tensors) for item in content]
     if not isinstance(content, dict):
@@ -155,31 +184,29 @@ def _decode(content: Any, tensors: dict[str, Array]) -> Any:
     return _class_of(kind)(**values)
 
 
-def _read_float(given: Any, _: dict[str, Array]) -> float:
+def _read_float(given: Any, _: Tensors) -> float:
     if given not in ODD:
         raise ValueError(f"{given!r:.80} is not one of {ODD}")
     return float(given)
 
 
-def _read_tuple(given: Any, tensors: dict[str, Array]) -> tuple[Any, ...]:
+def _read_tuple(given: Any, tensors: Tensors) -> tuple[Any, ...]:
     if not isinstance(given, list):
         raise TypeError(f"{given!r:.80} is not a list")
     return tuple(_decode(item, tensors) for item in given)
 
 
-def _read_mapping(given: Any, tensors: dict[str, Array]) -> dict[str, Any]:
+def _read_mapping(given: Any, tensors: Tensors) -> dict[str, Any]:
     if not isinstance(given, dict):
         raise TypeError(f"{given!r:.80} is not a mapping")
     return {name: _decode(item, tensors) for name, item in given.items()}
 
 
-def _read_array(given: Any, tensors: dict[str, Array]) -> Array:
-    name, order = given
-    # copied, because the arrays of safetensors may be neither aligned nor writable
-    return np.array(tensors.pop(name), order=order)
+def _read_array(given: Any, tensors: Tensors) -> Array:
+    return tensors.take(*given)
 
 
-def _read_texts(given: Any, _: dict[str, Array]) -> Any:
+def _read_texts(given: Any, _: Tensors) -> Any:
     dtype, values = given
     if not TEXTS.fullmatch(dtype) or not all(isinstance(value, PLAIN) for value in values):
         raise ValueError(f"{given!r:.80} are no texts")
@@ -198,7 +225,8 @@ READERS = {
 
 @cache
 def _class_of(kind: str) -> Any:
-    return getattr(import_module(f"frobmetric.{KINDS[kind]}"), kind)
+    module, _, name = f"frobmetric.{KINDS[kind]}".rpartition(".")
+    return getattr(import_module(module), name)
 
 
 @cache

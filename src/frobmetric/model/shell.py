@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Self
 
+import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -47,6 +48,7 @@ class MapShell(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedShell):
     """Estimator whose value, `map_`, is a `LinearMap`; `fit` ends with `_accept`."""
 
     map_: LinearMap
+    _needs: ClassVar[dict[str, type]] = {"components": np.ndarray}
     #: Details of a map that only this class finds, and their types.
     _details: ClassVar[dict[str, Any]] = {}
     components_ = Fitted[Array]("components")

@@ -6,6 +6,7 @@ import pytest
 from frobmetric import FrobMetric
 from frobmetric.app.pages.captions import Column, columns_of, largest, names_of
 from frobmetric.app.pages.importance import Importance
+from frobmetric.app.tables.reading import Table
 from frobmetric.io.preparation import PreparedColumn, TablePreparation
 
 X = np.array([[3.0, 0.0, 1.0, 0.123456], [200.0, 0.0, 0.0, 12345.6]])
@@ -15,8 +16,11 @@ COLUMNS = [Column("age", (0,)), Column("colour", (1, 2), ("red", "blue")), Colum
 @pytest.fixture
 def model():
     columns = (PreparedColumn("age", 0), PreparedColumn("colour", 1, None, ("red", "blue")))
-    metric = FrobMetric()
-    metric.preparation_ = TablePreparation((*columns, PreparedColumn("size", 2)))
+    preparation = TablePreparation((*columns, PreparedColumn("size", 2)))
+    rows = np.random.default_rng(0).normal(size=(20, 4))
+    table = Table(rows, None, preparation.feature_names)
+    metric = FrobMetric().fit(table.dataframe(), np.arange(20) % 2)
+    metric.preparation_ = preparation
     return metric
 
 

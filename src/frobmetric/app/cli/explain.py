@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
+from ...model.linear_map import LinearMap
 from ...runtime.tables import text_table
 from ..tables.reading import Table
 from .declaration import command
@@ -41,7 +42,7 @@ def explain(
     if len(numbers) != 2 or not all(number.isdecimal() for number in numbers):
         raise wrong_usage("--rows", f"{rows!r} is not two numbers of rows; expected such as 3,17")
     estimator = load_model(model)
-    if not hasattr(estimator, "explain"):
+    if not isinstance(estimator.map_, LinearMap):
         raise ValueError(
             f"{model} is an {type(estimator).__name__}, which maps vectors and has no distance to "
             "explain; expected a metric or an EmbeddingAdapter"

@@ -273,6 +273,6 @@ def _fit_report(
         f"{estimator.n_triplets_} triplets of {n_samples} samples: {options}\n"
         f"certificate: {certificate}\n{verdict}{_usefulness(estimator, question)}"
     )
-    if hasattr(estimator, "preparation_"):
+    if estimator.map_.features.preparation is not None:
         data["columns"] = estimator.preparation_.to_fields()
     return Report(ExitCode.of(bool(data["certified"])), text, data)

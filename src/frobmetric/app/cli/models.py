@@ -12,6 +12,7 @@ from typing import Any, Literal
 from ...io import load
 from ...io.preparation import ENCODINGS, FILLS, Preparing
 from ...io.text import format_of
+from ...model.linear_map import Features, LinearMap
 from ..tables.reading import READERS, LabelledTable, Table, read_table
 from .progress import live_progress
 from .terminal import wrong_usage
@@ -27,7 +28,13 @@ def load_model(path: Path) -> Any:
             f"{path} is a table; expected a model that `frobmetric fit` wrote; if the model stands "
             "in the place of the table, swap the two"
         )
-    return load(path).set_output(transform="default")
+    model = load(path)
+    if isinstance(model, LinearMap):
+        raise ValueError(
+            f"{path} holds a map without its estimator; expected a model; save the estimator, or "
+            "use it in Python: frobmetric.io.load_map(path).transform(X)"
+        )
+    return model.set_output(transform="default")
 
 
 def labels_name(target: str | None) -> str:
@@ -77,9 +84,10 @@ def read_visibly(
 
 def reading_options(estimator: Any) -> dict[str, Any]:
     """Return the options of `read_table` for the columns that a model was learned from."""
-    if hasattr(estimator, "preparation_"):
-        return {"preparation": estimator.preparation_}
-    return {"features": getattr(estimator, "feature_names_in_", None)}
+    features: Features = estimator.map_.features
+    if features.preparation is not None:
+        return {"preparation": features.preparation}
+    return {"features": features.names}
 
 
 def read_features(
@@ -121,5 +129,5 @@ def check_columns(estimator: Any, table: Table, path: Path) -> None:
 
 def of_model(estimator: Any, table: Table) -> Table:
     """Return a table with names if the model was learned with names."""
-    has_names = hasattr(estimator, "feature_names_in_")
-    return table if has_names else replace(table, feature_names=None)
+    is_named = estimator.map_.features.names is not None
+    return table if is_named else replace(table, feature_names=None)

@@ -147,7 +147,7 @@ def _read(estimator: Any, path: Path, target: str | None, header: bool) -> Label
 
 def _samples(estimator: Any, table: Table) -> Any:
     """Return samples with names if the model was learned with names."""
-    return table.dataframe() if hasattr(estimator, "feature_names_in_") else table.X
+    return table.X if estimator.map_.features.names is None else table.dataframe()
 
 
 @contextmanager

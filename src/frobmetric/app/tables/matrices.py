@@ -178,11 +178,13 @@ def read_cells(path: Path) -> list[tuple[int, list[str]]]:
 
 def as_numbers(path: Path, line: int, cells: list[str]) -> list[float]:
     """Convert the cells of a line to numbers; an error names the first bad one."""
-    numbers = [as_number(cell) for cell in cells]
-    if None in numbers:
-        k = numbers.index(None)
-        place = f"{path}, line {line}, number {k + 1}"
-        raise ValueError(f"{place}: {cells[k]!r} is text; expected a number")
+    numbers = []
+    for k, cell in enumerate(cells, 1):
+        number = as_number(cell)
+        if number is None:
+            place = f"{path}, line {line}, number {k}"
+            raise ValueError(f"{place}: {cell!r} is text; expected a number")
+        numbers.append(number)
     return numbers
 
 

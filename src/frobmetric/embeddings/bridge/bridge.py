@@ -131,7 +131,11 @@ class EncoderBridge(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedShe
     }
 
     map_: EncoderMap
-    _needs: ClassVar[dict[str, type]] = {"bridge": Bridge, "index": OldIndex}
+    _needs: ClassVar[dict[str, type]] = {
+        "bridge": Bridge,
+        "index": OldIndex,
+        "report": BridgeReport,
+    }
     bridge_ = Fitted[Bridge]("bridge")
     index_ = Fitted[OldIndex]("index")
     new_scale_ = Fitted[float]("new_scale")

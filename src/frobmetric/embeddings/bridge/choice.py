@@ -11,6 +11,7 @@ from ...core.points import Array, Vector
 from ...core.solution import Certificate
 from ...evaluation.paired import PairedDifference, format_interval, paired_recalls
 from ...evaluation.report import Report
+from ...model.value import frozen_numbers
 from .paired import PairedVectors
 from .protection import mine_neighbors, protected_map
 from .ridge import Cells, RidgePath
@@ -73,6 +74,12 @@ class Bridge:
     setting: BridgeSetting
     status: str = "optimal"
     n_iter: int = 1
+
+    def __post_init__(self) -> None:
+        (n_cells, n_new), shape = self.cells.centers.shape, self.coefficients.shape
+        if len(shape) != 2 or shape[0] != (n_cells + 1) * (n_new + 1):
+            raise ValueError(f"coefficients has shape {shape}; expected one row for each feature")
+        frozen_numbers("coefficients", self.coefficients)
 
     def __call__(self, X: Array) -> Array:
         """Return mapped vectors, not yet at unit length."""

@@ -11,6 +11,7 @@ from sklearn.cluster import KMeans
 from ...core.points import Array, Vector
 from ...core.rounding import SUM, gamma
 from ...core.solution import Certificate
+from ...model.value import frozen_numbers
 
 #: Size of the constant feature relative to the others: its coefficient is hardly penalised.
 CONSTANT = 10.0
@@ -41,6 +42,12 @@ class Cells:
     mean: Vector
     scale: float
     centers: Array
+
+    def __post_init__(self) -> None:
+        if self.mean.ndim != 1 or not 0 < self.scale < np.inf:
+            raise ValueError(f"scale = {self.scale} is not a positive number, or mean no vector")
+        frozen_numbers("mean", self.mean)
+        frozen_numbers("centers", self.centers, len(self.mean))
 
     @classmethod
     def of(cls, X: Array, n_maps: int, seed: int) -> Cells:

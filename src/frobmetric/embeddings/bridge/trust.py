@@ -10,6 +10,7 @@ import numpy as np
 
 from ...core.points import Array, Vector
 from ...model.distances import unit_rows
+from ...model.value import frozen_numbers
 from ...search.exact import NeighborSearch
 from ...search.rows import distinct_rows
 
@@ -29,6 +30,11 @@ class OldIndex:
     vectors: Array
     n_neighbors: int
     is_unit: bool
+
+    def __post_init__(self) -> None:
+        if self.vectors.ndim != 2 or self.n_neighbors < 1:
+            raise ValueError(f"{self.n_neighbors} neighbours among {self.vectors.shape} vectors")
+        frozen_numbers("index", self.vectors)
 
     @cached_property
     def search(self) -> NeighborSearch:
@@ -100,7 +106,7 @@ class TrustScore:
     n_calibration: int
 
     def __post_init__(self) -> None:
-        if len(self.bad_scores) > self.n_calibration:
+        if self.bad_scores is not None and len(self.bad_scores) > self.n_calibration:
             raise ValueError("it has more bad calibration pairs than calibration pairs")
 
     @classmethod
