@@ -486,11 +486,7 @@ def other_value(entry: Entry, name: str) -> Any:
     return {int: lambda: now + 1, float: lambda: now / 2 + 0.001}.get(type(now), lambda: 2)()
 
 
-CHANGED = "30.1: a parameter that is changed after a fit changes an answer, and none is refused"
-REREAD = "30.1: certify and check read parameters of now, not of the fit"
-HALF = "29.4: an error in a fit leaves the estimator half changed"
 WASTED = "30: Ctrl-C in the last solve of an adapter throws the map so far away"
-NOWHERE = "30.3: a warning does not point at the user's line"
 #: Known defects as patterns of "contract: entry, what is tried", and why they fail (with the number
 #: of the issue). Each is an expected failure, which must turn into a pass when it is mended.
 DEFECTS: dict[str, str] = {

@@ -384,11 +384,21 @@ def test_an_error_anywhere_in_a_fit_leaves_all_or_nothing(entry):
 
 
 class LateError(ClassifierMixin, BaseEstimator):
-    """A rule that fails when it is fitted, which is the last thing that a fit does."""
+    """A rule that fails when it is fitted to all samples, the last thing that a fit does."""
+
+    def __init__(self, n_samples):
+        self.n_samples = n_samples
 
     def fit(self, X, y):
-        """Fail."""
-        raise InjectedError("the last step")
+        """Fail with most of the samples, and learn one class from a part of them."""
+        if len(X) > 0.9 * self.n_samples:
+            raise InjectedError("the last step")
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X):
+        """Return the first class."""
+        return np.full(len(X), self.classes_[0])
 
 
 class BrokenMap(TransformerMixin, BaseEstimator):
@@ -409,7 +419,8 @@ LATE += [(e, "metric") for e in ENTRIES if e.has("metric", "preprocessor")]
 
 @cases("an error late in a fit", LATE, "name")
 def test_an_error_late_in_a_fit_leaves_what_was(entry, name):
-    old, broken = entry.task(1), {"rule": LateError(), "metric": BrokenMap()}[name]
+    n_samples = len(entry.task(0).args[0])
+    old, broken = entry.task(1), {"rule": LateError(n_samples), "metric": BrokenMap()}[name]
     for model in (entry.fresh(), entry.fitted(1)):
         before, parameter = everything(model, old), model.get_params(deep=False)[name]
         with pytest.raises(InjectedError, match="the last step"):

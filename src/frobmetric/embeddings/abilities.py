@@ -130,7 +130,10 @@ def compare_task(adapter: Any, X: Any, y: Any) -> PairedDifference:
             mapped_vectors(adapter, feedback, X),
         )
     )
-    options = {"confidence": adapter.confidence, "design_effect": feedback.design_effect}
+    options = {
+        "confidence": adapter.map_.details["confidence"],
+        "design_effect": feedback.design_effect,
+    }
     return paired_scores(before, after, **options)
 
 

@@ -186,6 +186,7 @@ class EmbeddingAdapter(PairwiseMethods, MapShell):
         "truncation_bound_": float,
         "weights_": np.ndarray | None,
         "cleaning_": Cleaning | None,
+        "confidence": float,
     }
     _rules: ClassVar[dict[str, Rule]] = {
         "side": choice(["both", "query"]),
@@ -306,6 +307,7 @@ class EmbeddingAdapter(PairwiseMethods, MapShell):
         PairedDifference
             Scores before and after with an interval; `verdict` is "hurt" if they fell.
         """
+        check_is_fitted(self)
         return compare_task(self, X, y)
 
     def _check_parameters(self):
@@ -384,6 +386,7 @@ class EmbeddingAdapter(PairwiseMethods, MapShell):
         of_documents, of_queries, details = components(
             vectors, anchor_map, candidate_map, self.n_components
         )
+        more = {"weights_": weights, "cleaning_": cleaning, "confidence": self.confidence}
         return LinearMap(
             of_documents,
             Features(*features, unit_length=self.unit_length),
@@ -391,7 +394,7 @@ class EmbeddingAdapter(PairwiseMethods, MapShell):
             run,
             choice=report,
             query_components=of_queries,
-            details=details | {"weights_": weights, "cleaning_": cleaning},
+            details=details | more,
         )
 
     def _repr_mimebundle_(self, **options):
