@@ -11,6 +11,7 @@ from sklearn.utils.random import sample_without_replacement
 
 from ..checks.parameters import InvalidParameterError
 from ..checks.samples import check_array
+from ..core.points import Array, Index
 from ..core.warning import warn_user
 from ..search.exact import nearest
 from ..search.rows import distinct_points
@@ -28,7 +29,7 @@ LOCAL, FROM_TRIPLETS = 20, 80
 MOST_DIRECTIONS = 100_000
 
 
-def given_basis(basis: Any, n_features: int) -> np.ndarray:
+def given_basis(basis: Any, n_features: int) -> Array:
     """Return directions that a user gave, (n_basis, n_features)."""
     basis = check_array(basis, dtype=np.float64, copy=True, input_name="basis")
     if basis.shape[1] != n_features:
@@ -41,7 +42,7 @@ def given_basis(basis: Any, n_features: int) -> np.ndarray:
 
 def local_discriminants(
     samples: LabelledSamples, n_basis: int | None, rng: np.random.RandomState
-) -> np.ndarray:
+) -> Array:
     """Return unit discriminant directions of regions around cluster centres, of two sizes.
 
     A region holds the nearest samples of each class. There may be fewer directions than asked for,
@@ -64,8 +65,8 @@ def local_discriminants(
 
 
 def triplet_directions(
-    X: np.ndarray, index: np.ndarray, n_basis: int | None, rng: np.random.RandomState
-) -> np.ndarray:
+    X: Array, index: Index, n_basis: int | None, rng: np.random.RandomState
+) -> Array:
     """Return unit directions in which far points of some triplets differ more than near ones.
 
     These are eigenvectors of sum (x_a - x_f)(x_a - x_f).T - (x_a - x_n)(x_a - x_n).T over as many
@@ -93,7 +94,9 @@ def triplet_directions(
     return np.concatenate(found)[:n_basis]
 
 
-def _number_of_local(n_basis, samples, n_points, n_directions):
+def _number_of_local(
+    n_basis: int | None, samples: LabelledSamples, n_points: int, n_directions: int
+) -> int:
     """Return the checked number of directions."""
     most = 2 * n_points * n_directions - 1
     if n_basis is None:
@@ -111,7 +114,7 @@ def _number_of_local(n_basis, samples, n_points, n_directions):
     return n_basis
 
 
-def _regions(samples, centres, size):
+def _regions(samples: LabelledSamples, centres: Array, size: int) -> Index:
     """Return the rows of the samples around each centre: the nearest of each class."""
     parts = []
     for label in range(samples.n_classes):
@@ -120,7 +123,7 @@ def _regions(samples, centres, size):
     return np.hstack(parts)
 
 
-def _discriminants(X, y):
+def _discriminants(X: Array, y: Index) -> Array:
     """Return unit directions that separate the classes of some samples."""
     scalings = LinearDiscriminantAnalysis(solver="svd").fit(X, y).scalings_
     lengths = np.linalg.norm(scalings, axis=0)

@@ -10,14 +10,15 @@ from scipy.linalg import eigh
 from sklearn.metrics import euclidean_distances
 from sklearn.neighbors import NearestNeighbors
 
-from ..checks.arguments import WIDEST_SQUARES, in_precision
+from ..checks.arguments import WIDEST_SQUARES
 from ..checks.parameters import NONE, SEED, Rule, check_parameters, choice, integer
 from ..checks.samples import check_random_state
+from ..core.points import Array, Index, Mask, Vector
 from ..core.warning import warn_user
 from ..learning.constraints import Constraints
-from ..model.linear_map import Source
 from ..search.exact import blocks
 from .learner import PREPROCESSOR, LabelLearner
+from .samples import LabelledSamples, mean_square
 from .start import ZERO, check_n_components, components_of, prior_matrix
 
 #: Share of the mean eigenvalue that is added to a scatter which may be singular.
@@ -25,7 +26,7 @@ RIDGE = 1e-10
 
 
 class Covariance(LabelLearner):
-    """The Mahalanobis distance of the samples: M is the inverse of their covariance.
+    """Mahalanobis distance of the samples: M is the inverse of their covariance.
 
     Nothing is learned from labels: it is the baseline of every other learner. Directions in which
     the samples do not vary count as distance zero (the pseudo-inverse).
@@ -79,15 +80,11 @@ class Covariance(LabelLearner):
         check_parameters(self, self._rules)
         samples = self._read(X, None, sample_weight)
         M = prior_matrix("covariance", samples.everything, samples.every_weight)
-        return self._keep(
-            in_precision(components_of(M), samples.dtype),
-            samples.features,
-            source=Source(n_unlabeled=samples.n_unlabeled),
-        )
+        return self._keep_of(samples, components_of(M))
 
 
 class RCA(LabelLearner):
-    """Relevant component analysis: whitens the scatter within chunks of similar samples.
+    """Relevant component analysis: whitening of the scatter within chunks of similar samples.
 
     With the mean m_c of each chunk, M is the inverse of the mean of (x - m_c) (x - m_c).T over the
     samples in chunks. With fewer components than features, the directions in which the chunks
@@ -151,7 +148,7 @@ class RCA(LabelLearner):
         in_chunk = numbers >= 0 if numbers.dtype.kind in "if" else np.ones(len(numbers), bool)
         return self._whiten(samples, in_chunk, samples.y)
 
-    def _whiten(self, samples, in_chunk, chunks):
+    def _whiten(self, samples: LabelledSamples, in_chunk: Mask, chunks: Index) -> Self:
         if not in_chunk.any():
             raise ValueError("no sample is in a chunk; expected numbers of at least 0 in y")
         X, weight = samples.X[in_chunk], samples.weight[in_chunk]
@@ -160,17 +157,12 @@ class RCA(LabelLearner):
         sums = np.zeros((place.max() + 1, X.shape[1]))
         np.add.at(sums, place, weight[:, None] * X)
         deviations = X - (sums / np.bincount(place, weight)[:, None])[place]
-        inner = _mean_square(deviations, weight)
-        total = _mean_square(X - weight @ X / weight.sum(), weight)
-        components = _whitening(inner, total, n_components)
-        return self._keep(
-            in_precision(components, samples.dtype),
-            samples.features,
-            source=Source(n_unlabeled=samples.n_unlabeled),
-        )
+        inner = mean_square(deviations, weight)
+        total = mean_square(X - weight @ X / weight.sum(), weight)
+        return self._keep_of(samples, _whitening(inner, total, n_components))
 
 
-def _one_of(y, chunks):
+def _one_of(y: Any, chunks: Any) -> Any:
     """Return the numbers of the chunks, which have two names."""
     if y is not None and chunks is not None:
         raise ValueError("y and chunks are both given; expected one of them: leave out the other")
@@ -349,20 +341,16 @@ class LFDA(LabelLearner):
             vectors = vectors * np.sqrt(np.maximum(values, 0.0))
         elif self.embedding_type == "orthonormalized":
             vectors, _ = np.linalg.qr(vectors)
-        return self._keep(
-            in_precision(vectors.T, samples.dtype),
-            samples.features,
-            source=Source(n_unlabeled=samples.n_unlabeled),
-        )
+        return self._keep_of(samples, vectors.T)
 
-    def _neighbor(self, n_features):
+    def _neighbor(self, n_features: int) -> int:
         largest = max(1, n_features - 1)
         if self.k is not None and self.k > largest:
             warn_user(f"k is {self.k}; at most {largest} is used, the number of features minus one")
         return min(7 if self.k is None else self.k, largest)
 
 
-def _local_scatters(samples, k):
+def _local_scatters(samples: LabelledSamples, k: int) -> tuple[Array, Array]:
     """Return the scatters between and within classes, of pairs weighed by their affinity."""
     X = samples.X - samples.weight @ samples.X / samples.weight.sum()
     n, D = samples.weight.sum(), X.shape[1]
@@ -377,7 +365,7 @@ def _local_scatters(samples, k):
     return (between + between.T) / 2, (within + within.T) / 2
 
 
-def _affinity_scatter(X, weight, k):
+def _affinity_scatter(X: Array, weight: Vector, k: int) -> Array:
     """Return half the sum of w_i w_j A_ij (x_i - x_j) (x_i - x_j).T, block by block."""
     k = min(k, len(X) - 1)
     if k == 0:
@@ -393,11 +381,7 @@ def _affinity_scatter(X, weight, k):
     return (X * (weight * degree)[:, None]).T @ X - (X * weight[:, None]).T @ product
 
 
-def _mean_square(deviations, weight):
-    return (deviations * (weight / weight.sum())[:, None]).T @ deviations
-
-
-def _whitening(inner, total, n_components):
+def _whitening(inner: Array, total: Array, n_components: int) -> Array:
     """Return the map after which the inner scatter is the identity."""
     n_features = len(inner)
     values, vectors = np.linalg.eigh(inner)

@@ -20,6 +20,7 @@ from scipy.optimize import linprog, nnls
 
 from ..core import Certificate, Factored
 from ..core.kernels import block_differences
+from ..core.points import Array, Index, Mask, Vector
 from ..core.rounding import SUM, gamma, norm
 from ..core.solution import Step
 from .learner import certificate_of
@@ -55,8 +56,8 @@ EPS = float(np.finfo(np.float64).eps)
 class Answer(NamedTuple):
     """Weights, multipliers, number of iterates, and whether the gap is small enough."""
 
-    weight: np.ndarray
-    u: np.ndarray
+    weight: Array
+    u: Array
     n_iter: int
     is_converged: bool
 
@@ -69,13 +70,13 @@ class SparseCombination:
     distance of (anchor, far) minus that of (anchor, near) under M.
     """
 
-    X: np.ndarray
+    X: Array
     #: Triplets (anchor, near, far) as row numbers of X, and as constraints.
-    index: np.ndarray
+    index: Index
     rows: Any
-    share: np.ndarray
+    share: Array
     #: Directions, one in each row.
-    basis: np.ndarray
+    basis: Array
     beta: float
 
     def minimise(
@@ -98,7 +99,7 @@ class SparseCombination:
             search.solve_programs(is_near, search.weight > 0)
         return Answer(search.weight, search.u, search.n_iter, search.is_converged)
 
-    def certify(self, weight: np.ndarray, u: np.ndarray) -> Certificate:
+    def certify(self, weight: Array, u: Array) -> Certificate:
         """Return the certificate of weights and multipliers."""
         u, used = np.clip(u, 0.0, self.share), np.flatnonzero(weight)
         # the weights are the squares of the rounded roots, so that M is a product
@@ -111,33 +112,33 @@ class SparseCombination:
         dual = self.bound(u, self.reach(u) + rounding)
         return certificate_of(primal, dual, gamma(SUM + 8) * primal)
 
-    def residuals(self, weight: np.ndarray) -> np.ndarray:
+    def residuals(self, weight: Array) -> Array:
         """Return 1 - margin of each triplet."""
         return 1 - self.margins(weight)
 
-    def margins(self, weight: np.ndarray) -> np.ndarray:
+    def margins(self, weight: Array) -> Array:
         """Return the margin of each triplet; the weights may have any sign."""
         used = np.flatnonzero(weight)
         M = (self.basis[used].T * weight[used]) @ self.basis[used]
         return self.rows.forward(M)
 
-    def value(self, weight: np.ndarray, residuals: np.ndarray) -> float:
+    def value(self, weight: Array, residuals: Array) -> float:
         """Return the objective."""
         return float(self.beta * weight.sum() + self.share @ np.maximum(residuals, 0.0))
 
-    def reach(self, u: np.ndarray) -> np.ndarray:
+    def reach(self, u: Array) -> Array:
         """Return the weighted sum of the margins of each direction, which is not to exceed beta."""
         return np.einsum("ij,ij->i", self.basis @ self.rows.adjoint(u), self.basis)
 
-    def bound(self, u: np.ndarray, reach: np.ndarray) -> float:
+    def bound(self, u: Array, reach: Array) -> float:
         """Return the lower bound of multipliers, scaled until no direction exceeds beta."""
         return float(u.sum()) * min(1.0, self.beta / max(float(reach.max()), self.beta))
 
-    def multipliers(self, residuals: np.ndarray, width: float) -> np.ndarray:
+    def multipliers(self, residuals: Array, width: float) -> Array:
         """Return the slopes of the rounded hinges."""
         return self.share * np.clip(residuals / width + 0.5, 0.0, 1.0)
 
-    def vertex(self, some: np.ndarray, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def vertex(self, some: Index, columns: Index) -> tuple[Array, Array]:
         """Return weights and multipliers of the program of some triplets and directions.
 
         Its units are chosen so that the largest margin and the smallest cost of each weight are 1.
@@ -156,14 +157,14 @@ class SparseCombination:
             u[some] = np.clip(-unit * found.ineqlin.marginals, 0.0, self.share[some])
         return w, u
 
-    def _margins_of(self, some: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    def _margins_of(self, some: Index, columns: Index) -> Array:
         """Return the margins of some triplets in some directions, each of weight one."""
         used, place = np.unique(self.index[some], return_inverse=True)
         quadruplets = place.reshape(-1, 3)[:, [0, 1, 0, 2]]
         image = self.X[used] @ self.basis[columns].T
         return block_differences(image, quadruplets, np.arange(len(columns)))
 
-    def curvature(self, u: np.ndarray, width: float, columns: np.ndarray) -> np.ndarray:
+    def curvature(self, u: Array, width: float, columns: Index) -> Array:
         """Return the second derivatives of the rounded hinges in the weights of some directions.
 
         If no hinge is at its corner, those of all count as if they were.
@@ -179,21 +180,27 @@ class SparseCombination:
 class _Search:
     """Course of a minimisation: its steps, the best weights and the best multipliers so far."""
 
-    def __init__(self, problem, tol, max_iter, report):
+    def __init__(
+        self,
+        problem: SparseCombination,
+        tol: float,
+        max_iter: int,
+        report: Callable[[Step], Any] | None,
+    ) -> None:
         self.problem, self.tol, self.max_iter, self.report = problem, tol, max_iter, report
         self.weight, self.u = np.zeros(len(problem.basis)), np.zeros(len(problem.share))
         self.primal, self.dual, self.n_iter = float(problem.share.sum()), 0.0, 0
         self.started, self.ridge = perf_counter(), RIDGES[0]
 
     @property
-    def is_converged(self):
+    def is_converged(self) -> bool:
         return self.primal - self.dual <= self.tol * self.primal
 
     @property
-    def is_over(self):
+    def is_over(self) -> bool:
         return self.is_converged or self.n_iter >= self.max_iter
 
-    def minimise_rounded(self, w, width):
+    def minimise_rounded(self, w: Vector, width: float) -> Vector:
         """Return weights that about minimise the objective with hinges rounded over a width."""
         problem, residuals = self.problem, self.problem.residuals(w)
         for _ in range(MOST_STEPS):
@@ -209,11 +216,11 @@ class _Search:
                 break
             change = -problem.margins(step)
             length = self._length(w, step, residuals, change, width)
-            self.ridge = np.clip(self.ridge * (0.1 if length > SHORT else 100.0), *RIDGES)
+            self.ridge = float(np.clip(self.ridge * (0.1 if length > SHORT else 100.0), *RIDGES))
             w, residuals = np.maximum(w + length * step, 0.0), residuals + length * change
         return w
 
-    def solve_programs(self, is_row, is_column):
+    def solve_programs(self, is_row: Mask, is_column: Mask) -> None:
         """Solve programs of some triplets and directions, which grow by those that they violate."""
         problem = self.problem
         while 0 < np.count_nonzero(is_row) * np.count_nonzero(is_column) <= MOST_NUMBERS:
@@ -226,7 +233,7 @@ class _Search:
                 break
             is_row[new_rows], is_column[new_columns] = True, True
 
-    def _record(self, w, residuals, u, reach):
+    def _record(self, w: Vector, residuals: Vector, u: Vector, reach: Vector) -> float:
         """Keep what is better than before, and return the gap of this iterate."""
         primal, dual = self.problem.value(w, residuals), self.problem.bound(u, reach)
         self.n_iter += 1
@@ -235,11 +242,11 @@ class _Search:
         if dual >= self.dual:
             self.dual, self.u = dual, u
         if self.report is not None:
-            gap, rank = self.primal - self.dual, np.count_nonzero(self.weight)
+            gap, rank = self.primal - self.dual, int(np.count_nonzero(self.weight))
             self.report(Step(self.primal, self.dual, gap, rank, perf_counter() - self.started))
         return primal - dual
 
-    def _direction(self, w, gradient, u, width):
+    def _direction(self, w: Vector, gradient: Vector, u: Vector, width: float) -> Vector:
         """Return the Newton step, in weights that are positive or about to be."""
         entering = _largest(np.where(w == 0, -gradient, 0.0))
         columns = np.sort(np.concatenate([np.flatnonzero(w), entering]))
@@ -250,11 +257,13 @@ class _Search:
         step[columns] = _nonnegative_minimum(H, *here, self.ridge) - w[columns]
         return step
 
-    def _length(self, w, step, residuals, change, width):
+    def _length(
+        self, w: Vector, step: Vector, residuals: Vector, change: Vector, width: float
+    ) -> float:
         """Return the length of a step at whose end the slope is small, while weights are >= 0."""
         fixed = self.problem.beta * float(step.sum())
 
-        def slope(length):
+        def slope(length: float) -> float:
             u = self.problem.multipliers(residuals + length * change, width)
             return fixed + float(u @ change)
 
@@ -283,13 +292,13 @@ class _Search:
         return low
 
 
-def _largest(values):
+def _largest(values: Vector) -> Index:
     """Return the places of the largest positive values."""
     order = np.argsort(-values)[:ENTERING]
     return order[values[order] > 0]
 
 
-def _nonnegative_minimum(H, w, gradient, ridge):
+def _nonnegative_minimum(H: Array, w: Vector, gradient: Vector, ridge: float) -> Vector:
     """Return x >= 0 with the least gradient.T (x - w) + (x - w).T H (x - w) / 2."""
     diagonal = np.diag(H)
     scale = 1 / np.sqrt(np.maximum(diagonal, max(SMALLEST * diagonal.max(), np.finfo(float).tiny)))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from ..core.points import Array, Vector
 from ..search.exact import blocks
-from .softmax_neighbors import Descent, Entries, FeatureWeights, SoftNeighbors, Value
+from .softmax_neighbors import Descent, Entries, FeatureWeights, OnStep, SoftNeighbors, Value
 
 #: With fewer rows nothing is held out.
 FEWEST = 20
@@ -31,19 +33,19 @@ STAGES = (FeatureWeights, Entries)
 class Fold:
     """Rows to learn from, rows that are held out, and what was learned: a map after each step."""
 
-    problem: SoftNeighbors
-    known: np.ndarray  # targets of the rows to learn from
-    X: np.ndarray
-    y: np.ndarray
-    maps: list[np.ndarray] = field(default_factory=list)
-    errors: list[np.ndarray] = field(default_factory=list)
+    problem: SoftNeighbors[Value]
+    known: Array  # targets of the rows to learn from
+    X: Array
+    y: Array
+    maps: list[Array] = field(default_factory=list)
+    errors: list[Array] = field(default_factory=list)
 
     def trace(self, family: Entries, max_iter: int) -> None:
         """Descend in a family, and keep map and squared errors of each step, the start first."""
         self.maps, self.errors = [family.start], [self.measure(family.start)]
         lowest = [self.errors[0].sum(), 0]
 
-        def on_step(number, _, L):
+        def on_step(number: int, _: float, L: Array) -> None:
             self.maps.append(L.copy())
             self.errors.append(self.measure(L))
             if self.errors[-1].sum() < lowest[0]:
@@ -55,7 +57,7 @@ class Fold:
         if run.is_interrupted:
             raise KeyboardInterrupt("while the number of steps was chosen; nothing is learned yet")
 
-    def measure(self, L: np.ndarray) -> np.ndarray:
+    def measure(self, L: Array) -> Array:
         """Return the squared errors of the rows that are held out."""
         Z, queries = self.problem.X @ L.T, self.X @ L.T
         offset = np.log(self.problem.weight) - np.einsum("ij,ij->i", Z, Z)
@@ -66,12 +68,14 @@ class Fold:
             errors[rows] = (p @ self.known / p.sum(axis=1) - self.y[rows]) ** 2
         return errors
 
-    def at(self, step: int) -> np.ndarray:
+    def at(self, step: int) -> Array:
         """Return the map after this many steps, or the last one."""
         return self.maps[min(step, len(self.maps) - 1)]
 
 
-def choose_steps(problem, start, max_iter):
+def choose_steps(
+    problem: SoftNeighbors[Value], start: Array, max_iter: int
+) -> tuple[list[int], Vector]:
     """Return the number of steps of each stage, and the held-out error before and after each."""
     parts = held_out_parts(len(problem.X))
     folds = [_fold(problem, held_out) for held_out in parts]
@@ -87,21 +91,27 @@ def choose_steps(problem, start, max_iter):
     return steps, np.array([means[0], means[1], means[3]])
 
 
-def descend_in_stages(problem, start, steps, tol, on_step):
+def descend_in_stages(
+    problem: SoftNeighbors[Value],
+    start: Array,
+    steps: Sequence[int],
+    tol: float | None,
+    on_step: OnStep | None,
+) -> Descent:
     """Return the last `Descent`, with the steps of all stages: so many of each."""
-    run, n_iter, L = None, 0, best_multiple(problem, start)
+    run, n_iter = Descent(problem, Entries(best_multiple(problem, start))), 0
     for family, n_steps in zip(STAGES, steps, strict=True):
-        run = Descent(problem, family(L), on_step)
+        run = Descent(problem, family(run.best), on_step)
         if n_steps:
             run.run(n_steps, tol)
-        n_iter, L = n_iter + run.n_iter, run.best
+        n_iter += run.n_iter
         if run.is_interrupted:
             break
     run.n_iter, run.is_converged = n_iter, True  # it ends where it was to end
     return run
 
 
-def best_multiple(problem, L):
+def best_multiple(problem: SoftNeighbors[Value], L: Array) -> Array:
     """Return the multiple of a map of the lowest cost: the map itself if none is lower.
 
     Rounding does not count, as with equal targets.
@@ -116,7 +126,7 @@ def best_multiple(problem, L):
     return L * multiples[np.argmin(costs)]
 
 
-def last_helpful_step(curve, weight):
+def last_helpful_step(curve: Array, weight: Vector) -> int:
     """Return the step of the lowest error, if it is lower than that of none by a margin.
 
     `curve` has the squared errors of the rows after each step, shape (n_steps + 1, n_rows).
@@ -127,13 +137,13 @@ def last_helpful_step(curve, weight):
     return int(np.argmin(mean + MARGIN * np.sqrt(variance / weight.sum())))
 
 
-def held_out_parts(n):
+def held_out_parts(n: int) -> list[slice]:
     """Return the rows that each fold holds out; every part has its share of all targets."""
     n_folds = min(SHARE, max(1, -(-ENOUGH * SHARE // n)))
     return [slice(i, None, SHARE) for i in range(n_folds)]
 
 
-def _fold(problem, held_out):
+def _fold(problem: SoftNeighbors[Value], held_out: slice) -> Fold:
     rest = np.ones(len(problem.X), dtype=bool)
     rest[held_out] = False
     y, weight = problem.payoff.y, problem.weight[rest]
@@ -141,7 +151,7 @@ def _fold(problem, held_out):
     return Fold(inner, y[rest], problem.X[held_out], y[held_out])
 
 
-def _curve(folds):
+def _curve(folds: list[Fold]) -> Array:
     """Return the squared errors of all folds after each step; a fold that ended stays as it is."""
     length = max(len(fold.errors) for fold in folds)
     padded = [fold.errors + fold.errors[-1:] * (length - len(fold.errors)) for fold in folds]

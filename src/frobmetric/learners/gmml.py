@@ -8,14 +8,19 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from ..checks.parameters import NONE, NOT_NEGATIVE, SEED, Rule, integer, number_between
+from ..core.points import Array
 from .learner import PREPROCESSOR
-from .pairs import DrawnPairLearner, GivenPairLearner
+from .pairs import DrawnPairLearner, GivenPairLearner, PairDifferences, PairMethod
+from .samples import mean_square
 from .start import PRIOR_RULE, prior_matrix, triangular
 
 
-class _Method:
-    """The method, from differences of pairs to a metric."""
+class _Method(PairMethod):
+    """Method that learns a metric from differences of pairs."""
 
+    t: float
+    reg: float
+    prior: Any
     _rules: ClassVar[dict[str, Rule]] = {
         "t": number_between(0, 1),
         "reg": NOT_NEGATIVE,
@@ -24,9 +29,9 @@ class _Method:
         **PREPROCESSOR,
     }
 
-    def _learn(self, pairs):
+    def _learn(self, pairs: PairDifferences) -> dict[str, Any]:
         pairs.require_both_kinds()
-        S, D = _scatter(*pairs.similar), _scatter(*pairs.dissimilar)
+        S, D = mean_square(*pairs.similar), mean_square(*pairs.dissimilar)
         prior = prior_matrix(self.prior, pairs.points, None, self.random_state, strictly=True)
         inverse = np.linalg.inv(prior)
         S = S + self.reg * np.trace(S) / np.trace(inverse) * (inverse + inverse.T) / 2
@@ -188,12 +193,7 @@ class GMML_Supervised(_Method, DrawnPairLearner):  # noqa: N801
         return self._fit_labels(X, y, sample_weight)
 
 
-def _scatter(V, weight):
-    """Return the weighted mean of v v.T over the rows of V."""
-    return (V * (weight / weight.sum())[:, None]).T @ V
-
-
-def _mean_components(S, D, t):
+def _mean_components(S: Array, D: Array, t: float) -> Array:
     """Return the factor L of the point at t on the geodesic from S^-1 to D."""
     try:
         C = np.linalg.cholesky(S)  # S = C C.T, and C.T M C = (C.T D C)^t

@@ -11,11 +11,11 @@ from sklearn.metrics import pairwise_distances
 
 from ..checks.parameters import FLAG, NONE, POSITIVE, SEED, Rule, integer
 from ..checks.samples import check_array
-from ..core.points import Vector
+from ..core.points import Array, Vector
 from ..model.fitted import Fitted, detail
 from .learner import PREPROCESSOR
 from .logdet import LogDetProblem, solve_logdet
-from .pairs import DrawnPairLearner, GivenPairLearner, ProgressLines
+from .pairs import DrawnPairLearner, GivenPairLearner, PairDifferences, PairMethod, ProgressLines
 from .start import PRIOR_RULE, components_of, prior_matrix, span_basis, triangular
 
 #: Largest number of points of which all distances are computed for the bounds.
@@ -24,9 +24,14 @@ MOST_POINTS = 2000
 SMALLEST_BOUND = 1e-9
 
 
-class _Method:
-    """The method, from differences of pairs to a metric."""
+class _Method(PairMethod):
+    """Method that learns a metric from differences of pairs."""
 
+    gamma: float
+    max_iter: int
+    tol: float
+    prior: Any
+    verbose: Any
     bounds_ = Fitted[Vector](detail("bounds_"))
     _details: ClassVar[dict[str, Any]] = {"bounds_": Vector}
     _rules: ClassVar[dict[str, Rule]] = {
@@ -39,7 +44,7 @@ class _Method:
         **PREPROCESSOR,
     }
 
-    def _learn(self, pairs, bounds):
+    def _learn(self, pairs: PairDifferences, bounds: Any) -> dict[str, Any]:
         bounds = _percentiles(pairs.points) if bounds is None else _check_bounds(bounds)
         bounds[bounds == 0] = SMALLEST_BOUND
         prior = prior_matrix(self.prior, pairs.points, None, self.random_state, strictly=True)
@@ -50,7 +55,7 @@ class _Method:
         R, status = self._solve(problem, span_basis(pairs.points @ L0.T))
         L = triangular(R.T @ L0)
         R = solve_triangular(L0, L.T, trans="T")  # the answer itself: L.T L = L0.T R R.T L0
-        certificate = problem.certify(R, size=np.linalg.norm(L @ L.T))
+        certificate = problem.certify(R, size=float(np.linalg.norm(L @ L.T)))
         return {
             "components": L,
             "certificate": certificate,
@@ -58,7 +63,7 @@ class _Method:
             "details": {"bounds_": bounds},
         }
 
-    def _solve(self, problem, basis):
+    def _solve(self, problem: LogDetProblem, basis: Array) -> tuple[Array, dict[str, Any]]:
         """Return a factor of the optimal M, which is the identity outside of the span of Z."""
         report = ProgressLines(self.verbose)
         inner = replace(problem, Z=problem.Z @ basis)
@@ -251,7 +256,7 @@ class ITML_Supervised(_Method, DrawnPairLearner):  # noqa: N801
         return self._fit_labels(X, y, sample_weight, bounds=bounds)
 
 
-def _percentiles(points):
+def _percentiles(points: Array) -> Vector:
     """Return the 5th and the 95th percentile of the distances, those to themselves included."""
     if len(points) > MOST_POINTS:
         rows = np.random.default_rng(0).choice(len(points), MOST_POINTS, replace=False)
@@ -259,7 +264,7 @@ def _percentiles(points):
     return np.percentile(pairwise_distances(points - points.mean(axis=0)), (5, 95))
 
 
-def _check_bounds(bounds):
+def _check_bounds(bounds: Any) -> Vector:
     bounds = check_array(
         bounds, dtype=np.float64, ensure_2d=False, ensure_min_samples=0, input_name="bounds"
     )

@@ -14,12 +14,15 @@ Triplets that are not looked at have u = 0, so that a bound from some triplets i
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
 from ..core.kernels import image, laplacian_product, pair_products
-from .impostors import impostor_blocks
+from ..core.points import Array, Index, Mask, Vector
+from .impostors import Pairs, impostor_blocks
 
 #: Deviations below this, relative to the largest one, are rounding.
 CONSTANT = 1e-12
@@ -35,18 +38,20 @@ WIDTH = SLACK
 
 @dataclass(frozen=True, eq=False)
 class LargeMargin:
-    """The problem, in coordinates in which targets scatter equally in all directions."""
+    """Problem of large margins in coordinates in which targets scatter equally everywhere."""
 
-    Z: np.ndarray
-    labels: np.ndarray
-    targets: np.ndarray  # (n, n_neighbors), row numbers
-    weight: np.ndarray
+    Z: Array
+    labels: Index
+    targets: Index  # (n, n_neighbors), row numbers
+    weight: Array
     regularization: float
-    basis: np.ndarray  # map from the coordinates that were given to those of Z
+    basis: Array  # map from the coordinates that were given to those of Z
     is_floored: bool  # whether targets do not differ in some directions
 
     @classmethod
-    def of(cls, X, labels, targets, weight, regularization):
+    def of(
+        cls, X: Array, labels: Index, targets: Index, weight: Vector, regularization: float
+    ) -> Self:
         """Return the problem of samples in any coordinates."""
         unit = X.std(axis=0)
         unit[unit <= CONSTANT * unit.max()] = 1.0
@@ -68,7 +73,7 @@ class LargeMargin:
         return self.regularization * float(self.weight.sum()) * self.targets.shape[1]
 
     @property
-    def push(self) -> np.ndarray:
+    def push(self) -> Array:
         """Weight of the triplets of each anchor."""
         return (1 - self.regularization) * self.weight
 
@@ -77,20 +82,20 @@ class LargeMargin:
         """Mean loss of a triplet that falls short of its margin by one."""
         return float(self.push.mean())
 
-    def near(self, image_of_Z, rows):
+    def near(self, image_of_Z: Array, rows: Index) -> Array:
         """Return the squared distances of these rows to their targets, (n_rows, n_neighbors)."""
         k = self.targets.shape[1]
         first, second = np.repeat(rows, k), self.targets[rows].ravel()
         return pair_products(image_of_Z, image_of_Z, first, second).reshape(-1, k)
 
-    def blocks(self, L, rows, slack=0.0):
+    def blocks(self, L: Array, rows: Index, slack: float = 0.0) -> Iterator[Pairs]:
         """Yield the pairs (i, l) with a margin below 1 + slack for some target; see `impostors`."""
         moved = image(self.Z, L)
         radius2 = np.zeros(len(self.Z))
         radius2[rows] = 1 + slack + self.near(moved, rows).max(axis=1)
         return impostor_blocks(moved, self.labels, radius2, rows)
 
-    def objective(self, L) -> float:
+    def objective(self, L: Array) -> float:
         """Return the objective at M = L @ L.T, with all triplets, few of them held at a time."""
         near = self.near(image(self.Z, L), np.arange(len(self.Z)))
         loss = 0.0
@@ -99,7 +104,7 @@ class LargeMargin:
             loss += float(self.push[first] @ short.sum(axis=1))
         return self.pull * float(np.sum(L**2)) + loss
 
-    def working_set(self, L, rows):
+    def working_set(self, L: Array, rows: Index) -> WorkingSet:
         """Return the triplets of these anchors that have small margins; of fewer, if too many."""
         while True:
             parts, n_pairs, most = [], 0, MOST_TRIPLETS // self.targets.shape[1]
@@ -122,7 +127,7 @@ class WorkingSet:
     rounded problem has the same solution as the problem itself.
     """
 
-    def __init__(self, problem: LargeMargin, rows: np.ndarray, first, second) -> None:
+    def __init__(self, problem: LargeMargin, rows: Index, first: Index, second: Index) -> None:
         self.problem, self.rows, self.first, self.second = problem, rows, first, second
         n, k = problem.targets.shape
         self.is_whole = len(rows) == n
@@ -137,7 +142,7 @@ class WorkingSet:
         self._indptr = np.concatenate([[0], np.cumsum(np.bincount(start, minlength=n))])
         self._indices = np.concatenate([problem.targets[rows].ravel(), second])[self._order]
 
-    def evaluate(self, L: np.ndarray) -> Evaluation:
+    def evaluate(self, L: Array) -> Evaluation:
         """Return the objective at M = L @ L.T, and what the u of the rounded hinge tells."""
         short, anchor = self._short(L), self._place[self.first]
         share = np.clip(self.center + short / self.width, 0.0, 1.0)
@@ -149,7 +154,7 @@ class WorkingSet:
         values = trace + loss, trace + slope - curve, loss - slope
         return Evaluation(*values, float(u.sum()), self._push(anchor, u), self.pull, share)
 
-    def scale(self, L: np.ndarray) -> float:
+    def scale(self, L: Array) -> float:
         """Return the number c >= 1 for which the objective at c M is smallest.
 
         No other triplets than those of the working set count at c M either.
@@ -166,7 +171,7 @@ class WorkingSet:
         place = min(int(np.searchsorted(slopes, 0.0)), len(order) - 1)
         return float(-1 / excess[order[place]])
 
-    def _short(self, L):
+    def _short(self, L: Array) -> Array:
         """Return by how much the margins fall short of one, (n_pairs, n_neighbors)."""
         moved = image(self.problem.Z, L)
         far = pair_products(moved, moved, self.first, self.second)
@@ -174,14 +179,14 @@ class WorkingSet:
         short += 1 - far[:, None]
         return short
 
-    def _push(self, anchor, u):
+    def _push(self, anchor: Index, u: Array) -> Array:
         """Return sum_r u_r (A_ij - A_il)."""
         near = [np.bincount(anchor, column, len(self.rows)) for column in u.T]
         weights = np.concatenate([np.stack(near, axis=1).ravel(), -u.sum(axis=1)])
         return laplacian_product(self.problem.Z, self._indptr, self._indices, weights[self._order])
 
     def recenter(self, other: WorkingSet) -> None:
-        """Take over the width, and the centers of the triplets that another one holds too."""
+        """Copy the width, and the centers of the triplets that another working set holds too."""
         self.width = other.width
         if len(other.first):
             place, is_known = self._find(other)
@@ -200,7 +205,7 @@ class WorkingSet:
         both.width, both.center = self.width, np.concatenate([self.center, other.center[is_mine]])
         return both
 
-    def _find(self, other):
+    def _find(self, other: WorkingSet) -> tuple[Index, Mask]:
         """Return the place of each pair in another working set, and whether it is there at all."""
         n = len(self.problem.Z)
         keys, known = self.first * n + self.second, other.first * n + other.second
@@ -211,7 +216,7 @@ class WorkingSet:
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """The objective at M, the one with rounded corners, and the u of the latter.
+    """Objective at M, the one with rounded corners, and the u of the latter.
 
     `corners` is how much the corners add to the gap. `total` is the sum of u, `push` the matrix
     sum_r u_r (A_ij - A_il), and `share` has u as shares of the weights.
@@ -221,11 +226,11 @@ class Evaluation:
     smooth: float
     corners: float
     total: float
-    push: np.ndarray
+    push: Array
     pull: float
-    share: np.ndarray
+    share: Array
 
-    def gradient(self, L: np.ndarray) -> np.ndarray:
+    def gradient(self, L: Array) -> Array:
         """Return the gradient of `smooth` in L."""
         return 2 * (self.push @ L + self.pull * L)
 

@@ -8,14 +8,15 @@ from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.exceptions import ConvergenceWarning
 
-from ..checks.arguments import as_options, require_ordinary
+from ..checks.arguments import as_options, as_signs, as_weights, in_precision, require_ordinary
 from ..checks.parameters import CALLABLE, MATRIX, NONE, Rule
 from ..checks.samples import SampleReader, check_random_state
-from ..comparisons.reading import column_names, look_up_points, read_tuples
+from ..comparisons.reading import Tuples, column_names, look_up_points, read_tuples
 from ..core import Certificate
-from ..core.points import Array
+from ..core.points import Array, Data, Vector
 from ..core.warning import warn_user
 from ..learning.constraints import draw_pairs
 from ..metric.base import MapEstimator
@@ -31,7 +32,7 @@ PREPROCESSOR: dict[str, Rule] = {"preprocessor": MATRIX | CALLABLE | NONE}
 
 
 class Learner(MapEstimator):
-    """A map whose `fit` ends with `_keep`; samples may be indices of a preprocessor."""
+    """Map whose `fit` ends with `_keep`; samples may be indices of a preprocessor."""
 
     _takes_sparse = False
     #: Largest entry of samples; products of five are finite, and of one over it as well.
@@ -39,7 +40,7 @@ class Learner(MapEstimator):
     _rules: ClassVar[dict[str, Rule]] = PREPROCESSOR
     preprocessor: Any
 
-    def score_pairs(self, pairs: Any) -> np.ndarray:
+    def score_pairs(self, pairs: Any) -> Array:
         """Return the learned distance of each pair; the old name of `pair_distance`."""
         warn_user(
             "score_pairs is the old name of pair_distance; pair_score is minus the distance",
@@ -97,54 +98,67 @@ class Learner(MapEstimator):
 
 
 class LabelLearner(Learner):
-    """A learner from samples with labels: classes, or numbers if `_has_classes` is False."""
+    """Learner from samples with labels: classes, or numbers if `_has_classes` is False."""
 
     _has_classes = True
 
-    def _read(self, X, y, sample_weight, **options):
+    def _read(self, X: Any, y: Any, sample_weight: Any, **options: Any) -> LabelledSamples:
         """Return the checked samples of a fit."""
         options |= {"widest": self._widest, "has_classes": self._has_classes}
         return LabelledSamples.read(self._reader(), X, y, sample_weight, **options)
 
+    def _keep_of(self, samples: LabelledSamples, components: Array, **facts: Any) -> Self:
+        """Keep components learned from samples, in their precision; `facts` as those of `_keep`."""
+        source = Source(n_unlabeled=samples.n_unlabeled)
+        components = in_precision(components, samples.dtype)
+        return self._keep(components, samples.features, source=source, **facts)
+
 
 class PairLearner(PairPredictor, Learner):
-    """A learner from pairs that are similar (+1) or dissimilar (-1)."""
+    """Learner from pairs that are similar (+1) or dissimilar (-1)."""
 
     _needs: ClassVar[dict[str, type]] = {"threshold": Threshold}
     fit_transform = refuse_fit_transform
 
-    def _read(self, pairs, y, sample_weight):
+    def _read(self, pairs: Any, y: Any, sample_weight: Any) -> LabelledTuples:
         """Return the checked `LabelledTuples` of a fit."""
         read = read_ordinary(self, pairs, 2)
         y, weight = check_pair_labels(y, sample_weight, len(read.index))
         return LabelledTuples.of(read, y, weight)
 
-    def _threshold(self, labelled, distance, calibration_params):
+    def _threshold(
+        self,
+        labelled: LabelledTuples,
+        distance: Vector,
+        calibration_params: Mapping[str, Any] | None,
+    ) -> Threshold:
         """Return the best threshold for these pairs."""
         options = {"sample_weight": labelled.weight} | as_options(calibration_params)
         return Threshold(best_distance(distance, labelled.y, **options))
 
 
 class TripletLearner(TripletPredictor, Learner):
-    """A learner from triplets (anchor, near, far)."""
+    """Learner from triplets (anchor, near, far)."""
 
     fit_transform = refuse_fit_transform
 
 
 class QuadrupletLearner(QuadrupletPredictor, Learner):
-    """A learner from quadruplets: a and b are closer than c and d."""
+    """Learner from quadruplets: a and b are closer than c and d."""
 
     fit_transform = refuse_fit_transform
 
 
-def read_ordinary(metric, tuples, size):
+def read_ordinary(metric: Learner, tuples: Any, size: int) -> Tuples:
     """Return tuples of points, whose numbers are of ordinary size."""
     read = read_tuples(tuples, size, metric.preprocessor)
     require_ordinary(read.points, name="points", widest=metric._widest)
     return read
 
 
-def pairs_of_labels(samples, n_constraints, random_state):
+def pairs_of_labels(
+    samples: LabelledSamples, n_constraints: int | None, random_state: Any
+) -> LabelledTuples:
     """Return similar and dissimilar pairs of labelled samples, drawn at random.
 
     There are `n_constraints` of each kind, 20 n_classes^2 if that is None. Rows are drawn in
@@ -161,7 +175,23 @@ def pairs_of_labels(samples, n_constraints, random_state):
     return LabelledTuples(samples.X, index, y, np.ones(len(y)))
 
 
-def features_of(metric, labelled):
+def read_comparisons(
+    metric: Learner, tuples: Any, size: int, y: Any, sample_weight: Any, *, of: str
+) -> LabelledTuples:
+    """Return tuples with their labels and weights; messages call the tuples `of`."""
+    read = read_ordinary(metric, tuples, size)
+    weight = as_weights(sample_weight, len(read.index), of=of)
+    return LabelledTuples.of(read, as_signs(y, len(read.index)), weight)
+
+
+def dense_points(labelled: LabelledTuples) -> Array:
+    """Return the points of `LabelledTuples` as a dense array in double precision."""
+    points: Data = labelled.points
+    points = points.toarray() if issparse(points) else points
+    return points.astype(np.float64, copy=False)
+
+
+def features_of(metric: Learner, labelled: LabelledTuples) -> tuple[int, Any]:
     """Return number and names of the features of `LabelledTuples`."""
     return labelled.points.shape[1], column_names(metric.preprocessor)
 

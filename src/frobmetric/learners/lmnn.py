@@ -7,18 +7,20 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from ..checks.arguments import WIDEST_SQUARES, in_precision
+from ..checks.arguments import WIDEST_SQUARES
 from ..checks.parameters import FLAG, NONE, POSITIVE, SEED, Rule, check_parameters, integer
+from ..core import Certificate
+from ..core.points import Array, Index
 from ..core.warning import warn_user
 from ..learning.coordinates import Coordinates, as_components
 from ..learning.triplets import TIE
-from ..model.linear_map import Source
 from ..search.exact import NeighborSearch
 from ..search.mining import nearest_in_group
 from ..solvers.monitor import Reporter
 from .large_margin import LargeMargin
 from .learner import PREPROCESSOR, LabelLearner, certificate_of
 from .margin_solver import MarginSolver
+from .samples import LabelledSamples
 from .start import INIT_RULE, check_n_components, start_components
 
 #: Share of a start that is the identity, so that no direction is missing in it.
@@ -184,24 +186,25 @@ class LMNN(LabelLearner):
         options = self.convergence_tol, self.max_iter, report
         run = MarginSolver(problem, is_convex, *options).solve(L)
         factor = coordinates.to_features(problem.basis @ run.L)
-        return self._keep(
-            in_precision(_ordered_components(factor, n_components), samples.dtype),
-            samples.features,
+        return self._keep_of(
+            samples,
+            _ordered_components(factor, n_components),
             certificate=_certificate(problem, run) if is_convex else None,
             n_iter=max(1, run.n_iter),
             is_converged=run.is_converged,
             is_interrupted=run.is_interrupted,
-            source=Source(n_unlabeled=samples.n_unlabeled),
         )
 
-    def _start(self, problem, coordinates, start, is_convex):
+    def _start(
+        self, problem: LargeMargin, coordinates: Coordinates, start: Array, is_convex: bool
+    ) -> Array:
         """Return a factor of the first M, in the coordinates of the problem."""
         whole = np.eye(problem.Z.shape[1])
         if is_convex and isinstance(self.init, str) and self.init == "auto":
             return whole
         basis = coordinates.basis
         directions = start.T if basis is None else basis.T @ start.T
-        L = np.linalg.solve(problem.basis, directions)
+        L: Any = np.linalg.solve(problem.basis, directions)
         if not is_convex:
             return L
         left, lengths, _ = np.linalg.svd(L, full_matrices=False)
@@ -210,7 +213,7 @@ class LMNN(LabelLearner):
         return np.linalg.cholesky(M)
 
 
-def nearest_targets(samples, n_neighbors):
+def nearest_targets(samples: LabelledSamples, n_neighbors: int) -> Index:
     """Return the nearest samples of the same class, (n_samples, n_neighbors).
 
     Where a class has too few distinct samples, the sample itself takes the missing places.
@@ -222,7 +225,7 @@ def nearest_targets(samples, n_neighbors):
     return np.where(found < 0, rows[:, None], found)
 
 
-def _check_sizes(samples, n_neighbors):
+def _check_sizes(samples: LabelledSamples, n_neighbors: int) -> None:
     """Raise an error for a class with fewer samples than targets, warn of too few distinct ones."""
     distinct = np.bincount(samples.y)
     sizes = np.maximum(distinct, np.bincount(samples.y, samples.weight))
@@ -241,13 +244,13 @@ def _check_sizes(samples, n_neighbors):
         )
 
 
-def _ordered_components(factor, n_components):
+def _ordered_components(factor: Array, n_components: int) -> Array:
     """Return rows of decreasing length whose M is factor @ factor.T."""
     left, lengths, _ = np.linalg.svd(factor, full_matrices=False)
     return as_components(left * lengths, n_components)
 
 
-def _certificate(problem, run):
+def _certificate(problem: LargeMargin, run: MarginSolver) -> Certificate:
     certificate = certificate_of(run.primal, run.dual, ROUNDING * run.primal)
     if not problem.is_floored:
         return certificate

@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from scipy.sparse import issparse
 
-from ..checks.arguments import as_signs, as_weights
+from ..checks.arguments import as_weights
 from ..checks.parameters import FLAG, NONE, NUMBERS, POSITIVE, SEED, Rule, check_parameters, integer
 from ..checks.samples import check_random_state
 from ..comparisons.merging import near_first
+from ..core.points import Array, Index, Vector
 from ..core.threads import one_thread
-from ..metric.tuples import LabelledTuples
 from ..model.linear_map import NO_SOURCE, Source
 from ..solvers.monitor import Reporter
 from .learner import (
@@ -20,11 +19,13 @@ from .learner import (
     LabelLearner,
     Learner,
     QuadrupletLearner,
+    dense_points,
     features_of,
     pairs_of_labels,
-    read_ordinary,
+    read_comparisons,
 )
 from .residuals import SquaredResiduals
+from .samples import LabelledSamples
 from .start import PRIOR_RULE, components_of, prior_matrix
 
 RULES: dict[str, Rule] = {
@@ -38,14 +39,23 @@ RULES: dict[str, Rule] = {
 
 
 class _SquaredResidualLearner(Learner):
-    """Common part of both learners: the metric of quadruplets of points."""
+    """Learner of the metric of quadruplets of points, given or drawn."""
 
     tol: float
     max_iter: int
     prior: Any
     verbose: Any
 
-    def _learn(self, points, index, weight, prior, dtype, features, source=NO_SOURCE):
+    def _learn(
+        self,
+        points: Array,
+        index: Index,
+        weight: Vector,
+        prior: Array,
+        dtype: np.dtype[Any],
+        features: tuple[int, Any],
+        source: Source = NO_SOURCE,
+    ) -> Self:
         """Store the metric of quadruplets, rows of `index`; `prior` is a matrix."""
         report = Reporter(int(self.verbose), None) if self.verbose else None
         with one_thread():
@@ -58,8 +68,14 @@ class _SquaredResidualLearner(Learner):
             change = basis @ (answer.N - np.eye(len(answer.N))) @ basis.T
             M = prior + root @ change @ root.T
             components = components_of((M + M.T) / 2).astype(dtype)
-        facts = {"n_iter": answer.n_iter, "is_converged": answer.is_converged}
-        return self._keep(components, features, certificate=certificate, **facts, source=source)
+        return self._keep(
+            components,
+            features,
+            certificate=certificate,
+            n_iter=answer.n_iter,
+            is_converged=answer.is_converged,
+            source=source,
+        )
 
 
 class LSML(_SquaredResidualLearner, QuadrupletLearner):
@@ -149,14 +165,11 @@ default="identity"
         self
         """
         check_parameters(self, self._rules)
-        read = read_ordinary(self, quadruplets, 4)
-        weight = as_weights(_one_of(weights, sample_weight), len(read.index), of="quadruplets")
-        labelled = LabelledTuples.of(read, as_signs(y, len(read.index)), weight)
-        points, index = labelled.points, near_first(labelled.index, labelled.y)
-        points = points.toarray() if issparse(points) else points
-        known, dtype = points.astype(np.float64), points.dtype
+        weight = _one_of(weights, sample_weight)
+        labelled = read_comparisons(self, quadruplets, 4, y, weight, of="quadruplets")
+        index, known = near_first(labelled.index, labelled.y), dense_points(labelled)
         prior = prior_matrix(self.prior, known, None, self.random_state, strictly=True)
-        features = features_of(self, labelled)
+        dtype, features = labelled.points.dtype, features_of(self, labelled)
         return self._learn(known, index, labelled.weight, prior, dtype, features)
 
 
@@ -253,7 +266,9 @@ default="identity"
         return self._learn(samples.X, index, weight, prior, dtype, features, source)
 
 
-def _quadruplets(samples, n_constraints, rng):
+def _quadruplets(
+    samples: LabelledSamples, n_constraints: int | None, rng: np.random.RandomState
+) -> Index:
     """Return quadruplets of a similar and a dissimilar pair of samples, as row numbers."""
     drawn = pairs_of_labels(samples, n_constraints, rng)
     similar, dissimilar = (drawn.index[drawn.y == sign] for sign in (1, -1))
@@ -266,7 +281,7 @@ def _quadruplets(samples, n_constraints, rng):
     return np.hstack([similar[:n_quadruplets], dissimilar[:n_quadruplets]])
 
 
-def _informative(X, index, weight):
+def _informative(X: Array, index: Index, weight: Vector) -> tuple[Index, Vector]:
     """Return the quadruplets of positive weight whose dissimilar points differ."""
     says_something = (weight > 0) & (X[index[:, 2]] != X[index[:, 3]]).any(axis=1)
     if not says_something.any():
@@ -277,7 +292,7 @@ def _informative(X, index, weight):
     return index[says_something], weight[says_something]
 
 
-def _in_span(Z):
+def _in_span(Z: Array) -> tuple[Array, Array]:
     """Return centred points in an orthonormal basis of their span if they are few, and the basis.
 
     Outside of the span the best matrix is the identity.
@@ -289,7 +304,7 @@ def _in_span(Z):
     return Z @ basis, basis
 
 
-def _one_of(weights, sample_weight):
+def _one_of(weights: Any, sample_weight: Any) -> Any:
     """Return the weights, which have two names."""
     if weights is not None and sample_weight is not None:
         raise TypeError(

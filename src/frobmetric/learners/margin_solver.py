@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import scipy.optimize
 
 from ..core.kernels import image
+from ..core.points import Array, Index, Vector
 from ..core.solution import Step
 from ..core.threads import one_thread
-from .large_margin import LargeMargin
+from .large_margin import Evaluation, LargeMargin, WorkingSet
 
 #: Factor by which the width of the corners shrinks from round to round.
 NARROWER = 0.8
@@ -52,24 +53,24 @@ class MarginSolver:
     max_iter: int
     report: Callable[[Step], Any] | None = None
     n_iter: int = 0
-    L: np.ndarray | None = None
+    L: Array = field(init=False)
     primal: float = np.inf
     dual: float = 0.0
     is_converged: bool = False
     is_interrupted: bool = False
 
-    def solve(self, L: np.ndarray) -> MarginSolver:
+    def solve(self, L: Array) -> MarginSolver:
         """Minimise from M = L @ L.T, up to its scale; Ctrl-C ends with the best so far."""
         try:
             with one_thread():
                 self._run(L)
         except KeyboardInterrupt:
-            if self.L is None:
+            if self.primal == np.inf:
                 raise
             self.is_interrupted = True
         return self
 
-    def _run(self, L):
+    def _run(self, L: Array) -> None:
         # of any order; the same in every fit, so that equal fits have equal answers
         rows = np.random.RandomState(0).permutation(len(self.problem.Z))
         L, work = self._start(self._scaled(L, rows), rows), None
@@ -90,7 +91,9 @@ class MarginSolver:
                 if work.width > WIDEST:
                     return
 
-    def _search(self, L, rows, last):
+    def _search(
+        self, L: Array, rows: Index, last: WorkingSet | None
+    ) -> tuple[WorkingSet, Evaluation]:
         """Return the working set at L, with the centers of the last one, and its evaluation.
 
         If the objective rose much, triplets were missing: those of the last one are kept as well.
@@ -104,7 +107,7 @@ class MarginSolver:
         work = work.joined(last)
         return work, work.evaluate(L)
 
-    def _record(self, L, work, evaluation, seconds):
+    def _record(self, L: Array, work: WorkingSet, evaluation: Evaluation, seconds: float) -> float:
         """Keep the better bounds; return what is left of the gap without the corners."""
         L = L * np.sqrt(work.scale(L))
         is_whole = work.is_whole
@@ -119,7 +122,7 @@ class MarginSolver:
             self.report(Step(self.primal, self.dual, gap, int(np.linalg.matrix_rank(L)), seconds))
         return max(gap - evaluation.corners if self.is_convex else fallen, 0.0)
 
-    def _is_finished(self, work, evaluation, left):
+    def _is_finished(self, work: WorkingSet, evaluation: Evaluation, left: float) -> bool:
         """Return whether to end; a sample of the anchors can be solved without a proof for all."""
         self.is_converged = left + evaluation.corners <= self.tol * max(
             self.primal, self.problem.unit
@@ -128,7 +131,7 @@ class MarginSolver:
         is_sample_solved = not work.is_whole and gap <= self.tol * evaluation.primal
         return self.is_converged or is_sample_solved or self.n_iter >= self.max_iter
 
-    def _start(self, L, rows):
+    def _start(self, L: Array, rows: Index) -> Array:
         """Return an L that is about optimal for a sample of the anchors."""
         if len(rows) < 4 * SAMPLE:
             return L
@@ -136,7 +139,7 @@ class MarginSolver:
             L = self._descend(self.problem.working_set(L, rows[:SAMPLE]), L, SHORTEST)
         return L
 
-    def _scaled(self, L, rows):
+    def _scaled(self, L: Array, rows: Index) -> Array:
         """Return L times the best number for a few anchors, if L itself is much worse for them."""
         problem = self.problem
         moved, reg = image(problem.Z, L), problem.regularization
@@ -148,7 +151,7 @@ class MarginSolver:
         )
         pull = weight @ near.sum(axis=1)
 
-        def cost(log_scale):
+        def cost(log_scale: float) -> float:
             scale = np.exp(log_scale)
             return reg * scale * pull + (1 - reg) * loss(scale)
 
@@ -157,7 +160,7 @@ class MarginSolver:
         found = scipy.optimize.minimize_scalar(cost, method="bounded", **options)
         return L * np.exp(found.x / 2) if cost(0.0) > WORSE * found.fun else L
 
-    def _descend(self, work, L, length):
+    def _descend(self, work: WorkingSet, L: Array, length: int) -> Array:
         """Return L after at most `length` iterations on a working set."""
         descent = _Descent(self, work, L.shape)
         options = {
@@ -176,11 +179,11 @@ class MarginSolver:
 class _Descent:
     """Function that L-BFGS minimises, and the callback that ends it."""
 
-    def __init__(self, solver, work, shape):
+    def __init__(self, solver: MarginSolver, work: WorkingSet, shape: tuple[int, ...]) -> None:
         self.solver, self.work, self.shape = solver, work, shape
-        self.unit, self.n_iter, self.value = None, 0, np.inf
+        self.unit, self.n_iter, self.value = 0.0, 0, np.inf
 
-    def __call__(self, x):
+    def __call__(self, x: Vector) -> tuple[float, Vector]:
         L = x.reshape(self.shape)
         evaluation = self.work.evaluate(L)
         if evaluation.smooth < self.value:
@@ -188,7 +191,7 @@ class _Descent:
         self.unit = self.unit or max(abs(evaluation.smooth), np.finfo(float).tiny)
         return evaluation.smooth / self.unit, evaluation.gradient(L).ravel() / self.unit
 
-    def watch(self, _):
+    def watch(self, _: Vector) -> None:
         """End the descent when the corners or the tolerance are most of the gap."""
         self.n_iter += 1
         if self.n_iter % LOOK or not self.solver.is_convex:
@@ -200,11 +203,11 @@ class _Descent:
             raise StopIteration
 
 
-def _distances_to_others(Z, labels, row):
+def _distances_to_others(Z: Array, labels: Index, row: int) -> Vector:
     return np.sum((Z[labels != labels[row]] - Z[row]) ** 2, axis=1)
 
 
-def _hinge_sums(differences, weight):
+def _hinge_sums(differences: list[Array], weight: Vector) -> Callable[[float], float]:
     """Return the function s -> sum of weight * max(0, 1 + s * difference) over arrays of each row.
 
     The differences are sorted once; a call then finds the place from which terms are positive.
@@ -216,7 +219,7 @@ def _hinge_sums(differences, weight):
     n_terms = np.concatenate([[0.0], np.cumsum(weights)])
     total = np.concatenate([[0.0], np.cumsum(weights * flat)])
 
-    def evaluate(scale):
+    def evaluate(scale: float) -> float:
         end = np.searchsorted(-flat, 1 / scale)
         return n_terms[end] + scale * total[end]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from ..checks.parameters import FLAG, Rule
-from ..core.points import Vector
+from ..core.points import Array, Vector
 from ..model.fitted import Fitted, detail
 from .early_stopping import FEWEST, choose_steps, descend_in_stages
-from .softmax_neighbors import SoftNeighborLearner, Value
+from .softmax_neighbors import Descent, OnStep, SoftNeighborLearner, SoftNeighbors, Value
 
 
 class MLKR(SoftNeighborLearner):
@@ -112,7 +112,9 @@ class MLKR(SoftNeighborLearner):
         self.random_state = random_state
         self.early_stopping = early_stopping
 
-    def _descend(self, problem, start, on_step):
+    def _descend(
+        self, problem: SoftNeighbors[Value], start: Array, on_step: OnStep | None
+    ) -> tuple[Descent, dict[str, Any]]:
         if not self.early_stopping or len(problem.X) < FEWEST:
             return super()._descend(problem, start, on_step)
         steps, error = choose_steps(problem, start, self.max_iter)

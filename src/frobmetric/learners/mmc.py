@@ -8,9 +8,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from ..checks.parameters import FLAG, NONE, POSITIVE, SEED, Rule, integer
+from ..core.points import Array, Vector
 from ..core.warning import warn_user
 from .learner import PREPROCESSOR, certificate_of
-from .pairs import DrawnPairLearner, GivenPairLearner, ProgressLines
+from .pairs import DrawnPairLearner, GivenPairLearner, PairDifferences, PairMethod, ProgressLines
 from .spread import DiagonalSpreadProblem, SpreadProblem, solve_spread
 from .start import PRIOR_RULE, ZERO, prior_matrix, span_basis
 
@@ -20,9 +21,15 @@ SHRINKAGE = 100.0
 SCOPE = "for minus the sum of distances of dissimilar pairs"
 
 
-class _Method:
-    """The method, from differences of pairs to a metric."""
+class _Method(PairMethod):
+    """Method that learns a metric from differences of pairs."""
 
+    max_iter: int
+    tol: float
+    init: Any
+    diagonal: bool
+    diagonal_c: float
+    verbose: Any
     _rules: ClassVar[dict[str, Rule]] = {
         "max_iter": integer(1),
         "max_proj": integer(1),
@@ -35,7 +42,7 @@ class _Method:
         **PREPROCESSOR,
     }
 
-    def _learn(self, pairs):
+    def _learn(self, pairs: PairDifferences) -> dict[str, Any]:
         pairs.require_both_kinds()
         (S, weight), (V, w) = pairs.similar, pairs.dissimilar
         init = prior_matrix(self.init, pairs.points, None, self.random_state, name="init")
@@ -43,7 +50,9 @@ class _Method:
             return self._learn_diagonal(np.sqrt(weight @ S**2), V, w)
         return self._learn_full(S * np.sqrt(weight)[:, None], V, w, pairs.points, init)
 
-    def _learn_full(self, S, V, w, points, init):
+    def _learn_full(
+        self, S: Array, V: Array, w: Vector, points: Array, init: Array
+    ) -> dict[str, Any]:
         total = np.sum((S @ init) * S) / SHRINKAGE
         if total <= 0:
             raise ValueError(
@@ -54,12 +63,12 @@ class _Method:
         x, status = self._solve(problem)
         L = _square(np.sqrt(total) * problem.matrix_factor(x) @ W)
         # from here on from the answer alone
-        size = np.linalg.norm(S @ L.T)
+        size = float(np.linalg.norm(S @ L.T))
         distances = np.linalg.norm(V @ L.T, axis=1)
         certificate = certificate_of(-w @ distances, -size * problem.bound(distances / size))
         return {"components": L, "certificate": replace(certificate, scope=SCOPE), **status}
 
-    def _learn_diagonal(self, lengths, V, w):
+    def _learn_diagonal(self, lengths: Vector, V: Array, w: Vector) -> dict[str, Any]:
         c, used = self.diagonal_c, lengths > 0
         _warn_of_loss(V[:, ~used])
         Z = (V if used.all() else V[:, used]) / lengths[used]
@@ -75,7 +84,7 @@ class _Method:
         certificate = certificate_of(primal, c / 2 - c * np.log(bound))
         return {"components": np.diag(root), "certificate": certificate, **status}
 
-    def _solve(self, problem):
+    def _solve(self, problem: SpreadProblem) -> tuple[Vector, dict[str, Any]]:
         if not problem.Z.any():
             raise ValueError(
                 "dissimilar pairs differ only where similar pairs do not vary at all, so every "
@@ -275,7 +284,7 @@ class MMC_Supervised(_Method, DrawnPairLearner):  # noqa: N801
         return self._fit_labels(X, y, sample_weight)
 
 
-def _whitening(S, V, points):
+def _whitening(S: Array, V: Array, points: Array) -> Array:
     """Return W, (rank, n_features), for which the rows of S @ W.T have the scatter I.
 
     Features are scaled first, so that what counts as zero does not depend on their units.
@@ -296,12 +305,12 @@ def _whitening(S, V, points):
     return (vectors[:, used] / np.sqrt(values[used])).T @ basis.T * scale
 
 
-def _square(L):
+def _square(L: Array) -> Array:
     """Return L with rows of zeros below, as many rows as columns."""
     return np.vstack([L, np.zeros((L.shape[1] - len(L), L.shape[1]))])
 
 
-def _warn_of_loss(outside):
+def _warn_of_loss(outside: Array) -> None:
     """Warn of dissimilar pairs that differ where similar pairs do not vary."""
     n_directions = int(np.count_nonzero(outside.any(axis=0)))
     if n_directions:

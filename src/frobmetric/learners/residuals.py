@@ -20,6 +20,7 @@ from ..core import Certificate, NumericalError
 from ..core.cg import conjugate_gradients
 from ..core.constraints import PairDifferences, Pairs, Quadruplets
 from ..core.kernels import pair_products
+from ..core.points import Array, Index, Vector
 from ..core.solution import Step
 from .learner import certificate_of
 
@@ -39,7 +40,7 @@ EPS = float(np.finfo(np.float64).eps)
 class Answer(NamedTuple):
     """Matrix N, the number of iterates up to it, and whether its gap is small enough."""
 
-    N: np.ndarray
+    N: Array
     n_iter: int
     is_converged: bool
 
@@ -52,9 +53,9 @@ class SquaredResiduals:
     Row r of `index` is (a, b, c, d), rows of Z, and |v| is the root of v.T N v.
     """
 
-    Z: np.ndarray
-    index: np.ndarray
-    weight: np.ndarray
+    Z: Array
+    index: Index
+    weight: Array
 
     def minimise(
         self, tol: float, max_iter: int, report: Callable[[Step], Any] | None = None
@@ -82,11 +83,11 @@ class SquaredResiduals:
             iterate = iterate.step()
         return Answer(iterate.R @ iterate.R.T, n_iter, is_converged)
 
-    def certify(self, N: np.ndarray) -> Certificate:
+    def certify(self, N: Array) -> Certificate:
         """Return the certificate of N, in the coordinates of Z: its tangents prove the bound."""
         rows = self._rows
         near, far = (np.maximum(squares, 0.0) for squares in _forward(rows, N))
-        moved = np.linalg.eigvalsh(N - np.eye(len(N)))
+        moved: Any = np.linalg.eigvalsh(N - np.eye(len(N)))
         if len(moved) and not moved[0] > -1:
             raise NumericalError(
                 "the metric has a direction that it shortens, beside the prior, by more than "
@@ -109,18 +110,18 @@ class SquaredResiduals:
 class Iterate:
     """N = R R.T, with the comparisons in the coordinates Z R in which N is the identity."""
 
-    R: np.ndarray
+    R: Array
     #: Differences of `Pairs`.
     rows: Any
-    weight: np.ndarray
+    weight: Array
     #: Squared distances that each row compares.
-    near: np.ndarray
-    far: np.ndarray
+    near: Array
+    far: Array
     #: sum_r weight_r (p_r A_r + q_r B_r): p and q tangents, <A, N> and <B, N> near and far.
-    pull: np.ndarray
+    pull: Array
 
     @classmethod
-    def of(cls, R: np.ndarray, rows: Any, weight: np.ndarray) -> Self:
+    def of(cls, R: Array, rows: Any, weight: Array) -> Self:
         """Return the iterate of comparisons in its coordinates."""
         pairs = rows.pairs
         squares = pair_products(pairs.X, pairs.X, pairs.first, pairs.second)
@@ -185,7 +186,7 @@ class Iterate:
     def _logdet(self) -> float:
         return 2 * float(np.linalg.slogdet(self.R)[1])
 
-    def _direction(self) -> np.ndarray:
+    def _direction(self) -> Array:
         """Return the change of N that about solves Newton's equations.
 
         The regulariser has the curvature of the identity here. A residual has that of
@@ -195,7 +196,7 @@ class Iterate:
         rows, near, far = self.rows.restrict(some), self.near[some], self.far[some]
         rate = self.weight[some] * np.sqrt(near * far) / 2
 
-        def product(change):
+        def product(change: Array) -> Array:
             of_near, of_far = _forward(rows, change)
             force = rate * (of_near / near - of_far / far)
             return change + _adjoint(rows, force / near, -force / far)
@@ -205,15 +206,15 @@ class Iterate:
         change = conjugate_gradients(product, -gradient, np.ones(1), **options).x
         return (change + change.T) / 2
 
-    def _length(self, change: np.ndarray, values: np.ndarray) -> float:
+    def _length(self, change: Array, values: Array) -> float:
         """Return the length of a step, halved until the slope at its end is not far uphill."""
         of_near, of_far = _forward(self.rows, change)
         linear = float(np.vdot(self.R.T @ self.R, change))
 
-        def slope(length):
+        def slope(length: float) -> float:
             p, q = _tangents(self.near + length * of_near, self.far + length * of_far)
             loss = self.weight @ (p * of_near + q * of_far)
-            return loss + linear - np.sum(values / (1 + length * values))
+            return float(loss + linear - np.sum(values / (1 + length * values)))
 
         length, most = min(1.0, INSIDE / max(-float(values[0]), EPS)), -UPHILL * slope(0.0)
         for _ in range(MOST_TRIALS):
@@ -223,32 +224,32 @@ class Iterate:
         return length
 
 
-def _positive_share(base, pull):
+def _positive_share(base: Array, pull: Array) -> tuple[float, Vector]:
     """Return a share t for which I + base + t pull > 0, and the eigenvalues of it without I.
 
     Any share of the tangents lies below the residuals. Near the minimum it is one.
     """
     share = 1.0
     for _ in range(HALVINGS):
-        moved = np.linalg.eigvalsh(base + share * pull)
+        moved: Any = np.linalg.eigvalsh(base + share * pull)
         if moved[0] > EPS - 1:
             return share, moved
         share /= 2
     return 0.0, np.maximum(np.linalg.eigvalsh(base), EPS - 1)
 
 
-def _rounding(values, slopes):
+def _rounding(values: Vector, slopes: Vector) -> float:
     """Return the error of a sum over eigenvalues, given its slope in each of them."""
     return float(EPS * len(values) * np.abs(values).max() * np.abs(slopes).sum())
 
 
-def _with_points(rows, X):
+def _with_points(rows: PairDifferences, X: Array) -> PairDifferences:
     """Return the same comparisons of other points."""
     index = np.column_stack([rows.pairs.first, rows.pairs.second])
     return PairDifferences(Pairs(X, index), rows.near, rows.far)
 
 
-def _tangents(near, far):
+def _tangents(near: Vector, far: Vector) -> tuple[Vector, Vector]:
     """Return the slopes of the residuals in near and in far; zero where there is no residual."""
     is_wrong = near > far
     ratio = np.ones_like(near)
@@ -257,14 +258,14 @@ def _tangents(near, far):
     return 1 - ratio, 1 - 1 / ratio
 
 
-def _forward(rows, change):
+def _forward(rows: PairDifferences, change: Array) -> tuple[Vector, Vector]:
     """Return the changes of the near and the far squared distances."""
     squares = rows.pairs.forward(change)
     return squares[rows.near], squares[rows.far]
 
 
-def _adjoint(rows, of_near, of_far):
+def _adjoint(rows: PairDifferences, of_near: Vector, of_far: Vector) -> Array:
     """Return the matrix whose inner product with a change is that of `_forward` with these."""
     n_pairs = rows.pairs.shape[0]
     total = np.bincount(rows.near, of_near, n_pairs) + np.bincount(rows.far, of_far, n_pairs)
-    return rows.pairs.adjoint(total)
+    return rows.pairs.adjoint(total.astype(np.float64, copy=False))

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..checks.arguments import as_weights, labelled_rows, require_ordinary
 from ..checks.samples import SampleReader, check_classification_targets
 from ..core.checks import MOST, as_finite
-from ..core.points import Array
+from ..core.points import Array, Vector
 from ..search.rows import merge_labelled
 
 
@@ -23,17 +24,17 @@ class LabelledSamples:
     """
 
     #: Distinct rows, (n, D), in double precision.
-    X: np.ndarray
+    X: Array
     #: Class numbers 0, 1, ... or, without classes, numbers.
-    y: np.ndarray
-    weight: np.ndarray
-    #: Labels of the classes; None without classes.
-    classes: np.ndarray | None
+    y: Any
+    weight: Array
+    #: Labels of the classes; none without classes.
+    classes: NDArray[Any]
     #: Distinct rows with their weights, those without a label too.
-    everything: np.ndarray
-    every_weight: np.ndarray
+    everything: Array
+    every_weight: Array
     #: Type of the numbers that the user gave.
-    dtype: np.dtype
+    dtype: np.dtype[Any]
     #: Number and names of the features.
     features: tuple[int, Array | None]
     #: Number of rows without a label, if there are any.
@@ -69,7 +70,8 @@ class LabelledSamples:
             classes, labels = np.unique(y[known], return_inverse=True)
             _check_classes(classes, min_classes)
         else:
-            known, classes, labels = np.ones(len(y), bool), None, as_finite(y, name="y", most=MOST)
+            known, classes = np.ones(len(y), bool), np.empty(0)
+            labels = as_finite(y, name="y", most=MOST)
         everything, _, every_weight = _merged(rows, np.zeros(len(rows)), weight)
         dtype, (X, y, weight) = X.dtype, _merged(rows[known], labels, weight[known])
         every = everything, every_weight
@@ -78,32 +80,35 @@ class LabelledSamples:
     @property
     def n_classes(self) -> int:
         """Number of classes."""
-        return 0 if self.classes is None else len(self.classes)
+        return len(self.classes)
 
     @property
     def spread(self) -> float:
         """Root of the mean squared distance to the mean, of all rows."""
         return float(np.sqrt(np.trace(np.atleast_2d(self.covariance()))))
 
-    def covariance(self) -> np.ndarray:
+    def covariance(self) -> Array:
         """Return the covariance of all rows, (D, D): means with their weights."""
         return weighted_covariance(self.everything, self.every_weight)
 
 
-def weighted_covariance(X, weight):
+def weighted_covariance(X: Array, weight: Vector) -> Array:
     """Return the mean of (x - mean) (x - mean).T with these weights, (D, D)."""
-    share = weight / weight.sum()
-    deviations = X - share @ X
-    return (deviations * share[:, None]).T @ deviations
+    return mean_square(X - (weight / weight.sum()) @ X, weight)
 
 
-def _merged(X, labels, weight):
+def mean_square(X: Array, weight: Vector) -> Array:
+    """Return the weighted mean of x x.T over the rows of X, (D, D)."""
+    return (X * (weight / weight.sum())[:, None]).T @ X
+
+
+def _merged(X: Array, labels: Any, weight: Vector) -> tuple[Array, Any, Vector]:
     """Return distinct rows of X and labels, and the sum of the weights of each."""
     first, place = merge_labelled(X, labels)
-    return X[first] + 0.0, labels[first], np.bincount(place, weight)
+    return X[first] + 0.0, labels[first], np.bincount(place, weight).astype(np.float64)
 
 
-def _check_classes(classes, min_classes):
+def _check_classes(classes: Array, min_classes: int) -> None:
     if len(classes) < min_classes:
         raise ValueError(
             f"y has {len(classes)} class ({classes[0]!r}); expected samples of at least "

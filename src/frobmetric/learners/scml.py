@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from scipy.sparse import issparse
 
-from ..checks.arguments import as_signs, as_weights, in_precision
+from ..checks.arguments import in_precision
 from ..checks.parameters import (
     FLAG,
     MATRIX,
@@ -22,16 +21,24 @@ from ..checks.parameters import (
 )
 from ..checks.samples import check_random_state
 from ..comparisons.merging import near_first
+from ..core.points import Array, Index, Vector
 from ..core.threads import one_thread
 from ..core.warning import warn_user
 from ..learning.triplets import mine_triplets
-from ..metric.tuples import LabelledTuples
 from ..model.linear_map import NO_SOURCE, Source
-from ..model.sets import GivenTriplets
+from ..model.sets import GivenTriplets, MinedTriplets
 from ..solvers.monitor import Reporter
 from .bases import given_basis, local_discriminants, triplet_directions
 from .combination import SparseCombination
-from .learner import PREPROCESSOR, LabelLearner, Learner, TripletLearner, features_of, read_ordinary
+from .learner import (
+    PREPROCESSOR,
+    LabelLearner,
+    Learner,
+    TripletLearner,
+    dense_points,
+    features_of,
+    read_comparisons,
+)
 from .start import components_of
 
 RULES: dict[str, Rule] = {
@@ -49,7 +56,7 @@ RULES: dict[str, Rule] = {
 
 
 class _SparseLearner(Learner):
-    """Common part of both learners: the best combination of some directions."""
+    """Learner of the best combination of directions, from triplets or from labels."""
 
     beta: float
     basis: Any
@@ -59,7 +66,7 @@ class _SparseLearner(Learner):
     verbose: Any
     tol: float
 
-    def _check(self):
+    def _check(self) -> None:
         check_parameters(self, self._rules)
         if self.output_iter > self.max_iter:
             raise InvalidParameterError(
@@ -67,7 +74,16 @@ class _SparseLearner(Learner):
                 "lower output_iter, which has no effect here, or raise max_iter"
             )
 
-    def _learn(self, X, triplets, weight, basis, dtype, features, source=NO_SOURCE):
+    def _learn(
+        self,
+        X: Array,
+        triplets: GivenTriplets | MinedTriplets,
+        weight: Vector,
+        basis: Array,
+        dtype: np.dtype[Any],
+        features: tuple[int, Any],
+        source: Source = NO_SOURCE,
+    ) -> Self:
         """Store the best metric of these directions; `triplets` is a set of them."""
         report = Reporter(int(self.verbose), None) if self.verbose else None
         X, index = X - X.mean(axis=0), triplets.to_array()
@@ -185,11 +201,8 @@ class SCML(_SparseLearner, TripletLearner):
         self
         """
         self._check()
-        read = read_ordinary(self, triplets, 3)
-        weight = as_weights(sample_weight, len(read.index), of="triplets")
-        labelled = LabelledTuples.of(read, as_signs(y, len(read.index)), weight)
-        points, dtype = labelled.points, labelled.points.dtype
-        X = (points.toarray() if issparse(points) else points).astype(np.float64)
+        labelled = read_comparisons(self, triplets, 3, y, sample_weight, of="triplets")
+        X, dtype = dense_points(labelled), labelled.points.dtype
         given = GivenTriplets(near_first(labelled.index, labelled.y), labelled.weight)
         with one_thread():
             basis = _directions(self, X, given.index, check_random_state(self.random_state))
@@ -311,14 +324,16 @@ class SCML_Supervised(_SparseLearner, LabelLearner):  # noqa: N801
             return self._learn(samples.X, mined, weight, basis, samples.dtype, features, source)
 
 
-def _directions(metric, X, index, rng):
+def _directions(
+    metric: _SparseLearner, X: Array, index: Index, rng: np.random.RandomState
+) -> Array:
     """Return the directions that the parameter `basis` asks for, from triplets or given."""
     if isinstance(metric.basis, str):
         return triplet_directions(X, index, metric.n_basis, rng)
     return given_basis(metric.basis, X.shape[1])
 
 
-def _components(weight, basis):
+def _components(weight: Vector, basis: Array) -> Array:
     """Return L with L.T @ L = sum_b w_b b b.T: square, or a row for each positive weight."""
     n_features, is_positive = basis.shape[1], weight > 0
     rows = np.sqrt(weight[is_positive])[:, None] * basis[is_positive]

@@ -10,20 +10,38 @@ from scipy.linalg import eigh
 from sklearn.exceptions import ConvergenceWarning
 
 from ..checks.parameters import FLAG, NONE, NOT_NEGATIVE, SEED, Rule, integer
+from ..core import Certificate
+from ..core.points import Array, Vector
 from ..core.warning import warn_user
 from ..model.fitted import Fitted, detail
 from .learner import PREPROCESSOR, certificate_of
-from .pairs import DrawnPairLearner, GivenPairLearner, ProgressLines, logdet_distance
-from .sparse_inverse import SparseInverseProblem, UnboundedError, solve_sparse_inverse
+from .pairs import (
+    DrawnPairLearner,
+    GivenPairLearner,
+    PairDifferences,
+    PairMethod,
+    ProgressLines,
+    logdet_distance,
+)
+from .sparse_inverse import (
+    SparseInverseProblem,
+    UnboundedError,
+    solve_sparse_inverse,
+    symmetric_inverse,
+)
 from .start import PRIOR_RULE, prior_matrix
 
 #: Largest weight of the pairs that is chosen, and the share of the limit of the problem.
 MOST_BALANCE, SHARE = 0.5, 0.5
 
 
-class _Method:
-    """The method, from differences of pairs to a metric."""
+class _Method(PairMethod):
+    """Method that learns a metric from differences of pairs."""
 
+    balance_param: float | None
+    sparsity_param: float
+    prior: Any
+    verbose: Any
     balance_param_ = Fitted[float](detail("balance_param_"))
     _details: ClassVar[dict[str, Any]] = {"balance_param_": float}
     _rules: ClassVar[dict[str, Rule]] = {
@@ -35,10 +53,9 @@ class _Method:
         **PREPROCESSOR,
     }
 
-    def _learn(self, pairs):
+    def _learn(self, pairs: PairDifferences) -> dict[str, Any]:
         prior = prior_matrix(self.prior, pairs.points, None, self.random_state, strictly=True)
-        inverse = np.linalg.inv(prior)
-        inverse = (inverse + inverse.T) / 2
+        inverse = symmetric_inverse(prior)
         scatter = (pairs.V * (pairs.y * pairs.weight)[:, None]).T @ pairs.V
         balance = self.balance_param
         if balance is None:
@@ -59,13 +76,13 @@ class _Method:
         details = {"balance_param_": float(balance)}
         return {"components": L, "certificate": certificate, "details": details}
 
-    def _problem(self, P, scale):
+    def _problem(self, P: Array, scale: Vector) -> SparseInverseProblem:
         units = np.outer(scale, scale)
         A = self.sparsity_param / units
         np.fill_diagonal(A, 0.0)
         return SparseInverseProblem(P / units, A)
 
-    def _certify(self, P, L, scale):
+    def _certify(self, P: Array, L: Array, scale: Vector) -> Certificate | None:
         """Return the certificate of the answer, in the units of the features."""
         problem, T = self._problem(P, scale), (L * scale).T @ (L * scale)
         inverse = np.linalg.inv(L * scale)
@@ -77,10 +94,10 @@ class _Method:
         rounding = len(T) * np.finfo(float).eps * np.linalg.norm(T) * np.linalg.norm(W)
         units = 2 * np.log(scale).sum()  # log det in the units of the features differs by it
         proof = certificate_of(primal + units, dual + units, float(rounding))
-        bound = logdet_distance(proof.gap, np.linalg.norm(L @ L.T))
+        bound = logdet_distance(proof.gap, float(np.linalg.norm(L @ L.T)))
         return replace(proof, distance_bound=bound)
 
-    def _unbounded(self, inverse, scatter):
+    def _unbounded(self, inverse: Array, scatter: Array) -> RuntimeError:
         """Return the error for a problem without optimum, with a balance_param that has one."""
         limit = _largest_balance(inverse, scatter)
         return UnboundedError(
@@ -270,13 +287,13 @@ class SDML_Supervised(_Method, DrawnPairLearner):  # noqa: N801
         return self._fit_labels(X, y, sample_weight)
 
 
-def _largest_balance(inverse, scatter):
+def _largest_balance(inverse: Array, scatter: Array) -> float:
     """Return the balance below which inverse + balance * scatter is positive definite."""
     largest = eigh(-scatter, inverse, eigvals_only=True)[-1]
     return 1 / largest if largest > 0 else np.inf
 
 
-def _warn_of_gap():
+def _warn_of_gap() -> None:
     warn_user(
         "the solver of SDML made no more progress before its gap was small, which is in "
         "certificate_; scale the features (sklearn.preprocessing.StandardScaler), or change "

@@ -11,16 +11,16 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, Generic, Protocol, Self, TypeAlias, TypeVar
 
 import numpy as np
 import scipy.optimize
 
-from ..checks.arguments import WIDEST_SQUARES, in_precision
+from ..checks.arguments import WIDEST_SQUARES
 from ..checks.parameters import FLAG, NONE, NOT_NEGATIVE, SEED, Rule, check_parameters, integer
 from ..checks.samples import check_random_state
+from ..core.points import Array, Index, Vector
 from ..core.threads import each_block, one_thread
-from ..model.linear_map import Source
 from .learner import PREPROCESSOR, LabelLearner
 from .start import INIT_RULE, start_components
 
@@ -29,28 +29,34 @@ BLOCK, FEW_ROWS = 1 << 19, 32
 #: Largest tolerance that SciPy is given, which divides it by the rounding error.
 LARGEST_TOL = 1e200
 
+#: Function called with the number, the lowest cost and the map of each step.
+OnStep: TypeAlias = Callable[[int, float, Array], Any]
+
 
 class Payoff(Protocol):
     """Gain of a row from each neighbour, and the cost of the expected gains of all rows."""
 
-    def settle(self, rows: slice, p: np.ndarray) -> float:
+    def settle(self, rows: slice, p: Array) -> float:
         """Return the cost of the rows with these probabilities, and overwrite them.
 
         Entry (i, j) becomes minus the derivative of the cost by the squared distance of i and j.
         """
 
 
+P = TypeVar("P", bound=Payoff, covariant=True)
+
+
 @dataclass(frozen=True, eq=False)
 class SameClass(Payoff):
-    """Neighbours of the same class pay one, and the cost is minus the weighted sum of the means.
+    """Payoff of one from each neighbour of the same class; the cost is minus the sum of the means.
 
     Rows are in the order of their classes.
     """
 
-    labels: np.ndarray
-    weight: np.ndarray
+    labels: Index
+    weight: Array
 
-    def settle(self, rows: slice, p: np.ndarray) -> float:
+    def settle(self, rows: slice, p: Array) -> float:
         labels, cost = self.labels[rows], 0.0
         for label in np.unique(labels):
             own = slice(*np.searchsorted(labels, [label, label + 1]))
@@ -65,12 +71,12 @@ class SameClass(Payoff):
 
 @dataclass(frozen=True, eq=False)
 class Value(Payoff):
-    """Neighbour j pays y_j, and the cost is the weighted sum of (mean_i - y_i)^2."""
+    """Payoff y_j from neighbour j; the cost is the weighted sum of (mean_i - y_i)^2."""
 
-    y: np.ndarray
-    weight: np.ndarray
+    y: Array
+    weight: Array
 
-    def settle(self, rows: slice, p: np.ndarray) -> float:
+    def settle(self, rows: slice, p: Array) -> float:
         mean = p @ self.y
         error = mean - self.y[rows]
         p *= (2 * self.weight[rows] * error)[:, None]
@@ -79,14 +85,14 @@ class Value(Payoff):
 
 
 @dataclass(frozen=True, eq=False)
-class SoftNeighbors:
+class SoftNeighbors(Generic[P]):
     """Cost of a map L of the samples, and its gradient, without an array of all distances."""
 
-    X: np.ndarray
-    weight: np.ndarray
-    payoff: Payoff
+    X: Array
+    weight: Array
+    payoff: P
 
-    def evaluate(self, L: np.ndarray) -> tuple[float, np.ndarray]:
+    def evaluate(self, L: Array) -> tuple[float, Array]:
         """Return the cost and its gradient in L, (n_components, n_features)."""
         Z = self.X @ L.T
         norm2 = np.einsum("ij,ij->i", Z, Z)
@@ -97,7 +103,7 @@ class SoftNeighbors:
             )
         offset = np.log(self.weight) - norm2
 
-        def measure(rows: slice) -> tuple[float, np.ndarray, np.ndarray, np.ndarray]:
+        def measure(rows: slice) -> tuple[float, Array, Array, Array]:
             p = _probabilities(Z, offset, rows)
             cost = self.payoff.settle(rows, p)
             return cost, p.sum(axis=0), p.T @ Z[rows], p @ Z
@@ -112,7 +118,7 @@ class SoftNeighbors:
         return cost, 2 * moved.T @ self.X
 
 
-def _probabilities(Z, offset, rows):
+def _probabilities(Z: Array, offset: Vector, rows: slice) -> Array:
     """Return p_ij for the rows i: a sample and its copies are no neighbours of it."""
     logs = (2 * Z[rows]) @ Z.T
     logs += offset
@@ -130,32 +136,32 @@ def _probabilities(Z, offset, rows):
 class Entries:
     """All maps of a shape; the coordinates are their entries."""
 
-    start: np.ndarray
+    start: Array
 
-    def coordinates(self) -> np.ndarray:
+    def coordinates(self) -> Array:
         """Return the coordinates of the start."""
         return self.start.ravel()
 
-    def map(self, x: np.ndarray) -> np.ndarray:
+    def map(self, x: Array) -> Array:
         """Return the map with these coordinates."""
         return x.reshape(self.start.shape)
 
-    def gradient(self, of_map: np.ndarray) -> np.ndarray:
+    def gradient(self, of_map: Array) -> Array:
         """Return the gradient in the coordinates, from that in the map."""
         return of_map.ravel()
 
 
 @dataclass(frozen=True, eq=False)
 class FeatureWeights(Entries):
-    """A map behind weights of the features; the coordinates are the weights."""
+    """Map behind weights of the features; the coordinates are the weights."""
 
-    def coordinates(self) -> np.ndarray:
+    def coordinates(self) -> Array:
         return np.ones(self.start.shape[1])
 
-    def map(self, x: np.ndarray) -> np.ndarray:
+    def map(self, x: Array) -> Array:
         return self.start * x
 
-    def gradient(self, of_map: np.ndarray) -> np.ndarray:
+    def gradient(self, of_map: Array) -> Array:
         return np.sum(of_map * self.start, axis=0)
 
 
@@ -163,10 +169,10 @@ class FeatureWeights(Entries):
 class Descent:
     """L-BFGS that remembers the best map of all that it tried, also after Ctrl-C."""
 
-    problem: SoftNeighbors
+    problem: SoftNeighbors[Any]
     family: Entries
-    on_step: Callable[[int, float, np.ndarray], Any] | None = None
-    best: np.ndarray = field(init=False)
+    on_step: OnStep | None = None
+    best: Array = field(init=False)
     cost: float = np.inf
     n_iter: int = 0
     is_converged: bool = False
@@ -190,14 +196,14 @@ class Descent:
             self.is_interrupted = True
         return self
 
-    def _value(self, x):
+    def _value(self, x: Vector) -> tuple[float, Vector]:
         L = self.family.map(x)
         cost, gradient = self.problem.evaluate(L)
         if cost < self.cost:
             self.best, self.cost = L.copy(), cost
         return cost, self.family.gradient(gradient)
 
-    def _count(self, x):
+    def _count(self, x: Vector) -> None:
         self.n_iter += 1
         if self.on_step:
             self.on_step(self.n_iter, self.cost, self.family.map(x))
@@ -212,6 +218,7 @@ class SoftNeighborLearner(LabelLearner):
     tol: float | None
     verbose: bool
     random_state: Any
+    _payoff: ClassVar[type[SameClass] | type[Value]]
     _widest = WIDEST_SQUARES
     _rules: ClassVar[dict[str, Rule]] = {
         "init": INIT_RULE,
@@ -247,26 +254,27 @@ class SoftNeighborLearner(LabelLearner):
         centred = samples.X[order] - np.average(samples.X, axis=0, weights=samples.weight)
         problem = SoftNeighbors(centred, weight, self._payoff(samples.y[order], weight))
         run, details = self._descend(problem, start, _print_steps() if self.verbose else None)
-        return self._keep(
-            in_precision(run.best, samples.dtype),
-            samples.features,
+        return self._keep_of(
+            samples,
+            run.best,
             n_iter=max(1, run.n_iter),
             is_converged=run.is_converged,
             is_interrupted=run.is_interrupted,
-            source=Source(n_unlabeled=samples.n_unlabeled),
             details=details,
         )
 
-    def _descend(self, problem, start, on_step):
+    def _descend(
+        self, problem: SoftNeighbors[Any], start: Array, on_step: OnStep | None
+    ) -> tuple[Descent, dict[str, Any]]:
         """Return the finished `Descent`, and details of the map."""
         return Descent(problem, Entries(start), on_step).run(self.max_iter, self.tol), {}
 
 
-def _print_steps():
+def _print_steps() -> OnStep:
     """Return a function that prints a line for each iteration."""
     begin = time.perf_counter()
 
-    def on_step(number, cost, _):
+    def on_step(number: int, cost: float, _: Array) -> None:
         seconds = time.perf_counter() - begin
         sys.stdout.write(f"step {number:4d}  objective {abs(cost):.6g}  {seconds:.1f} s\n")
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+
+from ..core.points import Array, Mask
 
 #: Largest number of steps, and of conjugate gradients in each.
 MOST_STEPS, MOST_CONJUGATES = 500, 50
@@ -30,10 +33,10 @@ class SparseInverseProblem:
     with |W_ij - P_ij| <= A_ij; at the optimum T is the inverse of W.
     """
 
-    P: np.ndarray
-    A: np.ndarray
+    P: Array
+    A: Array
 
-    def primal(self, T):
+    def primal(self, T: Array) -> float:
         """Return the objective, infinity if T is not positive definite."""
         try:
             factor = np.linalg.cholesky(T)
@@ -41,39 +44,41 @@ class SparseInverseProblem:
             return np.inf
         return self.linear_part(T) - 2 * np.log(np.diag(factor)).sum()
 
-    def linear_part(self, T):
+    def linear_part(self, T: Array) -> float:
         """Return the objective without the determinant; if it is negative, multiples of T win."""
         return np.sum(self.P * T) + np.sum(self.A * np.abs(T))
 
-    def dual(self, W):
+    def dual(self, W: Array) -> float:
         """Return the dual bound at the feasible matrix next to W, -inf if it is not definite."""
         return self._log_det(self.P + self._part(W)) + len(W)
 
-    def best_dual(self, W):
+    def best_dual(self, W: Array) -> float:
         """Return the dual bound there, or on the way to P; -inf if no matrix is definite."""
         part = self._part(W)
         bounds = (self._log_det(self.P + s * part) for s in 0.5 ** np.arange(30))
         return next((bound for bound in bounds if bound > -np.inf), -np.inf) + len(W)
 
-    def _part(self, W):
+    def _part(self, W: Array) -> Array:
         return np.clip(W - self.P, -self.A, self.A)
 
-    def start(self):
+    def start(self) -> Array:
         """Return the better one of the diagonal and the full inverse of P."""
         starts = [np.diag(1 / np.diag(self.P))]
         if self._log_det(self.P) > -np.inf:
-            starts.append(_inverse(self.P))
+            starts.append(symmetric_inverse(self.P))
         return min(starts, key=self.primal)
 
     @staticmethod
-    def _log_det(S):
+    def _log_det(S: Array) -> float:
         try:
             return 2 * np.log(np.diag(np.linalg.cholesky(S))).sum()
         except np.linalg.LinAlgError:
             return -np.inf
 
 
-def solve_sparse_inverse(problem, report):
+def solve_sparse_inverse(
+    problem: SparseInverseProblem, report: Callable[[float, float, int], None]
+) -> tuple[Array, bool]:
     """Return T, and whether its gap is below the tolerance; raise `UnboundedError`.
 
     Each step is a proximal gradient step, which chooses the entries that are not zero, and a
@@ -82,7 +87,7 @@ def solve_sparse_inverse(problem, report):
     T, t = problem.start(), 1.0
     value = problem.primal(T)
     for _ in range(MOST_STEPS):
-        W = _inverse(T)
+        W = symmetric_inverse(T)
         if problem.linear_part(T) <= 0:
             raise UnboundedError
         gap = value - problem.dual(W)
@@ -96,7 +101,9 @@ def solve_sparse_inverse(problem, report):
     return T, False
 
 
-def _proximal_step(problem, T, W, value, t):
+def _proximal_step(
+    problem: SparseInverseProblem, T: Array, W: Array, value: float, t: float
+) -> tuple[Array, float, float]:
     """Return the point after a proximal gradient step, its objective, and its step length."""
     gradient, before = problem.P - W, np.sum(problem.A * np.abs(T))
     while t >= SHORTEST:
@@ -112,9 +119,9 @@ def _proximal_step(problem, T, W, value, t):
     return T, value, t
 
 
-def _newton_step(problem, T, value):
+def _newton_step(problem: SparseInverseProblem, T: Array, value: float) -> tuple[Array, float]:
     """Return the point after a Newton step in the entries that are not zero, if it is better."""
-    W, sign = _inverse(T), np.sign(T)
+    W, sign = symmetric_inverse(T), np.sign(T)
     descent, root = W - problem.P - problem.A * sign, np.sqrt(np.diag(T))
     # entries that are about to vanish stay: to stop them at zero would bend the direction
     free = (np.abs(T) > SMALL * np.outer(root, root)) | (descent * sign > 0)
@@ -128,7 +135,7 @@ def _newton_step(problem, T, value):
     return T, value
 
 
-def _newton_direction(T, W, free, residual):
+def _newton_direction(T: Array, W: Array, free: Mask, residual: Array) -> Array:
     """Return H in the free entries with W H W = residual there, by conjugate gradients.
 
     T R T, the solution if all entries were free, is the preconditioner.
@@ -148,6 +155,7 @@ def _newton_direction(T, W, free, residual):
     return H
 
 
-def _inverse(S):
+def symmetric_inverse(S: Array) -> Array:
+    """Return the inverse of a symmetric matrix, exactly symmetric."""
     inverse = np.linalg.inv(S)
     return (inverse + inverse.T) / 2

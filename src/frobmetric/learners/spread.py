@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize
+from scipy.optimize import OptimizeResult, minimize
+
+from ..core.points import Array, Vector
 
 #: Distances below this share of the mean count as that share in the bound.
 SHORTEST = 1e-9
@@ -23,97 +27,99 @@ class SpreadProblem:
     e, it is equal. The same matrix, of the distances under N, gives the gradient in F.
     """
 
-    Z: np.ndarray
-    weight: np.ndarray
+    Z: Array
+    weight: Array
 
-    def start(self):
+    def start(self) -> Vector:
         """Return the factor of a multiple of the identity, as a vector."""
         return np.eye(self.Z.shape[1]).ravel()
 
-    def evaluate(self, x):
+    def evaluate(self, x: Vector) -> tuple[float, float, Vector]:
         """Return the sum of distances under N, an upper bound of it, and its gradient in F."""
         distances = self.distances(x)
         total = float(self.weight @ distances)
         scatter, bound = self._scatter(distances)
         return total, bound, (self.pull(x, scatter) - total * x) / (x @ x)
 
-    def distances(self, x):
+    def distances(self, x: Vector) -> Vector:
         """Return the distances under N."""
         Y = self.Z @ self._factor(x)
         return np.sqrt(np.einsum("ij,ij->i", Y, Y)) / np.linalg.norm(x)
 
-    def pull(self, x, scatter):
+    def pull(self, x: Vector, scatter: Array) -> Vector:
         """Return the product of the scatter and the factor."""
         return (scatter @ self._factor(x)).ravel()
 
-    def scatter(self, c):
+    def scatter(self, c: Vector) -> Array:
         """Return sum_r c_r z_r z_r.T."""
         return (self.Z * c[:, None]).T @ self.Z
 
-    def largest(self, scatter):
+    def largest(self, scatter: Array) -> float:
         """Return the largest inner product of the scatter with any N in the cone of trace one."""
         return float(np.linalg.eigvalsh(scatter)[-1])
 
-    def matrix_factor(self, x):
+    def matrix_factor(self, x: Vector) -> Array:
         """Return A with N = A.T @ A, the longest direction first; zero up to rounding is zero."""
         vectors, lengths, _ = np.linalg.svd(self._factor(x) / np.linalg.norm(x))
         is_zero = lengths**2 <= len(lengths) * np.finfo(float).eps
         return np.where(is_zero, 0.0, lengths)[:, None] * vectors.T
 
-    def bound(self, distances):
+    def bound(self, distances: Vector) -> float:
         """Return an upper bound of the optimum, from the distances of any N as e."""
         return self._scatter(distances)[1]
 
-    def _scatter(self, distances):
+    def _scatter(self, distances: Vector) -> tuple[Array, float]:
         """Return the sum of w_r z_r z_r.T / e_r for these distances, and the bound from it."""
         mean = self.weight @ distances / self.weight.sum()
         e = np.maximum(distances, SHORTEST * mean)
         scatter = self.scatter(self.weight / e)
         return scatter, float(np.sqrt(self.largest(scatter) * (self.weight @ e)))
 
-    def _factor(self, x):
+    def _factor(self, x: Vector) -> Array:
         n = self.Z.shape[1]
         return x.reshape(n, n)
 
 
 class DiagonalSpreadProblem(SpreadProblem):
-    """The same over diagonal N, with the entries of Z squared: F is the root of the diagonal."""
+    """Spread problem over diagonal N, with the entries of Z squared: F is the root of it."""
 
-    def start(self):
+    def start(self) -> Vector:
         return np.ones(self.Z.shape[1])
 
-    def distances(self, x):
+    def distances(self, x: Vector) -> Vector:
         return np.sqrt(self.Z @ x**2) / np.linalg.norm(x)
 
-    def pull(self, x, scatter):
+    def pull(self, x: Vector, scatter: Array) -> Vector:
         return x * scatter
 
-    def scatter(self, c):
+    def scatter(self, c: Vector) -> Array:
         return self.Z.T @ c
 
-    def largest(self, scatter):
+    def largest(self, scatter: Array) -> float:
         return float(scatter.max())
 
-    def matrix_factor(self, x):
+    def matrix_factor(self, x: Vector) -> Array:
         return np.diag(np.abs(x) / np.linalg.norm(x))
 
 
-def solve_spread(problem, tol, max_iter, report):
+def solve_spread(
+    problem: SpreadProblem, tol: float, max_iter: int, report: Callable[[float, float, int], None]
+) -> tuple[Vector, dict[str, Any]]:
     """Return the factor, as a vector, and how the solver ended: L-BFGS on minus the logarithm."""
-    last = {}
+    last: dict[str, Any] = {}
 
-    def objective(x):
+    def objective(x: Vector) -> tuple[float, Vector]:
         total, bound, gradient = problem.evaluate(x)
         last.update(x=x.copy(), total=total, bound=bound)
         return -np.log(total), -gradient / total
 
-    def is_solved(x):
+    def is_solved(x: Vector) -> bool:
         if not np.array_equal(x, last["x"]):
             objective(x)
         report(-last["total"], last["bound"] - last["total"], problem.Z.shape[1])
         return last["bound"] <= (1 + tol) * last["total"]
 
-    def watch(intermediate_result):
+    def watch(intermediate_result: OptimizeResult) -> None:
         if is_solved(intermediate_result.x):
             raise StopIteration
 

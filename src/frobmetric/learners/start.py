@@ -12,6 +12,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from ..checks.arguments import NonPSDError, as_symmetric
 from ..checks.parameters import MATRIX, InvalidParameterError, Rule, choice
 from ..checks.samples import check_array, check_random_state
+from ..core.points import Array
 from .samples import LabelledSamples, weighted_covariance
 
 #: Eigenvalues below this share of the largest one, for each row of the matrix, are zero.
@@ -38,7 +39,7 @@ def check_n_components(n_components: int | None, n_features: int) -> int:
 
 def start_components(
     init: Any, n_components: int | None, samples: LabelledSamples, random_state: Any = None
-) -> np.ndarray:
+) -> Array:
     """Return a map of shape (n_components, n_features) to start from.
 
     "auto" is "lda" if there are few enough components for it, else "pca", or "identity" if there
@@ -49,9 +50,8 @@ def start_components(
     n_components = check_n_components(n_components, n_features)
     if not isinstance(init, str):
         return _given_components(init, n_components, n_features)
-    n_classes = samples.n_classes if samples.classes is not None else 0
     if init == "auto":
-        init = _best_name(n_components, n_features, len(X), n_classes)
+        init = _best_name(n_components, n_features, len(X), samples.n_classes)
     if init == "identity":
         return np.eye(n_components, n_features)
     if init == "random":
@@ -64,13 +64,13 @@ def start_components(
 
 def prior_matrix(
     prior: Any,
-    points: np.ndarray,
-    weight: np.ndarray | None = None,
+    points: Array,
+    weight: Array | None = None,
     random_state: Any = None,
     *,
     name: str = "prior",
     strictly: bool = False,
-) -> np.ndarray:
+) -> Array:
     """Return a symmetric positive semidefinite matrix, (D, D), given by name or as an array.
 
     "covariance" is the inverse of the covariance of the points, its pseudo-inverse if the points
@@ -88,7 +88,9 @@ def prior_matrix(
     return _inverse_covariance(covariance, name, strictly)
 
 
-def check_metric_matrix(matrix: Any, n_features: int, *, name: str, strictly=False) -> np.ndarray:
+def check_metric_matrix(
+    matrix: Any, n_features: int, *, name: str, strictly: bool = False
+) -> Array:
     """Return a matrix that a user gave as a metric: symmetric, of this size, not negative."""
     matrix = check_array(matrix, dtype=np.float64, copy=True, input_name=name)
     if matrix.shape != (n_features, n_features):
@@ -111,7 +113,7 @@ def check_metric_matrix(matrix: Any, n_features: int, *, name: str, strictly=Fal
     return matrix
 
 
-def components_of(M: np.ndarray) -> np.ndarray:
+def components_of(M: Array) -> Array:
     """Return a square L with L.T @ L = M, for a positive semidefinite M.
 
     A diagonal M gives a diagonal L, a positive definite one the transposed Cholesky factor. Others
@@ -122,12 +124,13 @@ def components_of(M: np.ndarray) -> np.ndarray:
     values, vectors = np.linalg.eigh(M)
     limit = len(M) * ZERO * values[-1]
     if values[0] > limit:
-        return np.linalg.cholesky(M).T
+        factor: Any = np.linalg.cholesky(M)
+        return factor.T
     lengths = np.sqrt(np.where(values > limit, values, 0.0))[::-1, None]
     return lengths * _signed(vectors[:, ::-1].T) + 0.0
 
 
-def span_basis(points: np.ndarray) -> np.ndarray:
+def span_basis(points: Array) -> Array:
     """Return orthonormal columns that span all differences of points, the identity if that is all.
 
     Directions are left out only if there are fewer points than features.
@@ -138,13 +141,13 @@ def span_basis(points: np.ndarray) -> np.ndarray:
     return basis
 
 
-def triangular(L: np.ndarray) -> np.ndarray:
+def triangular(L: Array) -> Array:
     """Return the upper triangular L' with L'.T @ L' = L.T @ L and no negative diagonal entry."""
     (triangle,) = qr(L, mode="r")
     return triangle * np.where(np.diag(triangle) < 0, -1.0, 1.0)[:, None] + 0.0
 
 
-def _given_components(init, n_components, n_features):
+def _given_components(init: Any, n_components: int, n_features: int) -> Array:
     init = check_array(init, dtype=np.float64, copy=True, input_name="init")
     if init.shape != (n_components, n_features):
         raise ValueError(
@@ -154,15 +157,15 @@ def _given_components(init, n_components, n_features):
     return init
 
 
-def _best_name(n_components, n_features, n_samples, n_classes):
+def _best_name(n_components: int, n_features: int, n_samples: int, n_classes: int) -> str:
     if n_components <= min(n_features, n_classes - 1):
         return "lda"
     return "pca" if n_components < min(n_features, n_samples) else "identity"
 
 
-def _discriminants(samples, n_components):
+def _discriminants(samples: LabelledSamples, n_components: int) -> Array:
     """Return the discriminant directions, with rows of zeros if there are not enough of them."""
-    if samples.classes is None:
+    if not samples.n_classes:
         raise InvalidParameterError(
             "init='lda' needs classes, and y holds numbers; expected 'auto', 'pca', 'identity', "
             "'random' or an array"
@@ -173,13 +176,13 @@ def _discriminants(samples, n_components):
     return np.vstack([found, missing])
 
 
-def _signed(directions):
+def _signed(directions: Array) -> Array:
     """Return directions whose largest entry is positive."""
     largest = np.take_along_axis(directions, np.abs(directions).argmax(axis=1)[:, None], axis=1)
     return directions * np.where(largest < 0, -1.0, 1.0)
 
 
-def _inverse_covariance(covariance, name, strictly):
+def _inverse_covariance(covariance: Array, name: str, strictly: bool) -> Array:
     values, vectors = np.linalg.eigh(covariance)
     is_zero = values <= len(values) * ZERO * max(values[-1], 0.0)
     if is_zero.any() and strictly:

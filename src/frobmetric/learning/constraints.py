@@ -6,11 +6,12 @@ from numbers import Number
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ..checks.arguments import as_column, as_index, check_count, check_flag
 from ..checks.samples import check_array, check_random_state
 from ..core.checks import as_array, as_finite, as_sequence, read_values
+from ..core.points import Index, Vector
 from ..core.warning import warn_user
 from .triplets import mine_triplets
 
@@ -45,7 +46,7 @@ class Constraints:
 
     def positive_negative_pairs(
         self, n_constraints: int, same_length: bool = False, random_state: Any = None
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    ) -> tuple[Index, Index, Index, Index]:
         """Draw distinct pairs of the same class, and distinct pairs of different classes.
 
         Parameters
@@ -71,7 +72,7 @@ class Constraints:
             positive, negative = positive[:n], negative[:n]
         return (*positive.T, *negative.T)
 
-    def generate_knntriplets(self, X: ArrayLike, k_genuine: int, k_impostor: int) -> np.ndarray:
+    def generate_knntriplets(self, X: ArrayLike, k_genuine: int, k_impostor: int) -> Index:
         """Combine each sample with near samples of its class and near samples of others.
 
         Parameters
@@ -96,9 +97,7 @@ class Constraints:
         mined = mine_triplets(samples[known], self.partial_labels[known], **options)
         return known[mined.to_array()]
 
-    def chunks(
-        self, n_chunks: int = 100, chunk_size: int = 2, random_state: Any = None
-    ) -> np.ndarray:
+    def chunks(self, n_chunks: int = 100, chunk_size: int = 2, random_state: Any = None) -> Index:
         """Draw disjoint chunks of samples that have the same class.
 
         Parameters
@@ -130,18 +129,18 @@ class Constraints:
         chunks[chosen] = np.arange(n_chunks)[:, None]
         return chunks
 
-    def _classes(self):
+    def _classes(self) -> list[Index]:
         """Return the row numbers of each class."""
         labels = self.partial_labels
         return [np.flatnonzero(labels == label) for label in np.unique(labels[labels >= 0])]
 
-    def _draw(self, n_constraints, rng, *, same):
+    def _draw(self, n_constraints: int, rng: np.random.RandomState, *, same: bool) -> Index:
         known = np.flatnonzero(self.partial_labels >= 0)
         pairs = draw_pairs(self.partial_labels[known], n_constraints, rng, same=same)
         return known[pairs]
 
 
-def _as_class_numbers(labels):
+def _as_class_numbers(labels: ArrayLike) -> Index:
     """Return whole numbers of classes, negative where the class is unknown."""
     numbers = as_array(labels, name="partial_labels")
     if numbers.ndim != 1 or not (numbers == np.rint(numbers)).all():
@@ -157,7 +156,7 @@ def _as_class_numbers(labels):
     return numbers.astype(int)
 
 
-def _warn_few_impostors(labels, k_impostor):
+def _warn_few_impostors(labels: Index, k_impostor: int) -> None:
     """Warn of classes with fewer samples of other classes than impostors are asked for."""
     classes, sizes = np.unique(labels, return_counts=True)
     few = np.flatnonzero(len(labels) - sizes < k_impostor)
@@ -170,13 +169,13 @@ def _warn_few_impostors(labels, k_impostor):
 
 
 def draw_pairs(
-    labels: np.ndarray,
+    labels: Index,
     n_pairs: int,
     rng: np.random.RandomState,
     *,
     same: bool,
-    weight: np.ndarray | None = None,
-) -> np.ndarray:
+    weight: Vector | None = None,
+) -> Index:
     """Return distinct pairs of rows of the same class, or of different classes, (n_pairs, 2).
 
     Both rows are drawn with probabilities in proportion to their weights. There are fewer pairs,
@@ -198,7 +197,7 @@ def draw_pairs(
     return pairs
 
 
-def _choose_pairs(partners, n_pairs, rng):
+def _choose_pairs(partners: _Partners, n_pairs: int, rng: np.random.RandomState) -> Index:
     """Return some of all possible pairs, in random order."""
     pairs = partners.all_pairs()
     # the smallest of exponential times are drawn as if one by one in proportion to the weights
@@ -206,7 +205,7 @@ def _choose_pairs(partners, n_pairs, rng):
     return pairs[np.argsort(times, kind="stable")[:n_pairs]]
 
 
-def _draw_again(partners, n_pairs, rng):
+def _draw_again(partners: _Partners, n_pairs: int, rng: np.random.RandomState) -> Index:
     """Return pairs that are drawn again and again until there are enough different ones."""
     n = len(partners.labels)
     codes = np.empty(0, dtype=np.int64)
@@ -223,7 +222,7 @@ def _draw_again(partners, n_pairs, rng):
 class _Partners:
     """Pairs of rows in the same class or in different ones, listed or drawn by their weights."""
 
-    def __init__(self, labels, weight, same):
+    def __init__(self, labels: Index, weight: Vector, same: bool) -> None:
         _, self.labels = np.unique(labels, return_inverse=True)
         self.weight, self.same = weight, same
         self.order = np.argsort(self.labels, kind="stable")
@@ -233,13 +232,13 @@ class _Partners:
         self.ends = np.concatenate([[0], np.cumsum(self.sizes)])
 
     @property
-    def n_pairs(self):
+    def n_pairs(self) -> int:
         """Number of possible pairs, in both orders."""
         n_same = int(np.sum(self.sizes * (self.sizes - 1)))
         n = len(self.labels)
         return n_same if self.same else n * (n - 1) - n_same
 
-    def all_pairs(self):
+    def all_pairs(self) -> Index:
         """Return all possible pairs, in both orders."""
         found = [np.empty((0, 2), dtype=np.intp)]
         for label in range(len(self.sizes)):
@@ -249,7 +248,7 @@ class _Partners:
             found.append(np.column_stack([first, second])[first != second])
         return np.concatenate(found)
 
-    def first(self, rng, n):
+    def first(self, rng: np.random.RandomState, n: int) -> Index:
         """Return rows that have partners."""
         sizes = self.sizes[self.labels]
         has_partner = sizes > 1 if self.same else sizes < len(self.labels)
@@ -257,7 +256,7 @@ class _Partners:
         place = np.searchsorted(total, rng.uniform(size=n) * total[-1], side="right")
         return np.minimum(place, np.flatnonzero(has_partner)[-1])
 
-    def second(self, rng, first):
+    def second(self, rng: np.random.RandomState, first: Index) -> Index:
         """Return a partner for each row: any of its class but itself, or any of other classes."""
         label = self.labels[first]
         low, high = self.total[self.ends[label]], self.total[self.ends[label + 1]]
@@ -274,7 +273,7 @@ class _Partners:
         return self.order[np.minimum(found, len(self.order) - 1)]
 
 
-def wrap_pairs(X: ArrayLike, constraints: Any) -> tuple[np.ndarray, np.ndarray]:
+def wrap_pairs(X: ArrayLike, constraints: Any) -> tuple[NDArray[Any], Index]:
     """Return pairs of points and their labels, from what `positive_negative_pairs` returns.
 
     Parameters
@@ -324,7 +323,7 @@ def wrap_pairs(X: ArrayLike, constraints: Any) -> tuple[np.ndarray, np.ndarray]:
     return points[rows], np.repeat([1, -1], [len(a), len(c)])
 
 
-def _cut(rows, size, rng):
+def _cut(rows: Index, size: int, rng: np.random.RandomState) -> Index:
     """Return rows in random order, cut into chunks; a rest that is too small is left out."""
     n_chunks = len(rows) // size
     return rng.permutation(rows)[: n_chunks * size].reshape(n_chunks, size)

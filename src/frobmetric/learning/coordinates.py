@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import Any, Self
 
 import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator, aslinearoperator, svds
 
+from ..core.points import Array, Data, Index, Mask, Vector
 from ..model.feature_maps import FeatureMap
-from ..model.linear_map import Space
+from ..model.linear_map import Space, required
 from ..model.recipe import Recipe
 from ..model.units import Units
 from .priors import named_prior_factor, prior_matrix_factor
@@ -43,21 +45,30 @@ class Coordinates:
     to the data.
     """
 
-    Z: np.ndarray  # (n_samples, n_coordinates)
+    Z: Data  # (n_samples, n_coordinates), in memory or in shards
     scale: float  # number that the centred data were divided by
-    basis: np.ndarray | None = None  # (n_features, n_coordinates)
-    prior_root: np.ndarray | None = None  # (n_coordinates, rank)
+    basis: Array | None = None  # (n_features, n_coordinates)
+    prior_root: Array | None = None  # (n_coordinates, rank)
     kept_variance: float = 1.0  # share of the variance of the data that is in the coordinates
     is_compact: bool = False
     n_extra: int = 0
     feature_map: FeatureMap = field(default_factory=FeatureMap)
-    prior_factor: np.ndarray | None = None  # (n_directions, n_coordinates)
+    prior_factor: Array | None = None  # (n_directions, n_coordinates)
     units: Units = field(default_factory=Units)
-    weight: np.ndarray | None = None  # (n_samples,), one for each sample if None
+    weight: Array | None = None  # (n_samples,), one for each sample if None
     _unmapped_scale: float | None = None
 
     @classmethod
-    def dense(cls, X, *, keep_features=False, rounded=True, root=None, unit=None, weight=None):
+    def dense(
+        cls,
+        X: Array,
+        *,
+        keep_features: bool = False,
+        rounded: bool = True,
+        root: Array | None = None,
+        unit: float | None = None,
+        weight: Vector | None = None,
+    ) -> Self:
         """Return the coordinates of dense samples; `root` @ `root`.T is the prior in features."""
         Z, scale = unit_mean_square(X, rounded=rounded, unit=unit, weight=weight)
         root = None if root is None else prior_root(root, scale)
@@ -71,7 +82,16 @@ class Coordinates:
         return cls(Z @ basis, scale, basis, basis.T @ root, weight=weight)
 
     @classmethod
-    def sparse(cls, X, n_directions=None, *, rounded=True, root=None, unit=None, weight=None):
+    def sparse(
+        cls,
+        X: Data,
+        n_directions: int | None = None,
+        *,
+        rounded: bool = True,
+        root: Array | None = None,
+        unit: float | None = None,
+        weight: Vector | None = None,
+    ) -> Self:
         """Return the coordinates of sparse samples, never made dense, in leading directions."""
         largest = float(abs(X).max()) if X.nnz else 0.0
         X = X.astype(np.float64) / (largest or 1.0)  # squares of 1e200 overflow
@@ -93,7 +113,14 @@ class Coordinates:
         return cls(Z, scale, basis, root, kept, is_compact=True, weight=weight)
 
     @classmethod
-    def kernel(cls, K, n_directions=None, *, rounded=True, weight=None):
+    def kernel(
+        cls,
+        K: Array,
+        n_directions: int | None = None,
+        *,
+        rounded: bool = True,
+        weight: Vector | None = None,
+    ) -> Self:
         """Return the coordinates of samples from the kernel's values of all samples with all.
 
         The basis maps the values of any point with these samples to its coordinates, up to a
@@ -101,7 +128,8 @@ class Coordinates:
         """
         n, rounding = len(K), 4 * len(K) * np.finfo(K.dtype).eps * np.abs(K).max()
         K = K.astype(np.float64)
-        total, root = (n, 1.0) if weight is None else (weight.sum(), np.sqrt(weight)[:, None])
+        total = n if weight is None else weight.sum()
+        root: Any = 1.0 if weight is None else np.sqrt(weight)[:, None]
         means = _mean(K, weight)
         centred = K - means - means[:, None] + _mean(means, weight)
         if weight is not None:
@@ -118,7 +146,7 @@ class Coordinates:
         Z = round_to_grid(Z) if rounded else Z
         return cls(Z, scale, basis, kept_variance=kept, is_compact=True, weight=weight)
 
-    def mapped(self, factor):
+    def mapped(self, factor: Array) -> Self:
         """Return coordinates in which the metric factor @ factor.T of these is Euclidean."""
         Z, scale = unit_mean_square(self.Z @ factor, weight=self.weight)
         return replace(
@@ -130,7 +158,7 @@ class Coordinates:
             _unmapped_scale=self.scale,
         )
 
-    def leading(self, n_directions):
+    def leading(self, n_directions: int | None) -> Self:
         """Return coordinates in some leading directions (all if None) and those of the prior."""
         if n_directions is None or n_directions >= self.Z.shape[1]:
             return self
@@ -148,16 +176,17 @@ class Coordinates:
             kept_variance=min(1.0, float(np.sum((Z * root) ** 2) / np.sum(sizes**2))),
         )
 
-    def scattered(self, rows, n_samples):
+    def scattered(self, rows: Index, n_samples: int) -> Self:
         """Return coordinates whose basis has a row for each of so many samples of a kernel.
 
         These coordinates are of the samples `rows`; the rows of all others are zero.
         """
-        basis = np.zeros((n_samples, self.basis.shape[1]))
-        basis[rows] = self.basis
+        own = required(self.basis, "basis")
+        basis = np.zeros((n_samples, own.shape[1]))
+        basis[rows] = own
         return replace(self, basis=basis)
 
-    def with_yardstick(self, length, prior_length=None):
+    def with_yardstick(self, length: float, prior_length: float | None = None) -> Self:
         """Return coordinates with two more points, `length` apart in one more coordinate.
 
         `prior_length` is their distance under the prior matrix.
@@ -165,19 +194,19 @@ class Coordinates:
         n, d = self.Z.shape
         Z = np.zeros((n + 2, d + 1))
         Z[:n, :d], Z[n + 1, d] = self.Z, length
-        root = None if self.prior_root is None else np.pad(self.prior_root, ((0, 1), (0, 0)))
+        root: Any = None if self.prior_root is None else np.pad(self.prior_root, ((0, 1), (0, 0)))
         if prior_length is not None:
             root = np.pad(root, ((0, 0), (0, 1)))
             root[-1, -1] = prior_length / length
         return replace(self, Z=Z, prior_root=root, n_extra=1)
 
     @property
-    def n_rows(self):
+    def n_rows(self) -> int:
         """Number of rows that `components_` has by default."""
         n_coordinates = self.Z.shape[1] - self.n_extra
         return n_coordinates if self.is_compact or self.basis is None else len(self.basis)
 
-    def to_features(self, factor):
+    def to_features(self, factor: Array) -> Array:
         """Return a factor in coordinates as a factor in the features of X, in their units."""
         if not self.n_extra:
             factor = factor if self.basis is None else self.basis @ factor
@@ -192,13 +221,13 @@ class Coordinates:
         return left[:, significant] * sizes[significant]
 
     @property
-    def n_directions(self):
+    def n_directions(self) -> int:
         """Number of directions of the data, before a map to the space of a prior by name."""
         return (
             self.Z.shape[1] - self.n_extra if self.prior_factor is None else len(self.prior_factor)
         )
 
-    def space(self, prior_components=None):
+    def space(self, prior_components: Array | None = None) -> Space:
         """Return the numbers that describe these coordinates."""
         return Space(
             scale=self.scale,
@@ -213,18 +242,18 @@ class Coordinates:
 
 def coordinates_of(
     recipe: Recipe,
-    X,
-    y=None,
+    X: Data,
+    y: Any = None,
     *,
-    triplets=None,
-    weight=None,
-    known=None,
-    unit=None,
-    prior_components=None,
-    units=None,
-    prior_factor=None,
-    gamma=None,
-):
+    triplets: Any = None,
+    weight: Vector | None = None,
+    known: Mask | None = None,
+    unit: float | None = None,
+    prior_components: Array | None = None,
+    units: Units | None = None,
+    prior_factor: Array | None = None,
+    gamma: float | None = None,
+) -> Coordinates:
     """Return the coordinates in which a recipe learns from samples, dense or CSR.
 
     Units and some priors depend on the class labels y, or on the triplets. `weight` has the weight
@@ -238,30 +267,33 @@ def coordinates_of(
     X = units.scaled(from_lowest(X) if recipe.kernel == "linear" else X)
     gamma = recipe.gamma if gamma is None else gamma
     feature_map = FeatureMap.fit(X, recipe.kernel, gamma, recipe.degree, recipe.coef0, weight)
-    root, is_mapped = None, False
+    root: Array | None = None
+    whitening = None
     if prior_components is not None:
         root = units.from_raw(prior_components.T)
     elif isinstance(recipe.prior, str):
-        is_mapped = recipe.prior in WHITENING
+        whitening = recipe.prior if recipe.prior in WHITENING else None
     elif recipe.prior is not None:
         root = prior_matrix_factor(recipe.prior, X.shape[1], recipe.kernel)
     # coordinates that are mapped are rounded after that
-    options = {"rounded": not is_mapped, "weight": weight}
+    options: dict[str, Any] = {"rounded": whitening is None, "weight": weight}
     if recipe.kernel != "linear":
         coordinates = Coordinates.kernel(feature_map(X), recipe.n_directions, **options)
     elif sp.issparse(X):
         options |= {"root": root, "unit": unit}
         coordinates = Coordinates.sparse(X, recipe.n_directions, **options)
     else:
-        options |= {"root": root, "unit": unit, "keep_features": is_mapped}
+        options |= {"root": root, "unit": unit, "keep_features": whitening is not None}
         coordinates = Coordinates.dense(X, **options).leading(recipe.n_directions)
     coordinates = replace(coordinates, feature_map=feature_map, units=units)
-    if is_mapped and prior_factor is None:
-        prior_factor = named_prior_factor(recipe.prior, coordinates.Z, y, weight, known)
-    return coordinates.mapped(prior_factor) if is_mapped else coordinates
+    if whitening is None:
+        return coordinates
+    if prior_factor is None:
+        prior_factor = named_prior_factor(whitening, coordinates.Z, y, weight, known)
+    return coordinates.mapped(prior_factor)
 
 
-def _representable(factor, scale):
+def _representable(factor: Array, scale: float) -> Array:
     """Return a factor of the metric in units of X; refuse X so small that it overflows."""
     if not np.isfinite(factor).all():
         raise ValueError(
@@ -271,7 +303,7 @@ def _representable(factor, scale):
     return factor
 
 
-def as_components(factor, size):
+def as_components(factor: Array, size: int) -> Array:
     """Return the first `size` columns of a factor as rows of `components_`, zero beyond the rank.
 
     The largest entry of each row is positive.
@@ -284,7 +316,9 @@ def as_components(factor, size):
     return components
 
 
-def unit_mean_square(X, *, rounded=True, unit=None, weight=None):
+def unit_mean_square(
+    X: Array, *, rounded: bool = True, unit: float | None = None, weight: Vector | None = None
+) -> tuple[Array, float]:
     """Return X centred and divided by one number, `unit` or the root mean square, and that number.
 
     The result is rounded to multiples of `GRID`, unless it is to be mapped further: below that
@@ -303,41 +337,41 @@ def unit_mean_square(X, *, rounded=True, unit=None, weight=None):
     return round_to_grid(Z) if rounded else Z, scale
 
 
-def round_to_grid(Z):
+def round_to_grid(Z: Array) -> Array:
     """Return coordinates rounded to multiples of `GRID`."""
     return np.round(Z / GRID) * GRID
 
 
-def prior_root(factor, scale):
+def prior_root(factor: Array, scale: float) -> Array:
     """Return a factor of a prior in features as one in coordinates."""
     return _significant_columns(factor) * scale
 
 
-def _mean(X, weight=None):
+def _mean(X: Data, weight: Vector | None = None) -> Any:
     """Return the mean of rows, dense or sparse, with these weights."""
     if weight is None:
         return np.asarray(X.mean(axis=0)).ravel() if sp.issparse(X) else X.mean(axis=0)
     return weight @ X / weight.sum()
 
 
-def _require_spread(spread, largest):
+def _require_spread(spread: float, largest: float) -> None:
     if not spread > 1e-15 * largest:
         raise ValueError("all rows of X are equal; there is no distance to learn from them")
 
 
-def _span(columns):
+def _span(columns: Array) -> Array:
     """Return an orthonormal basis of the span of these columns, without directions of rounding."""
     basis, triangle, _ = scipy.linalg.qr(columns, mode="economic", pivoting=True)
     return basis[:, np.abs(np.diag(triangle)) > GRID * np.sqrt(len(columns))]
 
 
-def _significant_columns(root):
+def _significant_columns(root: Array) -> Array:
     """Drop the columns of a factor that are due to the rounding of its product."""
     sizes = np.sum(root**2, axis=0)
     return root[:, sizes > len(root) * np.finfo(np.float64).eps * sizes.max(initial=0.0)]
 
 
-def _require_psd(K, allowed):
+def _require_psd(K: Array, allowed: float) -> None:
     """Raise ValueError if any eigenvalue is below zero by more than `allowed`."""
     try:
         scipy.linalg.cholesky(K + allowed * np.eye(len(K)), check_finite=False)
@@ -349,11 +383,11 @@ def _require_psd(K, allowed):
         ) from None
 
 
-def _limit(n_directions, largest):
+def _limit(n_directions: int | None, largest: int) -> int:
     return min(MOST_DIRECTIONS if n_directions is None else n_directions, largest)
 
 
-def _centred_square(X, mean, weight=None):
+def _centred_square(X: Data, mean: Vector, weight: Vector | None = None) -> float:
     """Return the sum of squares of sparse X minus its mean, entry by entry: nothing cancels."""
     stored = X.data - mean[X.indices]
     total, of_entry, weighted = X.shape[0], None, stored
@@ -364,7 +398,9 @@ def _centred_square(X, mean, weight=None):
     return float(stored @ weighted + n_zeros @ mean**2)
 
 
-def _leading_directions(X, mean, n_directions, total, weight=None):
+def _leading_directions(
+    X: Data, mean: Vector, n_directions: int, total: float, weight: Vector | None = None
+) -> tuple[Array, float]:
     """Return orthonormal leading directions of sparse X minus its mean, and their variance."""
     if n_directions >= min(X.shape):
         if X.shape[1] <= X.shape[0]:

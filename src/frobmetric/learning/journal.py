@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from numbers import Real
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -13,8 +14,9 @@ from ..core.solution import Step
 from ..model.linear_map import LinearMap
 from ..model.recipe import Recipe
 from ..model.sets import triplets_from_arrays
-from ..runtime.checkpoint import Checkpoint, fingerprint
-from ..solvers.monitor import NOTHING, Run
+from ..runtime.checkpoint import Arrays, Checkpoint, fingerprint
+from ..runtime.environment import FilePath
+from ..solvers.monitor import NOTHING, Monitor, Run
 from .options import RunOptions
 from .problem import learned_before
 
@@ -22,6 +24,10 @@ from .problem import learned_before
 FREE = ("callback", "verbose", "n_jobs", "keep_dual", "n_components")
 #: Beginning of the names of the arrays of triplets.
 PREFIX = "triplets."
+#: Function (triplets, point) -> triplets that searches neighbours.
+Search: TypeAlias = Callable[[Any, Any], Any]
+#: Function that watches the monitor of a solve.
+Listener: TypeAlias = Callable[[Monitor], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,17 +48,17 @@ class Progress:
 class Journal:
     """Journal of a fit that keeps nothing; `FileJournal` keeps a checkpoint."""
 
-    def begin(self, search):
+    def begin(self, search: Search) -> Progress:
         """Return the stage to begin at; `search` is a function (triplets, point) -> triplets."""
         return Progress()
 
-    def save(self, progress):
+    def save(self, progress: Progress) -> None:
         """Keep a stage that was reached."""
 
-    def listener(self, progress):
+    def listener(self, progress: Progress) -> Listener | None:
         """Return a function that watches the monitor of the solve of this stage, or None."""
 
-    def finish(self):
+    def finish(self) -> None:
         """Forget everything: the fit is complete."""
 
 
@@ -67,34 +73,34 @@ class FileJournal(Journal):
     neighbours differ, and the last pass would have another problem.
     """
 
-    def __init__(self, path, identity, seconds, last):
+    def __init__(self, path: FilePath, identity: dict[str, str], seconds: float, last: int) -> None:
         self.last = last
         self.checkpoint = Checkpoint(path, identity, seconds)
         arrays = self.checkpoint.load()
         self._first = Progress() if arrays is None else from_arrays(arrays)
 
-    def begin(self, search):
+    def begin(self, search: Search) -> Progress:
         """Return the stage that was in the file, or the first one if there was no file."""
         return self._first
 
-    def save(self, progress):
+    def save(self, progress: Progress) -> None:
         """Write a stage in place of the one before."""
         run = progress.run if progress.number == self.last else NOTHING
         self.checkpoint.save(to_arrays(replace(progress, run=run)))
 
-    def listener(self, progress):
+    def listener(self, progress: Progress) -> Listener | None:
         """Return a function that writes the best iterate of the last solve whenever it is due."""
         if progress.number != self.last:
             return None
 
-        def watch(monitor):
+        def watch(monitor: Monitor) -> None:
             if monitor.best is not None and self.checkpoint.due:
                 run = progress.run.followed_by(monitor.best.u, monitor.history, monitor.n_steps)
                 self.save(replace(progress, run=run))
 
         return watch
 
-    def finish(self):
+    def finish(self) -> None:
         """Remove the file."""
         self.checkpoint.remove()
 
@@ -106,12 +112,12 @@ class ShardedJournal(Journal):
     searched again under the metric that the pass began with.
     """
 
-    def __init__(self, path, identity, seconds, last):
+    def __init__(self, path: FilePath, identity: dict[str, str], seconds: float, last: int) -> None:
         self.last, self.checkpoint = last, Checkpoint(path, identity, seconds)
         self._known = self.checkpoint.load() or {}
-        self._begun = {}
+        self._begun: Arrays = {}
 
-    def begin(self, search):
+    def begin(self, search: Search) -> Progress:
         """Return the stage that was in the file, with all its triplets."""
         number, triplets, point = int(self._known.get("number", 0)), None, None
         self._begun = {n: a for n, a in self._known.items() if n.startswith("begin.")}
@@ -123,18 +129,18 @@ class ShardedJournal(Journal):
         triplets, run = search(triplets, point), _run(self._known)
         return Progress(number, True, triplets, Factored(self._known["best"]), run)
 
-    def save(self, progress):
+    def save(self, progress: Progress) -> None:
         """Write the metrics that the passes so far began with."""
         if progress.point is not None and not progress.is_searched:
             self._begun[f"begin.{progress.number}"] = progress.point.factor()
             self.checkpoint.save(self._begun | {"number": np.array(progress.number)})
 
-    def listener(self, progress):
+    def listener(self, progress: Progress) -> Listener | None:
         """Return a function that writes the best metric of the last solve whenever it is due."""
         if progress.number != self.last:
             return None
 
-        def watch(monitor):
+        def watch(monitor: Monitor) -> None:
             if monitor.best is not None and self.checkpoint.due:
                 run = progress.run.followed_by(None, monitor.history, monitor.n_steps)
                 state = {"number": np.array(progress.number), "best": monitor.best.point.factor()}
@@ -142,12 +148,12 @@ class ShardedJournal(Journal):
 
         return watch
 
-    def finish(self):
+    def finish(self) -> None:
         """Remove the file."""
         self.checkpoint.remove()
 
 
-def to_arrays(progress):
+def to_arrays(progress: Progress) -> Arrays:
     """Return a stage as arrays for a file."""
     names = ("number", "is_searched")
     arrays = {name: np.array(getattr(progress, name)) for name in names}
@@ -162,22 +168,22 @@ def to_arrays(progress):
     return arrays
 
 
-def _run_arrays(run):
+def _run_arrays(run: Run) -> Arrays:
     """Return the history of a run and its number of steps as arrays."""
     history = np.array(run.history, dtype=float).reshape(-1, len(Step._fields))
     return {"history": history, "n_iter": np.array(run.n_iter)}
 
 
-def _run(arrays):
+def _run(arrays: Arrays) -> Run:
     """Return the run that `_run_arrays` made these arrays of, with its u if that is there."""
     rows = arrays["history"].tolist()
     history = tuple(Step(*row)._replace(rank=int(row[3])) for row in rows)
     return Run(arrays.get("u"), history, int(arrays["n_iter"]))
 
 
-def from_arrays(arrays):
+def from_arrays(arrays: Arrays) -> Progress:
     """Return the stage that `to_arrays` made these arrays of."""
-    triplets = {n.removeprefix(PREFIX): a for n, a in arrays.items() if n.startswith(PREFIX)}
+    given = {n.removeprefix(PREFIX): a for n, a in arrays.items() if n.startswith(PREFIX)}
     point, run = None, NOTHING
     if "factor" in arrays:
         point = Factored(arrays["factor"])
@@ -185,7 +191,7 @@ def from_arrays(arrays):
         point = Factored(arrays["transposed_factor"].T)
     if "u" in arrays:
         run = _run(arrays)
-    triplets = triplets_from_arrays(triplets) if triplets else None
+    triplets = triplets_from_arrays(given) if given else None
     return Progress(int(arrays["number"]), bool(arrays["is_searched"]), triplets, point, run)
 
 
@@ -219,7 +225,7 @@ def identity_of(
     return identity | {name: _describe(v) for name, v in named.items() if name not in FREE}
 
 
-def _describe(value):
+def _describe(value: Any) -> str:
     """Return a parameter as text; equal numbers of any type have the same text."""
     if isinstance(value, str | None):
         return repr(value)

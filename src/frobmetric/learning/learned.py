@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 from numbers import Integral
+from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from ..checks.parameters import InvalidParameterError
 from ..core import Solution
-from ..core.points import Array, Vector
+from ..core.points import Array, Index, Vector
 from ..core.warning import warn_user
 from ..model.linear_map import NO_SOURCE, Evidence, Features, LinearMap, Run, Source, required
 from ..model.recipe import Recipe
@@ -28,12 +30,12 @@ def map_of_solution(
     options: RunOptions,
     solution: Solution,
     coordinates: Coordinates,
-    comparisons,
+    comparisons: Any,
     *,
     features: tuple[int, Array | None],
-    dtype,
+    dtype: DTypeLike,
     source: Source = NO_SOURCE,
-    rows: Vector | None = None,
+    rows: Index | None = None,
     weight: Vector | None = None,
     prior_components: Array | None = None,
 ) -> LinearMap:
@@ -78,7 +80,7 @@ def warn_if_zero(learned: LinearMap, reason: str) -> None:
         warn_user(f"the learned metric is zero: {reason}")
 
 
-def check_n_components(n_components, coordinates):
+def check_n_components(n_components: int | str | None, coordinates: Coordinates) -> None:
     """Raise `InvalidParameterError` if a metric cannot have that many components."""
     if isinstance(n_components, Integral) and n_components > coordinates.n_rows:
         unit = "directions kept" if coordinates.is_compact else "features of X"
@@ -87,7 +89,7 @@ def check_n_components(n_components, coordinates):
         )
 
 
-def in_precision(components, dtype):
+def in_precision(components: Array, dtype: DTypeLike) -> Array:
     """Return components in the precision of the samples; refuse numbers that it cannot hold."""
     with np.errstate(over="ignore"):
         cast = components.astype(dtype, copy=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from sklearn.covariance import ledoit_wolf_shrinkage
@@ -10,6 +11,8 @@ from sklearn.covariance import ledoit_wolf_shrinkage
 from ..checks.arguments import check_psd
 from ..checks.parameters import InvalidParameterError
 from ..checks.text import shown
+from ..core import Constraints
+from ..core.points import Array, Mask, Symmetric, Vector
 from .units import SMALLEST_SPREAD, labelled_part
 
 #: Directions in which the data vary less than this, relative to the largest, are rounding.
@@ -24,25 +27,27 @@ FEW = 2
 class Rows:
     """Centred samples with their weights (one if None), and classes if they have labels."""
 
-    Z: np.ndarray
-    y: np.ndarray | None = None
-    weight: np.ndarray | None = None
+    Z: Array
+    y: Any = None
+    weight: Array | None = None
 
     @property
-    def total(self):
+    def total(self) -> float:
         """Sum of the weights."""
         return len(self.Z) if self.weight is None else self.weight.sum()
 
-    def weigh(self, rows):
+    def weigh(self, rows: Array) -> Array:
         """Return rows, one for each sample, times the weights."""
         return rows if self.weight is None else rows * self.weight[:, None]
 
-    def roots(self, rows):
+    def roots(self, rows: Array) -> Array:
         """Return rows times the roots of the weights, so that their squares are weighted."""
         return rows if self.weight is None else rows * np.sqrt(self.weight)[:, None]
 
 
-def named_prior_factor(name, Z, y, weight=None, known=None):
+def named_prior_factor(
+    name: str, Z: Array, y: Any, weight: Vector | None = None, known: Mask | None = None
+) -> Array:
     """Return a factor B, (n_features, rank), of the metric that is Euclidean for `Z @ B`.
 
     It is zero in directions in which the centred samples Z do not vary. y is None if triplets were
@@ -55,7 +60,7 @@ def named_prior_factor(name, Z, y, weight=None, known=None):
     return compute(Rows(Z, weight=weight), labelled)
 
 
-def prior_matrix_factor(prior, n_features, kernel):
+def prior_matrix_factor(prior: Any, n_features: int, kernel: str) -> Array:
     """Return a factor B of a prior matrix B B.T that a user gave."""
     if kernel != "linear":
         raise InvalidParameterError(
@@ -66,20 +71,20 @@ def prior_matrix_factor(prior, n_features, kernel):
     return vectors * np.sqrt(np.maximum(values, 0.0))
 
 
-def scaled_identity(constraints, comparisons):
+def scaled_identity(constraints: Constraints, comparisons: Any) -> Symmetric:
     """Return the multiple of the identity whose satisfied rows have a mean margin of one."""
     identity = np.eye(constraints.shape[1])
     return identity * unit_margin_scale(constraints.forward(identity), comparisons.share)
 
 
-def unit_margin_scale(margins, share):
+def unit_margin_scale(margins: Vector, share: Vector) -> float:
     """Return the factor that makes the weighted mean of the positive margins one."""
     # a tie is no margin, whatever its rounding: the size must not depend on it
     weight = share * (margins > TIE * np.abs(margins).max(initial=0.0))
     return float(weight.sum() / (weight @ margins)) if weight.any() else 1.0
 
 
-def _check_classes(name, y):
+def _check_classes(name: str, y: Any) -> None:
     if y is None:
         others = [other for other, (_, needs) in PRIORS.items() if not needs]
         raise ValueError(
@@ -98,25 +103,25 @@ def _check_classes(name, y):
         )
 
 
-def _identity(every, labelled):
+def _identity(every: Rows, labelled: Rows) -> Array:
     return np.eye(every.Z.shape[1])
 
 
-def _covariance(every, labelled):
+def _covariance(every: Rows, labelled: Rows) -> Array:
     return _whitening(every, every)
 
 
-def _within(every, labelled):
+def _within(every: Rows, labelled: Rows) -> Array:
     """Return the factor of relevant component analysis, with the classes as its chunklets."""
     return _whitening(_deviations(labelled), every)
 
 
-def _shrunk(every, labelled):
+def _shrunk(every: Rows, labelled: Rows) -> Array:
     """Return the factor of "within" with a covariance half way to its diagonal."""
     return _whitening(_deviations(labelled), every, shrinkage=0.5)
 
 
-def _discriminant(every, labelled):
+def _discriminant(every: Rows, labelled: Rows) -> Array:
     """Return the factor of linear discriminant analysis: "within", where class means differ."""
     B = _within(every, labelled)
     means, n_classes = _class_means(replace(labelled, Z=labelled.Z @ B))
@@ -128,12 +133,12 @@ def _discriminant(every, labelled):
     return B @ directions[: n_classes - 1].T
 
 
-def _deviations(labelled):
+def _deviations(labelled: Rows) -> Rows:
     """Return the samples without the means of their classes."""
     return replace(labelled, Z=labelled.Z - _class_means(labelled)[0])
 
 
-def _class_means(rows):
+def _class_means(rows: Rows) -> tuple[Array, int]:
     """Return the mean of the class of each sample, and the number of classes."""
     labels = np.unique(rows.y, return_inverse=True)[1]
     sizes = np.bincount(labels, rows.weight)
@@ -142,7 +147,7 @@ def _class_means(rows):
     return (sums / sizes[:, None])[labels], len(sizes)
 
 
-def _whitening(deviations, every, shrinkage=None):
+def _whitening(deviations: Rows, every: Rows, shrinkage: float | None = None) -> Array:
     """Return a factor of the inverse covariance of these deviations, in the span of the samples.
 
     Features are first divided by their deviations, so that their units do not matter. Then the
@@ -164,7 +169,7 @@ def _whitening(deviations, every, shrinkage=None):
     return _within_span((weight[:, None] * basis) @ (vectors / np.sqrt(values)), every.Z)
 
 
-def _within_span(B, Z):
+def _within_span(B: Array, Z: Array) -> Array:
     """Return a factor without what is outside the span of the samples, which sets no distance."""
     if B.shape[1] == len(B):
         return B
@@ -173,7 +178,7 @@ def _within_span(B, Z):
     return rows.T @ (rows @ B)
 
 
-def _shrinkage(rows, covariance):
+def _shrinkage(rows: Rows, covariance: Array) -> float:
     """Return the share of the identity by the rule of Ledoit and Wolf, for weighted rows too."""
     if rows.weight is None:
         return ledoit_wolf_shrinkage(rows.Z, assume_centered=True)
@@ -184,7 +189,7 @@ def _shrinkage(rows, covariance):
     return min(1.0, noise / away) if away > 0 else 0.0
 
 
-def _unit_weights(deviations, every):
+def _unit_weights(deviations: Rows, every: Rows) -> Vector:
     """Return the factor of each feature that makes its deviations one; 0 for constant features."""
     spread, whole = (np.sqrt(_mean_square(rows)) for rows in (deviations, every))
     varies = whole > RANK * whole.max()
@@ -192,7 +197,7 @@ def _unit_weights(deviations, every):
     return np.divide(1.0, spread, where=varies, out=np.zeros_like(spread))
 
 
-def _mean_square(rows):
+def _mean_square(rows: Rows) -> Vector:
     squares = rows.Z**2
     return np.mean(squares, axis=0) if rows.weight is None else rows.weight @ squares / rows.total
 

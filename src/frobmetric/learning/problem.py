@@ -9,7 +9,7 @@ import numpy as np
 
 from ..checks.parameters import MATRIX, NONE, NOT_NEGATIVE, POSITIVE, Rule, choice, integer
 from ..core import FrobeniusSDP, Hinge, SmoothedHinge, Solution, SquaredHinge
-from ..core.points import Array
+from ..core.points import Array, Point
 from ..core.warning import warn_user
 from ..model.feature_maps import KERNELS
 from ..model.linear_map import LinearMap
@@ -47,7 +47,7 @@ NOTEWORTHY = 1e-3
 
 def frobenius_problem(
     coordinates: Coordinates,
-    comparisons,
+    comparisons: Any,
     recipe: Recipe,
     named_prior: Callable[..., Array] = scaled_identity,
 ) -> FrobeniusSDP:
@@ -69,7 +69,7 @@ def frobenius_problem(
 def solve_frobenius(
     problem: FrobeniusSDP,
     options: RunOptions,
-    point=None,
+    point: Point | None = None,
     run: Progressed = NOTHING,
     listener: Callable[..., object] | None = None,
 ) -> Solution:

@@ -11,14 +11,15 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..checks.arguments import UNLABELED
 from ..checks.samples import SampleReader
 from ..core import Certificate, CertificateError, FrobeniusSDP, certify
-from ..core.points import Array, Vector
+from ..core.points import Array, Data, Mask, Point, Vector
 from ..core.rounding import EPS
 from ..model.linear_map import LinearMap, required
-from ..model.sets import JoinedTriplets, MinedTriplets, as_triplets
+from ..model.sets import JoinedTriplets, MinedTriplets, TripletSet, as_triplets
 from .coordinates import Coordinates, as_components, coordinates_of
 from .learned import n_rows_of
 from .priors import PRIORS
@@ -96,13 +97,18 @@ def last_coordinates(learned: LinearMap, X: Any, weight: Vector | None = None) -
             "from; give those of the last fit"
         )
     check_sources(learned, X, weight=weight)
-    known = {"prior_components": space.prior_components, "prior_factor": space.prior_factor}
+    known: dict[str, Any] = {
+        "prior_components": space.prior_components,
+        "prior_factor": space.prior_factor,
+    }
     unit = None if space.prior_components is None else space.unit
-    options = {"unit": unit, "weight": weight, "units": space.units}
+    options: dict[str, Any] = {"unit": unit, "weight": weight, "units": space.units}
     coordinates = coordinates_of(recipe, X, **options, **known)
     if weight is None or recipe.kernel != "precomputed":
         return coordinates
-    return coordinates.scattered(learned.proof.rows, learned.features.number)
+    return coordinates.scattered(
+        required(learned.proof.rows, "point_rows_"), learned.features.number
+    )
 
 
 def prove(
@@ -120,7 +126,7 @@ def prove(
     expected = as_components(factor, len(components))
     allowed = _rounding(learned, problem, coordinates, point)
     with np.errstate(over="ignore", invalid="ignore"):  # of other data: NaN is no small error
-        size = max(np.linalg.norm(expected) ** 2, 1e-300)
+        size = max(float(np.linalg.norm(expected)) ** 2, 1e-300)
         error = _metric_difference(expected, components) / size
     if not error <= allowed:
         raise CertificateError(
@@ -133,21 +139,23 @@ def prove(
     return certify(problem, point, u, exact=exact)
 
 
-def _rounding(learned, problem, coordinates, point):
+def _rounding(
+    learned: LinearMap, problem: FrobeniusSDP, coordinates: Coordinates, point: Point
+) -> float:
     """Return the relative error of a metric that its storage and another machine can cause.
 
     The matrix before projection is a sum over the rows that may cancel to a small metric.
     """
     if coordinates.is_compact:  # directions of small variance depend on the last bits
         return COMPACT
-    size = np.linalg.norm(point.factor().T @ point.factor())
+    size = float(np.linalg.norm(point.factor().T @ point.factor()))
     rows = np.abs(learned.proof.u) @ problem.constraints.norms()
     terms = np.linalg.norm(problem.prior) + problem.sigma * (rows + np.linalg.norm(problem.cost))
     summed = ROUNDINGS * np.finfo(np.float64).eps * terms / max(size, 1e-300)
-    return min(8 * np.finfo(learned.components.dtype).eps + summed, COMPACT)
+    return min(float(8 * np.finfo(learned.components.dtype).eps + summed), COMPACT)
 
 
-def _require_all_components(learned, coordinates):
+def _require_all_components(learned: LinearMap, coordinates: Coordinates) -> None:
     """Raise CertificateError if `components_` has not the rows that its recipe asks for."""
     recipe, n_rows = learned.problem[0], len(learned.components)
     size = n_rows_of(recipe, coordinates, required(learned.rank, "rank"))
@@ -158,16 +166,16 @@ def _require_all_components(learned, coordinates):
         )
 
 
-def _are_close(X, other):
+def _are_close(X: Data, other: Data) -> bool:
     """Return whether samples, dense or sparse, differ only as texts of numbers are read."""
     if X.shape != other.shape:
         return False
     return abs(X.astype(np.float64) - other).max() <= READ_AGAIN * abs(other).max()
 
 
-def _metric_difference(a, b):
+def _metric_difference(a: Array, b: Array) -> float:
     """Return |a.T @ a - b.T @ b|_F, in the span of the rows: features may be many."""
-    triangle = np.linalg.qr(np.vstack([a, b]).T, mode="r")
+    triangle: Any = np.linalg.qr(np.vstack([a, b]).T, mode="r")
     a, b = triangle[:, : len(a)], triangle[:, len(a) :]
     with np.errstate(over="ignore", invalid="ignore"):  # of other data, of a far larger scale
         return np.nan_to_num(np.linalg.norm(a @ a.T - b @ b.T), nan=np.inf)
@@ -195,7 +203,7 @@ def check_rank(learned: LinearMap, factor: Array) -> None:
         )
 
 
-def check_order(components, expected, factor, allowed):
+def check_order(components: Array, expected: Array, factor: Array, allowed: float) -> None:
     """Raise CertificateError unless the rows of the map are in the order of their eigenvalues.
 
     Rows of eigenvalues that are almost equal may be any of their span. `factor` has the roots of
@@ -215,7 +223,7 @@ def check_sources(
     X: Any,
     y: Vector | None = None,
     weight: Vector | None = None,
-    known: Array | None = None,
+    known: Mask | None = None,
 ) -> None:
     """Raise CertificateError unless units and prior are those of the samples.
 
@@ -235,7 +243,8 @@ def check_sources(
             raise CertificateError(f"feature_weight_ is not that of these samples; {CHANGED}")
     if name in WHITENING and (y is not None or not PRIORS[name][1]):
         again = coordinates_of(recipe, X, y, units=units, weight=weight, known=known)
-        _check_factor(required(space.prior_factor, "prior_factor_"), again.prior_factor, name)
+        expected = required(again.prior_factor, "prior_factor_")
+        _check_factor(required(space.prior_factor, "prior_factor_"), expected, name)
 
 
 def check_labels(
@@ -293,12 +302,12 @@ def check_class_names(classes: Vector, y: Any) -> None:
         )
 
 
-def _are_same(claimed, found):
+def _are_same(claimed: Any, found: Any) -> bool:
     """Return whether two weights of features are equal but for rounding."""
     return np.allclose(claimed, found, rtol=SAME, atol=0)
 
 
-def _check_factor(factor, expected, prior):
+def _check_factor(factor: Array, expected: Array, prior: str | None) -> None:
     """Raise CertificateError unless two factors have the same product with their transpose."""
     has_shape = factor.shape == expected.shape
     size = np.linalg.norm(expected @ expected.T)
@@ -310,10 +319,10 @@ def _check_factor(factor, expected, prior):
     raise CertificateError(f"prior_factor_ is not prior={prior!r} of these samples; {CHANGED}")
 
 
-def _check_merge(learned, samples):
+def _check_merge(learned: LinearMap, samples: Samples) -> None:
     """Check the rows that stand for equal ones, and their weights."""
     evidence = learned.proof
-    pairs = {
+    pairs: dict[str, tuple[Any, Any]] = {
         "point_rows_": (evidence.rows, samples.rows),
         "point_weight_": (evidence.weight, samples.row_weight),
         "n_unlabeled_": (learned.source.n_unlabeled, samples.n_unlabeled),
@@ -326,7 +335,7 @@ def _check_merge(learned, samples):
             )
 
 
-def _check_classes(y, parts):
+def _check_classes(y: NDArray[Any], parts: list[MinedTriplets]) -> None:
     """Check that near rows have the label of their anchor, and far ones another."""
     for block in (block for part in parts for block in part.blocks):
         anchor = y[block.anchors][:, None]
@@ -340,14 +349,16 @@ def _check_classes(y, parts):
             )
 
 
-def _mined_parts(triplets):
+def _mined_parts(triplets: Any) -> list[MinedTriplets]:
     """Return the sets of triplets that were found from labels."""
     if isinstance(triplets, JoinedTriplets):
         return [found for part in triplets.parts for found in _mined_parts(part)]
     return [triplets] if isinstance(triplets, MinedTriplets) else []
 
 
-def _have_same_rows(a, b):
+def _have_same_rows(a: TripletSet, b: TripletSet) -> bool:
     """Return whether two sets have the same triplets, in any order."""
-    a, b = a.to_array(), b.to_array()
-    return a.shape == b.shape and np.array_equal(a[np.lexsort(a.T)], b[np.lexsort(b.T)])
+    first, second = a.to_array(), b.to_array()
+    if first.shape != second.shape:
+        return False
+    return np.array_equal(first[np.lexsort(first.T)], second[np.lexsort(second.T)])

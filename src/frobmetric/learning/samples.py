@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from ..checks.arguments import UNLABELED, as_weights, labelled_rows
 from ..checks.samples import SampleReader, check_classification_targets, type_of_target
-from ..core.points import Array, Vector
+from ..core.points import Array, Data, Index, Mask, Point, Vector
 from ..model.recipe import Recipe
-from ..model.sets import as_triplets, concatenate
+from ..model.sets import TripletSet, as_triplets, concatenate
 from ..runtime.checkpoint import fingerprint
 from ..search.rows import has_repeats, merge_labelled
 from .coordinates import Coordinates, coordinates_of
@@ -30,25 +32,26 @@ class Merge:
     """
 
     X: Any
-    y: np.ndarray
-    row_weight: np.ndarray
-    sample: np.ndarray
-    first: np.ndarray
+    y: Any
+    row_weight: Vector
+    sample: Index
+    first: Index
 
-    def part(self, rows):
+    def part(self, rows: Any) -> tuple[Index, Vector]:
         """Return the samples of some rows, rising, and the sum of the weights of each."""
         rows = np.asarray(rows)
         rows = rows[self.sample[rows] >= 0]
-        weight = np.bincount(self.sample[rows], self.row_weight[rows], minlength=len(self.first))
+        weights = self.sample[rows], self.row_weight[rows]
+        weight = np.bincount(*weights, minlength=len(self.first)).astype(np.float64)
         samples = np.flatnonzero(weight)
         return samples, weight[samples]
 
-    def folds(self, splits):
-        """Return pairs of training and test parts of rows as such of samples, and their weights."""
+    def folds(self, splits: Iterable[tuple[Index, Index]]) -> tuple[list[Any], ...]:
+        """Convert splits of rows into splits of merged samples, and their weights."""
         both = [tuple(self.part(rows) for rows in split) for split in splits]
         return tuple([tuple(part[i] for part in split) for split in both] for i in range(2))
 
-    def restricted(self, is_kept):
+    def restricted(self, is_kept: Mask) -> Merge:
         """Return the merge to some of the samples, given as a mask; they are numbered anew."""
         number = np.append(np.where(is_kept, np.cumsum(is_kept) - 1, -1), -1)
         return replace(self, sample=number[self.sample], first=self.first[is_kept])
@@ -65,14 +68,14 @@ class Samples:
     regression, `targets` has them, and `y` groups of them in place of classes.
     """
 
-    X: np.ndarray
-    y: np.ndarray | None
+    X: Data
+    y: Any
     triplets: Any
     features: tuple[int, Array | None]
-    weight: np.ndarray | None = None
-    known: np.ndarray | None = None
+    weight: Vector | None = None
+    known: Mask | None = None
     merge: Merge | None = None
-    targets: np.ndarray | None = None
+    targets: Vector | None = None
     n_unlabeled: int | None = None
     is_in_memory: ClassVar[bool] = True
 
@@ -107,7 +110,7 @@ class Samples:
         return samples._described(recipe.has_targets)
 
     @property
-    def rows(self) -> Vector | None:
+    def rows(self) -> Index | None:
         """First row of X that each sample stands for; None if the samples are the rows."""
         return None if self.merge is None or self.y is None else self.merge.first
 
@@ -119,15 +122,15 @@ class Samples:
         return np.ones(len(self.rows)) if self.weight is None else self.weight
 
     @property
-    def dtype(self):
+    def dtype(self) -> np.dtype[Any]:
         """Type of the numbers of X."""
         return self.X.dtype
 
-    def excerpt(self, n_samples):
+    def excerpt(self, n_samples: int) -> Samples:
         """Return samples for rough checks: all of them, since they are in memory."""
         return self
 
-    def labelled(self):
+    def labelled(self) -> Samples:
         """Return the samples that have a label."""
         if self.known is None:
             return self
@@ -140,7 +143,7 @@ class Samples:
             self, X=X, y=y, weight=weight, known=None, merge=merge.restricted(self.known)
         )
 
-    def fingerprints(self):
+    def fingerprints(self) -> dict[str, str]:
         """Return a text for each of X, y, weights and triplets that differs for others."""
         X = self.X
         parts = (X.data, X.indices, X.indptr, np.array(X.shape)) if issparse(X) else (X,)
@@ -153,7 +156,7 @@ class Samples:
             texts["triplets"] = fingerprint(*self.triplets.to_arrays().values())
         return texts
 
-    def takes_prior(self, prior):
+    def takes_prior(self, prior: Any) -> bool:
         """Return whether a metric can be learned with this prior from these samples."""
         return True
 
@@ -165,7 +168,14 @@ class Samples:
             return coordinates
         return coordinates.scattered(self.merge.first, len(self.merge.sample))
 
-    def add_mined(self, triplets, recipe, coordinates, point=None, n_jobs=None):
+    def add_mined(
+        self,
+        triplets: TripletSet | None,
+        recipe: Recipe,
+        coordinates: Coordinates,
+        point: Point | None = None,
+        n_jobs: int | None = None,
+    ) -> Any:
         """Return triplets, None for none, together with those of the labels.
 
         Neighbours are searched in the coordinates, or under the metric `point` of an earlier pass.
@@ -173,12 +183,15 @@ class Samples:
         if self.y is None:
             return triplets
         Z = coordinates.Z if point is None else coordinates.Z @ point.factor()
-        options = {"n_neighbors": recipe.n_neighbors, "n_impostors": recipe.n_impostors}
-        options |= {"n_jobs": n_jobs}
+        options: dict[str, Any] = {
+            "n_neighbors": recipe.n_neighbors,
+            "n_impostors": recipe.n_impostors,
+            "n_jobs": n_jobs,
+        }
         Z, y, weight = labelled_part(self.known, Z, self.y, self.weight)
         if self.targets is None:
-            kind = {"neighbors": recipe.neighbors, "warn_small": point is None}
-            mined = mine_distinct(Z, y, **kind, **options)
+            options |= {"neighbors": recipe.neighbors, "warn_small": point is None}
+            mined = mine_distinct(Z, y, **options)
         else:
             mined = mine_by_targets(Z, self.targets, **options)
         if weight is not None:
@@ -187,7 +200,7 @@ class Samples:
             mined = mined.renumbered(np.flatnonzero(self.known))
         return concatenate(mined, triplets)
 
-    def _merged(self, weight, is_kernel=False):
+    def _merged(self, weight: Vector | None, is_kernel: bool = False) -> Samples:
         """Return the samples with equal rows of one class as one, and without rows of weight zero.
 
         In a kernel matrix, equal rows are equal columns.
@@ -198,7 +211,7 @@ class Samples:
         weight = np.ones(len(classes)) if weight is None else weight
         rows = np.flatnonzero(weight)
         first, kind = merge_labelled(self.X[rows], classes[rows])
-        total = np.bincount(kind, weight[rows])
+        total: Any = np.bincount(kind, weight[rows])
         if (total == 1).all():  # as distinct rows without weights are, in their order
             order = np.argsort(first)
             first, kind, total = first[order], np.argsort(order)[kind], None
@@ -212,17 +225,17 @@ class Samples:
         triplets = None if self.triplets is None else _renumbered(self.triplets, sample)
         return replace(self, X=X, y=self.y[first], weight=total, triplets=triplets, merge=merge)
 
-    def _described(self, has_targets):
+    def _described(self, has_targets: bool) -> Samples:
         """Return the samples with a mask of those with a label, or with targets."""
         y = self.y if self.merge is None else self.merge.y[self.merge.sample >= 0]
         if has_targets:
             return replace(self, y=target_groups(self.y), targets=self.y)
         n_unlabeled = int(np.count_nonzero(~labelled_rows(y)))
-        known = self.y != UNLABELED if n_unlabeled else None
+        known: Mask | None = self.y != UNLABELED if n_unlabeled else None
         return replace(self, n_unlabeled=n_unlabeled or None, known=known)
 
 
-def _as_classes(y):
+def _as_classes(y: NDArray[Any]) -> NDArray[Any]:
     """Return class labels; refuse numbers that look like measurements."""
     if type_of_target(y, input_name="y") == "continuous":
         raise ValueError(
@@ -234,7 +247,7 @@ def _as_classes(y):
     return y
 
 
-def _check_given(y, sample_weight, triplets, triplet_weight):
+def _check_given(y: Any, sample_weight: Any, triplets: Any, triplet_weight: Any) -> None:
     """Refuse weights of things that were not given."""
     if triplets is None and triplet_weight is not None:
         raise ValueError("triplet_weight was given without triplets; it weighs their rows")
@@ -245,7 +258,7 @@ def _check_given(y, sample_weight, triplets, triplet_weight):
         )
 
 
-def _renumbered(triplets, sample):
+def _renumbered(triplets: TripletSet, sample: Index) -> TripletSet:
     """Return triplets of rows as triplets of samples."""
     index = triplets.to_array()
     lost = np.flatnonzero((sample[index] < 0).any(axis=1))

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ..checks.samples import check_array
 from ..core.checks import MOST, as_finite
+from ..core.points import Array, Index, Vector
+from ..model.sets import MinedTriplets
 from ..search.exact import NeighborSearch
 from ..search.mining import search_by_group
 from .triplets import TIE, mined_triplets
@@ -17,7 +21,7 @@ NEAR, NOT_FAR = 1 / 4, 3 / 8
 GROUPS, CLASSES = 64, 5
 
 
-def as_targets(y):
+def as_targets(y: Any) -> Vector:
     """Return targets as finite floats, or say what is wrong with them."""
     y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
     as_finite(y, name="y", most=MOST)
@@ -29,7 +33,7 @@ def as_targets(y):
     return y
 
 
-def target_groups(y, n_groups=CLASSES):
+def target_groups(y: Vector, n_groups: int = CLASSES) -> Index:
     """Return the number of the group of each sample: equal shares of the samples, in order of y.
 
     Equal targets are in one group.
@@ -43,7 +47,14 @@ def target_groups(y, n_groups=CLASSES):
     return group[place]
 
 
-def mine_by_targets(X, y, *, n_neighbors=3, n_impostors=None, n_jobs=None):
+def mine_by_targets(
+    X: Array,
+    y: Vector,
+    *,
+    n_neighbors: int = 3,
+    n_impostors: int | None = None,
+    n_jobs: int | None = None,
+) -> MinedTriplets:
     """Return triplets of each sample with the nearest in X of those near and far in y.
 
     Near in y is the quarter of all samples with the nearest targets, far are all but the nearest
@@ -56,10 +67,10 @@ def mine_by_targets(X, y, *, n_neighbors=3, n_impostors=None, n_jobs=None):
     order = np.argsort(y, kind="stable")
     middle = np.array([np.median(y[group == i]) for i in range(group.max() + 1)])
 
-    def near_pool(number):
+    def near_pool(number: int) -> Index:
         return _nearest_values(y, order, middle[number], max(n_neighbors + 1, round(NEAR * len(y))))
 
-    def far_pool(number):
+    def far_pool(number: int) -> Index:
         kept = np.ones(len(y), bool)
         kept[_nearest_values(y, order, middle[number], round(NOT_FAR * len(y)))] = False
         return np.flatnonzero(kept)
@@ -69,7 +80,7 @@ def mine_by_targets(X, y, *, n_neighbors=3, n_impostors=None, n_jobs=None):
     return mined_triplets(near, _farther(y, near, far), of="targets")
 
 
-def _nearest_values(y, order, value, n_samples):
+def _nearest_values(y: Vector, order: Index, value: float, n_samples: int) -> Index:
     """Return the rows with the nearest targets to a value; `order` is that of the targets."""
     n_samples = min(n_samples, len(y))
     place = np.searchsorted(y[order], value)
@@ -78,7 +89,7 @@ def _nearest_values(y, order, value, n_samples):
     return np.sort(some[np.argsort(away, kind="stable")[:n_samples]])
 
 
-def _farther(y, near, far):
+def _farther(y: Vector, near: Index, far: Index) -> Index:
     """Return far rows, first in each line, that are farther in y than all near ones; else -1."""
     own = y[:, None]
     reach = np.where(near >= 0, np.abs(y[near] - own), 0.0).max(axis=1, keepdims=True)

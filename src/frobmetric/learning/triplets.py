@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.sparse.csgraph import connected_components
 
 from ..checks.arguments import (
@@ -23,6 +23,7 @@ from ..checks.arguments import (
 )
 from ..checks.samples import check_array, check_random_state, column_or_1d
 from ..checks.text import shown
+from ..core.points import Index, Mask
 from ..core.warning import warn_user
 from ..model.sets import Block, MinedTriplets
 from ..search.exact import NeighborSearch
@@ -33,6 +34,7 @@ from ..search.mining import (
     nearest_in_others,
     search_by_group,
 )
+from ..search.recall import MiningRecall
 from ..search.rows import distinct_rows, has_repeats, merge_labelled
 
 #: Moves of a feature by less than this, relative to the root mean squared norm of the data, are
@@ -122,23 +124,23 @@ def mine_triplets(
     weight = as_weights(sample_weight, len(X), of="samples")
     rows = np.flatnonzero(weight)
     first, kind = merge_labelled(X[rows], labels[rows])
-    order, total = np.argsort(first), np.bincount(kind, weight[rows])
+    order, total = np.argsort(first), np.bincount(kind, weight[rows]).astype(np.float64)
     numbers = rows[first[order]]
     mined = mine_distinct(X[numbers], of_class[numbers], **options)
     return mined.weighted(total[order]).renumbered(numbers)
 
 
 def mine_distinct(
-    X,
-    y,
+    X: Any,
+    y: NDArray[Any],
     *,
-    n_neighbors=3,
-    n_impostors=None,
-    graph=None,
-    neighbors="exact",
-    n_jobs=None,
-    warn_small=True,
-):
+    n_neighbors: int = 3,
+    n_impostors: int | None = None,
+    graph: Any = None,
+    neighbors: str = "exact",
+    n_jobs: int | None = None,
+    warn_small: bool = True,
+) -> MinedTriplets:
     """Return the triplets of samples as they are: see `mine_triplets`."""
     classes, labels, sizes = np.unique(y, return_inverse=True, return_counts=True)
     if len(classes) < 2:
@@ -174,7 +176,7 @@ def triplets_from_pairs(
     pool: ArrayLike | None = None,
     n_triplets: int | None = None,
     random_state: Any = None,
-) -> np.ndarray:
+) -> Index:
     """Complete each pair by near third points.
 
     A similar pair (a, b) gives the triplets (a, b, z) for the k nearest z of a that are of another
@@ -228,10 +230,10 @@ def triplets_from_pairs(
 class CompletedPairs:
     """All triplets of some pairs, to draw from, and whether each is from a similar pair."""
 
-    triplets: np.ndarray
-    is_similar: np.ndarray
+    triplets: Index
+    is_similar: Mask
 
-    def draw(self, n_triplets=None, random_state=None):
+    def draw(self, n_triplets: int | None = None, random_state: Any = None) -> Index:
         """Return at most `n_triplets` of the triplets; both kinds keep their proportion."""
         if n_triplets is None or n_triplets >= len(self.triplets):
             return self.triplets
@@ -244,7 +246,9 @@ class CompletedPairs:
         return self.triplets[np.sort(np.concatenate(chosen))]
 
 
-def complete_pairs(X, pairs, y, *, identity=None, n_neighbors=5, pool=None):
+def complete_pairs(
+    X: Any, pairs: Any, y: Any, *, identity: Any = None, n_neighbors: int = 5, pool: Any = None
+) -> CompletedPairs:
     """Return all triplets that `triplets_from_pairs` draws from; it explains the parameters."""
     X = check_array(X, dtype=np.float64)
     pairs = as_index(pairs, (2,), name="pairs", n_points=len(X), points="rows of X")
@@ -263,15 +267,23 @@ def complete_pairs(X, pairs, y, *, identity=None, n_neighbors=5, pool=None):
     return CompletedPairs(triplets[first], is_similar[first])
 
 
-def _complete(search, pairs, is_similar, group, differ, pool, k):
+def _complete(
+    search: NeighborSearch,
+    pairs: Index,
+    is_similar: Mask,
+    group: Index,
+    differ: Any,
+    pool: Index,
+    k: int,
+) -> tuple[Index, Mask]:
     """Return all triplets, and for each whether its pair is similar."""
 
-    def nearest_different(queries):
+    def nearest_different(queries: Index) -> Index:
         if differ is None:
             return nearest_in_others(search, queries, pool, group, k)
         return _nearest_known_to_differ(search, queries, pool, group, differ, k)
 
-    def nearest_alike(queries):
+    def nearest_alike(queries: Index) -> Index:
         return nearest_in_group(search, queries, pool, group, k)
 
     anchor, partner = pairs.ravel(), pairs[:, ::-1].ravel()
@@ -288,12 +300,14 @@ def _complete(search, pairs, is_similar, group, differ, pool, k):
     return np.column_stack([anchor[row], near, far]), is_similar
 
 
-def _nearest_known_to_differ(search, queries, pool, group, differ, k):
+def _nearest_known_to_differ(
+    search: NeighborSearch, queries: Index, pool: Index, group: Index, differ: Any, k: int
+) -> Index:
     """Return the k nearest rows of the pool in groups that differ from each query's."""
     group_of_pool = group[pool]
     is_other = np.zeros(differ.shape[0], dtype=bool)
 
-    def pool_of(of_query):
+    def pool_of(of_query: int) -> Index:
         is_other[:] = False
         is_other[differ.indices[slice(*differ.indptr[of_query : of_query + 2])]] = True
         return pool[is_other[group_of_pool]]
@@ -301,7 +315,9 @@ def _nearest_known_to_differ(search, queries, pool, group, differ, k):
     return search_by_group(search, queries, group, k, pool_of)
 
 
-def _from_graph(graph, labels, n_neighbors, n_impostors):
+def _from_graph(
+    graph: Any, labels: Index, n_neighbors: int, n_impostors: int
+) -> tuple[Index, Index]:
     n = len(labels)
     if not sp.issparse(graph) or graph.shape != (n, n):
         kind = f"a sparse matrix of shape {graph.shape}" if sp.issparse(graph) else type(graph)
@@ -321,7 +337,7 @@ def _from_graph(graph, labels, n_neighbors, n_impostors):
     )
 
 
-def _first_of_each(row, value, k, n_rows):
+def _first_of_each(row: Index, value: Index, k: int, n_rows: int) -> Index:
     """Return the first k values of each row (rows are in order), padded with -1."""
     place = np.arange(len(row)) - np.searchsorted(row, row)
     table = np.full((n_rows, k), -1)
@@ -330,7 +346,7 @@ def _first_of_each(row, value, k, n_rows):
     return table
 
 
-def group_by_counts(near, far):
+def group_by_counts(near: Index, far: Index) -> list[Block]:
     """Return blocks of anchors with equal numbers of neighbours; -1 is no neighbour."""
     counts = np.column_stack([(near >= 0).sum(axis=1), (far >= 0).sum(axis=1)])
     blocks = []
@@ -341,7 +357,9 @@ def group_by_counts(near, far):
     return blocks
 
 
-def mined_triplets(near, far, recall=None, of="classes"):
+def mined_triplets(
+    near: Index, far: Index, recall: MiningRecall | None = None, of: str = "classes"
+) -> MinedTriplets:
     """Return all triplets of anchors with their neighbours."""
     blocks = group_by_counts(near, far)
     if not blocks and of == "targets":
@@ -357,7 +375,7 @@ def mined_triplets(near, far, recall=None, of="classes"):
     return MinedTriplets(tuple(blocks), recall)
 
 
-def _warn_small_classes(classes, sizes, k):
+def _warn_small_classes(classes: NDArray[Any], sizes: Index, k: int) -> None:
     small = np.flatnonzero(sizes <= k)
     if len(small):
         named = ", ".join(f"{shown(classes[i])} ({sizes[i]})" for i in small[:5])
@@ -368,7 +386,9 @@ def _warn_small_classes(classes, sizes, k):
         )
 
 
-def _known_groups(identity, pairs, is_similar, n_samples):
+def _known_groups(
+    identity: Any, pairs: Index, is_similar: Mask, n_samples: int
+) -> tuple[Index, Any]:
     """Return the group of each row, and which groups are known to differ: None where all do."""
     if identity is None:
         return _joined_groups(pairs, is_similar, n_samples)
@@ -385,7 +405,7 @@ def _known_groups(identity, pairs, is_similar, n_samples):
     return group, None
 
 
-def _joined_groups(pairs, is_similar, n_samples):
+def _joined_groups(pairs: Index, is_similar: Mask, n_samples: int) -> tuple[Index, Any]:
     """Return the groups that similar pairs join, and which of them dissimilar pairs separate."""
     shape = (n_samples, n_samples)
     joined = pairs[is_similar]
@@ -404,7 +424,7 @@ def _joined_groups(pairs, is_similar, n_samples):
     return group, differ.tocsr()
 
 
-def _explain_no_triplet(signs, identity):
+def _explain_no_triplet(signs: Index, identity: Any) -> str:
     reasons = []
     if 1 in signs:
         reasons.append("no row of the pool is of another identity than the similar pairs")

@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import DTypeLike, NDArray
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
 from ..checks.parameters import InvalidParameterError
-from ..core.points import Array, Vector
+from ..core.points import Data, Index, Mask, Vector
 from ..core.warning import warn_user
 from ..model.recipe import Recipe
 from ..model.units import UNITS, Units
@@ -46,7 +47,7 @@ def units_of(
     triplets: Any = None,
     *,
     weight: Vector | None = None,
-    known: Array | None = None,
+    known: Mask | None = None,
 ) -> Units:
     """Return the units in which a recipe learns from these samples.
 
@@ -65,7 +66,7 @@ def measure_units(
     y: Vector | None = None,
     *,
     weight: Vector | None = None,
-    known: Array | None = None,
+    known: Mask | None = None,
 ) -> Units:
     """Return the units of this name for some samples, whose labels "within" needs."""
     if name == "raw":
@@ -93,7 +94,7 @@ def required_units(recipe: Recipe, y: Any) -> str:
     return "raw" if recipe.prior in WHITENING else recipe.units
 
 
-def warn_of_uneven_units(X, names=None, weight=None):
+def warn_of_uneven_units(X: Data, names: Any = None, weight: Vector | None = None) -> None:
     """Warn if one of several features has nearly all of the variance."""
     variance = _variance(X / (abs(X).max() or 1.0), weight)  # squares of 1e200 overflow
     share = variance.max() / variance.sum() if variance.any() else 0.0
@@ -106,7 +107,7 @@ def warn_of_uneven_units(X, names=None, weight=None):
         )
 
 
-def warn_of_doubts(recipe, answer, coordinates, samples):
+def warn_of_doubts(recipe: Recipe, answer: Any, coordinates: Any, samples: Any) -> None:
     """Warn of uneven units if raw ones were asked for, and of a metric no better than chance."""
     is_plain = recipe.prior is None or (
         isinstance(recipe.prior, str) and recipe.prior == "identity"
@@ -117,7 +118,7 @@ def warn_of_doubts(recipe, answer, coordinates, samples):
     _warn_of_chance(answer, coordinates, samples)
 
 
-def _warn_of_chance(answer, coordinates, samples):
+def _warn_of_chance(answer: Any, coordinates: Any, samples: Any) -> None:
     """Warn if the metric satisfies hardly more triplets than chance, or the labels look random."""
     point, comparisons = answer.solution.point, answer.comparisons
     n_samples = len(coordinates.Z)
@@ -137,12 +138,12 @@ def _warn_of_chance(answer, coordinates, samples):
     )
 
 
-def labelled_part(known, *arrays):
+def labelled_part(known: Mask | Index | None, *arrays: Any) -> list[Any]:
     """Return the rows of arrays that a mask marks, all without a mask; None stays None."""
     return [array if known is None or array is None else array[known] for array in arrays]
 
 
-def _choose(X, y, triplets, weight, known):
+def _choose(X: Data, y: Any, triplets: Any, weight: Vector | None, known: Mask | None) -> Units:
     """Return the units with the fewest errors; of equal ones the simplest.
 
     With labels, an error is a sample that its nearest others misclassify; without, it is a triplet
@@ -163,7 +164,7 @@ def _choose(X, y, triplets, weight, known):
     return candidates[int(np.argmin(errors))]
 
 
-def neighbor_error(X, y, weight=None):
+def neighbor_error(X: Data, y: NDArray[Any], weight: Vector | None = None) -> float:
     """Return the share of samples that their nearest others misclassify, mean of several votes."""
     most = min(max(VOTES), X.shape[0] - 1)
     if not most:
@@ -176,7 +177,7 @@ def neighbor_error(X, y, weight=None):
     return np.mean(wrong) if weight is None else np.average(np.mean(wrong, axis=0), weights=weight)
 
 
-def labels_look_random(units, samples):
+def labels_look_random(units: Units, samples: Any) -> bool:
     """Return whether the nearest others classify no better than the most frequent class does."""
     if samples.y is None:
         return False
@@ -189,23 +190,23 @@ def labels_look_random(units, samples):
     return error >= chance - np.sqrt(chance * (1 - chance) / len(y))
 
 
-def _violated(X, index):
+def _violated(X: Data, index: Index) -> float:
     """Return the share of triplets whose far point is not farther than the near one."""
     near, far = (pair_values(X, X, index[:, [0, i]]) for i in (1, 2))
-    return np.mean(near >= far)
+    return float(np.mean(near >= far))
 
 
-def spread_rows(y, most):
+def spread_rows(y: NDArray[Any], most: int) -> Index:
     """Return at most this many row numbers, in which the classes keep their shares."""
     return np.sort(np.argsort(y, kind="stable")[spread_places(len(y), most)])
 
 
-def spread_places(n_rows, most):
+def spread_places(n_rows: int, most: int) -> Index:
     """Return the places, in an order by class, of the rows of `spread_rows`."""
     return np.linspace(0, n_rows, min(most, n_rows), endpoint=False).astype(np.intp)
 
 
-def _weights(X, y, weight=None, known=None):
+def _weights(X: Data, y: Any, weight: Vector | None = None, known: Mask | None = None) -> Vector:
     """Return one over the deviation of each feature, within classes if y is given."""
     largest = np.asarray(abs(X).max(axis=0).todense() if sp.issparse(X) else np.abs(X).max(axis=0))
     largest, dtype = largest.ravel().astype(np.float64), X.dtype
@@ -229,7 +230,7 @@ def _weights(X, y, weight=None, known=None):
     return weights_from_spread(unit=unit, whole=whole, spread=spread, dtype=dtype)
 
 
-def power_of_two(size):
+def power_of_two(size: Vector) -> Vector:
     """Return the power of two at or below each positive number, and 1 for 0.
 
     Division by it rounds nothing, so that the same samples from another origin, with another
@@ -238,7 +239,7 @@ def power_of_two(size):
     return np.where(size > 0, np.ldexp(1.0, np.frexp(size)[1] - 1), 1.0)
 
 
-def from_lowest(X):
+def from_lowest(X: Data) -> Data:
     """Return dense samples as differences from the smallest value of each feature.
 
     These have no rounding error where the values of a feature are integers or of similar size, so
@@ -251,7 +252,9 @@ def from_lowest(X):
     return X - X.min(axis=0) if np.abs(X).max() < FAR else X
 
 
-def weights_from_spread(*, unit, whole, spread, dtype):
+def weights_from_spread(
+    *, unit: Vector, whole: Vector, spread: Vector | None, dtype: DTypeLike
+) -> Vector:
     """Return one over the deviation of each feature.
 
     Features were divided by `unit`; `whole` are their deviations, `spread` those within classes,
@@ -262,7 +265,7 @@ def weights_from_spread(*, unit, whole, spread, dtype):
     return np.divide(1.0, spread * unit, where=varies, out=np.zeros(len(unit)))
 
 
-def _variance(X, weight=None):
+def _variance(X: Data, weight: Vector | None = None) -> Vector:
     if sp.issparse(X):
         return mean_variance_axis(sp.csr_matrix(X.astype(np.float64)), axis=0, weights=weight)[1]
     if weight is None:

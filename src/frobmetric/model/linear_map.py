@@ -188,7 +188,7 @@ class Evidence(Value):
 
     u: Vector
     comparisons: Any
-    rows: Vector | None = None
+    rows: Index | None = None
     weight: Vector | None = None
 
     def __post_init__(self) -> None:

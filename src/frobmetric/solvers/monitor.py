@@ -236,7 +236,7 @@ class Run:
     history: tuple[Step, ...] = ()
     n_iter: int = 0
 
-    def followed_by(self, u: Vector, history: Iterable[Step], n_iter: int) -> Run:
+    def followed_by(self, u: Vector | None, history: Iterable[Step], n_iter: int) -> Run:
         """Return this part together with the next one, whose clock began at zero."""
         seconds = self.history[-1].seconds if self.history else 0.0
         later = (step._replace(seconds=seconds + step.seconds) for step in history)

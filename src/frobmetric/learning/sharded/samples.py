@@ -6,9 +6,10 @@ import operator
 import warnings
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...backends import open_shards
 from ...backends.vectors import Sharded, map_shards
@@ -16,6 +17,9 @@ from ...checks.arguments import labelled_rows
 from ...checks.parameters import InvalidParameterError
 from ...checks.samples import DTYPES, check_array, check_classification_targets
 from ...checks.text import shown
+from ...core.points import Array, Index, Point, Vector
+from ...model.recipe import Recipe
+from ...model.units import UNITS, Units
 from ...runtime.checkpoint import fingerprint
 from ..coordinates import Coordinates, prior_root, round_to_grid
 from ..priors import prior_matrix_factor
@@ -23,9 +27,7 @@ from ..samples import Samples
 from ..units import (
     FAR,
     MOST_SAMPLES,
-    UNITS,
     WHITENING,
-    Units,
     from_lowest,
     neighbor_error,
     required_units,
@@ -42,10 +44,10 @@ WHOLE = {"kernel": "linear", "n_directions": None, "keep_dual": False, "targets"
 class Moments(NamedTuple):
     """Numbers and sums of the rows of each class."""
 
-    n_rows: np.ndarray
-    total: np.ndarray
+    n_rows: Index
+    total: Array
 
-    def __add__(self, other):
+    def __add__(self, other: Any) -> Moments:
         return Moments(self.n_rows + other.n_rows, self.total + other.total)
 
 
@@ -60,8 +62,8 @@ class ShardedSamples:
     y: Sharded
     start: Sharded
     sizes: list[int]
-    classes: np.ndarray
-    dtype: np.dtype
+    classes: NDArray[Any]
+    dtype: np.dtype[Any]
     features: tuple[int, Any]
     triplets: Any = None
     n_unlabeled: ClassVar[None] = None
@@ -70,7 +72,7 @@ class ShardedSamples:
     is_in_memory: ClassVar[bool] = False
 
     @classmethod
-    def check(cls, recipe, X, y, *, keep_dual=False):
+    def check(cls, recipe: Recipe, X: Any, y: Any, *, keep_dual: bool = False) -> Self:
         """Return the checked arguments of a fit whose samples are in shards."""
         _check_options(recipe, keep_dual)
         table = open_shards(X, y)
@@ -94,11 +96,11 @@ class ShardedSamples:
         start = Sharded.put(X.engine, np.cumsum([0, *sizes[:-1]]).tolist())
         codes = map_shards(np.searchsorted, classes, table.y)
         dtype = X.reduce(np.promote_types, operator.attrgetter("dtype")).get()
-        names = table.feature_names
-        names = None if names is None else np.array(names, dtype=object)
+        given = table.feature_names
+        names = None if given is None else np.array(given, dtype=object)
         return cls(X, codes, start, sizes, classes, dtype, (n_features, names))
 
-    def excerpt(self, n_samples):
+    def excerpt(self, n_samples: int) -> Samples:
         """Return at most so many samples in memory: those that `spread_rows` gives of all rows."""
         n_classes = len(self.classes)
         counts = np.array(self.y.map(partial(_counts, n_classes)).reduce(operator.add, _same).get())
@@ -111,7 +113,7 @@ class ShardedSamples:
         X, y = zip(*parts.reduce(operator.add, _same).get(), strict=True)
         return Samples(np.concatenate(X), self.classes[np.concatenate(y)], None, self.features)
 
-    def fingerprints(self):
+    def fingerprints(self) -> dict[str, str]:
         """Return a text for each of X and y that differs for others."""
         of_shards = {"X": self.X, "y": self.y}
         texts = {n: v.map(_fingerprint).reduce(operator.add, _same) for n, v in of_shards.items()}
@@ -119,11 +121,11 @@ class ShardedSamples:
         joined["y"] += fingerprint(self.classes)
         return {name: fingerprint(np.array(list(text))) for name, text in joined.items()}
 
-    def takes_prior(self, prior):
+    def takes_prior(self, prior: Any) -> bool:
         """Return whether a metric can be learned with this prior from these samples."""
         return not (isinstance(prior, str) and prior in WHITENING)
 
-    def coordinates(self, recipe):
+    def coordinates(self, recipe: Recipe) -> Coordinates:
         """Return the coordinates to learn in."""
         units = self._units(recipe)
         lowest = self.X.reduce(np.minimum, _lowest).get()
@@ -143,13 +145,20 @@ class ShardedSamples:
         rows = ShardedMatrix(Z, (n_samples, len(mean)))
         return Coordinates(rows, scale, prior_root=root, units=units)
 
-    def add_mined(self, triplets, recipe, coordinates, point=None, n_jobs=None):
+    def add_mined(
+        self,
+        triplets: ShardedTriplets | None,
+        recipe: Recipe,
+        coordinates: Coordinates,
+        point: Point | None = None,
+        n_jobs: int | None = None,
+    ) -> ShardedTriplets:
         """Return the triplets of the labels together with those of earlier passes."""
         mine = Mining(self, recipe.n_neighbors, recipe.n_impostors or recipe.n_neighbors)
         L = None if point is None else point.factor()
         return ShardedTriplets.mined(self, mine.search(coordinates.Z.rows, L), triplets)
 
-    def _units(self, recipe):
+    def _units(self, recipe: Recipe) -> Units:
         name = required_units(recipe, self.y)
         if name != "auto":
             return self._measured(name)
@@ -158,12 +167,12 @@ class ShardedSamples:
         errors = [neighbor_error(each.scaled(near), few.y) for each in candidates]
         return candidates[int(np.argmin(errors))]
 
-    def _measured(self, name):
+    def _measured(self, name: str) -> Units:
         """Return the units of this name, from sums over all shards."""
         return Units() if name == "raw" else Units(name, self._weights[name])
 
     @cached_property
-    def _weights(self):
+    def _weights(self) -> dict[str, Vector]:
         largest = self.X.reduce(np.maximum, _largest_of_features).get()
         unit = np.where(largest > 0, largest, 1.0)
         sums = map_shards(partial(_moments, unit, len(self.classes)), self.X, self.y)
@@ -196,7 +205,7 @@ class ShardedMatrix(NamedTuple):
 # Pieces
 
 
-def _check_options(recipe, keep_dual):
+def _check_options(recipe: Recipe, keep_dual: bool) -> None:
     for name, value in WHOLE.items():
         given = keep_dual if name == "keep_dual" else getattr(recipe, name)
         if given != value:
@@ -216,7 +225,7 @@ def _check_options(recipe, keep_dual):
         )
 
 
-def _check_labels(classes):
+def _check_labels(classes: NDArray[Any]) -> None:
     """Refuse the label -1 where it means that a row has none."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
@@ -229,41 +238,41 @@ def _check_labels(classes):
         )
 
 
-def _checked(piece):
+def _checked(piece: Any) -> Array:
     return check_array(piece, dtype=DTYPES, order="C", ensure_min_samples=0)
 
 
-def _shape(piece):
+def _shape(piece: Array) -> list[tuple[int, ...]]:
     return [piece.shape]
 
 
-def _check_lengths(y, sizes):
+def _check_lengths(y: Sharded, sizes: list[int]) -> None:
     lengths = y.reduce(operator.add, _length).get()
     if lengths != sizes:
         raise ValueError(f"the shards of y have {lengths} labels, those of X {sizes} samples")
 
 
-def _length(piece):
+def _length(piece: NDArray[Any]) -> list[int]:
     return [len(piece)]
 
 
-def _union(a, b):
+def _union(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
     return np.union1d(a, b)
 
 
-def _same(piece):
+def _same(piece: Any) -> Any:
     return piece
 
 
-def _fingerprint(piece):
+def _fingerprint(piece: NDArray[Any]) -> list[str]:
     return [fingerprint(piece)]
 
 
-def _counts(n_classes, y):
+def _counts(n_classes: int, y: Index) -> list[Index]:
     return [np.bincount(y, minlength=n_classes)]
 
 
-def _excerpt(X, y, first, *, places):
+def _excerpt(X: Array, y: Index, first: Index, *, places: Index) -> list[tuple[Array, Index]]:
     order = np.argsort(y, kind="stable")
     ordered = y[order]
     place = first[ordered] + np.arange(len(y)) - np.searchsorted(ordered, ordered)
@@ -271,43 +280,43 @@ def _excerpt(X, y, first, *, places):
     return [(X[rows], y[rows])]
 
 
-def _scaled(units, lowest, X):
+def _scaled(units: Units, lowest: Vector, X: Array) -> Array:
     X = X.astype(np.float64)
     return units.scaled(X - lowest if np.abs(lowest).max() < FAR else X)
 
 
-def _lowest(X):
+def _lowest(X: Array) -> Vector:
     return X.min(axis=0, initial=np.inf).astype(np.float64)
 
 
-def _largest(X):
+def _largest(X: Array) -> float:
     return float(np.abs(X).max(initial=0.0))
 
 
-def _largest_of_features(X):
+def _largest_of_features(X: Array) -> Vector:
     return np.abs(X).max(axis=0, initial=0.0).astype(np.float64)
 
 
-def _sum(largest, X):
+def _sum(largest: float, X: Array) -> Vector:
     return (X.astype(np.float64) / largest).sum(axis=0)
 
 
-def _centred_square(largest, mean, X):
+def _centred_square(largest: float, mean: Vector, X: Array) -> float:
     X = X.astype(np.float64) / largest - mean
     return float(np.einsum("ij,ij->", X, X))
 
 
-def _unit_rows(largest, mean, spread, X):
+def _unit_rows(largest: float, mean: Vector, spread: float, X: Array) -> Array:
     return round_to_grid((X.astype(np.float64) / largest - mean) / spread)
 
 
-def _moments(unit, n_classes, X, y):
+def _moments(unit: Vector, n_classes: int, X: Array, y: Index) -> Moments:
     """Return the sums of X / unit of each class."""
     total = np.zeros((n_classes, X.shape[1]))
     np.add.at(total, y, X / unit)
     return Moments(np.bincount(y, minlength=n_classes), total)
 
 
-def _squares(unit, means, X, y):
+def _squares(unit: Vector, means: Array, X: Array, y: Index) -> Vector:
     """Return the sum of squares of X / unit without the means of the classes."""
     return np.sum((X / unit - means[y]) ** 2, axis=0)

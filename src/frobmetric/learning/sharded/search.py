@@ -9,14 +9,16 @@ with the rows of all shards.
 from __future__ import annotations
 
 import operator
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from ...backends.engine import Pairs
 from ...backends.vectors import Sharded, map_shards
+from ...core.points import Array, Index, Mask
 from ...search.candidates import (
     Candidates,
     block_candidates,
@@ -41,33 +43,34 @@ class Place(NamedTuple):
     The frame is that of all shards, so that it is not computed again for each pair of them.
     """
 
-    points: np.ndarray
-    labels: np.ndarray
-    numbers: np.ndarray
+    points: Array
+    labels: Index
+    numbers: Index
     frame: Frame | None = None
 
     @classmethod
-    def of(cls, points, labels, start, frame=None):
+    def of(cls, points: Array, labels: Index, start: int, frame: Frame | None = None) -> Self:
         """Return all rows of a shard, given the number of the first."""
         return cls(points, labels, start + np.arange(len(points)), frame)
 
     @classmethod
-    def joined(cls, places):
+    def joined(cls, places: Sequence[Place]) -> Self:
         """Return the rows of several shards, without a frame."""
-        return cls(*(np.concatenate(parts) for parts in list(zip(*places, strict=True))[:3]))
+        points, labels, numbers, _ = zip(*places, strict=True)
+        return cls(np.concatenate(points), np.concatenate(labels), np.concatenate(numbers))
 
-    def rows(self, chosen):
+    def rows(self, chosen: Index | Mask) -> Place:
         """Return some of the rows, without a frame."""
         return Place(self.points[chosen], self.labels[chosen], self.numbers[chosen])
 
-    def rows_of(self, numbers):
+    def rows_of(self, numbers: Index) -> Array:
         """Return the points of those numbers, in order, that are here."""
         place = np.searchsorted(self.numbers, numbers)
         is_here = place < len(self.numbers)
         is_here[is_here] = self.numbers[place[is_here]] == numbers[is_here]
         return self.points[place[is_here]]
 
-    def short(self, frame):
+    def short(self, frame: Frame) -> Place:
         """Return the sketches of the rows."""
         return self._replace(points=frame.unit * frame.short(frame(self.points)))
 
@@ -82,11 +85,11 @@ class Found(NamedTuple):
 class Possible(NamedTuple):
     """Pairs (row, number) that may be neighbours, near and far, and which rows are certain."""
 
-    pairs: tuple[tuple[np.ndarray, np.ndarray], ...]
-    is_certain: np.ndarray
+    pairs: tuple[tuple[Index, Index], ...]
+    is_certain: Mask
 
     @property
-    def wanted(self):
+    def wanted(self) -> Index:
         """Numbers of the rows in the pairs, in order."""
         return np.unique(np.concatenate([number for _, number in self.pairs]))
 
@@ -99,7 +102,7 @@ class Mining:
     n_near: int
     n_far: int
 
-    def search(self, Z, L=None):
+    def search(self, Z: Sharded, L: Array | None = None) -> Sharded:
         """Return numbers of near and far rows, -1 where there are fewer, for each shard."""
         points = Z if L is None else Z.map(_product, Z.share(L)).light()
         square = points.reduce(operator.add, _scatter).get()
@@ -109,17 +112,17 @@ class Mining:
 class Moments(NamedTuple):
     """Mean and covariance of all rows."""
 
-    mean: np.ndarray
-    covariance: np.ndarray
+    mean: Array
+    covariance: Array
 
     @classmethod
-    def of(cls, square, n_rows):
+    def of(cls, square: Array, n_rows: int) -> Self:
         """Return the moments of rows from the sum of `_scatter`."""
         mean = square[-1, :-1] / n_rows
         return cls(mean, square[:-1, :-1] / n_rows - np.outer(mean, mean))
 
     @property
-    def tie(self):
+    def tie(self) -> float:
         """Distance by which rounding may move a row."""
         return TIE * float(np.sqrt(len(self.mean) * max(0.0, np.trace(self.covariance))))
 
@@ -133,20 +136,20 @@ class _Search:
     moments: Moments
 
     @property
-    def options(self):
+    def options(self) -> dict[str, Any]:
         """Numbers of neighbours, near and far, and what is a tie."""
         return {"k": (self.mining.n_near, self.mining.n_far), "tie": self.moments.tie}
 
     @cached_property
-    def places(self):
+    def places(self) -> Sharded:
         """Rows of all shards."""
         return self._places()
 
-    def _places(self, frame=None):
+    def _places(self, frame: Any = None) -> Sharded:
         samples = self.mining.samples
         return map_shards(Place.of, self.points, samples.y, samples.start, frame)
 
-    def neighbors(self):
+    def neighbors(self) -> Sharded:
         """Return the numbers of near and far rows."""
         frame = Frame.of_moments(*self.moments, LEADING)
         if frame.n_leading > SHORT * len(self.moments.mean):
@@ -158,14 +161,14 @@ class _Search:
             return settled
         return map_shards(_filled, settled, possible, self._in_full(hard))
 
-    def _in_full(self, queries=None):
+    def _in_full(self, queries: Sharded | None = None) -> Sharded:
         """Return the neighbours of all or some rows of each shard, compared with all rows."""
         places = self._places(self.points.share(Frame.of_moments(*self.moments)))
         pairs = Pairs(partial(_find, kind=Points, **self.options), _joined_found)
         found = (queries or places).pairwise(pairs, places)
         return found.map(partial(_choose, **self.options))
 
-    def _by_sketches(self, frame):
+    def _by_sketches(self, frame: Frame) -> Sharded:
         """Return the pairs that may be neighbours by the bounds of sketches."""
         sizes, shorter = self.mining.samples.sizes, len(self.moments.mean) / (frame.n_leading + 1)
         short = self.places.map(Place.short, self.points.share(frame))
@@ -174,7 +177,7 @@ class _Search:
         pairs = Pairs(partial(_find, kind=ShortPoints, **self.options), _joined_found)
         return short.pairwise(pairs, some).map(partial(_possible, **self.options))
 
-    def _settled(self, possible):
+    def _settled(self, possible: Sharded) -> Sharded:
         """Return the neighbours among possible ones, whose rows are fetched a part at a time."""
         sizes = self.mining.samples.sizes
         ends = np.cumsum(sizes)
@@ -188,7 +191,7 @@ class _Search:
         return map_shards(partial(_choose_of_parts, **self.options), *parts)
 
 
-def _groups(counts, most):
+def _groups(counts: Array, most: float) -> list[range]:
     """Return ranges of columns, in order, whose sums are at most so large in each row."""
     groups, start, total = [], 0, np.zeros(len(counts))
     for column, values in enumerate(np.transpose(counts)):
@@ -202,19 +205,21 @@ def _groups(counts, most):
 # Pieces
 
 
-def _product(Z, L):
+def _product(Z: Array, L: Array) -> Array:
     return Z @ L
 
 
-def _scatter(points):
+def _scatter(points: Array) -> Array:
     """Return the products of all coordinates, and of a last one that is 1."""
     points = np.column_stack([points, np.ones(len(points))])
     return points.T @ points
 
 
-def _find(queries, points, *, kind, k, tie):
+def _find(
+    queries: Place, points: Place, *, kind: type[Points], k: tuple[int, int], tie: float
+) -> Found:
     """Return the candidates of some rows among others, class by class."""
-    found = [], []
+    found: tuple[list[Candidates], list[Candidates]] = [], []
     prepared = kind(points.points, points.frame)
     for label in np.unique(queries.labels):
         rows = np.flatnonzero(queries.labels == label)
@@ -230,24 +235,24 @@ def _find(queries, points, *, kind, k, tie):
     return Found(*(join_candidates([*parts, _none(len(queries.labels))]) for parts in found))
 
 
-def _renumbered(part, rows, numbers, n_queries):
+def _renumbered(part: Candidates, rows: Index, numbers: Index, n_queries: int) -> Candidates:
     """Return candidates of some queries as candidates of all, with the numbers of the points."""
     edge = np.full(n_queries, np.inf)
     edge[rows] = part.edge
     return Candidates(rows[part.row], numbers[part.number], part.value, edge, part.largest)
 
 
-def _none(n_queries):
+def _none(n_queries: int) -> Candidates:
     """Return no candidates."""
     none = np.empty(0, np.intp)
     return Candidates(none, none, np.empty(0), np.full(n_queries, np.inf), np.empty(0))
 
 
-def _joined_found(found):
+def _joined_found(found: Sequence[Found]) -> Found:
     return Found(*map(join_candidates, zip(*found, strict=True)))
 
 
-def _choose(found, *, k, tie):
+def _choose(found: Found, *, k: tuple[int, int], tie: float) -> tuple[Index, ...]:
     """Return the numbers of the nearest among all candidates of a shard."""
     numbers = []
     for candidates, n_neighbors in zip(found, k, strict=True):
@@ -260,53 +265,55 @@ def _choose(found, *, k, tie):
     return tuple(numbers)
 
 
-def _possible(found, *, k, tie):
+def _possible(found: Found, *, k: tuple[int, int], tie: float) -> Possible:
     parts = [possible_neighbors([f], n, tie=tie) for f, n in zip(found, k, strict=True)]
     is_certain = parts[0][2] & parts[1][2]
     chosen = ((is_certain[row], row, number) for row, number, _ in parts)
     return Possible(tuple((row[c], number[c]) for c, row, number in chosen), is_certain)
 
 
-def _counts(ends, possible):
+def _counts(ends: Index, possible: Possible) -> list[Index]:
     """Return how many wanted rows are in each shard."""
     shard = np.searchsorted(ends, possible.wanted, side="right")
     return [np.bincount(shard, minlength=len(ends))]
 
 
-def _wanted(possible, *, numbers):
+def _wanted(possible: Possible, *, numbers: range) -> Index:
     wanted = possible.wanted
     return wanted[slice(*np.searchsorted(wanted, (numbers.start, numbers.stop)))]
 
 
-def _rows_of(numbers, place):
+def _rows_of(numbers: Index, place: Place) -> Array:
     return place.rows_of(numbers)
 
 
-def _distances(rows, place, possible, *, numbers):
+def _distances(rows: Sequence[Array], place: Place, possible: Possible, *, numbers: range) -> Found:
     """Return the pairs with these numbers as candidates, with their distances."""
-    rows, wanted, parts = np.concatenate(rows), _wanted(possible, numbers=numbers), []
+    points, wanted, parts = np.concatenate(rows), _wanted(possible, numbers=numbers), []
     for row, number in possible.pairs:
         is_here = (number >= numbers.start) & (number < numbers.stop)
         row, number = row[is_here], number[is_here]
-        value = squared_distances(place.points, rows, row, np.searchsorted(wanted, number))
+        value = squared_distances(place.points, points, row, np.searchsorted(wanted, number))
         edge = np.full(len(place.points), np.inf)
         parts.append(Candidates(row, number, value, edge, value))
     return Found(*parts)
 
 
-def _choose_of_parts(*found, k, tie):
+def _choose_of_parts(*found: Found, k: tuple[int, int], tie: float) -> tuple[Index, ...]:
     return _choose(_joined_found(found), k=k, tie=tie)
 
 
-def _uncertain(place, possible):
+def _uncertain(place: Place, possible: Possible) -> Place:
     return place.rows(~possible.is_certain)
 
 
-def _n_rows(place):
+def _n_rows(place: Place) -> int:
     return len(place.labels)
 
 
-def _filled(settled, possible, others):
+def _filled(
+    settled: tuple[Index, ...], possible: Possible, others: tuple[Index, ...]
+) -> tuple[Index, ...]:
     """Return the neighbours with those of uncertain rows."""
     filled = tuple(numbers.copy() for numbers in settled)
     for numbers, other in zip(filled, others, strict=True):
