@@ -7,14 +7,12 @@ import pytest
 
 from frobmetric import (
     LMNN,
-    Constraints,
     FrobMetric,
     FrobMetricCV,
     PairFrobMetric,
     compare,
     learners,
     triplets_from_pairs,
-    wrap_pairs,
 )
 from frobmetric.checks.samples import check_cv
 from frobmetric.comparisons import read_comparisons
@@ -25,6 +23,7 @@ from frobmetric.evaluation import PairedErrors, comparison_accuracy, reciprocal_
 from frobmetric.exceptions import ConvergenceWarning
 from frobmetric.export import map_function
 from frobmetric.learning import mine_triplets
+from frobmetric.learning.constraints import DrawnConstraints, wrap_pairs
 from frobmetric.manifold import MaximumVarianceUnfolding, coranking_matrix, neighbor_graph
 from frobmetric.model import explain_search
 from frobmetric.neighbors import knn_predict
@@ -74,7 +73,7 @@ REFUSED = {
         "neighbors=.* is not known",
     ),
     "flag": (
-        lambda: Constraints(Y).positive_negative_pairs(3, same_length=np.array([1, 2])),
+        lambda: DrawnConstraints(Y).positive_negative_pairs(3, same_length=np.array([1, 2])),
         "same_length is .*; expected True or False",
     ),
     "threads": (lambda: limit_threads(0).__enter__(), "n_jobs is 0; expected a number of threads"),

@@ -14,7 +14,7 @@ from ..checks.arguments import WIDEST_SQUARES, in_precision
 from ..checks.parameters import NONE, SEED, Rule, check_parameters, choice, integer
 from ..checks.samples import check_random_state
 from ..core.warning import warn_user
-from ..learning.constraints import Constraints
+from ..learning.constraints import DrawnConstraints
 from ..model.linear_map import Source
 from ..search.exact import blocks
 from .learner import PREPROCESSOR, LabelLearner
@@ -47,7 +47,7 @@ class Covariance(LabelLearner):
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from frobmetric import Covariance
+    >>> from frobmetric.learners import Covariance
     >>> X, _ = load_iris(return_X_y=True)
     >>> metric = Covariance().fit(X)
     >>> float(metric.pair_distance([[X[0], X[60]]])[0].round(3))
@@ -112,7 +112,7 @@ class RCA(LabelLearner):
 
     Examples
     --------
-    >>> from frobmetric import RCA
+    >>> from frobmetric.learners import RCA
     >>> X = [[-0.05, 3.0], [0.05, -3.0], [0.1, -3.55], [-0.1, 3.55], [-1, 0], [1, 0.1]]
     >>> metric = RCA().fit(X, [0, 0, 1, 1, 2, 2])
     >>> metric.transform(X).shape
@@ -201,7 +201,7 @@ class RCA_Supervised(RCA):  # noqa: N801
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from frobmetric import RCA_Supervised
+    >>> from frobmetric.learners import RCA_Supervised
     >>> X, y = load_iris(return_X_y=True)
     >>> RCA_Supervised(n_chunks=30, random_state=0).fit(X, y).components_.shape
     (4, 4)
@@ -256,7 +256,7 @@ class RCA_Supervised(RCA):  # noqa: N801
             )
         rng = check_random_state(self.random_state)
         n_chunks = min(room, self.n_chunks)
-        chunks = Constraints(samples.y).chunks(n_chunks, self.chunk_size, rng)
+        chunks = DrawnConstraints(samples.y).chunks(n_chunks, self.chunk_size, rng)
         return self._whiten(samples, chunks >= 0, chunks)
 
 
@@ -298,7 +298,7 @@ class LFDA(LabelLearner):
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from frobmetric import LFDA
+    >>> from frobmetric.learners import LFDA
     >>> X, y = load_iris(return_X_y=True)
     >>> LFDA(k=2, n_components=2).fit(X, y).transform(X).shape
     (150, 2)

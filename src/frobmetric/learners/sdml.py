@@ -145,7 +145,7 @@ class SDML(_Method, GivenPairLearner):
 
     Examples
     --------
-    >>> from frobmetric import SDML
+    >>> from frobmetric.learners import SDML
     >>> pairs = [[[1.2, 7.5], [1.3, 1.5]], [[6.4, 2.6], [6.2, 9.7]],
     ...          [[1.3, 4.5], [3.2, 4.6]], [[6.2, 5.5], [5.4, 5.4]]]
     >>> metric = SDML(balance_param=0.1).fit(pairs, [1, 1, -1, -1])
@@ -223,7 +223,7 @@ class SDML_Supervised(_Method, DrawnPairLearner):  # noqa: N801
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from frobmetric import SDML_Supervised
+    >>> from frobmetric.learners import SDML_Supervised
     >>> X, y = load_iris(return_X_y=True)
     >>> metric = SDML_Supervised(random_state=0).fit(X, y)
     >>> metric.certificate_.gap <= 1e-6

@@ -12,6 +12,7 @@ import numpy as np
 import frobmetric
 from frobmetric import comparisons, embeddings, evaluation, export, manifold, model, neighbors
 from frobmetric.io import load, save
+from frobmetric.learning.constraints import DrawnConstraints, wrap_pairs
 
 from . import data
 from .entry import Entry, function
@@ -50,22 +51,22 @@ def _feedback(kind: type) -> Any:
 
 
 def _constraints(**given: Any) -> Any:
-    made = frobmetric.Constraints(given.pop("partial_labels"))
+    made = DrawnConstraints(given.pop("partial_labels"))
     return made.positive_negative_pairs(**given)
 
 
 def _chunks(**given: Any) -> Any:
-    return frobmetric.Constraints(given.pop("partial_labels")).chunks(**given)
+    return DrawnConstraints(given.pop("partial_labels")).chunks(**given)
 
 
 def _knn_triplets(**given: Any) -> Any:
-    made = frobmetric.Constraints(given.pop("partial_labels"))
+    made = DrawnConstraints(given.pop("partial_labels"))
     return made.generate_knntriplets(**given)
 
 
 def _split(**given: Any) -> Any:
     of_split = {name: given.pop(name) for name in ("tuples", "y")}
-    return list(frobmetric.ObjectSplit(**given).split(**of_split))
+    return list(evaluation.ObjectSplit(**given).split(**of_split))
 
 
 @wraps(export.map_function)
@@ -177,16 +178,16 @@ def _triplets() -> list[Entry]:
                  pairs=data.PAIR_INDEX, y=data.PAIR_SIGN, random_state=0, weight=2.0),
         function("frob_path", frobmetric.frob_path, X=X, y=Y, Cs=np.array([1.0, 2.0]),
                  sample_weight=data.WEIGHT, optional="sample_weight"),
-        function("wrap_pairs", frobmetric.wrap_pairs, X=X, constraints=[
+        function("wrap_pairs", wrap_pairs, X=X, constraints=[
             data.PAIR_INDEX[:5, 0], data.PAIR_INDEX[:5, 1], data.PAIR_INDEX[5:, 0],
             data.PAIR_INDEX[5:, 1]]),
-        Entry("Constraints.positive_negative_pairs", _constraints,
+        Entry("DrawnConstraints.positive_negative_pairs", _constraints,
               {"partial_labels": Y, "n_constraints": 10, "same_length": False, "random_state": 0},
               data=frozenset({"partial_labels", "n_constraints"})),
-        Entry("Constraints.chunks", _chunks,
+        Entry("DrawnConstraints.chunks", _chunks,
               {"partial_labels": Y, "n_chunks": 4, "chunk_size": 2, "random_state": 0},
               data=frozenset({"partial_labels", "n_chunks", "chunk_size"})),
-        Entry("Constraints.generate_knntriplets", _knn_triplets,
+        Entry("DrawnConstraints.generate_knntriplets", _knn_triplets,
               {"partial_labels": Y, "X": X, "k_genuine": 2, "k_impostor": 3},
               data=frozenset({"partial_labels", "X", "k_genuine", "k_impostor"})),
         function("explain_distance", model.explain_distance, components=np.eye(3), a=X[0],
