@@ -139,7 +139,7 @@ def test_reprs_hold_no_arrays():
     assert repr(path) == "FrobPath(Cs=[1.0, 10.0], n_triplets=270)"
     assert repr(triplets) == "MinedTriplets(n_triplets=270)"
     infeasible = frobmetric.solve_sdp(frobmetric.sdp.make_sdp(np.eye(2), [np.eye(2)], [-1.0]))
-    answer = frobmetric.sdp.SDPAAnswer.from_solution(infeasible)
+    answer = frobmetric.sdp.sdpa.SDPAAnswer.from_solution(infeasible)
     quiet = (path.points[0], infeasible, infeasible.ray, answer)
     assert not any("array(" in repr(value) for value in quiet)
     assert (

@@ -15,12 +15,12 @@ from frobmetric.core import (
     Nonnegative,
     Pairs,
     Quadruplets,
-    Scores,
     Sparse,
     Stack,
     Triplets,
     certify,
 )
+from frobmetric.core.constraints import Scores
 from frobmetric.evaluation import ObjectSplit
 from frobmetric.learning.constraints import DrawnConstraints
 from frobmetric.sdp import certify_sdp, make_sdp, solve_norm_bounded, write_sdpa

@@ -8,7 +8,7 @@ from functools import cached_property, partial
 import numpy as np
 from scipy.optimize import brentq
 
-from ..core import Certificate
+from ..core.solution import Certificate
 from .learner import certificate_of
 from .pairs import logdet_distance
 

@@ -8,8 +8,8 @@ from numbers import Integral
 import numpy as np
 
 from ..checks.parameters import InvalidParameterError
-from ..core import Solution
 from ..core.points import Array, Vector
+from ..core.solution import Solution
 from ..core.warning import warn_user
 from ..model.linear_map import NO_SOURCE, Evidence, Features, LinearMap, Run, Source, required
 from ..model.recipe import Recipe

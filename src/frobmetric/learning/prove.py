@@ -14,9 +14,10 @@ import numpy as np
 
 from ..checks.arguments import UNLABELED
 from ..checks.samples import SampleReader
-from ..core import Certificate, CertificateError, FrobeniusSDP, certify
+from ..core import CertificateError, FrobeniusSDP, certify
 from ..core.points import Array, Vector
 from ..core.rounding import EPS
+from ..core.solution import Certificate
 from ..model.linear_map import LinearMap, required
 from ..model.sets import JoinedTriplets, MinedTriplets, as_triplets
 from .coordinates import Coordinates, as_components, coordinates_of

@@ -28,8 +28,7 @@ from ..checks.samples import check_array, check_random_state, validate_data
 from ..core.points import Data, Index, Mask
 from ..core.warning import warn_user
 from ..search.exact import Metric
-from ..solvers import conclude
-from ..solvers.monitor import Reporter
+from ..solvers.monitor import Reporter, conclude
 from .extension import Extension
 from .graph import NeighborGraph, connect_components, disconnected_message, neighbor_graph
 from .landmarks import Landmarks

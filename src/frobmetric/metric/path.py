@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..checks.parameters import check_parameters
-from ..core import Certificate, certify
+from ..core import certify
 from ..core.checks import as_array, require_callable
+from ..core.solution import Certificate
 from ..learning.coordinates import as_components
 from ..learning.problem import LOSSES, frobenius_problem
 from ..learning.samples import Samples

@@ -9,8 +9,9 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ...checks.parameters import FLAG, InvalidParameterError, Rule, check_parameters, choice
-from ...core import Certificate, CertificateError, Hinge
+from ...core import CertificateError, Hinge
 from ...core.points import Factored
+from ...core.solution import Certificate
 from ...learning.coordinates import Coordinates
 from ...learning.learn import learn_in_passes
 from ...learning.learned import NO_DIRECTION, check_n_components, map_of_solution, warn_if_zero

@@ -8,11 +8,12 @@ from functools import cached_property
 import numpy as np
 from scipy.special import entr, expit
 
-from ...core import PSD, Certificate, CertificateError
+from ...core import PSD, CertificateError
 from ...core.bounds import lowest_eigenvalue
 from ...core.points import Factored, as_dense
 from ...core.problem import ROUNDING, relative_error
 from ...core.rounding import SUM, gamma, inner
+from ...core.solution import Certificate
 
 #: Upper bound on exponents, so that the loss of a trial far from the optimum stays finite.
 MOST_EXPONENT = 600.0

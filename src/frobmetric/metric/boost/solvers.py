@@ -11,10 +11,12 @@ from dataclasses import replace
 import numpy as np
 from scipy.optimize import brentq, minimize
 
-from ...core import PSD, FrobeniusSDP, Solution
+from ...core import PSD, FrobeniusSDP
 from ...core.points import Factored
-from ...solvers import Monitor, State, conclude
+from ...core.solution import Solution
+from ...solvers import Monitor, State
 from ...solvers.active_set import active_set
+from ...solvers.monitor import conclude
 from .problem import certify_trace
 
 #: Number of steps in which the first round corrects all columns; it doubles with each round.

@@ -130,15 +130,15 @@ def _neighborhoods() -> list[Entry]:
         function("units_needed", neighbors.units_needed, max_false_match=0.01, confidence=0.95),
         function("ndcg_at_k", evaluation.ndcg_at_k, **RETRIEVAL, k=3, weight=2.0),
         function("recall_at_k", evaluation.recall_at_k, **RETRIEVAL, k=3, weight=2.0),
-        function("reciprocal_rank", evaluation.reciprocal_rank, **RETRIEVAL, weight=2.0),
+        function("reciprocal_rank", evaluation.retrieval.reciprocal_rank, **RETRIEVAL, weight=2.0),
         function("make_retrieval_scorer", evaluation.make_retrieval_scorer, measure="recall@3",
                  weight=0.3),
         Entry("RetrievalScorer", _metric_function, {"measure": "recall@3", "metric": "euclidean"}),
         function("pair_auc", evaluation.pair_auc, X=X, pairs=data.PAIR_INDEX, y=data.PAIR_SIGN),
         function("spearman", evaluation.spearman, X=X, pairs=data.PAIR_INDEX, score=SCORE),
-        function("Measure.parse", evaluation.Measure.parse, name="nDCG@10", weight=0.3),
-        function("Measure", evaluation.Measure, kind="ndcg", k=10, weight=0.3),
-        function("PairedErrors.from_mistakes", evaluation.PairedErrors.from_mistakes,
+        function("Measure.parse", evaluation.ranking.Measure.parse, name="nDCG@10", weight=0.3),
+        function("Measure", evaluation.ranking.Measure, kind="ndcg", k=10, weight=0.3),
+        function("PairedErrors.from_mistakes", evaluation.paired.PairedErrors.from_mistakes,
                  before=data.CORRECT, after=~data.CORRECT[::-1], sample_weight=data.PAIR_WEIGHT,
                  optional="sample_weight"),
     ]  # fmt: skip
@@ -248,10 +248,10 @@ def _unfolding() -> list[Entry]:
     graph = manifold.neighbor_graph(X, 3)
     return [
         function("neighbor_graph", manifold.neighbor_graph, X=X, n_neighbors=3),
-        function("connect_components", manifold.connect_components, graph=graph, X=X,
+        function("connect_components", manifold.graph.connect_components, graph=graph, X=X,
                  n_neighbors=3),
         function("neighborhood_quality", manifold.neighborhood_quality, X=X, Y=X[:, :2]),
-        function("coranking_matrix", manifold.coranking_matrix, X=X, Y=X[:, :2]),
+        function("coranking_matrix", manifold.quality.coranking_matrix, X=X, Y=X[:, :2]),
     ]  # fmt: skip
 
 
