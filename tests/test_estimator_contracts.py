@@ -24,7 +24,8 @@ from threadpoolctl import threadpool_limits
 
 import frobmetric
 from estimators import ENTRIES, MAY_BE_ZERO, OF_A_RUN, QUESTIONS, cases, other_value
-from frobmetric import CertificateError, load, save
+from frobmetric import load, save
+from frobmetric.exceptions import CertificateError
 
 # Small data have few samples of a class, and little to learn.
 pytestmark = [

@@ -15,7 +15,8 @@ from ..core.points import Array
 from ..evaluation.paired import PairedDifference, paired_scores
 from ..evaluation.report import Report
 from ..model.distances import unit_rows
-from .feedback import Feedback, Labels
+from .feedback.base import Feedback
+from .feedback.labels import Labels
 from .path import SIMILARITY
 
 

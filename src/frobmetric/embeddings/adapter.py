@@ -27,8 +27,8 @@ from ..checks.parameters import (
     integer,
 )
 from ..checks.samples import DTYPES, SampleReader, check_classification_targets, validate_data
-from ..core import Certificate, Step
 from ..core.points import Array
+from ..core.solution import Certificate, Step
 from ..core.warning import warn_user
 from ..evaluation.paired import PairedDifference
 from ..evaluation.ranking import Measure
@@ -39,7 +39,7 @@ from ..runtime.environment import limit_threads
 from ..solvers.monitor import Reporter
 from .abilities import as_feedback, compare_task
 from .choice import as_strengths, measure_strengths
-from .feedback import Cleaning, Feedback, TooFewExamplesError
+from .feedback.base import Cleaning, Feedback, TooFewExamplesError
 from .length import components
 from .maps import LearnedMap
 from .pairwise import PairwiseMethods, digests_of

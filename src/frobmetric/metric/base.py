@@ -15,9 +15,9 @@ from ..backends import dask_backend, is_collection
 from ..checks.arguments import as_numbers
 from ..checks.samples import DTYPES, SampleReader, validate_data
 from ..comparisons.reading import read_tuples
-from ..core import Certificate, Step
 from ..core.checks import read_values
 from ..core.points import Array, Vector
+from ..core.solution import Certificate, Step
 from ..learning.options import RunOptions
 from ..model.distances import distance_of, point_distance
 from ..model.explanation import Explanation

@@ -15,8 +15,8 @@ from ..checks.arguments import check_count
 from ..checks.parameters import FOLDS, NONE, NUMBERS, Rule, check_parameters, choice, integer
 from ..checks.samples import check_cv
 from ..checks.text import shown
-from ..core import Certificate
 from ..core.points import Index, Vector
+from ..core.solution import Certificate
 from ..evaluation.choice import SelectionReport, report_of, warn_of_choice
 from ..evaluation.division import stratified_folds
 from ..evaluation.race import Race

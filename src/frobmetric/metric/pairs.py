@@ -14,8 +14,9 @@ from ..checks.arguments import as_options
 from ..checks.parameters import Rule, check_parameters, choice, integer
 from ..comparisons.merging import is_contradicted, near_first
 from ..comparisons.reading import column_names, read_tuples
-from ..core import Certificate, CertificateError, Constraints
+from ..core import CertificateError, Constraints
 from ..core.points import Array, Index, Symmetric, Vector
+from ..core.solution import Certificate
 from ..learning.coordinates import Coordinates
 from ..learning.learned import warn_if_zero
 from ..learning.priors import unit_margin_scale
@@ -101,7 +102,7 @@ class PairFrobMetric(PairPredictor, TupleEstimator):
         Largest distance of pairs that are predicted similar. `fit` sets it to the value that is
         most often correct on the training pairs; `calibrate_threshold` uses others, and
         `promise_threshold` bounds the rate of false matches.
-    promise_ : frobmetric.neighbors.Promise
+    promise_ : frobmetric.model.promise.Promise
         After `promise_threshold`, until the threshold is changed.
     learned_threshold_ : float
         Root of b, with `strategy="threshold"`.

@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..checks.parameters import check_parameters
-from ..core import Certificate, FrobeniusSDP, Solution, certify
+from ..core import FrobeniusSDP, certify
 from ..core.checks import as_array, require_callable
 from ..core.points import Array, Mask, Vector
+from ..core.solution import Certificate, Solution
 from ..learning.coordinates import Coordinates, as_components
 from ..learning.options import RunOptions
 from ..learning.problem import LOSSES, frobenius_problem

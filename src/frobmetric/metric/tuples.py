@@ -14,8 +14,9 @@ from ..checks.arguments import as_signs, as_weights, check_both_kinds, says_noth
 from ..checks.parameters import CALLABLE, MATRIX, NONE, Rule, check_parameters, choice
 from ..comparisons.merging import is_contradicted, near_first
 from ..comparisons.reading import Tuples, column_names, read_tuples
-from ..core import Certificate, CertificateError, Solution
+from ..core import CertificateError
 from ..core.points import Data, Index, Mask, Vector
+from ..core.solution import Certificate, Solution
 from ..core.warning import warn_user
 from ..learning.coordinates import Coordinates, coordinates_of
 from ..learning.learned import NO_DIRECTION, map_of_solution, warn_if_zero

@@ -21,7 +21,7 @@ from ...checks.parameters import (
     integer,
 )
 from ...checks.samples import DTYPES, SampleReader, validate_data
-from ...core import Certificate
+from ...core.solution import Certificate
 from ...model.fitted import Fitted
 from ...model.shell import FittedShell
 from .choice import Bridge, BridgeReport

@@ -10,8 +10,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from ...checks.parameters import FLAG, InvalidParameterError, Rule, check_parameters, choice
 from ...checks.samples import SampleReader
-from ...core import Certificate, CertificateError, Hinge, Solution
+from ...core import CertificateError, Hinge
 from ...core.points import Array, Factored, Vector
+from ...core.solution import Certificate, Solution
 from ...learning.coordinates import Coordinates
 from ...learning.journal import Progress
 from ...learning.learn import learn_in_passes

@@ -9,11 +9,12 @@ from typing import TypeAlias
 import numpy as np
 from scipy.special import entr, expit
 
-from ...core import PSD, Certificate, CertificateError, Constraints, Hinge
+from ...core import PSD, CertificateError, Constraints, Hinge
 from ...core.bounds import lowest_eigenvalue
 from ...core.points import Array, Factored, Point, Symmetric, Vector, as_dense
 from ...core.problem import ROUNDING, relative_error
 from ...core.rounding import SUM, gamma, inner
+from ...core.solution import Certificate
 
 #: Upper bound on exponents, so that the loss of a trial far from the optimum stays finite.
 MOST_EXPONENT = 600.0

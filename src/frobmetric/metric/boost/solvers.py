@@ -13,10 +13,12 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 from scipy.optimize import brentq, minimize
 
-from ...core import PSD, FrobeniusSDP, Hinge, Solution
+from ...core import PSD, FrobeniusSDP, Hinge
 from ...core.points import Array, Factored, Symmetric, Vector
-from ...solvers import Callback, Monitor, State, conclude
+from ...core.solution import Solution
+from ...solvers import Monitor, State
 from ...solvers.active_set import active_set
+from ...solvers.monitor import Callback, conclude
 from .problem import Bounds, TraceLoss, TraceSDP, certify_trace
 
 #: Number of steps in which the first round corrects all columns; it doubles with each round.
