@@ -32,7 +32,6 @@ from ..model.fitted import Fitted
 from ..model.linear_map import Features
 from ..model.shell import FittedShell
 from ..search.exact import Metric
-from ..solvers import conclude
 from ..solvers.monitor import Reporter, conclude
 from .certificate import UnfoldingCertificate
 from .graph import NeighborGraph, connect_components, disconnected_message, neighbor_graph
