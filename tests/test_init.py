@@ -17,6 +17,7 @@ import frobmetric.sdp
 from frobmetric.manifold import MaximumVarianceUnfolding
 from frobmetric.plotting import SpectrumDisplay
 from frobmetric.sdp import nearest_correlation, solve_sdp
+from house.names import names as public_names
 
 
 @pytest.mark.parametrize("name", frobmetric.__all__)
@@ -32,6 +33,12 @@ def test_only_public_names_and_rooms_are_listed():
     assert all(isinstance(getattr(frobmetric, each), types.ModuleType) for each in listed)
     by_case = sorted(frobmetric.__all__, key=lambda name: (not name.isupper(), name))
     assert frobmetric.__all__ == by_case  # as ruff sorts them: names in capitals first
+
+
+def test_the_library_has_few_public_names_each_of_one_thing():
+    found = public_names()
+    assert found["counts"]["listed, distinct"] <= 150
+    assert not found["in two modules"]
 
 
 def test_names_of_rooms_that_are_imported_on_first_use():
