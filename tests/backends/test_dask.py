@@ -25,8 +25,8 @@ from frobmetric.backends.dask import ClusterLostError, DaskEngine, Outcome, Parc
 from frobmetric.backends.engine import Program, Value  # noqa: E402
 from frobmetric.backends.spool import Spools, Stored  # noqa: E402
 from frobmetric.backends.vectors import Sharded  # noqa: E402
+from frobmetric.learning import learn as learning  # noqa: E402
 from frobmetric.learning.sharded import search  # noqa: E402
-from frobmetric.metric import frob  # noqa: E402
 
 active_set = import_module("frobmetric.solvers.active_set")  # the name is the function
 
@@ -207,8 +207,8 @@ def test_only_vectors_of_few_rows_leave_the_workers(cluster, digits, monkeypatch
     monkeypatch.setattr(sharded_constraints, "MOST_ROWS", most)
     for name, value in {"FEW_ROWS": 1000, "SAMPLE": 500}.items():
         monkeypatch.setattr(active_set, name, value)
-    monkeypatch.setattr(frob, "MOST_SAMPLES", 0)  # doubts are about some of the samples
-    monkeypatch.setattr(frob, "warn_of_doubts", lambda *found: None)
+    monkeypatch.setattr(learning, "MOST_SAMPLES", 0)  # doubts are about some of the samples
+    monkeypatch.setattr(learning, "warn_of_doubts", lambda *found: None)
     vectors, matrices, gather = [0], [0], DaskEngine._gather
 
     def watched(engine, futures):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from changed_maps import forge
 from frobmetric import EmbeddingAdapter, load, save
 from frobmetric.embeddings import RelevantDocuments
 from frobmetric.model import explain_distance
@@ -130,9 +131,8 @@ def test_a_promise_is_part_of_the_file(rng, tmp_path):
     loaded = load(tmp_path / "m.safetensors")
     assert loaded.promise_ == adapter.promise_
     assert np.array_equal(loaded.predict(pairs), adapter.predict(pairs))
-    adapter.threshold_ = 0.1
     with pytest.raises(ValueError, match="is not the threshold of promise_"):
-        save(adapter, tmp_path / "m.safetensors")
+        forge(adapter, "threshold.distance", 0.1)
 
 
 @pytest.mark.parametrize("by", ["features", "components", [2, 4], {"first": [0]}], ids=str)

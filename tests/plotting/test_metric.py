@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_iris
 
+from changed_maps import forge
 from frobmetric.metric import FrobMetric
 from frobmetric.plotting import MetricDisplay
 from frobmetric.plotting.style import MAX_LEGEND
@@ -79,7 +80,8 @@ def test_labels_do_not_overlap(plt, model):
 def test_one_feature_and_an_exact_answer(plt, tmp_path):
     """A second component and the logarithm of a gap of zero are both missing."""
     narrow = FrobMetric(n_components=1).fit(X, triplets=np.array([[0, 1, 60]]))
-    narrow.history_[-1] = narrow.history_[-1]._replace(gap=0.0)
+    *steps, last = narrow.history_
+    forge(narrow, "run.history", (*steps, last._replace(gap=0.0)))
     display = MetricDisplay.from_estimator(narrow, X)
     assert not display.after[0][:, 1].any()
     assert np.isnan(display.axes_[1].lines[0].get_ydata()[-1])

@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from frobmetric.io import load, save
-from frobmetric.io.sealed import SEAL, read_sealed, seal_of
+from frobmetric.io.sealed import SEAL, seal_of
 from frobmetric.model.agreement import disagreements
 
 from . import Attack, Findings, choose
@@ -75,6 +75,15 @@ class Content:
 
     tensors: dict[str, np.ndarray]
     header: dict[str, str]
+
+    @classmethod
+    def of(cls, path):
+        """Return what a file holds, its format and its seal among the texts."""
+        from safetensors import safe_open
+
+        with safe_open(path, framework="np") as file:
+            names = list(file.keys())
+            return cls({name: file.get_tensor(name) for name in names}, dict(file.metadata()))
 
     def to_bytes(self, *, is_sealed):
         """Return the file; if `is_sealed`, with a seal of its own in place of the old one."""
@@ -214,7 +223,7 @@ def attack_files(count, seed):
             name = choose(rng, sorted(originals))
             data, original = originals[name]
             path.write_bytes(data)
-            content = Content(*read_sealed(path))
+            content = Content.of(path)
             edit = choose(rng, sorted(EDITS))
             is_sealed = edit not in ("bytes", "cut") and rng.random() < 0.6
             written = EDITS[edit](rng, content) or content.to_bytes(is_sealed=is_sealed)
@@ -303,9 +312,10 @@ class Original:
 
     def _changed(self, loaded):
         """Return the names of the claims that differ by more than rounding."""
-        is_polynomial = getattr(self.model, "kernel", None) == "polynomial"
+        is_polynomial = _claim(self.model, "kernel") == "polynomial"
         names = CLAIMS + ("degree", "coef0") * is_polynomial
-        names = [name for name in names if hasattr(loaded, name)]  # what is missing claims nothing
+        # what is missing claims nothing
+        names = [name for name in names if _claim(loaded, name) is not None]
         both = {n: [_claim(each, n) for each in (self.model, loaded)] for n in names}
         changed = [name for name, values in both.items() if not _is_same(*values)]
         try:
@@ -341,8 +351,9 @@ def is_other_basis(original, loaded):
 
 
 def _claim(model, name):
-    """Return a claim of a model; the prior, of which any factor may be given."""
-    value = getattr(model, name, None)
+    """Return a claim of a model; of a prior, the product of any factor of it."""
+    learned = getattr(model, "map_", None)
+    value = getattr(getattr(learned, "recipe", None), name, getattr(model, name, None))
     is_factor = name == "prior_factor_" and getattr(value, "ndim", 0) == 2
     return value @ value.T if is_factor else value
 
